@@ -1,1 +1,10 @@
-//! placeholder
+//! Workload files to and from the workload model: fio job files, vdbench parameter files, Assay's TOML, traces.
+//!
+//! Pure: a parser gets text and a [`loader::Loader`] for includes, and returns a value *and* diagnostics with positions.
+//! It never prints, never exits, never touches the system. Every option of a foreign file is either honoured or
+//! reported with its line and the nearest equivalent.
+
+pub mod diagnostic;
+pub mod loader;
+
+pub use diagnostic::{Diagnostic, Position, Severity};

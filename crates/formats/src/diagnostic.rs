@@ -1,0 +1,74 @@
+//! What a parser says about a file: data with a position, never a print and never an exit.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// How much a diagnostic matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Explains a choice or a trap; the file means what it means.
+    Note,
+    /// Something asked for is not honoured; the text names what is lost and the nearest equivalent.
+    /// `--strict` turns these into a failure.
+    Loss,
+    /// The file cannot be run as it stands.
+    Error,
+}
+
+/// A place in an input file. Lines and columns count from 1; columns are in characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Position {
+    /// The file as the user named it (or as an include named it).
+    pub file: String,
+    /// Line number, from 1.
+    pub line: u32,
+    /// Column of the word, from 1; 0 where only the line is known.
+    pub column: u32,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        if self.column > 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        Ok(())
+    }
+}
+
+/// One thing a parser has to say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub severity: Severity,
+    /// A stable identifier in kebab case (`unknown-option`, `fio-kib-is-1000`).
+    pub id: &'static str,
+    /// Where, if it belongs to one place.
+    pub position: Option<Position>,
+    /// The word the user wrote, as written; empty if none.
+    pub word: String,
+    /// One sentence: what is wrong or lost.
+    pub message: String,
+    /// One sentence: the fix or the nearest equivalent; empty if none.
+    pub help: String,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Note => "note",
+            Severity::Loss => "not honoured",
+            Severity::Error => "error",
+        };
+        if let Some(position) = &self.position {
+            write!(f, "{position}: ")?;
+        }
+        write!(f, "{severity}: {}", self.message)?;
+        if !self.help.is_empty() {
+            write!(f, " ({})", self.help)?;
+        }
+        Ok(())
+    }
+}
