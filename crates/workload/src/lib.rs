@@ -1,1 +1,24 @@
-//! placeholder
+//! What to do: targets, access patterns, jobs, phases, and the resolved [`Plan`].
+//!
+//! Pure: no I/O, no clock, no threads, no async; randomness comes from a seed that is a parameter. What was asked is a
+//! [`Workload`]; what will be done is a [`Plan`], in which every default is resolved and every seed fixed.
+//! This crate knows nothing of engines, files on disk, results or reports.
+
+pub mod arrival;
+pub mod content;
+pub mod distribution;
+pub mod fill;
+pub mod job;
+pub mod ops;
+pub mod pattern;
+pub mod permutation;
+pub mod plan;
+pub mod resolve;
+pub mod rng;
+pub mod target;
+pub mod units;
+
+pub use job::{Job, Phase, PhaseKind, Workload};
+pub use pattern::AccessPattern;
+pub use plan::{Plan, PlannedJob, PlannedPhase};
+pub use target::{ActiveRange, Target};

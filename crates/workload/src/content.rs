@@ -1,0 +1,57 @@
+//! What is written: the specification. [`crate::fill`] makes the bytes.
+
+use serde::{Deserialize, Serialize};
+
+/// How the bytes of write buffers look.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bytes {
+    /// Incompressible.
+    Random,
+    /// All zero. A device that detects zeros stores nothing.
+    Zero,
+    /// This pattern again and again.
+    Pattern(Vec<u8>),
+}
+
+/// When the bytes change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refresh {
+    /// Made anew for every write (fio `refill_buffers`).
+    EveryWrite,
+    /// A few bytes per 4 KiB block are changed for every write, so that no two blocks are equal
+    /// (fio `scramble_buffers`, vdbench's default).
+    Stamp,
+    /// Never: the same buffers are written again and again.
+    Never,
+}
+
+/// Content of writes, with the reduction a reducing target should find.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Content {
+    /// The incompressible or fixed part.
+    pub bytes: Bytes,
+    /// When they change.
+    pub refresh: Refresh,
+    /// Target compression ratio, 1.0 = incompressible, 2.0 = half is compressible.
+    pub compression_ratio: f64,
+    /// Target deduplication ratio, 1.0 = every block unique, 2.0 = every second block is a duplicate.
+    pub dedup_ratio: f64,
+    /// The unit within which duplicates are made, in bytes.
+    pub dedup_unit_bytes: u64,
+}
+
+impl Default for Content {
+    /// Random, stamped for every write, neither compressible nor duplicate.
+    fn default() -> Self {
+        Content {
+            bytes: Bytes::Random,
+            refresh: Refresh::Stamp,
+            compression_ratio: 1.0,
+            dedup_ratio: 1.0,
+            dedup_unit_bytes: 4096,
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! Jobs, phases, and the whole workload as it was asked for, before anything about this system is known.
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::Content;
+use crate::pattern::AccessPattern;
+use crate::target::{Extent, Target};
+use crate::units::Nanos;
+
+/// The I/O path a job asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineKind {
+    /// Whatever is best here; what was chosen and why is recorded.
+    #[default]
+    Auto,
+    /// io_uring.
+    IoUring,
+    /// Kernel native asynchronous I/O (io_submit).
+    Libaio,
+    /// pread and pwrite, one at a time.
+    Psync,
+    /// POSIX asynchronous I/O as glibc does it: worker threads, serial per file descriptor.
+    PosixAio,
+    /// No I/O at all: the generator alone.
+    Null,
+    /// Real fio, driven by Assay.
+    Fio,
+    /// The simulator.
+    Sim,
+}
+
+impl EngineKind {
+    /// The name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineKind::Auto => "auto",
+            EngineKind::IoUring => "io_uring",
+            EngineKind::Libaio => "libaio",
+            EngineKind::Psync => "psync",
+            EngineKind::PosixAio => "posix-aio",
+            EngineKind::Null => "null",
+            EngineKind::Fio => "fio",
+            EngineKind::Sim => "sim",
+        }
+    }
+
+    /// All of them, for help texts and parsing.
+    pub const ALL: [EngineKind; 8] = [
+        EngineKind::Auto,
+        EngineKind::IoUring,
+        EngineKind::Libaio,
+        EngineKind::Psync,
+        EngineKind::PosixAio,
+        EngineKind::Null,
+        EngineKind::Fio,
+        EngineKind::Sim,
+    ];
+
+    /// The engine of that name; also accepts fio's spellings (`posixaio`, `sync`, `pvsync`).
+    pub fn from_name(name: &str) -> Option<EngineKind> {
+        match name {
+            "posixaio" => Some(EngineKind::PosixAio),
+            "sync" | "pvsync" | "pvsync2" | "vsync" => Some(EngineKind::Psync),
+            _ => EngineKind::ALL.into_iter().find(|kind| kind.name() == name),
+        }
+    }
+}
+
+/// Options of the I/O path that are never chosen silently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EngineOptions {
+    /// io_uring: poll the device for completions (IORING_SETUP_IOPOLL); needs direct I/O and poll queues.
+    pub iopoll: bool,
+    /// io_uring: a kernel thread submits (IORING_SETUP_SQPOLL).
+    pub sqpoll: bool,
+    /// io_uring: NVMe passthrough commands on a character device (`/dev/ngXnY`).
+    pub passthrough: bool,
+    /// io_uring: do not register files and buffers with the ring.
+    pub unregistered: bool,
+    /// At most this many I/Os handed to the kernel in one call; 0: as many as are ready.
+    pub submit_batch_max: u32,
+    /// Wait for this many completions before going on; 0 and 1: never delay a completion.
+    pub reap_batch_min: u32,
+}
+
+/// How writes are made durable while opening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenSync {
+    /// Not.
+    #[default]
+    None,
+    /// O_DSYNC: data and what is needed to read it again.
+    Dsync,
+    /// O_SYNC: data and all metadata.
+    Sync,
+}
+
+/// Which flush call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlushCall {
+    /// fsync(2).
+    Fsync,
+    /// fdatasync(2).
+    Fdatasync,
+}
+
+/// Whether a periodic flush waits for the writes before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlushOrder {
+    /// Issued when the write before it has completed, so that it makes that write durable.
+    AfterWrite,
+    /// Queued like any other request behind it (fio): with several outstanding it may overtake the write.
+    Queued,
+}
+
+/// A flush after every so many writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeriodicFlush {
+    /// The call.
+    pub call: FlushCall,
+    /// After this many writes, at least 1.
+    pub every_writes: u32,
+    /// Whether it waits for them.
+    pub order: FlushOrder,
+}
+
+/// The whole flush policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlushPolicy {
+    /// O_SYNC or O_DSYNC at open.
+    pub open: OpenSync,
+    /// During the job.
+    pub periodic: Option<PeriodicFlush>,
+    /// An fsync of every file when the job ends, inside its measured time.
+    pub at_end: bool,
+}
+
+impl FlushPolicy {
+    /// Whether every write is durable when the job counts it.
+    pub fn every_write_durable(&self) -> bool {
+        self.open != OpenSync::None || self.periodic.is_some_and(|flush| flush.every_writes == 1)
+    }
+}
+
+/// Page cache or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Caching {
+    /// Direct where the target can, else buffered; what was chosen is recorded.
+    #[default]
+    Auto,
+    /// O_DIRECT.
+    Direct,
+    /// Through the page cache.
+    Buffered,
+}
+
+/// How fast operations are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rate {
+    /// As fast as completions come.
+    #[default]
+    Unlimited,
+    /// So many operations a second, over all threads of the job.
+    Iops(f64),
+    /// So many bytes a second, over all threads of the job.
+    BytesPerS(f64),
+    /// Per cent of what an earlier unlimited phase reached: resolved while running, and recorded.
+    PercentOfMax(f64),
+}
+
+/// How intended arrivals are spaced in a rate-controlled job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    /// Equal gaps.
+    #[default]
+    Deterministic,
+    /// Exponential gaps: a Poisson process.
+    Poisson,
+    /// Gaps uniform between 0 and twice the mean.
+    Uniform,
+}
+
+/// A pause between operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThinkTime {
+    /// How long.
+    pub time: Nanos,
+    /// After this many operations, at least 1.
+    pub every_ios: u32,
+}
+
+/// What ends a job. The first that is reached counts; none at all: one pass over the active range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Measured time, behind the ramp.
+    pub time: Option<Nanos>,
+    /// Bytes, per thread.
+    pub bytes: Option<u64>,
+    /// Operations, per thread.
+    pub ios: Option<u64>,
+    /// Passes over the active range, per thread.
+    pub passes: Option<u32>,
+}
+
+/// How threads share the targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetSharing {
+    /// Every thread works on all targets of the job.
+    #[default]
+    Shared,
+    /// Thread i works on target i modulo their number, alone where there are enough (fio clones without `filename`).
+    PerThread,
+}
+
+/// Which target the next operation goes to, where a thread has several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetSelection {
+    /// In turn.
+    #[default]
+    RoundRobin,
+    /// At random.
+    Random,
+    /// One after the other, each to its end.
+    Sequential,
+}
+
+/// A file-tree workload: directories of files below one or more anchors, and operations on them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TreeWorkload {
+    /// Directories per directory.
+    pub width: u32,
+    /// Levels of directories.
+    pub depth: u32,
+    /// Files per directory that holds files.
+    pub files: u32,
+    /// Whether every directory holds files, or only those at the bottom.
+    pub files_in_all_directories: bool,
+    /// File sizes in bytes with weights.
+    pub sizes: Vec<(u64, f64)>,
+    /// Operation names with weights: mkdir rmdir create delete open close read write getattr setattr access copy move.
+    pub operations: Vec<(String, f64)>,
+    /// Whether files are picked at random instead of in order.
+    pub random_file_selection: bool,
+    /// Whether blocks within a file are accessed at random.
+    pub random_io: bool,
+    /// Stop using a file after this many blocks; `None`: its size worth.
+    pub stop_after_ios: Option<u64>,
+}
+
+/// One kind of load with its execution parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// The name in results.
+    pub name: String,
+    /// Jobs of one group are reported as one; `None`: on its own.
+    pub group: Option<String>,
+    /// Names of its targets.
+    pub targets: Vec<String>,
+    /// How threads share them.
+    pub sharing: TargetSharing,
+    /// Which target comes next.
+    pub selection: TargetSelection,
+    /// Start of the active range within each target.
+    pub offset: Extent,
+    /// Added to `offset` once per thread index.
+    pub offset_increment: Extent,
+    /// Length of the active range; `None`: to the end of the target.
+    pub length: Option<Extent>,
+    /// Which operation, how large, and where.
+    pub pattern: AccessPattern,
+    /// File-tree workload instead of block I/O.
+    pub tree: Option<TreeWorkload>,
+    /// Threads (fio `numjobs`, vdbench `threads`).
+    pub threads: u32,
+    /// Outstanding I/Os per thread (fio `iodepth`).
+    pub outstanding_per_thread: u32,
+    /// How fast.
+    pub rate: Rate,
+    /// How arrivals are spaced.
+    pub arrival: Arrival,
+    /// Pauses.
+    pub think_time: Option<ThinkTime>,
+    /// What ends it.
+    pub limits: Limits,
+    /// Not measured, at the start.
+    pub ramp: Nanos,
+    /// Start this long after the phase starts.
+    pub start_delay: Nanos,
+    /// What is written.
+    pub content: Content,
+    /// How it is made durable.
+    pub flush: FlushPolicy,
+    /// Page cache or not.
+    pub caching: Caching,
+    /// Drop the target's clean pages before the job starts.
+    pub invalidate: bool,
+    /// The I/O path.
+    pub engine: EngineKind,
+    /// Options of the I/O path.
+    pub engine_options: EngineOptions,
+    /// Go on after this many errors; 0: stop at the first.
+    pub errors_tolerated: u64,
+}
+
+impl Job {
+    /// A job with the defaults: one thread, one outstanding I/O, unlimited, one pass, engine and caching chosen here.
+    pub fn new(name: &str, targets: &[&str], pattern: AccessPattern) -> Self {
+        Job {
+            name: name.to_owned(),
+            group: None,
+            targets: targets.iter().map(|&target| target.to_owned()).collect(),
+            sharing: TargetSharing::default(),
+            selection: TargetSelection::default(),
+            offset: Extent::Bytes(0),
+            offset_increment: Extent::Bytes(0),
+            length: None,
+            pattern,
+            tree: None,
+            threads: 1,
+            outstanding_per_thread: 1,
+            rate: Rate::default(),
+            arrival: Arrival::default(),
+            think_time: None,
+            limits: Limits::default(),
+            ramp: Nanos(0),
+            start_delay: Nanos(0),
+            content: Content::default(),
+            flush: FlushPolicy::default(),
+            caching: Caching::default(),
+            invalidate: true,
+            engine: EngineKind::default(),
+            engine_options: EngineOptions::default(),
+            errors_tolerated: 0,
+        }
+    }
+}
+
+/// What a phase is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseKind {
+    /// Bring the target back to fresh.
+    Purge,
+    /// Fill so that nothing is read unwritten, or age the device.
+    Precondition,
+    /// Load without measuring.
+    Ramp,
+    /// Measure.
+    Measure,
+    /// Check what was written.
+    Verify,
+    /// Remove.
+    Cleanup,
+}
+
+/// Jobs that run side by side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// The name in results.
+    pub name: String,
+    /// What it is for.
+    pub kind: PhaseKind,
+    /// Its jobs, started together.
+    pub jobs: Vec<Job>,
+    /// Wait until dirty pages are written back (syncfs) before the next phase.
+    pub drain_after: bool,
+    /// Idle time behind it.
+    pub pause_after: Nanos,
+    /// The point of a curve or sweep it stands for, as `name=value` words; empty where there is none.
+    pub point: String,
+}
+
+impl Phase {
+    /// A measuring phase of these jobs.
+    pub fn measure(name: &str, jobs: Vec<Job>) -> Self {
+        Phase {
+            name: name.to_owned(),
+            kind: PhaseKind::Measure,
+            jobs,
+            drain_after: false,
+            pause_after: Nanos(0),
+            point: String::new(),
+        }
+    }
+}
+
+/// Everything that was asked: targets, and phases in sequence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The name of the run.
+    pub name: String,
+    /// The seed; `None`: chosen when the plan is made, printed and stored.
+    pub seed: Option<u64>,
+    /// What receives the I/O.
+    pub targets: Vec<Target>,
+    /// In sequence.
+    pub phases: Vec<Phase>,
+}

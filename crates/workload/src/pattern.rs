@@ -1,0 +1,323 @@
+//! Which operation, how large, and where: one job's access pattern.
+
+use serde::{Deserialize, Serialize};
+
+use crate::target::Extent;
+
+/// Read, write or trim. The discriminants index per-operation arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum OpKind {
+    /// Read.
+    Read = 0,
+    /// Write.
+    Write = 1,
+    /// Trim: discard on a device, hole punching in a file.
+    Trim = 2,
+    /// fsync: a flush of data and metadata. Never drawn from the mix; issued by the flush policy.
+    Fsync = 3,
+    /// fdatasync. As [`OpKind::Fsync`].
+    Fdatasync = 4,
+}
+
+impl OpKind {
+    /// The three that carry data or address, in the order results list them.
+    pub const DATA: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
+
+    /// Lower-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Trim => "trim",
+            OpKind::Fsync => "fsync",
+            OpKind::Fdatasync => "fdatasync",
+        }
+    }
+
+    /// Whether it is fsync or fdatasync.
+    pub fn is_flush(self) -> bool {
+        matches!(self, OpKind::Fsync | OpKind::Fdatasync)
+    }
+}
+
+/// Shares of the operations in per cent; they total 100.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    /// Per cent of reads.
+    pub read_percent: f64,
+    /// Per cent of writes.
+    pub write_percent: f64,
+    /// Per cent of trims.
+    pub trim_percent: f64,
+}
+
+impl Mix {
+    /// Reads alone.
+    pub const READ: Mix = Mix { read_percent: 100.0, write_percent: 0.0, trim_percent: 0.0 };
+    /// Writes alone.
+    pub const WRITE: Mix = Mix { read_percent: 0.0, write_percent: 100.0, trim_percent: 0.0 };
+    /// Trims alone.
+    pub const TRIM: Mix = Mix { read_percent: 0.0, write_percent: 0.0, trim_percent: 100.0 };
+
+    /// `percent` reads, the rest writes.
+    pub fn read_write(percent: f64) -> Mix {
+        Mix { read_percent: percent, write_percent: 100.0 - percent, trim_percent: 0.0 }
+    }
+
+    /// The share of `kind`, 0 to 1; 0 for flushes.
+    pub fn share(&self, kind: OpKind) -> f64 {
+        match kind {
+            OpKind::Read => self.read_percent / 100.0,
+            OpKind::Write => self.write_percent / 100.0,
+            OpKind::Trim => self.trim_percent / 100.0,
+            OpKind::Fsync | OpKind::Fdatasync => 0.0,
+        }
+    }
+}
+
+/// Block sizes of one operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockSizes {
+    /// Always this many bytes.
+    Fixed(u64),
+    /// Sizes in bytes with weights; weights need not total anything.
+    Weighted(Vec<(u64, f64)>),
+    /// Uniform over the multiples of `step_bytes` from `min_bytes` to `max_bytes`.
+    Range {
+        /// Smallest.
+        min_bytes: u64,
+        /// Largest.
+        max_bytes: u64,
+        /// Granularity.
+        step_bytes: u64,
+    },
+}
+
+impl BlockSizes {
+    /// The smallest size that can be drawn.
+    pub fn min_bytes(&self) -> u64 {
+        match self {
+            BlockSizes::Fixed(size) => *size,
+            BlockSizes::Weighted(list) => list.iter().map(|entry| entry.0).min().unwrap_or(0),
+            BlockSizes::Range { min_bytes, .. } => *min_bytes,
+        }
+    }
+
+    /// The largest size that can be drawn.
+    pub fn max_bytes(&self) -> u64 {
+        match self {
+            BlockSizes::Fixed(size) => *size,
+            BlockSizes::Weighted(list) => list.iter().map(|entry| entry.0).max().unwrap_or(0),
+            BlockSizes::Range { max_bytes, .. } => *max_bytes,
+        }
+    }
+
+    /// The mean size in bytes.
+    pub fn mean_bytes(&self) -> f64 {
+        match self {
+            BlockSizes::Fixed(size) => *size as f64,
+            BlockSizes::Weighted(list) => {
+                let total: f64 = list.iter().map(|entry| entry.1).sum();
+                list.iter().map(|entry| entry.0 as f64 * entry.1).sum::<f64>() / total
+            }
+            BlockSizes::Range { min_bytes, max_bytes, .. } => (*min_bytes + *max_bytes) as f64 / 2.0,
+        }
+    }
+}
+
+/// A zone of [`Distribution::Zoned`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    /// Per cent of the accesses.
+    pub access_percent: f64,
+    /// How much of the range, from where the previous zone ended.
+    pub size: Extent,
+}
+
+/// How random positions are distributed over the active range.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// Every block alike.
+    Uniform,
+    /// Zipf with exponent `theta` over the blocks, ranks scattered over the range by a hash (as fio does).
+    Zipf {
+        /// Exponent, above 0 and not 1.
+        theta: f64,
+    },
+    /// fio's Pareto with power `h`, scattered like zipf.
+    Pareto {
+        /// Power, between 0 and 1.
+        h: f64,
+    },
+    /// Normal around the middle of the range.
+    Normal {
+        /// Standard deviation in per cent of the range.
+        stddev_percent: f64,
+    },
+    /// Zones one behind the other, each with a share of the accesses.
+    Zoned(Vec<Zone>),
+    /// vdbench's hit area: a share of reads and of writes goes to the first `bytes` of the range, the rest behind it.
+    HitArea {
+        /// Per cent of reads that go to the area.
+        read_percent: f64,
+        /// Per cent of writes (and trims) that go to the area.
+        write_percent: f64,
+        /// Size of the area.
+        bytes: u64,
+    },
+    /// vdbench's `poisson`: exponential from the start of the range with mean range / `midpoint`, wrapped.
+    Exponential {
+        /// Range divided by the mean.
+        midpoint: f64,
+    },
+    /// vdbench's hotband, with its unit error or corrected.
+    Hotband {
+        /// Start of the band in bytes within the range.
+        low_bytes: u64,
+        /// End of the band in bytes within the range.
+        high_bytes: u64,
+        /// Whether the unit error of the original is repaired.
+        corrected: bool,
+    },
+}
+
+/// Steps of a sequential walk.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sequential {
+    /// Bytes skipped behind each block: uniform from `skip_min_bytes` to `skip_max_bytes`.
+    pub skip_min_bytes: u64,
+    /// See `skip_min_bytes`; equal to it for a constant stride.
+    pub skip_max_bytes: u64,
+    /// Whether the walk starts at a random block instead of the start of the range.
+    pub random_start: bool,
+    /// Whether reads, writes and trims walk on their own cursor each (fio) or share one (vdbench).
+    pub cursor_per_operation: bool,
+    /// Whether the walk goes on at the start when it reaches the end.
+    pub wrap: bool,
+}
+
+impl Default for Sequential {
+    fn default() -> Self {
+        Sequential { skip_min_bytes: 0, skip_max_bytes: 0, random_start: false, cursor_per_operation: true, wrap: true }
+    }
+}
+
+/// Random placement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Random {
+    /// The shape.
+    pub distribution: Distribution,
+    /// Whether each block is visited once per pass (uniform only): the random map.
+    pub once_per_pass: bool,
+}
+
+/// Where the operations go.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// One block behind the other.
+    Sequential(Sequential),
+    /// By a distribution.
+    Random(Random),
+    /// Each operation is random with this share, else continues behind the previous one.
+    Mixed {
+        /// Per cent of the operations that are random.
+        random_percent: f64,
+        /// The random part.
+        random: Random,
+        /// The sequential part.
+        sequential: Sequential,
+    },
+}
+
+impl Placement {
+    /// Uniform random with the random map on: what `randread` and friends mean.
+    pub fn random_map() -> Placement {
+        Placement::Random(Random { distribution: Distribution::Uniform, once_per_pass: true })
+    }
+
+    /// Uniform random, blocks drawn independently.
+    pub fn random_independent() -> Placement {
+        Placement::Random(Random { distribution: Distribution::Uniform, once_per_pass: false })
+    }
+
+    /// From the start of the range to its end, again and again.
+    pub fn sequential() -> Placement {
+        Placement::Sequential(Sequential::default())
+    }
+
+    /// Whether any of it is random.
+    pub fn is_random(&self) -> bool {
+        !matches!(self, Placement::Sequential(_))
+    }
+}
+
+/// Which operation, how large, and where.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccessPattern {
+    /// Shares of the operations.
+    pub mix: Mix,
+    /// Sizes of reads.
+    pub read_sizes: BlockSizes,
+    /// Sizes of writes.
+    pub write_sizes: BlockSizes,
+    /// Sizes of trims.
+    pub trim_sizes: BlockSizes,
+    /// Where they go.
+    pub placement: Placement,
+    /// Offsets are multiples of this; `None`: of the smallest block size in the mix.
+    pub align_bytes: Option<u64>,
+}
+
+impl AccessPattern {
+    /// A pattern with one block size for all operations.
+    pub fn new(mix: Mix, block_size_bytes: u64, placement: Placement) -> Self {
+        let sizes = BlockSizes::Fixed(block_size_bytes);
+        AccessPattern {
+            mix,
+            read_sizes: sizes.clone(),
+            write_sizes: sizes.clone(),
+            trim_sizes: sizes,
+            placement,
+            align_bytes: None,
+        }
+    }
+
+    /// The block sizes of `kind`.
+    pub fn sizes(&self, kind: OpKind) -> &BlockSizes {
+        match kind {
+            OpKind::Read => &self.read_sizes,
+            OpKind::Trim => &self.trim_sizes,
+            _ => &self.write_sizes,
+        }
+    }
+
+    /// The operations that occur in the mix.
+    pub fn kinds(&self) -> impl Iterator<Item = OpKind> + '_ {
+        OpKind::DATA.into_iter().filter(|kind| self.mix.share(*kind) > 0.0)
+    }
+
+    /// The largest block of any operation that occurs.
+    pub fn max_block_bytes(&self) -> u64 {
+        self.kinds().map(|kind| self.sizes(kind).max_bytes()).max().unwrap_or(0)
+    }
+
+    /// The smallest block of any operation that occurs.
+    pub fn min_block_bytes(&self) -> u64 {
+        self.kinds().map(|kind| self.sizes(kind).min_bytes()).min().unwrap_or(0)
+    }
+
+    /// What offsets are multiples of.
+    pub fn align(&self) -> u64 {
+        self.align_bytes.unwrap_or_else(|| self.min_block_bytes()).max(1)
+    }
+}
