@@ -1,1 +1,4 @@
-//! placeholder
+//! What happened: the records of a run and what is concluded from them.
+
+pub mod counters;
+pub mod environment;
