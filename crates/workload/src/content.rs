@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How the bytes of write buffers look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bytes {
+pub enum Payload {
     /// Incompressible.
     Random,
     /// All zero. A device that detects zeros stores nothing.
@@ -32,7 +32,7 @@ pub enum Refresh {
 #[serde(deny_unknown_fields)]
 pub struct Content {
     /// The incompressible or fixed part.
-    pub bytes: Bytes,
+    pub payload: Payload,
     /// When they change.
     pub refresh: Refresh,
     /// Target compression ratio, 1.0 = incompressible, 2.0 = half is compressible.
@@ -47,7 +47,7 @@ impl Default for Content {
     /// Random, stamped for every write, neither compressible nor duplicate.
     fn default() -> Self {
         Content {
-            bytes: Bytes::Random,
+            payload: Payload::Random,
             refresh: Refresh::Stamp,
             compression_ratio: 1.0,
             dedup_ratio: 1.0,

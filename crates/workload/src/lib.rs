@@ -7,7 +7,6 @@
 pub mod arrival;
 pub mod content;
 pub mod distribution;
-pub mod fill;
 pub mod job;
 pub mod ops;
 pub mod pattern;

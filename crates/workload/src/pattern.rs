@@ -205,7 +205,13 @@ pub struct Sequential {
 
 impl Default for Sequential {
     fn default() -> Self {
-        Sequential { skip_min_bytes: 0, skip_max_bytes: 0, random_start: false, cursor_per_operation: true, wrap: true }
+        Sequential {
+            skip_min_bytes: 0,
+            skip_max_bytes: 0,
+            random_start: false,
+            cursor_per_operation: true,
+            wrap: true,
+        }
     }
 }
 

@@ -87,7 +87,8 @@ mod tests {
     fn successive_numbers_are_far_apart() {
         let n = 1 << 16;
         let permutation = Permutation::new(n, 99);
-        let mean = (1..n).map(|i| permutation.at(i).abs_diff(permutation.at(i - 1)) as f64).sum::<f64>() / (n - 1) as f64;
+        let mean = (1..n).map(|i| permutation.at(i).abs_diff(permutation.at(i - 1)) as f64).sum::<f64>()
+            / (n - 1) as f64;
         // Two independent uniform numbers are n/3 apart on average.
         assert!((mean / (n as f64 / 3.0) - 1.0).abs() < 0.05, "{mean}");
     }

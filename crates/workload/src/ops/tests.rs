@@ -1,0 +1,121 @@
+use super::*;
+use crate::pattern::{Distribution, Mix};
+use proptest::prelude::*;
+
+fn range(offset_bytes: u64, length_bytes: u64) -> ActiveRange {
+    ActiveRange { offset_bytes, length_bytes }
+}
+
+fn collect(generator: &mut Generator, n: usize) -> Vec<Op> {
+    let mut ops = Vec::new();
+    let mut block = OpBlock::default();
+    while ops.len() < n {
+        generator.fill(&mut block);
+        ops.extend_from_slice(&block.ops[..block.len]);
+        if block.len < BLOCK_OPS {
+            break;
+        }
+    }
+    ops
+}
+
+fn one_site(pattern: &AccessPattern, length: u64, ios: Option<u64>, bytes: Option<u64>) -> Generator {
+    let site = SiteSpec { target: 0, range: range(1 << 20, length) };
+    Generator::new(pattern, &[site], TargetSelection::RoundRobin, 7, ios, bytes)
+}
+
+#[test]
+fn the_random_map_visits_each_block_once_per_pass() {
+    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
+    let blocks = 1000;
+    let ops = collect(&mut one_site(&pattern, blocks * 4096, Some(2 * blocks), None), usize::MAX);
+    for pass in ops.chunks(blocks as usize) {
+        let offsets: std::collections::BTreeSet<u64> = pass.iter().map(|op| op.offset_bytes).collect();
+        assert_eq!(offsets.len() as u64, blocks);
+        assert_eq!(offsets.first(), Some(&(1 << 20)));
+        assert_eq!(offsets.last(), Some(&((1 << 20) + (blocks - 1) * 4096)));
+    }
+    assert_ne!(ops[..1000], ops[1000..], "the next pass takes another order");
+}
+
+#[test]
+fn a_sequential_walk_wraps_and_stops_at_its_bytes() {
+    let pattern = AccessPattern::new(Mix::WRITE, 8192, Placement::sequential());
+    let ops = collect(&mut one_site(&pattern, 4 * 8192, None, Some(6 * 8192 + 100)), usize::MAX);
+    let offsets: Vec<u64> = ops.iter().map(|op| (op.offset_bytes - (1 << 20)) / 8192).collect();
+    assert_eq!(offsets, [0, 1, 2, 3, 0, 1, 2]);
+    assert_eq!(ops[6].len_bytes, 100, "the last operation is cut to the limit");
+}
+
+#[test]
+fn mix_and_sizes_have_their_shares() {
+    let mut pattern = AccessPattern::new(Mix::read_write(70.0), 4096, Placement::random_independent());
+    pattern.write_sizes = BlockSizes::Weighted(vec![(4096, 60.0), (65_536, 40.0)]);
+    let ops = collect(&mut one_site(&pattern, 1 << 30, None, None), 200_000);
+    let writes: Vec<&Op> = ops.iter().filter(|op| op.kind == OpKind::Write).collect();
+    assert!((writes.len() as f64 / ops.len() as f64 - 0.3).abs() < 0.005);
+    let large = writes.iter().filter(|op| op.len_bytes == 65_536).count();
+    assert!((large as f64 / writes.len() as f64 - 0.4).abs() < 0.01);
+    assert!(ops.iter().filter(|op| op.kind == OpKind::Read).all(|op| op.len_bytes == 4096));
+}
+
+#[test]
+fn mixed_placement_continues_behind_the_last_block() {
+    let placement = Placement::Mixed {
+        random_percent: 25.0,
+        random: Random { distribution: Distribution::Uniform, once_per_pass: false },
+        sequential: Sequential::default(),
+    };
+    let pattern = AccessPattern::new(Mix::READ, 4096, placement);
+    let ops = collect(&mut one_site(&pattern, 1 << 30, None, None), 100_000);
+    let followed = ops.windows(2).filter(|pair| pair[1].offset_bytes == pair[0].offset_bytes + 4096).count();
+    assert!((followed as f64 / ops.len() as f64 - 0.75).abs() < 0.01, "{followed}");
+}
+
+#[test]
+fn targets_are_selected_as_asked() {
+    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::sequential());
+    let sites: Vec<SiteSpec> = (0..3).map(|target| SiteSpec { target, range: range(0, 2 * 4096) }).collect();
+    let order = |selection| {
+        let ops = collect(&mut Generator::new(&pattern, &sites, selection, 1, Some(6), None), 6);
+        ops.iter().map(|op| (op.target, op.offset_bytes / 4096)).collect::<Vec<_>>()
+    };
+    assert_eq!(order(TargetSelection::RoundRobin), [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]);
+    assert_eq!(order(TargetSelection::Sequential), [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]);
+    let random = order(TargetSelection::Random);
+    assert_eq!(random.len(), 6);
+}
+
+#[test]
+fn strides_skip_as_asked() {
+    let stride = Sequential { skip_min_bytes: 4096, skip_max_bytes: 4096, ..Sequential::default() };
+    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::Sequential(stride));
+    let ops = collect(&mut one_site(&pattern, 5 * 4096, Some(4), None), 4);
+    let blocks: Vec<u64> = ops.iter().map(|op| (op.offset_bytes - (1 << 20)) / 4096).collect();
+    assert_eq!(blocks, [0, 2, 4, 0]);
+}
+
+proptest! {
+    #[test]
+    fn operations_stay_inside_the_range(
+        length_blocks in 16_u64..4096,
+        read in 0.0_f64..=100.0,
+        small in 1_u64..4,
+        random in 0.0_f64..=100.0,
+        seed: u64,
+    ) {
+        let mut pattern = AccessPattern::new(Mix::read_write(read), 4096, Placement::Mixed {
+            random_percent: random,
+            random: Random { distribution: Distribution::Uniform, once_per_pass: true },
+            sequential: Sequential::default(),
+        });
+        pattern.read_sizes = BlockSizes::Weighted(vec![(small * 512, 1.0), (65_536, 2.0)]);
+        let site = SiteSpec { target: 0, range: range(8192, length_blocks * 4096) };
+        let mut generator = Generator::new(&pattern, &[site], TargetSelection::Random, seed, None, None);
+        for op in collect(&mut generator, 500) {
+            prop_assert!(op.offset_bytes >= 8192);
+            prop_assert!(op.offset_bytes + u64::from(op.len_bytes) <= 8192 + length_blocks * 4096);
+            prop_assert!(op.len_bytes > 0);
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! What will be done: every default resolved, every seed fixed, sliced per thread. Printable and diffable.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Arrival, EngineKind, FlushCall, FlushOrder, FlushPolicy, Job, OpenSync, PhaseKind, Rate};
+use crate::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement};
+use crate::target::TargetKind;
+use crate::units::{Bytes, Nanos};
+
+/// The schema of a stored plan.
+pub const SCHEMA: &str = "assay.plan/1";
+
+/// A target as it will be used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedTarget {
+    /// The name jobs refer to it by.
+    pub name: String,
+    /// Its absolute path.
+    pub path: String,
+    /// What it is.
+    pub kind: TargetKind,
+    /// Bytes in use, from its start.
+    pub size_bytes: u64,
+    /// Its size before the run; 0 where it does not exist yet.
+    pub existing_bytes: u64,
+    /// What O_DIRECT offsets, lengths and addresses must be multiples of; `None`: O_DIRECT is not possible.
+    pub direct_align_bytes: Option<u32>,
+}
+
+/// The part of one target one thread works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedSite {
+    /// Index into [`Plan::targets`].
+    pub target: u16,
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Number of bytes.
+    pub length_bytes: u64,
+}
+
+/// One thread's part of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadSlice {
+    /// Seed of its operations.
+    pub seed: u64,
+    /// Where it works.
+    pub sites: Vec<PlannedSite>,
+    /// Ends after this many operations.
+    pub ios: Option<u64>,
+    /// Ends after this many bytes.
+    pub bytes: Option<u64>,
+    /// Its share of the job's rate, operations a second; `None`: closed loop.
+    pub rate_per_s: Option<f64>,
+}
+
+/// A job with nothing left open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedJob {
+    /// The job as asked for; where this struct has a field of the same meaning, that one counts.
+    pub job: Job,
+    /// The I/O path.
+    pub engine: EngineKind,
+    /// Why, where the job left the choice to us; empty where it named one.
+    pub engine_reason: String,
+    /// Whether targets are opened with O_DIRECT.
+    pub direct: bool,
+    /// Measured time, behind the ramp; `None`: until `ios` or `bytes` of every slice.
+    pub time: Option<Nanos>,
+    /// One per thread.
+    pub slices: Vec<ThreadSlice>,
+}
+
+impl PlannedJob {
+    /// Outstanding I/Os in total: threads x per thread.
+    pub fn outstanding_io(&self) -> u64 {
+        self.slices.len() as u64 * u64::from(self.job.outstanding_per_thread)
+    }
+
+    /// Bytes this job will write at most before it ends; `None`: limited by time only.
+    pub fn write_bytes_max(&self) -> Option<u64> {
+        let pattern = &self.job.pattern;
+        if pattern.mix.share(OpKind::Write) == 0.0 {
+            return Some(0);
+        }
+        let largest = pattern.write_sizes.max_bytes();
+        self.slices.iter().map(|slice| slice.bytes.or(slice.ios.map(|ios| ios * largest))).sum()
+    }
+}
+
+/// Jobs side by side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedPhase {
+    /// The name in results.
+    pub name: String,
+    /// What it is for.
+    pub kind: PhaseKind,
+    /// Its jobs.
+    pub jobs: Vec<PlannedJob>,
+    /// Write back dirty pages behind it.
+    pub drain_after: bool,
+    /// Idle time behind it.
+    pub pause_after: Nanos,
+    /// The point of a curve or sweep, as `name=value` words.
+    pub point: String,
+    /// Which repetition of the phase of that name and point, from 0.
+    pub repeat: u32,
+}
+
+impl PlannedPhase {
+    /// How long it takes at most, ramp included, where that is known.
+    pub fn expected_time(&self) -> Option<Nanos> {
+        self.jobs
+            .iter()
+            .map(|job| job.time.map(|time| time.0 + job.job.ramp.0 + job.job.start_delay.0))
+            .try_fold(0, |longest, time| Some(longest.max(time?)))
+            .map(|time: u64| Nanos(time + self.pause_after.0))
+    }
+}
+
+/// Everything that will be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The name of the run.
+    pub name: String,
+    /// The series it belongs to (`stb-2.1`, `assay-1`); empty: none.
+    pub series: String,
+    /// The seed everything random derives from.
+    pub seed: u64,
+    /// What receives the I/O.
+    pub targets: Vec<PlannedTarget>,
+    /// In sequence.
+    pub phases: Vec<PlannedPhase>,
+}
+
+impl Plan {
+    /// The plan as text, one fact a line, stable: what `--dry-run` prints and what two plans are compared by.
+    pub fn describe(&self) -> String {
+        let mut text = String::new();
+        let series = if self.series.is_empty() { "" } else { &format!(", series {}", self.series) };
+        let _ = writeln!(text, "plan {}{series}, seed {}", self.name, self.seed);
+        for target in &self.targets {
+            let _ = writeln!(text, "target {}: {}", target.name, describe_target(target));
+        }
+        for phase in &self.phases {
+            let point = if phase.point.is_empty() { "" } else { &format!(" [{}]", phase.point) };
+            let _ = writeln!(text, "phase {}{point}: {}", phase.name, phase_kind_name(phase.kind));
+            for job in &phase.jobs {
+                for line in describe_job(job, &self.targets) {
+                    let _ = writeln!(text, "  job {}: {line}", job.job.name);
+                }
+            }
+            if phase.drain_after {
+                let _ = writeln!(text, "  then: write back dirty pages");
+            }
+            if phase.pause_after.0 > 0 {
+                let _ = writeln!(text, "  then: idle {}", phase.pause_after);
+            }
+        }
+        text
+    }
+
+    /// The lines in which two plans differ: `-` only in `self`, `+` only in `other`.
+    pub fn diff(&self, other: &Plan) -> Vec<String> {
+        let (mine, theirs) = (self.describe(), other.describe());
+        let (mine, theirs): (Vec<&str>, Vec<&str>) = (mine.lines().collect(), theirs.lines().collect());
+        let gone = mine.iter().filter(|line| !theirs.contains(line)).map(|line| format!("- {line}"));
+        let new = theirs.iter().filter(|line| !mine.contains(line)).map(|line| format!("+ {line}"));
+        gone.chain(new).collect()
+    }
+}
+
+fn describe_target(target: &PlannedTarget) -> String {
+    let kind = match target.kind {
+        TargetKind::File => "file",
+        TargetKind::BlockDevice => "block device",
+        TargetKind::Directory => "directory",
+        TargetKind::Null => "nothing",
+    };
+    let state = match target.existing_bytes {
+        0 if target.kind == TargetKind::File => ", new",
+        existing if existing < target.size_bytes && target.kind == TargetKind::File => ", extended",
+        _ => "",
+    };
+    format!("{kind} {}, {}{state}", target.path, Bytes(target.size_bytes))
+}
+
+/// The lower-case name of a phase kind.
+pub fn phase_kind_name(kind: PhaseKind) -> &'static str {
+    match kind {
+        PhaseKind::Purge => "purge",
+        PhaseKind::Precondition => "precondition",
+        PhaseKind::Ramp => "ramp",
+        PhaseKind::Measure => "measure",
+        PhaseKind::Verify => "verify",
+        PhaseKind::Cleanup => "cleanup",
+    }
+}
+
+fn describe_job(job: &PlannedJob, targets: &[PlannedTarget]) -> Vec<String> {
+    let asked = &job.job;
+    let mut lines = vec![
+        describe_pattern(&asked.pattern),
+        format!(
+            "{} thread{} x {} outstanding = {}, engine {}{}, {}, {}",
+            job.slices.len(),
+            if job.slices.len() == 1 { "" } else { "s" },
+            asked.outstanding_per_thread,
+            job.outstanding_io(),
+            job.engine.name(),
+            if job.engine_reason.is_empty() { String::new() } else { format!(" ({})", job.engine_reason) },
+            if job.direct { "direct" } else { "buffered" },
+            describe_flush(&asked.flush),
+        ),
+        format!("{}, {}", describe_rate(asked.rate, asked.arrival), describe_limits(job)),
+    ];
+    for (index, slice) in job.slices.iter().enumerate() {
+        let sites = slice.sites.iter().map(|site| {
+            let name = targets.get(usize::from(site.target)).map_or("?", |target| target.name.as_str());
+            format!("{name}[{}+{}]", Bytes(site.offset_bytes).short(), Bytes(site.length_bytes).short())
+        });
+        let sites: Vec<String> = sites.collect();
+        lines.push(format!("thread {index}: seed {}, {}", slice.seed, sites.join(" ")));
+    }
+    lines
+}
+
+fn describe_limits(job: &PlannedJob) -> String {
+    let mut parts = Vec::new();
+    if job.job.start_delay.0 > 0 {
+        parts.push(format!("after {}", job.job.start_delay));
+    }
+    if job.job.ramp.0 > 0 {
+        parts.push(format!("ramp {}", job.job.ramp));
+    }
+    if let Some(time) = job.time {
+        parts.push(format!("for {time}"));
+    }
+    if let Some(bytes) = job.slices.first().and_then(|slice| slice.bytes) {
+        parts.push(format!("{} per thread", Bytes(bytes)));
+    }
+    if let Some(ios) = job.slices.first().and_then(|slice| slice.ios) {
+        parts.push(format!("{ios} I/Os per thread"));
+    }
+    parts.join(", ")
+}
+
+fn describe_rate(rate: Rate, arrival: Arrival) -> String {
+    let spacing = match arrival {
+        Arrival::Deterministic => "even arrivals",
+        Arrival::Poisson => "Poisson arrivals",
+        Arrival::Uniform => "uniform arrivals",
+    };
+    match rate {
+        Rate::Unlimited => "closed loop".to_owned(),
+        Rate::Iops(iops) => format!("{iops} IOPS offered, {spacing}"),
+        Rate::BytesPerS(bytes) => format!("{}/s offered, {spacing}", Bytes(bytes as u64)),
+        Rate::PercentOfMax(percent) => format!("{percent} % of the unlimited rate offered, {spacing}"),
+    }
+}
+
+/// The durability of writes in a few words.
+pub fn describe_flush(flush: &FlushPolicy) -> String {
+    let mut parts = Vec::new();
+    match flush.open {
+        OpenSync::None => {}
+        OpenSync::Dsync => parts.push("O_DSYNC".to_owned()),
+        OpenSync::Sync => parts.push("O_SYNC".to_owned()),
+    }
+    if let Some(periodic) = flush.periodic {
+        let call = match periodic.call {
+            FlushCall::Fsync => "fsync",
+            FlushCall::Fdatasync => "fdatasync",
+        };
+        let order = if periodic.order == FlushOrder::Queued { ", queued" } else { "" };
+        match periodic.every_writes {
+            1 => parts.push(format!("{call} after each write{order}")),
+            n => parts.push(format!("{call} after every {n} writes{order}")),
+        }
+    }
+    if flush.at_end {
+        parts.push("fsync at the end".to_owned());
+    }
+    if parts.is_empty() { "not flushed".to_owned() } else { parts.join(" and ") }
+}
+
+/// Block sizes in a few characters: `4k`, `4k/60,64k/40`, `4k-64k`.
+pub fn describe_sizes(sizes: &BlockSizes) -> String {
+    match sizes {
+        BlockSizes::Fixed(size) => Bytes(*size).short(),
+        BlockSizes::Weighted(list) => {
+            let parts = list.iter().map(|(size, weight)| format!("{}/{weight}", Bytes(*size).short()));
+            parts.collect::<Vec<_>>().join(",")
+        }
+        BlockSizes::Range { min_bytes, max_bytes, .. } => {
+            format!("{}-{}", Bytes(*min_bytes).short(), Bytes(*max_bytes).short())
+        }
+    }
+}
+
+/// The access pattern in a few words: `70 % read 4k, 30 % write 8k, random uniform once per pass`.
+pub fn describe_pattern(pattern: &AccessPattern) -> String {
+    let mix: Vec<String> = pattern
+        .kinds()
+        .map(|kind| {
+            let share = pattern.mix.share(kind) * 100.0;
+            let sizes = describe_sizes(pattern.sizes(kind));
+            if share == 100.0 {
+                format!("{} {sizes}", kind.name())
+            } else {
+                format!("{share} % {} {sizes}", kind.name())
+            }
+        })
+        .collect();
+    format!("{}, {}", mix.join(", "), describe_placement(&pattern.placement))
+}
+
+fn describe_placement(placement: &Placement) -> String {
+    let random = |random: &crate::pattern::Random| {
+        let map = if random.once_per_pass { " once per pass" } else { "" };
+        format!("random {}{map}", describe_distribution(&random.distribution))
+    };
+    match placement {
+        Placement::Sequential(sequential) if sequential.skip_max_bytes > 0 => format!(
+            "sequential skipping {}-{}",
+            Bytes(sequential.skip_min_bytes).short(),
+            Bytes(sequential.skip_max_bytes).short()
+        ),
+        Placement::Sequential(_) => "sequential".to_owned(),
+        Placement::Random(part) => random(part),
+        Placement::Mixed { random_percent, random: part, .. } => {
+            format!("{random_percent} % {}, else sequential", random(part))
+        }
+    }
+}
+
+fn describe_distribution(distribution: &Distribution) -> String {
+    match distribution {
+        Distribution::Uniform => "uniform".to_owned(),
+        Distribution::Zipf { theta } => format!("zipf {theta}"),
+        Distribution::Pareto { h } => format!("Pareto {h}"),
+        Distribution::Normal { stddev_percent } => format!("normal {stddev_percent} %"),
+        Distribution::Zoned(zones) => format!("in {} zones", zones.len()),
+        Distribution::HitArea { read_percent, write_percent, bytes } => {
+            format!(
+                "hit area {} for {read_percent} % of reads, {write_percent} % of writes",
+                Bytes(*bytes).short()
+            )
+        }
+        Distribution::Exponential { midpoint } => format!("exponential, midpoint {midpoint}"),
+        Distribution::Hotband { low_bytes, high_bytes, corrected } => format!(
+            "hotband {}-{}{}",
+            Bytes(*low_bytes).short(),
+            Bytes(*high_bytes).short(),
+            if *corrected { ", units corrected" } else { "" }
+        ),
+    }
+}

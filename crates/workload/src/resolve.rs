@@ -1,0 +1,371 @@
+//! From what was asked to what will be done: the only place where something about this system enters.
+
+use std::collections::BTreeMap;
+
+use crate::job::{Caching, EngineKind, Job, Rate, TargetSharing, Workload};
+use crate::pattern::OpKind;
+use crate::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, SCHEMA, ThreadSlice};
+use crate::rng::derive_seed;
+use crate::target::TargetKind;
+use crate::units::Bytes;
+
+/// Targets a plan may have.
+pub const TARGETS_MAX: usize = u16::MAX as usize;
+/// Outstanding I/Os a thread may have.
+pub const OUTSTANDING_MAX: u32 = 65_536;
+/// Threads a job may have.
+pub const THREADS_MAX: u32 = 16_384;
+
+/// What is known of a target before planning.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TargetFacts {
+    /// Absolute path.
+    pub path: String,
+    /// What it is, or will be.
+    pub kind: TargetKind,
+    /// Its size now; 0 where it does not exist.
+    pub existing_bytes: u64,
+    /// What O_DIRECT I/O must be aligned to; `None`: O_DIRECT is not possible there.
+    pub direct_align_bytes: Option<u32>,
+}
+
+/// What is known of this system before planning.
+#[derive(Debug, Clone, Default)]
+pub struct Inventory {
+    /// By target name.
+    pub targets: BTreeMap<String, TargetFacts>,
+    /// Engines that work here.
+    pub engines: Vec<EngineKind>,
+    /// An engine that overrides what jobs ask for (`--engine`).
+    pub engine_override: Option<EngineKind>,
+}
+
+/// Why a workload cannot become a plan.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ResolveError {
+    /// No phases, or a phase without jobs.
+    #[error("there is nothing to do: {0} has no jobs")]
+    Empty(String),
+    /// A job names a target that is not defined.
+    #[error("job '{job}' uses target '{target}', which is not defined")]
+    UnknownTarget {
+        /// The job.
+        job: String,
+        /// The target.
+        target: String,
+    },
+    /// Nothing is known of a target.
+    #[error("target '{0}' was not looked at")]
+    NoFacts(String),
+    /// A size is missing or zero.
+    #[error("target '{0}' has no size: give one, or name something that exists and is not empty")]
+    NoSize(String),
+    /// More is asked for than a device holds.
+    #[error("target '{target}' holds {existing}, less than the {asked} asked for")]
+    TooSmall {
+        /// The target.
+        target: String,
+        /// What it holds.
+        existing: Bytes,
+        /// What was asked.
+        asked: Bytes,
+    },
+    /// The active range is empty or smaller than a block.
+    #[error("job '{job}': its range of {range} on '{target}' is smaller than its largest block of {block}")]
+    RangeTooSmall {
+        /// The job.
+        job: String,
+        /// The target.
+        target: String,
+        /// The range.
+        range: Bytes,
+        /// The largest block.
+        block: Bytes,
+    },
+    /// A number out of its bounds.
+    #[error("job '{job}': {what}")]
+    Invalid {
+        /// The job.
+        job: String,
+        /// What is wrong, with the bound.
+        what: String,
+    },
+    /// An engine that does not work here was asked for by name.
+    #[error(
+        "job '{job}' asks for engine {engine}, which does not work here; '--engine auto' takes one that does"
+    )]
+    EngineUnavailable {
+        /// The job.
+        job: String,
+        /// Its name.
+        engine: &'static str,
+    },
+    /// Direct I/O was asked for and is not possible.
+    #[error("job '{job}' asks for direct I/O, but {why}")]
+    DirectImpossible {
+        /// The job.
+        job: String,
+        /// The reason.
+        why: String,
+    },
+}
+
+/// Resolves `workload` for this system. `seed` is used where the workload fixes none.
+///
+/// # Errors
+/// [`ResolveError`]: the first contradiction found, naming job and target.
+pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Plan, ResolveError> {
+    let seed = workload.seed.unwrap_or(seed);
+    if workload.phases.is_empty() {
+        return Err(ResolveError::Empty(format!("'{}'", workload.name)));
+    }
+    let targets = plan_targets(workload, inventory)?;
+    let mut repeats: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    let mut phases = Vec::with_capacity(workload.phases.len());
+    for (phase_index, phase) in workload.phases.iter().enumerate() {
+        if phase.jobs.is_empty() {
+            return Err(ResolveError::Empty(format!("phase '{}'", phase.name)));
+        }
+        let phase_seed = derive_seed(seed, phase_index as u64);
+        let jobs = phase.jobs.iter().enumerate().map(|(job_index, job)| {
+            Planner { job, targets: &targets, inventory }.plan(derive_seed(phase_seed, job_index as u64))
+        });
+        let repeat = repeats.entry((&phase.name, &phase.point)).or_default();
+        phases.push(PlannedPhase {
+            name: phase.name.clone(),
+            kind: phase.kind,
+            jobs: jobs.collect::<Result<_, _>>()?,
+            drain_after: phase.drain_after,
+            pause_after: phase.pause_after,
+            point: phase.point.clone(),
+            repeat: *repeat,
+        });
+        *repeat += 1;
+    }
+    Ok(Plan {
+        schema: SCHEMA.to_owned(),
+        name: workload.name.clone(),
+        series: String::new(),
+        seed,
+        targets,
+        phases,
+    })
+}
+
+fn plan_targets(workload: &Workload, inventory: &Inventory) -> Result<Vec<PlannedTarget>, ResolveError> {
+    workload.targets.iter().take(TARGETS_MAX).map(|target| plan_target(target, inventory)).collect()
+}
+
+fn plan_target(target: &crate::Target, inventory: &Inventory) -> Result<PlannedTarget, ResolveError> {
+    let facts =
+        inventory.targets.get(&target.name).ok_or_else(|| ResolveError::NoFacts(target.name.clone()))?;
+    let size = target.size.map_or(facts.existing_bytes, |size| size.0);
+    if size == 0 && facts.kind != TargetKind::Directory {
+        return Err(ResolveError::NoSize(target.name.clone()));
+    }
+    if facts.kind == TargetKind::BlockDevice && size > facts.existing_bytes {
+        return Err(ResolveError::TooSmall {
+            target: target.name.clone(),
+            existing: Bytes(facts.existing_bytes),
+            asked: Bytes(size),
+        });
+    }
+    Ok(PlannedTarget {
+        name: target.name.clone(),
+        path: facts.path.clone(),
+        kind: facts.kind,
+        size_bytes: size,
+        existing_bytes: facts.existing_bytes,
+        direct_align_bytes: facts.direct_align_bytes,
+    })
+}
+
+/// Resolves one job.
+struct Planner<'a> {
+    job: &'a Job,
+    targets: &'a [PlannedTarget],
+    inventory: &'a Inventory,
+}
+
+impl Planner<'_> {
+    fn plan(&self, seed: u64) -> Result<PlannedJob, ResolveError> {
+        self.check_numbers()?;
+        let indices = self.target_indices()?;
+        let (engine, engine_reason) = self.engine()?;
+        let direct = engine != EngineKind::Null && self.direct(&indices)?;
+        let threads = self.job.threads;
+        let slices =
+            (0..threads).map(|thread| self.slice(thread, &indices, seed)).collect::<Result<Vec<_>, _>>()?;
+        Ok(PlannedJob {
+            job: self.job.clone(),
+            engine,
+            engine_reason,
+            direct,
+            time: self.job.limits.time,
+            slices,
+        })
+    }
+
+    fn invalid(&self, what: impl Into<String>) -> ResolveError {
+        ResolveError::Invalid { job: self.job.name.clone(), what: what.into() }
+    }
+
+    fn check_numbers(&self) -> Result<(), ResolveError> {
+        let job = self.job;
+        let mix = &job.pattern.mix;
+        let total = mix.read_percent + mix.write_percent + mix.trim_percent;
+        if (total - 100.0).abs() > 0.01 {
+            return Err(self.invalid(format!("its mix totals {total} %, not 100 %")));
+        }
+        if [mix.read_percent, mix.write_percent, mix.trim_percent].iter().any(|share| *share < 0.0) {
+            return Err(self.invalid("a share of its mix is below 0"));
+        }
+        if job.threads == 0 || job.threads > THREADS_MAX {
+            return Err(self.invalid(format!("{} threads; 1 to {THREADS_MAX} are possible", job.threads)));
+        }
+        if job.outstanding_per_thread == 0 || job.outstanding_per_thread > OUTSTANDING_MAX {
+            let asked = job.outstanding_per_thread;
+            return Err(self.invalid(format!("{asked} outstanding; 1 to {OUTSTANDING_MAX} are possible")));
+        }
+        if job.pattern.kinds().any(|kind| job.pattern.sizes(kind).min_bytes() == 0) {
+            return Err(self.invalid("a block size of 0"));
+        }
+        if job.pattern.max_block_bytes() > u64::from(u32::MAX / 2) {
+            return Err(self.invalid("a block size above 2 GiB"));
+        }
+        match job.rate {
+            Rate::Iops(rate) | Rate::BytesPerS(rate) | Rate::PercentOfMax(rate)
+                if !(rate.is_finite() && rate > 0.0) =>
+            {
+                Err(self.invalid(format!("a rate of {rate}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn target_indices(&self) -> Result<Vec<u16>, ResolveError> {
+        if self.job.targets.is_empty() {
+            return Err(self.invalid("no target"));
+        }
+        let find = |name: &String| {
+            let index = self.targets.iter().position(|target| target.name == *name);
+            index.map(|index| index as u16).ok_or_else(|| ResolveError::UnknownTarget {
+                job: self.job.name.clone(),
+                target: name.clone(),
+            })
+        };
+        self.job.targets.iter().map(find).collect()
+    }
+
+    fn engine(&self) -> Result<(EngineKind, String), ResolveError> {
+        let asked = self.inventory.engine_override.unwrap_or(self.job.engine);
+        let works = |kind| self.inventory.engines.contains(&kind);
+        match asked {
+            EngineKind::Auto if works(EngineKind::IoUring) => {
+                Ok((EngineKind::IoUring, "auto: the least CPU per I/O here".to_owned()))
+            }
+            EngineKind::Auto if self.job.outstanding_per_thread > 1 && works(EngineKind::Libaio) => {
+                Ok((EngineKind::Libaio, "auto: io_uring is not to be had".to_owned()))
+            }
+            EngineKind::Auto => Ok((EngineKind::Psync, "auto: nothing asynchronous is to be had".to_owned())),
+            named if works(named) => Ok((named, String::new())),
+            named => {
+                Err(ResolveError::EngineUnavailable { job: self.job.name.clone(), engine: named.name() })
+            }
+        }
+    }
+
+    /// Whether to open with O_DIRECT, by what was asked and what the targets and block sizes allow.
+    fn direct(&self, indices: &[u16]) -> Result<bool, ResolveError> {
+        let obstacle = indices.iter().find_map(|&index| {
+            let target = &self.targets[usize::from(index)];
+            match target.direct_align_bytes {
+                None => Some(format!("'{}' does not support it", target.name)),
+                Some(align) => self.misaligned(u64::from(align)).map(|what| {
+                    format!("{what} is not a multiple of {align} bytes, which '{}' needs", target.name)
+                }),
+            }
+        });
+        match (self.job.caching, obstacle) {
+            (Caching::Buffered, _) | (Caching::Auto, Some(_)) => Ok(false),
+            (Caching::Auto | Caching::Direct, None) => Ok(true),
+            (Caching::Direct, Some(why)) => {
+                Err(ResolveError::DirectImpossible { job: self.job.name.clone(), why })
+            }
+        }
+    }
+
+    fn misaligned(&self, align: u64) -> Option<String> {
+        use crate::pattern::BlockSizes;
+        let pattern = &self.job.pattern;
+        let bad = |size: u64| !size.is_multiple_of(align);
+        for kind in pattern.kinds() {
+            let size = match pattern.sizes(kind) {
+                BlockSizes::Fixed(size) => Some(*size).filter(|&size| bad(size)),
+                BlockSizes::Weighted(list) => list.iter().map(|entry| entry.0).find(|&size| bad(size)),
+                BlockSizes::Range { min_bytes, step_bytes, .. } => {
+                    [*min_bytes, *step_bytes].into_iter().find(|&size| bad(size))
+                }
+            };
+            if let Some(size) = size {
+                return Some(format!("a block size of {size}"));
+            }
+        }
+        bad(pattern.align()).then(|| format!("an alignment of {}", pattern.align()))
+    }
+
+    fn slice(&self, thread: u32, indices: &[u16], seed: u64) -> Result<ThreadSlice, ResolveError> {
+        let job = self.job;
+        let mine: Vec<u16> = match job.sharing {
+            TargetSharing::Shared => indices.to_vec(),
+            TargetSharing::PerThread => vec![indices[thread as usize % indices.len()]],
+        };
+        let sites = mine.into_iter().map(|index| self.site(thread, index)).collect::<Result<Vec<_>, _>>()?;
+        let pass_bytes: u64 = sites.iter().map(|site| site.length_bytes).sum();
+        let limits = &job.limits;
+        let unlimited = limits.time.is_none() && limits.bytes.is_none() && limits.ios.is_none();
+        let passes = limits.passes.or(unlimited.then_some(1));
+        let by_passes = passes.map(|passes| pass_bytes.saturating_mul(u64::from(passes)));
+        let rate_per_s = match job.rate {
+            Rate::Unlimited | Rate::PercentOfMax(_) => None,
+            Rate::Iops(iops) => Some(iops),
+            Rate::BytesPerS(bytes) => Some(bytes / self.mean_block_bytes()),
+        };
+        Ok(ThreadSlice {
+            seed: derive_seed(seed, u64::from(thread)),
+            sites,
+            ios: limits.ios,
+            bytes: [limits.bytes, by_passes].into_iter().flatten().min(),
+            rate_per_s: rate_per_s.map(|rate| rate / f64::from(job.threads)),
+        })
+    }
+
+    fn mean_block_bytes(&self) -> f64 {
+        let pattern = &self.job.pattern;
+        OpKind::DATA.iter().map(|&kind| pattern.mix.share(kind) * pattern.sizes(kind).mean_bytes()).sum()
+    }
+
+    fn site(&self, thread: u32, index: u16) -> Result<PlannedSite, ResolveError> {
+        let job = self.job;
+        let target = &self.targets[usize::from(index)];
+        let size = target.size_bytes;
+        let step = job.offset_increment.of(size).saturating_mul(u64::from(thread));
+        let align = job.pattern.align();
+        let start = job.offset.of(size).saturating_add(step);
+        let offset = start - start % align;
+        let rest = size.saturating_sub(offset);
+        let length = job.length.map_or(rest, |length| length.of(size)).min(rest);
+        if length < job.pattern.max_block_bytes() {
+            return Err(ResolveError::RangeTooSmall {
+                job: job.name.clone(),
+                target: target.name.clone(),
+                range: Bytes(length),
+                block: Bytes(job.pattern.max_block_bytes()),
+            });
+        }
+        Ok(PlannedSite { target: index, offset_bytes: offset, length_bytes: length })
+    }
+}
+
+#[cfg(test)]
+mod tests;
