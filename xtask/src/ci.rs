@@ -1,5 +1,6 @@
 //! `cargo xtask ci`: every check and test of the workspace, a stage after the other. `make test` runs it after
-//! having installed what the tests need; a stage that fails does not keep the others from running.
+//! having installed what the tests need; a stage that fails does not keep the others from running, but
+//! without a build there are no tests.
 
 mod totals;
 
@@ -32,22 +33,26 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<Outcome, Erro
         return Err(Error::Usage("ci"));
     }
     let skips_file = root.join(SKIPS);
-    std::fs::write(&skips_file, "").map_err(|source| Error::Write { path: skips_file.clone(), source })?;
+    let made = std::fs::create_dir_all(root.join("target")).and_then(|()| std::fs::write(&skips_file, ""));
+    made.map_err(|source| Error::Write { path: skips_file.clone(), source })?;
     let mut totals = Totals::default();
     let mut skipped = 0;
-    let stages = [
+    let mut stages = vec![
         stage("capabilities", || skips::probe(root))?,
         stage("fmt", || cargo(root, FMT))?,
         stage("tidy", || tidy::command(root, &[]))?,
         stage("clippy", || cargo(root, CLIPPY))?,
         stage("build", || cargo(root, BUILD))?,
-        stage("test", || test(root, &skips_file, &mut totals))?,
-        stage("skips", || {
+    ];
+    // The compiler's errors are printed already.
+    if stages.iter().any(|done| done.name == "build" && done.outcome == Outcome::Good) {
+        stages.push(stage("test", || test(root, &skips_file, &mut totals))?);
+        stages.push(stage("skips", || {
             let (verdict, outcome) = skips::report(root, &skips_file)?;
             skipped = verdict.skipped;
             Ok(outcome)
-        })?,
-    ];
+        })?);
+    }
     println!("\n== summary");
     for done in &stages {
         let verdict = if done.outcome == Outcome::Good { "ok" } else { "FAILED" };

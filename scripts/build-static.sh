@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Builds the static binary for this machine and prints its path: scripts/build-static.sh [CARGO OPTION..]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+triple=$(rustc -vV | sed -n 's/^host: //p')
+target=${CARGO_TARGET_DIR:-target}
+
+# crt-static only here and only with an explicit --target: elsewhere it would reach proc-macros and break them.
+RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" cargo build --profile dist --package assay \
+    --target "$triple" --target-dir "$target" "$@" >&2
+
+binary=$target/$triple/dist/assay
+headers=$(LC_ALL=C readelf --program-headers --dynamic --wide "$binary")
+case $headers in
+    *INTERP* | *NEEDED*) echo "build-static: $binary needs a dynamic linker or shared libraries" >&2; exit 1 ;;
+esac
+echo "$binary"
