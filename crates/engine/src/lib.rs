@@ -1,1 +1,13 @@
-//! placeholder
+//! The I/O path: the [`Engine`] and [`Clock`] seams, the job loop, and the engines.
+//!
+//! All unsafe code of the project lives here. The job loop is a resumable step machine, so that real engines drive
+//! it from one thread per job thread and the simulator drives many of them from one event heap in virtual time.
+//! In the measured phase nothing here allocates, locks or logs. This crate knows nothing of files' formats, of how
+//! results are stored or shown, and nothing of arguments or exit codes.
+
+pub mod seam;
+
+pub use seam::{
+    Buffer, BufferPool, Capabilities, Clock, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
+    QueueFull, TargetTable, Wait,
+};

@@ -1,4 +1,17 @@
 //! What happened: the records of a run and what is concluded from them.
+//!
+//! [`event::RunEvent`]s stream in while a run goes; the builder makes a [`Run`] of them, the same way while
+//! recording and when a killed run is recovered. Verdicts are made here once and shown by every renderer.
+//! Only the module `store` touches files. This crate knows nothing of engines, clocks or renderers.
 
 pub mod counters;
 pub mod environment;
+pub mod event;
+pub mod histogram;
+pub mod interval;
+pub mod run;
+
+pub use event::{JobOutcome, RunEnd, RunEvent};
+pub use histogram::LatencyHistogram;
+pub use interval::{Interval, IntervalKey, JobCounts, OpCounts};
+pub use run::{Finding, FindingSeverity, Run, Verdict};

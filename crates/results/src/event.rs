@@ -1,0 +1,123 @@
+//! The stream of events of a run: the live screen, the journal and every other consumer see the same.
+
+use assay_workload::Plan;
+use serde::{Deserialize, Serialize};
+
+use crate::counters::Counters;
+use crate::environment::Environment;
+use crate::interval::Interval;
+
+/// How a job ended, beside its counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobOutcome {
+    /// The engine that did the I/O.
+    pub engine: String,
+    /// Why another engine than the one asked for was used; empty: none was.
+    pub engine_fallback: String,
+    /// What the engine chose: setup flags, registered buffers, the clock.
+    pub engine_notes: Vec<String>,
+    /// Whether O_DIRECT was in effect.
+    pub direct: bool,
+    /// Start of the measured part in nanoseconds from the start of the phase.
+    pub measured_start_ns: u64,
+    /// Its length: from there to the last completion, the flush at the end included.
+    pub measured_ns: u64,
+    /// User CPU of the job threads in the measured part, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// System CPU of the job threads and of kernel workers on their behalf, nanoseconds.
+    pub cpu_system_ns: u64,
+    /// How late a completion may have been stamped at most, nanoseconds: the longest time between two looks.
+    pub stamp_error_ns_max: u64,
+    /// The mean of the same.
+    pub stamp_error_ns_mean: f64,
+    /// I/O errors by errno name, with counts.
+    pub errors_by_kind: Vec<(String, u64)>,
+    /// Sampled read buffers, and how many of them were all zero.
+    pub read_buffers_sampled: u64,
+    /// See `read_buffers_sampled`.
+    pub read_buffers_zero: u64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEnd {
+    /// All phases were done.
+    Completed,
+    /// A signal or the user stopped it; what was measured is kept.
+    Interrupted,
+    /// An error stopped it; what was measured is kept.
+    Failed,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum RunEvent {
+    /// The first event.
+    RunStarted {
+        /// The run's identifier.
+        id: String,
+        /// Start in UTC, RFC 3339.
+        started: String,
+        /// What will be done.
+        plan: Box<Plan>,
+        /// Where.
+        environment: Box<Environment>,
+        /// The version of Assay.
+        version: String,
+        /// Its commit; empty where it is not known.
+        commit: String,
+    },
+    /// A phase begins.
+    PhaseStarted {
+        /// Its index in the plan.
+        phase: u32,
+        /// Milliseconds since the start of the run.
+        at_ms: u64,
+    },
+    /// A reporting period of one job is complete. Kept in `series.bin`, not in the journal.
+    #[serde(skip)]
+    Interval(Box<Interval>),
+    /// Counters of devices, process and machine at a moment: start, each second, end of a phase.
+    Counters {
+        /// The phase.
+        phase: u32,
+        /// What was read.
+        record: Box<Counters>,
+    },
+    /// A job ended.
+    JobFinished {
+        /// Its phase.
+        phase: u32,
+        /// Its index in the phase.
+        job: u32,
+        /// How.
+        outcome: Box<JobOutcome>,
+    },
+    /// A phase ended.
+    PhaseFinished {
+        /// Its index in the plan.
+        phase: u32,
+        /// Milliseconds since the start of the run.
+        at_ms: u64,
+    },
+    /// Something a reader of the result should know.
+    Note {
+        /// The phase it belongs to, if to one.
+        phase: Option<u32>,
+        /// A stable word (`drain`, `prefill`, `cache-drop-failed`).
+        id: String,
+        /// A sentence.
+        text: String,
+    },
+    /// The last event.
+    RunFinished {
+        /// How it ended.
+        end: RunEnd,
+        /// Milliseconds since the start of the run.
+        at_ms: u64,
+        /// What went wrong; empty if nothing.
+        error: String,
+    },
+}

@@ -1,0 +1,111 @@
+//! What was counted in one reporting period of one job.
+
+use assay_workload::pattern::OpKind;
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::LatencyHistogram;
+
+/// Counts of one operation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OpCounts {
+    /// Completed operations.
+    pub ios: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Submission to completion.
+    pub completion: LatencyHistogram,
+    /// Intended arrival to completion; empty in a closed loop.
+    pub response: LatencyHistogram,
+    /// Time in the submitting call; where it is sampled, fewer values than operations.
+    pub submit: LatencyHistogram,
+}
+
+impl OpCounts {
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &OpCounts) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.completion.merge(&other.completion);
+        self.response.merge(&other.response);
+        self.submit.merge(&other.submit);
+    }
+}
+
+/// Counts of all operations of a job: read, write, trim, and flushes (fsync and fdatasync together).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JobCounts {
+    /// Indexed by read, write, trim, flush.
+    pub ops: [OpCounts; 4],
+    /// How much later than intended operations were handed over (open loop).
+    pub lateness: LatencyHistogram,
+    /// Failed operations.
+    pub errors: u64,
+    /// Completions that had been waiting when they were looked for: the generator was busy elsewhere.
+    pub found_waiting: u64,
+    /// Slot-nanoseconds that stood idle although there was something to do.
+    pub idle_slot_ns: u64,
+    /// Slot-nanoseconds an operation was outstanding.
+    pub busy_slot_ns: u64,
+}
+
+impl JobCounts {
+    /// The counts of `kind`.
+    pub fn op(&self, kind: OpKind) -> &OpCounts {
+        &self.ops[(kind as usize).min(3)]
+    }
+
+    /// The counts of `kind`, to change.
+    pub fn op_mut(&mut self, kind: OpKind) -> &mut OpCounts {
+        &mut self.ops[(kind as usize).min(3)]
+    }
+
+    /// Reads, writes and trims together.
+    pub fn data(&self) -> OpCounts {
+        let mut total = OpCounts::default();
+        self.ops[..3].iter().for_each(|op| total.merge(op));
+        total
+    }
+
+    /// Completed reads, writes and trims.
+    pub fn data_ios(&self) -> u64 {
+        self.ops[..3].iter().map(|op| op.ios).sum()
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &JobCounts) {
+        for (mine, theirs) in self.ops.iter_mut().zip(&other.ops) {
+            mine.merge(theirs);
+        }
+        self.lateness.merge(&other.lateness);
+        self.errors += other.errors;
+        self.found_waiting += other.found_waiting;
+        self.idle_slot_ns += other.idle_slot_ns;
+        self.busy_slot_ns += other.busy_slot_ns;
+    }
+}
+
+/// Where an interval belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct IntervalKey {
+    /// Index of the phase in the plan.
+    pub phase: u32,
+    /// Index of the job in the phase.
+    pub job: u32,
+    /// Number of the interval from the start of the job, ramp included.
+    pub index: u32,
+    /// Whether it belongs to the ramp and is not measured.
+    pub ramp: bool,
+    /// Its start, in nanoseconds from the start of the phase.
+    pub start_ns: u64,
+    /// Its length in nanoseconds; the last one of a job is shorter.
+    pub length_ns: u64,
+}
+
+/// One reporting period of one job, all threads together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// Where it belongs.
+    pub key: IntervalKey,
+    /// What was counted.
+    pub counts: JobCounts,
+}

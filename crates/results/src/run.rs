@@ -1,0 +1,259 @@
+//! [`Run`]: one executed plan, as stored in `run.json` (schema `assay.run/1`).
+
+use assay_workload::Plan;
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+
+/// The schema of `run.json`.
+pub const SCHEMA: &str = "assay.run/1";
+
+/// Whether a run may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Nothing speaks against it.
+    Valid,
+    /// A warning applies.
+    Suspect,
+    /// A finding says the numbers do not mean what they seem to.
+    Invalid,
+    /// It was stopped before its end.
+    Incomplete,
+}
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FindingSeverity {
+    /// Worth knowing.
+    Info,
+    /// Could not be checked here, and why.
+    Unchecked,
+    /// The number may be off by as much as stated.
+    Warning,
+    /// The number does not mean what it seems to.
+    Invalid,
+}
+
+/// What a check found. Made once, in this crate; shown by every renderer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The check's id (DESIGN section 6), part of the contract.
+    pub id: String,
+    /// How much it matters.
+    pub severity: FindingSeverity,
+    /// Name of the phase, if it belongs to one.
+    pub phase: Option<String>,
+    /// Name of the job, if it belongs to one.
+    pub job: Option<String>,
+    /// One sentence: what was found, with numbers.
+    pub message: String,
+    /// The possible bias in words: `IOPS 0-7 % high`; empty where none can be stated.
+    pub bias: String,
+    /// Numbers the message rests on, by name, pointing into the run.
+    pub evidence: serde_json::Map<String, serde_json::Value>,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// A latency distribution in brief. Nanoseconds. A percentile with too few values is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are the percentiles")]
+pub struct LatencySummary {
+    pub n: u64,
+    pub min: u64,
+    pub mean: f64,
+    pub stddev: f64,
+    pub p50: Option<u64>,
+    pub p90: Option<u64>,
+    pub p95: Option<u64>,
+    pub p99: Option<u64>,
+    pub p99_9: Option<u64>,
+    pub p99_99: Option<u64>,
+    pub max: u64,
+}
+
+/// One operation's result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpResult {
+    /// Completed operations.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Operations per second of measured time.
+    pub iops: f64,
+    /// Bytes per second of measured time.
+    pub bytes_per_s: f64,
+    /// Block size in bytes: the one size, or the mean of a distribution.
+    pub block_size: u64,
+    /// Submission to completion.
+    pub completion_ns: LatencySummary,
+    /// Intended arrival to completion; `None` in a closed loop.
+    pub response_ns: Option<LatencySummary>,
+    /// Time in the submitting call; `None` where it cannot be told from waiting.
+    pub submit_ns: Option<LatencySummary>,
+}
+
+/// A value with what is needed to believe it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// The value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// Number of runs or windows behind it.
+    pub n: u32,
+    /// Interval of about 95 %: low, high; `None` where n is too small.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// One job's result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobResult {
+    /// The job's name, or the group's.
+    pub name: String,
+    /// Hosts or processes it ran on.
+    pub workers: u32,
+    /// Reads; `None` if there were none.
+    pub read: Option<OpResult>,
+    /// Writes.
+    pub write: Option<OpResult>,
+    /// Trims.
+    pub trim: Option<OpResult>,
+    /// fsync and fdatasync.
+    pub flush: Option<OpResult>,
+    /// Reads, writes and trims together.
+    pub total: OpResult,
+    /// Threads x outstanding per thread, as asked.
+    pub outstanding_io: u64,
+    /// Mean number outstanding, time-weighted, from our own stamps.
+    pub outstanding_io_mean: f64,
+    /// User and system CPU per operation, nanoseconds.
+    pub cpu_ns_per_io: f64,
+    /// The engine that did the I/O.
+    pub engine: String,
+    /// What the engine chose.
+    pub engine_notes: Vec<String>,
+    /// Whether O_DIRECT was in effect.
+    pub direct: bool,
+    /// How writes were made durable, in words.
+    pub durability: String,
+    /// The access pattern in words.
+    pub pattern: String,
+    /// Measured time in seconds.
+    pub measured_s: f64,
+    /// How much later than intended operations were handed over (open loop).
+    pub lateness_ns: Option<LatencySummary>,
+    /// Share of read bytes that did not come from a device: page cache or holes; `None`: not known.
+    pub cached_read_share: Option<f64>,
+    /// How late a completion may have been stamped: mean, nanoseconds.
+    pub stamp_error_ns_mean: f64,
+    /// Failed operations.
+    pub errors: u64,
+    /// Errno names with counts.
+    pub errors_by_kind: Vec<(String, u64)>,
+    /// Operations completed in each reporting period, ramp excluded: start in seconds, length, read, write, trim.
+    pub series: Vec<SeriesPoint>,
+}
+
+/// One reporting period, for charts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SeriesPoint {
+    /// Start, seconds from the start of the measured part.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub length_s: f64,
+    /// Operations per second: reads, writes and trims together.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Median completion latency in nanoseconds; `None` where nothing completed.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+}
+
+/// One phase's result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// The phase's name.
+    pub name: String,
+    /// `purge`, `precondition`, `ramp`, `measure`, `verify` or `cleanup`.
+    pub kind: String,
+    /// The longest measured time of its jobs, seconds.
+    pub measured_s: f64,
+    /// The point of a curve or sweep; empty: none.
+    pub point: String,
+    /// Which repetition, from 0.
+    pub repeat: u32,
+    /// Its jobs.
+    pub jobs: Vec<JobResult>,
+    /// Named values beside the operations' own (transactions, bytes written by the device).
+    pub metrics: std::collections::BTreeMap<String, Metric>,
+    /// What the device counters said meanwhile, if they could be read.
+    pub device: Option<DeviceTruth>,
+}
+
+/// What the devices under the targets and the kernel counted during a phase, against what was asked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceTruth {
+    /// Names of the devices at the bottom.
+    pub devices: Vec<String>,
+    /// Bytes the jobs read.
+    pub asked_read_bytes: u64,
+    /// Bytes the kernel fetched from storage on behalf of this process (`/proc/self/io`).
+    pub process_read_bytes: Option<u64>,
+    /// Bytes the devices read, for whomever.
+    pub device_read_bytes: Option<u64>,
+    /// Bytes the jobs wrote.
+    pub asked_written_bytes: u64,
+    /// Bytes the devices wrote, for whomever.
+    pub device_written_bytes: Option<u64>,
+    /// Mean number of requests in flight at the device, time-weighted.
+    pub device_depth_mean: Option<f64>,
+    /// Why something above is missing.
+    pub unknown_because: String,
+}
+
+/// Which Assay made a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Producer {
+    /// Version.
+    pub version: String,
+    /// Commit; empty where it is not known.
+    pub commit: String,
+    /// The engine most jobs used.
+    pub engine: String,
+    /// This machine's generator overhead per I/O on the null engine, nanoseconds, where it was measured.
+    pub overhead_ns_per_io: Option<f64>,
+}
+
+/// One executed plan with its environment, numbers and findings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Identifier: the last word of the run directory's name.
+    pub id: String,
+    /// The plan's name.
+    pub name: String,
+    /// Start in UTC, RFC 3339.
+    pub started: String,
+    /// How long it took, seconds.
+    pub elapsed_s: f64,
+    /// Whether it may be believed.
+    pub verdict: Verdict,
+    /// What made it.
+    pub assay: Producer,
+    /// Where.
+    pub environment: Environment,
+    /// What was to be done.
+    pub plan: Plan,
+    /// What was done.
+    pub phases: Vec<PhaseResult>,
+    /// What the checks found.
+    pub findings: Vec<Finding>,
+    /// Things said on the way, as sentences.
+    pub notes: Vec<String>,
+}
