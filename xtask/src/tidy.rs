@@ -4,6 +4,7 @@
 //! tree. Rules that a pure table or a recorded fixture may break are listed, with a reason, in
 //! `xtask/tidy-exceptions.txt`; an exception that nothing needs is itself a finding.
 
+mod checks;
 mod exceptions;
 mod graph;
 mod markdown;
@@ -74,7 +75,7 @@ fn check_files(files: &[SourceFile]) -> Vec<Finding> {
     for file in files {
         paths.extend(Path::new(&file.path).ancestors().filter_map(Path::to_str).map(str::to_owned));
     }
-    let mut findings = Vec::new();
+    let mut findings = checks::check(files);
     for file in files {
         findings.extend(text::check_size(&file.path, file.bytes));
         let Some(text) = &file.text else { continue };
