@@ -10,6 +10,7 @@ pub mod event;
 pub mod histogram;
 pub mod interval;
 pub mod run;
+pub mod stats;
 
 pub use event::{JobOutcome, RunEnd, RunEvent};
 pub use histogram::LatencyHistogram;
