@@ -1,0 +1,45 @@
+//! Facts about the machine and the targets, as recorded with a run.
+
+use std::path::{Path, PathBuf};
+
+use assay_results::environment::{AssayVersion, CgroupLimits, Environment, Machine, TargetEnvironment};
+
+use crate::mounts::MountTable;
+use crate::root::HostRoot;
+
+mod cpu;
+mod machine;
+mod target;
+
+/// Gathers everything. It takes milliseconds and performs no I/O on the targets beyond looking at their nodes and
+/// at the extents of regular files.
+///
+/// `targets` are absolute paths, or relative to the working directory; a target that does not exist yet is described
+/// by the directory that would hold it.
+pub fn collect(root: &HostRoot, assay: AssayVersion, targets: &[PathBuf]) -> Environment {
+    let mounts = MountTable::read(root);
+    Environment {
+        assay,
+        machine: machine(root),
+        cgroup: cgroup_limits(root),
+        targets: targets.iter().map(|path| target::describe(root, &mounts, path)).collect(),
+    }
+}
+
+/// The machine alone.
+pub fn machine(root: &HostRoot) -> Machine {
+    machine::read(root)
+}
+
+/// The limits of the control group this process runs in.
+pub fn cgroup_limits(root: &HostRoot) -> CgroupLimits {
+    crate::cgroup::limits(root)
+}
+
+/// One target alone.
+pub fn target(root: &HostRoot, path: &Path) -> TargetEnvironment {
+    target::describe(root, &MountTable::read(root), path)
+}
+
+#[cfg(test)]
+mod tests;

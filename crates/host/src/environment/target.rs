@@ -1,0 +1,130 @@
+//! One target: its node, its file system, the devices below.
+
+use std::path::{Path, PathBuf};
+
+use assay_results::environment::{FileSystem, TargetEnvironment, TargetKind};
+use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags};
+
+use crate::devices::{Chain, SECTOR_BYTES, name_of_number};
+use crate::extents;
+use crate::mounts::{Mount, MountTable};
+use crate::node::{Node, NodeKind};
+use crate::root::HostRoot;
+
+/// Runs of data after which counting the extents of a file is given up: the map of a badly fragmented file is not
+/// worth seconds of lseek.
+const MAX_DATA_RUNS: u64 = 20_000;
+
+pub(super) fn describe(root: &HostRoot, mounts: &MountTable, path: &Path) -> TargetEnvironment {
+    let absolute = absolute(path);
+    let mut target =
+        TargetEnvironment { path: path.to_string_lossy().into_owned(), ..TargetEnvironment::default() };
+    let node = Node::look_up(root, &absolute).ok().flatten();
+    if let Some(node) = &node {
+        target.canonical_path = Some(node.path.to_string_lossy().into_owned());
+        target.kind = kind(node.kind);
+    }
+    let mut chain = Chain::new(root, mounts);
+    match &node {
+        Some(Node { kind: NodeKind::Block, number: Some(number), .. }) => {
+            match name_of_number(root, number) {
+                Some(name) => {
+                    target.size_bytes = root
+                        .number(format!("/sys/class/block/{name}/size"))
+                        .map(|sectors: u64| sectors * SECTOR_BYTES);
+                    chain.follow_device(&name);
+                }
+                None => chain.fail(format!("the kernel has no block device {number}")),
+            }
+        }
+        _ => {
+            let place =
+                node.as_ref().map(|node| node.path.clone()).or_else(|| existing_parent(root, &absolute));
+            let mount = place.as_deref().and_then(|place| mount_of(root, mounts, place));
+            if let (Some(place), Some(mount)) = (&place, mount) {
+                target.file_system = Some(file_system(root, mount, place));
+                chain.follow_mount(mount);
+            } else {
+                chain.fail("no mount holds the path".to_owned());
+            }
+        }
+    }
+    if let Some(node) = node.filter(|node| node.kind == NodeKind::File) {
+        target.size_bytes = Some(node.len_bytes);
+        target.extents = root.open(&node.path).ok().and_then(|file| {
+            extents::summary_limited(&file, 0, node.len_bytes, MAX_DATA_RUNS).ok().flatten()
+        });
+    }
+    (target.devices, target.resolution) = chain.finish();
+    target
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn kind(kind: NodeKind) -> TargetKind {
+    match kind {
+        NodeKind::File => TargetKind::File,
+        NodeKind::Directory => TargetKind::Directory,
+        NodeKind::Block => TargetKind::BlockDevice,
+        NodeKind::Char => TargetKind::CharDevice,
+        NodeKind::Socket | NodeKind::Fifo | NodeKind::Other => TargetKind::Other,
+    }
+}
+
+/// The nearest directory above a path that exists, canonical.
+fn existing_parent(root: &HostRoot, path: &Path) -> Option<PathBuf> {
+    path.ancestors().skip(1).find_map(|parent| root.canonicalize(parent).ok())
+}
+
+fn mount_of<'t>(root: &HostRoot, mounts: &'t MountTable, path: &Path) -> Option<&'t Mount> {
+    crate::devices::mount_of(root, mounts, path)
+}
+
+fn file_system(root: &HostRoot, mount: &Mount, place: &Path) -> FileSystem {
+    let located = root.locate(place);
+    let space = crate::space::of(&located).ok();
+    let stat =
+        rustix::fs::statx(CWD, &located, AtFlags::empty(), StatxFlags::BASIC_STATS | StatxFlags::DIOALIGN)
+            .ok();
+    let aligned = stat
+        .filter(|stat| root.is_real() && stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0)
+        .map(|stat| (u64::from(stat.stx_dio_offset_align), u64::from(stat.stx_dio_mem_align)));
+    let compressed_by_attribute = stat
+        .filter(|stat| root.is_real() && stat.stx_attributes_mask.contains(StatxAttributes::COMPRESSED))
+        .map(|stat| stat.stx_attributes.contains(StatxAttributes::COMPRESSED));
+    FileSystem {
+        fs_type: mount.fs_type.clone(),
+        source: mount.source.clone(),
+        mount_point: mount.mount_point.to_string_lossy().into_owned(),
+        mount_root: mount.root.clone(),
+        total_bytes: space.map(|space| space.total_bytes),
+        available_bytes: space.map(|space| space.available_bytes),
+        block_bytes: space.map(|space| space.block_bytes),
+        direct_io_offset_align_bytes: aligned.map(|(offset, _)| offset),
+        direct_io_memory_align_bytes: aligned.map(|(_, memory)| memory),
+        compresses: compresses(mount, compressed_by_attribute),
+        overlay_upper_dir: mount
+            .options
+            .get("upperdir")
+            .and_then(Clone::clone)
+            .filter(|_| mount.fs_type == "overlay"),
+        options: mount.options.clone(),
+    }
+}
+
+/// Whether what is written to a target gets compressed by its file system.
+fn compresses(mount: &Mount, by_attribute: Option<bool>) -> Option<bool> {
+    let option = |name: &str| mount.options.get(name).map(|value| value.as_deref().unwrap_or(""));
+    match mount.fs_type.as_str() {
+        "btrfs" => match option("compress-force").or(option("compress")) {
+            Some("no" | "none") | None => Some(by_attribute.unwrap_or(false)),
+            Some(_) => Some(true),
+        },
+        "bcachefs" => Some(option("compression").is_some_and(|value| value != "none")),
+        "f2fs" => by_attribute,
+        "ext2" | "ext3" | "ext4" | "xfs" | "tmpfs" | "jfs" | "vfat" | "exfat" => Some(false),
+        _ => None,
+    }
+}
