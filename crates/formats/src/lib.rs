@@ -6,5 +6,6 @@
 
 pub mod diagnostic;
 pub mod loader;
+pub mod vdbench;
 
 pub use diagnostic::{Diagnostic, Position, Severity};

@@ -1,0 +1,269 @@
+//! File workload definitions (fwd): what is done to the files of a tree.
+
+use super::access::{OpenFlags, Sizes, open_flags, transfer_sizes};
+use super::args::{Args, to_u64};
+use super::number::Number;
+use super::sink::At;
+use super::workload_def::selection;
+
+/// An operation on files or directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "each variant is the operation it is named after")]
+pub enum FileOperation {
+    Read,
+    Write,
+    Mkdir,
+    Rmdir,
+    Copy,
+    Move,
+    Create,
+    Delete,
+    Getattr,
+    Setattr,
+    Access,
+    Open,
+    Close,
+}
+
+impl FileOperation {
+    const ALL: [(&'static str, Self); 13] = [
+        ("read", Self::Read),
+        ("write", Self::Write),
+        ("mkdir", Self::Mkdir),
+        ("rmdir", Self::Rmdir),
+        ("copy", Self::Copy),
+        ("move", Self::Move),
+        ("create", Self::Create),
+        ("delete", Self::Delete),
+        ("getattr", Self::Getattr),
+        ("setattr", Self::Setattr),
+        ("access", Self::Access),
+        ("open", Self::Open),
+        ("close", Self::Close),
+    ];
+
+    /// The operation of that name, any case.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, op)| *op)
+    }
+
+    /// The name the language uses.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, op)| *op == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// How the next file is chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FileSelect {
+    /// In the order of the tree, again and again.
+    Sequential,
+    /// In order, from a random file.
+    SequentialFromRandom,
+    /// In order, each file once.
+    Once,
+    /// Each file with the same probability.
+    Random,
+    /// Exponentially falling from the first file; the language calls it poisson.
+    Poisson {
+        /// Mean distance is the number of files divided by this.
+        midpoint: f64,
+    },
+}
+
+/// Which files are eligible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FileState {
+    /// All.
+    #[default]
+    Any,
+    /// Complete ones.
+    Full,
+    /// Empty ones.
+    Empty,
+    /// Incomplete ones.
+    NotFull,
+}
+
+/// How a file is read or written once it is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FileIo {
+    /// Random addresses.
+    pub random: bool,
+    /// Several threads may use one file at once.
+    pub shared: bool,
+    /// Sequential from a random place.
+    pub from_random: bool,
+    /// A file is deleted before it is written again.
+    pub delete: bool,
+}
+
+/// What is done to the files of a tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileWorkloadDef {
+    /// Name.
+    pub name: String,
+    /// Indices of the trees, in order.
+    pub file_systems: Vec<usize>,
+    /// Names and patterns as written.
+    pub(crate) file_system_words: Vec<(String, At)>,
+    /// Percentage of reads; where not given the operation decides.
+    pub read_pct: Option<f64>,
+    /// Blocks, or percent of the file's size, after which the file is closed.
+    pub stop_after: Option<Number>,
+    /// The operation.
+    pub operation: FileOperation,
+    /// How files are chosen.
+    pub select: FileSelect,
+    /// Which files are eligible.
+    pub state: FileState,
+    /// How a file is accessed.
+    pub io: FileIo,
+    /// Transfer sizes.
+    pub transfer: Sizes,
+    /// Share of the operations in percent; 0 shares what is left.
+    pub skew: f64,
+    /// Threads.
+    pub threads: f64,
+    /// Tree that copies and moves go to.
+    pub target: Option<String>,
+    /// Hosts (empty: all).
+    pub hosts: Vec<String>,
+    /// How files are opened.
+    pub open_flags: Option<OpenFlags>,
+    /// Where it is defined.
+    pub at: At,
+    /// Places of what was set.
+    pub set: Vec<(&'static str, At)>,
+}
+
+impl Default for FileWorkloadDef {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            file_systems: Vec::new(),
+            file_system_words: Vec::new(),
+            read_pct: None,
+            stop_after: None,
+            operation: FileOperation::Read,
+            select: FileSelect::Sequential,
+            state: FileState::Any,
+            io: FileIo::default(),
+            transfer: Sizes::Fixed(4096),
+            skew: 0.0,
+            threads: 1.0,
+            target: None,
+            hosts: Vec::new(),
+            open_flags: None,
+            at: At::default(),
+            set: Vec::new(),
+        }
+    }
+}
+
+/// Applies one parameter.
+pub(crate) fn apply(fwd: &mut FileWorkloadDef, args: &mut Args<'_>) {
+    fwd.set.push((args.name, args.at));
+    match args.name {
+        "fsd" => fwd.file_system_words = selection(args),
+        "readpct" | "rdpct" => fwd.read_pct = args.number(0.0, 100.0).map(f64::trunc),
+        "stopafter" => fwd.stop_after = args.numbers().and_then(|n| n.first().copied()),
+        "operation" | "operations" => match operations(args)[..] {
+            [] => {}
+            [one] => fwd.operation = one,
+            _ => args.reject(1, "one operation is expected here", "use operations=(..) in the rd"),
+        },
+        "fileselect" => file_select(fwd, args),
+        "fileio" => fwd.io = file_io(args).unwrap_or(fwd.io),
+        "xfersizes" => fwd.transfer = transfer_sizes(args).unwrap_or_else(|| fwd.transfer.clone()),
+        "skew" => fwd.skew = args.number(0.0, 100.0).unwrap_or_default(),
+        "threads" => fwd.threads = args.number(1.0, 1e6).unwrap_or(fwd.threads),
+        "target" => fwd.target = Some(args.word()),
+        "host" | "hd" => fwd.hosts = args.words(),
+        "openflags" => fwd.open_flags = open_flags(args).or(fwd.open_flags.take()),
+        _ => {}
+    }
+}
+
+/// The operations of a list; unknown ones are reported.
+pub(crate) fn operations(args: &mut Args<'_>) -> Vec<FileOperation> {
+    let mut list = Vec::new();
+    for (i, word) in args.words().iter().enumerate() {
+        match FileOperation::from_word(word) {
+            Some(op) => list.push(op),
+            None if matches!(word.to_ascii_lowercase().as_str(), "put" | "get") => {
+                args.lose("cloud", "objects of a cloud store are not accessed", "mount the bucket");
+            }
+            None => {
+                let names: Vec<&str> = FileOperation::ALL.iter().map(|(name, _)| *name).collect();
+                args.reject(i, "unknown operation", &format!("use one of {}", names.join(", ")));
+            }
+        }
+    }
+    list
+}
+
+fn file_select(fwd: &mut FileWorkloadDef, args: &mut Args<'_>) {
+    let mut midpoint = None;
+    for (i, value) in args.values.clone().iter().enumerate() {
+        let word = value.word.text.to_ascii_lowercase();
+        match word.as_str() {
+            _ if value.number.is_some() => midpoint = value.number.map(|n| n.value),
+            w if w.starts_with("midpoint=") => midpoint = w["midpoint=".len()..].parse().ok(),
+            "seqnz" => fwd.select = FileSelect::SequentialFromRandom,
+            "once" => fwd.select = FileSelect::Once,
+            "full" => fwd.state = FileState::Full,
+            "empty" => fwd.state = FileState::Empty,
+            "notfull" => fwd.state = FileState::NotFull,
+            "poisson" | "skewed" => fwd.select = FileSelect::Poisson { midpoint: 3.0 },
+            w if w.starts_with("seq") => fwd.select = FileSelect::Sequential,
+            w if w.starts_with("rand") => fwd.select = FileSelect::Random,
+            _ => args.reject(
+                i,
+                "unknown way to choose files",
+                "use random, seq, seqnz, once, poisson, full, empty, notfull",
+            ),
+        }
+    }
+    if let (FileSelect::Poisson { midpoint: m }, Some(given)) = (&mut fwd.select, midpoint) {
+        if given > 0.0 {
+            *m = given;
+        } else {
+            args.reject(1, "the midpoint must be above 0", "write (poisson,3)");
+        }
+    }
+}
+
+fn file_io(args: &mut Args<'_>) -> Option<FileIo> {
+    let mut io = FileIo::default();
+    for (i, word) in args.words().iter().enumerate() {
+        match word.to_ascii_lowercase().as_str() {
+            "shared" => io.shared = true,
+            "delete" => io.delete = true,
+            "seqnz" => io.from_random = true,
+            w if w.starts_with("seq") => {}
+            w if w.starts_with("rand") => io.random = true,
+            _ => {
+                args.reject(
+                    i,
+                    "unknown file access",
+                    "use random, sequential, seqnz, (random,shared), (seq,delete)",
+                );
+                return None;
+            }
+        }
+    }
+    Some(io)
+}
+
+/// `stopafter=` in blocks or percent, as the language prints it.
+#[must_use]
+pub fn show_stop_after(number: Number) -> String {
+    if number.percent {
+        format!("{}%", super::number::show(number.value))
+    } else {
+        to_u64(number.value).to_string()
+    }
+}

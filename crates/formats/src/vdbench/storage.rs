@@ -1,0 +1,143 @@
+//! Storage definitions (sd): raw devices and single files.
+
+use super::access::{Amount, OpenFlags, Span, amount, open_flags, span};
+use super::args::{Args, to_u64};
+use super::general::{Dedup, dedup};
+use super::sink::At;
+
+/// A path, and the hosts it is used from (empty: all).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lun {
+    /// Host labels or prefixes ending in `*`, as written.
+    pub hosts: Vec<String>,
+    /// Device or file.
+    pub path: String,
+}
+
+/// A raw device or a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StorageDef {
+    /// Name.
+    pub name: String,
+    /// Paths by host; at least one in a valid file.
+    pub luns: Vec<Lun>,
+    /// Bytes to use; the device's own size where not given.
+    pub size: Option<u64>,
+    /// Synchronous threads, which is the outstanding I/O.
+    pub threads: f64,
+    /// Size of the area that cache hits go to.
+    pub hit_area: Amount,
+    /// Bytes added to every address.
+    pub offset: u64,
+    /// Alignment of random addresses in bytes; 0 means the transfer size.
+    pub align: u64,
+    /// Part of the target to use.
+    pub range: Option<Span>,
+    /// How it is opened.
+    pub open_flags: Option<OpenFlags>,
+    /// Deduplication.
+    pub dedup: Dedup,
+    /// Directory of the validation journal.
+    pub journal: Option<String>,
+    /// `count=(start,n)`, until the clones are made.
+    pub count: Option<(u64, u64)>,
+    /// Where it is defined.
+    pub at: At,
+    /// Places of what was set.
+    pub set: Vec<(&'static str, At)>,
+    /// Hosts for the next `lun=`.
+    pub(crate) pending_hosts: Vec<String>,
+}
+
+impl Default for StorageDef {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            luns: Vec::new(),
+            size: None,
+            threads: 8.0,
+            hit_area: Amount::Bytes(1 << 20),
+            offset: 0,
+            align: 0,
+            range: None,
+            open_flags: None,
+            dedup: Dedup::default(),
+            journal: None,
+            count: None,
+            at: At::default(),
+            set: Vec::new(),
+            pending_hosts: Vec::new(),
+        }
+    }
+}
+
+impl StorageDef {
+    /// Whether the path counts as a raw device: everything below `/dev`, and Windows device paths.
+    #[must_use]
+    pub fn is_raw(&self) -> bool {
+        self.luns.iter().any(|l| l.path.starts_with("/dev") || l.path.starts_with("\\\\"))
+    }
+}
+
+const SECTOR: u64 = 512;
+
+/// Applies one parameter.
+pub(crate) fn apply(sd: &mut StorageDef, args: &mut Args<'_>) {
+    sd.set.push((args.name, args.at));
+    if dedup(&mut sd.dedup, args) {
+        return;
+    }
+    match args.name {
+        "host" | "hd" => sd.pending_hosts = args.words(),
+        "lun" => sd.luns.push(Lun { hosts: sd.pending_hosts.clone(), path: args.word() }),
+        "count" => sd.count = count(args),
+        "size" => sd.size = size(args),
+        "threads" => sd.threads = args.divided().unwrap_or(sd.threads),
+        "hitarea" => {
+            if let Some(number) = args.numbers().and_then(|n| n.first().copied()) {
+                sd.hit_area = amount(number);
+            }
+        }
+        "offset" => sd.offset = sectors(args).unwrap_or(sd.offset),
+        "align" => sd.align = sectors(args).unwrap_or(sd.align),
+        "openflags" => sd.open_flags = open_flags(args).or(sd.open_flags.take()),
+        "range" => sd.range = span(args),
+        "journal" => sd.journal = Some(args.word()),
+        "streams" => args.reject(0, "streams belong to a workload definition", "move it to the wd"),
+        "kstat" | "instance" => {
+            args.lose("vdbench-only", "kernel statistics are chosen by path", "remove it")
+        }
+        "replay" => args.lose("replay", "no trace is replayed here", "import the trace with `assay run`"),
+        "resetlun" | "resetbus" => args.lose("vdbench-only", "no bus or target is reset", "remove it"),
+        _ => {}
+    }
+}
+
+fn size(args: &mut Args<'_>) -> Option<u64> {
+    if args.numbers()?.iter().any(|n| n.percent) {
+        args.reject(0, "a size cannot be a percentage", "use range=(0,50) for a part of a target");
+        return None;
+    }
+    args.divided().map(to_u64)
+}
+
+fn sectors(args: &mut Args<'_>) -> Option<u64> {
+    let value = args.whole(0, 1 << 60)?;
+    if value % SECTOR != 0 {
+        args.reject(0, "must be a multiple of 512", "write 4k");
+        return None;
+    }
+    Some(value)
+}
+
+/// `count=(start,n)`.
+pub(crate) fn count(args: &mut Args<'_>) -> Option<(u64, u64)> {
+    let numbers = args.numbers()?;
+    match numbers[..] {
+        [start, n] if start.value >= 0.0 && n.value >= 1.0 => Some((to_u64(start.value), to_u64(n.value))),
+        _ => {
+            args.reject(0, "expected (start,n)", "write count=(1,8)");
+            None
+        }
+    }
+}
