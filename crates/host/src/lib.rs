@@ -12,18 +12,18 @@
 
 //pub mod cache;
 mod cgroup;
-//pub mod cleanup;
+pub mod cleanup;
 //pub mod counters;
 mod devices;
 pub mod environment;
 pub mod extents;
-//pub mod guard;
+pub mod guard;
 //pub mod inventory;
 mod mounts;
 mod node;
 mod root;
 pub mod space;
-//pub mod workdir;
+pub mod workdir;
 
 #[cfg(test)]
 mod testing;

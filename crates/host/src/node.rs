@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 
 use crate::root::HostRoot;
 
@@ -29,8 +30,6 @@ pub(crate) struct Node {
     pub(crate) kind: NodeKind,
     /// Length of a file; 0 for devices.
     pub(crate) len_bytes: u64,
-    /// Bytes the file occupies.
-    pub(crate) allocated_bytes: u64,
     /// Device and inode of the node itself.
     pub(crate) identity: (u64, u64),
     /// `MAJOR:MINOR` of the device a device node stands for.
@@ -70,7 +69,6 @@ impl Node {
             path: canonical,
             kind,
             len_bytes: metadata.len(),
-            allocated_bytes: metadata.blocks() * 512,
             identity: (metadata.dev(), metadata.ino()),
             number,
         }))
@@ -94,6 +92,36 @@ pub(crate) fn mount_id(root: &HostRoot, path: &Path) -> Option<u64> {
     }
     let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     (stat.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(stat.stx_mnt_id)
+}
+
+/// Where a node lives: its file system, and the mount through which it was reached.
+///
+/// A bind mount within one file system has the same device number; the mount id (5.8 and later) tells it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    device: (u32, u32),
+    mount_id: Option<u64>,
+}
+
+impl Place {
+    /// Of an open file.
+    pub(crate) fn of_open(file: BorrowedFd<'_>) -> io::Result<Self> {
+        let flags = AtFlags::EMPTY_PATH;
+        Ok(Self::from(rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?))
+    }
+
+    /// Of a path, links not followed.
+    pub(crate) fn of_path(path: &Path) -> io::Result<Self> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(Self::from(rustix::fs::statx(CWD, path, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?))
+    }
+}
+
+impl From<Statx> for Place {
+    fn from(stat: Statx) -> Self {
+        let known = stat.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+        Self { device: (stat.stx_dev_major, stat.stx_dev_minor), mount_id: known.then_some(stat.stx_mnt_id) }
+    }
 }
 
 /// In a stand-in root, the device number that an ordinary file below `/dev` stands for.

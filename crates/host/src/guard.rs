@@ -1,0 +1,120 @@
+//! The consent guard: nothing is destroyed that was not named.
+//!
+//! [`classify`] says what a path is; [`check_write`] decides whether Assay may write there and hands out a
+//! [`Permit`], or a [`Refusal`] whose one line says what to do. Consent (`--destroy-data TARGET`) names exactly one
+//! target; it covers a foreign file or an unused block device, and it never covers a device that is mounted, held,
+//! used as swap or that carries a known signature: such a device has to be released by its owner's own tools first.
+//!
+//! Between the check and the opening of a target things can change, so the opener passes the open file to
+//! [`Permit::verify`], and opens devices with O_EXCL ([`Permit::exclusive`]), which the kernel refuses for a device
+//! that is in use.
+
+use std::path::{Path, PathBuf};
+
+use crate::mounts::MountTable;
+use crate::node::{Node, NodeKind};
+use crate::root::HostRoot;
+use crate::workdir;
+
+mod check;
+mod device;
+mod permit;
+mod refusal;
+mod signature;
+
+pub use check::check_write;
+pub use device::DeviceUse;
+pub use permit::{Consent, Permit, PermitKind};
+pub use refusal::Refusal;
+pub use signature::{Signature, find_signatures};
+
+/// What a path is, as far as permission to write goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A directory that carries both of our tags.
+    AssayDirectory,
+    /// Any other directory.
+    Directory,
+    /// A file that Assay made: in a directory of ours, or marked as ours.
+    AssayFile,
+    /// A file of somebody else.
+    ForeignFile,
+    /// A block device.
+    BlockDevice(Box<DeviceUse>),
+    /// A character device; `harmless` for those that swallow everything.
+    CharDevice {
+        /// Whether writing to it changes nothing (`/dev/null` and the like).
+        harmless: bool,
+    },
+    /// A socket, pipe or other special node.
+    Special,
+    /// Nothing is there.
+    Missing,
+    /// A symbolic link to nothing.
+    DanglingLink,
+}
+
+/// Says what a path is. Symbolic links are followed.
+///
+/// # Errors
+/// What looking it up says, other than that nothing is there.
+pub fn classify(root: &HostRoot, path: &Path) -> std::io::Result<Class> {
+    Ok(examine(root, path)?.1)
+}
+
+/// The node at a path, when there is one, and its class.
+fn examine(root: &HostRoot, path: &Path) -> std::io::Result<(Option<Node>, Class)> {
+    let Some(node) = Node::look_up(root, path)? else {
+        let dangling = root.locate(path).is_symlink();
+        return Ok((None, if dangling { Class::DanglingLink } else { Class::Missing }));
+    };
+    let located = root.locate(&node.path);
+    let class = match node.kind {
+        NodeKind::Directory if workdir::is_assay_dir(&located) => Class::AssayDirectory,
+        NodeKind::Directory => Class::Directory,
+        NodeKind::File if is_assay_file(&located) => Class::AssayFile,
+        NodeKind::File => Class::ForeignFile,
+        NodeKind::Block => Class::BlockDevice(Box::new(DeviceUse::read(root, &node))),
+        NodeKind::Char => Class::CharDevice { harmless: is_harmless(node.number.as_deref()) },
+        NodeKind::Socket | NodeKind::Fifo | NodeKind::Other => Class::Special,
+    };
+    Ok((Some(node), class))
+}
+
+/// `/dev/null`, `/dev/zero`, `/dev/full`: the kernel's fixed numbers (Documentation/admin-guide/devices.txt).
+fn is_harmless(number: Option<&str>) -> bool {
+    matches!(number, Some("1:3" | "1:5" | "1:7"))
+}
+
+fn is_assay_file(located: &Path) -> bool {
+    workdir::is_marked_file(located) || workdir::enclosing_assay_dir(located).is_some()
+}
+
+/// Where else on the machine a regular file is in use as storage: swap, or the backing of a loop device.
+fn file_use(root: &HostRoot, path: &Path) -> Option<FileUse> {
+    if device::swaps(root).iter().any(|swap| swap == path) {
+        return Some(FileUse::Swap);
+    }
+    root.names("/sys/block").into_iter().find_map(|name| {
+        let backing = root.nonempty_text(format!("/sys/block/{name}/loop/backing_file"))?;
+        let backing = root.canonicalize(&crate::mounts::unescape(&backing)).ok()?;
+        (backing == path).then_some(FileUse::Loop(name))
+    })
+}
+
+enum FileUse {
+    Swap,
+    Loop(String),
+}
+
+/// The type of the file system that would hold a new file at `path`.
+fn parent_file_system(root: &HostRoot, path: &Path) -> Option<(PathBuf, String)> {
+    let parent = path.parent()?;
+    let canonical = root.canonicalize(parent).ok()?;
+    let mounts = MountTable::read(root);
+    let fs_type = crate::devices::mount_of(root, &mounts, &canonical).map(|mount| mount.fs_type.clone());
+    Some((canonical, fs_type.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The decision.
+
+use std::path::Path;
+
+use super::permit::{Consent, Permit, PermitKind};
+use super::{Class, DeviceUse, FileUse, Refusal, examine, file_use, parent_file_system};
+use crate::mounts::MountTable;
+use crate::node::Node;
+use crate::root::HostRoot;
+
+/// Decides whether Assay may write to `path`, an absolute path or one relative to the working directory.
+///
+/// # Errors
+/// A [`Refusal`] that says why not and what to do.
+pub fn check_write(root: &HostRoot, path: &Path, consent: &Consent) -> Result<Permit, Refusal> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (node, class) = examine(root, &path)
+        .map_err(|error| Refusal::Unknown { path: path.clone(), reason: error.to_string() })?;
+    let Some(node) = node else {
+        return match class {
+            Class::DanglingLink => Err(Refusal::DanglingLink { path }),
+            _ => new_file(root, &path),
+        };
+    };
+    match class {
+        Class::AssayDirectory | Class::Directory => directory(root, &node),
+        Class::AssayFile => file(root, &node, PermitKind::OwnFile),
+        Class::ForeignFile if consent.names(&node.path) => file(root, &node, PermitKind::NamedFile),
+        Class::ForeignFile => {
+            // A use that no consent covers is the better thing to say first.
+            file(root, &node, PermitKind::NamedFile)?;
+            Err(Refusal::ForeignFile { path: node.path })
+        }
+        Class::BlockDevice(device) => {
+            unused(&node, &device)?;
+            if consent.names(&node.path) {
+                Ok(Permit::for_node(PermitKind::NamedDevice, &node))
+            } else {
+                Err(Refusal::DeviceWithoutConsent { path: node.path })
+            }
+        }
+        Class::CharDevice { harmless: true } => Ok(Permit::for_node(PermitKind::Discard, &node)),
+        Class::CharDevice { harmless: false } | Class::Special | Class::Missing | Class::DanglingLink => {
+            Err(Refusal::NotATarget { path: node.path })
+        }
+    }
+}
+
+fn new_file(root: &HostRoot, path: &Path) -> Result<Permit, Refusal> {
+    let Some(name) = path.file_name() else { return Err(Refusal::NoParent { path: path.to_owned() }) };
+    let Some((parent, fs_type)) = parent_file_system(root, path) else {
+        // A missing directory below /dev is a mistyped device as well.
+        return Err(if path.starts_with("/dev") {
+            Refusal::NoSuchDevice { path: path.to_owned() }
+        } else {
+            Refusal::NoParent { path: path.to_owned() }
+        });
+    };
+    let path = parent.join(name);
+    let on_device_tree = parent.starts_with("/dev") && !parent.starts_with("/dev/shm");
+    if on_device_tree || fs_type == "devtmpfs" {
+        return Err(Refusal::NoSuchDevice { path });
+    }
+    if stores_nothing(&fs_type) {
+        return Err(Refusal::NotStorage { path, fs_type });
+    }
+    Ok(Permit::for_new_file(path))
+}
+
+fn directory(root: &HostRoot, node: &Node) -> Result<Permit, Refusal> {
+    let mounts = MountTable::read(root);
+    let mount = crate::devices::mount_of(root, &mounts, &node.path);
+    if let Some(mount) = mount.filter(|mount| stores_nothing(&mount.fs_type)) {
+        return Err(Refusal::NotStorage { path: node.path.clone(), fs_type: mount.fs_type.clone() });
+    }
+    Ok(Permit::for_node(PermitKind::IntoDirectory, node))
+}
+
+/// File systems in which a file is an interface, or memory of the device tree.
+fn stores_nothing(fs_type: &str) -> bool {
+    const INTERFACES: &[&str] = &[
+        "proc",
+        "sysfs",
+        "devtmpfs",
+        "devpts",
+        "cgroup",
+        "cgroup2",
+        "debugfs",
+        "tracefs",
+        "securityfs",
+        "configfs",
+        "pstore",
+        "efivarfs",
+        "bpf",
+        "mqueue",
+        "binfmt_misc",
+        "selinuxfs",
+        "rpc_pipefs",
+        "nsfs",
+    ];
+    INTERFACES.contains(&fs_type)
+}
+
+fn file(root: &HostRoot, node: &Node, kind: PermitKind) -> Result<Permit, Refusal> {
+    match file_use(root, &node.path) {
+        Some(FileUse::Swap) => Err(Refusal::Swap { path: node.path.clone() }),
+        Some(FileUse::Loop(device)) => Err(Refusal::LoopBacking { path: node.path.clone(), device }),
+        None => Ok(Permit::for_node(kind, node)),
+    }
+}
+
+/// Refuses a device that anything uses or that carries anything recognisable.
+fn unused(node: &Node, device: &DeviceUse) -> Result<(), Refusal> {
+    let path = node.path.clone();
+    if let Some(mount_point) = device.mounted.first() {
+        return Err(Refusal::Mounted { path, mount_point: mount_point.clone() });
+    }
+    if device.swap {
+        return Err(Refusal::Swap { path });
+    }
+    if let Some(holder) = device.holders.first() {
+        return Err(Refusal::Held { path, holder: holder.clone() });
+    }
+    if device.busy {
+        return Err(Refusal::Busy { path });
+    }
+    if let Some(first) = device.partitions.first() {
+        return Err(Refusal::Partitioned { path, first: first.clone() });
+    }
+    if let Some(reason) = &device.unreadable {
+        return Err(Refusal::Unknown { path, reason: reason.clone() });
+    }
+    if let Some(signature) = device.signatures.first() {
+        let offset_bytes = signature.offset_bytes;
+        return Err(Refusal::Signature { path, signature: signature.name, offset_bytes });
+    }
+    if device.read_only {
+        return Err(Refusal::ReadOnly { path });
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Who uses a block device.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::signature::{Signature, find_signatures};
+use crate::devices::{disk_of_partition, name_of_number, name_of_path, partitions_of};
+use crate::mounts::{Mount, MountTable, unescape};
+use crate::node::Node;
+use crate::root::HostRoot;
+
+/// What is known about the use of a block device, its partitions included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceUse {
+    /// Kernel name; empty when the kernel does not know the number.
+    pub name: String,
+    /// `MAJOR:MINOR`.
+    pub number: String,
+    /// Mount points of the device or of one of its partitions.
+    pub mounted: Vec<PathBuf>,
+    /// Devices and file systems built on it, on one of its partitions or on the disk it is a partition of:
+    /// `dm-0`, `md0`, `btrfs UUID`.
+    pub holders: Vec<String>,
+    /// Its partitions.
+    pub partitions: Vec<String>,
+    /// Whether it, or a partition, is swap space.
+    pub swap: bool,
+    /// Whether the kernel refuses writes to it.
+    pub read_only: bool,
+    /// Whether an exclusive open failed: something in the kernel claims it.
+    pub busy: bool,
+    /// Signatures on it.
+    pub signatures: Vec<Signature>,
+    /// Why it could not be read, when it could not.
+    pub unreadable: Option<String>,
+}
+
+impl DeviceUse {
+    /// Gathers all of it; opens the device for reading, exclusively.
+    pub(super) fn read(root: &HostRoot, node: &Node) -> Self {
+        let number = node.number.clone().unwrap_or_default();
+        let name = name_of_number(root, &number).unwrap_or_default();
+        let mut found = Self { name, number, ..Self::default() };
+        found.partitions = partitions_of(root, &found.name);
+        let own: Vec<String> = std::iter::once(found.name.clone()).chain(found.partitions.clone()).collect();
+        found.mounted = mount_points(root, &own);
+        found.holders = holders(root, &own);
+        if let Some(disk) = disk_of_partition(root, &found.name) {
+            found.holders.extend(root.names(format!("/sys/class/block/{disk}/holders")));
+        }
+        found.swap = swaps(root)
+            .iter()
+            .filter_map(|path| name_of_path(root, &path.to_string_lossy()))
+            .any(|name| own.contains(&name));
+        found.read_only = root.flag(format!("/sys/class/block/{}/ro", found.name)).unwrap_or(false);
+        match open_exclusively(&root.locate(&node.path)) {
+            Ok(device) => match read_signatures(&device) {
+                Ok(signatures) => found.signatures = signatures,
+                Err(error) => found.unreadable = Some(error.to_string()),
+            },
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::BUSY) => found.busy = true,
+            Err(error) => found.unreadable = Some(error.to_string()),
+        }
+        found
+    }
+}
+
+/// For a block device O_EXCL without O_CREAT means "fail if anything in the kernel claims it" (open(2)).
+fn open_exclusively(located: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(located)
+}
+
+fn read_signatures(mut device: &File) -> io::Result<Vec<Signature>> {
+    let size = device.seek(SeekFrom::End(0))?;
+    let found = find_signatures(device, size);
+    // What was read here would answer the first reads of a buffered measurement. Failing to drop it does no harm.
+    let _ = rustix::fs::fadvise(device, 0, None, rustix::fs::Advice::DontNeed);
+    found
+}
+
+/// Where any of the named devices is mounted, as far as this process or the first one can see.
+fn mount_points(root: &HostRoot, names: &[String]) -> Vec<PathBuf> {
+    let is_on_one = |mount: &Mount| {
+        let device = if mount.device.starts_with("0:") {
+            // btrfs has a made-up number; its source tells one member.
+            mount.source.starts_with("/dev/").then(|| name_of_path(root, &mount.source)).flatten()
+        } else {
+            name_of_number(root, &mount.device)
+        };
+        device.is_some_and(|name| names.contains(&name))
+    };
+    let tables = [Some(MountTable::read(root)), MountTable::read_of(root, 1)];
+    let mut points = Vec::new();
+    for mount in tables.iter().flatten().flat_map(MountTable::iter) {
+        if !points.contains(&mount.mount_point) && is_on_one(mount) {
+            points.push(mount.mount_point.clone());
+        }
+    }
+    points
+}
+
+fn holders(root: &HostRoot, names: &[String]) -> Vec<String> {
+    let mut holders: Vec<String> = names
+        .iter()
+        .filter(|name| !name.is_empty())
+        .flat_map(|name| root.names(format!("/sys/class/block/{name}/holders")))
+        .collect();
+    for uuid in root.names("/sys/fs/btrfs") {
+        let members = root.names(format!("/sys/fs/btrfs/{uuid}/devices"));
+        if members.iter().any(|member| names.contains(member)) {
+            holders.push(format!("btrfs {uuid}"));
+        }
+    }
+    holders
+}
+
+/// Files and devices that are swap space, canonical.
+pub(super) fn swaps(root: &HostRoot) -> Vec<PathBuf> {
+    let table = root.text("/proc/swaps").unwrap_or_default();
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .map(unescape)
+        .map(|path| root.canonicalize(&path).unwrap_or(path))
+        .collect()
+}
