@@ -1,5 +1,8 @@
 //! Parameter files from public repositories against the run lists that vdbench 5.04.07 prints for them.
 
+#[path = "../../../xtask/support/skip.rs"]
+mod skip;
+
 use std::path::PathBuf;
 
 use assay_formats::Severity;
@@ -31,8 +34,7 @@ fn cases(dir: &PathBuf) -> Vec<(String, String, Vec<String>)> {
 #[test]
 fn every_run_list_matches_line_for_line() {
     let Some(dir) = corpus() else {
-        eprintln!("skipped: no corpus (set ASSAY_CORPUS)");
-        return;
+        return skip::declare("corpus", "no parameter files; ASSAY_CORPUS names their directory");
     };
     let cases = cases(&dir);
     assert!(cases.len() >= 70, "the corpus is incomplete: {} lists", cases.len());
