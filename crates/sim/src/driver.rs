@@ -1,0 +1,175 @@
+//! Runs any number of job loops against one simulation, in virtual time and in one thread.
+
+use assay_engine::{Clock, EngineError};
+
+use crate::events::EventHeap;
+use crate::{PortId, Simulation};
+
+/// A loop may ask for a time that has come this often in a row before that counts as making no progress.
+const REPEATS_MAX: u32 = 1000;
+
+/// What a loop waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pending {
+    /// A completion.
+    Completion,
+    /// A completion, or this time in nanoseconds, whichever comes first.
+    Until(u64),
+    /// Nothing: it has ended.
+    Done,
+}
+
+/// A loop that can be stepped: does all it can at the present time, then says what it waits for.
+pub trait Stepper {
+    /// Goes on until nothing can be done without waiting.
+    ///
+    /// # Errors
+    /// [`EngineError`] if it cannot go on at all.
+    fn step(&mut self) -> Result<Pending, EngineError>;
+}
+
+/// Why a simulation ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// A loop failed.
+    #[error("job loop {index}: {source}")]
+    Loop {
+        /// Which, in the order they were added.
+        index: usize,
+        /// Why.
+        source: EngineError,
+    },
+    /// A loop waits for a completion while nothing is outstanding.
+    #[error("job loop {0} waits for a completion, but nothing is outstanding")]
+    Stuck(usize),
+    /// A loop asks again and again for a time that has come.
+    #[error("job loop {index} waits for {until_ns} ns at {now_ns} ns again and again")]
+    NoProgress {
+        /// Which, in the order they were added.
+        index: usize,
+        /// What it waits for.
+        until_ns: u64,
+        /// The time it is.
+        now_ns: u64,
+    },
+    /// More loops than an event can name.
+    #[error("more than {} job loops", EventHeap::PAYLOAD_MAX)]
+    TooMany,
+}
+
+#[derive(Debug)]
+struct Runner<L> {
+    stepper: L,
+    /// The time it waits for; `u64::MAX`: none.
+    wake_ns: u64,
+    /// Steps in a row that ended with a wish for the past.
+    repeats: u32,
+    done: bool,
+    due: bool,
+}
+
+/// Steps job loops as their completions and times come due: at equal times in the order they were added.
+#[derive(Debug)]
+pub struct Driver<L> {
+    runners: Vec<Runner<L>>,
+    /// The runner of each port.
+    owners: Vec<u32>,
+}
+
+impl<L> Default for Driver<L> {
+    fn default() -> Self {
+        Driver { runners: Vec::new(), owners: Vec::new() }
+    }
+}
+
+impl<L: Stepper> Driver<L> {
+    /// Adds a loop that uses the engine of `port`.
+    pub fn add(&mut self, port: PortId, stepper: L) {
+        let port = usize::from(port.0);
+        self.owners.resize(self.owners.len().max(port + 1), u32::MAX);
+        self.owners[port] = self.runners.len() as u32;
+        self.runners.push(Runner { stepper, wake_ns: u64::MAX, repeats: 0, done: false, due: false });
+    }
+
+    /// Runs until all loops are done; gives them back in the order they were added.
+    ///
+    /// # Errors
+    /// [`DriverError`] if a loop fails, or waits for what never comes.
+    pub fn run(mut self, simulation: &Simulation) -> Result<Vec<L>, DriverError> {
+        if self.runners.len() > EventHeap::PAYLOAD_MAX as usize {
+            return Err(DriverError::TooMany);
+        }
+        let clock = simulation.clock();
+        let mut timers = EventHeap::with_capacity(self.runners.len());
+        let mut due: Vec<u32> = (0..self.runners.len() as u32).collect();
+        let mut ports = Vec::with_capacity(self.owners.len());
+        let mut left = self.runners.len();
+        loop {
+            for index in due.drain(..) {
+                left -= usize::from(self.step(index, clock.now_ns(), &mut timers)?);
+            }
+            if left == 0 {
+                return Ok(self.runners.into_iter().map(|runner| runner.stepper).collect());
+            }
+            let mut world = simulation.world().borrow_mut();
+            if world.is_idle() && timers.first().is_none() {
+                let stuck = self.runners.iter().position(|runner| !runner.done);
+                return Err(DriverError::Stuck(stuck.unwrap_or(0)));
+            }
+            world.run_until(timers.first_ns());
+            world.take_ready(&mut ports);
+            drop(world);
+            for &port in &ports {
+                self.mark(self.owners[usize::from(port)], &mut due);
+            }
+            while timers.first_ns() <= clock.now_ns() {
+                if let Some(timer) = timers.pop()
+                    && self.runners[timer.payload as usize].wake_ns == timer.at_ns
+                {
+                    self.runners[timer.payload as usize].wake_ns = u64::MAX;
+                    self.mark(timer.payload, &mut due);
+                }
+            }
+            due.sort_unstable();
+        }
+    }
+
+    fn mark(&mut self, index: u32, due: &mut Vec<u32>) {
+        if let Some(runner) = self.runners.get_mut(index as usize)
+            && !runner.due
+            && !runner.done
+        {
+            runner.due = true;
+            due.push(index);
+        }
+    }
+
+    /// Steps a runner; whether that ended it.
+    fn step(&mut self, index: u32, now_ns: u64, timers: &mut EventHeap) -> Result<bool, DriverError> {
+        let runner = &mut self.runners[index as usize];
+        runner.due = false;
+        let pending =
+            runner.stepper.step().map_err(|source| DriverError::Loop { index: index as usize, source })?;
+        runner.repeats = match pending {
+            Pending::Until(until_ns) if until_ns <= now_ns => runner.repeats + 1,
+            _ => 0,
+        };
+        if runner.repeats > REPEATS_MAX {
+            return Err(DriverError::NoProgress { index: index as usize, until_ns: runner.wake_ns, now_ns });
+        }
+        match pending {
+            Pending::Completion => runner.wake_ns = u64::MAX,
+            // A timer that still stands in the heap is not pushed again.
+            Pending::Until(at_ns) if at_ns != runner.wake_ns => {
+                runner.wake_ns = at_ns;
+                timers.push(at_ns, index);
+            }
+            Pending::Until(_) => {}
+            Pending::Done => {
+                runner.wake_ns = u64::MAX;
+                runner.done = true;
+            }
+        }
+        Ok(runner.done)
+    }
+}
