@@ -27,7 +27,7 @@ impl Group {
     }
 
     /// The group's directory and those of all groups above it that can be seen.
-    fn and_above(&self) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn and_above(&self) -> impl Iterator<Item = PathBuf> {
         self.below.ancestors().map(|below| self.mount_point.join(below))
     }
 }

@@ -13,7 +13,7 @@
 //pub mod cache;
 mod cgroup;
 pub mod cleanup;
-//pub mod counters;
+pub mod counters;
 mod devices;
 pub mod environment;
 pub mod extents;

@@ -1,0 +1,167 @@
+//! Counters of the control group that this process is in.
+
+use std::path::PathBuf;
+
+use assay_results::counters::{CgroupCounters, CgroupIo};
+
+use super::source::Source;
+use super::system::pressure_total;
+use crate::cgroup::Groups;
+use crate::root::{HostRoot, keyed_number};
+
+/// Reads whichever version's files are there.
+#[derive(Debug)]
+pub(super) enum CgroupSampler {
+    Unified(Unified),
+    V1(V1),
+    None,
+}
+
+#[derive(Debug)]
+pub(super) struct Unified {
+    cpu_stat: Source,
+    /// `cpu.stat` of the group whose quota binds: its own or one above.
+    quota_stat: Source,
+    memory_current: Source,
+    memory_events: Source,
+    io_stat: Source,
+    io_pressure: Source,
+}
+
+#[derive(Debug)]
+pub(super) struct V1 {
+    usage: Source,
+    cpu_stat: Source,
+    memory_usage: Source,
+    memory_failcnt: Source,
+    io_bytes: Source,
+    io_count: Source,
+}
+
+impl CgroupSampler {
+    pub(super) fn of_self(root: &HostRoot) -> Self {
+        let groups = Groups::of_self(root);
+        if let Some(group) = &groups.unified {
+            let own = group.directory();
+            let quota = group
+                .and_above()
+                .find(|directory| {
+                    root.text(directory.join("cpu.max")).is_some_and(|text| !text.starts_with("max"))
+                })
+                .unwrap_or_else(|| own.clone());
+            return Self::Unified(Unified {
+                cpu_stat: Source::new(root, own.join("cpu.stat")),
+                quota_stat: Source::new(root, quota.join("cpu.stat")),
+                memory_current: Source::new(root, own.join("memory.current")),
+                memory_events: Source::new(root, own.join("memory.events")),
+                io_stat: Source::new(root, own.join("io.stat")),
+                io_pressure: Source::new(root, own.join("io.pressure")),
+            });
+        }
+        let file = |controller: &str, file: &str| {
+            // A missing controller reads as a missing file.
+            let directory = groups.v1_directory(controller).unwrap_or_else(|| PathBuf::from("/nonexistent"));
+            Source::new(root, directory.join(file))
+        };
+        if ["cpu", "cpuacct", "memory", "blkio"].iter().all(|c| groups.v1_directory(c).is_none()) {
+            return Self::None;
+        }
+        Self::V1(V1 {
+            usage: file("cpuacct", "cpuacct.usage"),
+            cpu_stat: file("cpu", "cpu.stat"),
+            memory_usage: file("memory", "memory.usage_in_bytes"),
+            memory_failcnt: file("memory", "memory.failcnt"),
+            io_bytes: file("blkio", "blkio.throttle.io_service_bytes"),
+            io_count: file("blkio", "blkio.throttle.io_serviced"),
+        })
+    }
+
+    pub(super) fn snapshot(&mut self) -> Option<CgroupCounters> {
+        match self {
+            Self::Unified(sampler) => Some(sampler.snapshot()),
+            Self::V1(sampler) => Some(sampler.snapshot()),
+            Self::None => None,
+        }
+    }
+}
+
+impl Unified {
+    fn snapshot(&mut self) -> CgroupCounters {
+        let us = |text: &str, key| keyed_number(text, key).map(|us| us * 1000);
+        let mut counters = CgroupCounters {
+            cpu_ns: self.cpu_stat.read().and_then(|text| us(text, "usage_usec")),
+            memory_bytes: self.memory_current.number(),
+            memory_limit_hits: self.memory_events.read().and_then(|text| keyed_number(text, "max")),
+            io_some_us: self.io_pressure.read().and_then(|text| pressure_total(text, "some")),
+            io: self.io_stat.read().map(unified_io).unwrap_or_default(),
+            ..CgroupCounters::default()
+        };
+        if let Some(text) = self.quota_stat.read() {
+            counters.periods = keyed_number(text, "nr_periods");
+            counters.throttled_periods = keyed_number(text, "nr_throttled");
+            counters.throttled_ns = us(text, "throttled_usec");
+        }
+        counters
+    }
+}
+
+/// `8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0`
+fn unified_io(text: &str) -> Vec<CgroupIo> {
+    text.lines()
+        .filter_map(|line| {
+            let (device, rest) = line.split_once(' ')?;
+            let value = |key: &str| {
+                let word = rest.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+                word.and_then(|word| word.parse().ok()).unwrap_or(0)
+            };
+            Some(CgroupIo {
+                device: device.to_owned(),
+                read_bytes: value("rbytes"),
+                write_bytes: value("wbytes"),
+                reads: value("rios"),
+                writes: value("wios"),
+            })
+        })
+        .collect()
+}
+
+impl V1 {
+    fn snapshot(&mut self) -> CgroupCounters {
+        let mut counters = CgroupCounters {
+            cpu_ns: self.usage.number(),
+            memory_bytes: self.memory_usage.number(),
+            memory_limit_hits: self.memory_failcnt.number(),
+            ..CgroupCounters::default()
+        };
+        if let Some(text) = self.cpu_stat.read() {
+            counters.periods = keyed_number(text, "nr_periods");
+            counters.throttled_periods = keyed_number(text, "nr_throttled");
+            counters.throttled_ns = keyed_number(text, "throttled_time");
+        }
+        let mut add = |text: Option<&str>,
+                       read: fn(&mut CgroupIo) -> &mut u64,
+                       write: fn(&mut CgroupIo) -> &mut u64| {
+            for (device, operation, value) in text.unwrap_or_default().lines().filter_map(v1_io_line) {
+                let at = counters.io.iter().position(|io| io.device == device).unwrap_or_else(|| {
+                    counters.io.push(CgroupIo { device: device.to_owned(), ..CgroupIo::default() });
+                    counters.io.len() - 1
+                });
+                match operation {
+                    "Read" => *read(&mut counters.io[at]) = value,
+                    "Write" => *write(&mut counters.io[at]) = value,
+                    _ => {}
+                }
+            }
+        };
+        add(self.io_bytes.read(), |io| &mut io.read_bytes, |io| &mut io.write_bytes);
+        add(self.io_count.read(), |io| &mut io.reads, |io| &mut io.writes);
+        counters
+    }
+}
+
+/// `8:0 Read 4096`; the last line, `Total 4096`, has no device.
+fn v1_io_line(line: &str) -> Option<(&str, &str, u64)> {
+    let mut words = line.split_whitespace();
+    let (device, operation, value) = (words.next()?, words.next()?, words.next()?);
+    Some((device, operation, value.parse().ok()?))
+}
