@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
 use crate::environment::Environment;
+use crate::evidence::WorkerReport;
 use crate::interval::Interval;
 
 /// How a job ended, beside its counts.
@@ -30,7 +31,7 @@ pub struct JobOutcome {
     pub stamp_error_ns_max: u64,
     /// The mean of the same.
     pub stamp_error_ns_mean: f64,
-    /// I/O errors by errno name, with counts.
+    /// I/O errors by errno name, with counts; blocks that did not hold what was written count as `verify`.
     pub errors_by_kind: Vec<(String, u64)>,
     /// Sampled read buffers, and how many of them were all zero.
     pub read_buffers_sampled: u64,
@@ -79,7 +80,9 @@ pub enum RunEvent {
     /// A reporting period of one job is complete. Kept in `series.bin`, not in the journal.
     #[serde(skip)]
     Interval(Box<Interval>),
-    /// Counters of devices, process and machine at a moment: start, each second, end of a phase.
+    /// Counters of devices, process and machine at a moment: start, each second, end of a phase. Those of a phase that
+    /// come before its `PhaseStarted` or after its `PhaseFinished` bound a window in which Assay itself did nothing:
+    /// what the devices did then was somebody else's.
     Counters {
         /// The phase.
         phase: u32,
@@ -95,6 +98,15 @@ pub enum RunEvent {
         /// How.
         outcome: Box<JobOutcome>,
     },
+    /// One worker's part in a job, where several hosts or processes share it.
+    Worker {
+        /// Its phase.
+        phase: u32,
+        /// The job's index in the phase.
+        job: u32,
+        /// What it did.
+        report: Box<WorkerReport>,
+    },
     /// A phase ended.
     PhaseFinished {
         /// Its index in the plan.
@@ -106,7 +118,8 @@ pub enum RunEvent {
     Note {
         /// The phase it belongs to, if to one.
         phase: Option<u32>,
-        /// A stable word (`drain`, `prefill`, `cache-drop-failed`).
+        /// A stable word (`drain`, `prefill`). The ids `cache-drop-failed`, `clock-unstable`, `verify-failed` and
+        /// `short-run` are findings.
         id: String,
         /// A sentence.
         text: String,

@@ -3,6 +3,7 @@
 //! Values are nanoseconds. Below 256 every value has its own bucket; above, each power of two is cut into 128 buckets,
 //! so a bucket is at most 1/128 = 0.78 % as wide as the values in it. The range ends at 2^45 ns (9.8 hours); longer
 //! values count in the last bucket and keep their true maximum. The layout is HdrHistogram's (Gil Tene) in plain arrays.
+//! One without values takes no memory for buckets: the counts of a period hold a dozen, and most stay empty.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +47,8 @@ fn bucket_middle_ns(bucket: usize) -> u64 {
 /// Counts of latencies in nanoseconds. Merging is adding; nothing else combines two of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LatencyHistogram {
-    counts: Box<[u64; BUCKETS]>,
+    /// Without values: empty. Else [`BUCKETS`] long.
+    counts: Vec<u64>,
     n: u64,
     sum_ns: u128,
     min_ns: u64,
@@ -68,9 +70,19 @@ impl Default for LatencyHistogram {
 impl LatencyHistogram {
     /// Without values.
     pub fn new() -> Self {
-        let counts = vec![0_u64; BUCKETS].into_boxed_slice();
-        let counts = counts.try_into().unwrap_or_else(|_| unreachable!("the length is BUCKETS"));
-        LatencyHistogram { counts, n: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        LatencyHistogram { counts: Vec::new(), n: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+    }
+
+    /// Without values, with the memory for them: nothing is allocated when the first one comes.
+    pub fn with_memory() -> Self {
+        LatencyHistogram { counts: Vec::with_capacity(BUCKETS), ..Self::new() }
+    }
+
+    #[inline]
+    fn make_room(&mut self) {
+        if self.counts.is_empty() {
+            self.counts.resize(BUCKETS, 0);
+        }
     }
 
     /// Adds one value.
@@ -85,6 +97,7 @@ impl LatencyHistogram {
         if count == 0 {
             return;
         }
+        self.make_room();
         self.counts[bucket_of(value_ns)] += count;
         self.n += count;
         self.sum_ns += u128::from(value_ns) * u128::from(count);
@@ -95,12 +108,19 @@ impl LatencyHistogram {
     /// Adds the counts that a hot path kept by bucket, with what it knows exactly.
     /// `counts` has [`BUCKETS`] entries; they are set to 0.
     pub fn absorb(&mut self, counts: &mut [u32], sum_ns: u64, min_ns: u64, max_ns: u64) {
+        let before = self.n;
+        if counts.iter().any(|count| *count != 0) {
+            self.make_room();
+        }
         for (mine, theirs) in self.counts.iter_mut().zip(counts) {
             if *theirs != 0 {
                 *mine += u64::from(*theirs);
                 self.n += u64::from(*theirs);
                 *theirs = 0;
             }
+        }
+        if self.n == before {
+            return;
         }
         self.sum_ns += u128::from(sum_ns);
         self.min_ns = self.min_ns.min(min_ns);
@@ -109,11 +129,15 @@ impl LatencyHistogram {
 
     /// Adds all values of `other`.
     pub fn merge(&mut self, other: &LatencyHistogram) {
-        for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
-            *mine += theirs;
+        if other.n == 0 {
+            return;
         }
-        self.n += other.n;
-        self.sum_ns += other.sum_ns;
+        self.make_room();
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine = mine.saturating_add(*theirs);
+        }
+        self.n = self.n.saturating_add(other.n);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
@@ -170,7 +194,7 @@ impl LatencyHistogram {
         let rank = ((quantile * self.n as f64).ceil() as u64).clamp(1, self.n);
         let mut seen = 0;
         let bucket = self.counts.iter().position(|&count| {
-            seen += count;
+            seen = count.saturating_add(seen);
             seen >= rank
         })?;
         Some(bucket_middle_ns(bucket).clamp(self.min_ns, self.max_ns))
@@ -178,7 +202,7 @@ impl LatencyHistogram {
 
     /// How many values are at or below `value_ns`, to the resolution of a bucket.
     pub fn count_at_or_below(&self, value_ns: u64) -> u64 {
-        self.counts[..=bucket_of(value_ns)].iter().sum()
+        self.counts.iter().take(bucket_of(value_ns) + 1).fold(0, |sum, count| count.saturating_add(sum))
     }
 
     /// The buckets that hold values, ascending: index and count.
@@ -196,10 +220,14 @@ impl LatencyHistogram {
         }
     }
 
-    /// From the sparse form; buckets out of range are ignored.
+    /// From the sparse form, whatever it holds: buckets out of range are ignored, and a minimum above the maximum is
+    /// taken for it.
     pub fn from_sparse(sparse: &SparseHistogram) -> Self {
         let mut histogram = LatencyHistogram::new();
-        for &(bucket, count) in &sparse.buckets {
+        for &(bucket, count) in sparse.buckets.iter().filter(|entry| entry.1 > 0) {
+            if (bucket as usize) < BUCKETS {
+                histogram.make_room();
+            }
             if let Some(slot) = histogram.counts.get_mut(bucket as usize) {
                 *slot = slot.saturating_add(count);
                 histogram.n = histogram.n.saturating_add(count);
@@ -207,7 +235,7 @@ impl LatencyHistogram {
         }
         if histogram.n > 0 {
             histogram.sum_ns = u128::from(sparse.sum_ns);
-            histogram.min_ns = sparse.min_ns;
+            histogram.min_ns = sparse.min_ns.min(sparse.max_ns);
             histogram.max_ns = sparse.max_ns;
         }
         histogram
@@ -253,6 +281,33 @@ mod tests {
         histogram.record(1 << 50);
         assert_eq!(histogram.max_ns(), 1 << 50);
         assert_eq!(histogram.quantile_ns(0.5), Some(1 << 50));
+    }
+
+    #[test]
+    fn one_that_makes_no_sense_is_still_usable() {
+        let sparse = SparseHistogram {
+            buckets: vec![(3, u64::MAX), (4, 9), (u32::MAX, 1)],
+            sum_ns: 1,
+            min_ns: 70,
+            max_ns: 3,
+        };
+        let mut histogram = LatencyHistogram::from_sparse(&sparse);
+        histogram.merge(&histogram.clone());
+        assert_eq!(histogram.quantile_ns(1.0), Some(3));
+        assert_eq!(histogram.count_at_or_below(u64::MAX), u64::MAX);
+        let empty = SparseHistogram { buckets: vec![(u32::MAX, 1), (3, 0)], ..sparse };
+        assert_eq!(LatencyHistogram::from_sparse(&empty), LatencyHistogram::new());
+    }
+
+    #[test]
+    fn absorbing_nothing_leaves_it_empty() {
+        let mut histogram = LatencyHistogram::with_memory();
+        histogram.absorb(&mut vec![0; BUCKETS], 0, u64::MAX, 0);
+        assert_eq!(histogram, LatencyHistogram::new());
+        let mut counts = vec![0; BUCKETS];
+        counts[5] = 2;
+        histogram.absorb(&mut counts, 10, 5, 5);
+        assert_eq!((histogram.n(), histogram.quantile_ns(0.5), counts[5]), (2, Some(5), 0));
     }
 
     #[test]

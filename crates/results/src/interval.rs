@@ -23,8 +23,8 @@ pub struct OpCounts {
 impl OpCounts {
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &OpCounts) {
-        self.ios += other.ios;
-        self.bytes += other.bytes;
+        self.ios = self.ios.saturating_add(other.ios);
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.completion.merge(&other.completion);
         self.response.merge(&other.response);
         self.submit.merge(&other.submit);
@@ -68,7 +68,7 @@ impl JobCounts {
 
     /// Completed reads, writes and trims.
     pub fn data_ios(&self) -> u64 {
-        self.ops[..3].iter().map(|op| op.ios).sum()
+        self.ops[..3].iter().fold(0, |sum, op| sum.saturating_add(op.ios))
     }
 
     /// Adds all of `other`.
@@ -77,10 +77,10 @@ impl JobCounts {
             mine.merge(theirs);
         }
         self.lateness.merge(&other.lateness);
-        self.errors += other.errors;
-        self.found_waiting += other.found_waiting;
-        self.idle_slot_ns += other.idle_slot_ns;
-        self.busy_slot_ns += other.busy_slot_ns;
+        self.errors = self.errors.saturating_add(other.errors);
+        self.found_waiting = self.found_waiting.saturating_add(other.found_waiting);
+        self.idle_slot_ns = self.idle_slot_ns.saturating_add(other.idle_slot_ns);
+        self.busy_slot_ns = self.busy_slot_ns.saturating_add(other.busy_slot_ns);
     }
 }
 

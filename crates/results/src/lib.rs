@@ -4,14 +4,21 @@
 //! recording and when a killed run is recovered. Verdicts are made here once and shown by every renderer.
 //! Only the module `store` touches files. This crate knows nothing of engines, clocks or renderers.
 
+pub mod build;
+pub mod checks;
 pub mod counters;
 pub mod environment;
 pub mod event;
+pub mod evidence;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod histogram;
 pub mod interval;
 pub mod run;
 pub mod stats;
+pub mod summary;
 
+pub use build::RunBuilder;
 pub use event::{JobOutcome, RunEnd, RunEvent};
 pub use histogram::LatencyHistogram;
 pub use interval::{Interval, IntervalKey, JobCounts, OpCounts};

@@ -4,6 +4,9 @@ use assay_workload::Plan;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
+use crate::event::RunEnd;
+use crate::evidence::{JobEvidence, PhaseEvidence, Remark};
+use crate::histogram::{LatencyHistogram, SparseHistogram};
 
 /// The schema of `run.json`.
 pub const SCHEMA: &str = "assay.run/1";
@@ -57,8 +60,9 @@ pub struct Finding {
     pub advice: String,
 }
 
-/// A latency distribution in brief. Nanoseconds. A percentile with too few values is `None`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// A latency distribution in brief. Nanoseconds. A percentile with too few values is `None`: see
+/// [`LatencySummary::of`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the percentiles")]
 pub struct LatencySummary {
     pub n: u64,
@@ -75,7 +79,7 @@ pub struct LatencySummary {
 }
 
 /// One operation's result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpResult {
     /// Completed operations.
     pub ios: u64,
@@ -93,6 +97,13 @@ pub struct OpResult {
     pub response_ns: Option<LatencySummary>,
     /// Time in the submitting call; `None` where it cannot be told from waiting.
     pub submit_ns: Option<LatencySummary>,
+    /// The whole distribution behind `completion_ns`, for charts and for merging runs. `None` for the total of
+    /// several operations: [`JobResult::completion_histogram`] merges theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_histogram: Option<SparseHistogram>,
+    /// The whole distribution behind `response_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_histogram: Option<SparseHistogram>,
 }
 
 /// A value with what is needed to believe it.
@@ -108,8 +119,8 @@ pub struct Metric {
     pub interval: Option<(f64, f64)>,
 }
 
-/// One job's result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One job's result, or that of the jobs of one group.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobResult {
     /// The job's name, or the group's.
     pub name: String,
@@ -145,7 +156,8 @@ pub struct JobResult {
     pub measured_s: f64,
     /// How much later than intended operations were handed over (open loop).
     pub lateness_ns: Option<LatencySummary>,
-    /// Share of read bytes that did not come from a device: page cache or holes; `None`: not known.
+    /// Share of read bytes that did not come from a device: page cache or holes; `None`: not known. Where several
+    /// jobs of a phase read side by side, the kernel's count is theirs together, and so is this.
     pub cached_read_share: Option<f64>,
     /// How late a completion may have been stamped: mean, nanoseconds.
     pub stamp_error_ns_mean: f64,
@@ -155,6 +167,9 @@ pub struct JobResult {
     pub errors_by_kind: Vec<(String, u64)>,
     /// Operations completed in each reporting period, ramp excluded: start in seconds, length, read, write, trim.
     pub series: Vec<SeriesPoint>,
+    /// What the checks judge by.
+    #[serde(default)]
+    pub evidence: JobEvidence,
 }
 
 /// One reporting period, for charts.
@@ -174,8 +189,8 @@ pub struct SeriesPoint {
     pub p99_ns: Option<u64>,
 }
 
-/// One phase's result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One phase's result. A phase that never started has none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseResult {
     /// The phase's name.
     pub name: String,
@@ -193,10 +208,17 @@ pub struct PhaseResult {
     pub metrics: std::collections::BTreeMap<String, Metric>,
     /// What the device counters said meanwhile, if they could be read.
     pub device: Option<DeviceTruth>,
+    /// Its index in the plan.
+    #[serde(default)]
+    pub plan_phase: u32,
+    /// What the checks judge by, beside `device`.
+    #[serde(default)]
+    pub evidence: PhaseEvidence,
 }
 
-/// What the devices under the targets and the kernel counted during a phase, against what was asked.
+/// What the devices under the targets and the kernel counted during a phase, ramp included, against what was asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DeviceTruth {
     /// Names of the devices at the bottom.
     pub devices: Vec<String>,
@@ -208,11 +230,23 @@ pub struct DeviceTruth {
     pub device_read_bytes: Option<u64>,
     /// Bytes the jobs wrote.
     pub asked_written_bytes: u64,
+    /// Bytes this process caused to be sent to storage, charged when a page became dirty (`/proc/self/io`).
+    pub process_written_bytes: Option<u64>,
     /// Bytes the devices wrote, for whomever.
     pub device_written_bytes: Option<u64>,
-    /// Mean number of requests in flight at the device, time-weighted.
+    /// Read requests the devices completed.
+    pub device_reads: Option<u64>,
+    /// Write requests the devices completed.
+    pub device_writes: Option<u64>,
+    /// Flush requests the devices completed; `None` where the kernel does not count them.
+    pub device_flushes: Option<u64>,
+    /// Mean number of requests in flight at the devices together, time-weighted over the measured part.
     pub device_depth_mean: Option<f64>,
-    /// Why something above is missing.
+    /// Share of the measured part in which the busiest device had something in flight, 0 to 1.
+    pub device_busy_share: Option<f64>,
+    /// Length of the measured part that the two above are over, seconds.
+    pub depth_window_s: f64,
+    /// Why something above is missing; empty: nothing is.
     pub unknown_because: String,
 }
 
@@ -256,4 +290,33 @@ pub struct Run {
     pub findings: Vec<Finding>,
     /// Things said on the way, as sentences.
     pub notes: Vec<String>,
+    /// The same with what they are about, for the checks.
+    #[serde(default)]
+    pub remarks: Vec<Remark>,
+    /// How it ended; `None`: no end was recorded, it was killed.
+    #[serde(default)]
+    pub end: Option<RunEnd>,
+    /// What stopped it; empty if nothing did.
+    #[serde(default)]
+    pub error: String,
+}
+
+impl JobResult {
+    /// The operations that occurred, with their names: read, write, trim, flush.
+    pub fn operations(&self) -> impl Iterator<Item = (&'static str, &OpResult)> {
+        let all =
+            [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("flush", &self.flush)];
+        all.into_iter().filter_map(|(name, op)| op.as_ref().map(|op| (name, op)))
+    }
+
+    /// Completion latencies of reads, writes and trims together; empty where none were stored.
+    pub fn completion_histogram(&self) -> LatencyHistogram {
+        let mut merged = LatencyHistogram::new();
+        for op in [&self.read, &self.write, &self.trim].into_iter().flatten() {
+            if let Some(sparse) = &op.completion_histogram {
+                merged.merge(&LatencyHistogram::from_sparse(sparse));
+            }
+        }
+        merged
+    }
 }

@@ -1,0 +1,284 @@
+//! [`RunBuilder`]: from the stream of events to the [`Run`].
+//!
+//! Pure and used the same way while recording and when a killed run is recovered from its journal. What is kept does
+//! not grow with the number of operations: per job the merged counts, per reporting period a few numbers.
+//! Intervals may arrive in any order relative to the other events, except that the run's start comes first.
+
+mod job;
+mod machine;
+mod points;
+pub(crate) mod truth;
+
+use std::collections::BTreeMap;
+
+use assay_workload::Plan;
+use assay_workload::plan::phase_kind_name;
+
+use self::job::JobTally;
+use self::machine::MachineTally;
+use self::points::PointSeries;
+use crate::checks;
+use crate::environment::Environment;
+use crate::event::{JobOutcome, RunEnd, RunEvent};
+use crate::evidence::{Remark, WorkerReport};
+use crate::histogram::LatencyHistogram;
+use crate::interval::{Interval, IntervalKey, JobCounts};
+use crate::run::{JobResult, PhaseResult, Producer, Run, SCHEMA, Verdict};
+
+/// More remarks than this are counted, not kept.
+const REMARKS_MAX: usize = 1000;
+
+/// Why there is no run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// The first event, which carries the plan, never came.
+    #[error("the start of the run is missing, and with it the plan")]
+    NoStart,
+}
+
+/// What the first event says.
+#[derive(Debug, Clone)]
+struct Start {
+    id: String,
+    started: String,
+    plan: Plan,
+    environment: Environment,
+    version: String,
+    commit: String,
+}
+
+/// One phase while its events come in.
+#[derive(Debug, Default)]
+struct PhaseTally {
+    started: bool,
+    finished: bool,
+    jobs: BTreeMap<u32, JobTally>,
+    /// By the position of the reported job: see [`groups_of`].
+    points: BTreeMap<usize, PointSeries>,
+    machine: MachineTally,
+}
+
+/// Takes the events of one run and makes the [`Run`] of them.
+#[derive(Debug, Default)]
+pub struct RunBuilder {
+    start: Option<Box<Start>>,
+    phases: BTreeMap<u32, PhaseTally>,
+    remarks: Vec<Remark>,
+    remarks_dropped: u64,
+    last_at_ms: u64,
+    end: Option<(RunEnd, String)>,
+}
+
+impl RunBuilder {
+    /// Without events.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes one event.
+    pub fn feed(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::RunStarted { id, started, plan, environment, version, commit } => {
+                self.start = Some(Box::new(Start {
+                    id: id.clone(),
+                    started: started.clone(),
+                    plan: (**plan).clone(),
+                    environment: (**environment).clone(),
+                    version: version.clone(),
+                    commit: commit.clone(),
+                }));
+            }
+            RunEvent::PhaseStarted { phase, at_ms } => {
+                self.phase(*phase).started = true;
+                self.last_at_ms = self.last_at_ms.max(*at_ms);
+            }
+            RunEvent::Interval(interval) => self.feed_interval(interval),
+            RunEvent::Counters { phase, record } => {
+                let tally = self.phase(*phase);
+                let place = (tally.started, tally.finished);
+                tally.machine.feed(record, place);
+            }
+            RunEvent::JobFinished { phase, job, outcome } => self.job(*phase, *job).feed_outcome(outcome),
+            RunEvent::Worker { phase, job, report } => self.feed_worker(*phase, *job, report),
+            RunEvent::PhaseFinished { phase, at_ms } => {
+                self.phase(*phase).finished = true;
+                self.last_at_ms = self.last_at_ms.max(*at_ms);
+            }
+            RunEvent::Note { phase, id, text } => self.feed_note(*phase, id, text),
+            RunEvent::RunFinished { end, at_ms, error } => {
+                self.end = Some((*end, error.clone()));
+                self.last_at_ms = self.last_at_ms.max(*at_ms);
+            }
+        }
+    }
+
+    /// Counts of one job so far, ramp excluded; `None` where there are none.
+    pub fn counts(&self, phase: u32, job: u32) -> Option<&JobCounts> {
+        Some(&self.phases.get(&phase)?.jobs.get(&job)?.counts)
+    }
+
+    /// Completion latencies of one job's reads, writes and trims together, ramp excluded; empty where there are none.
+    pub fn completion(&self, phase: u32, job: u32) -> LatencyHistogram {
+        self.counts(phase, job).map(|counts| counts.data().completion).unwrap_or_default()
+    }
+
+    /// The run of what was fed, judged. Without a `RunFinished` it is incomplete.
+    ///
+    /// # Errors
+    /// When `RunStarted` never came.
+    pub fn finish(mut self) -> Result<Run, BuildError> {
+        let start = self.start.take().ok_or(BuildError::NoStart)?;
+        let mut phases = Vec::new();
+        for (index, tally) in std::mem::take(&mut self.phases) {
+            if tally.started || !tally.jobs.is_empty() {
+                phases.push(finish_phase(index, tally, &start));
+            }
+        }
+        if self.remarks_dropped > 0 {
+            let text = format!("{} more notes were not kept", self.remarks_dropped);
+            self.remarks.push(Remark { phase: None, id: "notes-dropped".to_owned(), text });
+        }
+        let (end, error) = self.end.map_or((None, String::new()), |(end, error)| (Some(end), error));
+        let engine = most_used_engine(&phases);
+        let mut run = Run {
+            schema: SCHEMA.to_owned(),
+            id: start.id,
+            name: start.plan.name.clone(),
+            started: start.started,
+            elapsed_s: self.last_at_ms as f64 / 1e3,
+            verdict: Verdict::Incomplete,
+            assay: Producer {
+                version: start.version,
+                commit: start.commit,
+                engine,
+                overhead_ns_per_io: None,
+            },
+            environment: start.environment,
+            plan: start.plan,
+            phases,
+            findings: Vec::new(),
+            notes: self.remarks.iter().map(|remark| remark.text.clone()).collect(),
+            remarks: self.remarks,
+            end,
+            error,
+        };
+        checks::judge(&mut run);
+        Ok(run)
+    }
+
+    fn phase(&mut self, phase: u32) -> &mut PhaseTally {
+        self.phases.entry(phase).or_default()
+    }
+
+    fn job(&mut self, phase: u32, job: u32) -> &mut JobTally {
+        self.phase(phase).jobs.entry(job).or_default()
+    }
+
+    fn feed_interval(&mut self, interval: &Interval) {
+        let key = interval.key;
+        let position = self.start.as_ref().map_or(key.job as usize, |start| position_of(&start.plan, key));
+        self.job(key.phase, key.job).feed(interval);
+        if !key.ramp {
+            self.phase(key.phase).points.entry(position).or_default().feed(interval);
+        }
+    }
+
+    fn feed_worker(&mut self, phase: u32, job: u32, report: &WorkerReport) {
+        self.job(phase, job).workers.push(report.clone());
+    }
+
+    fn feed_note(&mut self, phase: Option<u32>, id: &str, text: &str) {
+        if self.remarks.len() >= REMARKS_MAX {
+            self.remarks_dropped += 1;
+            return;
+        }
+        self.remarks.push(Remark { phase, id: id.to_owned(), text: text.to_owned() });
+    }
+}
+
+/// The jobs of a phase as they are reported: those of one group together, in the order of their first. `jobs` are
+/// the indices that occur in plan or events.
+fn groups_of(plan: &Plan, phase: u32, jobs: impl Iterator<Item = u32>) -> Vec<(String, Vec<u32>)> {
+    let mut groups: Vec<(Option<&str>, String, Vec<u32>)> = Vec::new();
+    let planned = plan.phases.get(phase as usize);
+    for index in jobs {
+        let job = planned.and_then(|phase| phase.jobs.get(index as usize)).map(|planned| &planned.job);
+        let group = job.and_then(|job| job.group.as_deref());
+        match groups.iter_mut().find(|(name, _, _)| group.is_some() && *name == group) {
+            Some((_, _, members)) => members.push(index),
+            None => {
+                let name = group.or(job.map(|job| job.name.as_str()));
+                groups.push((group, name.map_or_else(|| format!("job {index}"), str::to_owned), vec![index]));
+            }
+        }
+    }
+    groups.into_iter().map(|(_, name, members)| (name, members)).collect()
+}
+
+/// The first job of the group an interval belongs to: where its points are collected.
+fn position_of(plan: &Plan, key: IntervalKey) -> usize {
+    let index = key.job as usize;
+    let Some(phase) = plan.phases.get(key.phase as usize) else { return index };
+    let group = phase.jobs.get(index).and_then(|planned| planned.job.group.as_deref());
+    let Some(group) = group else { return index };
+    phase.jobs.iter().position(|planned| planned.job.group.as_deref() == Some(group)).unwrap_or(index)
+}
+
+fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start) -> PhaseResult {
+    let planned = start.plan.phases.get(index as usize);
+    let jobs_planned = planned.map_or(0, |phase| phase.jobs.len()) as u32;
+    let mut indices: Vec<u32> = (0..jobs_planned).chain(tally.jobs.keys().copied()).collect();
+    indices.sort_unstable();
+    indices.dedup();
+    let mut jobs: Vec<JobResult> = Vec::new();
+    for (name, members) in groups_of(&start.plan, index, indices.into_iter()) {
+        let points = members.first().and_then(|first| tally.points.remove(&(*first as usize)));
+        let tallies: Vec<(u32, &JobTally)> = members
+            .iter()
+            .filter_map(|member| tally.jobs.get(member).map(|tally| (*member, tally)))
+            .collect();
+        // Stopped before this one began: nothing to report.
+        if !tallies.is_empty() {
+            jobs.push(job::finish(&name, &tallies, planned, &start.plan, points.unwrap_or_default()));
+        }
+    }
+    let window = job::measured_window(&jobs);
+    let mut asked = truth::Asked::default();
+    tally.jobs.values().for_each(|job| asked.add(job));
+    let devices = truth::bottom_devices(planned, &start.plan, &start.environment);
+    let device = tally.machine.truth(&devices, &asked, window);
+    if let Some(truth) = &device {
+        truth::spread_cached_share(truth, &asked, &mut jobs);
+    }
+    PhaseResult {
+        name: planned.map_or_else(|| format!("phase {index}"), |phase| phase.name.clone()),
+        kind: planned.map_or("measure", |phase| phase_kind_name(phase.kind)).to_owned(),
+        measured_s: jobs.iter().map(|job| job.measured_s).fold(0.0, f64::max),
+        point: planned.map(|phase| phase.point.clone()).unwrap_or_default(),
+        repeat: planned.map_or(0, |phase| phase.repeat),
+        jobs,
+        metrics: BTreeMap::new(),
+        device,
+        plan_phase: index,
+        evidence: tally.machine.evidence(&devices.names),
+    }
+}
+
+/// The engine that did most operations; empty without any.
+fn most_used_engine(phases: &[PhaseResult]) -> String {
+    let mut ios: BTreeMap<&str, u64> = BTreeMap::new();
+    for job in phases.iter().flat_map(|phase| &phase.jobs) {
+        *ios.entry(&job.engine).or_default() += job.total.ios;
+    }
+    ios.into_iter().max_by_key(|entry| entry.1).map(|entry| entry.0.to_owned()).unwrap_or_default()
+}
+
+impl JobTally {
+    /// Adds an outcome to those there are: one host's or process's.
+    fn feed_outcome(&mut self, outcome: &JobOutcome) {
+        self.outcomes.push(outcome.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests;

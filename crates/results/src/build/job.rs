@@ -1,0 +1,249 @@
+//! One job's counts, and the result of the jobs that are reported together.
+
+use assay_workload::Plan;
+use assay_workload::job::Rate;
+use assay_workload::pattern::{BlockSizes, OpKind};
+use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_pattern};
+
+use super::points::PointSeries;
+use crate::event::JobOutcome;
+use crate::evidence::{JobEvidence, WorkerReport};
+use crate::interval::{Interval, JobCounts};
+use crate::run::{JobResult, LatencySummary, OpResult};
+
+/// A job while its events come in.
+#[derive(Debug, Default)]
+pub(super) struct JobTally {
+    /// Ramp excluded.
+    pub(super) counts: JobCounts,
+    /// Bytes read and written in the ramp: asked of the devices, not measured.
+    pub(super) ramp_read_bytes: u64,
+    pub(super) ramp_written_bytes: u64,
+    /// First start and last end of the measured intervals.
+    span_ns: Option<(u64, u64)>,
+    pub(super) outcomes: Vec<JobOutcome>,
+    pub(super) workers: Vec<WorkerReport>,
+}
+
+impl JobTally {
+    pub(super) fn feed(&mut self, interval: &Interval) {
+        let key = interval.key;
+        if key.ramp {
+            let read = interval.counts.op(OpKind::Read).bytes;
+            self.ramp_read_bytes = self.ramp_read_bytes.saturating_add(read);
+            let written = interval.counts.op(OpKind::Write).bytes;
+            self.ramp_written_bytes = self.ramp_written_bytes.saturating_add(written);
+            return;
+        }
+        self.counts.merge(&interval.counts);
+        let end = key.start_ns.saturating_add(key.length_ns);
+        let (first, last) = self.span_ns.unwrap_or((key.start_ns, end));
+        self.span_ns = Some((first.min(key.start_ns), last.max(end)));
+    }
+
+    /// Start and end of the measured part, from the outcomes, else (stopped before its end) from the intervals.
+    fn window(&self) -> Option<(u64, u64)> {
+        let reported = self.outcomes.iter().map(|outcome| {
+            (outcome.measured_start_ns, outcome.measured_start_ns.saturating_add(outcome.measured_ns))
+        });
+        reported.reduce(union).or(self.span_ns)
+    }
+}
+
+fn union(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+/// First start and last end of the measured parts, nanoseconds from the start of the phase.
+pub(super) fn measured_window(jobs: &[JobResult]) -> Option<(u64, u64)> {
+    let windows = jobs.iter().map(|job| {
+        let start = job.evidence.measured_start_ns;
+        (start, start.saturating_add(job.evidence.measured_ns))
+    });
+    windows.reduce(union)
+}
+
+/// The result of the jobs reported as `name`: index in the phase and tally of each; at least one.
+pub(super) fn finish(
+    name: &str,
+    tallies: &[(u32, &JobTally)],
+    phase: Option<&PlannedPhase>,
+    plan: &Plan,
+    points: PointSeries,
+) -> JobResult {
+    let planned: Vec<&PlannedJob> =
+        tallies.iter().filter_map(|(index, _)| phase?.jobs.get(*index as usize)).collect();
+    let mut counts = JobCounts::default();
+    tallies.iter().for_each(|(_, tally)| counts.merge(&tally.counts));
+    let window = tallies.iter().filter_map(|(_, tally)| tally.window()).reduce(union).unwrap_or((0, 0));
+    let measured_ns = window.1.saturating_sub(window.0);
+    let outcomes: Vec<&JobOutcome> = tallies.iter().flat_map(|(_, tally)| &tally.outcomes).collect();
+    let evidence = evidence(tallies, &planned, plan, &counts, window);
+
+    let op = |kind: OpKind| {
+        let counted = counts.op(kind);
+        let size = if kind.is_flush() { Some(0) } else { one_size(&planned, &[kind]) };
+        (counted.ios > 0).then(|| OpResult::of(counted, measured_ns, size))
+    };
+    let data = counts.data();
+    let kinds: Vec<OpKind> = OpKind::DATA.into_iter().filter(|kind| counts.op(*kind).ios > 0).collect();
+    let mut total = OpResult::of(&data, measured_ns, one_size(&planned, &kinds));
+    // The operations carry theirs; the total of several is their merge.
+    total.completion_histogram = None;
+    total.response_histogram = None;
+
+    let cpu_ns = evidence.cpu_user_ns + evidence.cpu_system_ns;
+    JobResult {
+        name: name.to_owned(),
+        workers: worker_count(tallies),
+        read: op(OpKind::Read),
+        write: op(OpKind::Write),
+        trim: op(OpKind::Trim),
+        flush: op(OpKind::Fsync),
+        total,
+        outstanding_io: planned.iter().map(|planned| planned.outstanding_io()).sum(),
+        outstanding_io_mean: ratio(counts.busy_slot_ns as f64, measured_ns as f64),
+        cpu_ns_per_io: ratio(cpu_ns as f64, data.ios as f64),
+        engine: in_words(outcomes.iter().map(|outcome| outcome.engine.as_str())),
+        engine_notes: unique(outcomes.iter().flat_map(|outcome| &outcome.engine_notes).cloned()),
+        direct: !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.direct)
+            || outcomes.is_empty() && !planned.is_empty() && planned.iter().all(|planned| planned.direct),
+        durability: in_words(planned.iter().map(|planned| describe_flush(&planned.job.flush))),
+        pattern: in_words(planned.iter().map(|planned| describe_pattern(&planned.job.pattern))),
+        measured_s: measured_ns as f64 / 1e9,
+        lateness_ns: LatencySummary::of_some(&counts.lateness),
+        cached_read_share: None,
+        stamp_error_ns_mean: mean(outcomes.iter().map(|outcome| outcome.stamp_error_ns_mean)),
+        errors: counts.errors,
+        errors_by_kind: errors_by_kind(&outcomes),
+        series: points.finish(window.0),
+        evidence,
+    }
+}
+
+fn evidence(
+    tallies: &[(u32, &JobTally)],
+    planned: &[&PlannedJob],
+    plan: &Plan,
+    counts: &JobCounts,
+    window: (u64, u64),
+) -> JobEvidence {
+    let outcomes = || tallies.iter().flat_map(|(_, tally)| &tally.outcomes);
+    let measured_ns = window.1.saturating_sub(window.0);
+    let offered_iops = offered_iops(planned);
+    let expected = offered_iops.map(|rate| rate * measured_ns as f64 / 1e9);
+    JobEvidence {
+        plan_jobs: tallies.iter().map(|(index, _)| *index).collect(),
+        finished: tallies.iter().all(|(_, tally)| !tally.outcomes.is_empty()),
+        threads: planned.iter().map(|planned| planned.slices.len() as u32).sum(),
+        measured_start_ns: window.0,
+        measured_ns,
+        active_bytes: active_bytes(planned, plan),
+        offered_iops,
+        missed_share: expected
+            .filter(|expected| *expected > 0.0)
+            .map(|expected| (1.0 - counts.data_ios() as f64 / expected).max(0.0)),
+        found_waiting: counts.found_waiting,
+        idle_slot_ns: counts.idle_slot_ns,
+        busy_slot_ns: counts.busy_slot_ns,
+        cpu_user_ns: outcomes().map(|outcome| outcome.cpu_user_ns).fold(0, u64::saturating_add),
+        cpu_system_ns: outcomes().map(|outcome| outcome.cpu_system_ns).fold(0, u64::saturating_add),
+        stamp_error_ns_max: outcomes().map(|outcome| outcome.stamp_error_ns_max).max().unwrap_or(0),
+        engine_fallback: in_words(outcomes().map(|outcome| outcome.engine_fallback.as_str())),
+        read_buffers_sampled: outcomes().map(|outcome| outcome.read_buffers_sampled).sum(),
+        read_buffers_zero: outcomes().map(|outcome| outcome.read_buffers_zero).sum(),
+        workers: tallies.iter().flat_map(|(_, tally)| tally.workers.iter().cloned()).collect(),
+    }
+}
+
+/// Hosts or processes: distinct names where workers reported, else as many as there are outcomes of one job.
+fn worker_count(tallies: &[(u32, &JobTally)]) -> u32 {
+    let names =
+        unique(tallies.iter().flat_map(|(_, tally)| &tally.workers).map(|worker| worker.name.clone()));
+    let outcomes = tallies.iter().map(|(_, tally)| tally.outcomes.len()).max().unwrap_or(0);
+    names.len().max(outcomes).max(1) as u32
+}
+
+/// Operations a second offered by all jobs together; `None` where one of them has no rate.
+fn offered_iops(planned: &[&PlannedJob]) -> Option<f64> {
+    let offered = |planned: &&PlannedJob| match planned.job.rate {
+        Rate::Unlimited => None,
+        Rate::Iops(iops) => Some(iops),
+        // The plan has cut it into operations a second for each thread.
+        Rate::BytesPerS(_) | Rate::PercentOfMax(_) => planned.slices.iter().map(|s| s.rate_per_s).sum(),
+    };
+    if planned.is_empty() { None } else { planned.iter().map(offered).sum() }
+}
+
+/// The one block size of these operations in all jobs; `None` where there are several.
+fn one_size(planned: &[&PlannedJob], kinds: &[OpKind]) -> Option<u64> {
+    let mut sizes = planned.iter().flat_map(|planned| {
+        kinds.iter().filter(|kind| planned.job.pattern.mix.share(**kind) > 0.0).map(|kind| {
+            match planned.job.pattern.sizes(*kind) {
+                BlockSizes::Fixed(size) => Some(*size),
+                BlockSizes::Weighted(_) | BlockSizes::Range { .. } => None,
+            }
+        })
+    });
+    let first = sizes.next()??;
+    sizes.all(|size| size == Some(first)).then_some(first)
+}
+
+/// Bytes of all targets that some thread may access, each byte counted once.
+fn active_bytes(planned: &[&PlannedJob], plan: &Plan) -> u64 {
+    let mut sites: Vec<(u16, u64, u64)> = planned
+        .iter()
+        .flat_map(|planned| &planned.slices)
+        .flat_map(|slice| &slice.sites)
+        .filter(|site| usize::from(site.target) < plan.targets.len())
+        .map(|site| (site.target, site.offset_bytes, site.offset_bytes.saturating_add(site.length_bytes)))
+        .collect();
+    sites.sort_unstable();
+    let mut bytes = 0_u64;
+    let mut reached = (u16::MAX, 0);
+    for (target, start, end) in sites {
+        let from = if reached.0 == target { start.max(reached.1) } else { start };
+        bytes = bytes.saturating_add(end.saturating_sub(from));
+        reached = (target, if reached.0 == target { end.max(reached.1) } else { end });
+    }
+    bytes
+}
+
+fn errors_by_kind(outcomes: &[&JobOutcome]) -> Vec<(String, u64)> {
+    let mut sums = std::collections::BTreeMap::new();
+    for (kind, count) in outcomes.iter().flat_map(|outcome| &outcome.errors_by_kind) {
+        let sum: &mut u64 = sums.entry(kind.clone()).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    let mut list: Vec<(String, u64)> = sums.into_iter().collect();
+    list.sort_by_key(|entry| std::cmp::Reverse(entry.1));
+    list
+}
+
+fn unique(items: impl Iterator<Item = String>) -> Vec<String> {
+    let mut list: Vec<String> = Vec::new();
+    for item in items {
+        if !item.is_empty() && !list.contains(&item) {
+            list.push(item);
+        }
+    }
+    list
+}
+
+/// The different ones of some texts, in their order; behind the third only their number.
+fn in_words<S: Into<String>>(items: impl Iterator<Item = S>) -> String {
+    let list = unique(items.map(Into::into));
+    match list.len() {
+        0..=3 => list.join("; "),
+        more => format!("{}; and {} more", list[..3].join("; "), more - 3),
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, n) = values.fold((0.0, 0_u32), |(sum, n), value| (sum + value, n + 1));
+    ratio(sum, f64::from(n))
+}
+
+fn ratio(a: f64, b: f64) -> f64 {
+    if b > 0.0 { a / b } else { 0.0 }
+}

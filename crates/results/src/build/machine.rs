@@ -1,0 +1,254 @@
+//! The counters of a phase: kept in brief, so that a long run does not hold every snapshot.
+
+use super::truth::{Asked, Devices};
+use crate::counters::Counters;
+use crate::evidence::{MachineSecond, PhaseEvidence, QuietWindow};
+use crate::run::DeviceTruth;
+
+/// The counters of one phase while they come in.
+#[derive(Debug, Default)]
+pub(super) struct MachineTally {
+    /// Before the phase started: the first of two bounds a quiet window.
+    before: Option<Box<(Counters, Counters)>>,
+    first: Option<Box<Counters>>,
+    last: Option<Box<Counters>>,
+    /// After it finished.
+    after: Option<Box<(Counters, Counters)>>,
+    /// Differences of neighbours; process and system parts in brief.
+    steps: Vec<Step>,
+    io_workers_max: u64,
+    dirty_bytes_max: Option<u64>,
+}
+
+/// What happened between two snapshots.
+#[derive(Debug)]
+struct Step {
+    /// Start, nanoseconds after the first snapshot.
+    start_ns: u64,
+    length_ns: u64,
+    cpu_busy_share: Option<f64>,
+    steal_share: Option<f64>,
+    /// By name.
+    devices: Vec<DeviceStep>,
+}
+
+#[derive(Debug)]
+struct DeviceStep {
+    name: String,
+    read_bytes: u64,
+    written_bytes: u64,
+    weighted_time_ms: u64,
+    busy_time_ms: u64,
+}
+
+impl MachineTally {
+    /// Takes a snapshot; `place` is whether the phase has started, and whether it has finished.
+    pub(super) fn feed(&mut self, record: &Counters, place: (bool, bool)) {
+        match place {
+            (false, _) => widen(&mut self.before, record),
+            (true, true) => widen(&mut self.after, record),
+            (true, false) => self.feed_within(record),
+        }
+    }
+
+    fn feed_within(&mut self, record: &Counters) {
+        let workers = record.processes.iter().map(|process| process.io_workers).sum();
+        self.io_workers_max = self.io_workers_max.max(workers);
+        self.dirty_bytes_max = self.dirty_bytes_max.max(record.system.dirty_bytes);
+        if let (Some(first), Some(last)) = (&self.first, &self.last) {
+            self.steps.push(step(first, last, record));
+        }
+        if self.first.is_none() {
+            self.first = Some(Box::new(record.clone()));
+        }
+        self.last = Some(Box::new(record.clone()));
+    }
+
+    /// What happened from the first to the last snapshot of the phase.
+    fn whole(&self) -> Option<Counters> {
+        let (first, last) = (self.first.as_ref()?, self.last.as_ref()?);
+        (last.at_ns > first.at_ns).then(|| Counters::delta(first, last))
+    }
+
+    /// What the counters say against what was `asked`; `None` without counters. `window` is the measured part,
+    /// nanoseconds from the start of the phase, which the first snapshot is taken to mark.
+    pub(super) fn truth(
+        &self,
+        devices: &Devices,
+        asked: &Asked,
+        window: Option<(u64, u64)>,
+    ) -> Option<DeviceTruth> {
+        let whole = self.whole()?;
+        let mut reasons: Vec<String> = Vec::new();
+        let process = |field: fn(&crate::counters::ProcessCounters) -> Option<u64>| {
+            let sum: Option<u64> = whole.processes.iter().map(field).sum();
+            sum.filter(|_| !whole.processes.is_empty())
+        };
+        let missing: Vec<&str> =
+            devices.names.iter().map(String::as_str).filter(|name| whole.device(name).is_none()).collect();
+        let counted = devices.unknown_because.is_empty() && missing.is_empty() && !devices.names.is_empty();
+        if !devices.unknown_because.is_empty() {
+            reasons.push(devices.unknown_because.clone());
+        } else if !missing.is_empty() {
+            reasons.push(format!("no counters of {}", missing.join(", ")));
+        }
+        let total = |field: fn(&crate::counters::DeviceCounters) -> u64| {
+            let of = |name: &String| whole.device(name).map_or(0, field);
+            counted.then(|| devices.names.iter().map(of).fold(0, u64::saturating_add))
+        };
+        let flushes: Option<u64> =
+            devices.names.iter().map(|name| whole.device(name).and_then(|device| device.flushes)).sum();
+        let (depth, busy, depth_window_s) = self.depth(devices, counted, window);
+        let process_read_bytes = process(|process| process.storage_read_bytes);
+        if process_read_bytes.is_none() {
+            reasons.push("the kernel does not say what it fetched for this process".to_owned());
+        }
+        Some(DeviceTruth {
+            devices: devices.names.clone(),
+            asked_read_bytes: asked.read_bytes,
+            process_read_bytes,
+            device_read_bytes: total(|device| device.read_bytes),
+            asked_written_bytes: asked.written_bytes,
+            process_written_bytes: process(|process| process.storage_write_bytes),
+            device_written_bytes: total(|device| device.write_bytes),
+            device_reads: total(|device| device.reads),
+            device_writes: total(|device| device.writes),
+            device_flushes: flushes.filter(|_| counted),
+            device_depth_mean: depth,
+            device_busy_share: busy,
+            depth_window_s,
+            unknown_because: reasons.join("; "),
+        })
+    }
+
+    /// Depth of all devices together, share of time of the busiest, and seconds: over the steps within the measured
+    /// part, or over all where none lies within it.
+    fn depth(
+        &self,
+        devices: &Devices,
+        counted: bool,
+        window: Option<(u64, u64)>,
+    ) -> (Option<f64>, Option<f64>, f64) {
+        if !counted {
+            return (None, None, 0.0);
+        }
+        let within = |step: &&Step| {
+            window.is_some_and(|(start, end)| {
+                // A snapshot is taken a moment after the clock it belongs to.
+                let slack = step.length_ns / 10;
+                step.start_ns + slack >= start && step.start_ns + step.length_ns <= end + slack
+            })
+        };
+        let mut steps: Vec<&Step> = self.steps.iter().filter(within).collect();
+        if steps.is_empty() {
+            steps = self.steps.iter().collect();
+        }
+        let span_ns: u64 = steps.iter().map(|step| step.length_ns).sum();
+        if span_ns == 0 {
+            return (None, None, 0.0);
+        }
+        let sum = |name: &str, field: fn(&DeviceStep) -> u64| -> u64 {
+            let of_step =
+                |step: &&Step| step.devices.iter().find(|device| device.name == name).map_or(0, field);
+            steps.iter().map(of_step).sum()
+        };
+        let share = |time_ms: u64| time_ms as f64 * 1e6 / span_ns as f64;
+        let depth = devices.names.iter().map(|name| share(sum(name, |device| device.weighted_time_ms))).sum();
+        let busy = devices.names.iter().map(|name| share(sum(name, |device| device.busy_time_ms)).min(1.0));
+        (Some(depth), busy.reduce(f64::max), span_ns as f64 / 1e9)
+    }
+
+    /// What the checks and the charts need of the machine.
+    pub(super) fn evidence(&self, devices: &[String]) -> PhaseEvidence {
+        let quiet = |pair: &Option<Box<(Counters, Counters)>>| {
+            pair.as_ref().and_then(|pair| quiet_window(&pair.0, &pair.1, devices))
+        };
+        let mut evidence = PhaseEvidence {
+            io_workers_max: self.io_workers_max,
+            dirty_bytes_max: self.dirty_bytes_max,
+            quiet_before: quiet(&self.before),
+            quiet_after: quiet(&self.after),
+            seconds: self.steps.iter().map(|step| machine_second(step, devices)).collect(),
+            ..PhaseEvidence::default()
+        };
+        let Some(whole) = self.whole() else { return evidence };
+        evidence.span_ns = whole.at_ns;
+        evidence.cpu_busy_share = whole.system.cpu.busy_share();
+        evidence.steal_share = whole.system.cpu.steal_share();
+        if !whole.processes.is_empty() {
+            let cpu_ns: u64 = whole.processes.iter().map(|process| process.cpu_ns()).sum();
+            evidence.process_cpus_used = Some(cpu_ns as f64 / whole.at_ns as f64);
+        }
+        if let Some(cgroup) = &whole.cgroup {
+            evidence.throttled_ns = cgroup.throttled_ns;
+            let periods = cgroup.periods.filter(|periods| *periods > 0);
+            evidence.throttled_period_share =
+                periods.zip(cgroup.throttled_periods).map(|(all, held)| held as f64 / all as f64);
+        }
+        evidence
+    }
+}
+
+/// Keeps the first and the last snapshot.
+fn widen(pair: &mut Option<Box<(Counters, Counters)>>, record: &Counters) {
+    match pair {
+        Some(pair) => pair.1 = record.clone(),
+        None => *pair = Some(Box::new((record.clone(), record.clone()))),
+    }
+}
+
+fn step(first: &Counters, last: &Counters, record: &Counters) -> Step {
+    let delta = Counters::delta(last, record);
+    Step {
+        start_ns: last.at_ns.saturating_sub(first.at_ns),
+        length_ns: delta.at_ns,
+        cpu_busy_share: delta.system.cpu.busy_share(),
+        steal_share: delta.system.cpu.steal_share(),
+        devices: delta
+            .devices
+            .into_iter()
+            .map(|device| DeviceStep {
+                name: device.name,
+                read_bytes: device.read_bytes,
+                written_bytes: device.write_bytes,
+                weighted_time_ms: device.weighted_time_ms,
+                busy_time_ms: device.busy_time_ms,
+            })
+            .collect(),
+    }
+}
+
+fn machine_second(step: &Step, devices: &[String]) -> MachineSecond {
+    let length_s = step.length_ns as f64 / 1e9;
+    let found: Vec<&DeviceStep> =
+        step.devices.iter().filter(|device| devices.contains(&device.name)).collect();
+    let known = !devices.is_empty() && found.len() == devices.len() && length_s > 0.0;
+    let sum = |field: fn(&DeviceStep) -> u64| {
+        known.then(|| found.iter().map(|device| field(device) as f64).sum::<f64>() / length_s)
+    };
+    MachineSecond {
+        start_s: step.start_ns as f64 / 1e9,
+        length_s,
+        cpu_busy_share: step.cpu_busy_share,
+        steal_share: step.steal_share,
+        device_read_bytes_per_s: sum(|device| device.read_bytes),
+        device_written_bytes_per_s: sum(|device| device.written_bytes),
+        device_depth_mean: sum(|device| device.weighted_time_ms).map(|per_s| per_s / 1e3),
+    }
+}
+
+/// `None` for an empty span, or where a device has no counters.
+fn quiet_window(earlier: &Counters, later: &Counters, devices: &[String]) -> Option<QuietWindow> {
+    let delta = Counters::delta(earlier, later);
+    if delta.at_ns == 0 || devices.is_empty() {
+        return None;
+    }
+    let mut window = QuietWindow { span_ns: delta.at_ns, ..QuietWindow::default() };
+    for name in devices {
+        let device = delta.device(name)?;
+        window.ios = window.ios.saturating_add(device.ios());
+        window.read_bytes = window.read_bytes.saturating_add(device.read_bytes);
+        window.written_bytes = window.written_bytes.saturating_add(device.write_bytes);
+    }
+    Some(window)
+}

@@ -1,0 +1,231 @@
+use assay_workload::job::Rate;
+use assay_workload::pattern::OpKind;
+
+use super::*;
+use crate::environment::Resolution;
+use crate::fixture::{
+    self, SECOND, build, counters, environment, events, interval, job, outcome, plan, started,
+};
+use crate::run::Verdict;
+
+fn without(events: Vec<RunEvent>, unwanted: impl Fn(&RunEvent) -> bool) -> Vec<RunEvent> {
+    events.into_iter().filter(|event| !unwanted(event)).collect()
+}
+
+#[test]
+fn a_clean_run_has_its_numbers() {
+    let run = fixture::run();
+    assert_eq!((run.verdict, run.elapsed_s, run.id.as_str()), (Verdict::Valid, 5.03, "k3f9"));
+    let job = &run.phases[0].jobs[0];
+    assert_eq!((job.name.as_str(), job.total.ios, job.total.bytes), ("reader", 10_010, 10_010 * 4096));
+    assert_eq!((job.total.iops, job.total.block_size, job.outstanding_io), (2002.0, 4096, 8));
+    assert_eq!(job.outstanding_io_mean, 8.0);
+    assert!((job.cpu_ns_per_io - 2e8 / 10_010.0).abs() < 1e-6);
+    assert_eq!(job.read.as_ref().unwrap().completion_ns.n, 10_010);
+    assert!(job.write.is_none() && job.flush.is_none() && job.lateness_ns.is_none());
+    assert!(job.read.as_ref().unwrap().completion_ns.p99_9.is_some());
+    assert!(job.read.as_ref().unwrap().completion_ns.p99_99.is_none());
+    assert_eq!(job.completion_histogram().n(), 10_010);
+    assert_eq!(job.cached_read_share, Some(0.0));
+    assert_eq!(job.series.len(), 5);
+    assert_eq!((job.series[3].start_s, job.series[3].iops), (3.0, 2003.0));
+    assert!(job.pattern.contains("read 4k") && job.durability == "not flushed");
+}
+
+#[test]
+fn the_devices_tell_the_truth() {
+    let run = fixture::run();
+    let truth = run.phases[0].device.as_ref().unwrap();
+    assert_eq!(truth.devices, ["sda"]);
+    assert_eq!(truth.process_read_bytes, Some(truth.asked_read_bytes));
+    assert_eq!(truth.device_reads, Some(10_010));
+    assert_eq!((truth.device_depth_mean, truth.device_busy_share), (Some(8.0), Some(1.0)));
+    assert_eq!(truth.unknown_because, "");
+    let evidence = &run.phases[0].evidence;
+    assert_eq!((evidence.span_ns, evidence.seconds.len()), (5 * SECOND, 5));
+    assert_eq!((evidence.cpu_busy_share, evidence.process_cpus_used), (Some(0.25), Some(0.1)));
+}
+
+#[test]
+fn what_cannot_be_known_is_said() {
+    let mut hidden = environment();
+    hidden.targets[0].resolution = Resolution::NotResolvable { reason: "overlay hides it".to_owned() };
+    let mut events = events();
+    events[0] = started(plan(vec![job("reader")]), hidden);
+    let run = build(&events);
+    let truth = run.phases[0].device.as_ref().unwrap();
+    assert_eq!((truth.device_read_bytes, truth.device_depth_mean), (None, None));
+    assert!(truth.unknown_because.contains("overlay hides it"));
+    // The process's own count does not need the device.
+    assert_eq!(run.phases[0].jobs[0].cached_read_share, Some(0.0));
+}
+
+#[test]
+fn half_served_from_memory() {
+    let mut events = events();
+    for event in &mut events {
+        if let RunEvent::Counters { record, .. } = event {
+            let bytes = record.processes[0].storage_read_bytes.unwrap() / 2;
+            record.processes[0].storage_read_bytes = Some(bytes);
+        }
+    }
+    assert_eq!(build(&events).phases[0].jobs[0].cached_read_share, Some(0.5));
+}
+
+#[test]
+fn the_ramp_is_asked_of_the_devices_but_not_measured() {
+    let mut events = events();
+    let mut ramp = interval(0, 0, OpKind::Read, 500);
+    ramp.key.ramp = true;
+    events.insert(3, RunEvent::Interval(Box::new(ramp)));
+    let run = build(&events);
+    assert_eq!(run.phases[0].jobs[0].total.ios, 10_010);
+    assert_eq!(run.phases[0].device.as_ref().unwrap().asked_read_bytes, 10_510 * 4096);
+}
+
+#[test]
+fn depth_is_over_the_measured_part() {
+    let mut events = events();
+    for event in &mut events {
+        match event {
+            // The first two seconds were ramp, with nothing in flight.
+            RunEvent::Counters { record, .. } => {
+                let seconds = (record.at_ns / SECOND - 1000).saturating_sub(2);
+                record.devices[0].weighted_time_ms = 4000 * seconds;
+            }
+            RunEvent::JobFinished { outcome, .. } => {
+                outcome.measured_start_ns = 2 * SECOND;
+                outcome.measured_ns = 3 * SECOND;
+            }
+            _ => {}
+        }
+    }
+    let run = build(&events);
+    let truth = run.phases[0].device.as_ref().unwrap();
+    assert_eq!((truth.device_depth_mean, truth.depth_window_s), (Some(4.0), 3.0));
+}
+
+#[test]
+fn a_killed_run_is_still_a_run() {
+    let events = without(events(), |event| {
+        matches!(
+            event,
+            RunEvent::JobFinished { .. } | RunEvent::PhaseFinished { .. } | RunEvent::RunFinished { .. }
+        )
+    });
+    let run = build(&events);
+    assert_eq!((run.verdict, run.end), (Verdict::Incomplete, None));
+    let job = &run.phases[0].jobs[0];
+    assert_eq!((job.total.iops, job.measured_s, job.evidence.finished), (2002.0, 5.0, false));
+    assert!(job.direct, "the plan says so");
+}
+
+#[test]
+fn nothing_without_a_start() {
+    let mut builder = RunBuilder::new();
+    builder.feed(&RunEvent::PhaseStarted { phase: 0, at_ms: 0 });
+    assert_eq!(builder.finish().unwrap_err(), BuildError::NoStart);
+}
+
+/// Two jobs of a group beside one of its own; the second of the group starts late.
+fn grouped_events() -> Vec<RunEvent> {
+    let mut jobs = vec![job("a"), job("b"), job("c")];
+    jobs[0].job.group = Some("both".to_owned());
+    jobs[2].job.group = Some("both".to_owned());
+    jobs[2].slices[0].sites[0].offset_bytes = 32 * fixture::GIB;
+    let mut events = vec![started(plan(jobs), environment()), RunEvent::PhaseStarted { phase: 0, at_ms: 0 }];
+    for (job, kind, ios) in [(0, OpKind::Read, 100), (1, OpKind::Read, 7), (2, OpKind::Write, 60)] {
+        let mut interval = interval(job, 0, kind, ios);
+        if job == 2 {
+            interval.key.start_ns = SECOND / 4;
+        }
+        events.push(RunEvent::Interval(Box::new(interval)));
+        let mut outcome = outcome();
+        outcome.measured_start_ns = if job == 2 { SECOND / 4 } else { 0 };
+        outcome.measured_ns = SECOND;
+        outcome.errors_by_kind = vec![("EIO".to_owned(), 1)];
+        outcome.engine = if job == 2 { "libaio" } else { "io_uring" }.to_owned();
+        events.push(RunEvent::JobFinished { phase: 0, job, outcome: Box::new(outcome) });
+    }
+    events
+}
+
+#[test]
+fn a_group_is_one_result_over_the_time_of_all() {
+    let run = build(&grouped_events());
+    let jobs = &run.phases[0].jobs;
+    assert_eq!(jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["both", "b"]);
+    let both = &jobs[0];
+    assert_eq!((both.total.ios, both.measured_s, both.total.iops), (160, 1.25, 128.0));
+    assert_eq!((both.read.as_ref().unwrap().ios, both.write.as_ref().unwrap().ios), (100, 60));
+    assert_eq!((both.outstanding_io, both.engine.as_str()), (16, "io_uring; libaio"));
+    assert_eq!(both.errors_by_kind, [("EIO".to_owned(), 2)]);
+    assert_eq!(both.evidence.plan_jobs, [0, 2]);
+    assert_eq!(both.evidence.active_bytes, 96 * fixture::GIB, "the second half of the first is shared");
+    assert_eq!(both.series.len(), 1, "starts within half a period are one point");
+    assert_eq!(both.series[0].iops, 128.0);
+    assert_eq!(both.completion_histogram().n(), 160);
+    assert!(both.total.completion_histogram.is_none());
+    assert_eq!(run.assay.engine, "io_uring; libaio");
+}
+
+#[test]
+fn the_order_of_intervals_and_ends_does_not_matter() {
+    let events = grouped_events();
+    let (intervals, others): (Vec<_>, Vec<_>) =
+        events.iter().cloned().partition(|event| matches!(event, RunEvent::Interval(_)));
+    let reordered = [&others[..1], &intervals[..], &others[1..]].concat();
+    assert_eq!(build(&reordered), build(&events));
+}
+
+#[test]
+fn offered_and_missed() {
+    let mut planned = job("reader");
+    planned.job.rate = Rate::Iops(4004.0);
+    let mut events = events();
+    events[0] = started(plan(vec![planned]), environment());
+    let evidence = build(&events).phases[0].jobs[0].evidence.clone();
+    assert_eq!((evidence.offered_iops, evidence.missed_share), (Some(4004.0), Some(0.5)));
+}
+
+#[test]
+fn quiet_windows_are_before_and_after() {
+    let mut events = events();
+    let at = |seconds: u64, bytes: u64| RunEvent::Counters {
+        phase: 0,
+        record: Box::new(counters(seconds, bytes)),
+    };
+    events.insert(1, at(0, 0));
+    events.insert(2, at(1, 8192));
+    let end = events.len() - 1;
+    events.insert(end, at(9, 50 << 20));
+    events.insert(end + 1, at(10, 50 << 20));
+    let run = build(&events);
+    let evidence = &run.phases[0].evidence;
+    assert_eq!(evidence.quiet_before.unwrap().read_bytes, 8192);
+    assert_eq!(evidence.quiet_after.unwrap().ios, 0);
+    assert_eq!(run.phases[0].device.as_ref().unwrap().device_reads, Some(10_010));
+}
+
+#[test]
+fn indices_beyond_the_plan_are_kept() {
+    let mut events = events();
+    let mut stray = interval(9, 0, OpKind::Read, 3);
+    stray.key.phase = 4;
+    events.insert(3, RunEvent::Interval(Box::new(stray)));
+    let run = build(&events);
+    assert_eq!((run.phases[1].name.as_str(), run.phases[1].jobs[0].name.as_str()), ("phase 4", "job 9"));
+    assert_eq!(run.phases[1].jobs[0].total.ios, 3);
+}
+
+#[test]
+fn too_many_notes_are_counted() {
+    let mut builder = RunBuilder::new();
+    builder.feed(&events()[0]);
+    for i in 0..REMARKS_MAX + 5 {
+        builder.feed(&RunEvent::Note { phase: None, id: "x".to_owned(), text: i.to_string() });
+    }
+    let run = builder.finish().unwrap();
+    assert_eq!(run.notes.len(), REMARKS_MAX + 1);
+    assert_eq!(run.notes[REMARKS_MAX], "5 more notes were not kept");
+}

@@ -1,0 +1,100 @@
+//! Which devices a phase reached, what was asked of them, and how much of it never came from a device.
+
+use std::path::Path;
+
+use assay_workload::Plan;
+use assay_workload::pattern::OpKind;
+use assay_workload::plan::PlannedPhase;
+
+use super::job::JobTally;
+use crate::environment::{Environment, Resolution, TargetEnvironment};
+use crate::run::{DeviceTruth, JobResult};
+
+/// Bytes the jobs of a phase moved, ramp included.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pub(super) read_bytes: u64,
+    pub(super) written_bytes: u64,
+}
+
+impl Asked {
+    pub(super) fn add(&mut self, job: &JobTally) {
+        let counts = &job.counts;
+        for bytes in [job.ramp_read_bytes, counts.op(OpKind::Read).bytes] {
+            self.read_bytes = self.read_bytes.saturating_add(bytes);
+        }
+        for bytes in [job.ramp_written_bytes, counts.op(OpKind::Write).bytes] {
+            self.written_bytes = self.written_bytes.saturating_add(bytes);
+        }
+    }
+}
+
+/// The devices at the bottom of the targets of a phase, each once.
+#[derive(Debug, Default)]
+pub(super) struct Devices {
+    pub(super) names: Vec<String>,
+    /// Why they are not all of them; empty: they are.
+    pub(super) unknown_because: String,
+}
+
+/// The bottom devices of the targets that some job of the phase uses.
+pub(super) fn bottom_devices(
+    phase: Option<&PlannedPhase>,
+    plan: &Plan,
+    environment: &Environment,
+) -> Devices {
+    let mut devices = Devices::default();
+    let mut used: Vec<u16> = phase
+        .into_iter()
+        .flat_map(|phase| &phase.jobs)
+        .flat_map(|job| &job.slices)
+        .flat_map(|slice| slice.sites.iter().map(|site| site.target))
+        .collect();
+    used.sort_unstable();
+    used.dedup();
+    for target in used.iter().filter_map(|target| plan.targets.get(usize::from(*target))) {
+        let Some(found) = recorded(environment, &target.path) else {
+            devices.unknown_because = format!("nothing is recorded about {}", target.name);
+            continue;
+        };
+        if let Resolution::NotResolvable { reason } = &found.resolution {
+            devices.unknown_because.clone_from(reason);
+        }
+        for device in found.bottom_devices() {
+            if !devices.names.contains(&device.name) {
+                devices.names.push(device.name.clone());
+            }
+        }
+    }
+    if devices.names.is_empty() && devices.unknown_because.is_empty() {
+        devices.unknown_because = "the targets stand on no device".to_owned();
+    }
+    devices
+}
+
+/// What is recorded about the target of this path: its own entry, else that of the nearest directory above it (a file
+/// that did not exist yet was examined by its directory).
+pub(crate) fn recorded<'a>(environment: &'a Environment, path: &str) -> Option<&'a TargetEnvironment> {
+    let above = |target: &&TargetEnvironment| {
+        let names = [Some(&target.path), target.canonical_path.as_ref()];
+        names.into_iter().flatten().any(|name| Path::new(path).starts_with(name))
+    };
+    environment
+        .target(path)
+        .or_else(|| environment.targets.iter().filter(above).max_by_key(|target| target.path.len()))
+}
+
+/// Sets the share of read bytes that no device served, for the jobs that read.
+///
+/// The kernel's own count of what it fetched for this process is exact; where it is missing, what the devices read for
+/// whomever is the most that can have been fetched for us, so the share is the least that was cached.
+pub(super) fn spread_cached_share(truth: &DeviceTruth, asked: &Asked, jobs: &mut [JobResult]) {
+    let Some(fetched) = truth.process_read_bytes.or(truth.device_read_bytes) else { return };
+    if asked.read_bytes == 0 {
+        return;
+    }
+    let share = (1.0 - fetched as f64 / asked.read_bytes as f64).clamp(0.0, 1.0);
+    for job in jobs.iter_mut().filter(|job| job.read.is_some()) {
+        job.cached_read_share = Some(share);
+    }
+}

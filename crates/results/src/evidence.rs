@@ -1,0 +1,157 @@
+//! What the checks judge by, beside the numbers themselves: kept with the run, so that it can be judged again.
+//!
+//! A value that is `None` was not known; it never means zero. Fields are added as checks need them, so each struct
+//! reads a file that lacks some of them.
+
+use serde::{Deserialize, Serialize};
+
+/// Facts about one job, or about the jobs of a group together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobEvidence {
+    /// Indices of the jobs in the plan's phase: several for a group.
+    pub plan_jobs: Vec<u32>,
+    /// Whether every one of them reported its end.
+    pub finished: bool,
+    /// Threads that submitted.
+    pub threads: u32,
+    /// Start of the measured part, nanoseconds from the start of the phase.
+    pub measured_start_ns: u64,
+    /// Its length in nanoseconds.
+    pub measured_ns: u64,
+    /// Bytes of the targets that the jobs could reach, each byte counted once.
+    pub active_bytes: u64,
+    /// Operations a second that were offered; `None` in a closed loop.
+    pub offered_iops: Option<f64>,
+    /// Arrivals of the measured part that were not completed within it, as a share of those offered; `None` in a
+    /// closed loop.
+    pub missed_share: Option<f64>,
+    /// Completions that had been waiting when they were looked for.
+    pub found_waiting: u64,
+    /// Slot-nanoseconds that stood idle although there was something to do.
+    pub idle_slot_ns: u64,
+    /// Slot-nanoseconds an operation was outstanding.
+    pub busy_slot_ns: u64,
+    /// CPU of the job threads, user mode, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU of the job threads and of kernel workers on their behalf, kernel mode, nanoseconds.
+    pub cpu_system_ns: u64,
+    /// How late a completion may have been stamped at most, nanoseconds.
+    pub stamp_error_ns_max: u64,
+    /// Why another engine than the one asked for was used; empty: none was.
+    pub engine_fallback: String,
+    /// Read buffers looked into.
+    pub read_buffers_sampled: u64,
+    /// Of them, those that were all zero.
+    pub read_buffers_zero: u64,
+    /// Each worker's part, where several hosts or processes shared the job.
+    pub workers: Vec<WorkerReport>,
+}
+
+impl JobEvidence {
+    /// CPU of the job threads in processors: 1.0 is one processor, all the time. 0 without measured time.
+    pub fn cpus_used(&self) -> f64 {
+        if self.measured_ns == 0 {
+            return 0.0;
+        }
+        (self.cpu_user_ns + self.cpu_system_ns) as f64 / self.measured_ns as f64
+    }
+
+    /// Share of the slots' time that stood idle although there was something to do, 0 to 1.
+    pub fn idle_slot_share(&self) -> f64 {
+        let total = self.idle_slot_ns as f64 + self.busy_slot_ns as f64;
+        if total == 0.0 { 0.0 } else { self.idle_slot_ns as f64 / total }
+    }
+}
+
+/// One worker's part in a job.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkerReport {
+    /// Its name: the host, the pod, `local-1`.
+    pub name: String,
+    /// Reads, writes and trims it completed in the measured part.
+    pub ios: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// When it started, nanoseconds after the moment agreed on; negative: before it.
+    pub start_skew_ns: i64,
+    /// Length of its measured part.
+    pub measured_ns: u64,
+    /// Why its numbers are missing or end early; empty: they are complete.
+    pub lost_because: String,
+}
+
+/// Facts about the machine while one phase ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PhaseEvidence {
+    /// Time between the first and the last counters of the phase, nanoseconds; 0: there were none.
+    pub span_ns: u64,
+    /// Share of all processors' time in which they worked, 0 to 1.
+    pub cpu_busy_share: Option<f64>,
+    /// Share of all processors' time that the hypervisor gave to somebody else, 0 to 1.
+    pub steal_share: Option<f64>,
+    /// CPU of the whole process in processors.
+    pub process_cpus_used: Option<f64>,
+    /// Share of the control group's quota periods in which it ran out, 0 to 1; `None` without a quota.
+    pub throttled_period_share: Option<f64>,
+    /// Time threads were held back by the quota, nanoseconds.
+    pub throttled_ns: Option<u64>,
+    /// Most io_uring kernel workers seen.
+    pub io_workers_max: u64,
+    /// Most dirty page cache seen, bytes.
+    pub dirty_bytes_max: Option<u64>,
+    /// What others did to the devices right before the phase.
+    pub quiet_before: Option<QuietWindow>,
+    /// What others did to the devices right after it.
+    pub quiet_after: Option<QuietWindow>,
+    /// The machine from second to second, for charts and for level shifts.
+    pub seconds: Vec<MachineSecond>,
+}
+
+/// A window in which Assay did nothing, and what the devices under the targets did in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuietWindow {
+    /// Its length, nanoseconds.
+    pub span_ns: u64,
+    /// Requests completed.
+    pub ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+/// Some seconds of the machine between two readings of the counters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MachineSecond {
+    /// Start, seconds from the first reading of the phase.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub length_s: f64,
+    /// Share of all processors' time in which they worked, 0 to 1.
+    pub cpu_busy_share: Option<f64>,
+    /// Share the hypervisor gave to somebody else, 0 to 1.
+    pub steal_share: Option<f64>,
+    /// Bytes a second the devices under the targets read.
+    pub device_read_bytes_per_s: Option<f64>,
+    /// Bytes a second they wrote.
+    pub device_written_bytes_per_s: Option<f64>,
+    /// Requests in flight at them together, mean over the time.
+    pub device_depth_mean: Option<f64>,
+}
+
+/// Something said on the way, with what it is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Remark {
+    /// Index of the phase in the plan, if it belongs to one.
+    pub phase: Option<u32>,
+    /// A stable word.
+    pub id: String,
+    /// A sentence.
+    pub text: String,
+}
