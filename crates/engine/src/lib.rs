@@ -2,12 +2,27 @@
 //!
 //! All unsafe code of the project lives here. The job loop is a resumable step machine, so that real engines drive
 //! it from one thread per job thread and the simulator drives many of them from one event heap in virtual time.
-//! In the measured phase nothing here allocates, locks or logs. This crate knows nothing of files' formats, of how
+//! In the measured phase nothing here allocates, locks or logs. This crate knows nothing of file formats, of how
 //! results are stored or shown, and nothing of arguments or exit codes.
 
+pub mod aio;
+pub mod available;
+pub mod buffers;
+pub mod clock;
+pub mod driver;
+pub mod job_loop;
+pub mod null;
+pub mod outcome;
+pub mod posix_aio;
+pub mod psync;
+pub mod recorder;
+mod sampler;
 pub mod seam;
+mod sync_io;
+pub mod targets;
+pub mod uring;
 
 pub use seam::{
-    Buffer, BufferPool, Capabilities, Clock, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
-    QueueFull, TargetTable, Wait,
+    Buffer, BufferPool, Capabilities, Clock, Completion, Completions, Engine, EngineError, Flushed, Io,
+    OpenTarget, QueueFull, TargetTable, Wait,
 };

@@ -37,6 +37,12 @@ pub struct JobOutcome {
     pub read_buffers_sampled: u64,
     /// See `read_buffers_sampled`.
     pub read_buffers_zero: u64,
+    /// System calls that handed I/Os over.
+    pub submit_calls: u64,
+    /// Voluntary context switches of the job threads: how often they waited.
+    pub waits: u64,
+    /// Involuntary context switches: how often the processor was taken from them.
+    pub preempted: u64,
 }
 
 /// How a run ended.

@@ -7,6 +7,7 @@
 pub mod arrival;
 pub mod content;
 pub mod distribution;
+pub mod fill;
 pub mod job;
 pub mod ops;
 pub mod pattern;

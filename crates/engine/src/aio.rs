@@ -1,0 +1,224 @@
+//! Linux native asynchronous I/O by its raw system calls: io_setup, io_submit, io_getevents.
+//!
+//! Buffered files make io_submit synchronous, and the kernel does fsync in a worker; both are facts about the interface
+//! that runs through it inherit, not something to repair here.
+
+use assay_workload::pattern::OpKind;
+
+use crate::seam::{
+    Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
+    QueueFull, TargetTable, Wait,
+};
+use crate::sync_io::{last_errno, trim};
+
+const NAME: &str = "libaio";
+const PREAD: u16 = 0;
+const PWRITE: u16 = 1;
+const FSYNC: u16 = 2;
+const FDSYNC: u16 = 3;
+
+/// struct iocb, little endian layout.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Iocb {
+    data: u64,
+    key: u32,
+    rw_flags: u32,
+    opcode: u16,
+    reqprio: i16,
+    fd: u32,
+    buf: u64,
+    nbytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    resfd: u32,
+}
+
+/// struct io_event.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct IoEvent {
+    data: u64,
+    obj: u64,
+    res: i64,
+    res2: i64,
+}
+
+/// One context, used by one thread.
+#[derive(Debug)]
+pub struct AioEngine {
+    context: u64,
+    control: Box<[Iocb]>,
+    queued: Vec<*mut Iocb>,
+    events: Box<[IoEvent]>,
+    targets: Box<[OpenTarget]>,
+    buffers: Box<[Buffer]>,
+    finished: Vec<Completion>,
+    batch_max: usize,
+}
+
+impl AioEngine {
+    /// A context for up to `depth` outstanding I/Os; at most `batch_max` (0: any number) are handed over per call.
+    ///
+    /// # Errors
+    /// [`EngineError::Setup`] if io_setup refuses (`fs.aio-max-nr` is used up).
+    pub fn new(depth: u32, batch_max: u32) -> Result<Self, EngineError> {
+        let mut context = 0_u64;
+        // SAFETY: io_setup writes one word to `context`, which starts as 0 as it demands.
+        let result = unsafe { libc::syscall(libc::SYS_io_setup, depth, std::ptr::from_mut(&mut context)) };
+        if result < 0 {
+            let source = std::io::Error::last_os_error();
+            return Err(EngineError::Setup { engine: NAME, what: "io_setup (see fs.aio-max-nr)", source });
+        }
+        let depth = depth as usize;
+        Ok(AioEngine {
+            context,
+            control: vec![Iocb::default(); depth].into_boxed_slice(),
+            queued: Vec::with_capacity(depth),
+            events: vec![IoEvent::default(); depth].into_boxed_slice(),
+            targets: Box::default(),
+            buffers: Box::default(),
+            finished: Vec::with_capacity(depth),
+            batch_max: if batch_max == 0 { usize::MAX } else { batch_max as usize },
+        })
+    }
+
+    fn call_error(call: &'static str) -> EngineError {
+        EngineError::Call { engine: NAME, call, source: std::io::Error::last_os_error() }
+    }
+
+    fn getevents(
+        &mut self,
+        out: &mut Completions,
+        min: u32,
+        time: Option<libc::timespec>,
+    ) -> Result<(), EngineError> {
+        let max = out.room().min(self.events.len());
+        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the kernel writes at most `max` events into a buffer of that many.
+        let found = unsafe {
+            let events = self.events.as_mut_ptr();
+            libc::syscall(libc::SYS_io_getevents, self.context, min as i64, max as i64, events, time)
+        };
+        if found < 0 {
+            if last_errno() == -libc::EINTR {
+                return Ok(());
+            }
+            return Err(Self::call_error("io_getevents"));
+        }
+        for event in &self.events[..found as usize] {
+            out.push(Completion { slot: event.data as u32, result: event.res as i32 });
+        }
+        Ok(())
+    }
+}
+
+impl Engine for AioEngine {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: NAME,
+            asynchronous: true,
+            asynchronous_flush: true,
+            trim: true,
+            submit_and_wait: false,
+            blocks: true,
+        }
+    }
+
+    fn prepare(&mut self, targets: &TargetTable, buffers: &dyn BufferPool) -> Result<(), EngineError> {
+        self.targets = targets.targets.clone().into_boxed_slice();
+        self.buffers = (0..buffers.slots()).map(|slot| buffers.buffer(slot)).collect();
+        Ok(())
+    }
+
+    #[inline]
+    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+        let slot = io.slot as usize;
+        if slot >= self.control.len() {
+            return Err(QueueFull);
+        }
+        let target = &self.targets[usize::from(io.target)];
+        let opcode = match io.kind {
+            OpKind::Read => PREAD,
+            OpKind::Write => PWRITE,
+            OpKind::Fsync => FSYNC,
+            OpKind::Fdatasync => FDSYNC,
+            OpKind::Trim => {
+                let result = if trim(target, io.offset_bytes, io.len_bytes) < 0 { last_errno() } else { 0 };
+                self.finished.push(Completion { slot: io.slot, result });
+                return Ok(());
+            }
+        };
+        let flush = io.kind.is_flush();
+        self.control[slot] = Iocb {
+            data: u64::from(io.slot),
+            opcode,
+            fd: target.fd as u32,
+            buf: if flush { 0 } else { self.buffers[slot].address as u64 },
+            nbytes: if flush { 0 } else { u64::from(io.len_bytes) },
+            offset: if flush { 0 } else { io.offset_bytes as i64 },
+            ..Iocb::default()
+        };
+        self.queued.push(std::ptr::from_mut(&mut self.control[slot]));
+        Ok(())
+    }
+
+    #[inline]
+    fn flush(&mut self, _: Wait) -> Result<Flushed, EngineError> {
+        let mut handed = 0;
+        while handed < self.queued.len() {
+            let batch = (self.queued.len() - handed).min(self.batch_max);
+            // SAFETY: the pointers are to control blocks that stay in place, and to buffers that live as long.
+            let result = unsafe {
+                let first = self.queued.as_mut_ptr().add(handed);
+                libc::syscall(libc::SYS_io_submit, self.context, batch as i64, first)
+            };
+            if result > 0 {
+                handed += result as usize;
+                continue;
+            }
+            match last_errno() {
+                code if code == -libc::EINTR => {}
+                code if code == -libc::EAGAIN || result == 0 => break,
+                code => {
+                    // The first of the batch was refused: that is the outcome of this I/O, not of the job.
+                    // SAFETY: the pointer is to a control block of ours.
+                    let slot = unsafe { (*self.queued[handed]).data } as u32;
+                    self.finished.push(Completion { slot, result: code });
+                    handed += 1;
+                }
+            }
+        }
+        self.queued.drain(..handed);
+        Ok(Flushed { submitted: handed as u32, waited: false })
+    }
+
+    #[inline]
+    fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError> {
+        while out.room() > 0 {
+            let Some(completion) = self.finished.pop() else { break };
+            out.push(completion);
+        }
+        let already = !out.as_slice().is_empty();
+        match wait {
+            Wait::AtLeast(n) if !already => self.getevents(out, n, None),
+            Wait::Until(at_ns) if !already => {
+                let left = at_ns.saturating_sub(crate::clock::monotonic_ns());
+                let time = libc::timespec {
+                    tv_sec: (left / 1_000_000_000) as libc::time_t,
+                    tv_nsec: (left % 1_000_000_000) as libc::c_long,
+                };
+                self.getevents(out, 1, Some(time))
+            }
+            _ => self.getevents(out, 0, Some(libc::timespec { tv_sec: 0, tv_nsec: 0 })),
+        }
+    }
+}
+
+impl Drop for AioEngine {
+    fn drop(&mut self) {
+        // SAFETY: the context is ours; destroying it waits for what is outstanding.
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
+    }
+}

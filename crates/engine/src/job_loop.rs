@@ -1,0 +1,584 @@
+//! The job loop: a resumable step machine, the same for real engines and for the simulator.
+//!
+//! One step takes what has completed, records it, refills the free slots and hands them over. A real engine may block inside
+//! the step (one system call submits and waits); a simulated one never does, and its driver moves the clock between steps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use assay_workload::arrival::ArrivalSource;
+use assay_workload::fill::Filler;
+use assay_workload::job::{FlushCall, FlushOrder, PeriodicFlush, ThinkTime};
+use assay_workload::ops::{Op, OpBlock, OpSource};
+use assay_workload::pattern::OpKind;
+
+use crate::buffers::MappedBuffers;
+use crate::recorder::{Latency, Recorder};
+use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, Wait};
+
+/// Near a deadline a sleeping thread may come too late, so the last stretch is spun.
+const SPIN_NS: u64 = 30_000;
+/// Every so many batches the submitting call is timed on its own; else it also waits, and cannot be told from waiting.
+const SUBMIT_SAMPLE: u32 = 64;
+/// Every so many reads the buffer is looked at.
+const ZERO_SAMPLE: u32 = 512;
+/// Errno values kept apart.
+const ERRNO_MAX: usize = 134;
+
+/// What a step machine waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pending {
+    /// A completion.
+    Completion,
+    /// A moment on the job's clock, or a completion.
+    Until(u64),
+    /// Nothing: it has ended.
+    Done,
+}
+
+/// One outstanding I/O. Stamps may be read by a watchdog.
+#[derive(Debug, Default)]
+struct Slot {
+    /// When it was handed over; 0: nothing is outstanding.
+    issued_ns: AtomicU64,
+    intended_ns: u64,
+    len_bytes: u32,
+    target: u16,
+    kind: u8,
+}
+
+/// How a job paces itself and when it ends; times on the job's clock.
+#[derive(Debug, Clone)]
+pub struct LoopSpec {
+    /// Outstanding I/Os.
+    pub depth: u32,
+    /// Where it starts.
+    pub start_ns: u64,
+    /// Where the measured part starts.
+    pub measured_start_ns: u64,
+    /// Where it ends; `u64::MAX`: when the operations end.
+    pub deadline_ns: u64,
+    /// Flush after writes.
+    pub flush: Option<PeriodicFlush>,
+    /// Pauses.
+    pub think: Option<ThinkTime>,
+    /// Errors that may happen before the job gives up.
+    pub errors_tolerated: u64,
+}
+
+/// What a job thread knows at its end, beside its intervals.
+#[derive(Debug, Clone)]
+pub struct LoopEnd {
+    /// The last completion.
+    pub last_completion_ns: u64,
+    /// Calls that handed I/Os over.
+    pub submit_calls: u64,
+    /// Time between two looks for completions, in our own code: sum and longest.
+    pub busy_sum_ns: u64,
+    /// See `busy_sum_ns`.
+    pub busy_max_ns: u64,
+    /// Sampled read buffers, and those that were all zero.
+    pub zero_sampled: u64,
+    /// See `zero_sampled`.
+    pub zero_found: u64,
+    /// Failed operations by errno.
+    pub errors: Vec<(i32, u64)>,
+    /// The errno that ended the job; 0: none.
+    pub fatal_errno: i32,
+}
+
+/// The step machine. `OPEN`: operations have intended arrival times.
+pub struct JobLoop<E, C, const OPEN: bool> {
+    // The engine goes before the buffers it may still write to.
+    engine: E,
+    clock: C,
+    source: Box<dyn OpSource>,
+    arrivals: Option<ArrivalSource>,
+    recorder: Option<Recorder>,
+    buffers: MappedBuffers,
+    filler: Filler,
+    spec: LoopSpec,
+    stop: Arc<AtomicBool>,
+
+    block: OpBlock,
+    next_op: usize,
+    source_ended: bool,
+    intended: [u64; 32],
+    next_intended: usize,
+
+    slots: Box<[Slot]>,
+    free: Vec<u32>,
+    pending: Vec<u32>,
+    chained: Vec<(u32, u16)>,
+    completions: Completions,
+    outstanding: u32,
+    reap_wait: Wait,
+    gate_ns: u64,
+    since_think: u32,
+    since_flush: u32,
+    last_write_target: u16,
+    until_submit_sample: u32,
+    until_zero_sample: u32,
+    submit_and_wait: bool,
+    blocks: bool,
+    draining: bool,
+
+    end: LoopEnd,
+    errno_counts: Box<[u64; ERRNO_MAX]>,
+    error_count: u64,
+}
+
+impl<E: std::fmt::Debug, C, const OPEN: bool> std::fmt::Debug for JobLoop<E, C, OPEN> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "JobLoop {{ engine: {:?}, outstanding: {} }}", self.engine, self.outstanding)
+    }
+}
+
+/// The parts a loop is put together from.
+#[derive(Debug)]
+pub struct LoopParts<E, C> {
+    /// The engine, prepared for `buffers`.
+    pub engine: E,
+    /// The clock.
+    pub clock: C,
+    /// Intended arrivals in an open loop.
+    pub arrivals: Option<ArrivalSource>,
+    /// Where measurements go.
+    pub recorder: Recorder,
+    /// One buffer a slot.
+    pub buffers: MappedBuffers,
+    /// What writes carry.
+    pub filler: Filler,
+    /// Pace and end.
+    pub spec: LoopSpec,
+    /// Set from outside to end the job early.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
+    /// A loop at rest; the first step starts it.
+    pub fn new(parts: LoopParts<E, C>, source: Box<dyn OpSource>) -> Self {
+        let depth = parts.spec.depth;
+        let capabilities = parts.engine.capabilities();
+        JobLoop {
+            gate_ns: parts.spec.start_ns,
+            engine: parts.engine,
+            clock: parts.clock,
+            source,
+            arrivals: parts.arrivals,
+            recorder: Some(parts.recorder),
+            buffers: parts.buffers,
+            filler: parts.filler,
+            spec: parts.spec,
+            stop: parts.stop,
+            block: OpBlock::default(),
+            next_op: 0,
+            source_ended: false,
+            intended: [0; 32],
+            next_intended: 32,
+            slots: (0..depth).map(|_| Slot::default()).collect(),
+            free: (0..depth).rev().collect(),
+            pending: Vec::with_capacity(depth as usize),
+            chained: Vec::with_capacity(depth as usize),
+            completions: Completions::with_capacity(depth as usize),
+            outstanding: 0,
+            reap_wait: Wait::Poll,
+            since_think: 0,
+            since_flush: 0,
+            last_write_target: 0,
+            until_submit_sample: SUBMIT_SAMPLE,
+            until_zero_sample: ZERO_SAMPLE,
+            submit_and_wait: capabilities.submit_and_wait,
+            blocks: capabilities.blocks,
+            draining: false,
+            end: LoopEnd {
+                last_completion_ns: 0,
+                submit_calls: 0,
+                busy_sum_ns: 0,
+                busy_max_ns: 0,
+                zero_sampled: 0,
+                zero_found: 0,
+                errors: Vec::new(),
+                fatal_errno: 0,
+            },
+            errno_counts: Box::new([0; ERRNO_MAX]),
+            error_count: 0,
+        }
+    }
+
+    /// The engine, for what it has to say after [`Engine::prepare`].
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// One step; see the module's description.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the engine cannot go on. Errors of single I/Os are counted, not returned.
+    #[inline]
+    pub fn step(&mut self) -> Result<Pending, EngineError> {
+        self.completions.clear();
+        self.engine.reap(&mut self.completions, self.reap_wait)?;
+        let now = self.clock.now_ns();
+        let Some(recorder) = self.recorder.as_mut() else { return Ok(Pending::Done) };
+        if now >= recorder.boundary_ns() {
+            recorder.roll(now);
+        }
+        self.account(now);
+        if now >= self.spec.deadline_ns || self.stop.load(Ordering::Relaxed) {
+            self.draining = true;
+        }
+        if !self.draining && now >= self.gate_ns {
+            self.refill(now);
+        }
+        self.hand_over(now)
+    }
+
+    /// Records everything that was reaped.
+    #[inline(always)]
+    fn account(&mut self, now: u64) {
+        let count = self.completions.as_slice().len();
+        if count == 0 {
+            return;
+        }
+        self.end.last_completion_ns = now;
+        for index in 0..count {
+            let completion = self.completions.as_slice()[index];
+            self.account_one(now, completion);
+        }
+    }
+
+    #[inline(always)]
+    fn account_one(&mut self, now: u64, completion: Completion) {
+        let slot_index = completion.slot as usize;
+        let slot = &mut self.slots[slot_index];
+        let issued = *slot.issued_ns.get_mut();
+        *slot.issued_ns.get_mut() = 0;
+        let op = usize::from(slot.kind).min(3);
+        let (len, target, intended) = (slot.len_bytes, slot.target, slot.intended_ns);
+        self.outstanding -= 1;
+        if completion.result != len as i32 && !(op >= 2 && completion.result == 0) {
+            self.failed(completion.result, completion.slot);
+            return;
+        }
+        if let Some(recorder) = self.recorder.as_mut() {
+            recorder.latency(Latency::Completion, op, now.saturating_sub(issued), 1);
+            recorder.bytes(op, u64::from(len));
+            if OPEN && op < 3 {
+                recorder.latency(Latency::Response, op, now.saturating_sub(intended), 1);
+            }
+        }
+        if op == OpKind::Read as usize {
+            self.until_zero_sample -= 1;
+            if self.until_zero_sample == 0 {
+                self.look_for_zeros(completion.slot, len);
+            }
+        } else if op == OpKind::Write as usize && self.flush_is_due() {
+            self.chained.push((completion.slot, target));
+            return;
+        }
+        self.free.push(completion.slot);
+    }
+
+    /// Whether a write that has just completed has to be followed by a flush in its slot.
+    #[inline(always)]
+    fn flush_is_due(&mut self) -> bool {
+        match self.spec.flush {
+            Some(flush) if flush.order == FlushOrder::AfterWrite => {
+                self.since_flush += 1;
+                let due = self.since_flush >= flush.every_writes;
+                if due {
+                    self.since_flush = 0;
+                }
+                due
+            }
+            _ => false,
+        }
+    }
+
+    #[cold]
+    fn look_for_zeros(&mut self, slot: u32, len: u32) {
+        self.until_zero_sample = ZERO_SAMPLE;
+        // SAFETY: the slot's I/O has completed, and it is not refilled before this returns.
+        let bytes = unsafe { self.buffers.slice_mut(slot, (len as usize).min(4096)) };
+        self.end.zero_sampled += 1;
+        self.end.zero_found += u64::from(bytes.iter().all(|&byte| byte == 0));
+    }
+
+    #[cold]
+    fn failed(&mut self, result: i32, slot: u32) {
+        // A short transfer has no errno of its own; EIO is what an application would make of it.
+        let errno = if result < 0 { -result } else { libc::EIO };
+        self.errno_counts[(errno as usize).min(ERRNO_MAX - 1)] += 1;
+        self.error_count += 1;
+        if let Some(recorder) = self.recorder.as_mut() {
+            recorder.error();
+        }
+        self.free.push(slot);
+        if self.error_count > self.spec.errors_tolerated {
+            self.end.fatal_errno = errno;
+            self.draining = true;
+        }
+    }
+
+    /// Gives every free slot something to do, as far as there is something.
+    #[inline(always)]
+    fn refill(&mut self, now: u64) {
+        while let Some((slot, target)) = self.chained.pop() {
+            self.queue_flush(slot, target);
+        }
+        while let Some(&slot) = self.free.last() {
+            if self.queued_flush_is_due() {
+                self.free.pop();
+                self.queue_flush(slot, self.last_write_target);
+                continue;
+            }
+            if OPEN && !self.arrival_is_due(now) {
+                return;
+            }
+            let Some(op) = self.take_op() else { return };
+            self.free.pop();
+            let intended = if OPEN { self.take_arrival() } else { 0 };
+            self.queue_op(slot, op, intended);
+            if let Some(think) = self.spec.think {
+                self.since_think += 1;
+                if self.since_think >= think.every_ios {
+                    self.since_think = 0;
+                    self.gate_ns = now + think.time.0;
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn take_op(&mut self) -> Option<Op> {
+        if self.next_op == self.block.len {
+            if self.source_ended {
+                return None;
+            }
+            self.source.fill(&mut self.block);
+            self.source_ended = self.block.len < self.block.ops.len();
+            self.next_op = 0;
+            if self.block.len == 0 {
+                return None;
+            }
+        }
+        let op = self.block.ops[self.next_op];
+        self.next_op += 1;
+        Some(op)
+    }
+
+    #[inline(always)]
+    fn arrival_is_due(&mut self, now: u64) -> bool {
+        if self.next_intended == self.intended.len() {
+            if let Some(arrivals) = self.arrivals.as_mut() {
+                arrivals.fill(&mut self.intended);
+            }
+            for time in &mut self.intended {
+                *time += self.spec.start_ns;
+            }
+            self.next_intended = 0;
+        }
+        self.intended[self.next_intended] <= now
+    }
+
+    #[inline(always)]
+    fn take_arrival(&mut self) -> u64 {
+        self.next_intended += 1;
+        self.intended[self.next_intended - 1]
+    }
+
+    #[inline(always)]
+    fn queue_op(&mut self, slot_index: u32, op: Op, intended_ns: u64) {
+        if op.kind == OpKind::Write {
+            // SAFETY: the slot is free, so no I/O on its buffer is outstanding.
+            let bytes = unsafe { self.buffers.slice_mut(slot_index, op.len_bytes as usize) };
+            self.filler.refresh(bytes);
+            self.last_write_target = op.target;
+            if matches!(self.spec.flush, Some(PeriodicFlush { order: FlushOrder::Queued, .. })) {
+                self.since_flush += 1;
+            }
+        }
+        let slot = &mut self.slots[slot_index as usize];
+        slot.intended_ns = intended_ns;
+        slot.len_bytes = if op.kind == OpKind::Trim { 0 } else { op.len_bytes };
+        slot.kind = op.kind as u8;
+        slot.target = op.target;
+        let io = Io {
+            slot: slot_index,
+            target: op.target,
+            kind: op.kind,
+            len_bytes: op.len_bytes,
+            offset_bytes: op.offset_bytes,
+        };
+        self.queue(io);
+    }
+
+    #[inline(always)]
+    fn queue(&mut self, io: Io) {
+        // The engine has room for `depth`, and no more slots than that exist.
+        let queued = self.engine.submit(io);
+        debug_assert!(queued.is_ok());
+        self.pending.push(io.slot);
+        self.outstanding += 1;
+    }
+
+    fn queued_flush_is_due(&self) -> bool {
+        match self.spec.flush {
+            Some(flush) => flush.order == FlushOrder::Queued && self.since_flush >= flush.every_writes,
+            None => false,
+        }
+    }
+
+    #[cold]
+    fn queue_flush(&mut self, slot_index: u32, target: u16) {
+        let call = self.spec.flush.map_or(FlushCall::Fdatasync, |flush| flush.call);
+        let kind = if call == FlushCall::Fsync { OpKind::Fsync } else { OpKind::Fdatasync };
+        if matches!(self.spec.flush, Some(PeriodicFlush { order: FlushOrder::Queued, .. })) {
+            self.since_flush = 0;
+        }
+        let slot = &mut self.slots[slot_index as usize];
+        slot.intended_ns = 0;
+        slot.len_bytes = 0;
+        slot.kind = OpKind::Fsync as u8;
+        slot.target = target;
+        self.queue(Io { slot: slot_index, target, kind, len_bytes: 0, offset_bytes: 0 });
+    }
+
+    /// Stamps what was queued, hands it over, and waits if there is nothing better to do.
+    #[inline(always)]
+    fn hand_over(&mut self, reaped_ns: u64) -> Result<Pending, EngineError> {
+        if self.draining {
+            while let Some((slot, _)) = self.chained.pop() {
+                self.free.push(slot);
+            }
+        }
+        if self.outstanding == 0 {
+            if self.draining || (self.source_ended && self.next_op == self.block.len) {
+                self.finish();
+                return Ok(Pending::Done);
+            }
+            return self.idle(reaped_ns);
+        }
+        let submitting = self.pending.len();
+        let mut stamp = reaped_ns;
+        if submitting > 0 {
+            stamp = self.clock.now_ns();
+            self.stamp(stamp);
+            self.end.submit_calls += 1;
+        }
+        let busy = stamp - reaped_ns.min(stamp);
+        self.end.busy_sum_ns += busy;
+        self.end.busy_max_ns = self.end.busy_max_ns.max(busy);
+        let wait = self.wait_for();
+        self.flush(wait, submitting, stamp)
+    }
+
+    #[inline(always)]
+    fn stamp(&mut self, now: u64) {
+        let pending = std::mem::take(&mut self.pending);
+        for &slot_index in &pending {
+            let slot = &mut self.slots[slot_index as usize];
+            *slot.issued_ns.get_mut() = now;
+            if OPEN && slot.intended_ns > 0 {
+                if let Some(recorder) = self.recorder.as_mut() {
+                    recorder.lateness(now.saturating_sub(slot.intended_ns));
+                }
+            }
+        }
+        self.pending = pending;
+        self.pending.clear();
+    }
+
+    /// What to wait for once everything that could be handed over is.
+    #[inline(always)]
+    fn wait_for(&self) -> Wait {
+        if self.draining || self.free.is_empty() {
+            return Wait::AtLeast(1);
+        }
+        if OPEN && self.next_intended < self.intended.len() {
+            return Wait::Until(
+                self.intended[self.next_intended].saturating_sub(SPIN_NS).min(self.spec.deadline_ns),
+            );
+        }
+        if self.spec.think.is_some() {
+            return Wait::Until(self.gate_ns.saturating_sub(SPIN_NS).min(self.spec.deadline_ns));
+        }
+        Wait::AtLeast(1)
+    }
+
+    #[inline(always)]
+    fn flush(&mut self, wait: Wait, submitting: usize, stamp: u64) -> Result<Pending, EngineError> {
+        let mut wait = wait;
+        let sample = submitting > 0 && {
+            self.until_submit_sample -= 1;
+            self.until_submit_sample == 0
+        };
+        if sample {
+            self.until_submit_sample = SUBMIT_SAMPLE;
+        }
+        if sample || !self.submit_and_wait {
+            let flushed = self.engine.flush(Wait::Poll)?;
+            if submitting > 0 && !flushed.waited {
+                self.record_submit(stamp, submitting as u32);
+            }
+        } else {
+            let flushed = self.engine.flush(wait)?;
+            if flushed.waited {
+                wait = Wait::Poll;
+            }
+        }
+        self.reap_wait = if self.blocks { wait } else { Wait::Poll };
+        Ok(match wait {
+            Wait::Until(at_ns) => Pending::Until(at_ns),
+            _ => Pending::Completion,
+        })
+    }
+
+    #[cold]
+    fn record_submit(&mut self, stamp: u64, count: u32) {
+        let took = self.clock.now_ns() - stamp;
+        // Which operation it was is known only where the mix has one; the first of the block stands for all.
+        let op = self.block.ops[self.next_op.saturating_sub(1)].kind as usize;
+        if let Some(recorder) = self.recorder.as_mut() {
+            recorder.latency(Latency::Submit, op.min(3), took, count);
+        }
+    }
+
+    /// Nothing is outstanding and nothing is due yet.
+    #[cold]
+    fn idle(&mut self, now: u64) -> Result<Pending, EngineError> {
+        let due = if OPEN && self.next_intended < self.intended.len() {
+            self.intended[self.next_intended].max(self.gate_ns)
+        } else {
+            self.gate_ns
+        };
+        let due = due.min(self.spec.deadline_ns);
+        self.reap_wait = Wait::Poll;
+        if self.blocks && due > now + SPIN_NS {
+            std::thread::sleep(std::time::Duration::from_nanos((due - now - SPIN_NS).min(50_000_000)));
+        }
+        Ok(Pending::Until(due))
+    }
+
+    #[cold]
+    fn finish(&mut self) {
+        let counts = self.errno_counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        self.end.errors = counts.map(|(errno, count)| (errno as i32, *count)).collect();
+        if let Some(recorder) = self.recorder.take() {
+            recorder.finish(self.end.last_completion_ns.max(self.spec.measured_start_ns));
+        }
+    }
+
+    /// What was learnt, once the loop is done.
+    pub fn into_end(self) -> LoopEnd {
+        self.end
+    }
+
+    /// Age of the oldest outstanding I/O at `now_ns`; `None` if nothing is outstanding.
+    pub fn oldest_outstanding_ns(&self, now_ns: u64) -> Option<u64> {
+        let stamps = self.slots.iter().map(|slot| slot.issued_ns.load(Ordering::Relaxed));
+        stamps.filter(|&stamp| stamp > 0).min().map(|stamp| now_ns.saturating_sub(stamp))
+    }
+}

@@ -1,0 +1,185 @@
+//! From what threads report at their end to the outcome of a job.
+
+use assay_results::JobOutcome;
+use assay_workload::plan::PlannedJob;
+
+use crate::aio::AioEngine;
+use crate::clock::RealClock;
+use crate::job_loop::LoopEnd;
+use crate::null::NullEngine;
+use crate::posix_aio::PosixAioEngine;
+use crate::psync::PsyncEngine;
+use crate::uring::UringEngine;
+
+/// What an engine has to say about the choices it made.
+pub trait Notes {
+    /// One choice each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Notes for UringEngine {
+    fn notes(&self) -> Vec<String> {
+        UringEngine::notes(self).to_vec()
+    }
+}
+
+impl Notes for AioEngine {}
+impl Notes for NullEngine {}
+impl Notes for PosixAioEngine {}
+impl Notes for PsyncEngine {}
+
+/// CPU time, nanoseconds, and how often the processor was given away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadCpu {
+    /// In user space.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub system_ns: u64,
+    /// Voluntary context switches: the thread waited.
+    pub waits: u64,
+    /// Involuntary context switches: somebody else was given the processor.
+    pub preempted: u64,
+}
+
+fn usage(who: libc::c_int) -> ThreadCpu {
+    // SAFETY: all-zero is a valid rusage, and getrusage fills it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(who, &mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    ThreadCpu {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        waits: usage.ru_nvcsw as u64,
+        preempted: usage.ru_nivcsw as u64,
+    }
+}
+
+/// CPU time of the whole process, kernel workers on its behalf included.
+pub(crate) fn process_cpu() -> ThreadCpu {
+    usage(libc::RUSAGE_SELF)
+}
+
+impl ThreadCpu {
+    /// Of the calling thread.
+    pub(crate) fn of_this_thread() -> Self {
+        usage(libc::RUSAGE_THREAD)
+    }
+
+    /// What was used since `before`.
+    pub(crate) fn since(self, before: ThreadCpu) -> Self {
+        ThreadCpu {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            waits: self.waits.saturating_sub(before.waits),
+            preempted: self.preempted.saturating_sub(before.preempted),
+        }
+    }
+
+    /// What is left when the parts are taken out.
+    pub(crate) fn minus(self, parts: impl Iterator<Item = ThreadCpu>) -> Self {
+        parts.fold(self, |rest, part| rest.since(part))
+    }
+}
+
+/// One thread's end.
+#[derive(Debug)]
+pub struct ThreadEnd {
+    /// From the loop.
+    pub end: LoopEnd,
+    /// CPU of the thread while it ran.
+    pub cpu: ThreadCpu,
+    /// When the flush at the end was done; 0: there was none.
+    pub flushed_ns: u64,
+    /// The engine's name.
+    pub engine: &'static str,
+    /// Its choices.
+    pub engine_notes: Vec<String>,
+    /// Why it is not the one asked for.
+    pub engine_fallback: String,
+}
+
+/// The symbolic name of an errno, or its number.
+pub(crate) fn errno_name(errno: i32) -> String {
+    let name = match errno {
+        libc::EPERM => "EPERM",
+        libc::EIO => "EIO",
+        libc::EAGAIN => "EAGAIN",
+        libc::ENOMEM => "ENOMEM",
+        libc::EACCES => "EACCES",
+        libc::EBUSY => "EBUSY",
+        libc::EINVAL => "EINVAL",
+        libc::EFBIG => "EFBIG",
+        libc::ENOSPC => "ENOSPC",
+        libc::EROFS => "EROFS",
+        libc::EOPNOTSUPP => "EOPNOTSUPP",
+        libc::ETIMEDOUT => "ETIMEDOUT",
+        libc::EDQUOT => "EDQUOT",
+        libc::EREMOTEIO => "EREMOTEIO",
+        libc::ENODATA => "ENODATA",
+        libc::EILSEQ => "EILSEQ",
+        libc::ENXIO => "ENXIO",
+        libc::ENODEV => "ENODEV",
+        _ => return format!("errno {errno}"),
+    };
+    name.to_owned()
+}
+
+/// The outcome of a job from its threads' ends, and a sentence if it failed. Times are on the job's clock; `extra` is CPU
+/// the process used outside its job threads, shared by `jobs` jobs.
+pub(crate) fn of_job(
+    job: &PlannedJob,
+    ends: &[ThreadEnd],
+    measured_start_ns: u64,
+    phase_start_ns: u64,
+    extra: ThreadCpu,
+    jobs: usize,
+) -> (JobOutcome, String) {
+    let last = ends.iter().map(|end| end.end.last_completion_ns.max(end.flushed_ns)).max().unwrap_or(0);
+    let planned_end = job.time.map_or(0, |time| measured_start_ns + time.0);
+    // An idle tail of a rate-controlled job belongs to its time; a job that was stopped ends with its last completion.
+    let open = ends.first().is_some() && job.slices.iter().any(|slice| slice.rate_per_s.is_some());
+    let end_ns = if open && last + 1_000_000_000 > planned_end { last.max(planned_end) } else { last };
+    let share = jobs.max(1) as u64;
+    let calls: u64 = ends.iter().map(|end| end.end.submit_calls).sum();
+    let busy: u64 = ends.iter().map(|end| end.end.busy_sum_ns).sum();
+    let mut errors: std::collections::BTreeMap<i32, u64> = std::collections::BTreeMap::new();
+    for (errno, count) in ends.iter().flat_map(|end| &end.end.errors) {
+        *errors.entry(*errno).or_default() += count;
+    }
+    let fatal = ends.iter().map(|end| end.end.fatal_errno).find(|errno| *errno != 0);
+    let error = fatal.map_or(String::new(), |errno| {
+        format!(
+            "job '{}' stopped: {} ({})",
+            job.job.name,
+            std::io::Error::from_raw_os_error(errno),
+            errno_name(errno)
+        )
+    });
+    let first = ends.first();
+    let mut engine_notes = first.map_or(Vec::new(), |end| end.engine_notes.clone());
+    engine_notes.push(format!("clock: {}", RealClock::new().name()));
+    let outcome = JobOutcome {
+        engine: first.map_or("", |end| end.engine).to_owned(),
+        engine_fallback: first.map_or(String::new(), |end| end.engine_fallback.clone()),
+        engine_notes,
+        direct: job.direct,
+        measured_start_ns: measured_start_ns - phase_start_ns,
+        measured_ns: end_ns.saturating_sub(measured_start_ns),
+        cpu_user_ns: ends.iter().map(|end| end.cpu.user_ns).sum::<u64>() + extra.user_ns / share,
+        cpu_system_ns: ends.iter().map(|end| end.cpu.system_ns).sum::<u64>() + extra.system_ns / share,
+        stamp_error_ns_max: ends.iter().map(|end| end.end.busy_max_ns).max().unwrap_or(0),
+        stamp_error_ns_mean: if calls == 0 { 0.0 } else { busy as f64 / calls as f64 },
+        errors_by_kind: errors.into_iter().map(|(errno, count)| (errno_name(errno), count)).collect(),
+        read_buffers_sampled: ends.iter().map(|end| end.end.zero_sampled).sum(),
+        read_buffers_zero: ends.iter().map(|end| end.end.zero_found).sum(),
+        submit_calls: calls,
+        waits: ends.iter().map(|end| end.cpu.waits).sum(),
+        preempted: ends.iter().map(|end| end.cpu.preempted).sum(),
+    };
+    (outcome, error)
+}

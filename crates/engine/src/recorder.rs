@@ -1,0 +1,354 @@
+//! Recording in the measured phase: two halves per thread, one being written, one being read.
+//!
+//! The job thread alone decides when an interval ends (it knows the time anyway), marks the half it filled as full and
+//! goes on in the other one. A sampler takes full halves away. Nobody waits: if the sampler has not come yet, the job
+//! thread stays in its half and the interval becomes longer.
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use assay_results::histogram::{BUCKETS, bucket_of};
+use assay_results::{JobCounts, LatencyHistogram};
+
+/// Histograms of a half: completion, response and submit of four operations, and lateness.
+const HISTOGRAMS: usize = 13;
+const LATENESS: usize = 12;
+
+/// Which latency of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Latency {
+    /// Submission to completion.
+    Completion = 0,
+    /// Intended arrival to completion.
+    Response = 4,
+    /// The submitting call.
+    Submit = 8,
+}
+
+/// What a histogram knows exactly.
+#[derive(Debug, Clone, Copy)]
+struct Exact {
+    sum_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Exact {
+    const EMPTY: Exact = Exact { sum_ns: 0, min_ns: u64::MAX, max_ns: 0 };
+}
+
+/// One half.
+#[derive(Debug)]
+struct Half {
+    /// [`HISTOGRAMS`] x [`BUCKETS`]; pages that no value falls into are never touched.
+    buckets: Vec<u32>,
+    exact: [Exact; HISTOGRAMS],
+    bytes: [u64; 4],
+    errors: u64,
+    index: u32,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+impl Half {
+    fn new() -> Self {
+        Half {
+            buckets: vec![0; HISTOGRAMS * BUCKETS],
+            exact: [Exact::EMPTY; HISTOGRAMS],
+            bytes: [0; 4],
+            errors: 0,
+            index: 0,
+            start_ns: 0,
+            end_ns: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn record(&mut self, histogram: usize, value_ns: u64, count: u32) {
+        debug_assert!(histogram < HISTOGRAMS);
+        // SAFETY: `histogram` is one of HISTOGRAMS and bucket_of() is always below BUCKETS.
+        unsafe {
+            *self.buckets.get_unchecked_mut(histogram * BUCKETS + bucket_of(value_ns)) += count;
+            let exact = self.exact.get_unchecked_mut(histogram);
+            exact.sum_ns += value_ns * u64::from(count);
+            exact.min_ns = exact.min_ns.min(value_ns);
+            exact.max_ns = exact.max_ns.max(value_ns);
+        }
+    }
+
+    /// Moves everything into `counts` and empties the half.
+    fn take(&mut self, counts: &mut JobCounts) {
+        for histogram in 0..HISTOGRAMS {
+            let exact = std::mem::replace(&mut self.exact[histogram], Exact::EMPTY);
+            if exact.min_ns == u64::MAX {
+                continue;
+            }
+            let target: &mut LatencyHistogram = match histogram {
+                LATENESS => &mut counts.lateness,
+                h if h >= Latency::Submit as usize => &mut counts.ops[h - Latency::Submit as usize].submit,
+                h if h >= Latency::Response as usize => {
+                    &mut counts.ops[h - Latency::Response as usize].response
+                }
+                h => &mut counts.ops[h].completion,
+            };
+            let before = target.n();
+            let buckets = &mut self.buckets[histogram * BUCKETS..(histogram + 1) * BUCKETS];
+            target.absorb(buckets, exact.sum_ns, exact.min_ns, exact.max_ns);
+            let added = target.n() - before;
+            if histogram < Latency::Response as usize {
+                counts.ops[histogram].ios += added;
+                counts.busy_slot_ns += exact.sum_ns;
+            }
+        }
+        for (op, bytes) in counts.ops.iter_mut().zip(&mut self.bytes) {
+            op.bytes += std::mem::take(bytes);
+        }
+        counts.errors += std::mem::take(&mut self.errors);
+    }
+}
+
+const WRITING: u8 = 0;
+const FULL: u8 = 1;
+
+/// What a job thread and the sampler share.
+#[derive(Debug)]
+pub struct Shared {
+    halves: [UnsafeCell<Half>; 2],
+    state: [AtomicU8; 2],
+    /// Number of the interval the thread is in; `u64::MAX` once it has published its last one.
+    current: AtomicU64,
+}
+
+// SAFETY: a half is touched by the job thread while its state is WRITING and by the sampler while it is FULL;
+// the state changes hands with release and acquire.
+unsafe impl Sync for Shared {}
+
+/// One interval as the sampler got it.
+#[derive(Debug)]
+pub struct Taken {
+    /// Its number.
+    pub index: u32,
+    /// Start on the job's clock.
+    pub start_ns: u64,
+    /// End on the job's clock.
+    pub end_ns: u64,
+    /// What was counted.
+    pub counts: JobCounts,
+}
+
+impl Shared {
+    /// Both halves empty.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Shared {
+            halves: [UnsafeCell::new(Half::new()), UnsafeCell::new(Half::new())],
+            state: [AtomicU8::new(WRITING), AtomicU8::new(WRITING)],
+            current: AtomicU64::new(0),
+        })
+    }
+
+    /// Takes the intervals that are complete, oldest first. Called by one sampler only.
+    pub fn take(&self) -> Vec<Taken> {
+        let mut taken = Vec::new();
+        for side in 0..2 {
+            if self.state[side].load(Ordering::Acquire) == FULL {
+                // SAFETY: a FULL half belongs to the sampler until it stores WRITING.
+                let half = unsafe { &mut *self.halves[side].get() };
+                let mut counts = JobCounts::default();
+                half.take(&mut counts);
+                taken.push(Taken { index: half.index, start_ns: half.start_ns, end_ns: half.end_ns, counts });
+                self.state[side].store(WRITING, Ordering::Release);
+            }
+        }
+        taken.sort_by_key(|entry| entry.index);
+        taken
+    }
+
+    /// Number of the interval the thread is writing, `None` once it has published its last.
+    pub fn current(&self) -> Option<u32> {
+        u32::try_from(self.current.load(Ordering::Acquire)).ok()
+    }
+}
+
+/// When intervals end.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    /// Where the measured part starts; an interval always ends there.
+    pub measured_start_ns: u64,
+    /// Where the job starts.
+    pub start_ns: u64,
+    /// Length of an interval.
+    pub interval_ns: u64,
+}
+
+impl Schedule {
+    /// The next end of an interval after `now_ns`. Intervals of the ramp are counted back from its end.
+    fn next_boundary(&self, now_ns: u64) -> u64 {
+        let interval = self.interval_ns.max(1);
+        if now_ns < self.measured_start_ns {
+            let left = self.measured_start_ns - now_ns;
+            self.measured_start_ns - (left - 1) / interval * interval
+        } else {
+            now_ns + interval - (now_ns - self.measured_start_ns) % interval
+        }
+    }
+}
+
+/// The job thread's side.
+#[derive(Debug)]
+pub struct Recorder {
+    shared: Arc<Shared>,
+    side: usize,
+    schedule: Schedule,
+    boundary_ns: u64,
+    index: u32,
+    start_ns: u64,
+}
+
+impl Recorder {
+    /// A recorder that starts its first interval at `schedule.start_ns`.
+    pub fn new(shared: Arc<Shared>, schedule: Schedule) -> Self {
+        let boundary_ns = schedule.next_boundary(schedule.start_ns);
+        Recorder { shared, side: 0, schedule, boundary_ns, index: 0, start_ns: schedule.start_ns }
+    }
+
+    #[inline(always)]
+    fn half(&mut self) -> &mut Half {
+        // SAFETY: the half of `side` is in state WRITING, and only this thread writes.
+        unsafe { &mut *self.shared.halves[self.side].get() }
+    }
+
+    /// Records `count` equal latencies of the operation with index `op` (0 read, 1 write, 2 trim, 3 flush).
+    #[inline(always)]
+    pub fn latency(&mut self, which: Latency, op: usize, value_ns: u64, count: u32) {
+        self.half().record(which as usize + (op & 3), value_ns, count);
+    }
+
+    /// Records how late an operation was handed over.
+    #[inline(always)]
+    pub fn lateness(&mut self, value_ns: u64) {
+        self.half().record(LATENESS, value_ns, 1);
+    }
+
+    /// Adds bytes moved by the operation with index `op`.
+    #[inline(always)]
+    pub fn bytes(&mut self, op: usize, bytes: u64) {
+        self.half().bytes[op & 3] += bytes;
+    }
+
+    /// Counts a failed operation.
+    pub fn error(&mut self) {
+        self.half().errors += 1;
+    }
+
+    /// Where the current interval ends: call [`Recorder::roll`] from then on.
+    #[inline(always)]
+    pub fn boundary_ns(&self) -> u64 {
+        self.boundary_ns
+    }
+
+    /// Ends the interval, if the other half is free.
+    #[cold]
+    pub fn roll(&mut self, now_ns: u64) {
+        let other = 1 - self.side;
+        let next = self.schedule.next_boundary(now_ns);
+        // Nothing may leak from the ramp into the measured part: at that boundary the sampler is waited for. It comes
+        // within a few milliseconds, and nothing measured is delayed by it but the first completions.
+        let must =
+            self.start_ns < self.schedule.measured_start_ns && now_ns >= self.schedule.measured_start_ns;
+        while self.shared.state[other].load(Ordering::Acquire) != WRITING {
+            if !must {
+                self.boundary_ns = next;
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        self.publish(self.boundary_ns);
+        self.side = other;
+        self.boundary_ns = next;
+    }
+
+    fn publish(&mut self, end_ns: u64) {
+        let (index, start_ns) = (self.index, self.start_ns);
+        let half = self.half();
+        half.index = index;
+        half.start_ns = start_ns;
+        half.end_ns = end_ns;
+        self.shared.state[self.side].store(FULL, Ordering::Release);
+        self.index += 1;
+        self.start_ns = end_ns;
+        self.shared.current.store(u64::from(self.index), Ordering::Release);
+    }
+
+    /// Ends the last interval and tells the sampler that no more come.
+    pub fn finish(mut self, now_ns: u64) {
+        self.publish(now_ns.max(self.start_ns));
+        self.shared.current.store(u64::MAX, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(ramp: u64) -> Schedule {
+        Schedule { start_ns: 1000, measured_start_ns: 1000 + ramp, interval_ns: 100 }
+    }
+
+    #[test]
+    fn boundaries_meet_the_end_of_the_ramp() {
+        let s = schedule(250);
+        assert_eq!(s.next_boundary(1000), 1050);
+        assert_eq!(s.next_boundary(1050), 1150);
+        assert_eq!(s.next_boundary(1249), 1250);
+        assert_eq!(s.next_boundary(1250), 1350);
+        assert_eq!(s.next_boundary(1399), 1450);
+        assert_eq!(schedule(0).next_boundary(1000), 1100);
+    }
+
+    #[test]
+    fn nothing_is_lost_when_the_sampler_is_late() {
+        let shared = Shared::new();
+        let mut recorder = Recorder::new(Arc::clone(&shared), schedule(0));
+        let mut counts = JobCounts::default();
+        for now in (1000..2000).step_by(10) {
+            if now >= recorder.boundary_ns() {
+                recorder.roll(now);
+            }
+            recorder.latency(Latency::Completion, 1, now, 2);
+            recorder.bytes(1, 4096);
+            if now == 1500 {
+                shared.take().iter().for_each(|taken| counts.merge(&taken.counts));
+            }
+        }
+        // The last half may only be published when there is room, as the driver makes sure of by taking all along.
+        shared.take().iter().for_each(|taken| counts.merge(&taken.counts));
+        recorder.finish(2000);
+        let last = shared.take();
+        assert_eq!(last.last().map(|taken| taken.end_ns), Some(2000));
+        last.iter().for_each(|taken| counts.merge(&taken.counts));
+        assert_eq!(counts.ops[1].ios, 200);
+        assert_eq!(counts.ops[1].bytes, 100 * 4096);
+        assert_eq!(counts.ops[1].completion.n(), 200);
+        assert_eq!(shared.current(), None);
+    }
+
+    #[test]
+    fn every_latency_arrives_where_it_belongs() {
+        let shared = Shared::new();
+        let mut recorder = Recorder::new(Arc::clone(&shared), schedule(0));
+        recorder.latency(Latency::Completion, 3, 10, 1);
+        recorder.latency(Latency::Response, 0, 20, 1);
+        recorder.latency(Latency::Submit, 2, 30, 5);
+        recorder.lateness(40);
+        recorder.error();
+        recorder.finish(1100);
+        let counts = &shared.take()[0].counts;
+        assert_eq!(counts.ops[3].completion.max_ns(), 10);
+        assert_eq!(counts.ops[0].response.max_ns(), 20);
+        assert_eq!(counts.ops[2].submit.n(), 5);
+        assert_eq!(counts.lateness.max_ns(), 40);
+        assert_eq!((counts.errors, counts.ops[0].ios, counts.ops[3].ios), (1, 0, 1));
+    }
+}

@@ -1,0 +1,345 @@
+//! io_uring: registered files and buffers, one system call to submit and wait, completions only when asked for.
+
+use assay_workload::job::EngineOptions;
+use assay_workload::pattern::OpKind;
+use io_uring::{IoUring, opcode, squeue, types};
+
+use crate::seam::{
+    Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
+    QueueFull, TargetTable, Wait,
+};
+use crate::sync_io::{last_errno, trim};
+
+/// IORING_ENTER_GETEVENTS.
+const ENTER_GETEVENTS: u32 = 1;
+/// IORING_ENTER_EXT_ARG.
+const ENTER_EXT_ARG: u32 = 8;
+/// IORING_ENTER_REGISTERED_RING.
+const ENTER_REGISTERED_RING: u32 = 16;
+/// IORING_REGISTER_RING_FDS.
+const REGISTER_RING_FDS: u32 = 20;
+/// The largest buffer that can be registered.
+const REGISTERED_MAX: usize = 1 << 30;
+
+const NAME: &str = "io_uring";
+
+/// struct io_uring_getevents_arg.
+#[repr(C)]
+struct GeteventsArg {
+    sigmask: u64,
+    sigmask_sz: u32,
+    min_wait_usec: u32,
+    ts: u64,
+}
+
+/// One ring, used by the thread that made it.
+pub struct UringEngine {
+    ring: IoUring,
+    /// What io_uring_enter is called with: the registered index of the ring, or its descriptor.
+    enter_fd: i32,
+    enter_flags: u32,
+    targets: Box<[OpenTarget]>,
+    buffers: Box<[Buffer]>,
+    base: usize,
+    fixed_files: bool,
+    fixed_buffers: bool,
+    options: EngineOptions,
+    /// Trims on block devices are done by ioctl at once.
+    finished: Vec<Completion>,
+    queued: u32,
+    notes: Vec<String>,
+}
+
+impl std::fmt::Debug for UringEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "UringEngine {{ notes: {:?} }}", self.notes)
+    }
+}
+
+/// A set of setup flags, best first; kernels without the later ones refuse with EINVAL.
+const SETUPS: [(&str, bool, bool); 3] = [
+    ("SINGLE_ISSUER, DEFER_TASKRUN", true, false),
+    ("COOP_TASKRUN", false, true),
+    ("no optional flags", false, false),
+];
+
+impl UringEngine {
+    /// A ring for up to `depth` outstanding I/Os. To be called on the thread that will use it.
+    ///
+    /// # Errors
+    /// [`EngineError::Setup`] if the kernel refuses io_uring (ENOSYS, EPERM by sysctl or seccomp) or an option that was
+    /// asked for by name.
+    pub fn new(depth: u32, options: EngineOptions) -> Result<Self, EngineError> {
+        let entries = depth.next_power_of_two().clamp(1, 32_768);
+        let mut last = None;
+        for (name, defer, coop) in SETUPS {
+            // A polling kernel thread excludes both; completions then come without our help.
+            if options.sqpoll && (defer || coop) {
+                continue;
+            }
+            let mut builder = IoUring::builder();
+            if defer {
+                builder.setup_single_issuer().setup_defer_taskrun();
+            }
+            if coop {
+                builder.setup_coop_taskrun();
+            }
+            if options.iopoll {
+                builder.setup_iopoll();
+            }
+            if options.sqpoll {
+                builder.setup_sqpoll(1000);
+            }
+            builder.setup_cqsize(entries.saturating_mul(2)).setup_clamp();
+            match builder.build(entries) {
+                Ok(ring) => return Ok(Self::with_ring(ring, options, name)),
+                Err(error) => last = Some(error),
+            }
+        }
+        let source = last.unwrap_or_else(|| std::io::Error::from_raw_os_error(libc::ENOSYS));
+        Err(EngineError::Setup { engine: NAME, what: "io_uring_setup", source })
+    }
+
+    fn with_ring(ring: IoUring, options: EngineOptions, setup: &str) -> Self {
+        use std::os::fd::AsRawFd;
+        let fd = ring.as_raw_fd();
+        let mut notes = vec![format!("setup: {setup}")];
+        notes.extend(options.iopoll.then(|| "IOPOLL".to_owned()));
+        notes.extend(options.sqpoll.then(|| "SQPOLL".to_owned()));
+        let registered = register_ring(fd);
+        let (enter_fd, enter_flags) = match registered {
+            Some(index) => (index, ENTER_REGISTERED_RING),
+            None => (fd, 0),
+        };
+        UringEngine {
+            ring,
+            enter_fd,
+            enter_flags,
+            targets: Box::default(),
+            buffers: Box::default(),
+            base: 0,
+            fixed_files: false,
+            fixed_buffers: false,
+            options,
+            finished: Vec::new(),
+            queued: 0,
+            notes,
+        }
+    }
+
+    /// What was chosen: setup flags, registered files and buffers. Complete after [`Engine::prepare`].
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn register(&mut self, targets: &TargetTable, buffers: &dyn BufferPool) {
+        let fds: Vec<i32> = targets.targets.iter().map(|target| target.fd).collect();
+        let submitter = self.ring.submitter();
+        self.fixed_files = !fds.is_empty() && submitter.register_files(&fds).is_ok();
+        let first = buffers.buffer(0);
+        let total = first.len_bytes * buffers.slots() as usize;
+        self.base = first.address as usize;
+        let chunks = total.div_ceil(REGISTERED_MAX);
+        let vectors: Vec<libc::iovec> = (0..chunks)
+            .map(|chunk| libc::iovec {
+                // SAFETY: every chunk starts inside the mapping of `total` bytes.
+                iov_base: unsafe { first.address.add(chunk * REGISTERED_MAX) }.cast(),
+                iov_len: (total - chunk * REGISTERED_MAX).min(REGISTERED_MAX),
+            })
+            .collect();
+        // A slot must not straddle two registered buffers.
+        let whole = chunks <= 1 || REGISTERED_MAX.is_multiple_of(first.len_bytes);
+        // SAFETY: the mapping outlives the engine, as prepare() demands.
+        self.fixed_buffers = whole && unsafe { submitter.register_buffers(&vectors) }.is_ok();
+    }
+
+    #[inline(always)]
+    fn entry(&self, io: Io) -> squeue::Entry {
+        let slot = io.slot as usize;
+        let target = &self.targets[usize::from(io.target)];
+        let address = self.buffers[slot].address;
+        macro_rules! with_file {
+            ($file:expr) => {
+                match io.kind {
+                    OpKind::Read if self.fixed_buffers => {
+                        let index = ((address as usize - self.base) / REGISTERED_MAX) as u16;
+                        opcode::ReadFixed::new($file, address, io.len_bytes, index)
+                            .offset(io.offset_bytes)
+                            .build()
+                    }
+                    OpKind::Write if self.fixed_buffers => {
+                        let index = ((address as usize - self.base) / REGISTERED_MAX) as u16;
+                        opcode::WriteFixed::new($file, address, io.len_bytes, index)
+                            .offset(io.offset_bytes)
+                            .build()
+                    }
+                    OpKind::Read => {
+                        opcode::Read::new($file, address, io.len_bytes).offset(io.offset_bytes).build()
+                    }
+                    OpKind::Write => {
+                        opcode::Write::new($file, address, io.len_bytes).offset(io.offset_bytes).build()
+                    }
+                    OpKind::Fsync => opcode::Fsync::new($file).build(),
+                    OpKind::Fdatasync => opcode::Fsync::new($file).flags(types::FsyncFlags::DATASYNC).build(),
+                    OpKind::Trim => opcode::Fallocate::new($file, u64::from(io.len_bytes))
+                        .offset(io.offset_bytes)
+                        .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
+                        .build(),
+                }
+            };
+        }
+        let entry = if self.fixed_files {
+            with_file!(types::Fixed(u32::from(io.target)))
+        } else {
+            with_file!(types::Fd(target.fd))
+        };
+        entry.user_data(u64::from(io.slot))
+    }
+
+    /// io_uring_enter until everything queued is handed over.
+    #[inline(always)]
+    fn enter(&mut self, want: u32, deadline: Option<u64>) -> Result<u32, EngineError> {
+        let mut submitted = 0;
+        loop {
+            let queued = self.queued;
+            match self.enter_once(queued, want, deadline) {
+                Ok(count) => {
+                    submitted += count;
+                    self.queued -= count.min(self.queued);
+                    if self.queued == 0 || count == 0 {
+                        return Ok(submitted);
+                    }
+                }
+                // Interrupted, timed out, or the kernel is short of room: the caller reaps and comes again.
+                Err(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => return Ok(submitted),
+                Err(errno) => {
+                    let source = std::io::Error::from_raw_os_error(errno);
+                    return Err(EngineError::Call { engine: NAME, call: "io_uring_enter", source });
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn enter_once(&self, queued: u32, want: u32, deadline: Option<u64>) -> Result<u32, i32> {
+        let time = types::Timespec::new();
+        let mut flags = ENTER_GETEVENTS | self.enter_flags;
+        let mut arg = GeteventsArg { sigmask: 0, sigmask_sz: 0, min_wait_usec: 0, ts: 0 };
+        let time = deadline.map(|left| {
+            flags |= ENTER_EXT_ARG;
+            time.sec(left / 1_000_000_000).nsec((left % 1_000_000_000) as u32)
+        });
+        let (pointer, size) = match &time {
+            Some(time) => {
+                arg.ts = std::ptr::from_ref(time) as u64;
+                (std::ptr::from_ref(&arg) as usize, size_of::<GeteventsArg>())
+            }
+            None => (0, 0),
+        };
+        // SAFETY: the arguments are those of io_uring_enter(2); `arg` and `time` outlive the call, and entries in the queue
+        // point to buffers that live as long as the engine.
+        let result = unsafe {
+            libc::syscall(libc::SYS_io_uring_enter, self.enter_fd, queued, want, flags, pointer, size)
+        };
+        if result >= 0 { Ok(result as u32) } else { Err(-last_errno()) }
+    }
+}
+
+/// Registers the ring's own descriptor, which saves the kernel a look-up per call; `None` where it cannot.
+fn register_ring(fd: i32) -> Option<i32> {
+    #[repr(C)]
+    struct Update {
+        offset: u32,
+        resv: u32,
+        data: u64,
+    }
+    let mut update = Update { offset: u32::MAX, resv: 0, data: fd as u64 };
+    // SAFETY: the kernel reads and writes one io_uring_rsrc_update, which `update` is laid out as.
+    let result = unsafe {
+        libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, std::ptr::from_mut(&mut update), 1)
+    };
+    (result == 1).then_some(update.offset as i32)
+}
+
+/// Nanoseconds from now until `at_ns` on CLOCK_MONOTONIC's scale.
+fn left_ns(at_ns: u64) -> u64 {
+    at_ns.saturating_sub(crate::clock::monotonic_ns())
+}
+
+impl Engine for UringEngine {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: NAME,
+            asynchronous: true,
+            asynchronous_flush: true,
+            trim: true,
+            submit_and_wait: true,
+            blocks: true,
+        }
+    }
+
+    fn prepare(&mut self, targets: &TargetTable, buffers: &dyn BufferPool) -> Result<(), EngineError> {
+        self.targets = targets.targets.clone().into_boxed_slice();
+        self.buffers = (0..buffers.slots()).map(|slot| buffers.buffer(slot)).collect();
+        self.finished.reserve(self.buffers.len());
+        if !self.options.unregistered {
+            self.register(targets, buffers);
+        }
+        for (registered, what) in [(self.fixed_files, "files"), (self.fixed_buffers, "buffers")] {
+            self.notes.push(format!("{} {what}", if registered { "registered" } else { "unregistered" }));
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+        if io.kind == OpKind::Trim && self.targets[usize::from(io.target)].block_device {
+            let done = trim(&self.targets[usize::from(io.target)], io.offset_bytes, io.len_bytes);
+            let result = if done < 0 { last_errno() } else { 0 };
+            self.finished.push(Completion { slot: io.slot, result });
+            return Ok(());
+        }
+        let entry = self.entry(io);
+        // SAFETY: the entry's buffer belongs to the slot and stays valid until its completion is reaped.
+        unsafe { self.ring.submission().push(&entry) }.map_err(|_| QueueFull)?;
+        self.queued += 1;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn flush(&mut self, wait: Wait) -> Result<Flushed, EngineError> {
+        let want = match wait {
+            _ if !self.finished.is_empty() => 0,
+            Wait::Poll => 0,
+            Wait::AtLeast(n) => n.max(self.options.reap_batch_min),
+            Wait::Until(_) => 1,
+        };
+        if self.queued == 0 && want == 0 {
+            return Ok(Flushed::default());
+        }
+        let deadline = if let Wait::Until(at_ns) = wait { Some(left_ns(at_ns)) } else { None };
+        let submitted = self.enter(want, deadline)?;
+        Ok(Flushed { submitted, waited: want > 0 })
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError> {
+        while out.room() > 0 {
+            let Some(completion) = self.finished.pop() else { break };
+            out.push(completion);
+        }
+        let mut queue = self.ring.completion();
+        if queue.is_empty() && out.as_slice().is_empty() && wait != Wait::Poll {
+            drop(queue);
+            let deadline = if let Wait::Until(at_ns) = wait { Some(left_ns(at_ns)) } else { None };
+            let want = if let Wait::AtLeast(n) = wait { n } else { 1 };
+            self.enter(want, deadline)?;
+            queue = self.ring.completion();
+        }
+        while out.room() > 0 {
+            let Some(entry) = queue.next() else { break };
+            out.push(Completion { slot: entry.user_data() as u32, result: entry.result() });
+        }
+        Ok(())
+    }
+}
