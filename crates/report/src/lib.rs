@@ -1,1 +1,15 @@
-//! placeholder
+//! Renderers: what a run found, as text for a terminal, a page, or a file.
+//!
+//! Pure functions of the types of `results` and `workload`. Nothing here prints, reads a clock, touches a file or
+//! measures; nothing here decides whether a run may be believed. No number is shown without its conditions: block
+//! size, mix, outstanding I/Os and one of the three latencies by its full name.
+
+pub mod format;
+pub mod quick;
+pub mod terminal;
+pub mod text;
+
+mod conditions;
+mod findings;
+
+pub use text::{Style, Tone};

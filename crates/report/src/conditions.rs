@@ -1,0 +1,95 @@
+//! The conditions a number holds under, in words that all renderers share.
+
+use assay_results::Run;
+use assay_results::environment::{BlockDevice, Resolution, TargetEnvironment};
+use assay_results::run::{JobResult, OpResult};
+
+use crate::format;
+
+/// One fact a phrase: pattern, outstanding I/Os, engine, caching, durability, how long and on how many workers.
+pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
+    let mut facts = Vec::new();
+    if !job.pattern.is_empty() {
+        facts.push(job.pattern.clone());
+    }
+    facts.push(outstanding(job));
+    facts.push(if job.direct { "direct".to_owned() } else { "buffered".to_owned() });
+    if has_writes(job) && !job.durability.is_empty() {
+        facts.push(format!("writes {}", job.durability));
+    }
+    if !job.engine.is_empty() {
+        facts.push(format!("engine {}", job.engine));
+    }
+    if job.workers > 1 {
+        facts.push(format!("{} workers", job.workers));
+    }
+    facts.push(format!("{} measured", format::seconds(job.measured_s)));
+    facts
+}
+
+/// Whether the durability of writes says something about a job's numbers.
+pub(crate) fn has_writes(job: &JobResult) -> bool {
+    job.write.is_some() || job.trim.is_some() || job.flush.is_some()
+}
+
+/// Outstanding I/Os as asked, and the mean where it was another number.
+pub(crate) fn outstanding(job: &JobResult) -> String {
+    let asked = job.outstanding_io as f64;
+    let mean = job.outstanding_io_mean;
+    let asked_text = format!("{} outstanding", format::count(job.outstanding_io));
+    if mean > 0.0 && mean.is_finite() && (mean - asked).abs() > 0.05 * asked {
+        format!("{asked_text} (mean {})", format::significant(mean))
+    } else {
+        asked_text
+    }
+}
+
+/// The operations of a job that happened, with their names; the total only where it adds something.
+pub(crate) fn operations(job: &JobResult) -> Vec<(&'static str, &OpResult)> {
+    let named = [("read", &job.read), ("write", &job.write), ("trim", &job.trim)].into_iter();
+    let mut list: Vec<(&'static str, &OpResult)> =
+        named.filter_map(|(name, op)| op.as_ref().map(|op| (name, op))).collect();
+    if list.len() != 1 {
+        list.push(("total", &job.total));
+    }
+    if let Some(flush) = &job.flush {
+        list.push(("flush", flush));
+    }
+    list
+}
+
+/// Where a run ran, as facts: host, kernel, then each target with its file system and device.
+pub(crate) fn of_place(run: &Run) -> Vec<String> {
+    let machine = &run.environment.machine;
+    let mut facts: Vec<String> = machine.hostname.iter().map(|name| format!("host {name}")).collect();
+    facts.extend(machine.kernel_release.iter().map(|release| format!("kernel {release}")));
+    facts.extend(machine.cpu.online.map(|cpus| format::plural(u64::from(cpus), "CPU")));
+    facts.extend(machine.memory.total_bytes.map(|bytes| format!("{} memory", format::bytes(bytes))));
+    facts
+}
+
+/// One target: path, file system, device.
+pub(crate) fn of_target(target: &TargetEnvironment) -> String {
+    let mut parts = vec![target.path.clone()];
+    if let Some(fs) = &target.file_system {
+        parts.push(format!("{} on {}", fs.fs_type, fs.source));
+    }
+    parts.extend(target.bottom_devices().map(of_device));
+    if let Resolution::NotResolvable { reason } = &target.resolution {
+        parts.push(format!("devices below not known: {reason}"));
+    }
+    parts.join(", ")
+}
+
+/// A device in a few words: `nvme0n1 (Samsung 980, 1 TiB, rotating)`.
+pub(crate) fn of_device(device: &BlockDevice) -> String {
+    let mut facts: Vec<String> = device.model.iter().cloned().collect();
+    facts.extend(device.size_bytes.map(format::bytes));
+    if device.rotational == Some(true) {
+        facts.push("rotating".to_owned());
+    }
+    if device.queue.write_back_cache == Some(true) {
+        facts.push("volatile write cache on".to_owned());
+    }
+    if facts.is_empty() { device.name.clone() } else { format!("{} ({})", device.name, facts.join(", ")) }
+}

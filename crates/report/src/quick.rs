@@ -1,0 +1,349 @@
+//! The quick series as rows: one per test, whichever renderer shows them.
+
+use std::collections::BTreeMap;
+
+use assay_results::run::{JobResult, LatencySummary, Metric, PhaseResult};
+use assay_results::stats::{median, median_interval};
+use assay_results::{LatencyHistogram, Run};
+
+use crate::{conditions, format};
+
+/// The series that repeats storage-tuner-benchmark 2.1's tests.
+pub const SERIES_STB: &str = "stb-2.1";
+
+/// From this share of read bytes on, a row is marked as served from memory.
+const CACHED_SHARE_MIN: f64 = 0.01;
+
+/// One test of a quick series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuickRow {
+    /// The test's name.
+    pub name: String,
+    /// The heading it stands under; empty: none.
+    pub group: String,
+    /// Operations per second: the one value, or the median over windows with its interval.
+    pub iops: Metric,
+    /// Bytes per second of the window shown.
+    pub bytes_per_s: f64,
+    /// Block size in bytes: the one size, or the mean of a distribution.
+    pub block_size_bytes: u64,
+    /// Outstanding I/Os in total, as asked.
+    pub outstanding_io: u64,
+    /// The conditions in words.
+    pub conditions: Vec<String>,
+    /// Completion latency of all windows together, from their merged histograms; where a window stored none, of the
+    /// window with the median IOPS. Percentiles of windows are never averaged.
+    pub completion: LatencySummary,
+    /// Completion latency of the flushes, in the same way.
+    pub flush: Option<LatencySummary>,
+    /// Share of read bytes that came from no device; `None`: no reads, or not known.
+    pub cached_read_share: Option<f64>,
+    /// Failed operations, all windows.
+    pub errors: u64,
+}
+
+impl QuickRow {
+    /// `cached 98 %`, where reads came from memory.
+    pub fn cached_mark(&self) -> Option<String> {
+        let share = self.cached_read_share.filter(|share| *share >= CACHED_SHARE_MIN)?;
+        Some(format!("cached {}", format::percent(share)))
+    }
+}
+
+/// What to compare a row with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ReferenceIops {
+    /// Somebody measured it, once.
+    Measured(f64),
+    /// What devices of a kind typically do.
+    Typical {
+        /// The lower end.
+        low: f64,
+        /// The upper end.
+        high: f64,
+    },
+}
+
+impl ReferenceIops {
+    /// The middle of it (geometric for a range), for drawing.
+    pub fn middle(self) -> f64 {
+        match self {
+            ReferenceIops::Measured(iops) => iops,
+            ReferenceIops::Typical { low, high } => (low * high).sqrt(),
+        }
+    }
+}
+
+/// A named reference: a baseline, or typical values of a kind of device. IOPS by test name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reference {
+    /// Short, for a column's head: `HDD`.
+    pub name: String,
+    /// IOPS by test name.
+    pub iops: BTreeMap<String, ReferenceIops>,
+    /// What it is and what it is worth, as sentences below the table.
+    pub footnotes: Vec<String>,
+}
+
+impl Reference {
+    /// The value for a row.
+    pub fn of(&self, row: &QuickRow) -> Option<ReferenceIops> {
+        self.iops.get(&row.name).copied()
+    }
+
+    /// Whether its values are typical ranges and not measurements.
+    pub fn is_typical(&self) -> bool {
+        self.iops.values().any(|value| matches!(value, ReferenceIops::Typical { .. }))
+    }
+}
+
+/// How a value lies to a typical range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Against {
+    /// Below its lower end.
+    Below,
+    /// In it.
+    Within,
+    /// Above its upper end.
+    Above,
+}
+
+/// Where `iops` lies in a range; `None` for a measured reference, which has a ratio instead.
+pub fn against(iops: f64, reference: ReferenceIops) -> Option<Against> {
+    match reference {
+        ReferenceIops::Measured(_) => None,
+        ReferenceIops::Typical { low, .. } if iops < low => Some(Against::Below),
+        ReferenceIops::Typical { high, .. } if iops > high => Some(Against::Above),
+        ReferenceIops::Typical { .. } => Some(Against::Within),
+    }
+}
+
+/// The rows of a run: its measuring phases, windows of one name together, groups together, in the order of the plan.
+pub fn rows(run: &Run) -> Vec<QuickRow> {
+    let mut windows: Vec<(String, Vec<&JobResult>)> = Vec::new();
+    for phase in run.phases.iter().filter(|phase| phase.kind == "measure") {
+        for job in &phase.jobs {
+            let name = row_name(phase, job);
+            match windows.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, jobs)) => jobs.push(job),
+                None => windows.push((name, vec![job])),
+            }
+        }
+    }
+    let rows: Vec<QuickRow> =
+        windows.iter().filter_map(|(name, jobs)| row(&run.plan.series, name, jobs)).collect();
+    let mut groups: Vec<&str> = Vec::new();
+    for row in &rows {
+        if !groups.contains(&row.group.as_str()) {
+            groups.push(&row.group);
+        }
+    }
+    groups.iter().flat_map(|group| rows.iter().filter(move |row| row.group == *group)).cloned().collect()
+}
+
+fn row_name(phase: &PhaseResult, job: &JobResult) -> String {
+    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
+    if phase.jobs.len() > 1 {
+        format!("{}{point} / {}", phase.name, job.name)
+    } else {
+        phase.name.clone() + &point
+    }
+}
+
+fn row(series: &str, name: &str, windows: &[&JobResult]) -> Option<QuickRow> {
+    let iops: Vec<f64> = windows.iter().map(|job| job.total.iops).collect();
+    let shown = median_window(windows)?;
+    let interval = median_interval(&iops).map(|interval| (interval.low, interval.high));
+    let known: Vec<f64> = windows.iter().filter_map(|job| job.cached_read_share).collect();
+    Some(QuickRow {
+        name: name.to_owned(),
+        group: if series == SERIES_STB { stb_group(name).to_owned() } else { kind_group(shown).to_owned() },
+        iops: Metric {
+            value: median(&iops).unwrap_or(shown.total.iops),
+            unit: "IOPS".to_owned(),
+            n: u32::try_from(windows.len()).unwrap_or(u32::MAX),
+            interval,
+        },
+        bytes_per_s: shown.total.bytes_per_s,
+        block_size_bytes: shown.total.block_size,
+        outstanding_io: shown.outstanding_io,
+        conditions: conditions::of_job(shown),
+        completion: together(windows.iter().map(|job| job.completion_histogram()))
+            .unwrap_or(shown.total.completion_ns),
+        flush: together(windows.iter().map(|job| flush_histogram(job)))
+            .or(shown.flush.as_ref().map(|flush| flush.completion_ns)),
+        cached_read_share: known.into_iter().max_by(f64::total_cmp),
+        errors: windows.iter().map(|job| job.errors).fold(0, u64::saturating_add),
+    })
+}
+
+/// The window with the median IOPS; of an even number the better of the two in the middle.
+fn median_window<'j>(windows: &[&'j JobResult]) -> Option<&'j JobResult> {
+    let mut order: Vec<&JobResult> = windows.to_vec();
+    order.sort_by(|a, b| a.total.iops.total_cmp(&b.total.iops));
+    order.get(order.len() / 2).copied()
+}
+
+fn flush_histogram(job: &JobResult) -> LatencyHistogram {
+    let sparse = job.flush.as_ref().and_then(|flush| flush.completion_histogram.as_ref());
+    sparse.map_or_else(LatencyHistogram::new, LatencyHistogram::from_sparse)
+}
+
+/// The summary of several windows' values together; `None` for a single window, or where one stored nothing.
+fn together(windows: impl ExactSizeIterator<Item = LatencyHistogram>) -> Option<LatencySummary> {
+    if windows.len() < 2 {
+        return None;
+    }
+    let mut merged = LatencyHistogram::new();
+    for window in windows {
+        if window.is_empty() {
+            return None;
+        }
+        merged.merge(&window);
+    }
+    Some(LatencySummary::of(&merged))
+}
+
+/// The series that a test of storage-tuner-benchmark 2.1 belongs to.
+fn stb_group(name: &str) -> &'static str {
+    match name {
+        _ if name.contains("native aio") => "native aio series",
+        _ if name.contains("o_sync") => "O_SYNC series",
+        _ if name.contains(" reads") => "read series",
+        _ if name.starts_with("16 files") => "16 file series",
+        _ => "1 file series",
+    }
+}
+
+fn kind_group(job: &JobResult) -> &'static str {
+    match (&job.read, &job.write) {
+        (Some(_), Some(_)) => "mixed",
+        (Some(_), None) => "reads",
+        (None, Some(_)) if job.flush.is_some() || job.durability.starts_with("O_") => "durable writes",
+        (None, Some(_)) => "writes",
+        (None, None) => "other",
+    }
+}
+
+/// The rows as sentences that can be read aloud, one each.
+pub fn spoken(rows: &[QuickRow], references: &[Reference]) -> Vec<String> {
+    rows.iter().map(|row| spoken_row(row, references)).collect()
+}
+
+fn spoken_row(row: &QuickRow, references: &[Reference]) -> String {
+    let mut text = format!("{}: {} a second", row.name, format::iops(row.iops.value));
+    if let Some((low, high)) = row.iops.interval {
+        text += &format!(
+            " ({} to {} over {})",
+            format::iops(low),
+            format::iops(high),
+            format::plural(u64::from(row.iops.n), "window")
+        );
+    }
+    match (row.completion.p50, row.completion.p99) {
+        (Some(p50), Some(p99)) => {
+            let (half, most) = (format::time_ns(p50 as f64), format::time_ns(p99 as f64));
+            text += &format!("; half of them completed within {half}, 99 of 100 within {most}");
+        }
+        _ => text += &format!("; the longest took {}", format::time_ns(row.completion.max as f64)),
+    }
+    if let Some(p99) = row.flush.and_then(|flush| flush.p99) {
+        text += &format!(", and 99 of 100 flushes within {}", format::time_ns(p99 as f64));
+    }
+    if let Some(share) = row.cached_read_share.filter(|share| *share >= CACHED_SHARE_MIN) {
+        text += &format!("; {} of what was read came from memory", format::percent(share));
+    }
+    let places = places(row, references);
+    if !places.is_empty() {
+        text += &format!("; {places}");
+    }
+    text + "."
+}
+
+/// How a row lies to the typical ranges: `above a typical HDD and SATA SSD, like a typical NVMe`.
+fn places(row: &QuickRow, references: &[Reference]) -> String {
+    let mut places: Vec<(Against, Vec<&str>)> = Vec::new();
+    for reference in references {
+        let Some(place) = reference.of(row).and_then(|value| against(row.iops.value, value)) else {
+            continue;
+        };
+        match places.last_mut() {
+            Some((last, names)) if *last == place => names.push(&reference.name),
+            _ => places.push((place, vec![&reference.name])),
+        }
+    }
+    let words = places.iter().map(|(place, names)| {
+        let how = match place {
+            Against::Below => "below",
+            Against::Within => "like",
+            Against::Above => "above",
+        };
+        format!("{how} a typical {}", names.join(" and "))
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The kind of device whose typical range a row falls in: `SATA SSD`; `HDD / SATA SSD` in the range of both or between
+/// the two; `> NVMe` beyond all of them. Empty where there are no typical ranges. References ascend from slow to fast.
+pub fn like(row: &QuickRow, references: &[Reference]) -> String {
+    let places: Vec<(&str, Against)> = references
+        .iter()
+        .filter_map(|reference| Some((reference.name.as_str(), against(row.iops.value, reference.of(row)?)?)))
+        .collect();
+    let names = |wanted: Against| {
+        places.iter().filter(move |(_, place)| *place == wanted).map(|(name, _)| *name).collect::<Vec<_>>()
+    };
+    let within = names(Against::Within);
+    if !within.is_empty() {
+        return within.join(" / ");
+    }
+    match (names(Against::Above).last(), names(Against::Below).first()) {
+        (Some(slower), Some(faster)) => format!("{slower} / {faster}"),
+        (Some(slower), None) => format!("> {slower}"),
+        (None, Some(faster)) => format!("< {faster}"),
+        (None, None) => String::new(),
+    }
+}
+
+/// The footnotes of the references; one that several share is told once, with all their names.
+pub(crate) fn reference_notes(references: &[Reference]) -> Vec<String> {
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for reference in references {
+        for note in &reference.footnotes {
+            match notes.iter_mut().find(|(known, _)| known == note) {
+                Some((_, names)) => names.push(&reference.name),
+                None => notes.push((note, vec![&reference.name])),
+            }
+        }
+    }
+    notes.iter().map(|(note, names)| format!("{}: {note}", names.join(", "))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_groups_of_the_original() {
+        let cases = [
+            ("1 file, 16 threads, rnd 4k writes, posixaio", "1 file series"),
+            ("16 files, 1 thread each, seq 1M writes, simple", "16 file series"),
+            ("1 file, 1 thread, rnd 16k writes, simple, o_sync", "O_SYNC series"),
+            ("16 files, 1 thread each, seq 1M reads, simple", "read series"),
+            ("1 file, 16 threads, rnd 16k reads, native aio", "native aio series"),
+        ];
+        for (name, group) in cases {
+            assert_eq!(stb_group(name), group, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_below_within_or_above() {
+        let typical = ReferenceIops::Typical { low: 100.0, high: 200.0 };
+        assert_eq!(against(99.0, typical), Some(Against::Below));
+        assert_eq!(against(100.0, typical), Some(Against::Within));
+        assert_eq!(against(201.0, typical), Some(Against::Above));
+        assert_eq!(against(1.0, ReferenceIops::Measured(1.0)), None);
+        assert!((typical.middle() - 141.42).abs() < 0.01);
+    }
+}

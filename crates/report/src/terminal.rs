@@ -1,0 +1,26 @@
+//! What the command line shows, as text: nothing here prints. Each function answers whole lines, the last one ended,
+//! except [`progress_line`], which is one line without an end.
+
+mod findings;
+mod plan;
+mod progress;
+mod quick;
+mod sections;
+mod summary;
+
+pub use findings::{findings, verdict_line};
+pub use plan::plan;
+pub use progress::{Progress, progress_line};
+pub use quick::quick_table;
+pub use sections::{Mark, Section, sections, words_table};
+pub use summary::{heading, run_summary};
+
+use crate::text::{Hang, Style, Tone, wrap};
+
+/// Adds a paragraph in one tone.
+fn paragraph(text: &mut String, tone: Tone, words: &str, hang: Hang, style: &Style) {
+    for line in wrap(words, hang, style) {
+        text.push_str(&style.paint(tone, &line));
+        text.push('\n');
+    }
+}

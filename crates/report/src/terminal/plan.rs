@@ -1,0 +1,125 @@
+//! A plan before it is run: what, where, how long, and what it writes.
+
+use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_pattern, phase_kind_name};
+use assay_workload::target::TargetKind;
+use assay_workload::{PhaseKind, Plan};
+
+use super::paragraph;
+use crate::format;
+use crate::text::{Column, Hang, Keep, Style, Table, Tone};
+
+/// The plan as tables: targets, then phases with their jobs. `Plan::describe` has every seed and slice.
+pub fn plan(plan: &Plan, style: &Style) -> String {
+    let mut text = String::new();
+    let series = if plan.series.is_empty() { String::new() } else { format!(", series {}", plan.series) };
+    let title = format!("plan {}{series}, seed {}", plan.name, plan.seed);
+    paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
+    push_targets(&mut text, plan, style);
+    for phase in &plan.phases {
+        push_phase(&mut text, phase, style);
+    }
+    text.push('\n');
+    paragraph(&mut text, Tone::Plain, &totals(plan), Hang { first: 0, rest: 2 }, style);
+    text
+}
+
+fn push_targets(text: &mut String, plan: &Plan, style: &Style) {
+    let mut table = Table::new(vec![
+        Column::words("target", Keep::Always),
+        Column::words("", Keep::Always),
+        Column::numbers("in use", Keep::Always),
+        Column::words("before", Keep::IfRoom(1)),
+        Column::words("path", Keep::Always),
+    ])
+    .indented(2);
+    for target in &plan.targets {
+        let kind = match target.kind {
+            TargetKind::File => "file",
+            TargetKind::BlockDevice => "block device",
+            TargetKind::Directory => "directory",
+            TargetKind::Null => "nothing",
+        };
+        let before =
+            if target.existing_bytes == 0 { "new".to_owned() } else { format::bytes(target.existing_bytes) };
+        table.row(vec![
+            target.name.as_str().into(),
+            kind.into(),
+            format::bytes(target.size_bytes).into(),
+            before.into(),
+            target.path.as_str().into(),
+        ]);
+    }
+    text.push_str(&table.render(style));
+}
+
+fn push_phase(text: &mut String, phase: &PlannedPhase, style: &Style) {
+    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
+    let kind = if phase.kind == PhaseKind::Measure {
+        String::new()
+    } else {
+        format!(" ({})", phase_kind_name(phase.kind))
+    };
+    let time = phase.expected_time().map_or_else(
+        || ", until it is done".to_owned(),
+        |time| format!(", {}", format::seconds(time.as_secs_f64())),
+    );
+    let title = format!("phase {}{point}{kind}{time}", phase.name);
+    paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
+    for job in &phase.jobs {
+        paragraph(text, Tone::Plain, &job_words(phase, job), Hang { first: 2, rest: 4 }, style);
+    }
+    if phase.drain_after {
+        paragraph(text, Tone::Dim, "then dirty pages are written back", Hang::flat(2), style);
+    }
+}
+
+fn job_words(phase: &PlannedPhase, job: &PlannedJob) -> String {
+    let asked = &job.job;
+    let mut facts = vec![
+        describe_pattern(&asked.pattern),
+        format!(
+            "{} × {} outstanding = {}",
+            format::plural(job.slices.len() as u64, "thread"),
+            asked.outstanding_per_thread,
+            format::count(job.outstanding_io())
+        ),
+        if job.direct { "direct".to_owned() } else { "buffered".to_owned() },
+    ];
+    if job.write_bytes_max() != Some(0) {
+        facts.push(format!("writes {}", describe_flush(&asked.flush)));
+    }
+    let reason =
+        if job.engine_reason.is_empty() { String::new() } else { format!(" ({})", job.engine_reason) };
+    facts.push(format!("engine {}{reason}", job.engine.name()));
+    let facts = facts.join(", ");
+    if asked.name == phase.name { facts } else { format!("{}: {facts}", asked.name) }
+}
+
+/// How long it takes and what it writes, as far as that is known before.
+fn totals(plan: &Plan) -> String {
+    let known: u64 = plan
+        .phases
+        .iter()
+        .filter_map(PlannedPhase::expected_time)
+        .map(|time| time.0)
+        .fold(0, u64::saturating_add);
+    let open = plan.phases.iter().filter(|phase| phase.expected_time().is_none()).count();
+    let mut words = format!(
+        "{}, {}",
+        format::plural(plan.phases.len() as u64, "phase"),
+        format::seconds(known as f64 / 1e9)
+    );
+    if open > 0 {
+        words += &format!(", and {} until done", format::plural(open as u64, "phase"));
+    }
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    let written: Vec<Option<u64>> = jobs.map(PlannedJob::write_bytes_max).collect();
+    let bounded: u64 = written.iter().flatten().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+    if written.contains(&None) {
+        words += "; some jobs write until their time is up";
+    }
+    if bounded > 0 {
+        words += &format!("; at most {} written by jobs that end by size", format::bytes(bounded));
+    }
+    words + "."
+}

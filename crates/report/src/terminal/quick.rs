@@ -1,0 +1,159 @@
+//! The table of a quick series.
+
+use assay_results::Run;
+use assay_results::run::{LatencySummary, Metric};
+
+use super::paragraph;
+use crate::format;
+use crate::quick::{
+    Against, QuickRow, Reference, ReferenceIops, SERIES_STB, against, like, reference_notes, rows, spoken,
+};
+use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
+
+/// The rows of a quick run in groups, against the references, with what the columns mean and the footnotes below.
+/// For a series of windows, each row once more as a sentence.
+pub fn quick_table(run: &Run, references: &[Reference], style: &Style) -> String {
+    let rows = rows(run);
+    let windows = rows.iter().any(|row| row.iops.interval.is_some());
+    let mut table = Table::new(columns(references, windows));
+    let mut group = "";
+    for row in &rows {
+        if row.group != group && !row.group.is_empty() {
+            table.group(&row.group);
+        }
+        group = &row.group;
+        table.row(cells(row, references, windows));
+    }
+    let mut text = table.render(style);
+    if text.is_empty() {
+        return style.fit("no test was measured").into_owned() + "\n";
+    }
+    text.push('\n');
+    for note in footnotes(&rows, references) {
+        paragraph(&mut text, Tone::Dim, &note, Hang { first: 0, rest: 2 }, style);
+    }
+    if run.plan.series != SERIES_STB {
+        text.push('\n');
+        for sentence in spoken(&rows, references) {
+            paragraph(&mut text, Tone::Plain, &sentence, Hang { first: 0, rest: 2 }, style);
+        }
+    }
+    text
+}
+
+fn columns(references: &[Reference], windows: bool) -> Vec<Column> {
+    let mut columns = vec![
+        Column::words("test", Keep::Always),
+        Column::numbers("outst.", Keep::Always),
+        Column::numbers("IOPS", Keep::Always),
+    ];
+    if windows {
+        columns.push(Column::numbers("interval", Keep::IfStacked(2)));
+    }
+    for (index, reference) in references.iter().enumerate() {
+        let later = u8::try_from(index.min(4)).unwrap_or(4);
+        if reference.is_typical() {
+            columns.push(Column::numbers(&format!("typical {}", reference.name), Keep::IfRoom(10 + later)));
+        } else {
+            columns.push(Column::numbers(&format!("% {}", reference.name), Keep::IfStacked(later)));
+        }
+    }
+    columns.extend([
+        Column::words("like", Keep::IfStacked(1)),
+        Column::numbers("MiB/s", Keep::IfRoom(4)),
+        Column::numbers("p50", Keep::IfRoom(3)),
+        Column::numbers("p99", Keep::Always),
+        Column::numbers("p99.9", Keep::IfRoom(5)),
+        Column::numbers("flush p99", Keep::IfStacked(3)),
+        Column::words("", Keep::Always),
+    ]);
+    columns
+}
+
+fn cells(row: &QuickRow, references: &[Reference], windows: bool) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = vec![
+        row.name.as_str().into(),
+        format::count(row.outstanding_io).into(),
+        Cell::toned(format::iops(row.iops.value), Tone::Strong),
+    ];
+    if windows {
+        cells.push(interval(&row.iops).into());
+    }
+    cells.extend(references.iter().map(|reference| reference_cell(row, reference)));
+    cells.push(Cell::toned(like(row, references), Tone::Accent));
+    let LatencySummary { p50, p99, p99_9, .. } = row.completion;
+    cells.push(format::mib_per_s(row.bytes_per_s).into());
+    cells.extend([p50, p99, p99_9].map(|value| Cell::from(format::latency(value))));
+    cells.push(row.flush.map_or_else(Cell::default, |flush| format::latency(flush.p99).into()));
+    cells.push(mark(row));
+    cells
+}
+
+fn interval(iops: &Metric) -> String {
+    iops.interval
+        .map_or_else(String::new, |(low, high)| format!("{}–{}", format::iops(low), format::iops(high)))
+}
+
+fn reference_cell(row: &QuickRow, reference: &Reference) -> Cell {
+    let Some(value) = reference.of(row) else { return Cell::default() };
+    match value {
+        ReferenceIops::Measured(iops) => match format::percent_of(row.iops.value, iops) {
+            Some(percent) => Cell::toned(format!("{} %", format::count(percent)), ratio_tone(row, percent)),
+            None => Cell::default(),
+        },
+        ReferenceIops::Typical { low, high } => {
+            let tone = match against(row.iops.value, value) {
+                Some(Against::Above) => Tone::Good,
+                Some(Against::Below) => Tone::Dim,
+                _ => Tone::Accent,
+            };
+            Cell::toned(format!("{}–{}", format::iops(low), format::iops(high)), tone)
+        }
+    }
+}
+
+/// Good from the reference on, bad below half of it; a number that came from memory is neither.
+fn ratio_tone(row: &QuickRow, percent: u64) -> Tone {
+    match percent {
+        _ if row.cached_mark().is_some() => Tone::Dim,
+        100.. => Tone::Good,
+        50..100 => Tone::Warn,
+        _ => Tone::Bad,
+    }
+}
+
+fn mark(row: &QuickRow) -> Cell {
+    match (row.errors, row.cached_mark()) {
+        (0, None) => Cell::default(),
+        (0, Some(cached)) => Cell::toned(cached, Tone::Warn),
+        (errors, cached) => {
+            let errors = format::plural(errors, "error");
+            let text = cached.map_or_else(|| errors.clone(), |cached| format!("{errors}, {cached}"));
+            Cell::toned(text, Tone::Bad)
+        }
+    }
+}
+
+/// What the columns mean, and what the references are worth.
+fn footnotes(rows: &[QuickRow], references: &[Reference]) -> Vec<String> {
+    let mut notes = vec![
+        "outst.: outstanding I/Os in total, as asked. p50, p99, p99.9: completion latency (submission to completion)."
+            .to_owned(),
+    ];
+    if rows.iter().any(|row| row.flush.is_some()) {
+        notes.push("flush p99: 99 of 100 fsync or fdatasync calls completed within it; the writes' own latency does not include it.".to_owned());
+    }
+    if let Some(n) = rows.iter().filter(|row| row.iops.interval.is_some()).map(|row| row.iops.n).max() {
+        notes.push(format!(
+            "IOPS: median of {} with its interval; latencies are those of all windows together.",
+            format::plural(u64::from(n), "window")
+        ));
+    }
+    if rows.iter().any(|row| row.cached_mark().is_some()) {
+        notes.push(
+            "cached: share of the bytes read that no device delivered; they came from memory.".to_owned(),
+        );
+    }
+    notes.extend(reference_notes(references));
+    notes
+}

@@ -1,0 +1,101 @@
+//! Titled lists of names and values: what `assay doctor` found.
+
+use super::paragraph;
+use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, width, wrap};
+
+/// How a fact stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mark {
+    /// Just a fact.
+    #[default]
+    Plain,
+    /// As it should be.
+    Good,
+    /// Limits what can be measured, or how well.
+    Warn,
+    /// Does not work.
+    Bad,
+}
+
+impl Mark {
+    fn tone(self) -> Tone {
+        match self {
+            Mark::Plain => Tone::Plain,
+            Mark::Good => Tone::Good,
+            Mark::Warn => Tone::Warn,
+            Mark::Bad => Tone::Bad,
+        }
+    }
+
+    /// In a column of its own, so that nothing rests on colour alone.
+    fn sign(self) -> &'static str {
+        match self {
+            Mark::Plain => " ",
+            Mark::Good => "✓",
+            Mark::Warn => "!",
+            Mark::Bad => "✗",
+        }
+    }
+}
+
+/// Facts under a title.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Section {
+    /// The title.
+    pub title: String,
+    /// Name, value, mark.
+    pub rows: Vec<(String, String, Mark)>,
+}
+
+/// Values wider than this much of a line are wrapped below their name.
+const VALUE_ROOM_MIN: usize = 20;
+
+/// The sections one below the other, names of all of them aligned.
+pub fn sections(sections: &[Section], style: &Style) -> String {
+    let names = sections.iter().flat_map(|section| &section.rows).map(|(name, _, _)| width(&style.fit(name)));
+    let name_width = names.max().unwrap_or(0).min(style.columns() / 2);
+    let mut text = String::new();
+    for section in sections {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        paragraph(&mut text, Tone::Strong, &section.title, Hang::flat(0), style);
+        for (name, value, mark) in &section.rows {
+            push_fact(&mut text, (name, value, *mark), name_width, style);
+        }
+    }
+    text
+}
+
+fn push_fact(text: &mut String, (name, value, mark): (&str, &str, Mark), name_width: usize, style: &Style) {
+    let (name, sign) = (style.fit(name), style.fit(mark.sign()));
+    let indent = 4 + name_width + 2;
+    let room = style.columns().saturating_sub(indent);
+    let own_line = width(&name) > name_width || room < VALUE_ROOM_MIN;
+    let hang = Hang::flat(if own_line { 6 } else { indent });
+    let lines = wrap(value, hang, style);
+    let padding = " ".repeat(name_width.saturating_sub(width(&name)) + 2);
+    let head = format!("  {} {name}", style.paint(mark.tone(), &sign));
+    let mut lines = lines.iter().map(|line| line.trim_start());
+    if own_line {
+        text.push_str(head.trim_end());
+    } else {
+        let first = style.paint(mark.tone(), lines.next().unwrap_or(""));
+        text.push_str(format!("{head}{padding}{first}").trim_end());
+    }
+    text.push('\n');
+    for line in lines {
+        text.push_str(&" ".repeat(hang.rest));
+        text.push_str(&style.paint(mark.tone(), line));
+        text.push('\n');
+    }
+}
+
+/// A table of words with a head: used where facts have more than one value, such as engines.
+pub fn words_table(heads: &[&str], rows: &[Vec<String>], style: &Style) -> String {
+    let mut table = Table::new(heads.iter().map(|head| Column::words(head, Keep::Always)).collect());
+    for row in rows {
+        table.row(row.iter().map(|text| Cell::from(text.as_str())).collect());
+    }
+    table.render(style)
+}

@@ -1,0 +1,182 @@
+//! What a run measured, phase by phase, each job under its conditions.
+
+use assay_results::Run;
+use assay_results::run::{DeviceTruth, JobResult, LatencySummary, Metric, OpResult, PhaseResult};
+
+use super::paragraph;
+use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, left_out_note};
+use crate::{conditions, format};
+
+/// What was run, where and when: the lines above any result.
+pub fn heading(run: &Run, style: &Style) -> String {
+    let mut text = String::new();
+    let series =
+        if run.plan.series.is_empty() { String::new() } else { format!(", series {}", run.plan.series) };
+    let title = format!("{}{series}, {}, seed {}", run.name, run.started, run.plan.seed);
+    paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
+    let place = conditions::of_place(run).join(", ");
+    paragraph(&mut text, Tone::Plain, &place, Hang { first: 0, rest: 2 }, style);
+    for target in &run.environment.targets {
+        let words = format!("target {}", conditions::of_target(target));
+        paragraph(&mut text, Tone::Plain, &words, Hang { first: 0, rest: 2 }, style);
+    }
+    text
+}
+
+/// The results of a run: per phase and job the conditions, then a line per operation.
+pub fn run_summary(run: &Run, style: &Style) -> String {
+    let mut text = String::new();
+    let mut left_out: Vec<String> = Vec::new();
+    for phase in &run.phases {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        push_phase(&mut text, run, phase, &mut left_out, style);
+    }
+    text.push_str(&left_out_note(&left_out, 0, style));
+    if run.phases.is_empty() {
+        paragraph(&mut text, Tone::Warn, "no phase was run", Hang::flat(0), style);
+    }
+    for note in &run.notes {
+        paragraph(&mut text, Tone::Dim, &format!("note: {note}"), Hang { first: 0, rest: 2 }, style);
+    }
+    text
+}
+
+fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut Vec<String>, style: &Style) {
+    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
+    let repeats = run.phases.iter().filter(|p| p.name == phase.name && p.point == phase.point).count();
+    let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat + 1) } else { String::new() };
+    let kind = if phase.kind == "measure" { String::new() } else { format!(" ({})", phase.kind) };
+    let title = format!("{}{point}{kind}{repeat}, {}", phase.name, format::seconds(phase.measured_s));
+    paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
+    for job in &phase.jobs {
+        push_job(text, phase, job, left_out, style);
+    }
+    for (name, metric) in &phase.metrics {
+        paragraph(text, Tone::Plain, &metric_words(name, metric), Hang { first: 2, rest: 4 }, style);
+    }
+    if let Some(device) = &phase.device {
+        paragraph(text, Tone::Dim, &device_words(device), Hang { first: 2, rest: 4 }, style);
+    }
+}
+
+fn push_job(
+    text: &mut String,
+    phase: &PhaseResult,
+    job: &JobResult,
+    left_out: &mut Vec<String>,
+    style: &Style,
+) {
+    let facts = conditions::of_job(job).join(", ");
+    let words = if job.name == phase.name { facts } else { format!("{}: {facts}", job.name) };
+    paragraph(text, Tone::Plain, &words, Hang { first: 2, rest: 4 }, style);
+    let mut table = Table::new(columns()).indented(4);
+    for (name, op) in conditions::operations(job) {
+        push_operation(&mut table, name, op);
+    }
+    let (lines, missing) = table.render_apart(style);
+    text.push_str(&lines);
+    for head in missing {
+        if !left_out.contains(&head) {
+            left_out.push(head);
+        }
+    }
+    for line in job_remarks(job) {
+        paragraph(text, Tone::Warn, &line, Hang { first: 4, rest: 6 }, style);
+    }
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::words("", Keep::Always),
+        Column::numbers("IOPS", Keep::Always),
+        Column::numbers("MiB/s", Keep::IfStacked(2)),
+        Column::numbers("block", Keep::Always),
+        Column::words("", Keep::Always),
+        Column::numbers("p50", Keep::IfStacked(1)),
+        Column::numbers("p90", Keep::IfRoom(8)),
+        Column::numbers("p99", Keep::Always),
+        Column::numbers("p99.9", Keep::IfRoom(3)),
+        Column::numbers("p99.99", Keep::IfRoom(7)),
+        Column::numbers("max", Keep::IfRoom(5)),
+        Column::numbers("mean", Keep::IfRoom(6)),
+    ]
+}
+
+/// A row per latency that was measured: the response time first, where arrivals were intended at a time.
+fn push_operation(table: &mut Table, name: &str, op: &OpResult) {
+    let mut front: Vec<Cell> = vec![
+        name.into(),
+        Cell::toned(format::iops(op.iops), Tone::Strong),
+        if op.bytes > 0 { format::mib_per_s(op.bytes_per_s).into() } else { Cell::default() },
+        if op.block_size > 0 { format::bytes(op.block_size).into() } else { Cell::default() },
+    ];
+    if let Some(response) = &op.response_ns {
+        front.push("response time".into());
+        table.row(front.into_iter().chain(latency_cells(response)).collect());
+        front = vec![Cell::default(), Cell::default(), Cell::default(), Cell::default()];
+    }
+    front.push("completion latency".into());
+    table.row(front.into_iter().chain(latency_cells(&op.completion_ns)).collect());
+}
+
+fn latency_cells(latency: &LatencySummary) -> [Cell; 7] {
+    let LatencySummary { p50, p90, p99, p99_9, p99_99, .. } = *latency;
+    let mean = if latency.n == 0 { String::new() } else { format::time_ns(latency.mean) };
+    let max = (latency.n > 0).then_some(latency.max);
+    [p50, p90, p99, p99_9, p99_99, max]
+        .map(format::latency)
+        .into_iter()
+        .chain([mean])
+        .map(Cell::from)
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap_or_default()
+}
+
+/// What a reader must know beside the numbers.
+fn job_remarks(job: &JobResult) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if job.errors > 0 {
+        let kinds: Vec<String> =
+            job.errors_by_kind.iter().map(|(name, n)| format!("{name} {}", format::count(*n))).collect();
+        let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
+        remarks.push(format!("{}{kinds}", format::plural(job.errors, "error")));
+    }
+    if let Some(share) = job.cached_read_share.filter(|share| *share >= 0.01) {
+        remarks.push(format!("{} of the bytes read came from no device", format::percent(share)));
+    }
+    if let Some(p99) = job.lateness_ns.and_then(|lateness| lateness.p99) {
+        remarks.push(format!("arrivals were handed over late by {} at p99", format::time_ns(p99 as f64)));
+    }
+    remarks
+}
+
+fn metric_words(name: &str, metric: &Metric) -> String {
+    let interval = metric.interval.map_or_else(String::new, |(low, high)| {
+        format!(" ({} to {}, n = {})", format::significant(low), format::significant(high), metric.n)
+    });
+    format!("{name}: {} {}{interval}", format::significant(metric.value), metric.unit)
+}
+
+/// What the devices did against what was asked of them.
+fn device_words(device: &DeviceTruth) -> String {
+    let mut parts = Vec::new();
+    let mut part = |what: &str, asked: u64, got: Option<u64>| {
+        if asked > 0 || got.is_some_and(|got| got > 0) {
+            let got = got.map_or_else(|| "not known".to_owned(), format::bytes);
+            parts.push(format!("{what} {} asked, {got} at the device", format::bytes(asked)));
+        }
+    };
+    part("read", device.asked_read_bytes, device.device_read_bytes);
+    part("written", device.asked_written_bytes, device.device_written_bytes);
+    if let Some(depth) = device.device_depth_mean {
+        parts.push(format!("{} requests in flight at the device on average", format::significant(depth)));
+    }
+    if !device.unknown_because.is_empty() {
+        parts.push(device.unknown_because.clone());
+    }
+    let name = if device.devices.is_empty() { "devices".to_owned() } else { device.devices.join(", ") };
+    format!("{name}: {}", parts.join("; "))
+}

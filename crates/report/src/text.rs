@@ -1,0 +1,10 @@
+//! Text for a terminal of a given width: tones, wrapping, tables.
+
+mod style;
+mod table;
+mod wrap;
+
+pub(crate) use style::width;
+pub use style::{Style, Tone};
+pub(crate) use table::{Cell, Column, Keep, Table, left_out_note};
+pub(crate) use wrap::{Hang, wrap};

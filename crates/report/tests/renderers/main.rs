@@ -1,0 +1,5 @@
+//! Snapshots of every renderer on runs made by hand, and runs that no machine would make.
+
+mod odd;
+mod support;
+mod terminal;
