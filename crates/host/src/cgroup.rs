@@ -7,7 +7,8 @@ use assay_results::environment::{CgroupDeviceLimit, CgroupLimits, CgroupVersion}
 use crate::mounts::MountTable;
 use crate::root::HostRoot;
 
-/// Limits above this are the kernel's way to write "none" (version 1 rounds the largest number down to a page).
+/// Limits above this are the kernel's way to write "none" (version 1 rounds the largest number down to a
+/// page).
 const NO_LIMIT_BYTES: u64 = 1 << 60;
 
 /// A group in one hierarchy.
@@ -87,8 +88,8 @@ impl Groups {
     }
 }
 
-/// Places a membership path below a mount. Inside a container the path may be the host's, of which the mount shows
-/// only the last part, or nothing that matches: then the mount's root is the group.
+/// Places a membership path below a mount. Inside a container the path may be the host's, of which the mount
+/// shows only the last part, or nothing that matches: then the mount's root is the group.
 fn group(root: &HostRoot, mount_point: &Path, mount_root: &str, path: &str) -> Group {
     let inner = if mount_root == "/" { Some(path) } else { path.strip_prefix(mount_root) };
     let below = PathBuf::from(inner.unwrap_or("").trim_start_matches('/'));

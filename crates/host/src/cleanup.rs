@@ -1,8 +1,9 @@
 //! Removing what Assay left, and nothing else.
 //!
-//! Only directories with both tags are removed ([`crate::workdir`]). Everything is opened relative to the directory above
-//! it, never through a symbolic link, and a directory on another mount is left where it is, so that nothing outside can be
-//! reached however the tree changes meanwhile. The tags go last: an interrupted cleanup can be repeated.
+//! Only directories with both tags are removed ([`crate::workdir`]). Everything is opened relative to the
+//! directory above it, never through a symbolic link, and a directory on another mount is left where it is,
+//! so that nothing outside can be reached however the tree changes meanwhile. The tags go last: an
+//! interrupted cleanup can be repeated.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
@@ -185,8 +186,8 @@ impl Removal {
     }
 }
 
-/// Names in an open directory, without `.` and `..`. They are read before the first is removed: reading on while
-/// entries vanish may skip some on some file systems.
+/// Names in an open directory, without `.` and `..`. They are read before the first is removed: reading on
+/// while entries vanish may skip some on some file systems.
 fn names_in(directory: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {

@@ -1,8 +1,9 @@
 //! Samplers for a running measurement.
 //!
-//! A [`Sampler`] keeps the kernel's files open and reads each again at every snapshot; nothing but the snapshot itself is
-//! allocated. One snapshot of two devices and one process takes well under a millisecond, so a sampler thread can run
-//! once a second beside a measurement. The records and their differences are in [`assay_results::counters`].
+//! A [`Sampler`] keeps the kernel's files open and reads each again at every snapshot; nothing but the
+//! snapshot itself is allocated. One snapshot of two devices and one process takes well under a millisecond,
+//! so a sampler thread can run once a second beside a measurement. The records and their differences are in
+//! [`assay_results::counters`].
 
 use assay_results::counters::{Counters, DeviceCounters, ProcessCounters};
 use rustix::time::{ClockId, clock_gettime};
@@ -63,8 +64,8 @@ impl Sampler {
         sampler
     }
 
-    /// Changes the processes to follow, as when a watched command has made children. Those that stay keep their
-    /// open files.
+    /// Changes the processes to follow, as when a watched command has made children. Those that stay keep
+    /// their open files.
     pub fn select_processes(&mut self, pids: &[u32]) {
         self.processes.retain(|process| pids.contains(&process.pid()));
         for &pid in pids {

@@ -11,8 +11,10 @@ mod cpu;
 mod machine;
 mod target;
 
-/// Gathers everything. It takes milliseconds and performs no I/O on the targets beyond looking at their nodes and
-/// at the extents of regular files.
+pub(crate) use target::{file_system, mount_facts};
+
+/// Gathers everything. It takes milliseconds and performs no I/O on the targets beyond looking at their nodes
+/// and at the extents of regular files.
 ///
 /// `targets` are absolute paths, or relative to the working directory; a target that does not exist yet is described
 /// by the directory that would hold it.

@@ -1,8 +1,9 @@
 //! Which parts of a file hold data.
 //!
-//! Reads of holes and of allocated but never written extents return zeros without device I/O, and inflate a read
-//! measurement beyond anything real. SEEK_HOLE and SEEK_DATA (lseek(2)) tell holes; unwritten extents are told by FIEMAP,
-//! an ioctl that needs unsafe code and is therefore supplied through [`UnwrittenExtents`].
+//! Reads of holes and of allocated but never written extents return zeros without device I/O, and inflate a
+//! read measurement beyond anything real. SEEK_HOLE and SEEK_DATA (lseek(2)) tell holes; unwritten extents
+//! are told by FIEMAP, an ioctl that needs unsafe code and is therefore supplied through
+//! [`UnwrittenExtents`].
 
 use std::fs::File;
 use std::io;
@@ -13,7 +14,8 @@ use rustix::io::Errno;
 
 /// Tells how much of a file is allocated but was never written.
 pub trait UnwrittenExtents {
-    /// Bytes of unwritten extents in `length_bytes` from `offset_bytes`; `None` when the file system does not tell.
+    /// Bytes of unwritten extents in `length_bytes` from `offset_bytes`; `None` when the file system does not
+    /// tell.
     ///
     /// # Errors
     /// What the system says when it should know and fails.

@@ -1,13 +1,14 @@
 //! The consent guard: nothing is destroyed that was not named.
 //!
 //! [`classify`] says what a path is; [`check_write`] decides whether Assay may write there and hands out a
-//! [`Permit`], or a [`Refusal`] whose one line says what to do. Consent (`--destroy-data TARGET`) names exactly one
-//! target; it covers a foreign file or an unused block device, and it never covers a device that is mounted, held,
-//! used as swap or that carries a known signature: such a device has to be released by its owner's own tools first.
+//! [`Permit`], or a [`Refusal`] whose one line says what to do. Consent (`--destroy-data TARGET`) names
+//! exactly one target; it covers a foreign file or an unused block device, and it never covers a device that
+//! is mounted, held, used as swap or that carries a known signature: such a device has to be released by its
+//! owner's own tools first.
 //!
 //! Between the check and the opening of a target things can change, so the opener passes the open file to
-//! [`Permit::verify`], and opens devices with O_EXCL ([`Permit::exclusive`]), which the kernel refuses for a device
-//! that is in use.
+//! [`Permit::verify`], and opens devices with O_EXCL ([`Permit::exclusive`]), which the kernel refuses for a
+//! device that is in use.
 
 use std::path::{Path, PathBuf};
 

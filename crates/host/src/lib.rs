@@ -7,10 +7,10 @@
 //! * [`inventory`]: what this machine offers to the engines (`assay doctor`).
 //! * [`extents`], [`cache`]: holes in files, and the page cache.
 //!
-//! All of it reads below a [`HostRoot`], so that a recorded or invented `/proc` and `/sys` serve as well as the
-//! real ones. The crate knows nothing of engines, of the network or of how anything is shown.
+//! All of it reads below a [`HostRoot`], so that a recorded or invented `/proc` and `/sys` serve as well as
+//! the real ones. The crate knows nothing of engines, of the network or of how anything is shown.
 
-//pub mod cache;
+pub mod cache;
 mod cgroup;
 pub mod cleanup;
 pub mod counters;
@@ -18,7 +18,7 @@ mod devices;
 pub mod environment;
 pub mod extents;
 pub mod guard;
-//pub mod inventory;
+pub mod inventory;
 mod mounts;
 mod node;
 mod root;

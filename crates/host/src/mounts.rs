@@ -58,8 +58,8 @@ impl MountTable {
 
     /// The mount that holds a canonical path: the deepest mount point above it, the latest of equals.
     ///
-    /// Where the kernel tells the mount id of an open file, [`MountTable::by_id`] is exact; this is not when one mount
-    /// hides another.
+    /// Where the kernel tells the mount id of an open file, [`MountTable::by_id`] is exact; this is not when
+    /// one mount hides another.
     pub fn holding(&self, path: &Path) -> Option<&Mount> {
         self.mounts
             .iter()

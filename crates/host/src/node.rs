@@ -96,7 +96,8 @@ pub(crate) fn mount_id(root: &HostRoot, path: &Path) -> Option<u64> {
 
 /// Where a node lives: its file system, and the mount through which it was reached.
 ///
-/// A bind mount within one file system has the same device number; the mount id (5.8 and later) tells it apart.
+/// A bind mount within one file system has the same device number; the mount id (5.8 and later) tells it
+/// apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     device: (u32, u32),

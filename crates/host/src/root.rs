@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 /// Where `/proc`, `/sys`, `/dev` and the targets are looked up.
 ///
-/// Reads return `None` for whatever cannot be read: a missing file, a refused one and an unreadable one all mean
-/// "not known" to the callers, who say so.
+/// Reads return `None` for whatever cannot be read: a missing file, a refused one and an unreadable one all
+/// mean "not known" to the callers, who say so.
 #[derive(Clone, Debug, Default)]
 pub struct HostRoot {
     prefix: Option<PathBuf>,
@@ -22,8 +22,8 @@ impl HostRoot {
 
     /// A directory that holds a tree like the machine's: `DIR/proc/stat`, `DIR/sys/block/sda/..`.
     ///
-    /// Below such a root an ordinary file `DIR/dev/NAME` counts as the block device NAME if `DIR/sys/class/block/NAME`
-    /// exists, so that whole device chains can be staged without privileges.
+    /// Below such a root an ordinary file `DIR/dev/NAME` counts as the block device NAME if
+    /// `DIR/sys/class/block/NAME` exists, so that whole device chains can be staged without privileges.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { prefix: Some(directory.into()) }
     }
@@ -104,7 +104,8 @@ impl HostRoot {
     }
 }
 
-/// The word in brackets of a kernel choice list: `mq` of `none [mq] kyber`; the only word when none is bracketed.
+/// The word in brackets of a kernel choice list: `mq` of `none [mq] kyber`; the only word when none is
+/// bracketed.
 pub(crate) fn chosen(list: &str) -> Option<String> {
     let mut words = list.split_whitespace();
     let bracketed = words.clone().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::statvfs;
 
-/// Share of the file system that is left free on top of what is asked for, in percent: a full file system slows
-/// down, and fails whoever else uses it.
+/// Share of the file system that is left free on top of what is asked for, in percent: a full file system
+/// slows down, and fails whoever else uses it.
 pub const RESERVE_PERCENT: u64 = 5;
 
 /// Size and free space of a file system.
@@ -70,7 +70,8 @@ pub fn of(path: &Path) -> std::io::Result<Space> {
     })
 }
 
-/// Whether `needed_bytes` can be written below an existing path while [`RESERVE_PERCENT`] of its file system stays free.
+/// Whether `needed_bytes` can be written below an existing path while [`RESERVE_PERCENT`] of its file system
+/// stays free.
 ///
 /// # Errors
 /// [`SpaceError::TooLittle`] when not, [`SpaceError::Unknown`] when the file system does not say.

@@ -1,9 +1,9 @@
 //! Directories and files that Assay made and may therefore overwrite and remove.
 //!
-//! A directory of ours carries two files: `CACHEDIR.TAG`, by which backup programs leave it out (the Cache Directory
-//! Tagging Specification, bford.info/cachedir), and `.assay-dir`, which says that it is ours. Only both together make
-//! it so. A single file that Assay makes elsewhere can be marked by an extended attribute, which names the inode:
-//! a copy of a marked file is not ours.
+//! A directory of ours carries two files: `CACHEDIR.TAG`, by which backup programs leave it out (the Cache
+//! Directory Tagging Specification, bford.info/cachedir), and `.assay-dir`, which says that it is ours. Only
+//! both together make it so. A single file that Assay makes elsewhere can be marked by an extended attribute,
+//! which names the inode: a copy of a marked file is not ours.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -96,8 +96,8 @@ impl WorkDir {
             return Err(WorkDirError::NotOurs { path: path.to_owned() });
         }
         let marker = open_marker(path).map_err(io_error)?;
-        // Other errors mean a file system without locks: cleanup cannot be held off there, which is no reason not to
-        // work.
+        // Other errors mean a file system without locks: cleanup cannot be held off there, which is no reason
+        // not to work.
         if rustix::fs::flock(&marker, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK) {
             return Err(WorkDirError::BeingRemoved { path: path.to_owned() });
         }
@@ -166,8 +166,8 @@ pub(crate) fn open_marker(directory: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(directory.join(MARKER_FILE))
 }
 
-/// The marker of a directory of ours; `None` when it is not one. Symbolic links are not followed, neither to the
-/// directory nor to the tags in it.
+/// The marker of a directory of ours; `None` when it is not one. Symbolic links are not followed, neither to
+/// the directory nor to the tags in it.
 pub fn marker_of(directory: &Path) -> Option<Marker> {
     if !fs::symlink_metadata(directory).ok()?.is_dir() {
         return None;
@@ -206,8 +206,8 @@ pub fn enclosing_assay_dir(file: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Marks an open file as made by Assay. `Ok(false)` where the file system has no extended attributes: then writing over
-/// the file later needs consent.
+/// Marks an open file as made by Assay. `Ok(false)` where the file system has no extended attributes: then
+/// writing over the file later needs consent.
 ///
 /// # Errors
 /// What fsetxattr(2) says otherwise.

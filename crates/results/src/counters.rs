@@ -1,8 +1,9 @@
 //! What the kernel counted while a run was measured: devices, processes, the system, the control group.
 //!
-//! Filled by crate `host` once a second. Each type carries running totals as the kernel gives them and, where the
-//! doc says *gauge*, values of the moment. `delta(earlier, later)` subtracts the totals and keeps the later gauges;
-//! a total that went backwards (a counter reset, a replaced device) yields 0, never a wrapped giant. `None` means
+//! Filled by crate `host` once a second. Each type carries running totals as the kernel gives them and, where
+//! the doc says *gauge*, values of the moment. `delta(earlier, later)` subtracts the totals and keeps the
+//! later gauges; a total that went backwards (a counter reset, a replaced device) yields 0, never a wrapped
+//! giant. `None` means
 //! *not known*: the kernel does not count it or did not let us read it.
 
 use serde::{Deserialize, Serialize};

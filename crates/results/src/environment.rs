@@ -2,7 +2,8 @@
 //!
 //! Filled by crate `host`, stored with each run, read by the checks and the renderers. A fact that is `None`
 //! (`null` in JSON) is *not known*: the kernel does not say it, or reading it was not allowed. It never means
-//! "no" or "zero". Lists are empty when nothing was found. All sizes are bytes unless the name says otherwise.
+//! "no" or "zero". Lists are empty when nothing was found. All sizes are bytes unless the name says
+//! otherwise.
 
 use std::collections::BTreeMap;
 

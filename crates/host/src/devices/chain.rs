@@ -9,8 +9,8 @@ use crate::mounts::{Mount, MountTable};
 use crate::node::mount_id;
 use crate::root::HostRoot;
 
-/// How deep stacks may be: a loop device on a file on a logical volume on RAID on partitions is 5. Guards against
-/// files that name each other.
+/// How deep stacks may be: a loop device on a file on a logical volume on RAID on partitions is 5. Guards
+/// against files that name each other.
 const MAX_DEPTH: usize = 16;
 
 /// Collects the devices under one target.
@@ -70,8 +70,8 @@ impl<'a> Chain<'a> {
         for below in device.below.iter().rev() {
             self.device(below, depth + 1);
         }
-        // Pushed after what is below it: where two ways down meet, the lower device stays below both. Only devices
-        // that stand on themselves can be here already.
+        // Pushed after what is below it: where two ways down meet, the lower device stays below both. Only
+        // devices that stand on themselves can be here already.
         if !self.devices.iter().any(|known| known.name == device.name) {
             self.devices.push(device);
         }
@@ -129,7 +129,8 @@ impl<'a> Chain<'a> {
             self.fail("overlay without an upper directory".to_owned());
             return Vec::new();
         };
-        // In a container the upper directory is a path of the host; a path of that name here is something else.
+        // In a container the upper directory is a path of the host; a path of that name here is something
+        // else.
         let below = self
             .root
             .canonicalize(Path::new(upper))

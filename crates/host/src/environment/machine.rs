@@ -5,8 +5,8 @@ use assay_results::environment::{Clock, HugePages, Machine, Memory, Virtualisati
 use super::cpu::{self, field_values};
 use crate::root::{HostRoot, chosen, keyed_number};
 
-/// Words of the kernel command line that change what I/O or the processor costs. Others are not recorded: they may
-/// name things that are nobody's business.
+/// Words of the kernel command line that change what I/O or the processor costs. Others are not recorded:
+/// they may name things that are nobody's business.
 const TELLING_ARGUMENTS: &[&str] = &[
     "mitigations",
     "isolcpus",

@@ -11,8 +11,8 @@ use crate::mounts::{Mount, MountTable};
 use crate::node::{Node, NodeKind};
 use crate::root::HostRoot;
 
-/// Runs of data after which counting the extents of a file is given up: the map of a badly fragmented file is not
-/// worth seconds of lseek.
+/// Runs of data after which counting the extents of a file is given up: the map of a badly fragmented file is
+/// not worth seconds of lseek.
 const MAX_DATA_RUNS: u64 = 20_000;
 
 pub(super) fn describe(root: &HostRoot, mounts: &MountTable, path: &Path) -> TargetEnvironment {
@@ -82,7 +82,7 @@ fn mount_of<'t>(root: &HostRoot, mounts: &'t MountTable, path: &Path) -> Option<
     crate::devices::mount_of(root, mounts, path)
 }
 
-fn file_system(root: &HostRoot, mount: &Mount, place: &Path) -> FileSystem {
+pub(crate) fn file_system(root: &HostRoot, mount: &Mount, place: &Path) -> FileSystem {
     let located = root.locate(place);
     let space = crate::space::of(&located).ok();
     let stat =
@@ -95,22 +95,28 @@ fn file_system(root: &HostRoot, mount: &Mount, place: &Path) -> FileSystem {
         .filter(|stat| root.is_real() && stat.stx_attributes_mask.contains(StatxAttributes::COMPRESSED))
         .map(|stat| stat.stx_attributes.contains(StatxAttributes::COMPRESSED));
     FileSystem {
-        fs_type: mount.fs_type.clone(),
-        source: mount.source.clone(),
-        mount_point: mount.mount_point.to_string_lossy().into_owned(),
-        mount_root: mount.root.clone(),
         total_bytes: space.map(|space| space.total_bytes),
         available_bytes: space.map(|space| space.available_bytes),
         block_bytes: space.map(|space| space.block_bytes),
         direct_io_offset_align_bytes: aligned.map(|(offset, _)| offset),
         direct_io_memory_align_bytes: aligned.map(|(_, memory)| memory),
         compresses: compresses(mount, compressed_by_attribute),
-        overlay_upper_dir: mount
-            .options
-            .get("upperdir")
-            .and_then(Clone::clone)
-            .filter(|_| mount.fs_type == "overlay"),
+        ..mount_facts(mount)
+    }
+}
+
+/// What the mount table alone tells; asking the file system itself can hang on a server that is gone.
+pub(crate) fn mount_facts(mount: &Mount) -> FileSystem {
+    let upper = mount.options.get("upperdir").and_then(Clone::clone);
+    FileSystem {
+        fs_type: mount.fs_type.clone(),
+        source: mount.source.clone(),
+        mount_point: mount.mount_point.to_string_lossy().into_owned(),
+        mount_root: mount.root.clone(),
         options: mount.options.clone(),
+        compresses: compresses(mount, None),
+        overlay_upper_dir: upper.filter(|_| mount.fs_type == "overlay"),
+        ..FileSystem::default()
     }
 }
 

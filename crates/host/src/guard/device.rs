@@ -78,7 +78,8 @@ fn open_exclusively(located: &Path) -> io::Result<File> {
 fn read_signatures(mut device: &File) -> io::Result<Vec<Signature>> {
     let size = device.seek(SeekFrom::End(0))?;
     let found = find_signatures(device, size);
-    // What was read here would answer the first reads of a buffered measurement. Failing to drop it does no harm.
+    // What was read here would answer the first reads of a buffered measurement. Failing to drop it does no
+    // harm.
     let _ = rustix::fs::fadvise(device, 0, None, rustix::fs::Advice::DontNeed);
     found
 }

@@ -20,8 +20,8 @@ impl Consent {
         Self::default()
     }
 
-    /// Consent to exactly these targets. Links are followed, so `/dev/disk/by-id/..` names the device behind it;
-    /// there are no patterns, and a directory does not cover what is in it.
+    /// Consent to exactly these targets. Links are followed, so `/dev/disk/by-id/..` names the device behind
+    /// it; there are no patterns, and a directory does not cover what is in it.
     pub fn naming<P: AsRef<Path>>(root: &HostRoot, targets: impl IntoIterator<Item = P>) -> Self {
         let canonical = |path: &Path| root.canonicalize(path).unwrap_or_else(|_| path.to_owned());
         Self { targets: targets.into_iter().map(|path| canonical(path.as_ref())).collect() }
@@ -78,8 +78,8 @@ impl Permit {
         self.kind
     }
 
-    /// Whether to open with O_EXCL: a device, which the kernel then reserves for us, or a file that must be new
-    /// (together with O_CREAT).
+    /// Whether to open with O_EXCL: a device, which the kernel then reserves for us, or a file that must be
+    /// new (together with O_CREAT).
     pub fn exclusive(&self) -> bool {
         matches!(self.kind, PermitKind::NamedDevice | PermitKind::NewFile)
     }

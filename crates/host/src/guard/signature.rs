@@ -120,8 +120,8 @@ pub fn find_signatures(device: &File, size_bytes: u64) -> io::Result<Vec<Signatu
     Ok(found)
 }
 
-/// Whether the neighbourhood of a two-byte magic fits it. A device that was filled with random data must not be
-/// taken for a file system once in some ten thousand times: `wipefs` would find nothing to wipe on it.
+/// Whether the neighbourhood of a two-byte magic fits it. A device that was filled with random data must not
+/// be taken for a file system once in some ten thousand times: `wipefs` would find nothing to wipe on it.
 fn is_plausible(name: &str, head: &[u8]) -> bool {
     match name {
         "ext2/3/4" => {
@@ -148,7 +148,8 @@ fn holds(window: &[u8], offset: u64, bytes: &[u8]) -> bool {
     usize::try_from(offset).ok().and_then(|offset| window.get(offset..)?.get(..bytes.len())) == Some(bytes)
 }
 
-/// A ZFS label has its uberblocks in its second half, one at least every KiB, in the byte order of its writer.
+/// A ZFS label has its uberblocks in its second half, one at least every KiB, in the byte order of its
+/// writer.
 fn zfs_label(head: &[u8]) -> Option<Signature> {
     const UBERBLOCK: u64 = 0x00ba_b10c;
     (128 * KIB..256 * KIB)
@@ -161,11 +162,13 @@ fn zfs_label(head: &[u8]) -> Option<Signature> {
 
 /// Signatures whose place is counted from the end of the device.
 fn at_the_end(tail: &[u8], tail_start: u64, size: u64) -> Vec<Signature> {
-    // (name, distance from the start, bytes); distances that the device is too small for wrap and match nothing.
+    // (name, distance from the start, bytes); distances that the device is too small for wrap and match
+    // nothing.
     let candidates: [(&str, u64, &[u8]); 7] = [
         ("GPT partition table", size.wrapping_sub(512), b"EFI PART"),
         ("GPT partition table", size.wrapping_sub(4 * KIB), b"EFI PART"),
-        // Version 1.0: at least 8 KiB before the end, on a 4 KiB boundary. Version 0.90: the last whole 64 KiB.
+        // Version 1.0: at least 8 KiB before the end, on a 4 KiB boundary. Version 0.90: the last whole 64
+        // KiB.
         ("md RAID", size.wrapping_sub(8 * KIB) & !(4 * KIB - 1), MD_MAGIC),
         ("md RAID", (size & !(64 * KIB - 1)).wrapping_sub(64 * KIB), MD_MAGIC),
         ("DDF RAID", size.wrapping_sub(512), &[0xde, 0x11, 0xde, 0x11]),

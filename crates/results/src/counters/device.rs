@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// `/sys/block/NAME/stat` with its meaning from the kernel's Documentation/block/stat.rst.
 ///
-/// The times are milliseconds because the kernel counts them so; they wrap at 2^32 and the difference undoes one
-/// such wrap.
+/// The times are milliseconds because the kernel counts them so; they wrap at 2^32 and the difference undoes
+/// one such wrap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeviceCounters {
@@ -74,8 +74,9 @@ impl DeviceCounters {
 
     /// Of a delta: requests in flight at the device, averaged over time. `None` for an empty span.
     ///
-    /// The kernel integrates this itself (it is not computed from our own counts), which is what makes it evidence
-    /// about the depth that reached the device. It counts whole requests: two I/Os merged into one count once.
+    /// The kernel integrates this itself (it is not computed from our own counts), which is what makes it
+    /// evidence about the depth that reached the device. It counts whole requests: two I/Os merged into one
+    /// count once.
     pub fn time_weighted_depth(&self) -> Option<f64> {
         (self.at_ns > 0).then(|| self.weighted_time_ms as f64 * 1e6 / self.at_ns as f64)
     }

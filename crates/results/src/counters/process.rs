@@ -14,7 +14,8 @@ pub struct ProcessCounters {
     pub asked_read_bytes: Option<u64>,
     /// Bytes given to write calls.
     pub asked_write_bytes: Option<u64>,
-    /// Bytes the kernel fetched from storage for this process (page cache misses, read ahead and direct reads).
+    /// Bytes the kernel fetched from storage for this process (page cache misses, read ahead and direct
+    /// reads).
     pub storage_read_bytes: Option<u64>,
     /// Bytes this process caused to be sent to storage: charged when a page becomes dirty.
     pub storage_write_bytes: Option<u64>,
@@ -32,7 +33,8 @@ pub struct ProcessCounters {
     pub block_wait_ns: Option<u64>,
     /// Gauge: threads, kernel workers included.
     pub threads: u64,
-    /// Gauge: io_uring kernel workers (`iou-wrk-*`). More than none means that requests did not complete inline.
+    /// Gauge: io_uring kernel workers (`iou-wrk-*`). More than none means that requests did not complete
+    /// inline.
     pub io_workers: u64,
     /// Gauge: io_uring submission pollers (`iou-sqp-*`).
     pub submission_pollers: u64,

@@ -47,8 +47,8 @@ pub struct SystemCounters {
 }
 
 impl SystemCounters {
-    /// What happened between two snapshots. Processors are paired by position; none are listed when their number
-    /// changed.
+    /// What happened between two snapshots. Processors are paired by position; none are listed when their
+    /// number changed.
     pub fn delta(earlier: &Self, later: &Self) -> Self {
         let maybe = |field: fn(&Self) -> Option<u64>| super::known_delta(field(earlier), field(later));
         let same = earlier.cpus.len() == later.cpus.len();

@@ -16,7 +16,8 @@ pub struct Machine {
     pub kernel_version: Option<String>,
     /// Processor architecture, such as `x86_64`.
     pub arch: String,
-    /// Kernel command line words that change I/O or CPU cost (mitigations, isolcpus, nvme options and the like).
+    /// Kernel command line words that change I/O or CPU cost (mitigations, isolcpus, nvme options and the
+    /// like).
     pub kernel_arguments: Vec<String>,
     /// Processors.
     pub cpu: Cpu,
