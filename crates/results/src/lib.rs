@@ -15,7 +15,9 @@ pub(crate) mod fixture;
 pub mod histogram;
 pub mod interval;
 pub mod run;
+pub mod series;
 pub mod stats;
+pub mod steady;
 pub mod summary;
 
 pub use build::RunBuilder;

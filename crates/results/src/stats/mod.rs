@@ -62,3 +62,6 @@ pub(crate) fn logs(values: &[f64]) -> Option<Vec<f64>> {
     }
     Some(values.iter().map(|v| v.ln()).collect())
 }
+
+#[cfg(test)]
+mod properties;

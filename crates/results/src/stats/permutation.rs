@@ -207,5 +207,4 @@ fn for_each_choice(n: usize, k: usize, mut visit: impl FnMut(&[usize])) {
 }
 
 #[cfg(test)]
-#[path = "permutation_tests.rs"]
 mod tests;

@@ -271,5 +271,4 @@ fn within(interval: Interval95, margin: f64) -> bool {
 }
 
 #[cfg(test)]
-#[path = "verdict_tests.rs"]
 mod tests;
