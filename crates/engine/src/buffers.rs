@@ -25,8 +25,8 @@ impl MappedBuffers {
     /// [`EngineError::Memory`] if the mapping is refused.
     pub fn new(slots: u32, bytes: usize) -> Result<Self, EngineError> {
         let slot_bytes = bytes.max(1).next_multiple_of(SLOT_ALIGN);
-        let wanted = slot_bytes as u64 * u64::from(slots);
-        let mapped_bytes = usize::try_from(wanted).ok().map(|size| size.next_multiple_of(SLOT_ALIGN));
+        let wanted = (slot_bytes as u64).saturating_mul(u64::from(slots));
+        let mapped_bytes = usize::try_from(wanted).ok().filter(|&size| size <= isize::MAX as usize);
         let mapped_bytes = mapped_bytes.ok_or(EngineError::Memory(wanted))?;
         let base = map(mapped_bytes).ok_or(EngineError::Memory(wanted))?;
         Ok(MappedBuffers { base, mapped_bytes, slot_bytes, slots })
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn impossible_sizes_are_an_error() {
         assert!(
-            matches!(MappedBuffers::new(u32::MAX, usize::MAX / 2), Err(EngineError::Memory(_)))
+            matches!(MappedBuffers::new(u32::MAX, 1 << 40), Err(EngineError::Memory(_)))
                 || cfg!(not(target_pointer_width = "64"))
         );
     }

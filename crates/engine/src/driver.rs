@@ -33,6 +33,9 @@ use crate::uring::UringEngine;
 /// Time between everybody being ready and the start, so that threads are waiting when it comes.
 const START_AHEAD_NS: u64 = 2_000_000;
 
+/// Called about once a period with the sink, on the thread that runs the phase.
+pub type Tick<'a> = dyn FnMut(&mut dyn FnMut(RunEvent)) + 'a;
+
 /// How a phase is run.
 #[derive(Debug, Clone)]
 pub struct PhaseOptions {
@@ -78,7 +81,7 @@ pub fn run_phase(
     phase: usize,
     options: &PhaseOptions,
     sink: &mut dyn FnMut(RunEvent),
-    tick: &mut dyn FnMut(&mut dyn FnMut(RunEvent)),
+    tick: &mut Tick<'_>,
 ) -> Result<PhaseEnd, EngineError> {
     for file in targets::lay_out(plan, phase, &|| !options.stop.load(Ordering::Relaxed))? {
         let text = format!("laid out {} with {}", file.path, assay_workload::units::Bytes(file.bytes));

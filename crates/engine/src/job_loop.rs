@@ -116,6 +116,8 @@ pub struct JobLoop<E, C, const OPEN: bool> {
     gate_ns: u64,
     since_think: u32,
     since_flush: u32,
+    /// A flush that goes alone is outstanding.
+    flushing: bool,
     last_write_target: u16,
     until_submit_sample: u32,
     until_zero_sample: u32,
@@ -185,6 +187,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             reap_wait: Wait::Poll,
             since_think: 0,
             since_flush: 0,
+            flushing: false,
             last_write_target: 0,
             until_submit_sample: SUBMIT_SAMPLE,
             until_zero_sample: ZERO_SAMPLE,
@@ -228,7 +231,10 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         if now >= self.spec.deadline_ns || self.stop.load(Ordering::Relaxed) {
             self.draining = true;
         }
-        if !self.draining && now >= self.gate_ns {
+        if self.flushing && self.outstanding == 0 {
+            self.flushing = false;
+        }
+        if !self.draining && !self.flushing && now >= self.gate_ns {
             self.refill(now);
         }
         self.hand_over(now)
@@ -328,9 +334,19 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             self.queue_flush(slot, target);
         }
         while let Some(&slot) = self.free.last() {
-            if self.queued_flush_is_due() {
+            if let Some(flush) = self.spec.flush
+                && flush.order != FlushOrder::AfterWrite
+                && self.since_flush >= flush.every_writes
+            {
+                if flush.order == FlushOrder::Barrier && self.outstanding > 0 {
+                    return;
+                }
                 self.free.pop();
                 self.queue_flush(slot, self.last_write_target);
+                if flush.order == FlushOrder::Barrier {
+                    self.flushing = true;
+                    return;
+                }
                 continue;
             }
             if OPEN && !self.arrival_is_due(now) {
@@ -396,7 +412,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             let bytes = unsafe { self.buffers.slice_mut(slot_index, op.len_bytes as usize) };
             self.filler.refresh(bytes);
             self.last_write_target = op.target;
-            if matches!(self.spec.flush, Some(PeriodicFlush { order: FlushOrder::Queued, .. })) {
+            if self.spec.flush.is_some_and(|flush| flush.order != FlushOrder::AfterWrite) {
                 self.since_flush += 1;
             }
         }
@@ -424,18 +440,11 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         self.outstanding += 1;
     }
 
-    fn queued_flush_is_due(&self) -> bool {
-        match self.spec.flush {
-            Some(flush) => flush.order == FlushOrder::Queued && self.since_flush >= flush.every_writes,
-            None => false,
-        }
-    }
-
     #[cold]
     fn queue_flush(&mut self, slot_index: u32, target: u16) {
         let call = self.spec.flush.map_or(FlushCall::Fdatasync, |flush| flush.call);
         let kind = if call == FlushCall::Fsync { OpKind::Fsync } else { OpKind::Fdatasync };
-        if matches!(self.spec.flush, Some(PeriodicFlush { order: FlushOrder::Queued, .. })) {
+        if self.spec.flush.is_some_and(|flush| flush.order != FlushOrder::AfterWrite) {
             self.since_flush = 0;
         }
         let slot = &mut self.slots[slot_index as usize];
@@ -481,10 +490,11 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         for &slot_index in &pending {
             let slot = &mut self.slots[slot_index as usize];
             *slot.issued_ns.get_mut() = now;
-            if OPEN && slot.intended_ns > 0 {
-                if let Some(recorder) = self.recorder.as_mut() {
-                    recorder.lateness(now.saturating_sub(slot.intended_ns));
-                }
+            if OPEN
+                && slot.intended_ns > 0
+                && let Some(recorder) = self.recorder.as_mut()
+            {
+                recorder.lateness(now.saturating_sub(slot.intended_ns));
             }
         }
         self.pending = pending;
@@ -494,7 +504,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// What to wait for once everything that could be handed over is.
     #[inline(always)]
     fn wait_for(&self) -> Wait {
-        if self.draining || self.free.is_empty() {
+        if self.draining || self.flushing || self.free.is_empty() {
             return Wait::AtLeast(1);
         }
         if OPEN && self.next_intended < self.intended.len() {

@@ -198,10 +198,10 @@ impl Engine for PosixAioEngine {
             return Err(QueueFull);
         }
         self.outstanding += 1;
-        if worker.lane.idle.load(Ordering::SeqCst) {
-            if let Some(thread) = &worker.thread {
-                thread.thread().unpark();
-            }
+        if worker.lane.idle.load(Ordering::SeqCst)
+            && let Some(thread) = &worker.thread
+        {
+            thread.thread().unpark();
         }
         Ok(())
     }

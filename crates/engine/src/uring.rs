@@ -8,7 +8,7 @@ use crate::seam::{
     Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
     QueueFull, TargetTable, Wait,
 };
-use crate::sync_io::{last_errno, trim};
+use crate::sync_io::{Call, execute, last_errno};
 
 /// IORING_ENTER_GETEVENTS.
 const ENTER_GETEVENTS: u32 = 1;
@@ -44,7 +44,8 @@ pub struct UringEngine {
     fixed_files: bool,
     fixed_buffers: bool,
     options: EngineOptions,
-    /// Trims on block devices are done by ioctl at once.
+    /// Trims on block devices, done by ioctl one after the other.
+    synchronous: Vec<Io>,
     finished: Vec<Completion>,
     queued: u32,
     notes: Vec<String>,
@@ -121,6 +122,7 @@ impl UringEngine {
             fixed_files: false,
             fixed_buffers: false,
             options,
+            synchronous: Vec::new(),
             finished: Vec::new(),
             queued: 0,
             notes,
@@ -194,6 +196,15 @@ impl UringEngine {
             with_file!(types::Fd(target.fd))
         };
         entry.user_data(u64::from(io.slot))
+    }
+
+    #[cold]
+    fn trim_all(&mut self) {
+        for io in self.synchronous.drain(..) {
+            let target = self.targets[usize::from(io.target)];
+            let result = execute(&Call { io, target, address: std::ptr::null_mut() });
+            self.finished.push(Completion { slot: io.slot, result });
+        }
     }
 
     /// io_uring_enter until everything queued is handed over.
@@ -282,6 +293,7 @@ impl Engine for UringEngine {
         self.targets = targets.targets.clone().into_boxed_slice();
         self.buffers = (0..buffers.slots()).map(|slot| buffers.buffer(slot)).collect();
         self.finished.reserve(self.buffers.len());
+        self.synchronous.reserve(self.buffers.len());
         if !self.options.unregistered {
             self.register(targets, buffers);
         }
@@ -294,9 +306,7 @@ impl Engine for UringEngine {
     #[inline(always)]
     fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
         if io.kind == OpKind::Trim && self.targets[usize::from(io.target)].block_device {
-            let done = trim(&self.targets[usize::from(io.target)], io.offset_bytes, io.len_bytes);
-            let result = if done < 0 { last_errno() } else { 0 };
-            self.finished.push(Completion { slot: io.slot, result });
+            self.synchronous.push(io);
             return Ok(());
         }
         let entry = self.entry(io);
@@ -308,6 +318,9 @@ impl Engine for UringEngine {
 
     #[inline(always)]
     fn flush(&mut self, wait: Wait) -> Result<Flushed, EngineError> {
+        if !self.synchronous.is_empty() {
+            self.trim_all();
+        }
         let want = match wait {
             _ if !self.finished.is_empty() => 0,
             Wait::Poll => 0,

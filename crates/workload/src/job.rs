@@ -116,6 +116,8 @@ pub enum FlushOrder {
     AfterWrite,
     /// Queued like any other request behind it (fio): with several outstanding it may overtake the write.
     Queued,
+    /// Issued when nothing is outstanding, and nothing is issued until it is done (fio's libaio engine up to 3.3x).
+    Barrier,
 }
 
 /// A flush after every so many writes.

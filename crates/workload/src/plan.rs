@@ -275,7 +275,11 @@ pub fn describe_flush(flush: &FlushPolicy) -> String {
             FlushCall::Fsync => "fsync",
             FlushCall::Fdatasync => "fdatasync",
         };
-        let order = if periodic.order == FlushOrder::Queued { ", queued" } else { "" };
+        let order = match periodic.order {
+            FlushOrder::AfterWrite => "",
+            FlushOrder::Queued => ", queued",
+            FlushOrder::Barrier => ", alone",
+        };
         match periodic.every_writes {
             1 => parts.push(format!("{call} after each write{order}")),
             n => parts.push(format!("{call} after every {n} writes{order}")),
