@@ -29,6 +29,19 @@ fn skip(needs: &str) {
     writeln!(std::io::stdout(), "skip: needs {needs}").expect("standard output");
 }
 
+/// Looking for a free loop device claims others for a moment, which another test may do just now.
+fn open_exclusively(path: &Path) -> File {
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(rustix::fs::OFlags::EXCL.bits() as i32);
+    for _ in 0..50 {
+        if let Ok(file) = options.open(path) {
+            return file;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    options.open(path).expect("an exclusive open")
+}
+
 /// A loop device over a file of its own; both go when it is dropped.
 struct LoopDevice {
     directory: tempfile::TempDir,
@@ -96,11 +109,7 @@ fn an_empty_device_is_permitted_to_its_name_only() {
     assert!(matches!(refused, Refusal::DeviceWithoutConsent { .. }), "{refused}");
     let permit = device.check().expect("named and unused");
     assert_eq!(permit.kind(), PermitKind::NamedDevice);
-    let open = OpenOptions::new()
-        .write(true)
-        .custom_flags(rustix::fs::OFlags::EXCL.bits() as i32)
-        .open(permit.path())
-        .expect("exclusive");
+    let open = open_exclusively(permit.path());
     permit.verify(&open).expect("the same device");
     assert!(matches!(permit.verify(&File::open("/dev/null").expect("open")), Err(Refusal::Changed { .. })));
     // While it is ours, it is nobody else's.

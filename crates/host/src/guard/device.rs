@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -13,6 +14,9 @@ use crate::devices::{disk_of_partition, name_of_number, name_of_path, partitions
 use crate::mounts::{Mount, MountTable, unescape};
 use crate::node::Node;
 use crate::root::HostRoot;
+
+const BUSY_RETRIES: u32 = 5;
+const BUSY_PAUSE: Duration = Duration::from_millis(30);
 
 /// What is known about the use of a block device, its partitions included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,8 +75,22 @@ impl DeviceUse {
 }
 
 /// For a block device O_EXCL without O_CREAT means "fail if anything in the kernel claims it" (open(2)).
+///
+/// A device is also claimed for a moment when somebody looks for a free loop device or scans for signatures, so a
+/// busy one is asked again a few times.
 fn open_exclusively(located: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(located)
+    let open = || OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(located);
+    let mut opened = open();
+    for _ in 0..BUSY_RETRIES {
+        match &opened {
+            Err(error) if Errno::from_io_error(error) == Some(Errno::BUSY) => {
+                std::thread::sleep(BUSY_PAUSE);
+                opened = open();
+            }
+            _ => break,
+        }
+    }
+    opened
 }
 
 fn read_signatures(mut device: &File) -> io::Result<Vec<Signature>> {

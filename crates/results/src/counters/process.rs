@@ -10,9 +10,10 @@ pub struct ProcessCounters {
     pub pid: u32,
     /// Command name as the kernel knows it, at most 15 bytes.
     pub command: String,
-    /// Bytes asked for by read calls, whatever served them. io_uring reads are not counted here.
+    /// Bytes asked for by read(2) and its kin, whatever served them. The kernel counts neither io_uring nor libaio
+    /// here, so for those engines this is no measure of what was asked.
     pub asked_read_bytes: Option<u64>,
-    /// Bytes given to write calls.
+    /// Bytes given to write(2) and its kin; io_uring and libaio are not counted.
     pub asked_write_bytes: Option<u64>,
     /// Bytes the kernel fetched from storage for this process (page cache misses, read ahead and direct
     /// reads).
@@ -95,7 +96,7 @@ pub struct ThreadCounters {
     pub tid: u32,
     /// Thread name, at most 15 bytes.
     pub name: String,
-    /// Time on a processor.
+    /// Time on a processor; of a running thread as of the last clock tick.
     pub run_ns: u64,
     /// Time ready to run, waiting for a processor.
     pub wait_ns: u64,
