@@ -5,6 +5,7 @@
 //! reported with its line and the nearest equivalent.
 
 pub mod diagnostic;
+pub mod fio;
 pub mod loader;
 pub mod vdbench;
 

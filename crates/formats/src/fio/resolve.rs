@@ -1,0 +1,453 @@
+//! From the options in force to a [`ResolvedJob`], with fio's defaults and cross-option rules.
+
+use std::sync::Arc;
+
+use super::distribution::Distribution;
+use super::job_file::JobSection;
+use super::resolved::*;
+use super::settings::Settings;
+use super::value::{Size, Value};
+
+const NORMAL_SLOTS: PerDirection<Option<u64>> = [None; 3];
+const BLOCK_BYTES: u64 = 4096;
+/// fio's seed where none is given.
+const SEED: i64 = 0x89;
+
+/// Typed access to settings with defaults.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a>(pub(super) &'a Settings);
+
+impl<'a> Reader<'a> {
+    fn value(self, name: &str) -> Option<&'a Value> {
+        self.0.get(name).map(|setting| &setting.value)
+    }
+
+    /// A flag or boolean.
+    pub(super) fn flag(self, name: &str, default: bool) -> bool {
+        match self.value(name) {
+            Some(Value::Flag(on)) => *on,
+            _ => default,
+        }
+    }
+
+    /// A number.
+    pub(super) fn number(self, name: &str, default: i64) -> i64 {
+        match self.value(name) {
+            Some(Value::Number(value)) => *value,
+            _ => default,
+        }
+    }
+
+    fn unsigned(self, name: &str, default: u64) -> u64 {
+        u64::try_from(self.number(name, i64::try_from(default).unwrap_or(i64::MAX))).unwrap_or(0)
+    }
+
+    fn percent(self, name: &str, default: u8) -> u8 {
+        u8::try_from(self.number(name, i64::from(default))).unwrap_or(default)
+    }
+
+    /// A text.
+    pub(super) fn text(self, name: &str) -> Option<&'a str> {
+        match self.value(name) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A word and what follows it.
+    pub(super) fn word(self, name: &str, default: &'static str) -> (&'static str, Option<&'a str>) {
+        match self.value(name) {
+            Some(Value::Word(word, rest)) => (word, rest.as_deref()),
+            _ => (default, None),
+        }
+    }
+
+    /// A time in microseconds.
+    pub(super) fn micros(self, name: &str, default: u64) -> u64 {
+        match self.value(name) {
+            Some(Value::Micros(value)) => *value,
+            _ => default,
+        }
+    }
+
+    /// Read, write, trim.
+    pub(super) fn triple(self, name: &str) -> PerDirection<Option<u64>> {
+        match self.value(name) {
+            Some(Value::Triple(slots)) => *slots,
+            _ => NORMAL_SLOTS,
+        }
+    }
+
+    fn size(self, name: &str) -> Option<Size> {
+        match self.value(name) {
+            Some(Value::Size(size)) => Some(*size),
+            _ => None,
+        }
+    }
+
+    fn span(self, name: &str) -> Option<(u64, u64)> {
+        match self.value(name) {
+            Some(Value::Span(low, high)) => Some((*low, *high)),
+            _ => None,
+        }
+    }
+
+    /// The named files.
+    pub(super) fn files(self) -> Option<&'a Arc<Vec<String>>> {
+        match self.value("filename") {
+            Some(Value::Files(names)) => Some(names),
+            _ => None,
+        }
+    }
+
+    /// The distribution of random offsets.
+    pub(super) fn distribution(self) -> Distribution {
+        match self.value("random_distribution") {
+            Some(Value::Distribution(found)) => found.as_ref().clone(),
+            _ => Distribution::Random,
+        }
+    }
+
+    fn first_float(self, name: &str, default: f64) -> f64 {
+        match self.value(name) {
+            Some(Value::Floats(list)) => list.first().copied().unwrap_or(default),
+            _ => default,
+        }
+    }
+
+    fn pattern(self, name: &str) -> Option<Arc<super::Pattern>> {
+        match self.value(name) {
+            Some(Value::Pattern(pattern)) => Some(Arc::clone(pattern)),
+            _ => None,
+        }
+    }
+}
+
+/// Resolves one section; position in the run is filled in by the caller.
+pub(super) fn resolve(section: &JobSection, files: FileSet) -> ResolvedJob {
+    let settings = &section.settings;
+    let read = Reader(settings);
+    let sizes = block_sizes(read);
+    ResolvedJob {
+        name: read.text("name").unwrap_or(&section.name).to_owned(),
+        section: section.name.clone(),
+        section_index: 0,
+        clone_number: 0,
+        thread_number: 0,
+        clones: 0,
+        stage: 0,
+        group: 0,
+        group_reporting: read.flag("group_reporting", false),
+        wait_for: read.text("wait_for").map(str::to_owned),
+        engine: settings.engine_name().to_owned(),
+        engine_options: engine_options(settings),
+        description: read.text("description").map(str::to_owned),
+        access: access(read, sizes),
+        region: region(read),
+        files,
+        service: service(read),
+        depth: depth(settings),
+        pacing: pacing(read),
+        latency_target: latency_target(read),
+        latency_us_max: read.micros("max_latency", 0),
+        lifetime: lifetime(read),
+        durability: durability(read),
+        content: content(read),
+        verify: verify(read),
+        steady: steady(read),
+        errors: errors(read),
+        flow: flow(read),
+        cpus: cpus(read),
+        exit_all: (read.flag("exitall", false)).then(|| read.word("exit_what", "group").0),
+        fallocate: fallocate(read),
+        unlink: read.flag("unlink", false),
+        overwrite: read.flag("overwrite", false),
+        settings: settings.clone(),
+    }
+}
+
+fn engine_options(settings: &Settings) -> Vec<(&'static str, String)> {
+    let private = settings.engine().map_or(&[][..], |engine| engine.options);
+    let value = |text: &str| text.split_once('=').map_or("1", |(_, value)| value).to_owned();
+    private
+        .iter()
+        .filter_map(|entry| settings.private(entry.name).map(|setting| (entry.name, value(&setting.text))))
+        .collect()
+}
+
+/// `bssplit` before `bsrange` before `bs`.
+fn block_sizes(read: Reader<'_>) -> PerDirection<BlockSizes> {
+    let fixed = read.triple("bs");
+    let ranges = match read.value("bsrange") {
+        Some(Value::Ranges(ranges)) => *ranges,
+        _ => [None; 3],
+    };
+    std::array::from_fn(|slot| {
+        if let Some(Value::Splits(splits)) = read.value("bssplit") {
+            return match splits[slot].as_slice() {
+                [only] => BlockSizes::Fixed(only.bytes),
+                parts => BlockSizes::Split(parts.to_vec()),
+            };
+        }
+        match ranges[slot] {
+            Some((min, max)) if min == max => BlockSizes::Fixed(min),
+            Some((min, max)) => BlockSizes::Range { min, max },
+            None => BlockSizes::Fixed(fixed[slot].unwrap_or(BLOCK_BYTES)),
+        }
+    })
+}
+
+/// Direction and randomness of an `rw` word.
+pub(super) fn direction_of(word: &str) -> (Direction, bool) {
+    let random = word.starts_with("rand");
+    let direction = match word.strip_prefix("rand").unwrap_or(word) {
+        "read" => Direction::Read,
+        "write" => Direction::Write,
+        "trim" => Direction::Trim,
+        "trimwrite" => Direction::TrimWrite,
+        _ => Direction::ReadWrite,
+    };
+    (direction, random)
+}
+
+fn access(read: Reader<'_>, sizes: PerDirection<BlockSizes>) -> Access {
+    let (word, rest) = read.word("rw", "read");
+    let (direction, random) = direction_of(word);
+    let distribution = read.distribution();
+    let align_bytes = read.triple("ba");
+    let moved = (0..3).any(|slot| align_bytes[slot].is_some_and(|align| align != sizes[slot].min_bytes()));
+    let seeded = read.value("randseed").is_some();
+    let repeat = read.flag("randrepeat", true);
+    Access {
+        direction,
+        random,
+        postfix: postfix(rest, random),
+        sequencer: match read.word("rw_sequencer", "sequential").0 {
+            "identical" => Sequencer::Identical,
+            _ => Sequencer::Sequential,
+        },
+        read_percent: read.percent("rwmixread", 50),
+        sizes,
+        unaligned: read.flag("bs_unaligned", false),
+        sizes_by_randomness: read.flag("bs_is_seq_rand", false),
+        align_bytes,
+        random_percent: read
+            .triple("percentage_random")
+            .map(|slot| slot.map_or(100, |p| u8::try_from(p).unwrap_or(100))),
+        random_map: !read.flag("norandommap", false) && distribution == Distribution::Random && !moved,
+        distribution,
+        generator: read.word("random_generator", "tausworthe").0,
+        seed: (seeded || repeat).then(|| read.number("randseed", SEED)),
+    }
+}
+
+/// fio reads the postfix of random kinds with `atoi` and of sequential ones as a size.
+fn postfix(rest: Option<&str>, random: bool) -> Postfix {
+    let Some(rest) = rest else { return Postfix::None };
+    if random {
+        return match super::number::leading_integer(rest) {
+            Ok((every, _)) if every > 1 => Postfix::Every(every.unsigned_abs()),
+            _ => Postfix::None,
+        };
+    }
+    match super::number::bytes(rest, 1024) {
+        Ok(stride) if stride.value != 0 => Postfix::Stride(stride.value),
+        _ => Postfix::None,
+    }
+}
+
+fn region(read: Reader<'_>) -> Region {
+    let unset = |size: Option<Size>| size.filter(|size| *size != Size::Bytes(0));
+    Region {
+        size: unset(read.size("size")),
+        io_size: unset(read.size("io_size")),
+        file_size: read.span("filesize"),
+        offset: read.size("offset").unwrap_or(Size::Bytes(0)),
+        offset_increment: read.size("offset_increment").unwrap_or(Size::Bytes(0)),
+        offset_align_bytes: read.unsigned("offset_align", 0),
+    }
+}
+
+fn service(read: Reader<'_>) -> FileService {
+    let (order, rest) = read.word("file_service_type", "roundrobin");
+    FileService { order, parameter: rest.map(str::to_owned) }
+}
+
+fn depth(settings: &Settings) -> Depth {
+    let read = Reader(settings);
+    let small = |name, default: u32| u32::try_from(read.number(name, i64::from(default))).unwrap_or(u32::MAX);
+    let asked = small("iodepth", 1).max(1);
+    let asynchronous = settings.engine().is_none_or(|engine| engine.asynchronous || engine.name == "null");
+    let effective = if asynchronous { asked } else { 1 };
+    let batch_complete_min = small("iodepth_batch_complete_min", 1).min(asked);
+    Depth {
+        asked,
+        effective,
+        batch_submit: small("iodepth_batch", 1).clamp(1, asked),
+        batch_complete_min,
+        batch_complete_max: small("iodepth_batch_complete_max", 0).max(batch_complete_min),
+        low: match small("iodepth_low", 0) {
+            0 => asked,
+            low => low.min(asked),
+        },
+    }
+}
+
+fn pacing(read: Reader<'_>) -> Pacing {
+    let positive = |name| read.triple(name).map(|slot: Option<u64>| slot.filter(|rate| *rate > 0));
+    let think_us = read.micros("thinktime", 0);
+    Pacing {
+        rate_bytes_per_s: positive("rate"),
+        rate_iops: positive("rate_iops"),
+        rate_bytes_per_s_min: positive("rate_min"),
+        rate_iops_min: positive("rate_iops_min"),
+        poisson: read.word("rate_process", "linear").0 == "poisson",
+        ignore_think_time: read.flag("rate_ignore_thinktime", false),
+        think_us,
+        think_spin_us: read.micros("thinktime_spin", 0).min(think_us),
+        think_blocks: read.unsigned("thinktime_blocks", 1).max(1),
+        think_by_issue: read.word("thinktime_blocks_type", "complete").0 == "issue",
+        think_iotime_us: read.micros("thinktime_iotime", 0),
+    }
+}
+
+fn latency_target(read: Reader<'_>) -> Option<LatencyTarget> {
+    let target_us = read.micros("latency_target", 0);
+    (target_us > 0).then(|| LatencyTarget {
+        target_us,
+        window_us: read.micros("latency_window", 0),
+        percentile: read.first_float("latency_percentile", 100.0),
+        keep_running: read.flag("latency_run", false),
+    })
+}
+
+fn lifetime(read: Reader<'_>) -> Lifetime {
+    let runtime_us = read.micros("runtime", 0);
+    Lifetime {
+        runtime_us,
+        // Without a runtime fio switches it off.
+        time_based: read.flag("time_based", false) && runtime_us > 0,
+        ramp_us: read.micros("ramp_time", 0),
+        start_delay_us: read.span("startdelay").unwrap_or((0, 0)),
+        loops: read.unsigned("loops", 1).max(1),
+        number_ios: read.unsigned("number_ios", 0),
+    }
+}
+
+fn durability(read: Reader<'_>) -> Durability {
+    let ranges = match read.value("sync_file_range") {
+        Some(Value::Words(words, rest)) => {
+            let every = rest.as_deref().and_then(|rest| super::number::leading_integer(rest).ok());
+            Some((words.clone(), every.map_or(1, |(every, _)| every.unsigned_abs()).max(1)))
+        }
+        _ => None,
+    };
+    Durability {
+        direct: read.flag("direct", false),
+        open_sync: match read.word("sync", "none").0 {
+            "sync" | "1" => "sync",
+            "dsync" => "dsync",
+            _ => "none",
+        },
+        fsync_every: read.unsigned("fsync", 0),
+        fdatasync_every: read.unsigned("fdatasync", 0),
+        sync_file_range: ranges,
+        end_fsync: read.flag("end_fsync", false),
+        end_syncfs: read.flag("end_syncfs", false),
+        fsync_on_close: read.flag("fsync_on_close", false),
+        invalidate: read.flag("invalidate", true) && !read.flag("pre_read", false),
+    }
+}
+
+/// Later rules win over earlier ones: compression and duplicates, then a pattern, then zeros, then random bytes.
+fn content(read: Reader<'_>) -> Content {
+    let compress = read.percent("buffer_compress_percentage", 0);
+    let dedupe_percent = read.percent("dedupe_percentage", 0);
+    let pattern = read.pattern("buffer_pattern");
+    let (direction, _) = direction_of(read.word("rw", "read").0);
+    let writes_only = !matches!(direction, Direction::Read | Direction::ReadWrite);
+    let verified = verify(read).is_some();
+    let reduced = compress > 0 || dedupe_percent > 0;
+    let refill =
+        (read.flag("refill_buffers", false) && !(pattern.is_some() && writes_only)) || reduced || verified;
+    Content {
+        zero: compress == 100 || (read.flag("zero_buffers", false) && pattern.is_none() && !reduced),
+        refill,
+        scramble: read.flag("scramble_buffers", true)
+            && pattern.is_none()
+            && !refill
+            && !read.flag("zero_buffers", false),
+        pattern,
+        compress_percent: compress,
+        compress_chunk_bytes: read.unsigned("buffer_compress_chunk", 512),
+        dedupe_percent,
+        dedupe_mode: read.word("dedupe_mode", "repeat").0,
+        dedupe_global: read.flag("dedupe_global", false),
+    }
+}
+
+fn verify(read: Reader<'_>) -> Option<Verify> {
+    let pattern = read.pattern("verify_pattern");
+    let method = match read.word("verify", "0").0 {
+        // A pattern alone selects the form with a header.
+        "0" | "none" if pattern.is_some() => "pattern_hdr",
+        "0" | "none" => return None,
+        method => method,
+    };
+    Some(Verify {
+        method,
+        read_back: read.flag("do_verify", true),
+        only: read.flag("verify_only", false),
+        fatal: read.flag("verify_fatal", false),
+        backlog: read.unsigned("verify_backlog", 0),
+        interval_bytes: read.unsigned("verify_interval", 0),
+        pattern,
+    })
+}
+
+fn steady(read: Reader<'_>) -> Option<Steady> {
+    let duration_us = read.micros("steadystate_duration", 0);
+    match read.value("steadystate") {
+        Some(Value::Steady(criterion)) if duration_us > 0 => Some(Steady {
+            criterion: *criterion,
+            duration_us,
+            ramp_us: read.micros("steadystate_ramp_time", 0),
+            interval_us: read.micros("steadystate_check_interval", 1_000_000),
+        }),
+        _ => None,
+    }
+}
+
+fn errors(read: Reader<'_>) -> Errors {
+    Errors {
+        continue_on: match read.word("continue_on_error", "none").0 {
+            "0" => "none",
+            "1" => "all",
+            word => word,
+        },
+        ignore: match read.value("ignore_error") {
+            Some(Value::Errors(groups)) => groups.as_ref().clone(),
+            _ => Default::default(),
+        },
+    }
+}
+
+fn flow(read: Reader<'_>) -> Option<(i64, i64)> {
+    let weight = read.number("flow", 0);
+    (weight != 0).then(|| (weight, read.number("flow_id", 0)))
+}
+
+fn cpus(read: Reader<'_>) -> Vec<u32> {
+    match (read.value("cpus_allowed"), read.number("cpumask", 0)) {
+        (Some(Value::Cpus(list)), _) => list.clone(),
+        (_, mask) => (0..63).filter(|bit| mask >> bit & 1 == 1).collect(),
+    }
+}
+
+fn fallocate(read: Reader<'_>) -> &'static str {
+    match read.word("fallocate", "native").0 {
+        "0" => "none",
+        "1" => "posix",
+        word => word,
+    }
+}

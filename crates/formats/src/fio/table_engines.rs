@@ -1,0 +1,286 @@
+//! fio's ioengines with their private options. Pure data.
+
+use super::table::{EngineEntry, EngineFate, Entry, Kind, option};
+use EngineFate::{Foreign, Native, Nearest};
+use Kind::{Any, Bool, Flag, Int, Word};
+
+const PRIORITY: &str = "I/O carries no priority per command";
+const IONICE: &str = "ionice assay run";
+const USE_FIO: &str = "run the file with --engine fio";
+const FOREIGN: &str = "it belongs to an engine that does not run here";
+
+/// A private option of an engine that does not run here.
+const fn foreign(name: &'static str) -> Entry {
+    option(name, Any).lost(FOREIGN, "")
+}
+
+static LIBAIO: &[Entry] = &[
+    option("userspace_reap", Flag)
+        .moot("completions are read from user space where the kernel's ring allows it"),
+    option("cmdprio_percentage", Kind::Triple).range(0, 100).lost(PRIORITY, IONICE).unless(&["0"]),
+    option("cmdprio_class", Kind::Triple).range(0, 3).lost(PRIORITY, IONICE),
+    option("cmdprio_hint", Kind::Triple).lost(PRIORITY, IONICE),
+    option("cmdprio", Kind::Triple).range(0, 7).lost(PRIORITY, IONICE),
+    option("cmdprio_bssplit", Kind::Any).lost(PRIORITY, IONICE),
+    option("nowait", Bool).lost("a request that would block is not refused", "").unless(&["0"]),
+];
+
+static IO_URING: &[Entry] = &[
+    option("hipri", Flag),
+    option("cmdprio_percentage", Kind::Triple).range(0, 100).lost(PRIORITY, IONICE).unless(&["0"]),
+    option("cmdprio_class", Kind::Triple).range(0, 3).lost(PRIORITY, IONICE),
+    option("cmdprio_hint", Kind::Triple).lost(PRIORITY, IONICE),
+    option("cmdprio", Kind::Triple).range(0, 7).lost(PRIORITY, IONICE),
+    option("cmdprio_bssplit", Kind::Any).lost(PRIORITY, IONICE),
+    option("fixedbufs", Flag),
+    option("registerfiles", Flag),
+    option("sqthread_poll", Flag),
+    option("sqthread_poll_cpu", Int),
+    option("nonvectored", Int).min(-1).moot("requests are never vectored"),
+    option("uncached", Int).lost("buffered I/O goes through the page cache", "direct=1").unless(&["0"]),
+    option("nowait", Bool).lost("a request that would block is not refused", "").unless(&["0"]),
+    option("force_async", Int).lost("requests are not forced to kernel workers", "").unless(&["0"]),
+    option("cmd_type", Word(&["nvme"]))
+        .lost("no NVMe commands are passed through", "io_uring on the block device"),
+    option("md_per_io_size", Int).lost("no NVMe metadata is transferred", USE_FIO).unless(&["0"]),
+    option("pi_act", Bool).lost("no NVMe protection information is used", USE_FIO),
+    option("pi_chk", Any).lost("no NVMe protection information is used", USE_FIO),
+    option("apptag", Int).lost("no NVMe protection information is used", USE_FIO),
+    option("apptag_mask", Int).lost("no NVMe protection information is used", USE_FIO),
+    option("deac", Bool).lost("no NVMe commands are passed through", USE_FIO).unless(&["0"]),
+    option("readfua", Bool).lost("reads do not carry FUA", USE_FIO).unless(&["0"]),
+    option("writefua", Bool).lost("writes do not carry FUA", "sync=dsync").unless(&["0"]),
+    option("write_mode", Any).lost("no NVMe commands are passed through", USE_FIO).unless(&["write"]),
+    option("verify_mode", Any).lost("no NVMe commands are passed through", USE_FIO).unless(&["read"]),
+];
+
+static PVSYNC2: &[Entry] = &[
+    option("hipri", Flag)
+        .lost("completions of synchronous I/O are not polled for", "ioengine=io_uring with hipri")
+        .unless(&["0"]),
+    option("hipri_percentage", Int)
+        .range(0, 100)
+        .lost("completions of synchronous I/O are not polled for", "ioengine=io_uring with hipri"),
+    option("uncached", Int).lost("buffered I/O goes through the page cache", "direct=1").unless(&["0"]),
+    option("nowait", Bool).lost("a request that would block is not refused", "").unless(&["0"]),
+    option("atomic_writes", Bool).lost("writes are not sent as atomic writes", "").unless(&["0"]),
+];
+
+static MMAP: &[Entry] = &[option("thp", Bool).lost("no memory mapping is used", "").unless(&["0"])];
+
+static SG: &[Entry] = &[
+    option("hipri", Flag).lost("SCSI commands are not passed through", USE_FIO).unless(&["0"]),
+    option("readfua", Bool).lost("reads do not carry FUA", USE_FIO).unless(&["0"]),
+    option("writefua", Bool).lost("writes do not carry FUA", "sync=dsync").unless(&["0"]),
+    option("sg_write_mode", Any).lost("SCSI commands are not passed through", USE_FIO).unless(&["write"]),
+    option("stream_id", Int).lost("SCSI commands are not passed through", USE_FIO).unless(&["0"]),
+];
+
+static CPUIO: &[Entry] =
+    &[foreign("cpuload"), foreign("cpuchunks"), foreign("cpumode"), foreign("exit_on_io_done")];
+static NET: &[Entry] = &[
+    foreign("hostname"),
+    foreign("port"),
+    option("protocol", Any).or(&["proto"]).lost(FOREIGN, ""),
+    foreign("nodelay"),
+    foreign("listen"),
+    foreign("pingpong"),
+    foreign("interface"),
+    foreign("ttl"),
+    foreign("window_size"),
+    foreign("mss"),
+];
+static RDMA: &[Entry] = &[
+    foreign("hostname"),
+    foreign("bindname"),
+    foreign("port"),
+    option("verb", Any).or(&["proto"]).lost(FOREIGN, ""),
+];
+static EXEC: &[Entry] =
+    &[foreign("program"), foreign("arguments"), foreign("grace_time"), foreign("std_redirect")];
+static FILESTAT: &[Entry] =
+    &[option("stat_type", Word(&["stat", "lstat", "statx"])).moot("attributes are read with statx")];
+static E4DEFRAG: &[Entry] = &[foreign("donorname"), foreign("inplace")];
+static GFAPI: &[Entry] = &[foreign("volume"), foreign("brick"), foreign("single-instance")];
+static MTD: &[Entry] = &[foreign("skip_bad")];
+static NBD: &[Entry] = &[foreign("uri")];
+static RADOS: &[Entry] = &[
+    foreign("clustername"),
+    foreign("pool"),
+    foreign("clientname"),
+    foreign("conf"),
+    foreign("busy_poll"),
+    foreign("touch_objects"),
+];
+static RBD: &[Entry] = &[
+    foreign("clustername"),
+    foreign("rbdname"),
+    foreign("pool"),
+    foreign("clientname"),
+    foreign("busy_poll"),
+];
+static HTTP: &[Entry] = &[
+    foreign("https"),
+    foreign("http_host"),
+    foreign("http_user"),
+    foreign("http_pass"),
+    foreign("http_s3_key"),
+    foreign("http_s3_keyid"),
+    foreign("http_s3_security_token"),
+    foreign("http_s3_region"),
+    foreign("http_s3_sse_customer_key"),
+    foreign("http_s3_sse_customer_algorithm"),
+    foreign("http_s3_storage_class"),
+    foreign("http_swift_auth_token"),
+    foreign("http_object_mode"),
+    foreign("http_mode"),
+    foreign("http_verbose"),
+];
+static NFS: &[Entry] = &[foreign("nfs_url")];
+static HDFS: &[Entry] = &[
+    foreign("namenode"),
+    foreign("hostname"),
+    foreign("port"),
+    foreign("hdfsdirectory"),
+    foreign("chunk_size"),
+    foreign("single_instance"),
+    foreign("hdfs_use_direct"),
+];
+static DFS: &[Entry] =
+    &[foreign("pool"), foreign("cont"), foreign("chunk_size"), foreign("object_class"), foreign("svcl")];
+static ISCSI: &[Entry] = &[foreign("initiator")];
+static BLKIO: &[Entry] = &[
+    foreign("libblkio_driver"),
+    foreign("libblkio_path"),
+    foreign("libblkio_pre_connect_props"),
+    foreign("libblkio_num_entries"),
+    foreign("libblkio_queue_size"),
+    foreign("libblkio_pre_start_props"),
+    foreign("hipri"),
+    foreign("libblkio_vectored"),
+    foreign("libblkio_write_zeroes_on_trim"),
+    foreign("libblkio_wait_mode"),
+    foreign("libblkio_force_enable_completion_eventfd"),
+];
+static GPU: &[Entry] = &[foreign("gpu_dev_ids"), foreign("cuda_io"), foreign("rocm_io")];
+static XNVME: &[Entry] = &[
+    foreign("hipri"),
+    foreign("sqthread_poll"),
+    foreign("xnvme_be"),
+    foreign("xnvme_mem"),
+    foreign("xnvme_async"),
+    foreign("xnvme_sync"),
+    foreign("xnvme_admin"),
+    foreign("xnvme_dev_nsid"),
+    foreign("xnvme_dev_subnqn"),
+    foreign("xnvme_iovec"),
+    foreign("md_per_io_size"),
+    foreign("pi_act"),
+    foreign("pi_chk"),
+    foreign("apptag"),
+    foreign("apptag_mask"),
+];
+static RPMA: &[Entry] =
+    &[foreign("serverip"), foreign("port"), foreign("direct_write_to_pmem"), foreign("busy_wait_polling")];
+
+const fn engine(
+    name: &'static str,
+    options: &'static [Entry],
+    asynchronous: bool,
+    fate: EngineFate,
+) -> EngineEntry {
+    EngineEntry { name, options, asynchronous, fate }
+}
+
+const NETWORK: EngineFate = Foreign("it measures a network, not storage");
+const CEPH: EngineFate = Foreign("map the image as a block device (rbd map) and name the device");
+const CLUSTER: EngineFate = Foreign("mount the storage and name a file on it");
+const PMEM: EngineFate = Foreign("put a file system on the memory and name a file on it");
+const FILE_TREE: EngineFate = Foreign("a vdbench-like file tree workload (fsd, fwd) does this");
+const PASSTHROUGH: EngineFate = Foreign("name the block device and use ioengine=io_uring");
+
+/// Every engine of fio 3.42.
+pub(super) static ENGINES: &[EngineEntry] = &[
+    engine("psync", &[], false, Native("psync")),
+    engine("sync", &[], false, Native("psync")),
+    engine("vsync", &[], false, Nearest("psync", "neighbouring requests are not gathered into one call")),
+    engine("pvsync", &[], false, Native("psync")),
+    engine("pvsync2", PVSYNC2, false, Native("psync")),
+    engine("io_uring", IO_URING, true, Native("io_uring")),
+    engine("libaio", LIBAIO, true, Native("libaio")),
+    engine("posixaio", &[], true, Native("posix-aio")),
+    engine("solarisaio", &[], true, Nearest("posix-aio", "this is not Solaris")),
+    engine(
+        "windowsaio",
+        &[option("no_completion_thread", Flag).moot("this is not Windows")],
+        true,
+        Nearest("libaio", "this is not Windows"),
+    ),
+    engine("null", &[], false, Native("null")),
+    engine("cpp_null", &[], false, Nearest("null", "it is fio's example of an engine in another language")),
+    engine(
+        "mmap",
+        MMAP,
+        false,
+        Nearest("psync", "pages are read and written by calls, not by touching a mapping"),
+    ),
+    engine(
+        "splice",
+        &[],
+        false,
+        Nearest("psync", "data is copied through buffers, not spliced through a pipe"),
+    ),
+    engine("sg", SG, false, Nearest("psync", "requests go through the block layer, not as SCSI commands")),
+    engine("io_uring_cmd", IO_URING, true, PASSTHROUGH),
+    engine("xnvme", XNVME, true, PASSTHROUGH),
+    engine("libblkio", BLKIO, true, PASSTHROUGH),
+    engine("libzbc", &[], false, Foreign("zoned devices are not driven")),
+    engine("net", NET, false, NETWORK),
+    engine("netsplice", NET, false, NETWORK),
+    engine("rdma", RDMA, true, NETWORK),
+    engine("librpma_apm_client", RPMA, true, NETWORK),
+    engine("librpma_apm_server", RPMA, true, NETWORK),
+    engine("librpma_gpspm_client", RPMA, true, NETWORK),
+    engine("librpma_gpspm_server", RPMA, true, NETWORK),
+    engine(
+        "cpuio",
+        CPUIO,
+        false,
+        Foreign("it burns processor time and does no I/O; start such a load beside the run"),
+    ),
+    engine("exec", EXEC, false, Foreign("it runs a program and does no I/O")),
+    engine("falloc", &[], false, FILE_TREE),
+    engine("ftruncate", &[], false, FILE_TREE),
+    engine("filecreate", &[], false, FILE_TREE),
+    engine("filestat", FILESTAT, false, FILE_TREE),
+    engine("filedelete", &[], false, FILE_TREE),
+    engine("dircreate", &[], false, FILE_TREE),
+    engine("dirstat", FILESTAT, false, FILE_TREE),
+    engine("dirdelete", &[], false, FILE_TREE),
+    engine("e4defrag", E4DEFRAG, false, Foreign("it moves the extents of files and is no workload")),
+    engine("rbd", RBD, true, CEPH),
+    engine("rados", RADOS, true, CEPH),
+    engine("gfapi", GFAPI, false, CLUSTER),
+    engine("gfapi_async", GFAPI, true, CLUSTER),
+    engine("libhdfs", HDFS, false, CLUSTER),
+    engine(
+        "http",
+        HTTP,
+        false,
+        Foreign("object stores are not driven; mount the bucket and name a file on it"),
+    ),
+    engine("nfs", NFS, true, CLUSTER),
+    engine("nbd", NBD, true, Foreign("attach it with nbd-client and name the block device")),
+    engine("dfs", DFS, true, CLUSTER),
+    engine("libiscsi", ISCSI, true, Foreign("log in with iscsiadm and name the block device")),
+    engine("ime_psync", &[], false, CLUSTER),
+    engine("ime_psyncv", &[], false, CLUSTER),
+    engine("ime_aio", &[], true, CLUSTER),
+    engine("mtd", MTD, false, Foreign("flash without a block layer is not driven")),
+    engine("dev-dax", &[], false, PMEM),
+    engine("libpmem", &[], false, PMEM),
+    engine("pmemblk", &[], false, PMEM),
+    engine("libcufile", GPU, false, Foreign("transfers to graphics processors are not driven")),
+    engine("libhipfile", GPU, false, Foreign("transfers to graphics processors are not driven")),
+    engine("page_fault", &[], false, Foreign("it measures page faults of anonymous memory")),
+];
