@@ -18,6 +18,7 @@ pub mod run;
 pub mod series;
 pub mod stats;
 pub mod steady;
+pub mod store;
 pub mod summary;
 
 pub use build::RunBuilder;

@@ -1,0 +1,183 @@
+//! The payload of a frame: an interval in variable-length integers, histograms as their non-empty buckets.
+
+use super::{Frame, Level};
+use crate::histogram::{BUCKETS, LatencyHistogram, SparseHistogram};
+use crate::interval::{Interval, IntervalKey, JobCounts, OpCounts};
+
+/// The only kind of frame there is; others are skipped, so that later minor versions can add some.
+const KIND_INTERVAL: u8 = 0;
+const FLAG_RAMP: u8 = 1;
+
+pub(super) fn encode(level: Level, interval: &Interval, out: &mut Vec<u8>) {
+    let Interval { key, counts } = interval;
+    out.extend([KIND_INTERVAL, level_code(level)]);
+    for value in [u64::from(key.phase), u64::from(key.job), u64::from(key.index)] {
+        put(out, value);
+    }
+    out.push(if key.ramp { FLAG_RAMP } else { 0 });
+    put(out, key.start_ns);
+    put(out, key.length_ns);
+    for value in [counts.errors, counts.found_waiting, counts.idle_slot_ns, counts.busy_slot_ns] {
+        put(out, value);
+    }
+    put_histogram(out, &counts.lateness);
+    let present = |op: &OpCounts| *op != OpCounts::default();
+    let bits = counts.ops.iter().enumerate().fold(0_u8, |bits, (i, op)| bits | (u8::from(present(op)) << i));
+    out.push(bits);
+    for op in counts.ops.iter().filter(|op| present(op)) {
+        put(out, op.ios);
+        put(out, op.bytes);
+        for histogram in [&op.completion, &op.response, &op.submit] {
+            put_histogram(out, histogram);
+        }
+    }
+}
+
+/// What a payload holds, without its counts.
+pub(super) struct Head<'a> {
+    pub(super) level: Level,
+    pub(super) key: IntervalKey,
+    rest: Cursor<'a>,
+}
+
+/// The key of a payload; `None` for a kind of frame that is not known here, and for one that makes no sense.
+pub(super) fn decode_head(payload: &[u8]) -> Option<Head<'_>> {
+    let mut cursor = Cursor(payload);
+    if cursor.byte()? != KIND_INTERVAL {
+        return None;
+    }
+    let level = level_of(cursor.byte()?)?;
+    let key = IntervalKey {
+        phase: cursor.small()?,
+        job: cursor.small()?,
+        index: cursor.small()?,
+        ramp: cursor.byte()? & FLAG_RAMP != 0,
+        start_ns: cursor.varint()?,
+        length_ns: cursor.varint()?,
+    };
+    Some(Head { level, key, rest: cursor })
+}
+
+impl Head<'_> {
+    /// The whole frame; `None` where the rest makes no sense. Bytes behind it are left alone.
+    pub(super) fn decode(self) -> Option<Frame> {
+        let mut cursor = self.rest;
+        let mut counts = JobCounts {
+            errors: cursor.varint()?,
+            found_waiting: cursor.varint()?,
+            idle_slot_ns: cursor.varint()?,
+            busy_slot_ns: cursor.varint()?,
+            lateness: cursor.histogram()?,
+            ..JobCounts::default()
+        };
+        let bits = cursor.byte()?;
+        for (i, op) in counts.ops.iter_mut().enumerate() {
+            if bits & (1 << i) != 0 {
+                op.ios = cursor.varint()?;
+                op.bytes = cursor.varint()?;
+                op.completion = cursor.histogram()?;
+                op.response = cursor.histogram()?;
+                op.submit = cursor.histogram()?;
+            }
+        }
+        Some(Frame { level: self.level, interval: Interval { key: self.key, counts } })
+    }
+}
+
+fn level_code(level: Level) -> u8 {
+    match level {
+        Level::Period => 0,
+        Level::TenSeconds => 1,
+        Level::Minute => 2,
+    }
+}
+
+fn level_of(code: u8) -> Option<Level> {
+    [Level::Period, Level::TenSeconds, Level::Minute].into_iter().find(|level| level_code(*level) == code)
+}
+
+/// LEB128: seven bits a byte, the lowest first, the top bit set on all but the last.
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn put_histogram(out: &mut Vec<u8>, histogram: &LatencyHistogram) {
+    let SparseHistogram { buckets, sum_ns, min_ns, max_ns } = histogram.to_sparse();
+    put(out, buckets.len() as u64);
+    if buckets.is_empty() {
+        return;
+    }
+    put(out, sum_ns);
+    put(out, min_ns);
+    put(out, max_ns);
+    let mut next = 0;
+    for (bucket, count) in buckets {
+        put(out, u64::from(bucket - next));
+        put(out, count);
+        next = bucket + 1;
+    }
+}
+
+/// What has not been read of a payload. Every method answers `None` at its end.
+#[derive(Clone, Copy)]
+struct Cursor<'a>(&'a [u8]);
+
+impl Cursor<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7F);
+            if shift == 63 && bits > 1 {
+                return None;
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn small(&mut self) -> Option<u32> {
+        u32::try_from(self.varint()?).ok()
+    }
+
+    fn histogram(&mut self) -> Option<LatencyHistogram> {
+        let number = self.varint()?;
+        if number == 0 {
+            return Some(LatencyHistogram::new());
+        }
+        // A bucket takes two bytes at least: a number that the payload cannot hold is refused before memory is taken.
+        if number > BUCKETS as u64 || number > self.0.len() as u64 / 2 {
+            return None;
+        }
+        let mut sparse = SparseHistogram {
+            buckets: Vec::with_capacity(number as usize),
+            sum_ns: self.varint()?,
+            min_ns: self.varint()?,
+            max_ns: self.varint()?,
+        };
+        let mut next = 0_u32;
+        for _ in 0..number {
+            let bucket = next.checked_add(self.small()?)?;
+            let count = self.varint()?;
+            if bucket as usize >= BUCKETS || count == 0 {
+                return None;
+            }
+            sparse.buckets.push((bucket, count));
+            next = bucket + 1;
+        }
+        Some(LatencyHistogram::from_sparse(&sparse))
+    }
+}

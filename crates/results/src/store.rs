@@ -1,0 +1,107 @@
+//! Where runs are kept: one directory each, readable while it grows and after a crash.
+//!
+//! A run directory `<utc>-<name>-<id>` holds `plan.json`, `journal.jsonl` (every event but the intervals, one a line),
+//! `series.bin` (the intervals) and, once the run is done or was recovered, `run.json`. The layout is described in
+//! `docs/formats/run-directory.md`. This is the only module that touches files.
+
+mod directory;
+mod journal;
+mod locations;
+mod recorder;
+mod tape;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use directory::{RunDir, RunEntry, RunState, find, list, load, rm};
+pub use journal::{JournalContent, recover};
+pub use locations::{data_root, runs_root};
+pub use recorder::RunRecorder;
+
+use crate::build::BuildError;
+use crate::series::SeriesError;
+
+/// The plan, for people and for running it again.
+pub const PLAN_FILE: &str = "plan.json";
+/// The events.
+pub const JOURNAL_FILE: &str = "journal.jsonl";
+/// The intervals.
+pub const SERIES_FILE: &str = "series.bin";
+/// The summary.
+pub const RUN_FILE: &str = "run.json";
+
+/// Why something could not be stored or found.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("{action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, `create`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file is not what its name says.
+    #[error("{}: {reason}", path.display())]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A run written by a later version of Assay.
+    #[error("{}: schema {found} is not readable by this program, which reads {}", path.display(), crate::run::SCHEMA)]
+    OtherSchema {
+        /// Which file.
+        path: PathBuf,
+        /// The schema it names.
+        found: String,
+    },
+    /// No run goes by that name.
+    #[error("no run '{wanted}' in {}", root.display())]
+    NotFound {
+        /// What was asked for.
+        wanted: String,
+        /// Where it was looked for.
+        root: PathBuf,
+    },
+    /// Several runs go by that name.
+    #[error("'{wanted}' could be {}", candidates.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        wanted: String,
+        /// The names of some of them.
+        candidates: Vec<String>,
+    },
+    /// The directory is not one that Assay made.
+    #[error("{} is not a run directory", .0.display())]
+    NotARun(PathBuf),
+    /// A journal without its first line.
+    #[error("{}: {source}", path.display())]
+    Unrecoverable {
+        /// The run directory.
+        path: PathBuf,
+        /// Why.
+        source: BuildError,
+    },
+    /// The intervals are not readable at all.
+    #[error("{}: {source}", path.display())]
+    Series {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: SeriesError,
+    },
+}
+
+impl StoreError {
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+        let path = path.to_owned();
+        move |source| StoreError::Io { action, path, source }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Run directories: making, finding, listing, loading and removing them.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{JOURNAL_FILE, RUN_FILE, StoreError};
+use crate::event::RunEvent;
+use crate::run::{Run, SCHEMA, Verdict};
+
+/// Candidates named in an error at most.
+const CANDIDATES_MAX: usize = 8;
+/// Characters of the plan's name in the directory's name at most.
+const NAME_CHARS_MAX: usize = 40;
+
+/// The directory of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+impl RunDir {
+    /// Makes `<utc>-<name>-<id>` below `root`, and `root` itself where it is missing. `started` is UTC as RFC 3339;
+    /// characters of `name` that do not belong into a file name become `_`.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or is there already.
+    pub fn create(root: &Path, started: &str, name: &str, id: &str) -> Result<Self, StoreError> {
+        fs::create_dir_all(root).map_err(StoreError::io("create", root))?;
+        let path =
+            root.join(format!("{}-{}-{}", compact_utc(started), file_name_part(name), file_name_part(id)));
+        fs::create_dir(&path).map_err(StoreError::io("create", &path))?;
+        Ok(RunDir { path })
+    }
+
+    /// One that is there.
+    ///
+    /// # Errors
+    /// When it holds neither a journal nor a run.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let dir = RunDir { path: path.to_owned() };
+        if dir.has(JOURNAL_FILE) || dir.has(RUN_FILE) {
+            Ok(dir)
+        } else {
+            Err(StoreError::NotARun(path.to_owned()))
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The last word of its name: the run's id.
+    pub fn id(&self) -> &str {
+        self.name().rsplit('-').next().unwrap_or_default()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    fn has(&self, file: &str) -> bool {
+        self.path.join(file).is_file()
+    }
+
+    /// Stores the summary; a reader sees the old one or the new one, never half of it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_run(&self, run: &Run) -> Result<(), StoreError> {
+        self.write_json(RUN_FILE, run)
+    }
+
+    pub(super) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
+        write_json_atomically(&self.path.join(name), value)
+    }
+
+    /// Reads the summary.
+    ///
+    /// # Errors
+    /// When there is none (the run was killed: [`super::recover`] makes one), or it is damaged or of a later version.
+    pub fn read_run(&self) -> Result<Run, StoreError> {
+        read_run_file(&self.path.join(RUN_FILE))
+    }
+}
+
+/// Writes beside the file, makes that durable, and renames it over.
+pub(crate) fn write_json_atomically(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+    let mut bytes = serde_json::to_vec_pretty(value)
+        .map_err(|error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
+    bytes.push(b'\n');
+    let beside = path.with_extension("json.new");
+    let write = || -> io::Result<()> {
+        let mut file = fs::File::create(&beside)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(|source| {
+        // It may not even exist; what matters is the error above.
+        let _ = fs::remove_file(&beside);
+        StoreError::Io { action: "write", path: path.to_owned(), source }
+    })
+}
+
+fn read_run_file(path: &Path) -> Result<Run, StoreError> {
+    let damaged =
+        |error: serde_json::Error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() };
+    #[derive(Deserialize)]
+    struct Schema {
+        schema: String,
+    }
+    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+    let found = serde_json::from_slice::<Schema>(&bytes).map_err(damaged)?.schema;
+    if found != SCHEMA {
+        return Err(StoreError::OtherSchema { path: path.to_owned(), found });
+    }
+    serde_json::from_slice(&bytes).map_err(damaged)
+}
+
+/// `20250304T050607Z` of `2025-03-04T05:06:07.123Z`.
+fn compact_utc(started: &str) -> String {
+    let whole = started.split(['.', '+']).next().unwrap_or_default().trim_end_matches('Z');
+    let digits: String = whole.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    format!("{digits}Z")
+}
+
+/// `-` separates the words of a directory's name, so it is replaced too.
+fn file_name_part(text: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '_' };
+    let part: String = text.chars().map(keep).take(NAME_CHARS_MAX).collect();
+    // A leading dot would hide it.
+    let part = part.trim_start_matches('.');
+    if part.is_empty() { "run".to_owned() } else { part.to_owned() }
+}
+
+/// What a run directory holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunState {
+    /// A summary.
+    Done,
+    /// A journal only: it is running, or it was killed and can be recovered.
+    Unfinished,
+    /// Something that cannot be read, and why.
+    Unreadable(String),
+}
+
+/// One line of a list of runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunEntry {
+    /// Where it is.
+    pub dir: RunDir,
+    /// Its id.
+    pub id: String,
+    /// The plan's name; empty where it is not known.
+    pub name: String,
+    /// Start in UTC, RFC 3339; empty where it is not known.
+    pub started: String,
+    /// How long it took, seconds.
+    pub elapsed_s: Option<f64>,
+    /// Whether it may be believed.
+    pub verdict: Option<Verdict>,
+    /// What there is of it.
+    pub state: RunState,
+}
+
+/// The runs below `root`, the oldest first. None where `root` does not exist.
+///
+/// # Errors
+/// When `root` cannot be read. A damaged run is in the list, as such.
+pub fn list(root: &Path) -> Result<Vec<RunEntry>, StoreError> {
+    Ok(directories(root)?.into_iter().map(entry_of).collect())
+}
+
+/// The run directories below `root`, by name: the start in UTC comes first in it.
+fn directories(root: &Path) -> Result<Vec<RunDir>, StoreError> {
+    let entries = match fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io("read", root)(error)),
+    };
+    let mut dirs: Vec<RunDir> = entries.filter_map(|entry| RunDir::open(&entry.ok()?.path()).ok()).collect();
+    dirs.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(dirs)
+}
+
+/// The parts of a run that a list shows.
+#[derive(Deserialize)]
+struct Brief {
+    id: String,
+    name: String,
+    started: String,
+    elapsed_s: f64,
+    verdict: Verdict,
+}
+
+fn entry_of(dir: RunDir) -> RunEntry {
+    let path = dir.path.join(RUN_FILE);
+    let mut entry = RunEntry {
+        id: dir.id().to_owned(),
+        dir,
+        name: String::new(),
+        started: String::new(),
+        elapsed_s: None,
+        verdict: None,
+        state: RunState::Unfinished,
+    };
+    if !path.is_file() {
+        if let Some((name, started)) = start_of(entry.dir.path()) {
+            (entry.name, entry.started) = (name, started);
+        }
+        return entry;
+    }
+    let brief = fs::read(&path)
+        .map_err(|error| error.to_string())
+        .and_then(|bytes| serde_json::from_slice::<Brief>(&bytes).map_err(|error| error.to_string()));
+    match brief {
+        Ok(brief) => RunEntry {
+            id: brief.id,
+            name: brief.name,
+            started: brief.started,
+            elapsed_s: Some(brief.elapsed_s),
+            verdict: Some(brief.verdict),
+            state: RunState::Done,
+            ..entry
+        },
+        Err(reason) => RunEntry { state: RunState::Unreadable(reason), ..entry },
+    }
+}
+
+/// Name and start of a run that has only a journal.
+fn start_of(dir: &Path) -> Option<(String, String)> {
+    super::JournalContent::read(dir).ok()?.events.into_iter().find_map(|event| match event {
+        RunEvent::RunStarted { plan, started, .. } => Some((plan.name, started)),
+        _ => None,
+    })
+}
+
+/// The directory of the run called `wanted`: a path to it or to its `run.json`, the beginning of its id or of its
+/// directory's name, or `last`.
+///
+/// # Errors
+/// When there is none, or when there are several.
+pub fn find(root: &Path, wanted: &str) -> Result<RunDir, StoreError> {
+    let path = Path::new(wanted);
+    if path.file_name().is_some_and(|name| name == RUN_FILE) && path.is_file() {
+        return RunDir::open(path.parent().unwrap_or(Path::new(".")));
+    }
+    if path.is_dir() {
+        return RunDir::open(path);
+    }
+    let mut dirs = directories(root)?;
+    let not_found = || StoreError::NotFound { wanted: wanted.to_owned(), root: root.to_owned() };
+    if wanted == "last" {
+        return dirs.pop().ok_or_else(not_found);
+    }
+    if wanted.is_empty() {
+        return Err(not_found());
+    }
+    if let Some(exact) = dirs.iter().find(|dir| dir.id() == wanted || dir.name() == wanted) {
+        return Ok(exact.clone());
+    }
+    dirs.retain(|dir| dir.id().starts_with(wanted) || dir.name().starts_with(wanted));
+    match dirs.len() {
+        0 => Err(not_found()),
+        1 => Ok(dirs.remove(0)),
+        _ => Err(StoreError::Ambiguous {
+            wanted: wanted.to_owned(),
+            candidates: dirs.iter().take(CANDIDATES_MAX).map(|dir| dir.name().to_owned()).collect(),
+        }),
+    }
+}
+
+/// The run called `wanted` (see [`find`]; also the path of a summary under any name). One that was killed is made again
+/// from its journal.
+///
+/// # Errors
+/// Those of [`find`], [`RunDir::read_run`] and [`super::recover`].
+pub fn load(root: &Path, wanted: &str) -> Result<Run, StoreError> {
+    let path = Path::new(wanted);
+    if path.is_file() {
+        return read_run_file(path);
+    }
+    let dir = find(root, wanted)?;
+    if dir.has(RUN_FILE) { dir.read_run() } else { super::recover(dir.path()) }
+}
+
+/// Removes a run directory with everything in it.
+///
+/// # Errors
+/// When it is not a run directory, or is a link to one, or cannot be removed.
+pub fn rm(dir: &RunDir) -> Result<(), StoreError> {
+    let path = dir.path();
+    let metadata = fs::symlink_metadata(path).map_err(StoreError::io("remove", path))?;
+    let ours = RunDir::open(path).is_ok() && metadata.is_dir() && dir.name().split('-').count() == 3;
+    if !ours {
+        return Err(StoreError::NotARun(path.to_owned()));
+    }
+    fs::remove_dir_all(path).map_err(StoreError::io("remove", path))
+}
