@@ -1,6 +1,7 @@
 //! What must hold for any figures whatever.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::steady::{SniaRule, StationarityRule, stationarity};
@@ -11,7 +12,7 @@ fn figures(sizes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
     fn an_estimate_lies_in_its_interval(a in figures(1..12), b in figures(1..12)) {
