@@ -36,7 +36,7 @@ impl Group {
 /// The groups this process is in.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
-    /// The unified hierarchy, when it has controllers.
+    /// The unified hierarchy, when it has controllers that matter here.
     pub(crate) unified: Option<Group>,
     cpu: Option<Group>,
     cpuacct: Option<Group>,
@@ -62,8 +62,10 @@ impl Groups {
         let unified = memberships.lines().find_map(|line| line.strip_prefix("0::")).and_then(|path| {
             let mount = mounts.iter().find(|m| m.fs_type == "cgroup2")?;
             let group = group(root, &mount.mount_point, &mount.root, path);
-            // On a hybrid system the unified hierarchy is mounted without controllers.
-            root.nonempty_text(mount.mount_point.join("cgroup.controllers")).map(|_| group)
+            // On a hybrid system the unified hierarchy is mounted without the controllers that matter here.
+            let controllers = root.text(mount.mount_point.join("cgroup.controllers"))?;
+            let matters = |word| ["cpu", "memory", "io"].contains(&word);
+            controllers.split_whitespace().any(matters).then_some(group)
         });
         Self {
             unified,
@@ -250,7 +252,7 @@ mod tests {
             ("0:33", "/cg/unified", "cgroup2", "cgroup2", "rw"),
         ]);
         host.write("/proc/self/cgroup", "4:memory:/a/b\n3:blkio:/\n2:cpu,cpuacct:/a\n0::/\n");
-        host.write("/cg/unified/cgroup.controllers", "");
+        host.write("/cg/unified/cgroup.controllers", "hugetlb misc\n");
         host.write("/cg/cpu/a/cpu.cfs_quota_us", "50000\n");
         host.write("/cg/cpu/a/cpu.cfs_period_us", "100000\n");
         host.write("/cg/cpu/cpu.cfs_quota_us", "-1\n");

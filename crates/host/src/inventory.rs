@@ -131,6 +131,9 @@ enum Reach {
 }
 
 fn reach(mount: &Mount) -> Reach {
+    if mount.mount_point.starts_with("/sys") || mount.mount_point.starts_with("/proc") {
+        return Reach::NotStorage;
+    }
     match mount.fs_type.as_str() {
         "btrfs" | "bcachefs" | "zfs" | "overlay" | "tmpfs" => Reach::Local,
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "lustre" | "9p" | "virtiofs" => Reach::Elsewhere,

@@ -1,20 +1,17 @@
 //! Counters of the control group that this process is in.
 
-use std::path::PathBuf;
-
 use assay_results::counters::{CgroupCounters, CgroupIo};
 
 use super::source::Source;
 use super::system::pressure_total;
-use crate::cgroup::Groups;
+use crate::cgroup::{Group, Groups};
 use crate::root::{HostRoot, keyed_number};
 
-/// Reads whichever version's files are there.
+/// Reads the files of either version, or of both on a system that splits its controllers between them.
 #[derive(Debug)]
-pub(super) enum CgroupSampler {
-    Unified(Unified),
-    V1(V1),
-    None,
+pub(super) struct CgroupSampler {
+    unified: Option<Unified>,
+    v1: Option<V1>,
 }
 
 #[derive(Debug)]
@@ -41,51 +38,52 @@ pub(super) struct V1 {
 impl CgroupSampler {
     pub(super) fn of_self(root: &HostRoot) -> Self {
         let groups = Groups::of_self(root);
-        if let Some(group) = &groups.unified {
-            let own = group.directory();
-            let quota = group
-                .and_above()
-                .find(|directory| {
-                    root.text(directory.join("cpu.max")).is_some_and(|text| !text.starts_with("max"))
-                })
-                .unwrap_or_else(|| own.clone());
-            return Self::Unified(Unified {
-                cpu_stat: Source::new(root, own.join("cpu.stat")),
-                quota_stat: Source::new(root, quota.join("cpu.stat")),
-                memory_current: Source::new(root, own.join("memory.current")),
-                memory_events: Source::new(root, own.join("memory.events")),
-                io_stat: Source::new(root, own.join("io.stat")),
-                io_pressure: Source::new(root, own.join("io.pressure")),
-            });
+        let controllers = ["cpu", "cpuacct", "memory", "blkio"];
+        let has_v1 = controllers.iter().any(|controller| groups.v1_directory(controller).is_some());
+        Self {
+            unified: groups.unified.as_ref().map(|group| Unified::new(root, group)),
+            v1: has_v1.then(|| V1::new(root, &groups)),
         }
-        let file = |controller: &str, file: &str| {
-            // A missing controller reads as a missing file.
-            let directory = groups.v1_directory(controller).unwrap_or_else(|| PathBuf::from("/nonexistent"));
-            Source::new(root, directory.join(file))
-        };
-        if ["cpu", "cpuacct", "memory", "blkio"].iter().all(|c| groups.v1_directory(c).is_none()) {
-            return Self::None;
-        }
-        Self::V1(V1 {
-            usage: file("cpuacct", "cpuacct.usage"),
-            cpu_stat: file("cpu", "cpu.stat"),
-            memory_usage: file("memory", "memory.usage_in_bytes"),
-            memory_failcnt: file("memory", "memory.failcnt"),
-            io_bytes: file("blkio", "blkio.throttle.io_service_bytes"),
-            io_count: file("blkio", "blkio.throttle.io_serviced"),
-        })
     }
 
     pub(super) fn snapshot(&mut self) -> Option<CgroupCounters> {
-        match self {
-            Self::Unified(sampler) => Some(sampler.snapshot()),
-            Self::V1(sampler) => Some(sampler.snapshot()),
-            Self::None => None,
+        let unified = self.unified.as_mut().map(Unified::snapshot);
+        let v1 = self.v1.as_mut().map(V1::snapshot);
+        match (unified, v1) {
+            (Some(a), Some(b)) => Some(CgroupCounters {
+                cpu_ns: b.cpu_ns.or(a.cpu_ns),
+                periods: a.periods.or(b.periods),
+                throttled_periods: a.throttled_periods.or(b.throttled_periods),
+                throttled_ns: a.throttled_ns.or(b.throttled_ns),
+                memory_bytes: a.memory_bytes.or(b.memory_bytes),
+                memory_limit_hits: a.memory_limit_hits.or(b.memory_limit_hits),
+                io_some_us: a.io_some_us,
+                io: if a.io.is_empty() { b.io } else { a.io },
+            }),
+            (one, other) => one.or(other),
         }
     }
 }
 
 impl Unified {
+    fn new(root: &HostRoot, group: &Group) -> Self {
+        let own = group.directory();
+        let quota = group
+            .and_above()
+            .find(|directory| {
+                root.text(directory.join("cpu.max")).is_some_and(|text| !text.starts_with("max"))
+            })
+            .unwrap_or_else(|| own.clone());
+        Self {
+            cpu_stat: Source::new(root, own.join("cpu.stat")),
+            quota_stat: Source::new(root, quota.join("cpu.stat")),
+            memory_current: Source::new(root, own.join("memory.current")),
+            memory_events: Source::new(root, own.join("memory.events")),
+            io_stat: Source::new(root, own.join("io.stat")),
+            io_pressure: Source::new(root, own.join("io.pressure")),
+        }
+    }
+
     fn snapshot(&mut self) -> CgroupCounters {
         let us = |text: &str, key| keyed_number(text, key).map(|us| us * 1000);
         let mut counters = CgroupCounters {
@@ -126,6 +124,21 @@ fn unified_io(text: &str) -> Vec<CgroupIo> {
 }
 
 impl V1 {
+    fn new(root: &HostRoot, groups: &Groups) -> Self {
+        let file = |controller: &str, file: &str| match groups.v1_directory(controller) {
+            Some(directory) => Source::new(root, directory.join(file)),
+            None => Source::missing(),
+        };
+        Self {
+            usage: file("cpuacct", "cpuacct.usage"),
+            cpu_stat: file("cpu", "cpu.stat"),
+            memory_usage: file("memory", "memory.usage_in_bytes"),
+            memory_failcnt: file("memory", "memory.failcnt"),
+            io_bytes: file("blkio", "blkio.throttle.io_service_bytes"),
+            io_count: file("blkio", "blkio.throttle.io_serviced"),
+        }
+    }
+
     fn snapshot(&mut self) -> CgroupCounters {
         let mut counters = CgroupCounters {
             cpu_ns: self.usage.number(),

@@ -22,6 +22,11 @@ impl Source {
         Self { file: root.open(path).ok(), buffer: Vec::new() }
     }
 
+    /// A file that is not there.
+    pub(super) fn missing() -> Self {
+        Self { file: None, buffer: Vec::new() }
+    }
+
     /// The text as of now; `None` when it cannot be read (any more).
     pub(super) fn read(&mut self) -> Option<&str> {
         let file = self.file.as_ref()?;

@@ -126,6 +126,23 @@ fn a_group_of_version_1() {
 }
 
 #[test]
+fn controllers_split_between_the_versions_are_read_from_both() {
+    let host = staged();
+    host.mounts(&[
+        ("0:30", "/cg/cpu", "cgroup", "cgroup", "rw,cpu"),
+        ("0:31", "/cg/unified", "cgroup2", "cgroup2", "rw"),
+    ]);
+    host.write("/proc/self/cgroup", "1:cpu:/\n0::/\n");
+    host.write("/cg/cpu/cpu.stat", "nr_periods 9\nnr_throttled 2\nthrottled_time 77\n");
+    host.write("/cg/unified/cgroup.controllers", "io\n");
+    host.write("/cg/unified/cpu.stat", "usage_usec 5\n");
+    host.write("/cg/unified/io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n");
+    let group = Sampler::new(&host.root(), &selection()).snapshot().cgroup.expect("a group");
+    assert_eq!((group.throttled_ns, group.cpu_ns), (Some(77), Some(5000)));
+    assert_eq!(group.io[0].writes, 4);
+}
+
+#[test]
 fn processes_can_be_exchanged() {
     let host = staged();
     let mut sampler = Sampler::new(&host.root(), &selection());

@@ -124,6 +124,9 @@ fn unused(node: &Node, device: &DeviceUse) -> Result<(), Refusal> {
     if device.busy {
         return Err(Refusal::Busy { path });
     }
+    if device.size_bytes == 0 {
+        return Err(Refusal::NoCapacity { path });
+    }
     if let Some(first) = device.partitions.first() {
         return Err(Refusal::Partitioned { path, first: first.clone() });
     }

@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::signature::{Signature, find_signatures};
-use crate::devices::{disk_of_partition, name_of_number, name_of_path, partitions_of};
+use crate::devices::{SECTOR_BYTES, disk_of_partition, name_of_number, name_of_path, partitions_of};
 use crate::mounts::{Mount, MountTable, unescape};
 use crate::node::Node;
 use crate::root::HostRoot;
@@ -34,6 +34,8 @@ pub struct DeviceUse {
     pub partitions: Vec<String>,
     /// Whether it, or a partition, is swap space.
     pub swap: bool,
+    /// Its size; 0 for one that is not set up, or has no medium.
+    pub size_bytes: u64,
     /// Whether the kernel refuses writes to it.
     pub read_only: bool,
     /// Whether an exclusive open failed: something in the kernel claims it.
@@ -61,6 +63,8 @@ impl DeviceUse {
             .iter()
             .filter_map(|path| name_of_path(root, &path.to_string_lossy()))
             .any(|name| own.contains(&name));
+        let size = root.number(format!("/sys/class/block/{}/size", found.name));
+        found.size_bytes = size.map_or(0, |sectors: u64| sectors * SECTOR_BYTES);
         found.read_only = root.flag(format!("/sys/class/block/{}/ro", found.name)).unwrap_or(false);
         match open_exclusively(&root.locate(&node.path)) {
             Ok(device) => match read_signatures(&device) {
@@ -76,8 +80,8 @@ impl DeviceUse {
 
 /// For a block device O_EXCL without O_CREAT means "fail if anything in the kernel claims it" (open(2)).
 ///
-/// A device is also claimed for a moment when somebody looks for a free loop device or scans for signatures, so a
-/// busy one is asked again a few times.
+/// A device is also claimed for a moment when somebody looks for a free loop device or scans for signatures,
+/// so a busy one is asked again a few times.
 fn open_exclusively(located: &Path) -> io::Result<File> {
     let open = || OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(located);
     let mut opened = open();

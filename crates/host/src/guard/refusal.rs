@@ -85,6 +85,14 @@ pub enum Refusal {
         /// The first of them.
         first: String,
     },
+    /// The device has no capacity.
+    #[error(
+        "{path} has a size of 0; set it up first (losetup, zramctl), insert a medium, or choose another target"
+    )]
+    NoCapacity {
+        /// The target.
+        path: PathBuf,
+    },
     /// The device refuses writes.
     #[error("{path} is read-only; make it writable (blockdev --setrw {path}) or choose another target")]
     ReadOnly {

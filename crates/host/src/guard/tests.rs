@@ -109,6 +109,13 @@ fn signatures_and_partitions_are_refused() {
 }
 
 #[test]
+fn a_device_that_is_not_set_up_is_refused() {
+    let host = disks();
+    host.write("/sys/block/sdc/size", "0\n");
+    assert!(matches!(check(&host, "/dev/sdc", &["/dev/sdc"]), Err(Refusal::NoCapacity { .. })));
+}
+
+#[test]
 fn a_read_only_device_is_refused() {
     let host = disks();
     host.write("/sys/block/sdc/ro", "1\n");

@@ -108,12 +108,14 @@ fn devices_and_places_to_measure() {
     host.disk("sda", "8:0", 100);
     host.mkdir("/data");
     host.mkdir("/run");
+    host.mkdir("/sys/fs/cgroup");
     host.write("/etc/hosts", "x");
     host.mounts(&[
         ("8:0", "/data", "ext4", "/dev/sda", "rw"),
         ("8:0", "/etc/hosts", "ext4", "/dev/sda", "rw"),
         ("0:5", "/proc", "proc", "proc", "rw"),
         ("0:6", "/run", "tmpfs", "tmpfs", "rw"),
+        ("0:7", "/sys/fs/cgroup", "tmpfs", "tmpfs", "rw"),
         ("8:16", "/data", "xfs", "/dev/sdb", "rw"),
     ]);
     let inventory = collect(&host.root(), None);

@@ -10,8 +10,8 @@ pub struct ProcessCounters {
     pub pid: u32,
     /// Command name as the kernel knows it, at most 15 bytes.
     pub command: String,
-    /// Bytes asked for by read(2) and its kin, whatever served them. The kernel counts neither io_uring nor libaio
-    /// here, so for those engines this is no measure of what was asked.
+    /// Bytes asked for by read(2) and its kin, whatever served them. The kernel counts neither io_uring nor
+    /// libaio here, so for those engines this is no measure of what was asked.
     pub asked_read_bytes: Option<u64>,
     /// Bytes given to write(2) and its kin; io_uring and libaio are not counted.
     pub asked_write_bytes: Option<u64>,
