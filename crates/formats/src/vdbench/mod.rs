@@ -19,6 +19,7 @@ mod general;
 mod host;
 mod keywords;
 mod link;
+mod lower;
 mod number;
 mod objects;
 mod options;
@@ -38,6 +39,7 @@ pub use file_system::FileSystemDef;
 pub use file_workload::{FileIo, FileOperation, FileSelect, FileState, FileWorkloadDef, show_stop_after};
 pub use general::{DataErrors, Dedup, General};
 pub use host::HostDef;
+pub use lower::lower;
 pub use number::Number;
 pub use options::{Limits, Options};
 pub use run::{
@@ -118,5 +120,6 @@ pub fn fuzz(data: &[u8]) {
             let _ = resolve::storage_workloads(&file, run);
             let _ = resolve::file_workloads(&file, run);
         }
+        let _ = lower("fuzz", &file);
     }
 }

@@ -219,7 +219,7 @@ pub struct RunDef {
     pub interval_s: u64,
     /// Seconds before measuring.
     pub warmup_s: u64,
-    /// Seconds to wait before the run.
+    /// Seconds of rest behind each run.
     pub pause_s: u64,
     /// Stop after so much data; a plain number below 100 is multiples of the targets' size.
     pub max_data: Option<Amount>,

@@ -28,6 +28,11 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
+    /// A sink for what is found after the files were read.
+    pub(crate) fn with_files(files: Vec<String>) -> Self {
+        Self { files, ..Self::default() }
+    }
+
     /// Registers a file name and gives its index.
     pub(crate) fn add_file(&mut self, name: &str) -> u32 {
         self.files.push(name.to_owned());
