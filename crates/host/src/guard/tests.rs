@@ -125,38 +125,38 @@ fn a_read_only_device_is_refused() {
 #[test]
 fn foreign_files_need_consent_and_a_directorys_consent_does_not_cover_them() {
     let host = FakeHost::new();
-    host.write("/home/db.img", "precious");
-    assert_eq!(class(&host, "/home/db.img"), Class::ForeignFile);
-    assert!(matches!(check(&host, "/home/db.img", &[]), Err(Refusal::ForeignFile { .. })));
-    assert!(check(&host, "/home/db.img", &["/home"]).is_err());
-    let permit = check(&host, "/home/db.img", &["/home/db.img"]).expect("named");
+    host.write("/srv/db.img", "precious");
+    assert_eq!(class(&host, "/srv/db.img"), Class::ForeignFile);
+    assert!(matches!(check(&host, "/srv/db.img", &[]), Err(Refusal::ForeignFile { .. })));
+    assert!(check(&host, "/srv/db.img", &["/srv"]).is_err());
+    let permit = check(&host, "/srv/db.img", &["/srv/db.img"]).expect("named");
     assert_eq!((permit.kind(), permit.exclusive()), (PermitKind::NamedFile, false));
 }
 
 #[test]
 fn our_own_files_need_none() {
     let host = FakeHost::new();
-    host.mkdir("/home");
-    let work = WorkDir::create(&host.path("/home/assay-run"), "1", "run").expect("made");
-    host.write("/home/assay-run/a/file", "x");
-    assert_eq!(class(&host, "/home/assay-run"), Class::AssayDirectory);
-    assert_eq!(class(&host, "/home/assay-run/a/file"), Class::AssayFile);
-    let permit = check(&host, "/home/assay-run/a/file", &[]).expect("ours");
+    host.mkdir("/srv");
+    let work = WorkDir::create(&host.path("/srv/assay-run"), "1", "run").expect("made");
+    host.write("/srv/assay-run/a/file", "x");
+    assert_eq!(class(&host, "/srv/assay-run"), Class::AssayDirectory);
+    assert_eq!(class(&host, "/srv/assay-run/a/file"), Class::AssayFile);
+    let permit = check(&host, "/srv/assay-run/a/file", &[]).expect("ours");
     assert_eq!(permit.kind(), PermitKind::OwnFile);
-    host.write("/home/precious", "x");
-    host.symlink("/home/assay-run/link", "/home/precious");
-    assert_eq!(class(&host, "/home/assay-run/link"), Class::ForeignFile);
+    host.write("/srv/precious", "x");
+    host.symlink("/srv/assay-run/link", "/srv/precious");
+    assert_eq!(class(&host, "/srv/assay-run/link"), Class::ForeignFile);
     drop(work);
 }
 
 #[test]
 fn a_marked_file_is_ours_wherever_it_is() {
     let host = FakeHost::new();
-    host.write("/home/file", "x");
-    let file = std::fs::File::open(host.path("/home/file")).expect("open");
+    host.write("/srv/file", "x");
+    let file = std::fs::File::open(host.path("/srv/file")).expect("open");
     let expected =
         if mark_file(&file).expect("marked or not") { Class::AssayFile } else { Class::ForeignFile };
-    assert_eq!(class(&host, "/home/file"), expected);
+    assert_eq!(class(&host, "/srv/file"), expected);
 }
 
 #[test]
@@ -181,22 +181,22 @@ fn a_mistyped_device_does_not_become_a_file_in_memory() {
 #[test]
 fn new_files_need_a_directory_that_stores_data() {
     let host = FakeHost::new();
-    host.mkdir("/home");
+    host.mkdir("/srv");
     host.mounts(&[("0:1", "/", "ext4", "x", "rw"), ("0:2", "/proc", "proc", "proc", "rw")]);
-    let permit = check(&host, "/home/new", &[]).expect("a new file");
+    let permit = check(&host, "/srv/new", &[]).expect("a new file");
     assert_eq!((permit.kind(), permit.exclusive()), (PermitKind::NewFile, true));
-    assert!(matches!(check(&host, "/home/no/new", &[]), Err(Refusal::NoParent { .. })));
+    assert!(matches!(check(&host, "/srv/no/new", &[]), Err(Refusal::NoParent { .. })));
     assert!(matches!(check(&host, "/proc/new", &[]), Err(Refusal::NotStorage { .. })));
     assert!(matches!(check(&host, "/proc", &[]), Err(Refusal::NotStorage { .. })));
-    assert_eq!(check(&host, "/home", &[]).expect("a directory").kind(), PermitKind::IntoDirectory);
+    assert_eq!(check(&host, "/srv", &[]).expect("a directory").kind(), PermitKind::IntoDirectory);
 }
 
 #[test]
 fn links_to_nothing_are_refused() {
     let host = FakeHost::new();
-    host.symlink("/home/link", "/home/nothing");
-    assert_eq!(class(&host, "/home/link"), Class::DanglingLink);
-    assert!(matches!(check(&host, "/home/link", &["/home/link"]), Err(Refusal::DanglingLink { .. })));
+    host.symlink("/srv/link", "/srv/nothing");
+    assert_eq!(class(&host, "/srv/link"), Class::DanglingLink);
+    assert!(matches!(check(&host, "/srv/link", &["/srv/link"]), Err(Refusal::DanglingLink { .. })));
 }
 
 #[test]
@@ -218,14 +218,14 @@ fn character_devices_and_sockets() {
 #[test]
 fn a_permit_is_for_what_was_checked_only() {
     let host = FakeHost::new();
-    host.write("/home/one", "1");
-    host.write("/home/two", "2");
+    host.write("/srv/one", "1");
+    host.write("/srv/two", "2");
     let open = |path: &str| std::fs::File::open(host.path(path)).expect("open");
-    let permit = check(&host, "/home/one", &["/home/one"]).expect("named");
-    assert!(permit.verify(&open("/home/one")).is_ok());
-    assert!(matches!(permit.verify(&open("/home/two")), Err(Refusal::Changed { .. })));
-    let new = check(&host, "/home/new", &[]).expect("a new file");
-    assert!(matches!(new.verify(&open("/home/one")), Err(Refusal::Changed { .. })));
-    host.write("/home/new", "");
-    assert!(new.verify(&open("/home/new")).is_ok());
+    let permit = check(&host, "/srv/one", &["/srv/one"]).expect("named");
+    assert!(permit.verify(&open("/srv/one")).is_ok());
+    assert!(matches!(permit.verify(&open("/srv/two")), Err(Refusal::Changed { .. })));
+    let new = check(&host, "/srv/new", &[]).expect("a new file");
+    assert!(matches!(new.verify(&open("/srv/one")), Err(Refusal::Changed { .. })));
+    host.write("/srv/new", "");
+    assert!(new.verify(&open("/srv/new")).is_ok());
 }
