@@ -142,6 +142,7 @@ fn request_queue(root: &HostRoot, queue: &str) -> RequestQueue {
         max_discard_bytes: number("discard_max_bytes"),
         dax: root.flag(format!("{queue}/dax")),
         io_poll: root.flag(format!("{queue}/io_poll")),
+        iostats: root.flag(format!("{queue}/iostats")),
         nomerges: number("nomerges"),
         wbt_latency_target_us: number("wbt_lat_usec"),
         zoned: root.nonempty_text(format!("{queue}/zoned")),

@@ -32,6 +32,7 @@ fn a_partition_leads_to_its_disk_and_shares_its_queue() {
     host.write("/sys/block/sda/queue/scheduler", "none [mq-deadline]\n");
     host.write("/sys/block/sda/queue/write_cache", "write back\n");
     host.write("/sys/block/sda/queue/rotational", "1\n");
+    host.write("/sys/block/sda/queue/iostats", "0\n");
     host.write("/sys/block/sda/queue/max_sectors_kb", "1280\n");
     host.mounts(&[("8:1", "/", "ext4", "/dev/sda1", "rw")]);
     let (devices, resolution) = chain_of(&host, "/data");
@@ -43,7 +44,7 @@ fn a_partition_leads_to_its_disk_and_shares_its_queue() {
     assert_eq!(devices[1].queue.scheduler.as_deref(), Some("mq-deadline"));
     assert_eq!(devices[1].queue.write_back_cache, Some(true));
     assert_eq!(devices[1].queue.max_request_bytes, Some(1280 * 1024));
-    assert_eq!(devices[1].rotational, Some(true));
+    assert_eq!((devices[1].rotational, devices[1].queue.iostats), (Some(true), Some(false)));
     assert_eq!(devices[1].size_bytes, Some(512_000_000));
 }
 

@@ -143,6 +143,8 @@ pub struct RequestQueue {
     pub dax: Option<bool>,
     /// Whether completions can be polled for.
     pub io_poll: Option<bool>,
+    /// Whether the kernel counts I/O on this device; without it the device's counters stand still.
+    pub iostats: Option<bool>,
     /// Merging of requests: 0 allowed, 1 simple only, 2 off.
     pub nomerges: Option<u64>,
     /// Write-back throttling's latency target; 0 is off.
