@@ -13,6 +13,7 @@ mod tape;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use directory::write_json_atomically;
 pub use directory::{RunDir, RunEntry, RunState, find, list, load, rm};
 pub use journal::{JournalContent, recover};
 pub use locations::{data_root, runs_root};
@@ -97,7 +98,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
         let path = path.to_owned();
         move |source| StoreError::Io { action, path, source }
     }

@@ -1,0 +1,224 @@
+//! Named reference figures of a series of tests, with where they come from.
+//!
+//! A baseline belongs to a series: "so many per cent of it" means something only for the same tests. Saved ones are
+//! files `NAME.json` in a directory that the caller names; built-in ones cannot be replaced.
+
+mod builtin;
+mod files;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::TargetEnvironment;
+use crate::histogram::LatencyHistogram;
+use crate::run::{JobResult, LatencySummary, PhaseResult, Run};
+use crate::stats;
+
+pub use builtin::builtins;
+pub use files::{BaselineError, list, rm, save, show};
+
+/// The schema of a stored baseline.
+pub const SCHEMA: &str = "assay.baseline/1";
+
+/// Where figures come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provenance {
+    /// The device: model, size, how attached.
+    pub device: String,
+    /// File system and mount options.
+    pub file_system: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Start of the measurement in UTC, or what is known of its date.
+    pub date: String,
+    /// What measured: the program with its version, and whom to credit.
+    pub source: String,
+    /// The run they were taken from; empty: none of ours.
+    pub run_id: String,
+}
+
+/// One test's reference figures.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BaselineTest {
+    /// Its name in the series.
+    pub name: String,
+    /// Operations per second: the median of the repetitions.
+    pub iops: f64,
+    /// Each repetition's operations per second.
+    pub iops_runs: Vec<f64>,
+    /// Bytes per second, where known.
+    pub bytes_per_s: Option<f64>,
+    /// Block size in bytes, where known.
+    pub block_size: Option<u64>,
+    /// Total outstanding I/Os, where known.
+    pub outstanding_io: Option<u64>,
+    /// Median completion latency in nanoseconds, all repetitions together, where known.
+    pub completion_p50_ns: Option<u64>,
+    /// 99th percentile of completion latency in nanoseconds, likewise.
+    pub completion_p99_ns: Option<u64>,
+}
+
+/// Reference figures of a series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// The series whose tests it has figures for.
+    pub series: String,
+    /// Where they come from.
+    pub provenance: Provenance,
+    /// What must be said wherever a figure is compared with one of these.
+    pub footnotes: Vec<String>,
+    /// In the order of the series.
+    pub tests: Vec<BaselineTest>,
+}
+
+/// One test of a run beside the baseline's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BaselineLine {
+    /// The test's name.
+    pub test: String,
+    /// The run's operations per second: the median of its repetitions.
+    pub iops: f64,
+    /// The baseline's; `None`: it lacks this test.
+    pub baseline_iops: Option<f64>,
+    /// See [`percent_of`].
+    pub percent: Option<u64>,
+}
+
+/// Why a run cannot be held against a baseline.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("baseline '{baseline}' is of series '{theirs}', the run is of '{ours}'")]
+pub struct OtherSeries {
+    /// The baseline's name.
+    pub baseline: String,
+    /// Its series.
+    pub theirs: String,
+    /// The run's series.
+    pub ours: String,
+}
+
+/// `value` in per cent of `baseline`: both cut to whole numbers, and the quotient cut too, as
+/// storage-tuner-benchmark does. `None` for a baseline below 1.
+pub fn percent_of(value: f64, baseline: f64) -> Option<u64> {
+    // A negative or undefined figure becomes 0.
+    let (value, baseline) = (value as u64, baseline as u64);
+    value.checked_mul(100)?.checked_div(baseline)
+}
+
+impl Baseline {
+    /// The figures of a run as a baseline called `name`. Phases other than measuring ones are left out; repetitions of
+    /// one phase are one test.
+    pub fn of_run(name: &str, run: &Run) -> Self {
+        let target = run.environment.targets.first();
+        Baseline {
+            schema: SCHEMA.to_owned(),
+            name: name.to_owned(),
+            series: run.plan.series.clone(),
+            provenance: Provenance {
+                device: target.map(device_words).unwrap_or_default(),
+                file_system: target.map(file_system_words).unwrap_or_default(),
+                kernel: run.environment.machine.kernel_release.clone().unwrap_or_default(),
+                date: run.started.clone(),
+                source: format!("Assay {}", run.assay.version),
+                run_id: run.id.clone(),
+            },
+            footnotes: Vec::new(),
+            tests: tests_of(run).into_iter().map(|(name, jobs)| baseline_test(name, &jobs)).collect(),
+        }
+    }
+
+    /// The figures of one test.
+    pub fn test(&self, name: &str) -> Option<&BaselineTest> {
+        self.tests.iter().find(|test| test.name == name)
+    }
+
+    /// Each test of a run beside this baseline's figure.
+    ///
+    /// # Errors
+    /// When they are of different series.
+    pub fn against(&self, run: &Run) -> Result<Vec<BaselineLine>, OtherSeries> {
+        if self.series != run.plan.series {
+            return Err(OtherSeries {
+                baseline: self.name.clone(),
+                theirs: self.series.clone(),
+                ours: run.plan.series.clone(),
+            });
+        }
+        let lines = tests_of(run).into_iter().map(|(test, jobs)| {
+            let iops = baseline_test(test.clone(), &jobs).iops;
+            let baseline_iops = self.test(&test).map(|test| test.iops);
+            let percent = baseline_iops.and_then(|baseline| percent_of(iops, baseline));
+            BaselineLine { test, iops, baseline_iops, percent }
+        });
+        Ok(lines.collect())
+    }
+}
+
+/// The tests of a run in order, with the results of their repetitions. A phase of one reported job is a test by the
+/// phase's name; of several, each job is one.
+fn tests_of(run: &Run) -> Vec<(String, Vec<&JobResult>)> {
+    let mut tests: Vec<(String, Vec<&JobResult>)> = Vec::new();
+    for phase in run.phases.iter().filter(|phase| phase.kind == "measure") {
+        for job in &phase.jobs {
+            let name = test_name(phase, job);
+            match tests.iter_mut().find(|test| test.0 == name) {
+                Some((_, jobs)) => jobs.push(job),
+                None => tests.push((name, vec![job])),
+            }
+        }
+    }
+    tests
+}
+
+fn test_name(phase: &PhaseResult, job: &JobResult) -> String {
+    let mut name = phase.name.clone();
+    if !phase.point.is_empty() {
+        name = format!("{name} [{}]", phase.point);
+    }
+    if phase.jobs.len() > 1 { format!("{name} / {}", job.name) } else { name }
+}
+
+/// `jobs` is not empty.
+fn baseline_test(name: String, jobs: &[&JobResult]) -> BaselineTest {
+    let median = |value: &dyn Fn(&JobResult) -> f64| {
+        let values: Vec<f64> = jobs.iter().map(|job| value(job)).collect();
+        stats::median(&values)
+    };
+    let mut together = LatencyHistogram::new();
+    jobs.iter().for_each(|job| together.merge(&job.completion_histogram()));
+    let completion = LatencySummary::of(&together);
+    BaselineTest {
+        name,
+        iops: median(&|job| job.total.iops).unwrap_or(0.0),
+        iops_runs: jobs.iter().map(|job| job.total.iops).collect(),
+        bytes_per_s: median(&|job| job.total.bytes_per_s),
+        block_size: jobs.first().map(|job| job.total.block_size),
+        outstanding_io: jobs.first().map(|job| job.outstanding_io),
+        completion_p50_ns: completion.p50,
+        completion_p99_ns: completion.p99,
+    }
+}
+
+fn device_words(target: &TargetEnvironment) -> String {
+    let devices = target.bottom_devices().map(|device| {
+        let model = device.model.as_deref().unwrap_or("no model").trim();
+        format!("{} ({model})", device.name)
+    });
+    devices.collect::<Vec<_>>().join(", ")
+}
+
+fn file_system_words(target: &TargetEnvironment) -> String {
+    let Some(fs) = &target.file_system else { return String::new() };
+    let options = fs.options.iter().map(|(name, value)| match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.clone(),
+    });
+    format!("{} {}", fs.fs_type, options.collect::<Vec<_>>().join(","))
+}
+
+#[cfg(test)]
+mod tests;
