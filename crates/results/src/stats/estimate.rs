@@ -29,6 +29,13 @@ impl Interval95 {
         self.low <= value && value <= self.high
     }
 
+    /// For the interval of a ratio: true when it reaches 95 % and lies within `1 / (1 + margin)` to `1 + margin`
+    /// (two one-sided tests at 2.5 %, Schuirmann 1987).
+    #[must_use]
+    pub fn shows_equivalence(&self, margin: f64) -> bool {
+        self.reaches_95() && self.low >= 1.0 / (1.0 + margin) && self.high <= 1.0 + margin
+    }
+
     /// High minus low, in the unit of the estimate.
     #[must_use]
     pub fn width(&self) -> f64 {
@@ -68,5 +75,29 @@ impl Estimate {
     pub fn relative_half_width(&self) -> Option<f64> {
         let interval = self.interval?;
         (self.value != 0.0).then(|| interval.width() / 2.0 / self.value.abs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equivalence_needs_the_margin_and_the_level() {
+        let interval = Interval95 { low: 0.953, high: 1.049, level: 0.96 };
+        assert!(interval.shows_equivalence(0.05));
+        assert!(!Interval95 { low: 0.951, ..interval }.shows_equivalence(0.05), "1 / 1.05 is 0.9524");
+        assert!(!Interval95 { high: 1.051, ..interval }.shows_equivalence(0.05));
+        assert!(!Interval95 { level: 0.9, ..interval }.shows_equivalence(0.05));
+    }
+
+    #[test]
+    fn relative_half_width_needs_an_interval_and_a_value() {
+        let mut estimate = Estimate::single(-200.0, "IOPS");
+        assert_eq!(estimate.relative_half_width(), None);
+        estimate.interval = Some(Interval95 { low: -210.0, high: -190.0, level: 0.96 });
+        assert_eq!(estimate.relative_half_width(), Some(0.05));
+        estimate.value = 0.0;
+        assert_eq!(estimate.relative_half_width(), None);
     }
 }

@@ -247,7 +247,7 @@ fn word(
     let excludes_one = |i: Interval95| i.reaches_95() && !i.contains(1.0);
     let alone = p <= margins.alpha && ratio.interval.is_some_and(excludes_one);
     let significant = alone && p_suite.is_none_or(|p| p <= margins.alpha);
-    if ratio.interval.is_some_and(|i| i.reaches_95() && within(i, margins.equivalent)) {
+    if ratio.interval.is_some_and(|i| i.shows_equivalence(margins.equivalent)) {
         return (CompareVerdict::Equivalent, Reason::InsideMargin { significant });
     }
     if 2.0 / choose(n + m, n) > margins.alpha * (1.0 + 1e-12) {
@@ -263,11 +263,6 @@ fn word(
         return (CompareVerdict::NoEvidence, Reason::BelowRelevant);
     }
     (if shift > 0.0 { CompareVerdict::Better } else { CompareVerdict::Worse }, Reason::Significant)
-}
-
-/// True when a ratio's interval lies from `1 / (1 + margin)` to `1 + margin`.
-fn within(interval: Interval95, margin: f64) -> bool {
-    interval.low >= 1.0 / (1.0 + margin) && interval.high <= 1.0 + margin
 }
 
 #[cfg(test)]
