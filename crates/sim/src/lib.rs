@@ -12,6 +12,7 @@ mod engine;
 mod events;
 pub mod model;
 mod normal;
+pub mod observe;
 pub mod service;
 mod simulation;
 mod world;
@@ -20,6 +21,7 @@ pub use clock::SimClock;
 pub use driver::{Driver, DriverError, Pending, Stepper};
 pub use engine::SimEngine;
 pub use model::{Model, ModelError};
+pub use observe::Observations;
 pub use service::Service;
 pub use simulation::{PortId, Simulation, VolumeId};
 

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::observe::Observations;
 use crate::world::{Volume, World};
 use crate::{Model, ModelError, SimClock, SimEngine};
 
@@ -55,6 +56,16 @@ impl Simulation {
         let volumes = volumes.iter().map(|id| self.volumes[id.0]).collect();
         let port = self.world.borrow_mut().add_port(volumes, slots);
         SimEngine::new(Rc::clone(&self.world), port, slots)
+    }
+
+    /// What cores, links, drives and cache did since the start or the last reset.
+    pub fn observe(&self) -> Observations {
+        self.world.borrow().observe()
+    }
+
+    /// Counts from now on: what ramps up is not part of a measurement.
+    pub fn reset_observations(&mut self) {
+        self.world.borrow_mut().reset();
     }
 
     pub(crate) fn world(&self) -> &Rc<RefCell<World>> {

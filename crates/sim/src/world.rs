@@ -3,57 +3,58 @@
 //! A station is first come first served and arrivals reach it in order of time, so the moment a visit ends is known when
 //! it begins: a visit costs one event, a station holds no queue, and nothing is allocated per request.
 
+mod cores;
+mod drives;
+mod faults;
+mod pages;
+mod program;
+mod run;
+mod station;
+mod write_back;
+
 use assay_engine::{Clock, Completion, Io};
 use assay_workload::pattern::OpKind;
 use assay_workload::rng::{Rng, derive_seed};
 
+use self::cores::{Cores, Links};
+use self::drives::Drives;
+use self::faults::{Outage, Slowdown};
+use self::pages::PageSet;
+use self::program::{KINDS, Programs};
+use self::write_back::DirtyPages;
 use crate::SimClock;
 use crate::events::EventHeap;
-use crate::model::{FrontEnd, Model, Place, When};
+use crate::model::{Fault, Model, Protection};
+use crate::observe::{CacheLoad, Observations, SCHEMA};
 use crate::service::Service;
 
 /// No node.
 const NONE: u32 = u32::MAX;
+/// The port of what no host asked for.
+const NO_PORT: u16 = u16::MAX;
+/// Outside the target.
+const EINVAL: i32 = 22;
+/// An I/O error.
+const EIO: i32 = 5;
 
 /// A request, or a part of one, on its way.
 #[derive(Debug, Clone, Copy)]
 struct Node {
     address: u64,
+    started_ns: u64,
     len_bytes: u32,
     /// The request this is a part of.
     parent: u32,
-    /// Parts that are not done yet; also the link of the free list.
+    /// Parts that are not done yet.
     pending: u32,
+    /// The next of the free, or of those that wait for room in the cache.
+    next: u32,
     slot: u32,
     result: i32,
     port: u16,
     core: u16,
-    program: u8,
-    step: u8,
+    step: u16,
     kind: OpKind,
-}
-
-/// One step of a request's way; the last is always `Done`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Delay,
-    Stage(u8),
-    Done,
-}
-
-/// What came of a step.
-enum Hop {
-    At(u64),
-    Done,
-}
-
-/// A server, or several behind one queue.
-#[derive(Debug)]
-struct Station {
-    free_ns: u64,
-    busy_ns: u64,
-    served: u64,
-    rng: Rng,
 }
 
 /// Where an engine's completions are put.
@@ -71,8 +72,53 @@ pub(crate) struct Volume {
     pub(crate) size_bytes: u64,
 }
 
-/// EINVAL: outside the target.
-const EINVAL: i32 = 22;
+/// Counts since the last reset.
+#[derive(Debug, Default)]
+struct Tally {
+    from_ns: u64,
+    completed: u64,
+    failed: u64,
+    completion_ns_sum: u64,
+    /// Requests inside now, and the integral of that over time up to `changed_ns`.
+    inside: u64,
+    inside_ns: u128,
+    changed_ns: u64,
+    read_hits: u64,
+    read_misses: u64,
+}
+
+impl Tally {
+    #[inline]
+    fn change(&mut self, now: u64) {
+        self.inside_ns += u128::from(self.inside) * u128::from(now - self.changed_ns);
+        self.changed_ns = now;
+    }
+}
+
+/// The read side of the cache.
+#[derive(Debug)]
+struct ReadCache {
+    pages: PageSet,
+    page_bytes: u64,
+    hit: Service,
+    miss: Service,
+    write_allocate: bool,
+    rng: Rng,
+    dirty: Option<DirtyPages>,
+    /// Writes that wait for room: first and last.
+    waiting: (u32, u32),
+}
+
+/// Requests that no station serves.
+#[derive(Debug)]
+struct Delays {
+    services: [Service; 5],
+    slow: Slowdown,
+    network: Service,
+    store: Service,
+    copies: u16,
+    rng: Rng,
+}
 
 #[derive(Debug)]
 pub(crate) struct World {
@@ -82,45 +128,57 @@ pub(crate) struct World {
     free: u32,
     ports: Vec<Port>,
     ready: Vec<u16>,
-    front_end: FrontEnd,
-    splits: bool,
-    programs: [Box<[Step]>; 10],
-    delays: [Service; 5],
-    delay_rng: Rng,
-    stages: Vec<[Service; 5]>,
-    cores: Vec<Station>,
+    programs: Programs,
+    delays: Delays,
+    cores: Cores,
+    links: Option<Links>,
+    cache: Option<ReadCache>,
+    drives: Option<Drives>,
+    stalls: Outage,
+    errors: Vec<Fault>,
+    error_rng: Rng,
+    tally: Tally,
+    name: String,
+    seed: u64,
 }
 
-const KINDS: [OpKind; 5] = [OpKind::Read, OpKind::Write, OpKind::Trim, OpKind::Fsync, OpKind::Fdatasync];
+fn cache_of(model: &Model, seed: u64) -> Option<ReadCache> {
+    let cache = model.cache.as_ref()?;
+    Some(ReadCache {
+        pages: PageSet::new((cache.size.0 / cache.page.0) as usize, cache.policy),
+        page_bytes: cache.page.0,
+        hit: cache.hit.clone(),
+        miss: cache.miss.clone(),
+        write_allocate: cache.write_allocate,
+        rng: Rng::new(derive_seed(seed, 2)),
+        dirty: cache.write_back.as_ref().map(|write_back| DirtyPages::new(cache, write_back)),
+        waiting: (NONE, NONE),
+    })
+}
 
-fn program(model: &Model, kind: OpKind, hit: bool) -> Box<[Step]> {
-    let mut steps = Vec::new();
-    if !model.delay.of(kind).is_zero() {
-        steps.push(Step::Delay);
+fn delays_of(model: &Model, seed: u64) -> Delays {
+    let protection = model.back_end.as_ref().map(|back_end| &back_end.protection);
+    let (network, store, copies) = match protection {
+        Some(Protection::Replicated { copies, network, store }) => (network.clone(), store.clone(), *copies),
+        _ => (Service::ZERO, Service::ZERO, 1),
+    };
+    Delays {
+        services: KINDS.map(|kind| model.delay.of(kind).clone()),
+        slow: Slowdown::new(model, |fault| match fault {
+            Fault::SlowDelay { factor, .. } => Some(*factor),
+            _ => None,
+        }),
+        network,
+        store,
+        copies,
+        rng: Rng::new(derive_seed(seed, 1)),
     }
-    for (index, stage) in model.front_end.stages.iter().enumerate() {
-        let applies = match stage.when {
-            When::Always => true,
-            When::Hit => hit,
-            When::Miss => !hit,
-        };
-        if applies && !stage.service.of(kind).is_zero() {
-            steps.push(Step::Stage(index as u8));
-        }
-    }
-    steps.push(Step::Done);
-    steps.into_boxed_slice()
 }
 
 impl World {
+    /// The array of a model that has been checked.
     pub(crate) fn new(model: &Model, seed: u64, clock: SimClock) -> World {
-        let front_end = model.front_end.clone();
-        let station = |index: u32| Station {
-            free_ns: 0,
-            busy_ns: 0,
-            served: 0,
-            rng: Rng::new(derive_seed(seed, 1000 + u64::from(index))),
-        };
+        let errors = model.faults.iter().filter(|fault| matches!(fault, Fault::Errors { .. }));
         World {
             clock,
             events: EventHeap::with_capacity(1024),
@@ -128,17 +186,18 @@ impl World {
             free: NONE,
             ports: Vec::new(),
             ready: Vec::with_capacity(64),
-            splits: front_end.cores() > 1 && front_end.stages.iter().any(|stage| stage.place != Place::Array),
-            programs: std::array::from_fn(|index| program(model, KINDS[index / 2], index % 2 == 1)),
-            delays: KINDS.map(|kind| model.delay.of(kind).clone()),
-            delay_rng: Rng::new(derive_seed(seed, 1)),
-            stages: front_end
-                .stages
-                .iter()
-                .map(|stage| KINDS.map(|kind| stage.service.of(kind).clone()))
-                .collect(),
-            cores: (0..front_end.cores()).map(station).collect(),
-            front_end,
+            programs: Programs::new(model),
+            delays: delays_of(model, seed),
+            cores: Cores::new(model, seed),
+            links: model.link.map(|link| Links::new(link, model.front_end.controllers)),
+            cache: cache_of(model, seed),
+            drives: model.back_end.as_ref().map(|back_end| Drives::new(model, back_end, seed)),
+            stalls: Outage::new(model, |fault| matches!(fault, Fault::Stall { .. })),
+            errors: errors.copied().collect(),
+            error_rng: Rng::new(derive_seed(seed, 3)),
+            tally: Tally::default(),
+            name: model.name.clone(),
+            seed,
         }
     }
 
@@ -162,180 +221,190 @@ impl World {
         }
     }
 
+    /// Whether no request of a host is on its way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.tally.inside == 0
+    }
+
     fn allocate(&mut self, node: Node) -> u32 {
         if self.free == NONE {
             self.nodes.push(node);
             return self.nodes.len() as u32 - 1;
         }
         let index = self.free;
-        self.free = self.nodes[index as usize].pending;
+        self.free = self.nodes[index as usize].next;
         self.nodes[index as usize] = node;
         index
     }
 
     fn release(&mut self, index: u32) {
-        self.nodes[index as usize].pending = self.free;
+        self.nodes[index as usize].next = self.free;
         self.free = index;
     }
 
     /// Takes a request in at the present time.
     pub(crate) fn accept(&mut self, port: u16, io: Io) {
+        let now = self.clock.now_ns();
+        self.tally.change(now);
+        self.tally.inside += 1;
         let volume = self.ports[usize::from(port)].volumes.get(usize::from(io.target)).copied();
-        let fits = volume.is_some_and(|volume| {
+        let volume = volume.filter(|volume| {
             io.offset_bytes.checked_add(u64::from(io.len_bytes)).is_some_and(|end| end <= volume.size_bytes)
         });
         let mut node = Node {
-            address: volume.map_or(0, |volume| volume.base) + if fits { io.offset_bytes } else { 0 },
+            address: volume.map_or(0, |volume| volume.base + io.offset_bytes),
+            started_ns: now,
             len_bytes: io.len_bytes,
             parent: NONE,
             pending: 0,
+            next: NONE,
             slot: io.slot,
-            result: match io.kind {
-                OpKind::Read | OpKind::Write => io.len_bytes as i32,
-                _ => 0,
-            },
+            result: if matches!(io.kind, OpKind::Read | OpKind::Write) { io.len_bytes as i32 } else { 0 },
             port,
             core: 0,
-            program: io.kind as u8 * 2,
-            step: 0,
+            step: self.programs.done,
             kind: io.kind,
         };
-        if !fits {
+        if volume.is_none() {
             node.result = -EINVAL;
-            node.step = self.programs[usize::from(node.program)].len() as u8 - 1;
             let index = self.allocate(node);
-            return self.events.push(self.clock.now_ns() + 1, index);
+            return self.events.push(now + 1, index);
         }
-        let segment = self.front_end.segment.0;
-        if self.splits && node.address % segment + u64::from(node.len_bytes) > segment {
-            self.accept_parts(node, segment);
+        if !self.errors.is_empty() && self.draws_error(now) {
+            node.result = -EIO;
+        }
+        if self.cores.crosses(node.address, node.len_bytes) {
+            self.accept_parts(node);
         } else {
             self.start(node);
         }
     }
 
+    #[cold]
+    fn draws_error(&mut self, now: u64) -> bool {
+        let mut failed = false;
+        for fault in &self.errors {
+            if let Fault::Errors { share, during } = fault {
+                failed |= during.holds(now) && self.error_rng.unit() < *share;
+            }
+        }
+        failed
+    }
+
     /// A request that crosses segments is done when all its parts are.
-    fn accept_parts(&mut self, whole: Node, segment: u64) {
+    fn accept_parts(&mut self, whole: Node) {
+        let segment = self.cores.segment_bytes();
         let parent = self.allocate(whole);
         let (mut address, end) = (whole.address, whole.address + u64::from(whole.len_bytes));
         while address < end {
             let part_end = ((address / segment + 1) * segment).min(end);
             self.nodes[parent as usize].pending += 1;
-            self.start(Node { address, len_bytes: (part_end - address) as u32, parent, pending: 0, ..whole });
+            self.start(Node { address, len_bytes: (part_end - address) as u32, parent, ..whole });
             address = part_end;
         }
     }
 
     fn start(&mut self, mut node: Node) {
-        node.core = self.front_end.core_of(node.address / self.front_end.segment.0) as u16;
-        let now = self.clock.now_ns();
+        let now = node.started_ns;
+        node.step = match self.cores.owner(node.address, now) {
+            Some(core) => {
+                self.cores.count(core);
+                node.core = core;
+                self.program_for(&node)
+            }
+            None => {
+                node.result = -EIO;
+                self.programs.done
+            }
+        };
         let index = self.allocate(node);
         // Nothing is done in no time at all, or a closed loop would never move the clock.
-        let at = match self.hop(index, now) {
-            Hop::At(at) => at.max(now + 1),
-            Hop::Done => now + 1,
-        };
-        self.events.push(at, index);
+        self.launch(index, now, now + 1);
     }
 
-    /// Does the node's next steps, up to the first that takes time.
-    #[inline]
-    fn hop(&mut self, index: u32, now: u64) -> Hop {
-        loop {
-            let node = &mut self.nodes[index as usize];
-            let (kind, core) = (node.kind as usize, node.core);
-            let at = match self.programs[usize::from(node.program)][usize::from(node.step)] {
-                Step::Done => return Hop::Done,
-                Step::Delay => {
-                    node.step += 1;
-                    now + self.delays[kind].draw_ns(&mut self.delay_rng)
-                }
-                Step::Stage(stage) => {
-                    node.step += 1;
-                    self.visit_core(usize::from(stage), kind, core, now)
-                }
-            };
-            if at > now {
-                return Hop::At(at);
-            }
-        }
-    }
-
-    fn visit_core(&mut self, stage: usize, kind: usize, owner: u16, now: u64) -> u64 {
-        let core = match self.front_end.stages[stage].place {
-            Place::Bound => usize::from(owner),
-            Place::Array => first_free(&self.cores, 0..self.cores.len()),
-            Place::Controller => {
-                let per = usize::from(self.front_end.cores_per_controller);
-                let first = usize::from(owner) / per * per;
-                first_free(&self.cores, first..first + per)
-            }
-        };
-        let station = &mut self.cores[core];
-        let service = self.stages[stage][kind].draw_ns(&mut station.rng);
-        station.free_ns = station.free_ns.max(now) + service;
-        station.busy_ns += service;
-        station.served += 1;
-        station.free_ns
-    }
-
-    /// Runs events up to `limit_ns`, but no further than the first instant at which anything completes. The clock stands
-    /// there afterwards, or at the limit. Whether there are completions.
-    pub(crate) fn run_until(&mut self, limit_ns: u64) -> bool {
-        let mut stop_ns = limit_ns;
-        while let Some(event) = self.events.first() {
-            if event.at_ns > stop_ns {
-                break;
-            }
-            self.clock.set_ns(event.at_ns);
-            match self.hop(event.payload, event.at_ns) {
-                Hop::At(at) => self.events.replace_first(at, event.payload),
-                Hop::Done => {
-                    self.events.pop();
-                    if self.finish(event.payload) {
-                        stop_ns = event.at_ns;
+    /// The program of a request; reads look the cache up here, in the order they come.
+    fn program_for(&mut self, node: &Node) -> u16 {
+        let Some(cache) = &mut self.cache else { return self.programs.of(node.kind, false) };
+        let first = node.address / cache.page_bytes;
+        let last = (node.address + u64::from(node.len_bytes.max(1)) - 1) / cache.page_bytes;
+        match node.kind {
+            OpKind::Read => {
+                let mut hit = true;
+                for page in first..=last {
+                    if !cache.pages.touch(page) {
+                        hit &= cache.dirty.as_ref().is_some_and(|dirty| dirty.contains(page));
+                        cache.pages.insert(page, &mut cache.rng);
                     }
                 }
+                *if hit { &mut self.tally.read_hits } else { &mut self.tally.read_misses } += 1;
+                self.programs.of(OpKind::Read, hit)
             }
-        }
-        if self.ready.is_empty() && limit_ns != u64::MAX {
-            self.clock.set_ns(limit_ns.max(self.clock.now_ns()));
-        }
-        !self.ready.is_empty()
-    }
-
-    /// Ends a node; whether that completed a request.
-    fn finish(&mut self, mut index: u32) -> bool {
-        let mut node = self.nodes[index as usize];
-        if node.parent != NONE {
-            self.release(index);
-            index = node.parent;
-            let parent = &mut self.nodes[index as usize];
-            parent.result = parent.result.min(if node.result < 0 { node.result } else { i32::MAX });
-            parent.pending -= 1;
-            if parent.pending > 0 {
-                return false;
+            OpKind::Write => {
+                if cache.write_allocate {
+                    for page in first..=last {
+                        if !cache.pages.touch(page) {
+                            cache.pages.insert(page, &mut cache.rng);
+                        }
+                    }
+                }
+                match &cache.dirty {
+                    Some(dirty) if last - first < dirty.write_pages_max() => {
+                        self.programs.of(OpKind::Write, false)
+                    }
+                    _ => self.programs.write_through,
+                }
             }
-            node = *parent;
+            kind => self.programs.of(kind, false),
         }
-        self.release(index);
-        let port = &mut self.ports[usize::from(node.port)];
-        port.completed.push(Completion { slot: node.slot, result: node.result });
-        if !port.ready {
-            port.ready = true;
-            self.ready.push(node.port);
-        }
-        true
     }
 
-    /// Whether anything is on its way.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.events.first().is_none()
+    /// Counts from now on.
+    pub(crate) fn reset(&mut self) {
+        let now = self.clock.now_ns();
+        self.tally = Tally { from_ns: now, changed_ns: now, inside: self.tally.inside, ..Tally::default() };
+        self.cores.reset(now);
+        if let Some(links) = &mut self.links {
+            links.reset(now);
+        }
+        if let Some(drives) = &mut self.drives {
+            drives.reset(now);
+        }
+        if let Some(dirty) = self.cache.as_mut().and_then(|cache| cache.dirty.as_mut()) {
+            (dirty.absorbed, dirty.destaged, dirty.stalled) = (0, 0, 0);
+        }
     }
-}
 
-fn first_free(stations: &[Station], range: std::ops::Range<usize>) -> usize {
-    let start = range.start;
-    let least = stations[range].iter().enumerate().min_by_key(|entry| entry.1.free_ns);
-    start + least.map_or(0, |entry| entry.0)
+    /// What happened since the last reset.
+    pub(crate) fn observe(&self) -> Observations {
+        let (from, now) = (self.tally.from_ns, self.clock.now_ns());
+        let since_change = u128::from(self.tally.inside) * u128::from(now - self.tally.changed_ns);
+        let inside_ns = self.tally.inside_ns + since_change;
+        let links = |inward| self.links.as_ref().map_or(Vec::new(), |links| links.loads(inward, from, now));
+        Observations {
+            schema: SCHEMA.to_owned(),
+            model: self.name.clone(),
+            seed: self.seed,
+            from_ns: from,
+            to_ns: now,
+            completed: self.tally.completed,
+            failed: self.tally.failed,
+            completion_ns_sum: self.tally.completion_ns_sum,
+            outstanding_mean: inside_ns as f64 / (now - from).max(1) as f64,
+            cores: self.cores.loads(from, now),
+            links_in: links(true),
+            links_out: links(false),
+            drives: self.drives.as_ref().map_or(Vec::new(), |drives| drives.loads(from, now)),
+            cache: self.cache.as_ref().map(|cache| {
+                let dirty = cache.dirty.as_ref();
+                CacheLoad {
+                    read_hits: self.tally.read_hits,
+                    read_misses: self.tally.read_misses,
+                    writes_absorbed: dirty.map_or(0, |dirty| dirty.absorbed),
+                    writes_stalled: dirty.map_or(0, |dirty| dirty.stalled),
+                    pages_destaged: dirty.map_or(0, |dirty| dirty.destaged),
+                    dirty_pages: dirty.map_or(0, |dirty| dirty.len() as u64),
+                }
+            }),
+        }
+    }
 }

@@ -3,7 +3,10 @@
 //! A request goes through the parts in this order, each of them optional: the pure `delay`, the link of its controller,
 //! the stages on the cores, the cache, the drives. Stations serve first come first served.
 
+mod back_end;
+mod cache;
 mod check;
+mod fault;
 mod shipped;
 pub(crate) mod units;
 
@@ -12,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use assay_workload::pattern::OpKind;
 
 use crate::service::Service;
+pub use back_end::{BackEnd, Drive, Hdd, Protection, Ssd};
+pub use cache::{Cache, Policy, WriteBack};
+pub use fault::{Fault, Span};
 pub use shipped::{SHIPPED, Shipped};
 pub use units::Size;
 
@@ -185,6 +191,14 @@ impl FrontEnd {
     }
 }
 
+/// The connection of each controller to its hosts, in each direction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Bytes a second.
+    pub bytes_per_s: f64,
+}
+
 /// An array.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -200,6 +214,18 @@ pub struct Model {
     /// Controllers and cores.
     #[serde(default)]
     pub front_end: FrontEnd,
+    /// Links between hosts and controllers; `None`: they take no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
+    /// The cache; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Cache>,
+    /// The drives; `None`: requests end in the front end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_end: Option<BackEnd>,
+    /// What goes wrong, and when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
 }
 
 impl Model {

@@ -1,0 +1,140 @@
+//! What a simulation knows about itself: load of cores, links and drives, cache hits, and the counts that laws hold for.
+
+use serde::{Deserialize, Serialize};
+
+/// The schema of stored observations.
+pub const SCHEMA: &str = "assay.sim/1";
+
+/// What one station did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StationLoad {
+    /// Visits.
+    pub served: u64,
+    /// Time its servers were busy, in total.
+    pub busy_ns: u64,
+    /// Share of time they were busy, 0 to 1.
+    pub utilisation: f64,
+    /// Mean time a visit waited before it was served.
+    pub waited_ns_mean: f64,
+    /// Mean number of visits inside, waiting or served.
+    pub inside_mean: f64,
+    /// Width of an interval of the two series.
+    pub interval_ns: u64,
+    /// Utilisation by interval.
+    pub utilisation_over_time: Vec<f64>,
+    /// Mean number inside by interval.
+    pub inside_over_time: Vec<f64>,
+}
+
+/// What one core did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreLoad {
+    /// Its controller.
+    pub controller: u32,
+    /// Requests whose address it owns.
+    pub owned: u64,
+    /// As a station.
+    pub load: StationLoad,
+}
+
+/// What the cache did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CacheLoad {
+    /// Reads all of whose pages were there.
+    pub read_hits: u64,
+    /// Reads that went to the drives.
+    pub read_misses: u64,
+    /// Written pages that were dirty already.
+    pub writes_absorbed: u64,
+    /// Writes that had to wait until there was room.
+    pub writes_stalled: u64,
+    /// Pages written to the drives in the background.
+    pub pages_destaged: u64,
+    /// Dirty pages now.
+    pub dirty_pages: u64,
+}
+
+impl CacheLoad {
+    /// Share of reads that hit, 0 to 1; `None` without reads.
+    pub fn read_hit_ratio(&self) -> Option<f64> {
+        let reads = self.read_hits + self.read_misses;
+        (reads > 0).then(|| self.read_hits as f64 / reads as f64)
+    }
+}
+
+/// Everything since the start of the simulation, or the last reset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observations {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The model's name.
+    pub model: String,
+    /// The seed.
+    pub seed: u64,
+    /// When counting began, in simulated time.
+    pub from_ns: u64,
+    /// The time of this observation.
+    pub to_ns: u64,
+    /// Requests completed.
+    pub completed: u64,
+    /// Of them, those that failed.
+    pub failed: u64,
+    /// Sum of their times from submission to completion.
+    pub completion_ns_sum: u64,
+    /// Mean number of requests in the array: the time average of a counter, not derived from latencies.
+    pub outstanding_mean: f64,
+    /// Cores, controller by controller.
+    pub cores: Vec<CoreLoad>,
+    /// Links towards the array, one a controller.
+    pub links_in: Vec<StationLoad>,
+    /// Links towards the host, one a controller.
+    pub links_out: Vec<StationLoad>,
+    /// Drives.
+    pub drives: Vec<StationLoad>,
+    /// The cache, where there is one.
+    pub cache: Option<CacheLoad>,
+}
+
+/// How unequal a load is: the largest over the mean, and the share of the largest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Imbalance {
+    /// 1: all alike.
+    pub max_over_mean: f64,
+    /// Share of the largest, 0 to 1.
+    pub share_max: f64,
+}
+
+impl Imbalance {
+    /// Of these loads; `None` where they total 0.
+    pub fn of(loads: &[f64]) -> Option<Imbalance> {
+        let total: f64 = loads.iter().sum();
+        let max = loads.iter().copied().fold(0.0, f64::max);
+        (total > 0.0)
+            .then(|| Imbalance { max_over_mean: max * loads.len() as f64 / total, share_max: max / total })
+    }
+}
+
+impl Observations {
+    /// Completions per second.
+    pub fn iops(&self) -> f64 {
+        self.completed as f64 * 1e9 / (self.to_ns - self.from_ns).max(1) as f64
+    }
+
+    /// Mean time from submission to completion.
+    pub fn completion_ns_mean(&self) -> f64 {
+        self.completion_ns_sum as f64 / self.completed.max(1) as f64
+    }
+
+    /// How unequal the cores' utilisation is.
+    pub fn core_imbalance(&self) -> Option<Imbalance> {
+        Imbalance::of(&self.cores.iter().map(|core| core.load.utilisation).collect::<Vec<_>>())
+    }
+
+    /// Requests owned by the cores of each controller.
+    pub fn owned_by_controller(&self) -> Vec<u64> {
+        let controllers = self.cores.last().map_or(0, |core| core.controller as usize + 1);
+        let mut owned = vec![0; controllers];
+        self.cores.iter().for_each(|core| owned[core.controller as usize] += core.owned);
+        owned
+    }
+}

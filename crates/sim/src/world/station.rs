@@ -1,0 +1,171 @@
+//! What a station did: counts, and how busy and how full it was over time.
+
+use crate::observe::StationLoad;
+
+/// Bins of a timeline; at twice as many, neighbours are joined.
+const BINS: usize = 512;
+/// The first width of a bin is 2^20 ns, about a millisecond.
+const SHIFT_START: u32 = 20;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bin {
+    busy_ns: u64,
+    inside_ns: u64,
+}
+
+/// Time spent serving, and by requests inside, in at most [`BINS`] bins whose width doubles as time goes on: memory stays
+/// the same however long a simulation is.
+#[derive(Debug)]
+struct Timeline {
+    origin_ns: u64,
+    shift: u32,
+    bins: Vec<Bin>,
+}
+
+impl Timeline {
+    fn new(origin_ns: u64) -> Timeline {
+        Timeline { origin_ns, shift: SHIFT_START, bins: Vec::with_capacity(BINS) }
+    }
+
+    #[inline]
+    fn add(&mut self, from_ns: u64, to_ns: u64, busy: bool) {
+        let (from, to) = (from_ns.saturating_sub(self.origin_ns), to_ns.saturating_sub(self.origin_ns));
+        let (first, last) = ((from >> self.shift) as usize, (to >> self.shift) as usize);
+        if first == last && last < self.bins.len() {
+            let bin = &mut self.bins[first];
+            *if busy { &mut bin.busy_ns } else { &mut bin.inside_ns } += to - from;
+        } else {
+            self.add_slowly(from, to, busy);
+        }
+    }
+
+    #[cold]
+    fn add_slowly(&mut self, mut from: u64, to: u64, busy: bool) {
+        while (to >> self.shift) as usize >= BINS {
+            self.fold();
+        }
+        let last = (to >> self.shift) as usize;
+        if last >= self.bins.len() {
+            self.bins.resize(last + 1, Bin::default());
+        }
+        while from < to {
+            let index = from >> self.shift;
+            let end = ((index + 1) << self.shift).min(to);
+            let bin = &mut self.bins[index as usize];
+            *if busy { &mut bin.busy_ns } else { &mut bin.inside_ns } += end - from;
+            from = end;
+        }
+    }
+
+    fn fold(&mut self) {
+        self.shift += 1;
+        let joined = self.bins.chunks(2).map(|pair| Bin {
+            busy_ns: pair.iter().map(|bin| bin.busy_ns).sum(),
+            inside_ns: pair.iter().map(|bin| bin.inside_ns).sum(),
+        });
+        let joined: Vec<Bin> = joined.collect();
+        self.bins.clear();
+        self.bins.extend(joined);
+    }
+}
+
+/// The record of one station.
+#[derive(Debug)]
+pub(crate) struct Station {
+    busy_ns: u64,
+    waited_ns: u64,
+    inside_ns: u64,
+    served: u64,
+    timeline: Timeline,
+}
+
+impl Station {
+    pub(crate) fn new() -> Station {
+        Station { busy_ns: 0, waited_ns: 0, inside_ns: 0, served: 0, timeline: Timeline::new(0) }
+    }
+
+    /// A visit that came at `now_ns`, was served from `start_ns` and left at `end_ns`.
+    #[inline]
+    pub(crate) fn visit(&mut self, now_ns: u64, start_ns: u64, end_ns: u64) {
+        self.busy_ns += end_ns - start_ns;
+        self.waited_ns += start_ns - now_ns;
+        self.inside_ns += end_ns - now_ns;
+        self.served += 1;
+        self.timeline.add(start_ns, end_ns, true);
+        self.timeline.add(now_ns, end_ns, false);
+    }
+
+    /// Forgets what was, keeping what its servers, free at `free_ns`, still have to do.
+    pub(crate) fn reset(&mut self, now_ns: u64, free_ns: &[u64]) {
+        *self = Station::new();
+        self.timeline = Timeline::new(now_ns);
+        self.busy_ns = committed_ns(now_ns, free_ns);
+    }
+
+    /// What it did from its last reset, at `from_ns`, to `now_ns`; its servers are free at `free_ns`.
+    pub(crate) fn load(&self, from_ns: u64, now_ns: u64, free_ns: &[u64]) -> StationLoad {
+        let busy_ns = self.busy_ns - committed_ns(now_ns, free_ns).min(self.busy_ns);
+        let elapsed = (now_ns - from_ns).max(1) as f64;
+        let servers = free_ns.len() as f64;
+        let per_bin = |value: u64, index: usize, servers: f64| {
+            let start = (index as u64) << self.timeline.shift;
+            let width = (now_ns - from_ns).saturating_sub(start).min(1 << self.timeline.shift);
+            if width == 0 { 0.0 } else { value as f64 / width as f64 / servers }
+        };
+        let bins = self.timeline.bins.iter().enumerate();
+        let bins = bins.take_while(|(index, _)| (*index as u64) << self.timeline.shift < now_ns - from_ns);
+        StationLoad {
+            served: self.served,
+            busy_ns,
+            utilisation: busy_ns as f64 / elapsed / servers,
+            waited_ns_mean: self.waited_ns as f64 / self.served.max(1) as f64,
+            inside_mean: self.inside_ns as f64 / elapsed,
+            interval_ns: 1 << self.timeline.shift,
+            utilisation_over_time: bins
+                .clone()
+                .map(|(index, bin)| per_bin(bin.busy_ns, index, servers).min(1.0))
+                .collect(),
+            inside_over_time: bins.map(|(index, bin)| per_bin(bin.inside_ns, index, 1.0)).collect(),
+        }
+    }
+}
+
+/// Work that is known already, but lies behind `now_ns`. A server that is busy now stays so until it is free.
+fn committed_ns(now_ns: u64, free_ns: &[u64]) -> u64 {
+    free_ns.iter().map(|free| free.saturating_sub(now_ns)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_neither_lost_nor_doubled_when_bins_join() {
+        let mut station = Station::new();
+        let mut free = 0;
+        // 3 ms of service every 4 ms for 4000 s: bins of a millisecond become bins of 8 seconds.
+        for visit in 0..1_000_000_u64 {
+            let now = visit * 4_000_000;
+            free = now + 3_000_000;
+            station.visit(now, now, free);
+        }
+        let load = station.load(0, 4_000_000_000_000, &[free]);
+        assert_eq!(load.busy_ns, 3_000_000_000_000);
+        assert_eq!(load.served, 1_000_000);
+        assert!((load.utilisation - 0.75).abs() < 1e-12);
+        assert!(load.utilisation_over_time.len() <= BINS);
+        assert!(load.utilisation_over_time.iter().all(|share| (share - 0.75).abs() < 1e-3), "{load:?}");
+        assert!((load.inside_mean - 0.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn work_that_lies_ahead_is_not_counted_yet() {
+        let mut station = Station::new();
+        station.visit(0, 0, 1_000);
+        station.visit(0, 1_000, 2_000);
+        assert_eq!(station.load(0, 1_500, &[2_000]).busy_ns, 1_500);
+        station.reset(1_500, &[2_000]);
+        assert_eq!(station.load(1_500, 3_000, &[2_000]).busy_ns, 500);
+        assert!((station.load(1_500, 3_000, &[2_000]).utilisation - 1.0 / 3.0).abs() < 1e-12);
+    }
+}
