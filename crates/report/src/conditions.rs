@@ -58,6 +58,40 @@ pub(crate) fn operations(job: &JobResult) -> Vec<(&'static str, &OpResult)> {
     list
 }
 
+/// What a reader must know beside the numbers.
+pub(crate) fn remarks(job: &JobResult) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if job.errors > 0 {
+        let kinds: Vec<String> =
+            job.errors_by_kind.iter().map(|(name, n)| format!("{name} {}", format::count(*n))).collect();
+        let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
+        remarks.push(format!("{}{kinds}", format::plural(job.errors, "error")));
+    }
+    if let Some(share) = job.cached_read_share.filter(|share| *share >= 0.01) {
+        remarks.push(format!("{} of the bytes read came from no device", format::percent(share)));
+    }
+    if let Some(p99) = job.lateness_ns.and_then(|lateness| lateness.p99) {
+        remarks.push(format!("arrivals were handed over late by {} at p99", format::time_ns(p99 as f64)));
+    }
+    remarks
+}
+
+/// What the instrument itself cost and how exact its stamps were.
+pub(crate) fn instrument(job: &JobResult) -> String {
+    let mut parts = Vec::new();
+    if job.cpu_ns_per_io > 0.0 {
+        parts.push(format!("{} of CPU per I/O", format::time_ns(job.cpu_ns_per_io)));
+    }
+    if job.stamp_error_ns_mean > 0.0 {
+        parts.push(format!(
+            "completions stamped {} late on average",
+            format::time_ns(job.stamp_error_ns_mean)
+        ));
+    }
+    parts.extend(job.engine_notes.iter().cloned());
+    if parts.is_empty() { String::new() } else { format!("instrument: {}", parts.join(", ")) }
+}
+
 /// Where a run ran, as facts: host, kernel, then each target with its file system and device.
 pub(crate) fn of_place(run: &Run) -> Vec<String> {
     let machine = &run.environment.machine;

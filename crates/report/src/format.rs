@@ -93,13 +93,19 @@ pub fn latency(ns: Option<u64>) -> String {
     ns.map_or_else(|| NOTHING.to_owned(), |ns| time_ns(ns as f64))
 }
 
-/// Seconds as a person says them: `4.20 s`, `45 s`, `3 min 5 s`, `2 h 10 min`.
+/// Seconds as a person says them: `4.2 s`, `45 s`, `3 min 5 s`, `2 h 10 min`.
 pub fn seconds(value: f64) -> String {
     if !value.is_finite() || value < 0.0 {
         return NOTHING.to_owned();
     }
     if value < 9.995 {
-        return with_unit(significant(value), "s");
+        let text = significant(value);
+        let text = if text.contains('.') && !text.contains('e') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &text
+        };
+        return with_unit(text.to_owned(), "s");
     }
     let whole = value.round() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {
@@ -198,7 +204,9 @@ mod tests {
 
     #[test]
     fn seconds_are_spoken() {
-        assert_eq!(seconds(4.2), "4.20 s");
+        assert_eq!(seconds(4.2), "4.2 s");
+        assert_eq!(seconds(5.0), "5 s");
+        assert_eq!(seconds(0.0), "0 s");
         assert_eq!(seconds(45.2), "45 s");
         assert_eq!(seconds(185.0), "3 min 5 s");
         assert_eq!(seconds(7800.0), "2 h 10 min");

@@ -4,8 +4,12 @@
 //! measures; nothing here decides whether a run may be believed. No number is shown without its conditions: block
 //! size, mix, outstanding I/Os and one of the three latencies by its full name.
 
+pub mod charts;
+pub mod facts;
 pub mod format;
+pub mod html;
 pub mod quick;
+pub mod svg;
 pub mod terminal;
 pub mod text;
 

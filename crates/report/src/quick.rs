@@ -120,6 +120,24 @@ pub fn against(iops: f64, reference: ReferenceIops) -> Option<Against> {
 
 /// The rows of a run: its measuring phases, windows of one name together, groups together, in the order of the plan.
 pub fn rows(run: &Run) -> Vec<QuickRow> {
+    let rows: Vec<QuickRow> =
+        windows(run).iter().filter_map(|(name, jobs)| row(&run.plan.series, name, jobs)).collect();
+    let mut groups: Vec<&str> = Vec::new();
+    for row in &rows {
+        if !groups.contains(&row.group.as_str()) {
+            groups.push(&row.group);
+        }
+    }
+    groups.iter().flat_map(|group| rows.iter().filter(move |row| row.group == *group)).cloned().collect()
+}
+
+/// The results behind the row of that name: one, or one a window.
+pub fn row_jobs<'r>(run: &'r Run, name: &str) -> Vec<&'r JobResult> {
+    windows(run).into_iter().find(|(known, _)| known == name).map(|(_, jobs)| jobs).unwrap_or_default()
+}
+
+/// Results by row name, in the order of their first appearance.
+fn windows(run: &Run) -> Vec<(String, Vec<&JobResult>)> {
     let mut windows: Vec<(String, Vec<&JobResult>)> = Vec::new();
     for phase in run.phases.iter().filter(|phase| phase.kind == "measure") {
         for job in &phase.jobs {
@@ -130,15 +148,7 @@ pub fn rows(run: &Run) -> Vec<QuickRow> {
             }
         }
     }
-    let rows: Vec<QuickRow> =
-        windows.iter().filter_map(|(name, jobs)| row(&run.plan.series, name, jobs)).collect();
-    let mut groups: Vec<&str> = Vec::new();
-    for row in &rows {
-        if !groups.contains(&row.group.as_str()) {
-            groups.push(&row.group);
-        }
-    }
-    groups.iter().flat_map(|group| rows.iter().filter(move |row| row.group == *group)).cloned().collect()
+    windows
 }
 
 fn row_name(phase: &PhaseResult, job: &JobResult) -> String {

@@ -82,9 +82,10 @@ fn push_job(
             left_out.push(head);
         }
     }
-    for line in job_remarks(job) {
+    for line in conditions::remarks(job) {
         paragraph(text, Tone::Warn, &line, Hang { first: 4, rest: 6 }, style);
     }
+    paragraph(text, Tone::Dim, &conditions::instrument(job), Hang { first: 4, rest: 6 }, style);
 }
 
 fn columns() -> Vec<Column> {
@@ -133,24 +134,6 @@ fn latency_cells(latency: &LatencySummary) -> [Cell; 7] {
         .collect::<Vec<_>>()
         .try_into()
         .unwrap_or_default()
-}
-
-/// What a reader must know beside the numbers.
-fn job_remarks(job: &JobResult) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if job.errors > 0 {
-        let kinds: Vec<String> =
-            job.errors_by_kind.iter().map(|(name, n)| format!("{name} {}", format::count(*n))).collect();
-        let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
-        remarks.push(format!("{}{kinds}", format::plural(job.errors, "error")));
-    }
-    if let Some(share) = job.cached_read_share.filter(|share| *share >= 0.01) {
-        remarks.push(format!("{} of the bytes read came from no device", format::percent(share)));
-    }
-    if let Some(p99) = job.lateness_ns.and_then(|lateness| lateness.p99) {
-        remarks.push(format!("arrivals were handed over late by {} at p99", format::time_ns(p99 as f64)));
-    }
-    remarks
 }
 
 fn metric_words(name: &str, metric: &Metric) -> String {

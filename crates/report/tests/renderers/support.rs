@@ -6,6 +6,7 @@ use assay_report::quick::{Reference, ReferenceIops};
 use assay_results::environment::{
     BlockDevice, Environment, FileSystem, Resolution, TargetEnvironment, TargetKind as EnvironmentKind,
 };
+use assay_results::evidence::MachineSecond;
 use assay_results::run::{
     DeviceTruth, Finding, FindingSeverity, JobResult, LatencySummary, Metric, OpResult, PhaseResult,
     Producer, Run, SCHEMA, SeriesPoint, Verdict,
@@ -466,4 +467,46 @@ pub(crate) fn mixed_run() -> Run {
     step.advice = "measure longer, or find what ran then".to_owned();
     run.findings = vec![step, errors];
     run
+}
+
+/// Six points of a rate curve, with response times.
+pub(crate) fn curve_run() -> Run {
+    let point = |percent: u32| {
+        let iops = 800.0 * f64::from(percent);
+        let median_ns = 90_000 + 9_000_000 / u64::from(105 - percent);
+        let mut job =
+            job("steps", "read 4k, random uniform", "read", op(iops, 4 * KIB, median_ns, 20.0), 128, 20);
+        let response =
+            LatencySummary::of(&distribution(100_000, median_ns + median_ns * u64::from(percent) / 80));
+        job.total.response_ns = Some(response);
+        job.read = job.read.map(|read| OpResult { response_ns: Some(response), ..read });
+        PhaseResult { point: format!("rate={percent}%"), ..phase("steps", vec![job]) }
+    };
+    run("rate curve", "", [10, 30, 50, 70, 90, 100].map(point).to_vec())
+}
+
+/// Ten minutes of reporting periods, and a machine that was watched.
+pub(crate) fn long_run() -> Run {
+    let mut steady = phase(
+        "steady",
+        vec![job(
+            "steady",
+            "write 4k, random uniform",
+            "write",
+            op(9_000.0, 4 * KIB, 1_700_000, 600.0),
+            16,
+            600,
+        )],
+    );
+    steady.evidence.cpu_busy_share = Some(0.31);
+    steady.evidence.seconds = (0..600)
+        .map(|second| MachineSecond {
+            start_s: f64::from(second),
+            length_s: 1.0,
+            cpu_busy_share: Some(0.3 + f64::from(second % 7) / 100.0),
+            steal_share: Some(f64::from(second % 3) / 100.0),
+            ..MachineSecond::default()
+        })
+        .collect();
+    run("ten minutes", "", vec![steady])
 }

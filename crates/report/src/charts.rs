@@ -1,0 +1,457 @@
+//! Which drawings a run gives: from the types of `results` to [`Chart`]s.
+
+use assay_results::LatencyHistogram;
+use assay_results::evidence::PhaseEvidence;
+use assay_results::run::{JobResult, LatencySummary, OpResult, Run, SeriesPoint};
+
+use crate::format;
+use crate::svg::{
+    Axis, Chart, Line, Scale, density, percentile_points, percentile_ticks, percentile_x, summary_points,
+};
+
+/// More points than this are drawn in groups.
+const POINTS_MAX: usize = 240;
+/// Bars of a latency histogram.
+const BINS: usize = 60;
+
+/// Reporting periods drawn as one, where there are too many for the width.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Group {
+    start_s: f64,
+    end_s: f64,
+    /// Time-weighted mean.
+    iops: f64,
+    iops_min: f64,
+    iops_max: f64,
+    bytes_per_s: f64,
+    /// The highest of the group: percentiles are not averaged.
+    p50_ns_max: Option<u64>,
+    p99_ns_max: Option<u64>,
+}
+
+fn groups(series: &[SeriesPoint]) -> Vec<Group> {
+    let size = series.len().div_ceil(POINTS_MAX).max(1);
+    series.chunks(size).filter_map(group).collect()
+}
+
+fn group(points: &[SeriesPoint]) -> Option<Group> {
+    let (first, last) = (points.first()?, points.last()?);
+    let time: f64 = points.iter().map(|point| point.length_s).sum();
+    let mean = |value: fn(&SeriesPoint) -> f64| {
+        if time > 0.0 {
+            points.iter().map(|point| value(point) * point.length_s / time).sum()
+        } else {
+            value(first)
+        }
+    };
+    Some(Group {
+        start_s: first.start_s,
+        end_s: last.start_s + last.length_s,
+        iops: mean(|point| point.iops),
+        iops_min: points.iter().map(|point| point.iops).fold(f64::INFINITY, f64::min),
+        iops_max: points.iter().map(|point| point.iops).fold(0.0, f64::max),
+        bytes_per_s: mean(|point| point.bytes_per_s),
+        p50_ns_max: points.iter().filter_map(|point| point.p50_ns).max(),
+        p99_ns_max: points.iter().filter_map(|point| point.p99_ns).max(),
+    })
+}
+
+fn time_axis(end_s: f64) -> Axis {
+    let scale = Scale::Linear { low: 0.0, high: if end_s > 0.0 { end_s } else { 1.0 } };
+    Axis::new("seconds from the start of the measured part", scale, tick_name)
+}
+
+/// Ticks are round: no digits that say nothing.
+fn tick_name(value: f64) -> String {
+    if value.abs() >= 1e3 && value.abs() < 1e15 && value.fract() == 0.0 {
+        return format::significant(value);
+    }
+    if value.abs() >= 1e15 {
+        return format!("{value:.0e}");
+    }
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A length of time at a tick: `20 µs`, not `20.0 µs`.
+fn tick_time(ns: f64) -> String {
+    let text = format::time_ns(ns);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
+/// IOPS of the jobs of a phase over time; `None` with fewer than two reporting periods.
+pub fn iops_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
+    let series: Vec<(&str, Vec<Group>)> =
+        jobs.iter().map(|job| (job.name.as_str(), groups(&job.series))).collect();
+    if !series.iter().any(|(_, groups)| groups.len() > 1) {
+        return None;
+    }
+    let all = || series.iter().flat_map(|(_, groups)| groups);
+    let grouped = jobs.iter().any(|job| job.series.len() > POINTS_MAX);
+    let lines = series.iter().enumerate().map(|(colour, (name, groups))| Line {
+        name: (*name).to_owned(),
+        colour,
+        points: groups.iter().map(|group| (middle(group), Some(group.iops))).collect(),
+        band: if grouped {
+            groups.iter().map(|group| (middle(group), group.iops_min, group.iops_max)).collect()
+        } else {
+            Vec::new()
+        },
+        filled: series.len() == 1 && !grouped,
+        ..Line::default()
+    });
+    let hints = series.first().map(|(_, groups)| groups.as_slice()).unwrap_or_default().iter().map(|group| {
+        let words = format!(
+            "{} to {} s: {} IOPS, {}",
+            tick_name(group.start_s),
+            tick_name(group.end_s),
+            format::iops(group.iops),
+            format::bandwidth(group.bytes_per_s)
+        );
+        (group.start_s, group.end_s, words)
+    });
+    let (low, high) = all().fold((f64::INFINITY, 0.0_f64), |(low, high), group| {
+        (low.min(group.iops_min), high.max(group.iops_max))
+    });
+    let note = if grouped { "; the area spans the lowest and the highest period of each group" } else { "" };
+    Some(Chart {
+        id: id.to_owned(),
+        title: "IOPS over time".to_owned(),
+        description: format!("From {} to {} IOPS{note}.", format::iops(low), format::iops(high)),
+        x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max)),
+        y: Axis::new("IOPS", Scale::from_zero(all().map(|group| group.iops_max)), tick_name),
+        lines: lines.collect(),
+        hints: if series.len() == 1 { hints.collect() } else { Vec::new() },
+    })
+}
+
+fn middle(group: &Group) -> f64 {
+    (group.start_s + group.end_s) / 2.0
+}
+
+/// Median and 99th percentile of completion latency over time; `None` with fewer than two reporting periods.
+pub fn latency_over_time(id: &str, job: &JobResult) -> Option<Chart> {
+    let groups = groups(&job.series);
+    let values =
+        || groups.iter().flat_map(|group| [group.p50_ns_max, group.p99_ns_max]).flatten().map(|ns| ns as f64);
+    if groups.len() < 2 || values().next().is_none() {
+        return None;
+    }
+    let line = |name: &str, colour: usize, value: fn(&Group) -> Option<u64>| Line {
+        name: name.to_owned(),
+        colour,
+        points: groups.iter().map(|group| (middle(group), value(group).map(|ns| ns as f64))).collect(),
+        ..Line::default()
+    };
+    let highest = if job.series.len() > POINTS_MAX { ", the highest of each group of periods" } else { "" };
+    let hints = groups.iter().map(|group| {
+        let words = format!(
+            "{} to {} s: p50 {}, p99 {}",
+            tick_name(group.start_s),
+            tick_name(group.end_s),
+            format::latency(group.p50_ns_max),
+            format::latency(group.p99_ns_max)
+        );
+        (group.start_s, group.end_s, words)
+    });
+    let p99_max = groups.iter().filter_map(|group| group.p99_ns_max).max();
+    Some(Chart {
+        id: id.to_owned(),
+        title: "Completion latency over time".to_owned(),
+        description: format!(
+            "Percentiles of each reporting period{highest}. The highest p99 is {}.",
+            format::latency(p99_max)
+        ),
+        x: time_axis(groups.iter().map(|group| group.end_s).fold(0.0, f64::max)),
+        y: Axis::new("completion latency", Scale::around(values()), tick_time),
+        lines: vec![line("p99", 1, |group| group.p99_ns_max), line("p50", 0, |group| group.p50_ns_max)],
+        hints: hints.collect(),
+    })
+}
+
+/// One latency distribution with its name.
+struct Distribution {
+    name: String,
+    colour: usize,
+    dashed: bool,
+    histogram: Option<LatencyHistogram>,
+    summary: LatencySummary,
+}
+
+/// A distribution each for completion latency and response time of every operation.
+fn distributions(job: &JobResult) -> Vec<Distribution> {
+    let of = |name: &str, op: &OpResult| -> Vec<Distribution> {
+        let colour = ["read", "write", "trim", "flush"].iter().position(|known| *known == name).unwrap_or(4);
+        let stored = |sparse: &Option<assay_results::histogram::SparseHistogram>| {
+            sparse.as_ref().map(LatencyHistogram::from_sparse).filter(|histogram| !histogram.is_empty())
+        };
+        let completion = Distribution {
+            name: format!("{name}, completion latency"),
+            colour,
+            dashed: false,
+            histogram: stored(&op.completion_histogram),
+            summary: op.completion_ns,
+        };
+        let response = op.response_ns.map(|summary| Distribution {
+            name: format!("{name}, response time"),
+            colour,
+            dashed: true,
+            histogram: stored(&op.response_histogram),
+            summary,
+        });
+        [Some(completion), response].into_iter().flatten().collect()
+    };
+    job.operations().flat_map(|(name, op)| of(name, op)).collect()
+}
+
+/// The latencies of a job by percentile, each further nine as wide as the one before; `None` where nothing was
+/// completed.
+pub fn latency_percentiles(id: &str, job: &JobResult) -> Option<Chart> {
+    percentile_chart(id, &distributions(job))
+}
+
+fn percentile_chart(id: &str, distributions: &[Distribution]) -> Option<Chart> {
+    let mut lines: Vec<Line> = Vec::new();
+    for one in distributions {
+        let points = match &one.histogram {
+            Some(histogram) => percentile_points(histogram),
+            None => summary_points(&one.summary),
+        };
+        if points.is_empty() {
+            continue;
+        }
+        lines.push(Line {
+            name: one.name.clone(),
+            colour: one.colour,
+            points: points.into_iter().map(|(x, ns)| (x, Some(ns))).collect(),
+            dashed: one.dashed,
+            marked: one.histogram.is_none(),
+            ..Line::default()
+        });
+    }
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let x_max = points().map(|(x, _)| *x).fold(percentile_x(0.9), f64::max);
+    let words: Vec<String> = distributions
+        .iter()
+        .filter(|one| one.summary.n > 0)
+        .map(|one| {
+            let LatencySummary { p50, p99, max, .. } = one.summary;
+            let (p50, p99, max) = (format::latency(p50), format::latency(p99), format::latency(Some(max)));
+            format!("{}: p50 {p50}, p99 {p99}, max {max}.", one.name)
+        })
+        .collect();
+    (!lines.is_empty()).then(|| Chart {
+        id: id.to_owned(),
+        title: "Latency by percentile".to_owned(),
+        description: words.join(" "),
+        x: Axis {
+            label: "share of operations at or below".to_owned(),
+            scale: Scale::Linear { low: 0.0, high: x_max },
+            ticks: percentile_ticks(x_max),
+        },
+        y: Axis::new("latency", Scale::around(points().filter_map(|(_, ns)| *ns)), tick_time),
+        lines: lines.clone(),
+        hints: Vec::new(),
+    })
+}
+
+/// How often each latency occurred, on a log axis; `None` where no distribution was stored.
+pub fn latency_histogram(id: &str, job: &JobResult) -> Option<Chart> {
+    let stored: Vec<(Distribution, LatencyHistogram)> = distributions(job)
+        .into_iter()
+        .filter_map(|mut one| one.histogram.take().map(|histogram| (one, histogram)))
+        .collect();
+    // The outermost thousandth on both sides says little here, and would press the rest together.
+    let ends = stored.iter().flat_map(|(_, histogram)| {
+        [histogram.quantile_ns(0.001), histogram.quantile_ns(0.999)].into_iter().flatten()
+    });
+    let scale = Scale::around(ends.map(|ns| ns as f64));
+    let Scale::Log { low, high } = scale else { return None };
+    let step = (high / low).powf(1.0 / BINS as f64);
+    let lines: Vec<Line> = stored
+        .iter()
+        .map(|(one, histogram)| Line {
+            name: one.name.clone(),
+            colour: one.colour,
+            points: stairs(&density(histogram, low, high, BINS), low, step),
+            filled: true,
+            dashed: one.dashed,
+            ..Line::default()
+        })
+        .collect();
+    let shares = lines.iter().flat_map(|line| line.points.iter().filter_map(|point| point.1));
+    let y = Scale::from_zero(shares.map(|share| share * 100.0));
+    let lines_percent = lines.iter().cloned().map(|mut line| {
+        line.points.iter_mut().for_each(|point| point.1 = point.1.map(|share| share * 100.0));
+        line
+    });
+    (!lines.is_empty()).then(|| Chart {
+        id: id.to_owned(),
+        title: "How often each latency occurred".to_owned(),
+        description: format!(
+            "Per cent of operations in each of {BINS} equal steps from {} to {}; what lies beyond is counted in the first and the last step.",
+            format::time_ns(low),
+            format::time_ns(high)
+        ),
+        x: Axis::new("latency", scale, tick_time),
+        y: Axis::new("% of operations", y, tick_name),
+        lines: lines_percent.collect(),
+        hints: Vec::new(),
+    })
+}
+
+/// The outline of bars: each share over its step of a log axis.
+fn stairs(shares: &[f64], low: f64, step: f64) -> Vec<(f64, Option<f64>)> {
+    let mut points = Vec::with_capacity(shares.len() * 2);
+    let mut left = low;
+    for share in shares {
+        let right = left * step;
+        points.push((left, Some(*share)));
+        points.push((right, Some(*share)));
+        left = right;
+    }
+    points
+}
+
+/// How busy the processors were over time, and what the hypervisor took; `None` where it was not recorded.
+pub fn processors_over_time(id: &str, evidence: &PhaseEvidence) -> Option<Chart> {
+    let seconds = &evidence.seconds;
+    let line = |name: &str,
+                colour: usize,
+                value: fn(&assay_results::evidence::MachineSecond) -> Option<f64>| Line {
+        name: name.to_owned(),
+        colour,
+        points: seconds
+            .iter()
+            .step_by(seconds.len().div_ceil(POINTS_MAX).max(1))
+            .map(|second| (second.start_s + second.length_s / 2.0, value(second).map(|share| share * 100.0)))
+            .collect(),
+        ..Line::default()
+    };
+    let lines =
+        vec![line("busy", 0, |second| second.cpu_busy_share), line("stolen", 1, |second| second.steal_share)];
+    let lines: Vec<Line> = lines
+        .into_iter()
+        .filter(|line| line.points.iter().filter(|point| point.1.is_some()).count() > 1)
+        .collect();
+    let end = seconds.iter().map(|second| second.start_s + second.length_s).fold(0.0, f64::max);
+    (!lines.is_empty()).then(|| Chart {
+        id: id.to_owned(),
+        title: "Processors over time".to_owned(),
+        description: format!(
+            "Share of the time of all processors; on average {} busy.",
+            evidence.cpu_busy_share.map_or_else(|| format::NOTHING.to_owned(), format::percent)
+        ),
+        x: Axis { label: "seconds from the start of the phase".to_owned(), ..time_axis(end) },
+        y: Axis::new("% of all processors", Scale::Linear { low: 0.0, high: 100.0 }, tick_name),
+        lines,
+        hints: Vec::new(),
+    })
+}
+
+/// The points of a curve or sweep: phases of one name with different points.
+pub fn curves(run: &Run) -> Vec<Chart> {
+    let measured = || run.phases.iter().filter(|phase| phase.kind == "measure" && !phase.point.is_empty());
+    let mut names: Vec<&str> = Vec::new();
+    for phase in measured() {
+        if !names.contains(&phase.name.as_str()) {
+            names.push(&phase.name);
+        }
+    }
+    let charts = names.iter().enumerate().filter_map(|(index, name)| {
+        let points: Vec<(&str, &OpResult)> = measured()
+            .filter(|phase| phase.name == *name && phase.jobs.len() == 1)
+            .map(|phase| (phase.point.as_str(), &phase.jobs[0].total))
+            .collect();
+        curve(&format!("curve-{index}"), name, &points)
+    });
+    charts.collect()
+}
+
+fn curve(id: &str, name: &str, points: &[(&str, &OpResult)]) -> Option<Chart> {
+    if points.len() < 3 {
+        return None;
+    }
+    let mut points = points.to_vec();
+    points.sort_by(|a, b| a.1.iops.total_cmp(&b.1.iops));
+    let paced = points.iter().all(|(_, op)| op.response_ns.is_some());
+    let latency = |op: &OpResult| if paced { op.response_ns } else { Some(op.completion_ns) };
+    let word = if paced { "response time" } else { "completion latency" };
+    let line = |label: &str, colour: usize, value: fn(LatencySummary) -> Option<u64>| Line {
+        name: label.to_owned(),
+        colour,
+        points: points
+            .iter()
+            .map(|(_, op)| (op.iops, latency(op).and_then(value).map(|ns| ns as f64)))
+            .collect(),
+        marked: true,
+        ..Line::default()
+    };
+    let lines = vec![line("p99", 1, |summary| summary.p99), line("p50", 0, |summary| summary.p50)];
+    let values: Vec<f64> = lines.iter().flat_map(|line| &line.points).filter_map(|point| point.1).collect();
+    let reached = points.iter().map(|(point, op)| format!("{point}: {} IOPS", format::iops(op.iops)));
+    (!values.is_empty()).then(|| Chart {
+        id: id.to_owned(),
+        title: format!("{name}: {word} against IOPS"),
+        description: reached.collect::<Vec<_>>().join("; ") + ".",
+        x: Axis::new("IOPS", Scale::from_zero(points.iter().map(|(_, op)| op.iops)), tick_name),
+        y: Axis::new(word, Scale::around(values.iter().copied()), tick_time),
+        lines: lines.clone(),
+        hints: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(periods: u32) -> JobResult {
+        let point = |second: u32| SeriesPoint {
+            start_s: f64::from(second),
+            length_s: 1.0,
+            iops: 100.0 + f64::from(second % 10),
+            bytes_per_s: 4096.0,
+            p50_ns: Some(1_000_000),
+            p99_ns: Some(2_000_000 + u64::from(second)),
+        };
+        JobResult { series: (0..periods).map(point).collect(), ..JobResult::default() }
+    }
+
+    #[test]
+    fn many_periods_are_drawn_in_groups_that_keep_their_extremes() {
+        let chart = iops_over_time("c", &[job(3600)]).unwrap();
+        assert_eq!(chart.lines[0].points.len(), 240);
+        let (_, low, high) = chart.lines[0].band[0];
+        assert_eq!((low, high), (100.0, 109.0));
+        let latency = latency_over_time("c", &job(3600)).unwrap();
+        assert_eq!(latency.lines[0].points[0].1, Some(2_000_014.0));
+    }
+
+    #[test]
+    fn a_single_period_is_no_line() {
+        assert!(iops_over_time("c", &[job(1)]).is_none());
+        assert!(latency_over_time("c", &job(1)).is_none());
+        assert!(latency_percentiles("c", &job(1)).is_none());
+        assert!(latency_histogram("c", &job(1)).is_none());
+    }
+
+    #[test]
+    fn ticks_carry_no_idle_digits() {
+        assert_eq!(tick_time(20_000.0), "20 µs");
+        assert_eq!(tick_time(2_500_000.0), "2.5 ms");
+        assert_eq!(tick_time(500.0), "500 ns");
+        assert_eq!(tick_name(0.5), "0.5");
+        assert_eq!(tick_name(20_000.0), "20,000");
+    }
+
+    #[test]
+    fn a_curve_needs_three_points() {
+        let op = OpResult { iops: 10.0, ..OpResult::default() };
+        assert!(curve("c", "x", &[("a", &op), ("b", &op)]).is_none());
+    }
+}

@@ -1,0 +1,86 @@
+//! One page for one run, complete in itself: no script, nothing loaded from elsewhere, every text escaped.
+//!
+//! Drawings are SVG in the page and take their colours from its style sheet, in light, in the dark and on paper.
+
+mod about;
+mod devices;
+mod header;
+mod phases;
+mod quick;
+mod table;
+
+use assay_results::Run;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::quick::Reference;
+use crate::svg::Chart;
+
+/// The style sheet, part of the page.
+const STYLE: &str = include_str!("html/style.css");
+
+/// The page of a run. `references` are what a quick series is compared with.
+pub fn page(run: &Run, references: &[Reference]) -> String {
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "Assay " (run.assay.version) };
+                title { (run.name) " – Assay" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (header::header(run))
+                main {
+                    (header::findings(run))
+                    @if is_quick(run) { (quick::results(run, references)) } @else { (phases::results(run)) }
+                    (devices::truth(run))
+                    (about::environment(run))
+                    (about::plan(run))
+                    (about::how_to_read(run))
+                    (about::provenance(run))
+                }
+            }
+        }
+    };
+    // Control characters are not allowed in HTML, and names may hold some.
+    markup.into_string().chars().filter(|c| !c.is_control() || *c == '\n').collect()
+}
+
+/// Whether a run is shown as a series of tests instead of as phases.
+fn is_quick(run: &Run) -> bool {
+    !run.plan.series.is_empty()
+}
+
+/// A drawing with its title above and its legend and description below.
+fn figure(chart: &Chart) -> Markup {
+    html! {
+        figure {
+            h4 { (chart.title) }
+            (chart.draw())
+            figcaption {
+                @if chart.lines.len() > 1 || chart.lines.iter().any(|line| line.dashed) {
+                    ul .legend {
+                        @for line in &chart.lines {
+                            @let dashed = if line.dashed { " dashed" } else { "" };
+                            li { span class={ "swatch s" (line.colour % crate::svg::COLOURS) (dashed) } {} (line.name) }
+                        }
+                    }
+                }
+                p { (chart.description) }
+            }
+        }
+    }
+}
+
+/// Drawings side by side where there is room.
+fn figures(charts: impl IntoIterator<Item = Option<Chart>>) -> Markup {
+    let charts: Vec<Chart> = charts.into_iter().flatten().collect();
+    html! {
+        @if !charts.is_empty() {
+            div .figures { @for chart in &charts { (figure(chart)) } }
+        }
+    }
+}

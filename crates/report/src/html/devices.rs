@@ -1,0 +1,86 @@
+//! What was asked, and what the devices did.
+
+use assay_results::Run;
+use assay_results::run::{DeviceTruth, PhaseResult};
+use maud::{Markup, html};
+
+use super::table::number;
+use crate::format;
+use crate::svg::share_bar;
+
+/// A row per phase whose device counters could be read, and why others could not.
+pub(super) fn truth(run: &Run) -> Markup {
+    let known: Vec<(&PhaseResult, &DeviceTruth)> =
+        run.phases.iter().filter_map(|phase| Some((phase, phase.device.as_ref()?))).collect();
+    let mut reasons: Vec<&str> = known.iter().map(|(_, device)| device.unknown_because.as_str()).collect();
+    reasons.retain(|reason| !reason.is_empty());
+    reasons.dedup();
+    html! {
+        @if !known.is_empty() {
+            section #devices {
+                h2 { "What was asked, and what the devices did" }
+                table .rows .devices {
+                    thead { tr {
+                        th scope="col" { "phase" }
+                        th scope="col" {}
+                        th .n scope="col" { "asked" }
+                        th .n scope="col" { "by this process" }
+                        th .n scope="col" { "at the devices" }
+                        th scope="col" { "devices against asked" }
+                        th .n scope="col" { "mean in flight" }
+                    } }
+                    tbody { @for (phase, device) in &known { (rows(phase, device)) } }
+                }
+                ul .notes {
+                    li { "Counted over the whole phase, ramp included. Devices count for whomever asked, so more than was asked is read-ahead, metadata, write-back of older data, or somebody else." }
+                    @for reason in reasons { li { "Not known: " (reason) } }
+                }
+            }
+        }
+    }
+}
+
+fn rows(phase: &PhaseResult, device: &DeviceTruth) -> Markup {
+    let directions = [
+        ("read", device.asked_read_bytes, device.process_read_bytes, device.device_read_bytes),
+        ("written", device.asked_written_bytes, device.process_written_bytes, device.device_written_bytes),
+    ];
+    let shown: Vec<_> = directions
+        .into_iter()
+        .filter(|(_, asked, _, at_device)| *asked > 0 || at_device.is_some_and(|bytes| bytes > 0))
+        .collect();
+    let depth = device.device_depth_mean.map_or_else(String::new, format::significant);
+    let bytes = |value: Option<u64>| value.map_or_else(|| format::NOTHING.to_owned(), format::bytes);
+    html! {
+        @for (index, (what, asked, process, at_device)) in shown.iter().enumerate() {
+            tr .sub[index > 0] {
+                th scope="row" {
+                    (phase.name)
+                    @if !device.devices.is_empty() { p .conditions { span { (device.devices.join(", ")) } } }
+                }
+                td data-h="" { (what) }
+                (number("asked", &format::bytes(*asked)))
+                (number("by this process", &bytes(*process)))
+                (number("at the devices", &bytes(*at_device)))
+                td .plot data-h="devices against asked" { (against(*asked, *at_device, what)) }
+                (number("mean in flight", if index == 0 { &depth } else { "" }))
+            }
+        }
+    }
+}
+
+/// The smaller of both as a share of the larger: a full bar says that they agree.
+fn against(asked: u64, at_device: Option<u64>, what: &str) -> Markup {
+    let Some(at_device) = at_device else { return html! {} };
+    let share = at_device as f64 / asked.max(at_device).max(1) as f64;
+    let ratio = at_device as f64 / asked as f64;
+    let words = if asked == 0 {
+        format!("{} {what} that nobody asked for here", format::bytes(at_device))
+    } else {
+        format!("{} of what was asked was {what} at the devices", format::percent(ratio))
+    };
+    html! {
+        (share_bar(share, if what == "read" { 0 } else { 1 }, &words))
+        @if asked > 0 { span .interval { (format::percent(ratio)) } }
+    }
+}

@@ -1,0 +1,87 @@
+//! The top of the page: what was run, whether to believe it, and why not.
+
+use assay_results::Run;
+use assay_results::run::{FindingSeverity, Verdict};
+use maud::{Markup, html};
+
+use crate::findings::{FindingGroup, group, severity_word, verdict_sentence, verdict_word};
+use crate::{conditions, format};
+
+/// Name, verdict, when and where.
+pub(super) fn header(run: &Run) -> Markup {
+    let sentence = verdict_sentence(run);
+    let meaning =
+        sentence.split_once(": ").and_then(|(_, rest)| rest.split_once(": ")).map_or("", |(_, rest)| rest);
+    html! {
+        header {
+            p .kind {
+                "Assay"
+                @if !run.plan.series.is_empty() { " · quick series " (run.plan.series) }
+            }
+            h1 { (run.name) }
+            p .verdict .(verdict_word(run.verdict)) role="status" {
+                strong { span .sign aria-hidden="true" { (verdict_sign(run.verdict)) } (verdict_word(run.verdict)) }
+                span { (meaning) }
+            }
+            p .place {
+                @for fact in conditions::of_place(run) { span { (fact) } }
+                span { "started " time datetime=(run.started) { (run.started) } }
+                span { "took " (format::seconds(run.elapsed_s)) }
+                span { "seed " (run.plan.seed) }
+            }
+            @for target in &run.environment.targets {
+                p .place { span { "target " (conditions::of_target(target)) } }
+            }
+        }
+    }
+}
+
+fn verdict_sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "✓",
+        Verdict::Suspect => "!",
+        Verdict::Invalid => "✗",
+        Verdict::Incomplete => "…",
+    }
+}
+
+/// What the checks found, the gravest first; notes in a list that opens.
+pub(super) fn findings(run: &Run) -> Markup {
+    let groups = group(&run.findings);
+    let (notes, grave): (Vec<_>, Vec<_>) =
+        groups.into_iter().partition(|group| group.finding.severity == FindingSeverity::Info);
+    html! {
+        @if !run.findings.is_empty() {
+            section #findings {
+                h2 { "Findings" }
+                @for one in &grave { (finding(one)) }
+                @if !notes.is_empty() {
+                    details open[grave.is_empty()] {
+                        summary { (format::plural(notes.len() as u64, "note")) }
+                        @for one in &notes { (finding(one)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn finding(one: &FindingGroup<'_>) -> Markup {
+    let class = match one.finding.severity {
+        FindingSeverity::Invalid => "invalid",
+        FindingSeverity::Warning => "suspect",
+        FindingSeverity::Unchecked => "unchecked",
+        FindingSeverity::Info => "info",
+    };
+    html! {
+        article .finding .(class) {
+            h3 { (one.finding.id) " " span .severity { (severity_word(one.finding.severity)) } }
+            @for (place, message) in &one.places {
+                p { @if !place.is_empty() { span .where { (place) ": " } } (message) }
+            }
+            @if one.more > 0 { p .dim { "and " (one.more) " more like it" } }
+            @if !one.finding.bias.is_empty() { p { strong { "Possible bias: " } (one.finding.bias) } }
+            @if !one.finding.advice.is_empty() { p .advice { strong { "Advice: " } (one.finding.advice) } }
+        }
+    }
+}

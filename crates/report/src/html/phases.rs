@@ -1,0 +1,130 @@
+//! A run phase by phase.
+
+use assay_results::Run;
+use assay_results::run::{JobResult, PhaseResult};
+use maud::{Markup, html};
+
+use super::table::{conditions_line, number, operations};
+use super::{figure, figures};
+use crate::{charts, conditions, format};
+
+/// From so many measured jobs on there is a table of all of them first.
+const OVERVIEW_MIN: usize = 2;
+/// Up to so many measuring phases stand open.
+const OPEN_MAX: usize = 4;
+
+/// Overview, curves, then every phase.
+pub(super) fn results(run: &Run) -> Markup {
+    let measured = run.phases.iter().filter(|phase| phase.kind == "measure");
+    let jobs: usize = measured.clone().map(|phase| phase.jobs.len()).sum();
+    let open = measured.count() <= OPEN_MAX;
+    html! {
+        section #results {
+            h2 { "Results" }
+            @if run.phases.is_empty() { p { "No phase was run." } }
+            @if jobs >= OVERVIEW_MIN { (overview(run)) }
+            @for chart in charts::curves(run) { div .figures { (figure(&chart)) } }
+            @for (index, one) in run.phases.iter().enumerate() { (phase(run, one, index, open)) }
+            @for note in &run.notes { p .dim { "Note: " (note) } }
+        }
+    }
+}
+
+/// A row per measured job.
+fn overview(run: &Run) -> Markup {
+    let measured = run.phases.iter().filter(|phase| phase.kind == "measure");
+    html! {
+        table .rows .overview {
+            thead { tr {
+                th scope="col" { "phase and job" }
+                @for head in ["outstanding", "IOPS", "MiB/s", "p50", "p99"] { th .n scope="col" { (head) } }
+            } }
+            tbody {
+                @for phase in measured { @for job in &phase.jobs { (overview_row(run, phase, job)) } }
+            }
+        }
+        p .dim { "p50 and p99: response time where operations were due at a time, else completion latency." }
+    }
+}
+
+fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult) -> Markup {
+    let latency = job.total.response_ns.unwrap_or(job.total.completion_ns);
+    let kind = if job.total.response_ns.is_some() { "response time" } else { "completion latency" };
+    html! {
+        tr {
+            th scope="row" {
+                (title(run, phase))
+                @if job.name != phase.name { " / " (job.name) }
+                (conditions_line(&conditions::of_job(job)))
+            }
+            (number("outstanding", &format::count(job.outstanding_io)))
+            (number("IOPS", &format::iops(job.total.iops)))
+            (number("MiB/s", &format::mib_per_s(job.total.bytes_per_s)))
+            (number(&format!("p50 {kind}"), &format::latency(latency.p50)))
+            (number(&format!("p99 {kind}"), &format::latency(latency.p99)))
+        }
+    }
+}
+
+fn title(run: &Run, phase: &PhaseResult) -> String {
+    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
+    let repeats = run.phases.iter().filter(|p| p.name == phase.name && p.point == phase.point).count();
+    let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat + 1) } else { String::new() };
+    format!("{}{point}{repeat}", phase.name)
+}
+
+fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {
+    let measure = phase.kind == "measure";
+    html! {
+        details .phase open[measure && open] {
+            summary {
+                h3 { (title(run, phase)) }
+                span .dim { @if !measure { (phase.kind) ", " } (format::seconds(phase.measured_s)) }
+            }
+            @for job in &phase.jobs { (job_part(phase, job)) }
+            @for (name, metric) in &phase.metrics {
+                p { (name) ": " strong { (format::significant(metric.value)) " " (metric.unit) }
+                    @if let Some((low, high)) = metric.interval {
+                        " (" (format::significant(low)) " to " (format::significant(high)) ", n = " (metric.n) ")"
+                    }
+                }
+            }
+            (phase_figures(phase, index))
+        }
+    }
+}
+
+fn job_part(phase: &PhaseResult, job: &JobResult) -> Markup {
+    html! {
+        div .job {
+            @if job.name != phase.name { h4 { (job.name) } }
+            (conditions_line(&conditions::of_job(job)))
+            (operations(job))
+            @for remark in conditions::remarks(job) { p .remark { (remark) } }
+            p .dim { (conditions::instrument(job)) }
+        }
+    }
+}
+
+/// The drawings of a phase: all jobs over time together, then latencies job by job.
+fn phase_figures(phase: &PhaseResult, index: usize) -> Markup {
+    let mut drawn = vec![charts::iops_over_time(&format!("p{index}-iops"), &phase.jobs)];
+    for (place, job) in phase.jobs.iter().enumerate() {
+        let id = format!("p{index}-j{place}");
+        let latency = [
+            charts::latency_over_time(&format!("{id}-time"), job),
+            charts::latency_percentiles(&format!("{id}-percentiles"), job),
+            charts::latency_histogram(&format!("{id}-histogram"), job),
+        ];
+        drawn.extend(latency.into_iter().map(|chart| {
+            chart.map(|mut chart| {
+                if phase.jobs.len() > 1 {
+                    chart.title = format!("{}: {}", job.name, chart.title);
+                }
+                chart
+            })
+        }));
+    }
+    drawn.push(charts::processors_over_time(&format!("p{index}-cpu"), &phase.evidence));
+    figures(drawn)
+}

@@ -1,0 +1,81 @@
+//! Tables that become lists of cards on a phone: each cell carries its head.
+
+use assay_results::run::{JobResult, LatencySummary, OpResult};
+use maud::{Markup, html};
+
+use crate::{conditions, format};
+
+/// A cell of numbers under a head.
+pub(super) fn number(head: &str, value: &str) -> Markup {
+    html! { td .n data-h=(head) .none[value.is_empty() || value == format::NOTHING] { (value) } }
+}
+
+/// The conditions of a job as one line of small print.
+pub(super) fn conditions_line(facts: &[String]) -> Markup {
+    html! { @if !facts.is_empty() { p .conditions { @for fact in facts { span { (fact) } } } } }
+}
+
+/// The operations of a job with all their percentiles.
+pub(super) fn operations(job: &JobResult) -> Markup {
+    html! {
+        div .scroll {
+            table .rows {
+                thead {
+                    tr {
+                        th scope="col" { "operation" }
+                        @for head in ["IOPS", "MiB/s", "block"] { th .n scope="col" { (head) } }
+                        th scope="col" { "of" }
+                        @for head in ["p50", "p90", "p99", "p99.9", "p99.99", "max", "mean"] {
+                            th .n scope="col" { (head) }
+                        }
+                    }
+                }
+                tbody {
+                    @for (name, op) in conditions::operations(job) { (operation(name, op)) }
+                }
+            }
+        }
+    }
+}
+
+fn operation(name: &str, op: &OpResult) -> Markup {
+    let latencies = [
+        ("response time", op.response_ns),
+        ("completion latency", Some(op.completion_ns)),
+        ("submit latency", op.submit_ns),
+    ];
+    let bandwidth = if op.bytes > 0 { format::mib_per_s(op.bytes_per_s) } else { String::new() };
+    let block = if op.block_size > 0 { format::bytes(op.block_size) } else { String::new() };
+    html! {
+        @for (index, (kind, latency)) in latencies.iter().filter_map(|(kind, l)| l.map(|l| (*kind, l))).enumerate() {
+            tr .sub[index > 0] {
+                th scope="row" { (name) }
+                @if index == 0 {
+                    (number("IOPS", &format::iops(op.iops)))
+                    (number("MiB/s", &bandwidth))
+                    (number("block", &block))
+                } @else {
+                    @for head in ["IOPS", "MiB/s", "block"] { (number(head, "")) }
+                }
+                td data-h="of" { (kind) }
+                (latency_cells(&latency))
+            }
+        }
+    }
+}
+
+fn latency_cells(latency: &LatencySummary) -> Markup {
+    let LatencySummary { p50, p90, p99, p99_9, p99_99, max, mean, n, .. } = *latency;
+    let values = [
+        ("p50", p50),
+        ("p90", p90),
+        ("p99", p99),
+        ("p99.9", p99_9),
+        ("p99.99", p99_99),
+        ("max", (n > 0).then_some(max)),
+    ];
+    html! {
+        @for (head, value) in values { (number(head, &format::latency(value))) }
+        (number("mean", &if n > 0 { format::time_ns(mean) } else { String::new() }))
+    }
+}

@@ -1,0 +1,120 @@
+//! The page of a run. With `ASSAY_PAGES` naming a directory, the pages are written there to be looked at.
+
+use assay_report::html::page;
+use assay_results::run::Verdict;
+
+use crate::support::{assay_run, curve_run, hdd, long_run, mixed_run, stb_run, typical};
+
+/// Keeps a page for a person, where asked.
+fn show(name: &str, page: &str) {
+    if let Some(directory) = std::env::var_os("ASSAY_PAGES") {
+        let path = std::path::Path::new(&directory).join(format!("{name}.html"));
+        std::fs::write(path, page).expect("the directory ASSAY_PAGES names can be written");
+    }
+}
+
+/// Tags that are opened are closed, in order.
+fn assert_well_formed(page: &str) {
+    let void = ["meta", "!DOCTYPE", "br"];
+    let mut open: Vec<&str> = Vec::new();
+    for tag in page.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').expect("a tag ends");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else {
+            let name = tag.split([' ', '\n']).next().unwrap_or_default();
+            if !void.contains(&name) {
+                open.push(name);
+            }
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn a_run_of_phases() {
+    let page = page(&mixed_run(), &[]);
+    show("mixed", &page);
+    assert_well_formed(&page);
+    // The style sheet is a file of its own, and changes for its own reasons.
+    let (head, rest) = page.split_once("<style>").expect("a style sheet");
+    let (_, body) = rest.split_once("</style>").expect("its end");
+    insta::assert_snapshot!(format!("{head}{body}").replace("><", ">\n<"));
+}
+
+#[test]
+fn the_quick_series_of_the_original() {
+    let page = page(&stb_run(), &[hdd()]);
+    show("stb", &page);
+    assert_well_formed(&page);
+    assert_eq!(page.matches("class=\"group\"").count(), 5);
+    assert_eq!(page.matches("cached 98 %").count(), 2);
+    for must in ["1,180 %", "nobarrier", "Possible bias", "1 file, 16 threads, rnd 4k writes, posixaio"] {
+        assert!(page.contains(must), "{must}");
+    }
+}
+
+#[test]
+fn the_quick_series_of_windows() {
+    let page = page(&assay_run(), &typical());
+    show("assay", &page);
+    assert_well_formed(&page);
+    for must in ["typical SATA SSD 6,000 to 12,000", "9,616–10,008", "IOPS of each window"] {
+        assert!(page.contains(must), "{must}");
+    }
+}
+
+#[test]
+fn a_curve_and_a_long_run() {
+    let curve = page(&curve_run(), &[]);
+    show("curve", &curve);
+    assert_well_formed(&curve);
+    assert!(curve.contains("response time against IOPS"));
+    let long = page(&long_run(), &[]);
+    show("long", &long);
+    assert_well_formed(&long);
+    assert!(long.contains("lowest and the highest period of each group"));
+    assert!(long.len() < 200_000, "{}", long.len());
+}
+
+#[test]
+fn the_page_is_complete_in_itself() {
+    for page in [page(&mixed_run(), &[]), page(&stb_run(), &[hdd()])] {
+        for outside in ["http:", "https:", "src=", "href=", "url(", "@import", "<script"] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+}
+
+#[test]
+fn names_are_escaped_everywhere() {
+    let evil = "<script>alert(\"1\")</script>&'";
+    let mut run = mixed_run();
+    run.name = evil.to_owned();
+    run.started = evil.to_owned();
+    run.plan.name = evil.to_owned();
+    run.verdict = Verdict::Suspect;
+    for phase in &mut run.phases {
+        phase.name = evil.to_owned();
+        phase.point = evil.to_owned();
+        for job in &mut phase.jobs {
+            job.name = evil.to_owned();
+            job.pattern = evil.to_owned();
+            job.engine = evil.to_owned();
+            job.engine_notes = vec![evil.to_owned()];
+        }
+    }
+    for finding in &mut run.findings {
+        finding.id = evil.to_owned();
+        finding.message = evil.to_owned();
+        finding.advice = evil.to_owned();
+    }
+    run.environment.targets[0].path = evil.to_owned();
+    run.environment.machine.hostname = Some(evil.to_owned());
+    for series in ["", "assay-1"] {
+        run.plan.series = series.to_owned();
+        let page = page(&run, &typical());
+        assert!(!page.contains("<script"));
+        assert_well_formed(&page);
+    }
+}
