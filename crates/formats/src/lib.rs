@@ -7,6 +7,7 @@
 pub mod diagnostic;
 pub mod fio;
 pub mod loader;
+pub mod native;
 pub mod vdbench;
 
 pub use diagnostic::{Diagnostic, Position, Severity};

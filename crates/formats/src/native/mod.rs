@@ -1,0 +1,61 @@
+//! Assay's own plan format: TOML that says everything the workload model has. The reference is docs/formats/plan.md.
+//!
+//! [`parse`] lowers a text into a [`Workload`] and says what is wrong with file, line, column, word and the nearest
+//! known key; [`write()`] is its counterpart. [`profiles`] are the plans that are shipped; [`scale_to`] and
+//! [`override_runtime`] fit a plan to the room and the time there is; [`detect`] tells the three formats apart.
+
+mod document;
+mod job;
+mod nearest;
+mod node;
+mod pattern;
+mod scalar;
+mod sink;
+mod sweep;
+mod words;
+
+use assay_workload::Workload;
+use toml::de::DeTable;
+
+use crate::Diagnostic;
+use document::Document;
+use sink::Sink;
+
+/// Longer texts are refused: nobody writes them, and reading one takes about 60 times its size of memory.
+pub const TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// Reads a plan. The workload is `None` exactly if one of the diagnostics is an error.
+///
+/// `name` is what positions say; its last part without ending names a plan that has no `name`. Any input ends, in
+/// bounded time and memory: what is longer than [`TEXT_BYTES_MAX`] or stands for too many jobs is an error.
+pub fn parse(name: &str, text: &str) -> (Option<Workload>, Vec<Diagnostic>) {
+    if text.len() > TEXT_BYTES_MAX {
+        let mut sink = Sink::new(name, "");
+        let message = format!("the plan has {} bytes, more than {TEXT_BYTES_MAX}", text.len());
+        sink.error("too-large", 0..0, message, "a sweep says many points in few lines");
+        return (None, sink.finish());
+    }
+    let mut sink = Sink::new(name, text);
+    let root = match DeTable::parse(text) {
+        Ok(root) => root,
+        Err(error) => {
+            let span = error.span().unwrap_or(0..0);
+            let help = "a string needs quotes: name = \"value\"; a list needs brackets";
+            sink.error("toml-syntax", span, error.message(), help);
+            return (None, sink.finish());
+        }
+    };
+    let workload = Document::new(&mut sink).lower(stem(name), root.get_ref());
+    let usable = !sink.has_errors();
+    (usable.then_some(workload), sink.finish())
+}
+
+/// The file name without directories and ending; `plan` where nothing is left.
+fn stem(name: &str) -> &str {
+    let file = name.rsplit('/').next().unwrap_or_default();
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    if stem.is_empty() { "plan" } else { stem }
+}
+
+#[cfg(test)]
+mod tests;
