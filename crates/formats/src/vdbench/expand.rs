@@ -1,8 +1,9 @@
 //! The runs of a parameter file, in the order in which they are made.
 
 use super::file::ParameterFile;
+use super::loops::{Loop, LoopKind, LoopValue};
 use super::number::show;
-use super::run::{Loop, LoopKind, LoopValue, Rates, RunDef, StorageChoice};
+use super::run::{Rates, RunDef, StorageChoice};
 
 /// What kind of run it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

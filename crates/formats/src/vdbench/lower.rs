@@ -2,6 +2,7 @@
 
 mod area;
 mod files;
+mod rates;
 mod storage;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ use assay_workload::units::{Bytes, Nanos};
 use super::expand::{ExpandedRun, RunKind, RunRate, expand};
 use super::file::ParameterFile;
 use super::general::{DataErrors, Dedup};
-use super::run::{LoopKind, LoopValue};
+use super::loops::{LoopKind, LoopValue};
 use super::sink::{At, Sink};
 use crate::diagnostic::Diagnostic;
 

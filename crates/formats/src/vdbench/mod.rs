@@ -19,6 +19,7 @@ mod general;
 mod host;
 mod keywords;
 mod link;
+mod loops;
 mod lower;
 mod number;
 mod objects;
@@ -31,6 +32,7 @@ mod sink;
 mod storage;
 mod word;
 mod workload_def;
+mod write;
 
 pub use access::{Amount, Bound, OpenFlags, Seek, Sizes, Span};
 pub use expand::{ExpandedRun, RunKind, RunRate, curve_rate, expand};
@@ -39,15 +41,15 @@ pub use file_system::FileSystemDef;
 pub use file_workload::{FileIo, FileOperation, FileSelect, FileState, FileWorkloadDef, show_stop_after};
 pub use general::{DataErrors, Dedup, General};
 pub use host::HostDef;
+pub use loops::{Loop, LoopKind, LoopValue, loop_u64};
 pub use lower::lower;
 pub use number::Number;
 pub use options::{Limits, Options};
-pub use run::{
-    ArrivalKind, Arrivals, Format, Loop, LoopKind, LoopValue, Rates, RunDef, StorageChoice, loop_u64,
-};
+pub use run::{ArrivalKind, Arrivals, Format, Rates, RunDef, StorageChoice};
 pub use sink::At;
 pub use storage::{Lun, StorageDef};
 pub use workload_def::WorkloadDef;
+pub use write::write;
 
 use crate::diagnostic::Diagnostic;
 use crate::loader::Loader;
@@ -120,6 +122,8 @@ pub fn fuzz(data: &[u8]) {
             let _ = resolve::storage_workloads(&file, run);
             let _ = resolve::file_workloads(&file, run);
         }
-        let _ = lower("fuzz", &file);
+        if let (Some(workload), _) = lower("fuzz", &file) {
+            let _ = write(&workload);
+        }
     }
 }

@@ -4,7 +4,8 @@ use super::access::{Amount, OpenFlags, Seek, Sizes};
 use super::args::to_u64;
 use super::expand::ExpandedRun;
 use super::file::ParameterFile;
-use super::run::{LoopKind, LoopValue, RunDef, loop_u64};
+use super::loops::{LoopKind, LoopValue, loop_u64};
+use super::run::RunDef;
 use super::{FileSystemDef, FileWorkloadDef, StorageDef, WorkloadDef};
 
 /// One workload of a run, on the targets it uses there.

@@ -13,7 +13,8 @@ use super::super::resolve::{RunFileWorkload, file_workloads};
 use super::super::run::{Format, RunDef};
 use super::super::sink::At;
 use super::super::{FileSystemDef, FileWorkloadDef};
-use super::storage::{arrival, block_sizes, caching, mean_rate};
+use super::rates::{mean_rate, set_rate};
+use super::storage::{block_sizes, caching};
 use super::{Lowering, narrow, placed};
 
 impl Lowering<'_> {
@@ -32,7 +33,7 @@ impl Lowering<'_> {
                 let mut job = self.tree_job(run, rd, fwd, fsd);
                 job.threads = narrow(to_u64(fwd.threads / trees).max(1));
                 let share = part.share_pct / 100.0 / trees;
-                job.rate = match run.rate {
+                let rate = match run.rate {
                     RunRate::Max | RunRate::Curve => Rate::Unlimited,
                     RunRate::CurvePoint { percent, .. } | RunRate::PercentOfMax(percent) => {
                         Rate::PercentOfMax(percent)
@@ -40,6 +41,7 @@ impl Lowering<'_> {
                     RunRate::Fixed(rate) => Rate::Iops(rate * share),
                     RunRate::Variable => Rate::Iops(mean_rate(rd) * share),
                 };
+                set_rate(&mut job, rate, rd.arrivals.kind);
                 jobs.push(job);
             }
         }
@@ -89,7 +91,6 @@ impl Lowering<'_> {
             stop_after_ios: stop_after(fwd, fsd),
             ..tree(fsd)
         });
-        job.arrival = arrival(rd.arrivals.kind);
         job.content = self.content(run, &fsd.dedup, fsd.at);
         let flags =
             rd.open_flags.clone().or_else(|| fwd.open_flags.clone()).or_else(|| fsd.open_flags.clone());
@@ -123,8 +124,10 @@ impl Lowering<'_> {
             &["delete", "rmdir"]
         } else if format.directories {
             &["mkdir"]
-        } else {
+        } else if format.restart {
             &["mkdir", "create", "write"]
+        } else {
+            &["delete", "mkdir", "create", "write"]
         };
         let operations: Vec<(String, f64)> = words.iter().map(|w| ((*w).to_owned(), 1.0)).collect();
         let size = self.format_transfer_bytes();

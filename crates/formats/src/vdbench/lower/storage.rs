@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_workload::job::{
-    Arrival, Caching, FlushPolicy, Job, OpenSync, Rate, TargetSelection, TargetSharing,
-};
+use assay_workload::job::{Caching, FlushPolicy, Job, OpenSync, Rate, TargetSelection, TargetSharing};
 use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, Mix, Placement, Random, Sequential};
 use assay_workload::target::Extent;
 
@@ -12,12 +10,14 @@ use super::super::access::{Amount, OpenFlags, Seek, Sizes};
 use super::super::args::to_u64;
 use super::super::expand::{ExpandedRun, RunRate};
 use super::super::file::ParameterFile;
+use super::super::loops::{LoopKind, LoopValue};
 use super::super::resolve::{
     RunWorkload, loop_value, open_flags, storage_hit_area, storage_threads, storage_workloads, workloads,
 };
-use super::super::run::{ArrivalKind, LoopKind, LoopValue, Rates, RunDef};
+use super::super::run::RunDef;
 use super::super::{StorageDef, WorkloadDef};
 use super::area::area;
+use super::rates::{limit_data, rate, set_rate, weight, weights_per_storage};
 use super::{Lowering, narrow, placed};
 
 /// For each storage definition the largest transfer that any run makes on it; `pairs` counts the work.
@@ -89,7 +89,7 @@ impl Lowering<'_> {
             let threads = storage_threads(run, sd) as f64 * weight(part) / total.max(f64::MIN_POSITIVE);
             let outstanding = to_u64(threads.round()).max(1);
             let mut job = self.one_job(run, rd, wd, sd, *index);
-            job.rate = rate(run, rd, part, part.storages.len());
+            set_rate(&mut job, rate(run, rd, part, part.storages.len()), rd.arrivals.kind);
             if let Some(streams) = wd.streams {
                 split_streams(&mut job, streams, outstanding);
                 self.stream_losses(wd, outstanding, streams);
@@ -151,7 +151,6 @@ impl Lowering<'_> {
         pattern.align_bytes = (sd.align > 0).then_some(sd.align);
         let mut job = Job::new(&wd.name, &[&sd.name], pattern);
         (job.offset, job.length) = (part.offset, part.length);
-        job.arrival = arrival(rd.arrivals.kind);
         job.content = self.content(run, &sd.dedup, sd.at);
         let flags = open_flags(Some(rd), wd, sd);
         self.set_flags(&mut job, &flags, wd);
@@ -310,7 +309,7 @@ impl Lowering<'_> {
         job.sharing = TargetSharing::Shared;
         let random = job.pattern.placement.is_random();
         job.selection = if random { TargetSelection::Random } else { TargetSelection::Sequential };
-        job.rate = rate(run, rd, part, 1);
+        set_rate(&mut job, rate(run, rd, part, 1), rd.arrivals.kind);
         let looped = loop_value(run, LoopKind::Threads).and_then(super::super::loop_u64);
         let threads = looped.unwrap_or_else(|| to_u64(wd.threads.unwrap_or(sd.threads)));
         job.outstanding_per_thread = narrow(threads.max(1));
@@ -388,48 +387,6 @@ pub(super) fn caching(flags: &OpenFlags) -> (Caching, FlushPolicy) {
     (caching, FlushPolicy { open, periodic: None, at_end: flags.fsync_at_close })
 }
 
-/// How strongly a workload draws on the threads of its targets.
-fn weight(part: &RunWorkload) -> f64 {
-    if part.share_pct > 0.0 { part.share_pct } else { 1.0 }
-}
-
-fn weights_per_storage(parts: &[RunWorkload]) -> BTreeMap<usize, f64> {
-    let mut weights = BTreeMap::new();
-    for part in parts {
-        for sd in &part.storages {
-            *weights.entry(*sd).or_insert(0.0) += weight(part);
-        }
-    }
-    weights
-}
-
-/// The rate of a workload on one of its `targets` targets.
-fn rate(run: &ExpandedRun, rd: &RunDef, part: &RunWorkload, targets: usize) -> Rate {
-    let targets = targets.max(1) as f64;
-    if let Some(own) = part.workload.rate {
-        return Rate::Iops(own / targets);
-    }
-    let share = part.share_pct / 100.0;
-    match run.rate {
-        RunRate::Max | RunRate::Curve => Rate::Unlimited,
-        RunRate::CurvePoint { percent, .. } | RunRate::PercentOfMax(percent) => Rate::PercentOfMax(percent),
-        RunRate::Fixed(rate) => Rate::Iops(rate * share / targets),
-        RunRate::Variable => Rate::Iops(mean_rate(rd) * share / targets),
-    }
-}
-
-/// The mean of a list of rates and seconds, by time.
-pub(super) fn mean_rate(rd: &RunDef) -> f64 {
-    let rates = rd.rate.iter().chain(&rd.file_rate).find_map(|r| match r {
-        Rates::Values(values) => Some(values),
-        _ => None,
-    });
-    let pairs: Vec<(f64, f64)> =
-        rates.iter().flat_map(|v| v.chunks_exact(2)).map(|pair| (pair[0].value, pair[1].value)).collect();
-    let seconds: f64 = pairs.iter().map(|(_, s)| s).sum();
-    if seconds > 0.0 { pairs.iter().map(|(r, s)| r * s).sum::<f64>() / seconds } else { 1.0 }
-}
-
 /// Splits a target into `streams` equal pieces with a thread each.
 fn split_streams(job: &mut Job, streams: u64, outstanding: u64) {
     let share = Extent::Percent(100.0 / streams as f64);
@@ -447,14 +404,6 @@ pub(super) fn block_sizes(sizes: &Sizes) -> BlockSizes {
         Sizes::Uniform { min, max, align } => {
             BlockSizes::Range { min_bytes: *min, max_bytes: *max, step_bytes: *align }
         }
-    }
-}
-
-pub(super) fn arrival(kind: ArrivalKind) -> Arrival {
-    match kind {
-        ArrivalKind::Exponential => Arrival::Poisson,
-        ArrivalKind::Uniform => Arrival::Uniform,
-        ArrivalKind::Deterministic => Arrival::Deterministic,
     }
 }
 
@@ -492,29 +441,6 @@ fn name_parts(jobs: &mut [Job], name: &str) {
             let target = job.targets.first().cloned().unwrap_or_default();
             job.name = format!("{name}@{target}");
             job.group = Some(name.to_owned());
-        }
-    }
-}
-
-/// Splits `maxdata=` over the threads of a run.
-fn limit_data(rd: &RunDef, jobs: &mut [Job]) {
-    let threads: u64 = jobs.iter().map(|job| u64::from(job.threads)).sum();
-    let written_only = |job: &Job| job.pattern.mix.read_percent == 0.0;
-    let read_only = |job: &Job| job.pattern.mix.read_percent == 100.0;
-    let limit = if jobs.iter().all(written_only) {
-        rd.max_data.or(rd.max_data_written)
-    } else if jobs.iter().all(read_only) {
-        rd.max_data.or(rd.max_data_read)
-    } else {
-        rd.max_data
-    };
-    for job in jobs {
-        match limit {
-            Some(Amount::Bytes(bytes)) => job.limits.bytes = Some(bytes / threads.max(1)),
-            Some(Amount::Percent(p)) if p % 100.0 == 0.0 && p >= 100.0 => {
-                job.limits.passes = Some(narrow(to_u64(p / 100.0)));
-            }
-            _ => {}
         }
     }
 }
