@@ -1,1 +1,60 @@
-fn main() {}
+//! `assay`: arguments, wiring, exit codes. The only place that prints and exits.
+
+use std::process::ExitCode;
+
+mod args;
+mod baseline;
+mod bench_self;
+mod check;
+mod cleanup;
+mod context;
+mod failure;
+mod inventory;
+mod live;
+mod local;
+mod place;
+mod prefill;
+mod quick;
+mod runs;
+mod session;
+mod signals;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use context::Context;
+use failure::{Failure, Outcome};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are errors to clap; they go to stdout and are none to us.
+            let code = if error.use_stderr() { failure::USAGE } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let context = Context::new(&cli.global);
+    match dispatch(cli.command, &context) {
+        Ok(outcome) => ExitCode::from(outcome.code()),
+        Err(failure) => {
+            context.error(&failure);
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
+    match command {
+        Command::Quick(args) => quick::quick(&args, context),
+        Command::Cleanup(args) => cleanup::cleanup(&args, context),
+        Command::Check(args) => check::check(&args, context),
+        Command::Report(args) => check::report(&args, context),
+        Command::Runs(args) => runs::runs(&args, context),
+        Command::Baseline(args) => baseline::baseline(&args, context),
+        Command::Run(_) | Command::Plan(_) | Command::Doctor => Err(Failure::usage("not yet")),
+        Command::BenchSelf(args) => bench_self::bench_self(&args, context),
+        Command::Completions(args) => args::completions(&args, context),
+    }
+}

@@ -1,0 +1,306 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+
+/// A storage benchmark whose numbers can be believed
+///
+/// Assay measures a disk, a file system or a volume, and says with every number under which conditions it holds and
+/// whether anything makes it untrustworthy.
+#[derive(Debug, Parser)]
+#[command(name = "assay", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ASSAY_COMMIT"), ")"))]
+#[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Examples:
+  assay quick /mnt/data                 how fast is the storage under /mnt/data, in under three minutes
+  assay quick --series stb-2.1          the 26 published tests, here
+  assay quick admin@db1:/var/lib/data   the same on another host, over ssh
+  assay run --profile real-life --target /mnt/data
+  assay run plan.toml --json > run.json
+  assay runs                            what has been measured
+
+Exit status: 0 done; 1 failed; 2 usage or bad input; 3 not valid (--require-valid); 4 regression (--fail-on);
+5 interrupted, partial result kept.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Colour::Auto, global = true, value_name = "WHEN")]
+    pub(crate) color: Colour,
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Where runs are kept [default: $ASSAY_RUNS, else the user's data directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The whole quick series, without any configuration
+    Quick(QuickArgs),
+    /// Remove what quick or run left (only directories that Assay made)
+    Cleanup(CleanupArgs),
+    /// Run a plan, or one of the shipped profiles
+    Run(RunArgs),
+    /// Show what a plan would do, without doing it
+    Plan(RunArgs),
+    /// Run the validity checks on a stored run again
+    Check(StoredArgs),
+    /// Write a stored run as HTML, CSV or Markdown
+    Report(ReportArgs),
+    /// List, show, remove or recover stored runs
+    Runs(RunsArgs),
+    /// Keep a run as a baseline to compare with
+    Baseline(BaselineArgs),
+    /// Measure Assay's own cost per I/O on this machine
+    BenchSelf(BenchSelfArgs),
+    /// What this machine offers: engines, limits, devices, helpers
+    Doctor,
+    /// Write a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay quick                                    the storage under the current directory
+  assay quick /mnt/data --html report.html       and a page with pictures
+  assay quick --series list                      which series there are, and what each is for
+  assay quick --test '4k random reads, 1 outstanding' --repeat 3
+  assay quick root@backup:/srv                   another host: Assay is copied there, and removed by cleanup")]
+pub(crate) struct QuickArgs {
+    /// A directory, or [user@]host[:dir]
+    #[arg(default_value = ".", value_name = "WHERE")]
+    pub(crate) place: String,
+    /// Only this test
+    #[arg(long, value_name = "NAME")]
+    pub(crate) test: Option<String>,
+    /// Which series; 'list' explains them
+    #[arg(long, value_name = "ID", default_value = "assay-1")]
+    pub(crate) series: String,
+    /// Compare with this baseline ('assay baseline list'); may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Vec<String>,
+    /// Run everything so many times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) repeat: u32,
+    /// Long windows: about an hour instead of three minutes (assay-1)
+    #[arg(long)]
+    pub(crate) thorough: bool,
+    /// The seed that replays the same order and addresses
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Where results go.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Print the run as one JSON document on stdout (schema: docs/schemas/run-1.json)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// End with status 3 if the result is not valid
+    #[arg(long)]
+    pub(crate) require_valid: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanupArgs {
+    /// A directory, or [user@]host[:dir]
+    #[arg(default_value = ".", value_name = "WHERE")]
+    pub(crate) place: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay run plan.toml                                   Assay's own plans (docs/formats/plan.md)
+  assay run --profile list                              the shipped profiles
+  assay run --profile real-life --target /mnt/data      sized to the space that is there
+  assay run plan.toml --dry-run                         what it would do
+  assay run device.toml --destroy-data /dev/sdx         a plan that writes to a device must be allowed to")]
+pub(crate) struct RunArgs {
+    /// The plan
+    #[arg(value_name = "FILE", required_unless_present = "profile")]
+    pub(crate) file: Option<PathBuf>,
+    /// name=value words for the file
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) variables: Vec<String>,
+    /// A shipped profile instead of a file; 'list' shows them
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    pub(crate) profile: Option<String>,
+    /// Directory for targets with relative paths
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// The language of the file: auto, fio, vdbench or toml
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) format: String,
+    /// The I/O path for all jobs: auto, io_uring, libaio, psync, posix-aio, null
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+    /// Run everything so many times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Measured time of every job that has one: '10s', '5m'
+    #[arg(long, value_name = "TIME")]
+    pub(crate) runtime: Option<String>,
+    /// The seed that replays the same operations
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Print the plan and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Treat what a file asks for and Assay cannot do as an error
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Allow writing to this device or over this file; may be given several times
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) destroy_data: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoredArgs {
+    /// A run directory, or the start of a run's id
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("as").required(true).multiple(true))]
+pub(crate) struct ReportArgs {
+    /// A run directory, or the start of a run's id
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE", group = "as")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write a row per job and operation
+    #[arg(long, value_name = "FILE", group = "as")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write a Markdown table
+    #[arg(long, value_name = "FILE", group = "as")]
+    pub(crate) md: Option<PathBuf>,
+    /// Compare with this baseline; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<RunsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// All stored runs, newest first (default)
+    List,
+    /// The result of one
+    Show(StoredArgs),
+    /// Remove one
+    Rm {
+        /// A run directory, or the start of a run's id
+        run: String,
+    },
+    /// Make a result of what a killed run left behind
+    Recover(StoredArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselineArgs {
+    #[command(subcommand)]
+    pub(crate) action: BaselineAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BaselineAction {
+    /// Keep a run under a name
+    Save {
+        /// The name
+        name: String,
+        /// A run directory or the start of a run's id
+        run: String,
+    },
+    /// All baselines, built in and saved
+    List,
+    /// The figures of one and where they come from
+    Show {
+        /// The name
+        name: String,
+    },
+    /// Remove a saved one
+    Rm {
+        /// The name
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchSelfArgs {
+    /// Seconds per measurement
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
+    pub(crate) seconds: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+pub(crate) fn completions(args: &CompletionsArgs, _: &Context) -> Result<Outcome, Failure> {
+    clap_complete::generate(args.shell, &mut Cli::command(), "assay", &mut std::io::stdout());
+    Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_is_explained() {
+        fn walk(command: &clap::Command) {
+            for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+                assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument.get_id());
+            }
+            command.get_subcommands().for_each(walk);
+        }
+        walk(&Cli::command());
+    }
+}

@@ -1,0 +1,66 @@
+//! `assay baseline`: runs kept to compare with.
+
+use assay_report::terminal;
+use assay_results::baseline::{self, Baseline};
+
+use crate::args::{BaselineAction, BaselineArgs};
+use crate::check;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+
+pub(crate) fn baseline(args: &BaselineArgs, context: &Context) -> Result<Outcome, Failure> {
+    let directory = context.baselines_root()?;
+    match &args.action {
+        BaselineAction::Save { name, run } => {
+            let run = check::load(run, context)?;
+            let path =
+                baseline::save(&directory, &Baseline::of_run(name, &run), false).map_err(Failure::usage)?;
+            context.out(&format!("saved {name} in {}", path.display()));
+        }
+        BaselineAction::List => {
+            let found = baseline::list(&directory).map_err(Failure::failed)?;
+            let rows: Vec<Vec<String>> = found
+                .iter()
+                .map(|entry| {
+                    let from = &entry.provenance;
+                    vec![entry.name.clone(), entry.series.clone(), from.device.clone(), from.date.clone()]
+                })
+                .collect();
+            context.out(&terminal::words_table(&["name", "series", "device", "date"], &rows, &context.style));
+        }
+        BaselineAction::Show { name } => {
+            let found = baseline::show(&directory, name).map_err(Failure::usage)?;
+            context.out(&show(&found, context));
+        }
+        BaselineAction::Rm { name } => {
+            baseline::rm(&directory, name).map_err(Failure::usage)?;
+            context.out(&format!("removed {name}"));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn show(found: &Baseline, context: &Context) -> String {
+    let from = &found.provenance;
+    let mut text = format!("{} (series {})\n", found.name, found.series);
+    let facts = [
+        ("device", &from.device),
+        ("file system", &from.file_system),
+        ("kernel", &from.kernel),
+        ("date", &from.date),
+        ("source", &from.source),
+    ];
+    for (what, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+        text.push_str(&format!("  {what}: {value}\n"));
+    }
+    let rows: Vec<Vec<String>> = found
+        .tests
+        .iter()
+        .map(|test| vec![test.name.clone(), assay_report::format::iops(test.iops)])
+        .collect();
+    text.push_str(&terminal::words_table(&["test", "IOPS"], &rows, &context.style));
+    for note in &found.footnotes {
+        text.push_str(&format!("{note}\n"));
+    }
+    text
+}

@@ -1,0 +1,109 @@
+//! `assay bench-self`: what the generator itself costs here, on an engine that does nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use assay_engine::driver::{PhaseOptions, run_phase};
+use assay_results::{JobOutcome, RunEvent};
+use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
+use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::resolve::{self, Inventory, TargetFacts};
+use assay_workload::target::{Target, TargetKind};
+use assay_workload::units::{Bytes, Nanos};
+
+use crate::args::BenchSelfArgs;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+
+const DEPTHS: [u32; 3] = [1, 32, 256];
+
+/// One measurement.
+#[derive(Debug, serde::Serialize)]
+struct Cost {
+    outstanding_io: u32,
+    iops: f64,
+    wall_ns_per_io: f64,
+    user_ns_per_io: f64,
+    system_ns_per_io: f64,
+}
+
+pub(crate) fn bench_self(args: &BenchSelfArgs, context: &Context) -> Result<Outcome, Failure> {
+    let costs = DEPTHS.iter().map(|&depth| measure(depth, args.seconds)).collect::<Result<Vec<_>, _>>()?;
+    if args.json {
+        let document =
+            serde_json::json!({ "schema": "assay.bench-self/1", "engine": "null", "costs": costs });
+        context.out(&format!("{document:#}"));
+        return Ok(Outcome::Done);
+    }
+    let rows: Vec<Vec<String>> = costs
+        .iter()
+        .map(|cost| {
+            vec![
+                cost.outstanding_io.to_string(),
+                assay_report::format::iops(cost.iops),
+                format!("{:.1}", cost.wall_ns_per_io),
+                format!("{:.1}", cost.user_ns_per_io),
+                format!("{:.1}", cost.system_ns_per_io),
+            ]
+        })
+        .collect();
+    context.out(
+        "4 KiB random reads, each block once per pass, one thread, no I/O (engine null), every statistic on",
+    );
+    let heads = ["outstanding", "IOPS", "ns per I/O", "user ns", "system ns"];
+    context.out(&assay_report::terminal::words_table(&heads, &rows, &context.style));
+    Ok(Outcome::Done)
+}
+
+fn measure(depth: u32, seconds: u64) -> Result<Cost, Failure> {
+    let job = Job {
+        outstanding_per_thread: depth,
+        engine: EngineKind::Null,
+        limits: Limits { time: Some(Nanos::from_secs(seconds)), ..Limits::default() },
+        ..Job::new("self", &["nothing"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()))
+    };
+    let workload = Workload {
+        name: "bench-self".to_owned(),
+        seed: Some(1),
+        targets: vec![Target {
+            name: "nothing".to_owned(),
+            path: "null".to_owned(),
+            kind: Some(TargetKind::Null),
+            size: Some(Bytes(16 << 30)),
+        }],
+        phases: vec![Phase::measure("self", vec![job])],
+    };
+    let facts = TargetFacts {
+        path: "null".to_owned(),
+        kind: TargetKind::Null,
+        existing_bytes: 0,
+        direct_align_bytes: Some(512),
+    };
+    let inventory = Inventory {
+        targets: [("nothing".to_owned(), facts)].into(),
+        engines: vec![EngineKind::Null],
+        engine_override: None,
+    };
+    let plan = Arc::new(resolve::plan(&workload, &inventory, 1).map_err(Failure::failed)?);
+    let options = PhaseOptions {
+        interval: Duration::from_secs(1),
+        stop: Arc::new(AtomicBool::new(false)),
+        fall_back: false,
+    };
+    let (mut ios, mut outcome) = (0, JobOutcome::default());
+    let mut sink = |event: RunEvent| match event {
+        RunEvent::Interval(interval) => ios += interval.counts.data_ios(),
+        RunEvent::JobFinished { outcome: finished, .. } => outcome = *finished,
+        _ => {}
+    };
+    run_phase(&plan, 0, &options, &mut sink, &mut |_| {}).map_err(Failure::failed)?;
+    let per_io = |ns: u64| ns as f64 / (ios as f64).max(1.0);
+    Ok(Cost {
+        outstanding_io: depth,
+        iops: ios as f64 * 1e9 / (outcome.measured_ns as f64).max(1.0),
+        wall_ns_per_io: per_io(outcome.measured_ns),
+        user_ns_per_io: per_io(outcome.cpu_user_ns),
+        system_ns_per_io: per_io(outcome.cpu_system_ns),
+    })
+}

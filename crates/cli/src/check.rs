@@ -1,0 +1,73 @@
+//! `assay check` and `assay report`: stored runs again.
+
+use std::path::Path;
+
+use assay_report::terminal;
+use assay_results::{Run, checks, store};
+
+use crate::args::{OutputArgs, ReportArgs, StoredArgs};
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::quick;
+
+/// Loads a run by directory or the start of its id.
+pub(crate) fn load(wanted: &str, context: &Context) -> Result<Run, Failure> {
+    store::load(&context.runs_root()?, wanted).map_err(Failure::usage)
+}
+
+pub(crate) fn check(args: &StoredArgs, context: &Context) -> Result<Outcome, Failure> {
+    let mut run = load(&args.run, context)?;
+    checks::judge(&mut run);
+    if args.output.json {
+        context.out(&json(&run)?);
+    } else {
+        context.out(&terminal::heading(&run, &context.style));
+        context.out(&terminal::findings(&run.findings, &context.style));
+        context.out(&terminal::verdict_line(&run, &context.style));
+    }
+    finish(&run, &args.output, context)
+}
+
+/// Writes the page if asked to, and says how the command ends.
+pub(crate) fn finish(run: &Run, output: &OutputArgs, context: &Context) -> Result<Outcome, Failure> {
+    if let Some(path) = &output.html {
+        write_html(run, path, &[], context)?;
+    }
+    let valid = run.verdict == assay_results::Verdict::Valid;
+    Ok(if output.require_valid && !valid { Outcome::NotValid } else { Outcome::Done })
+}
+
+/// The JSON document of a run.
+pub(crate) fn json(run: &Run) -> Result<String, Failure> {
+    serde_json::to_string_pretty(run).map_err(Failure::failed)
+}
+
+pub(crate) fn report(args: &ReportArgs, context: &Context) -> Result<Outcome, Failure> {
+    let run = load(&args.run, context)?;
+    if let Some(path) = &args.html {
+        write_html(&run, path, &args.baseline, context)?;
+    }
+    if let Some(path) = &args.csv {
+        write(path, &assay_report::html::page(&run, &[]))?;
+    }
+    if let Some(path) = &args.md {
+        write(path, &assay_report::html::page(&run, &[]))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Writes the page of a run.
+pub(crate) fn write_html(
+    run: &Run,
+    path: &Path,
+    baselines: &[String],
+    context: &Context,
+) -> Result<(), Failure> {
+    let references = quick::references(run, baselines, context)?;
+    write(path, &assay_report::html::page(run, &references))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+}

@@ -1,0 +1,44 @@
+//! `assay cleanup`: removes what Assay made, and nothing else.
+
+use std::path::Path;
+
+use assay_host::cleanup;
+use assay_host::workdir::is_assay_dir;
+use assay_workload::units::Bytes;
+
+use crate::args::CleanupArgs;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::place::Place;
+
+pub(crate) fn cleanup(args: &CleanupArgs, context: &Context) -> Result<Outcome, Failure> {
+    match Place::parse(&args.place)? {
+        Place::Here(place) => here(&place, context),
+        Place::There { host, .. } => Err(Failure::usage(format!("{host}: not yet"))),
+    }
+}
+
+fn here(place: &Path, context: &Context) -> Result<Outcome, Failure> {
+    let shown = place.display();
+    if !place.is_dir() {
+        return Err(Failure::usage(format!("{shown} is not a directory")));
+    }
+    let found = if is_assay_dir(place) {
+        vec![place.to_owned()]
+    } else {
+        cleanup::find(place).map_err(|error| Failure::failed(format!("{shown}: {error}")))?
+    };
+    if found.is_empty() {
+        context.out(&format!("nothing to remove: no directory that Assay made in {shown}"));
+        return Ok(Outcome::Done);
+    }
+    for directory in found {
+        let report = cleanup::remove(&directory).map_err(Failure::failed)?;
+        let files = report.files;
+        context.out(&format!("removed {}: {files} files, {}", directory.display(), Bytes(report.bytes)));
+        for (path, why) in &report.kept {
+            context.say(&format!("kept {}: {why}", path.display()));
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,117 @@
+//! What every command needs: how to speak, where runs are, which Assay this is.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use assay_host::HostRoot;
+use assay_report::Style;
+use assay_results::environment::AssayVersion;
+use assay_results::store;
+
+use crate::args::{Colour, Global};
+use crate::failure::Failure;
+
+/// Columns where nobody says.
+const WIDTH_DEFAULT: usize = 100;
+
+/// How to speak and where things are.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// How stdout looks.
+    pub(crate) style: Style,
+    /// How stderr looks.
+    pub(crate) error_style: Style,
+    /// Whether stderr is a terminal that a live line can be drawn on.
+    pub(crate) live: bool,
+    /// Results and errors only.
+    pub(crate) quiet: bool,
+    /// The machine.
+    pub(crate) host: HostRoot,
+    runs: Option<PathBuf>,
+    data: Option<PathBuf>,
+}
+
+impl Context {
+    pub(crate) fn new(global: &Global) -> Self {
+        let colour = |terminal: bool| match global.color {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        };
+        let width = columns();
+        let unicode = !matches!(std::env::var("LC_ALL").as_deref(), Ok("C" | "POSIX"));
+        let style = |terminal| Style { colour: colour(terminal), width, unicode };
+        let home = std::env::var_os("HOME");
+        let xdg = std::env::var_os("XDG_DATA_HOME");
+        let assay_runs = std::env::var_os("ASSAY_RUNS");
+        let runs = store::runs_root(assay_runs.as_deref(), xdg.as_deref(), home.as_deref());
+        Context {
+            style: style(std::io::stdout().is_terminal()),
+            error_style: style(std::io::stderr().is_terminal()),
+            live: std::io::stderr().is_terminal() && !global.quiet,
+            quiet: global.quiet,
+            host: HostRoot::real(),
+            runs: global.out.clone().or(runs),
+            data: store::data_root(xdg.as_deref(), home.as_deref()),
+        }
+    }
+
+    /// Which Assay this is.
+    pub(crate) fn version() -> AssayVersion {
+        let commit = env!("ASSAY_COMMIT");
+        AssayVersion {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: (!commit.is_empty()).then(|| commit.to_owned()),
+        }
+    }
+
+    /// Where runs are kept.
+    pub(crate) fn runs_root(&self) -> Result<PathBuf, Failure> {
+        self.runs
+            .clone()
+            .ok_or_else(|| Failure::usage("nowhere to keep runs: set ASSAY_RUNS or HOME, or give --out DIR"))
+    }
+
+    /// Where saved baselines are kept.
+    pub(crate) fn baselines_root(&self) -> Result<PathBuf, Failure> {
+        self.data
+            .as_ref()
+            .map(|data| data.join("baselines"))
+            .ok_or_else(|| Failure::usage("nowhere to keep baselines: set HOME or XDG_DATA_HOME"))
+    }
+
+    /// Writes a result to stdout. A reader that went away is not an error.
+    pub(crate) fn out(&self, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        let _ = write!(stdout, "{text}{end}").and_then(|()| stdout.flush());
+    }
+
+    /// Says something on stderr, unless quiet.
+    pub(crate) fn say(&self, text: &str) {
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Says why the command failed, on stderr, in one line.
+    pub(crate) fn error(&self, failure: &Failure) {
+        let message = failure.to_string();
+        if self.error_style.colour {
+            eprintln!("\x1b[1;31merror:\x1b[0m {message}");
+        } else {
+            eprintln!("error: {message}");
+        }
+    }
+}
+
+/// Width of the terminal on stdout or stderr, else COLUMNS, else a default.
+fn columns() -> usize {
+    let terminal = rustix::termios::tcgetwinsize(std::io::stdout())
+        .or_else(|_| rustix::termios::tcgetwinsize(std::io::stderr()))
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|&columns| columns > 0);
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    terminal.or(asked).unwrap_or(WIDTH_DEFAULT)
+}

@@ -1,0 +1,119 @@
+//! Progress on stderr: one live line on a terminal, a line every ten seconds elsewhere.
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use assay_report::Style;
+use assay_report::terminal::{Progress, progress_line};
+use assay_results::RunEvent;
+use assay_workload::Plan;
+
+/// How often a line is printed where there is no terminal.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+/// How often the live line is drawn at most.
+const LIVE_EVERY: Duration = Duration::from_millis(150);
+/// What a phase without a time limit is taken to need, for the estimate of what is left.
+const UNKNOWN_PHASE_S: f64 = 8.0;
+
+/// Where a run stands, drawn as its events come.
+#[derive(Debug)]
+pub(crate) struct Live {
+    style: Style,
+    terminal: bool,
+    quiet: bool,
+    progress: Progress,
+    names: Vec<String>,
+    /// Expected seconds of each phase.
+    expected_s: Vec<f64>,
+    phase: usize,
+    phase_started: Instant,
+    drawn: Instant,
+    printed: Instant,
+}
+
+impl Live {
+    pub(crate) fn new(plan: &Plan, style: Style, terminal: bool, quiet: bool) -> Self {
+        let expected = plan.phases.iter().map(|phase| phase.expected_time());
+        Live {
+            style,
+            terminal,
+            quiet,
+            progress: Progress { number: (0, plan.phases.len()), ..Progress::default() },
+            names: plan.phases.iter().map(|phase| phase.name.clone()).collect(),
+            expected_s: expected
+                .map(|time| time.map_or(UNKNOWN_PHASE_S, |time| time.as_secs_f64() + 0.05))
+                .collect(),
+            phase: 0,
+            phase_started: Instant::now(),
+            drawn: Instant::now() - LIVE_EVERY,
+            printed: Instant::now(),
+        }
+    }
+
+    /// Takes note of an event, and draws if it is time.
+    pub(crate) fn event(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::PhaseStarted { phase, .. } => {
+                self.phase = *phase as usize;
+                self.phase_started = Instant::now();
+                self.progress.phase = self.names[self.phase].clone();
+                self.progress.number.0 = self.phase + 1;
+            }
+            RunEvent::Interval(interval) => {
+                let data = interval.counts.data();
+                let seconds = interval.key.length_ns as f64 / 1e9;
+                if seconds > 0.05 {
+                    self.progress.iops = Some(data.ios as f64 / seconds);
+                    self.progress.p99_ns = data.completion.quantile_ns(0.99);
+                }
+            }
+            RunEvent::Note { text, .. } => self.say(text),
+            RunEvent::RunFinished { .. } => {
+                self.clear();
+                return;
+            }
+            _ => {}
+        }
+        self.draw();
+    }
+
+    /// A line that stays.
+    pub(crate) fn say(&mut self, text: &str) {
+        if !self.quiet {
+            self.clear();
+            eprintln!("{text}");
+        }
+    }
+
+    fn estimate(&mut self) {
+        let in_phase = self.phase_started.elapsed().as_secs_f64().min(self.expected_s[self.phase]);
+        let before: f64 = self.expected_s[..self.phase].iter().sum();
+        let total: f64 = self.expected_s.iter().sum();
+        self.progress.done = Some((before + in_phase) / total.max(1e-9));
+        self.progress.left_s = Some((total - before - in_phase).max(0.0));
+    }
+
+    fn draw(&mut self) {
+        if self.quiet || self.expected_s.is_empty() {
+            return;
+        }
+        if self.terminal && self.drawn.elapsed() >= LIVE_EVERY {
+            self.estimate();
+            let line = progress_line(&self.progress, &self.style);
+            let mut stderr = std::io::stderr().lock();
+            let _ = write!(stderr, "\r\x1b[2K{line}").and_then(|()| stderr.flush());
+            self.drawn = Instant::now();
+        } else if !self.terminal && self.printed.elapsed() >= PLAIN_EVERY {
+            self.estimate();
+            eprintln!("{}", progress_line(&self.progress, &self.style));
+            self.printed = Instant::now();
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.terminal && !self.quiet {
+            let mut stderr = std::io::stderr().lock();
+            let _ = write!(stderr, "\r\x1b[2K").and_then(|()| stderr.flush());
+        }
+    }
+}

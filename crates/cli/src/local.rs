@@ -1,0 +1,136 @@
+//! The executor for this machine: the engine's driver, with the kernel's counters beside it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use assay_conduct::{Executor, PhaseOutcome};
+use assay_engine::driver::{PhaseOptions, run_phase};
+use assay_engine::targets::sync_file_system;
+use assay_host::counters::{Sampler, Selection, own_pid};
+use assay_host::guard::{Consent, check_write};
+use assay_host::{HostRoot, environment};
+use assay_results::RunEvent;
+use assay_results::environment::Environment;
+use assay_workload::Plan;
+use assay_workload::pattern::OpKind;
+use assay_workload::target::TargetKind;
+use assay_workload::units::Nanos;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Runs phases here.
+pub(crate) struct LocalExecutor {
+    stop: Arc<AtomicBool>,
+    started: Instant,
+    counters: Sampler,
+    interval: Duration,
+}
+
+/// The environment of a plan's targets.
+pub(crate) fn environment_of(plan: &Plan, host: &HostRoot) -> Environment {
+    let real = plan.targets.iter().filter(|target| target.kind != TargetKind::Null);
+    let paths: Vec<PathBuf> = real.map(|target| PathBuf::from(&target.path)).collect();
+    environment::collect(host, Context::version(), &paths)
+}
+
+/// Asks the guard about every target that the plan writes to.
+///
+/// # Errors
+/// [`Failure::Usage`] with the guard's refusal.
+pub(crate) fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<(), Failure> {
+    let consent = Consent::naming(host, named);
+    let written = plan
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.jobs)
+        .filter(|job| job.job.pattern.kinds().any(|kind| kind != OpKind::Read) || job.job.tree.is_some());
+    let mut indices: Vec<u16> =
+        written.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect();
+    // Files that are read beyond their end are laid out first, which is writing too.
+    let short =
+        plan.targets.iter().enumerate().filter(|(_, target)| {
+            target.kind == TargetKind::File && target.existing_bytes < target.size_bytes
+        });
+    indices.extend(short.map(|(index, _)| index as u16));
+    indices.sort_unstable();
+    indices.dedup();
+    for index in indices {
+        let target = &plan.targets[usize::from(index)];
+        if target.kind != TargetKind::Null {
+            check_write(host, target.path.as_ref(), &consent).map_err(Failure::usage)?;
+        }
+    }
+    Ok(())
+}
+
+impl LocalExecutor {
+    /// For a plan whose environment has been looked at.
+    pub(crate) fn new(environment: &Environment, host: &HostRoot, stop: Arc<AtomicBool>) -> Self {
+        let mut devices: Vec<String> = environment
+            .targets
+            .iter()
+            .flat_map(|target| target.top_devices().chain(target.bottom_devices()))
+            .map(|device| device.name.clone())
+            .collect();
+        devices.sort_unstable();
+        devices.dedup();
+        let selection = Selection { devices, processes: vec![own_pid()], threads: false };
+        LocalExecutor {
+            stop,
+            started: Instant::now(),
+            counters: Sampler::new(host, &selection),
+            interval: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Executor for LocalExecutor {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+        // Short windows get short periods, so that they have a course at all.
+        let planned = plan.phases[phase].expected_time().unwrap_or(Nanos::from_secs(10));
+        let interval = if planned.0 < 4_000_000_000 { Duration::from_millis(200) } else { self.interval };
+        let options = PhaseOptions { interval, stop: Arc::clone(&self.stop), fall_back: true };
+        let counters = &mut self.counters;
+        let mut tick = |sink: &mut dyn FnMut(RunEvent)| {
+            sink(RunEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
+        };
+        match run_phase(plan, phase, &options, sink, &mut tick) {
+            Err(error) => PhaseOutcome::Failed(error.to_string()),
+            Ok(end) if !end.error.is_empty() => PhaseOutcome::Failed(end.error),
+            Ok(_) if self.stopped() => PhaseOutcome::Stopped,
+            Ok(_) => PhaseOutcome::Done,
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        let planned = &plan.phases[phase];
+        if planned.drain_after {
+            let mut paths: Vec<&str> = plan.targets.iter().map(|target| target.path.as_str()).collect();
+            // One file of each directory stands for its file system.
+            paths.dedup_by_key(|path| std::path::Path::new(path).parent().map(PathBuf::from));
+            for path in paths {
+                if let Err(error) = sync_file_system(path) {
+                    let text = format!("dirty pages of {path} could not be written back: {error}");
+                    sink(RunEvent::Note { phase: Some(phase as u32), id: "drain".to_owned(), text });
+                }
+            }
+        }
+        let until = Instant::now() + Duration::from_nanos(planned.pause_after.0);
+        while Instant::now() < until && !self.stopped() {
+            std::thread::sleep(
+                Duration::from_millis(20).min(until.saturating_duration_since(Instant::now())),
+            );
+        }
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+}

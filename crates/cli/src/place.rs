@@ -1,0 +1,70 @@
+//! WHERE: a directory here, or `[user@]host[:dir]`.
+
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// Where to measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A directory on this machine.
+    Here(PathBuf),
+    /// Another machine, as ssh names it, and a directory there (empty: the home directory).
+    There {
+        /// `[user@]host`.
+        host: String,
+        /// The directory.
+        dir: String,
+    },
+}
+
+impl Place {
+    /// What a word means. A path that exists, or one that starts with `/`, `.` or `~`, is here; a word with `@`, or with
+    /// a colon before any slash, is there. Everything else is a path.
+    ///
+    /// # Errors
+    /// A host that could be mistaken for an option of ssh, or is empty.
+    pub(crate) fn parse(word: &str) -> Result<Place, Failure> {
+        let local = word.starts_with(['/', '.', '~']) || std::path::Path::new(word).exists();
+        let colon = word.find(':').filter(|&at| !word[..at].contains('/'));
+        let remote = !local && (colon.is_some() || word.contains('@') && !word.contains('/'));
+        if !remote {
+            return Ok(Place::Here(PathBuf::from(word)));
+        }
+        let (host, dir) = match colon {
+            Some(at) => (&word[..at], &word[at + 1..]),
+            None => (word, ""),
+        };
+        let name = host.rsplit('@').next().unwrap_or("");
+        if name.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
+            return Err(Failure::usage(format!(
+                "'{host}' is not a host; say [user@]host[:dir], or ./{word} for a path"
+            )));
+        }
+        Ok(Place::There { host: host.to_owned(), dir: dir.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there(host: &str, dir: &str) -> Place {
+        Place::There { host: host.into(), dir: dir.into() }
+    }
+
+    #[test]
+    fn hosts_and_paths_are_told_apart() {
+        assert_eq!(Place::parse("db1:/srv/a b").unwrap(), there("db1", "/srv/a b"));
+        assert_eq!(Place::parse("root@db1").unwrap(), there("root@db1", ""));
+        assert_eq!(Place::parse("/srv/a:b").unwrap(), Place::Here("/srv/a:b".into()));
+        assert_eq!(Place::parse("./db1:x").unwrap(), Place::Here("./db1:x".into()));
+        assert_eq!(Place::parse("nowhere/at:all").unwrap(), Place::Here("nowhere/at:all".into()));
+    }
+
+    #[test]
+    fn nothing_reaches_ssh_as_an_option() {
+        assert!(Place::parse("-oProxyCommand=x:/a").is_err());
+        assert!(Place::parse("@:x").is_err());
+    }
+}

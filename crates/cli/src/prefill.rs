@@ -1,0 +1,136 @@
+//! Filling a file with random data before it is read, for a bounded time.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use assay_engine::driver::{PhaseOptions, run_phase};
+use assay_results::RunEvent;
+use assay_workload::job::{FlushPolicy, Job, Limits, Phase, PhaseKind, Workload};
+use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::resolve;
+use assay_workload::target::{Extent, Target, TargetKind};
+use assay_workload::units::{Bytes, Nanos};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::inventory;
+use crate::local;
+
+const BLOCK: u64 = 1 << 20;
+
+/// What is in the file now.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Filled {
+    /// Bytes that may be used.
+    pub(crate) bytes: u64,
+    /// Bytes that were there already.
+    kept: u64,
+    /// Seconds it took.
+    took_s: f64,
+    /// Whether the time was up before the file was full.
+    capped: bool,
+}
+
+impl Filled {
+    pub(crate) fn sentence(&self) -> String {
+        if self.bytes == self.kept {
+            return format!("prefill: {} of random data were there already", Bytes(self.bytes));
+        }
+        let written = self.bytes - self.kept;
+        let capped = if self.capped { ", all that the time allowed" } else { "" };
+        format!("prefill: wrote {} of random data in {:.1} s{capped}", Bytes(written), self.took_s)
+    }
+}
+
+/// Bytes of files in a directory.
+pub(crate) fn bytes_in(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.metadata().ok())
+        .filter(|meta| meta.is_file())
+        .map(|meta| meta.len())
+        .sum()
+}
+
+/// Makes `file` hold `wanted` bytes of random data, stopping after `time_max`.
+pub(crate) fn fill(
+    file: &Path,
+    wanted: u64,
+    time_max: Nanos,
+    seed: u64,
+    stop: &Arc<AtomicBool>,
+    context: &Context,
+) -> Result<Filled, Failure> {
+    let kept = std::fs::metadata(file).map_or(0, |meta| meta.len()) / BLOCK * BLOCK;
+    if kept >= wanted {
+        return Ok(Filled { bytes: wanted, kept: wanted, took_s: 0.0, capped: false });
+    }
+    let directory = file.parent().unwrap_or(Path::new("."));
+    let workload = workload(file, kept, wanted, time_max);
+    let inventory = inventory::look_at(&workload, directory, None, &context.host)?;
+    let plan = Arc::new(resolve::plan(&workload, &inventory, seed).map_err(Failure::failed)?);
+    local::check_consent(&plan, &context.host, &[])?;
+    let options =
+        PhaseOptions { interval: Duration::from_millis(500), stop: Arc::clone(stop), fall_back: true };
+    let started = Instant::now();
+    let (mut written, mut said) = (0, Instant::now());
+    let mut sink = |event: RunEvent| {
+        if let RunEvent::Interval(interval) = event {
+            written += interval.counts.data().bytes;
+            let often = if context.live { 0.4 } else { 10.0 };
+            if said.elapsed().as_secs_f64() >= often {
+                progress(kept + written, wanted, context);
+                said = Instant::now();
+            }
+        }
+    };
+    let end = run_phase(&plan, 0, &options, &mut sink, &mut |_| {}).map_err(Failure::failed)?;
+    if context.live {
+        eprint!("\r\x1b[2K");
+    }
+    if !end.error.is_empty() {
+        return Err(Failure::failed(format!("prefill: {}", end.error)));
+    }
+    let bytes = std::fs::metadata(file).map_or(0, |meta| meta.len()).min(wanted) / BLOCK * BLOCK;
+    if bytes < 16 * BLOCK {
+        return Err(Failure::failed(format!("the prefill managed {} only", Bytes(bytes))));
+    }
+    let capped = bytes < wanted && !stop.load(Ordering::Relaxed);
+    Ok(Filled { bytes, kept, took_s: started.elapsed().as_secs_f64(), capped })
+}
+
+fn progress(done: u64, wanted: u64, context: &Context) {
+    if context.quiet {
+        return;
+    }
+    let line = format!("prefill  {} of {}", Bytes(done), Bytes(wanted));
+    if context.live {
+        eprint!("\r\x1b[2K{line}");
+    } else {
+        eprintln!("{line}");
+    }
+}
+
+fn workload(file: &Path, kept: u64, wanted: u64, time_max: Nanos) -> Workload {
+    let name = file.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    let job = Job {
+        offset: Extent::Bytes(kept),
+        outstanding_per_thread: 8,
+        limits: Limits { time: Some(time_max), passes: Some(1), ..Limits::default() },
+        flush: FlushPolicy { at_end: true, ..FlushPolicy::default() },
+        ..Job::new("prefill", &["data"], AccessPattern::new(Mix::WRITE, BLOCK, Placement::sequential()))
+    };
+    Workload {
+        name: "prefill".to_owned(),
+        seed: None,
+        targets: vec![Target {
+            name: "data".to_owned(),
+            path: name,
+            kind: Some(TargetKind::File),
+            size: Some(Bytes(wanted)),
+        }],
+        phases: vec![Phase { kind: PhaseKind::Precondition, ..Phase::measure("prefill", vec![job]) }],
+    }
+}

@@ -1,0 +1,305 @@
+//! `assay quick`: the whole quick series, without any configuration.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use assay_conduct::series::{self, Prepared, Series, SeriesError, assay1, stb};
+use assay_host::space;
+use assay_host::workdir::{WorkDir, is_assay_dir};
+use assay_report::quick::{Reference, ReferenceIops};
+use assay_report::terminal;
+use assay_results::baseline::{Baseline, builtins};
+use assay_results::{Run, baseline};
+use assay_workload::units::Bytes;
+use assay_workload::{Plan, resolve};
+
+use crate::args::QuickArgs;
+use crate::check;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome, nearest};
+use crate::inventory;
+use crate::local;
+use crate::place::Place;
+use crate::prefill;
+use crate::session::{self, Finished};
+use crate::signals;
+
+/// The directory that quick makes where it was told to measure.
+pub(crate) const WORK_DIR: &str = "assay-quick";
+
+pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Failure> {
+    if args.series == "list" {
+        context.out(&series_list(context));
+        return Ok(Outcome::Done);
+    }
+    let series = find_series(&args.series)?;
+    check_test(args.test.as_deref(), series)?;
+    let references = find_references(&args.baseline, series.id, context)?;
+    let finished = match Place::parse(&args.place)? {
+        Place::Here(place) => here(args, series, &place, context)?,
+        Place::There { host, .. } => return Err(Failure::usage(format!("{host}: not yet"))),
+    };
+    if args.output.json {
+        context.out(&check::json(&finished.run)?);
+    } else {
+        show_with(&finished.run, &references, context);
+    }
+    let page = assay_report::html::page(&finished.run, &references);
+    let kept = finished.directory.join("report.html");
+    for path in args.output.html.iter().chain([&kept]) {
+        std::fs::write(path, &page)
+            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
+    }
+    context.say(&format!("report: {}", args.output.html.as_ref().unwrap_or(&kept).display()));
+    if !matches!(Place::parse(&args.place)?, Place::There { .. }) {
+        context.say(&format!(
+            "the files are kept for the next time; 'assay cleanup {}' removes them",
+            args.place
+        ));
+    }
+    finished.outcome(args.output.require_valid)
+}
+
+fn find_series(id: &str) -> Result<&'static Series, Failure> {
+    series::by_id(id).ok_or_else(|| {
+        let ids: Vec<&str> = series::ALL.iter().map(|series| series.id).collect();
+        let hint =
+            nearest(id, ids.iter().copied()).map_or(String::new(), |near| format!("did you mean {near}? "));
+        Failure::usage(format!("there is no series '{id}'; {hint}there are {}", ids.join(" and ")))
+    })
+}
+
+fn check_test(test: Option<&str>, series: &Series) -> Result<(), Failure> {
+    let Some(name) = test else { return Ok(()) };
+    let names = (series.tests)();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let hint = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => format!("'assay quick --series list' shows them; the first is '{}'", names[0]),
+    };
+    Err(Failure::usage(format!("series {} has no test '{name}'; {hint}", series.id)))
+}
+
+fn series_list(context: &Context) -> String {
+    let mut text = String::new();
+    for series in &series::ALL {
+        text.push_str(&format!("{}\n  {}\n", series.id, series.summary));
+        for line in wrap(series.about, context.style.width.clamp(40, 100) - 4) {
+            text.push_str(&format!("    {line}\n"));
+        }
+        for name in (series.tests)() {
+            text.push_str(&format!("      {name}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.len() - 1;
+        if !lines[line].is_empty() && lines[line].len() + 1 + word.len() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !lines[line].is_empty() {
+                lines[line].push(' ');
+            }
+            lines[line].push_str(word);
+        }
+    }
+    lines
+}
+
+/// Makes sure that `place` is a directory Assay may make its own directory in, and makes that.
+fn work_dir(place: &Path) -> Result<WorkDir, Failure> {
+    let shown = place.display();
+    let meta = std::fs::metadata(place).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::usage(format!("{shown} does not exist")),
+        _ => Failure::usage(format!("{shown}: {error}")),
+    })?;
+    if !meta.is_dir() {
+        return Err(Failure::usage(format!(
+            "{shown} is not a directory; quick measures the file system below one"
+        )));
+    }
+    let path = if is_assay_dir(place) { place.to_owned() } else { place.join(WORK_DIR) };
+    WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "quick").map_err(Failure::usage)
+}
+
+fn here(args: &QuickArgs, series: &Series, place: &Path, context: &Context) -> Result<Finished, Failure> {
+    let stop = signals::stop_flag()?;
+    let directory = work_dir(place)?;
+    let made = directory.created();
+    let result = measure(args, series, directory.path(), &stop, context);
+    if result.is_err() && made {
+        // Nothing was measured, so nothing is left behind either.
+        let _ = directory.remove();
+    }
+    result
+}
+
+fn measure(
+    args: &QuickArgs,
+    series: &Series,
+    directory: &Path,
+    stop: &Arc<AtomicBool>,
+    context: &Context,
+) -> Result<Finished, Failure> {
+    let seed = args.seed.map_or_else(session::random_seed, Ok)?;
+    let space = space::of(directory).map_err(|error| Failure::failed(format!("free space: {error}")))?;
+    let available = space.usable_bytes();
+    let mut notes = Vec::new();
+    let prepared = if series.id == stb::ID {
+        let existing = prefill::bytes_in(directory);
+        let prepared =
+            stb::prepare(args.test.as_deref(), args.repeat, available + existing).map_err(series_failure)?;
+        announce(&prepared, directory, context);
+        prepared
+    } else {
+        let windows = if args.thorough { assay1::Windows::THOROUGH } else { assay1::Windows::QUICK };
+        let file = directory.join(assay1::FILE);
+        let existing = std::fs::metadata(&file).map_or(0, |meta| meta.len());
+        let wanted = assay1::file_bytes(available, existing).map_err(series_failure)?;
+        let planned = assay1::prepare(args.test.as_deref(), args.repeat, &windows, wanted, seed);
+        announce(&planned.map_err(series_failure)?, directory, context);
+        let filled = prefill::fill(&file, wanted, windows.prefill_max, seed, stop, context)?;
+        notes.push(("prefill".to_owned(), filled.sentence()));
+        assay1::prepare(args.test.as_deref(), args.repeat, &windows, filled.bytes, seed)
+            .map_err(series_failure)?
+    };
+    let plan = plan(&prepared, series, directory, seed, context)?;
+    session::run_here(plan, notes, stop, context)
+}
+
+fn plan(
+    prepared: &Prepared,
+    series: &Series,
+    directory: &Path,
+    seed: u64,
+    context: &Context,
+) -> Result<Plan, Failure> {
+    let inventory = inventory::look_at(&prepared.workload, directory, None, &context.host)?;
+    let mut plan = resolve::plan(&prepared.workload, &inventory, seed).map_err(Failure::failed)?;
+    plan.series = series.id.to_owned();
+    local::check_consent(&plan, &context.host, &[])?;
+    Ok(plan)
+}
+
+fn series_failure(error: SeriesError) -> Failure {
+    match error {
+        SeriesError::UnknownTest { .. } => Failure::usage(error),
+        SeriesError::NoSpace { .. } => Failure::failed(error),
+    }
+}
+
+/// Says what is going to be written before anything is.
+fn announce(prepared: &Prepared, directory: &Path, context: &Context) {
+    let minutes = prepared.expected_s / 60.0;
+    context.say(&format!(
+        "{} tests, about {:.0} min {:02.0} s, on {} of files in {}",
+        prepared.workload.phases.len(),
+        minutes.floor(),
+        (minutes.fract() * 60.0).floor(),
+        prepared.files,
+        directory.display(),
+    ));
+    let writes = prepared.workload.phases.iter().flat_map(|phase| &phase.jobs);
+    let written: f64 = writes
+        .filter_map(|job| Some(job.limits.time?.as_secs_f64() * job.pattern.mix.write_percent / 100.0))
+        .sum();
+    context.say(&format!(
+        "will write the files ({}) and then as much as the storage takes in {written:.0} s of writing",
+        Bytes(prepared.files.0.max(prepared.fixed_writes.0)),
+    ));
+}
+
+/// What a table compares with: the baselines asked for, else those that belong to the series.
+fn find_references(names: &[String], series: &str, context: &Context) -> Result<Vec<Reference>, Failure> {
+    if names.is_empty() {
+        let own = builtins().into_iter().filter(|baseline| baseline.series == series);
+        let mut references: Vec<Reference> = own.map(|baseline| reference(&baseline)).collect();
+        if series == assay1::ID {
+            references.extend(typical_references());
+        }
+        return Ok(references);
+    }
+    let directory = context.baselines_root()?;
+    names
+        .iter()
+        .map(|name| baseline::show(&directory, name).map(|found| reference(&found)).map_err(Failure::usage))
+        .collect()
+}
+
+/// The references of a stored run.
+pub(crate) fn references(run: &Run, names: &[String], context: &Context) -> Result<Vec<Reference>, Failure> {
+    find_references(names, &run.plan.series, context)
+}
+
+fn reference(baseline: &Baseline) -> Reference {
+    let iops = baseline.tests.iter().map(|test| (test.name.clone(), ReferenceIops::Measured(test.iops)));
+    let mut footnotes = baseline.footnotes.clone();
+    if footnotes.is_empty() {
+        let from = &baseline.provenance;
+        footnotes.push(format!(
+            "{}: {}, {}, kernel {}, {}",
+            baseline.name, from.device, from.file_system, from.kernel, from.date
+        ));
+    }
+    Reference { name: baseline.name.clone(), iops: iops.collect(), footnotes }
+}
+
+fn typical_references() -> Vec<Reference> {
+    let hdd: BTreeMap<String, ReferenceIops> = assay1::TYPICAL
+        .iter()
+        .filter_map(|cell| Some((cell.cell.to_owned(), ReferenceIops::Measured(cell.hdd?))))
+        .collect();
+    let range = |pick: fn(&assay1::Typical) -> (f64, f64)| {
+        let one = |cell: &assay1::Typical| {
+            let (low, high) = pick(cell);
+            (cell.cell.to_owned(), ReferenceIops::Typical { low, high })
+        };
+        assay1::TYPICAL.iter().map(one).collect::<BTreeMap<_, _>>()
+    };
+    let sheet = "what data sheets of common drives of 2020-2024 state, rounded; typical, not measured here";
+    vec![
+        Reference {
+            name: "HDD".to_owned(),
+            iops: hdd,
+            footnotes: vec![
+                "HDD: one 7200 rpm SATA disk (6 TB), published with storage-tuner-benchmark 2.1, where it measured \
+                 the same thing."
+                    .to_owned(),
+            ],
+        },
+        Reference {
+            name: "SATA SSD".to_owned(),
+            iops: range(|cell| cell.sata_ssd),
+            footnotes: vec![format!("SATA SSD: {sheet}.")],
+        },
+        Reference { name: "NVMe".to_owned(), iops: range(|cell| cell.nvme), footnotes: vec![format!("NVMe: {sheet}.")] },
+    ]
+}
+
+/// Prints a run: the table of its series, or its summary, and the findings.
+pub(crate) fn show(run: &Run, baselines: &[String], context: &Context) -> Result<(), Failure> {
+    show_with(run, &references(run, baselines, context)?, context);
+    Ok(())
+}
+
+fn show_with(run: &Run, references: &[Reference], context: &Context) {
+    let style = &context.style;
+    let mut text = terminal::heading(run, style);
+    if run.plan.series.is_empty() {
+        text.push_str(&terminal::run_summary(run, style));
+    } else {
+        text.push_str(&terminal::quick_table(run, references, style));
+    }
+    text.push_str(&terminal::findings(&run.findings, style));
+    text.push_str(&terminal::verdict_line(run, style));
+    context.out(&text);
+}

@@ -1,0 +1,20 @@
+//! SIGINT and SIGTERM: the first one stops cleanly, a second one at once.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::failure::Failure;
+
+/// A flag that the first signal sets. The second ends the process with the status of the signal.
+pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Registered first, so that it acts on the flag as it was before this signal.
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
+    }
+    Ok(stop)
+}
