@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use assay_formats::fio::{self, OptionFate, System};
 use assay_formats::loader::Loader;
 use assay_formats::{Diagnostic, Severity};
+use assay_workload::job::{EngineKind, Workload};
+use assay_workload::resolve::{Inventory, TargetFacts, plan};
+use assay_workload::target::{Target, TargetKind};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -246,4 +249,54 @@ fn every_accepted_file_expands_to_one_line_per_job() {
             assert!(!line.contains('\n') && line.contains(" rw="), "{line}");
         }
     }
+}
+
+/// A system where every path is a large file and every engine works.
+fn inventory(workload: &Workload) -> Inventory {
+    let facts = |target: &Target| TargetFacts {
+        path: target.path.clone(),
+        kind: target.kind.unwrap_or(TargetKind::File),
+        existing_bytes: 1 << 50,
+        direct_align_bytes: Some(1),
+    };
+    Inventory {
+        targets: workload.targets.iter().map(|target| (target.name.clone(), facts(target))).collect(),
+        engines: EngineKind::ALL.to_vec(),
+        engine_override: None,
+    }
+}
+
+#[test]
+fn accepted_files_become_workloads_that_can_be_planned() {
+    let Some(corpus) = corpus() else { return };
+    let (mut files, mut foreign, mut unplannable) = (0, 0, Vec::new());
+    let mut losses: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in &corpus.entries {
+        let (Some(file), _) = corpus.parse(entry) else { continue };
+        files += 1;
+        let (workload, diagnostics) = fio::lower(&entry.file, &file);
+        for id in ids(&diagnostics, Severity::Loss) {
+            *losses.entry(id).or_default() += 1;
+        }
+        let Some(workload) = workload else {
+            let errors = ids(&diagnostics, Severity::Error);
+            assert!(
+                errors.iter().all(|id| ["engine-not-runnable", "file-below-block"].contains(id)),
+                "{}: {errors:?}",
+                entry.file
+            );
+            foreign += 1;
+            continue;
+        };
+        if let Err(error) = plan(&workload, &inventory(&workload), 1) {
+            unplannable.push(format!("{}: {error}", entry.file));
+        }
+    }
+    say(&format!(
+        "fio corpus: {files} read, {foreign} that cannot run here (engine, or files below a block), {} not to be planned",
+        unplannable.len()
+    ));
+    say(&format!("fio corpus: losses in workloads {losses:?}"));
+    say(&unplannable.join("\n"));
+    assert!(unplannable.is_empty(), "{}", unplannable.join("\n"));
 }

@@ -84,7 +84,7 @@ fn waits(file: &JobFile, report: &mut Report) {
 }
 
 /// The place of an option in force, else of the section.
-fn place(section: &JobSection, option: &str) -> Place {
+pub(super) fn place(section: &JobSection, option: &str) -> Place {
     match section.settings.get(option) {
         Some(setting) => Place { at: setting.at.clone(), word: setting.text.clone() },
         None => Place { at: section.at.clone(), word: section.name.clone() },

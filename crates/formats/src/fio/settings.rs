@@ -135,7 +135,7 @@ fn is_neutral(entry: &Entry, raw: &RawOption) -> bool {
 fn option_line(entry: &Entry, raw: &RawOption) -> OptionLine {
     let fate = match entry.status {
         Status::Lost { .. } if !is_neutral(entry, raw) => OptionFate::Lost,
-        Status::Moot(_) => OptionFate::Moot,
+        Status::Moot(_) if !is_neutral(entry, raw) => OptionFate::Moot,
         _ => OptionFate::Honoured,
     };
     OptionLine { name: entry.name, value: raw.value.clone(), fate }

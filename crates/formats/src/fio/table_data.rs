@@ -51,7 +51,12 @@ const MEM: Kind = Word(&["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapsh
 
 const LOGS: &str = "every run keeps its per-interval series; `assay report --csv` writes them out";
 const OWN_REPORT: &str = "it shapes fio's own report; every percentile and counter is in the run anyway";
-const OWN_CHECKS: &str = "checked blocks carry Assay's own header, which needs no such setting";
+const OWN_CHECKS: &str = "it belongs to verify";
+const NO_VERIFY: &str = "written data is not read back and checked";
+const NO_FLOOR: &str = "a job below its rate goes on";
+const NO_FLOW: &str = "the shares of the jobs are not coupled";
+const NO_SEARCH: &str = "the highest load within a latency is not searched for";
+const ANY_CPU: &str = "threads may run on every processor";
 const NO_REPLAY: &str = "traces are not replayed from a job file";
 const ZONED: &str = "zoned block devices are not driven";
 const TIOBENCH: &str = "it belongs to fio's tiobench profile; in a job fio takes it and ignores it (numjobs, bs, loops, directory?)";
@@ -98,13 +103,17 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("allow_file_create", Bool).lost("missing files are created", "remove the job or create the files").unless(&["1"]),
     option("allow_mounted_write", Bool).lost("writing to a mounted device needs explicit consent", "--destroy-data <device>").unless(&["0"]),
     option("pre_read", Bool).lost("files are not read into the page cache before the start", "a first job that reads them, then stonewall").unless(&["0"]),
-    option("unlink", Bool),
+    option("unlink", Bool)
+        .lost("files stay behind", "assay cleanup, or rm").unless(&["0"]),
     option("unlink_each_loop", Bool).lost("files are kept between loops", "unlink=1 removes them at the end").unless(&["0"]),
-    option("fallocate", Word(&["none", "native", "posix", "keep", "truncate", "0", "1"])),
-    option("fadvise_hint", Word(&["0", "1", "random", "sequential", "noreuse"])),
+    option("fallocate", Word(&["none", "native", "posix", "keep", "truncate", "0", "1"]))
+        .moot("files are laid out with data before the phase starts"),
+    option("fadvise_hint", Word(&["0", "1", "random", "sequential", "noreuse"]))
+        .lost("the kernel is given no access hint", "direct=1, where it does not matter").unless(&["0"]),
     option("write_hint", Word(&["none", "short", "medium", "long", "extreme"]))
         .lost("writes carry no lifetime hint", "").unless(&["none"]),
-    option("overwrite", Bool),
+    option("overwrite", Bool)
+        .moot("files are laid out with data before the phase starts, and existing data is kept"),
     option("file_append", Bool).lost("I/O starts at the beginning of the file, not at its end", "offset=<size of the file>").unless(&["0"]),
     option("fill_device", Bool).or(&["fill_fs"]).lost("the job ends at its size, not when the device is full", "size=100%").unless(&["0"]),
     // I/O type.
@@ -120,11 +129,14 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("percentage_sequential", Refused("use percentage_random=<100 minus the value>")),
     option("unified_rw_reporting", Word(&["none", "mixed", "both", "0", "1", "2"]))
         .moot("reads, writes and their total are always reported"),
-    option("randrepeat", Bool).or(&["allrandrepeat"]),
+    option("randrepeat", Bool).or(&["allrandrepeat"])
+        .moot("the seed of each run is printed and kept; --seed repeats it")
+        .unless(&["0"]),
     option("randseed", Int),
     option("random_distribution", Distribution),
     option("random_sequence_stride", Bool).lost("sequence distributions are not generated", USE_FIO).unless(&["0"]),
-    option("random_generator", Word(&["tausworthe", "lfsr", "tausworthe64"])),
+    option("random_generator", Word(&["tausworthe", "lfsr", "tausworthe64"]))
+        .moot("offsets come from one generator; with the random map they are a permutation"),
     option("norandommap", Flag),
     option("softrandommap", Bool).moot("the order of blocks is a permutation that needs no bitmap"),
     option("sprandom", Bool).lost("the device is not put into its random-write steady state by fio's method", "a precondition phase").unless(&["0"]),
@@ -174,11 +186,15 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("scramble_buffers", Bool),
     option("buffer_pattern", Pattern),
     option("buffer_compress_percentage", Int).range(0, 100),
-    option("buffer_compress_chunk", Int),
+    option("buffer_compress_chunk", Int)
+        .lost("compressible content is made in units of 4 KiB", "").unless(&["4k", "4K", "4096"]),
     option("dedupe_percentage", Int).range(0, 100),
-    option("dedupe_mode", Word(&["repeat", "working_set"])),
-    option("dedupe_working_set_percentage", Int).range(0, 100),
-    option("dedupe_global", Bool),
+    option("dedupe_mode", Word(&["repeat", "working_set"]))
+        .lost("duplicates repeat blocks of a small pool", "").unless(&["repeat"]),
+    option("dedupe_working_set_percentage", Int).range(0, 100)
+        .lost("duplicates repeat blocks of a small pool", ""),
+    option("dedupe_global", Bool)
+        .lost("each job has its own duplicates", "").unless(&["0"]),
     option("invalidate", Bool),
     option("sync", Word(&["none", "0", "sync", "1", "dsync"])),
     option("mem", MEM).or(&["iomem"]).lost("buffers come from anonymous memory", "").unless(&["malloc", "mmap"]),
@@ -198,34 +214,50 @@ pub(super) static OPTIONS: &[Entry] = &[
         .lost("submission and completion share one thread; a rate with rate_process=poisson is open loop anyway", "").unless(&["inline"]),
     // Rate.
     option("thinktime", MICROS),
-    option("thinktime_spin", MICROS),
+    option("thinktime_spin", MICROS)
+        .lost("pauses are not spent busy", "thinktime alone").unless(&["0"]),
     option("thinktime_blocks", Int),
-    option("thinktime_blocks_type", Word(&["complete", "issue"])),
-    option("thinktime_iotime", SECONDS),
+    option("thinktime_blocks_type", Word(&["complete", "issue"]))
+        .lost("completed I/Os count for pauses, not issued ones", "").unless(&["complete"]),
+    option("thinktime_iotime", SECONDS)
+        .lost("pauses do not wait for an amount of I/O time", "thinktime_blocks=<n>").unless(&["0"]),
     option("thinkcycles", Int).lost("no processor cycles are burnt between I/Os", "thinktime_spin").unless(&["0"]),
     option("rate", Triple),
-    option("rate_min", Triple).or(&["ratemin"]),
+    option("rate_min", Triple).or(&["ratemin"])
+        .lost(NO_FLOOR, "the check rate-not-reached says it").unless(&["0"]),
     option("rate_iops", Triple),
-    option("rate_iops_min", Triple),
+    option("rate_iops_min", Triple)
+        .lost(NO_FLOOR, "the check rate-not-reached says it").unless(&["0"]),
     option("rate_process", Word(&["linear", "poisson"])),
-    option("rate_cycle", Int).or(&["ratecycle"]),
+    option("rate_cycle", Int).or(&["ratecycle"])
+        .moot("arrivals are planned ahead, not averaged over a cycle"),
     option("rate_ignore_thinktime", Bool),
-    option("flow_id", Int),
-    option("flow", Int).min(-1000),
+    option("flow_id", Int)
+        .lost(NO_FLOW, "rate_iops for each job"),
+    option("flow", Int).min(-1000)
+        .lost(NO_FLOW, "rate_iops for each job").unless(&["0"]),
     option("flow_watermark", Int).moot("fio ignores it too"),
-    option("flow_sleep", Int),
+    option("flow_sleep", Int)
+        .lost(NO_FLOW, "rate_iops for each job").unless(&["0"]),
     // Latency.
-    option("latency_target", MICROS),
-    option("latency_window", MICROS),
-    option("latency_percentile", Floats),
-    option("latency_run", Bool),
-    option("max_latency", MICROS),
+    option("latency_target", MICROS)
+        .lost(NO_SEARCH, "several jobs with rising iodepth or rate_iops").unless(&["0"]),
+    option("latency_window", MICROS)
+        .lost(NO_SEARCH, "").unless(&["0"]),
+    option("latency_percentile", Floats)
+        .lost(NO_SEARCH, ""),
+    option("latency_run", Bool)
+        .lost(NO_SEARCH, "").unless(&["0"]),
+    option("max_latency", MICROS)
+        .lost("a slow I/O does not end the job", "the maximum is in the result").unless(&["0"]),
     // Syncing.
     option("fsync", Int),
     option("fdatasync", Int),
-    option("sync_file_range", Words(&["wait_before", "write", "wait_after"])),
+    option("sync_file_range", Words(&["wait_before", "write", "wait_after"]))
+        .lost("sync_file_range is not called", "fdatasync=<n>"),
     option("end_fsync", Bool),
-    option("end_syncfs", Bool),
+    option("end_syncfs", Bool)
+        .lost("the file system is not synced at the end", "end_fsync=1").unless(&["0"]),
     option("fsync_on_close", Bool),
     option("write_barrier", Int).lost("no write barriers are sent", "fdatasync=<n>").unless(&["0"]),
     // Ordering of jobs.
@@ -233,9 +265,12 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("new_group", Flag),
     option("group_reporting", Flag),
     option("thread", Flag).moot("each job runs in a thread; jobs share no memory that matters"),
-    option("exitall", Flag),
-    option("exit_what", Word(&["group", "stonewall", "all"])),
-    option("exitall_on_error", Flag),
+    option("exitall", Flag)
+        .lost("the end of one job does not end the others", "runtime=<seconds> for all"),
+    option("exit_what", Word(&["group", "stonewall", "all"]))
+        .lost("the end of one job does not end the others", "runtime=<seconds> for all"),
+    option("exitall_on_error", Flag)
+        .lost("a failing job does not end the others", ""),
     option("stats", Bool).lost("the job is reported like the others", "").unless(&["1"]),
     // Traces.
     option("read_iolog", Text).lost(NO_REPLAY, "assay run --trace"),
@@ -258,9 +293,12 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("prio", Int).range(0, 7).lost("I/O carries no priority", "ionice -n <value> assay run"),
     option("prioclass", Int).range(0, 3).lost("I/O carries no priority class", "ionice -c <value> assay run"),
     option("priohint", Int).range(0, 1023).lost("I/O carries no priority hint", ""),
-    option("cpumask", LastInt),
-    option("cpus_allowed", Cpus),
-    option("cpus_allowed_policy", Word(&["shared", "split"])),
+    option("cpumask", LastInt)
+        .lost(ANY_CPU, "taskset <mask> assay run"),
+    option("cpus_allowed", Cpus)
+        .lost(ANY_CPU, "taskset -c <list> assay run"),
+    option("cpus_allowed_policy", Word(&["shared", "split"]))
+        .lost(ANY_CPU, "taskset -c <list> assay run"),
     option("numa_cpu_nodes", Text).lost("jobs are not bound to memory nodes", "numactl --cpunodebind assay run"),
     option("numa_mem_policy", Text).lost("jobs are not bound to memory nodes", "numactl --membind assay run"),
     option("cgroup", Text).lost("the job is not put into a cgroup", "run assay in one"),
@@ -269,24 +307,32 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("uid", Int).lost("the job runs as the calling user", "sudo -u <user> assay run"),
     option("gid", Int).lost("the job runs as the calling group", "sudo -g <group> assay run"),
     // Verification.
-    option("verify", VERIFY),
-    option("verify_only", Flag),
-    option("do_verify", Bool),
+    option("verify", VERIFY)
+        .lost(NO_VERIFY, USE_FIO).unless(&["0", "none", "null"]),
+    option("verify_only", Flag)
+        .lost(NO_VERIFY, USE_FIO),
+    option("do_verify", Bool)
+        .lost(NO_VERIFY, USE_FIO).unless(&["0"]),
     option("verify_policy", Words(&["completed", "fsynced"])).moot(OWN_CHECKS),
     option("verifysort", Int).moot("fio ignores it too"),
     option("verifysort_nr", Int).moot("fio ignores it too"),
     option("verify_offset", LastInt).moot(OWN_CHECKS),
-    option("verify_interval", Int),
-    option("verify_pattern", Pattern),
+    option("verify_interval", Int)
+        .lost(NO_VERIFY, USE_FIO),
+    option("verify_pattern", Pattern)
+        .lost(NO_VERIFY, USE_FIO),
     option("verify_pattern_interval", Int).moot(OWN_CHECKS),
-    option("verify_fatal", Bool),
-    option("verify_dump", Bool).moot("a bad block is always kept with what was expected"),
-    option("verify_async", Int).moot("blocks are checked in the thread of the job"),
-    option("verify_async_cpus", Text).moot("blocks are checked in the thread of the job"),
-    option("verify_backlog", Int),
-    option("verify_backlog_batch", Int),
+    option("verify_fatal", Bool)
+        .lost(NO_VERIFY, USE_FIO).unless(&["0"]),
+    option("verify_dump", Bool).moot(OWN_CHECKS),
+    option("verify_async", Int).moot(OWN_CHECKS),
+    option("verify_async_cpus", Text).moot(OWN_CHECKS),
+    option("verify_backlog", Int)
+        .lost(NO_VERIFY, USE_FIO).unless(&["0"]),
+    option("verify_backlog_batch", Int)
+        .lost(NO_VERIFY, USE_FIO).unless(&["0"]),
     option("experimental_verify", Bool).moot(OWN_CHECKS),
-    option("verify_state_save", Bool).moot("no state file is left; the journal of the run knows what was written"),
+    option("verify_state_save", Bool).moot("no state file is left"),
     option("verify_state_load", Bool).lost("fio's saved verify state is not read", USE_FIO).unless(&["0"]),
     option("verify_write_sequence", Bool).moot(OWN_CHECKS),
     option("verify_header_seed", Bool).moot(OWN_CHECKS),
@@ -295,10 +341,14 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("trim_backlog", Int).lost("written blocks are not trimmed and checked for zeros", "rw=trimwrite").unless(&["0"]),
     option("trim_backlog_batch", Int).lost("written blocks are not trimmed and checked for zeros", "rw=trimwrite").unless(&["0"]),
     // Steady state.
-    option("steadystate", Steady).or(&["ss"]),
-    option("steadystate_duration", SECONDS).or(&["ss_dur"]),
-    option("steadystate_ramp_time", SECONDS).or(&["ss_ramp"]),
-    option("steadystate_check_interval", SECONDS).or(&["ss_interval"]),
+    option("steadystate", Steady).or(&["ss"])
+        .lost("the job runs its whole time", "the check not-steady says whether it was steady"),
+    option("steadystate_duration", SECONDS).or(&["ss_dur"])
+        .lost("the job runs its whole time", "the check not-steady says whether it was steady").unless(&["0"]),
+    option("steadystate_ramp_time", SECONDS).or(&["ss_ramp"])
+        .lost("the job runs its whole time", "ramp_time").unless(&["0"]),
+    option("steadystate_check_interval", SECONDS).or(&["ss_interval"])
+        .lost("the job runs its whole time", ""),
     // Measurements and reporting.
     option("per_job_logs", Bool).moot(LOGS),
     option("write_bw_log", OptionalText).moot(LOGS),
@@ -335,7 +385,8 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("unit_base", Word(&["0", "8", "1"])).moot(OWN_REPORT),
     // Errors.
     option("continue_on_error", Word(&["none", "read", "write", "io", "verify", "all", "0", "1"])),
-    option("ignore_error", ErrorGroups),
+    option("ignore_error", ErrorGroups)
+        .lost("errors are counted, not told apart", "continue_on_error=all"),
     option("error_dump", Bool).moot("errors are always counted and kept with their place"),
     // Options of fio's built-in profiles, which fio takes in every job and ignores.
     option("threads", Int).moot(TIOBENCH),

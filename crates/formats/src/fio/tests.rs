@@ -106,7 +106,6 @@ fn traps_are_noted_and_the_meaning_is_kept() {
         ("size=1m\nioengine=libaio\niodepth=8", "fio-buffered-libaio"),
         ("size=1m\nnumjobs=3\nfilename_format=shared", "fio-clones-without-file"),
         ("size=1m\nnumjobs=3\nfilename=f", "fio-clones-share-region"),
-        ("size=1m\nexitall=0", "fio-exitall-zero"),
         ("size=1m\nfilename=/a:b", "fio-colon-splits-names"),
         ("size=1m\nfilename=f.$jobnum", "fio-keyword-in-filename"),
         ("size=1m\nfilename=f#1", "fio-comment-inside-value"),
@@ -118,6 +117,12 @@ fn traps_are_noted_and_the_meaning_is_kept() {
         assert_eq!(said(lines), [id], "{lines}");
         assert!(read(&format!("[a]\n{lines}\n")).0.is_some(), "{lines}");
     }
+}
+
+#[test]
+fn exitall_cannot_be_switched_off() {
+    assert_eq!(said("size=1m\nexitall=0"), ["option-not-honoured", "fio-exitall-zero"]);
+    assert_eq!(job("size=1m\nexitall=0").exit_all, Some("group"));
 }
 
 #[test]

@@ -1,0 +1,253 @@
+//! Which operation, how large, and where.
+
+use assay_workload::job::TargetSelection;
+use assay_workload::pattern::{
+    AccessPattern, BlockSizes as ModelSizes, Distribution as ModelDistribution, Mix, Placement, Random,
+    Sequential, Zone,
+};
+use assay_workload::target::Extent;
+
+use super::super::distribution::{Distribution, ZonePart};
+use super::super::resolved::*;
+use super::{Lowering, Source};
+
+/// Indices of reads, writes, trims.
+const READ: usize = 0;
+const WRITE: usize = 1;
+const TRIM: usize = 2;
+
+/// The directions a job uses.
+pub(super) fn used(direction: Direction) -> &'static [usize] {
+    match direction {
+        Direction::Read => &[READ],
+        Direction::Write => &[WRITE],
+        Direction::Trim => &[TRIM],
+        Direction::ReadWrite => &[READ, WRITE],
+        Direction::TrimWrite => &[WRITE, TRIM],
+    }
+}
+
+impl Lowering<'_> {
+    pub(super) fn pattern(&mut self, source: Source<'_>) -> AccessPattern {
+        let access = &source.job.access;
+        let placement = self.placement(source);
+        let sizes = self.sizes(source, &placement);
+        let [read_sizes, write_sizes, trim_sizes] = sizes;
+        AccessPattern {
+            mix: self.mix(source),
+            read_sizes,
+            write_sizes,
+            trim_sizes,
+            align_bytes: if access.random { self.align(source) } else { None },
+            placement,
+        }
+    }
+
+    fn mix(&mut self, source: Source<'_>) -> Mix {
+        let access = &source.job.access;
+        match access.direction {
+            Direction::Read => Mix::READ,
+            Direction::Write => Mix::WRITE,
+            Direction::Trim => Mix::TRIM,
+            Direction::ReadWrite => super::pace::rated_mix(source.job)
+                .unwrap_or_else(|| Mix::read_write(f64::from(access.read_percent))),
+            Direction::TrimWrite => {
+                let message = "half of the operations are trims and half are writes; a block is not trimmed just before it is written".to_owned();
+                self.loss(
+                    source,
+                    "trimwrite-order",
+                    "rw",
+                    message,
+                    "a trim job, then stonewall and a write job",
+                );
+                Mix { read_percent: 0.0, write_percent: 50.0, trim_percent: 50.0 }
+            }
+        }
+    }
+
+    fn sizes(&mut self, source: Source<'_>, placement: &Placement) -> [ModelSizes; 3] {
+        let access = &source.job.access;
+        let own = |slot: usize| model_sizes(&access.sizes[slot], access.unaligned);
+        if !access.sizes_by_randomness {
+            return std::array::from_fn(own);
+        }
+        let slot = match placement {
+            Placement::Sequential(_) => READ,
+            Placement::Random(_) => WRITE,
+            Placement::Mixed { .. } => {
+                let message =
+                    "sizes do not differ between sequential and random I/O; those of random I/O are taken"
+                        .to_owned();
+                self.loss(source, "sizes-by-randomness", "bs_is_seq_rand", message, "one job for each");
+                WRITE
+            }
+        };
+        std::array::from_fn(|_| own(slot))
+    }
+
+    fn align(&mut self, source: Source<'_>) -> Option<u64> {
+        let access = &source.job.access;
+        let mut aligns = used(access.direction).iter().map(|slot| access.align_bytes[*slot]);
+        let first = aligns.next().flatten();
+        if aligns.any(|align| align != first) {
+            let message = "one alignment holds for all operations of a job".to_owned();
+            self.loss(source, "align-by-direction", "ba", message, "one job for each");
+        }
+        first
+    }
+
+    fn placement(&mut self, source: Source<'_>) -> Placement {
+        let access = &source.job.access;
+        if !access.random {
+            return Placement::Sequential(self.walk(source));
+        }
+        let random = Random { distribution: self.distribution(source), once_per_pass: access.random_map };
+        let percents = used(access.direction).iter().map(|slot| access.random_percent[*slot]);
+        let percent = percents.clone().next().unwrap_or(100);
+        if percents.clone().any(|other| other != percent) {
+            let message = format!("{percent} % of all operations are random, reads and writes alike");
+            self.loss(source, "random-by-direction", "percentage_random", message, "one job for each");
+        }
+        let random_percent = match access.postfix {
+            Postfix::Every(ios) => {
+                self.every(source, ios);
+                f64::from(percent) / ios as f64
+            }
+            _ => f64::from(percent),
+        };
+        if random_percent >= 100.0 {
+            Placement::Random(random)
+        } else if random_percent <= 0.0 {
+            Placement::Sequential(Sequential::default())
+        } else {
+            Placement::Mixed { random_percent, random, sequential: Sequential::default() }
+        }
+    }
+
+    fn every(&mut self, source: Source<'_>, ios: u64) {
+        if source.job.access.sequencer == Sequencer::Identical {
+            let message =
+                "blocks are not repeated; I/Os between random ones go on behind the previous one".to_owned();
+            return self.loss(
+                source,
+                "identical-offsets",
+                "rw_sequencer",
+                message,
+                "a small size=, which repeats soon",
+            );
+        }
+        let message =
+            format!("one I/O in {ios} goes to a random place on average, not exactly every {ios}th");
+        self.loss(source, "random-every-nth", "rw", message, "");
+    }
+
+    fn walk(&mut self, source: Source<'_>) -> Sequential {
+        match source.job.access.postfix {
+            Postfix::Stride(stride) if stride < 0 => {
+                let message = "the walk goes forward, not backward".to_owned();
+                self.loss(source, "backward-walk", "rw", message, "rw=read reads the same blocks forward");
+                Sequential::default()
+            }
+            Postfix::Stride(stride) => {
+                let skip = stride.unsigned_abs();
+                Sequential { skip_min_bytes: skip, skip_max_bytes: skip, ..Sequential::default() }
+            }
+            _ => Sequential::default(),
+        }
+    }
+
+    fn distribution(&mut self, source: Source<'_>) -> ModelDistribution {
+        let (model, center) = match &source.job.access.distribution {
+            Distribution::Random => (ModelDistribution::Uniform, None),
+            Distribution::Zipf { theta, center } => (ModelDistribution::Zipf { theta: *theta }, *center),
+            Distribution::Pareto { h, center } => (ModelDistribution::Pareto { h: *h }, *center),
+            Distribution::Normal { deviation_percent, center } => {
+                (ModelDistribution::Normal { stddev_percent: *deviation_percent }, *center)
+            }
+            Distribution::Zoned(all) => {
+                (self.zones(source, all, |length| Extent::Percent(length as f64)), None)
+            }
+            Distribution::ZonedAbsolute(all) => (self.zones(source, all, Extent::Bytes), None),
+            Distribution::Sequence(_) => {
+                let message = "offsets follow no written sequence; they are uniform".to_owned();
+                self.loss(source, "sequence-distribution", "random_distribution", message, "--engine fio");
+                (ModelDistribution::Uniform, None)
+            }
+        };
+        if center.is_some() {
+            let message = "the centre of the distribution is not moved".to_owned();
+            self.loss(
+                source,
+                "distribution-center",
+                "random_distribution",
+                message,
+                "random_distribution=zoned",
+            );
+        }
+        model
+    }
+
+    fn zones(
+        &mut self,
+        source: Source<'_>,
+        all: &PerDirection<Vec<ZonePart>>,
+        extent: impl Fn(u64) -> Extent,
+    ) -> ModelDistribution {
+        let slots = used(source.job.access.direction);
+        let first = &all[slots[0]];
+        if slots.iter().any(|slot| all[*slot] != *first) {
+            let message = "the zones of the first operation hold for all operations of the job".to_owned();
+            self.loss(source, "zones-by-direction", "random_distribution", message, "one job for each");
+        }
+        let zone = |part: &ZonePart| Zone {
+            access_percent: f64::from(part.access_percent),
+            size: extent(part.length),
+        };
+        ModelDistribution::Zoned(first.iter().map(zone).collect())
+    }
+
+    pub(super) fn selection(&mut self, source: Source<'_>) -> TargetSelection {
+        let service = &source.job.service;
+        if source.job.files.len() < 2 {
+            return TargetSelection::default();
+        }
+        let turns = service.parameter.as_deref().is_some_and(|parameter| parameter != "1");
+        match service.order {
+            "random" | "roundrobin" | "sequential" => {
+                if turns && service.order != "sequential" {
+                    let message = "the next I/O goes to the next file, not several to one".to_owned();
+                    self.loss(source, "file-turns", "file_service_type", message, "");
+                }
+            }
+            other => {
+                let message = format!("files are picked at random, not by {other}");
+                self.loss(
+                    source,
+                    "file-distribution",
+                    "file_service_type",
+                    message,
+                    "random_distribution within one file",
+                );
+            }
+        }
+        match service.order {
+            "roundrobin" => TargetSelection::RoundRobin,
+            "sequential" => TargetSelection::Sequential,
+            _ => TargetSelection::Random,
+        }
+    }
+}
+
+fn model_sizes(sizes: &BlockSizes, unaligned: bool) -> ModelSizes {
+    match sizes {
+        BlockSizes::Fixed(bytes) => ModelSizes::Fixed(*bytes),
+        BlockSizes::Range { min, max } => {
+            // fio rounds what it draws down to multiples of the smallest size.
+            let step_bytes = if unaligned { 1 } else { *min };
+            ModelSizes::Range { min_bytes: *min, max_bytes: max - max % step_bytes, step_bytes }
+        }
+        BlockSizes::Split(parts) => {
+            ModelSizes::Weighted(parts.iter().map(|part| (part.bytes, f64::from(part.percent))).collect())
+        }
+    }
+}

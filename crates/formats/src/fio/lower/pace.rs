@@ -1,0 +1,183 @@
+//! How fast, with which pauses, and how long.
+
+use assay_workload::job::{Arrival, Job, Rate, ThinkTime};
+use assay_workload::pattern::Mix;
+
+use super::super::resolved::*;
+use super::super::value::Size;
+use super::access::used;
+use super::{Lowering, Source, nanos};
+
+/// The rate of one direction of one clone.
+#[derive(Clone, Copy, PartialEq)]
+enum Limit {
+    /// I/Os per second.
+    Ios(f64),
+    /// Bytes per second.
+    Bytes(f64),
+}
+
+/// The limit of a direction. fio turns I/Os into bytes with the smallest block where sizes vary.
+fn limit(job: &ResolvedJob, slot: usize) -> Option<Limit> {
+    if let Some(bytes) = job.pacing.rate_bytes_per_s[slot] {
+        return Some(Limit::Bytes(bytes as f64));
+    }
+    let ios = job.pacing.rate_iops[slot]? as f64;
+    Some(match &job.access.sizes[slot] {
+        BlockSizes::Fixed(_) => Limit::Ios(ios),
+        varying => Limit::Bytes(ios * varying.min_bytes() as f64),
+    })
+}
+
+/// I/Os per second that a limit means, at the mean block size.
+fn ios_per_s(job: &ResolvedJob, slot: usize) -> Option<f64> {
+    let mean = match &job.access.sizes[slot] {
+        BlockSizes::Fixed(bytes) => *bytes as f64,
+        BlockSizes::Range { min, max } => (*min + *max) as f64 / 2.0,
+        BlockSizes::Split(parts) => {
+            parts.iter().map(|part| part.bytes as f64 * f64::from(part.percent)).sum::<f64>() / 100.0
+        }
+    };
+    limit(job, slot).map(|limit| match limit {
+        Limit::Ios(ios) => ios,
+        Limit::Bytes(bytes) => bytes / mean,
+    })
+}
+
+/// Rates on both directions decide the mix of a mixed job, whatever rwmixread says.
+pub(super) fn rated_mix(job: &ResolvedJob) -> Option<Mix> {
+    let (read, write) = (ios_per_s(job, 0)?, ios_per_s(job, 1)?);
+    Some(Mix::read_write(100.0 * read / (read + write)))
+}
+
+impl Lowering<'_> {
+    pub(super) fn pace(&mut self, source: Source<'_>, job: &mut Job, stage: u32) {
+        let resolved = source.job;
+        job.rate = self.rate(source);
+        job.arrival = if resolved.pacing.poisson { Arrival::Poisson } else { Arrival::Deterministic };
+        let pacing = &resolved.pacing;
+        if pacing.think_us > 0 {
+            job.think_time = Some(ThinkTime {
+                time: nanos(pacing.think_us),
+                every_ios: u32::try_from(pacing.think_blocks).unwrap_or(u32::MAX),
+            });
+            if pacing.is_limited() && !pacing.ignore_think_time {
+                let message = "arrivals of a rate do not wait for pauses".to_owned();
+                self.loss(source, "rate-with-thinktime", "thinktime", message, "a lower rate");
+            }
+        }
+        let (low, high) = resolved.lifetime.start_delay_us;
+        if high > low {
+            let message = "the job starts after the shorter delay, not a random one".to_owned();
+            self.loss(source, "random-start-delay", "startdelay", message, "startdelay=<seconds>");
+        }
+        if low > 0 && stage > 0 {
+            let message =
+                "the delay counts from the start of the run in fio, and is left out behind a stonewall"
+                    .to_owned();
+            self.loss(source, "start-delay-behind-stonewall", "startdelay", message, "");
+        } else {
+            job.start_delay = nanos(low);
+        }
+        job.ramp = nanos(resolved.lifetime.ramp_us);
+    }
+
+    /// The rate of one clone over all directions.
+    fn rate(&mut self, source: Source<'_>) -> Rate {
+        let job = source.job;
+        let slots = used(job.access.direction);
+        let limits: Vec<Option<Limit>> = slots.iter().map(|slot| limit(job, *slot)).collect();
+        let total = match limits.as_slice() {
+            [one] => *one,
+            [Some(Limit::Bytes(a)), Some(Limit::Bytes(b))] => Some(Limit::Bytes(a + b)),
+            [None, None] => None,
+            _ => self.total_ios(source, slots),
+        };
+        match total {
+            None => Rate::Unlimited,
+            Some(Limit::Ios(ios)) => Rate::Iops(ios),
+            Some(Limit::Bytes(bytes)) => Rate::BytesPerS(bytes),
+        }
+    }
+
+    fn total_ios(&mut self, source: Source<'_>, slots: &[usize]) -> Option<Limit> {
+        let job = source.job;
+        let rates: Vec<Option<f64>> = slots.iter().map(|slot| ios_per_s(job, *slot)).collect();
+        if let [Some(a), Some(b)] = rates.as_slice() {
+            return Some(Limit::Ios(a + b));
+        }
+        // One direction limited: the other one follows it by the mix.
+        let read = f64::from(job.access.read_percent) / 100.0;
+        let share = match (job.access.direction, rates[0].is_some()) {
+            (Direction::ReadWrite, true) => read,
+            (Direction::ReadWrite, false) => 1.0 - read,
+            _ => 0.5,
+        };
+        let option = if job.pacing.rate_iops.iter().any(Option::is_some) { "rate_iops" } else { "rate" };
+        let message =
+            "a rate holds for the whole job: the direction without one is held to its share of the mix"
+                .to_owned();
+        self.loss(source, "rate-by-direction", option, message, "one job for each direction");
+        let known = rates.into_iter().flatten().next()?;
+        (share > 0.0).then(|| Limit::Ios(known / share))
+    }
+
+    /// Rates of fio hold for each clone, those of the model for all threads together.
+    pub(super) fn scale_rate(&mut self, source: Source<'_>, job: &mut Job) {
+        let threads = f64::from(job.threads);
+        job.rate = match job.rate {
+            Rate::Iops(iops) => Rate::Iops(iops * threads),
+            Rate::BytesPerS(bytes) => Rate::BytesPerS(bytes * threads),
+            other => other,
+        };
+        if job.threads > 1 && job.rate != Rate::Unlimited {
+            let message = format!(
+                "a rate in fio holds for each clone: {} of them share {}",
+                job.threads,
+                rate_text(job.rate)
+            );
+            let option = if matches!(job.rate, Rate::Iops(_)) { "rate_iops" } else { "rate" };
+            self.note(source, "rate-per-clone", option, message, "");
+        }
+    }
+
+    /// What ends the job.
+    pub(super) fn limits(&mut self, source: Source<'_>, job: &mut Job) {
+        let resolved = source.job;
+        let life = &resolved.lifetime;
+        // A trimmed and rewritten block counts twice here.
+        let doubled = if resolved.access.direction == Direction::TrimWrite { 2 } else { 1 };
+        if life.runtime_us > 0 {
+            job.limits.time = Some(nanos(life.runtime_us));
+        }
+        if life.time_based {
+            return;
+        }
+        let loops = life.loops.saturating_mul(doubled);
+        if life.number_ios > 0 {
+            job.limits.ios = Some(life.number_ios.saturating_mul(loops));
+        }
+        match (resolved.region.io_size, resolved.region.size) {
+            (None, _) => job.limits.passes = Some(u32::try_from(loops).unwrap_or(u32::MAX)),
+            (Some(Size::Bytes(bytes)), _) => job.limits.bytes = Some(bytes.saturating_mul(loops)),
+            (Some(Size::Percent(percent)), Some(Size::Bytes(size))) => {
+                job.limits.bytes =
+                    Some((size / 100).saturating_mul(u64::from(percent)).saturating_mul(loops));
+            }
+            (Some(_), _) => {
+                let message = "io_size in per cent of an unknown size is not known: the whole region is done"
+                    .to_owned();
+                self.loss(source, "io-size-of-unknown", "io_size", message, "io_size=<bytes>");
+                job.limits.passes = Some(u32::try_from(loops).unwrap_or(u32::MAX));
+            }
+        }
+    }
+}
+
+fn rate_text(rate: Rate) -> String {
+    match rate {
+        Rate::Iops(iops) => format!("{iops} I/Os a second"),
+        Rate::BytesPerS(bytes) => format!("{bytes} bytes a second"),
+        _ => "no limit".to_owned(),
+    }
+}

@@ -1,0 +1,254 @@
+//! Files and devices, their sizes, and how clones share them.
+
+use std::collections::BTreeMap;
+
+use assay_workload::job::{EngineKind, Job, TargetSharing};
+use assay_workload::target::{Extent, Target, TargetKind};
+use assay_workload::units::Bytes;
+
+use super::super::resolved::*;
+use super::super::value::Size;
+use super::access::used;
+use super::{Lowering, Source};
+
+/// The model's limit on targets of one workload.
+const TARGETS_MAX: usize = 65_535;
+/// Pairs of job and target in one workload.
+const PAIRS_MAX: u64 = 2_000_000;
+
+/// Targets of a workload as they are met.
+#[derive(Default)]
+pub(super) struct Targets {
+    list: Vec<Target>,
+    /// Path and whether it is the null engine's, to the index.
+    known: BTreeMap<(String, bool), usize>,
+    pairs: u64,
+}
+
+impl Targets {
+    pub(super) fn finish(&mut self) -> Vec<Target> {
+        std::mem::take(&mut self.list)
+    }
+
+    /// The name of the target with this path; its size grows to what is asked.
+    fn add(&mut self, path: &str, null: bool, size: Option<u64>) -> Option<String> {
+        let key = (path.to_owned(), null);
+        let index = match self.known.get(&key) {
+            Some(index) => *index,
+            None => {
+                if self.list.len() == TARGETS_MAX {
+                    return None;
+                }
+                let name = if null { format!("null:{path}") } else { path.to_owned() };
+                let kind = null.then_some(TargetKind::Null);
+                self.list.push(Target { name, path: path.to_owned(), kind, size: None });
+                self.known.insert(key, self.list.len() - 1);
+                self.list.len() - 1
+            }
+        };
+        let target = &mut self.list[index];
+        target.size = target.size.max(size.map(Bytes));
+        Some(target.name.clone())
+    }
+}
+
+/// Clones that one model job stands for.
+pub(super) struct Part<'a> {
+    pub(super) clones: Vec<&'a ResolvedJob>,
+    pub(super) targets: Vec<String>,
+    pub(super) sharing: TargetSharing,
+    /// Set where the clone stands alone, with its own start.
+    pub(super) fixed_offset: Option<Extent>,
+}
+
+/// Whether a path can only be a device, whose size is its own.
+fn is_device(path: &str) -> bool {
+    path.starts_with("/dev/")
+}
+
+impl Lowering<'_> {
+    /// Cuts the clones of a section into jobs of the model.
+    pub(super) fn parts<'c>(
+        &mut self,
+        source: Source<'_>,
+        clones: &[&'c ResolvedJob],
+        engine: EngineKind,
+    ) -> Vec<Part<'c>> {
+        let null = engine == EngineKind::Null;
+        let busy: Vec<&ResolvedJob> =
+            clones.iter().copied().filter(|clone| !clone.files.is_empty()).collect();
+        if busy.is_empty() {
+            self.error(
+                source,
+                "no-file",
+                "filename",
+                format!("[{}] has no file to work on", source.section.name),
+                "filename=<path>",
+            );
+            return Vec::new();
+        }
+        let named = matches!(source.job.files, FileSet::Named(_));
+        let single = busy.iter().all(|clone| clone.files.len() == 1);
+        let stepped = source.job.region.offset_increment != Size::Bytes(0);
+        let complete = busy.len() == clones.len();
+        if busy.len() == 1 || named || (single && (complete || !stepped)) {
+            let sharing =
+                if named || busy.len() == 1 { TargetSharing::Shared } else { TargetSharing::PerThread };
+            let first = if named { &busy[..1] } else { &busy[..] };
+            let Some(targets) = self.names(source, first, busy.len(), null) else { return Vec::new() };
+            return vec![Part { clones: busy, targets, sharing, fixed_offset: None }];
+        }
+        let mut parts = Vec::new();
+        for clone in busy {
+            let Some(targets) = self.names(source, &[clone], clones.len(), null) else { return parts };
+            let fixed_offset = Some(self.offset_of(source, clone));
+            parts.push(Part { clones: vec![clone], targets, sharing: TargetSharing::Shared, fixed_offset });
+        }
+        parts
+    }
+
+    /// Adds the files of these clones and returns the targets' names in order.
+    fn names(
+        &mut self,
+        source: Source<'_>,
+        clones: &[&ResolvedJob],
+        threads: usize,
+        null: bool,
+    ) -> Option<Vec<String>> {
+        let count = clones.iter().map(|clone| clone.files.len()).fold(0, u64::saturating_add);
+        self.targets.pairs = self.targets.pairs.saturating_add(count);
+        if count > TARGETS_MAX as u64 || self.targets.pairs > PAIRS_MAX {
+            let message =
+                format!("more than {TARGETS_MAX} files in a job, or {PAIRS_MAX} in all jobs together");
+            self.error(source, "too-many-targets", "nrfiles", message, "");
+            return None;
+        }
+        let mut names = Vec::new();
+        for clone in clones {
+            for index in 0..clone.files.len() {
+                let path = clone.files.name(index).unwrap_or_default();
+                if path == "-" {
+                    self.error(
+                        source,
+                        "standard-input",
+                        "filename",
+                        "standard input and output are no targets".to_owned(),
+                        "filename=<path>",
+                    );
+                    return None;
+                }
+                let size = if is_device(&path) && !null { None } else { needed(source.job, threads as u64) };
+                let Some(name) = self.targets.add(&path, null, size) else {
+                    self.error(
+                        source,
+                        "too-many-targets",
+                        "nrfiles",
+                        format!("more than {TARGETS_MAX} files"),
+                        "",
+                    );
+                    return None;
+                };
+                names.push(name);
+            }
+        }
+        Some(names)
+    }
+
+    fn offset_of(&mut self, source: Source<'_>, clone: &ResolvedJob) -> Extent {
+        let number = u64::from(clone.clone_number);
+        match (clone.region.offset, clone.region.offset_increment) {
+            (offset, Size::Bytes(0)) => extent(offset),
+            (Size::Bytes(offset), Size::Bytes(step)) => {
+                Extent::Bytes(offset.saturating_add(step.saturating_mul(number)))
+            }
+            (Size::Percent(offset), Size::Percent(step)) => {
+                Extent::Percent((f64::from(offset) + f64::from(step) * number as f64).min(100.0))
+            }
+            (Size::Bytes(0), Size::Percent(step)) => {
+                Extent::Percent((f64::from(step) * number as f64).min(100.0))
+            }
+            (offset, _) => {
+                let message =
+                    "an offset in bytes and a step in per cent do not add up here; the step is left out"
+                        .to_owned();
+                self.loss(source, "offset-units", "offset_increment", message, "give both in bytes");
+                extent(offset)
+            }
+        }
+    }
+
+    /// Every file has to hold a block: on smaller ones fio does nothing and says nothing.
+    fn room(&mut self, source: Source<'_>) {
+        let held = source.job.region.file_size.map(|(_, high)| high);
+        let room = per_file(source.job).or(held);
+        let slots = used(source.job.access.direction).iter();
+        let block = slots.map(|slot| source.job.access.sizes[*slot].max_bytes()).max().unwrap_or(0);
+        if let Some(room) = room.filter(|room| *room < block) {
+            let message =
+                format!("each file has {room} bytes to work on, less than the largest block of {block}");
+            let option = if source.job.region.size.is_some() { "size" } else { "filesize" };
+            self.error(
+                source,
+                "file-below-block",
+                option,
+                message,
+                "fewer nrfiles, a larger size or smaller blocks",
+            );
+        }
+    }
+
+    /// Start, step and length of the region within each file.
+    pub(super) fn region(&mut self, source: Source<'_>, job: &mut Job) {
+        let region = &source.job.region;
+        self.room(source);
+        job.offset = extent(region.offset);
+        job.offset_increment = extent(region.offset_increment);
+        job.length = match region.size {
+            Some(Size::Percent(percent)) => Some(Extent::Percent(f64::from(percent))),
+            Some(Size::Bytes(_)) => per_file(source.job).map(Extent::Bytes),
+            _ => None,
+        };
+        if region.file_size.is_some_and(|(low, high)| low != high) {
+            let message = "every file has the largest of the lengths".to_owned();
+            self.loss(source, "file-size-range", "filesize", message, "filesize=<bytes>");
+        }
+    }
+}
+
+/// The share of `size` in each file, in whole blocks of the smallest size.
+fn per_file(job: &ResolvedJob) -> Option<u64> {
+    let Some(Size::Bytes(size)) = job.region.size else { return None };
+    let files = job.files.len().max(1);
+    let blocks = used(job.access.direction).iter().map(|slot| job.access.sizes[*slot].min_bytes());
+    let block = blocks.min().unwrap_or(1).max(1);
+    let share = size / files;
+    let whole = share - share % block;
+    // filesize bounds what a file can hold.
+    let held = job.region.file_size.map_or(u64::MAX, |(_, high)| high);
+    Some(whole.min(held))
+}
+
+/// The length a file has to have for all clones; `None`: as long as it is.
+fn needed(job: &ResolvedJob, threads: u64) -> Option<u64> {
+    if let Some((_, high)) = job.region.file_size {
+        return Some(high);
+    }
+    let length = per_file(job)?;
+    let bytes = |size| match size {
+        Size::Bytes(bytes) => Some(bytes),
+        _ => None,
+    };
+    let offset = bytes(job.region.offset)?;
+    let step = bytes(job.region.offset_increment)?;
+    let last = step.saturating_mul(threads.saturating_sub(1));
+    Some(offset.saturating_add(last).saturating_add(length))
+}
+
+fn extent(size: Size) -> Extent {
+    match size {
+        Size::Bytes(bytes) => Extent::Bytes(bytes),
+        Size::Percent(percent) => Extent::Percent(f64::from(percent)),
+        // Reported when the file was read.
+        Size::Zones(_) => Extent::Bytes(0),
+    }
+}
