@@ -1,23 +1,13 @@
 //! Runs any number of job loops against one simulation, in virtual time and in one thread.
 
+pub use assay_engine::job_loop::Pending;
 use assay_engine::{Clock, EngineError};
 
 use crate::events::EventHeap;
 use crate::{PortId, Simulation};
 
-/// A loop may ask for a time that has come this often in a row before that counts as making no progress.
-const REPEATS_MAX: u32 = 1000;
-
-/// What a loop waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pending {
-    /// A completion.
-    Completion,
-    /// A completion, or this time in nanoseconds, whichever comes first.
-    Until(u64),
-    /// Nothing: it has ended.
-    Done,
-}
+/// What a look takes a loop that asks for a time that has come: it spins, and as for a real one the time goes by meanwhile.
+const SPIN_NS: u64 = 200;
 
 /// A loop that can be stepped: does all it can at the present time, then says what it waits for.
 pub trait Stepper {
@@ -42,16 +32,6 @@ pub enum DriverError {
     /// A loop waits for a completion while nothing is outstanding.
     #[error("job loop {0} waits for a completion, but nothing is outstanding")]
     Stuck(usize),
-    /// A loop asks again and again for a time that has come.
-    #[error("job loop {index} waits for {until_ns} ns at {now_ns} ns again and again")]
-    NoProgress {
-        /// Which, in the order they were added.
-        index: usize,
-        /// What it waits for.
-        until_ns: u64,
-        /// The time it is.
-        now_ns: u64,
-    },
     /// More loops than an event can name.
     #[error("more than {} job loops", EventHeap::PAYLOAD_MAX)]
     TooMany,
@@ -62,8 +42,6 @@ struct Runner<L> {
     stepper: L,
     /// The time it waits for; `u64::MAX`: none.
     wake_ns: u64,
-    /// Steps in a row that ended with a wish for the past.
-    repeats: u32,
     done: bool,
     due: bool,
 }
@@ -88,7 +66,7 @@ impl<L: Stepper> Driver<L> {
         let port = usize::from(port.0);
         self.owners.resize(self.owners.len().max(port + 1), u32::MAX);
         self.owners[port] = self.runners.len() as u32;
-        self.runners.push(Runner { stepper, wake_ns: u64::MAX, repeats: 0, done: false, due: false });
+        self.runners.push(Runner { stepper, wake_ns: u64::MAX, done: false, due: false });
     }
 
     /// Runs until all loops are done; gives them back in the order they were added.
@@ -150,13 +128,10 @@ impl<L: Stepper> Driver<L> {
         runner.due = false;
         let pending =
             runner.stepper.step().map_err(|source| DriverError::Loop { index: index as usize, source })?;
-        runner.repeats = match pending {
-            Pending::Until(until_ns) if until_ns <= now_ns => runner.repeats + 1,
-            _ => 0,
+        let pending = match pending {
+            Pending::Until(at_ns) => Pending::Until(at_ns.max(now_ns + SPIN_NS)),
+            other => other,
         };
-        if runner.repeats > REPEATS_MAX {
-            return Err(DriverError::NoProgress { index: index as usize, until_ns: runner.wake_ns, now_ns });
-        }
         match pending {
             Pending::Completion => runner.wake_ns = u64::MAX,
             // A timer that still stands in the heap is not pushed again.

@@ -13,6 +13,7 @@ mod events;
 pub mod model;
 mod normal;
 pub mod observe;
+pub mod phase;
 pub mod service;
 mod simulation;
 mod world;
@@ -22,9 +23,12 @@ pub use driver::{Driver, DriverError, Pending, Stepper};
 pub use engine::SimEngine;
 pub use model::{Model, ModelError};
 pub use observe::Observations;
+pub use phase::{PlanSimulation, SimError, SimOptions};
 pub use service::Service;
 pub use simulation::{PortId, Simulation, VolumeId};
 
+#[cfg(all(test, not(debug_assertions)))]
+mod speed;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use assay_engine::Clock;
+
 use crate::observe::Observations;
 use crate::world::{Volume, World};
 use crate::{Model, ModelError, SimClock, SimEngine};
@@ -61,6 +63,12 @@ impl Simulation {
     /// What cores, links, drives and cache did since the start or the last reset.
     pub fn observe(&self) -> Observations {
         self.world.borrow().observe()
+    }
+
+    /// Lets `ns` pass without requests: the array goes on writing dirty pages back.
+    pub fn idle(&mut self, ns: u64) {
+        let until = self.clock.now_ns().saturating_add(ns);
+        self.world.borrow_mut().run_until(until);
     }
 
     /// Counts from now on: what ramps up is not part of a measurement.

@@ -18,4 +18,4 @@ macro_rules! shipped {
     };
 }
 
-shipped!["known-latency", "mm1", "mmc"];
+shipped!["known-latency", "mm1", "mmc", "one-brick", "two-brick", "raid10-12", "ssd", "hdd", "cluster-4",];

@@ -86,7 +86,7 @@ impl World {
                 }
                 Step::Network => now + self.delays.network.draw_ns(&mut self.delays.rng),
                 Step::Store => self.cores.on_controller(core, &self.delays.store, now),
-                Step::Drives => self.to_drives(index, now),
+                Step::Drives => self.visit_drives(index, now),
                 Step::Admit => match self.admit(index, now) {
                     Some(at) => at,
                     None => return Hop::Waiting,
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    fn to_drives(&mut self, index: u32, now: u64) -> u64 {
+    fn visit_drives(&mut self, index: u32, now: u64) -> u64 {
         let node = &mut self.nodes[index as usize];
         let Some(drives) = &mut self.drives else { return now };
         let write = node.kind != OpKind::Read;
