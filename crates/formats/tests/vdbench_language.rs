@@ -332,6 +332,8 @@ fn traps_are_notes() {
     assert_note(&wd("xfersize=(4k,8k,4k)"), "three-number-xfersize");
     assert_note(&wd("hotband=(0,100)"), "hotband-unit-error");
     assert_note(&wd("rhpct=75"), "small-hit-area");
+    assert_note(&wd("rdpct=50%"), "percent-sign");
+    assert_note(&wd("threads=3"), "wd-threads");
     assert_note(&wd("openflags=o_sync"), "o-sync-is-dsync");
     assert_note(&wd("seekpct=20"), "seekpct-is-a-coin");
     assert_note(&wd("seekpct=(poisson,3)"), "poisson-is-exponential");

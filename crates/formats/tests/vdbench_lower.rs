@@ -155,6 +155,13 @@ fn flags_content_and_limits_carry_over() {
 }
 
 #[test]
+fn a_single_remote_host_is_not_forgotten() {
+    let text = format!("hd=h1,system=10.0.0.9\n{}", one("rdpct=50", "iorate=max"));
+    assert_eq!(losses(&text), ["hosts"]);
+    assert!(losses(&text.replace("10.0.0.9", "localhost")).is_empty());
+}
+
+#[test]
 fn missing_files_are_written_first() {
     let (workload, _) = lowered("sd=sd1,lun=/data/f,size=10m\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max,pause=7");
     assert_eq!(workload.targets[0].kind, Some(TargetKind::File));

@@ -69,6 +69,11 @@ impl Args<'_> {
             return None;
         }
         let number = self.numbers()?.first().copied()?;
+        if number.percent {
+            let message =
+                format!("`{}=` takes a plain number; vdbench reads a percent sign as a minus", self.name);
+            self.note("percent-sign", message, "remove the %");
+        }
         if !(low..=high).contains(&number.value) {
             let rule =
                 format!("must be between {} and {}", super::number::show(low), super::number::show(high));

@@ -294,6 +294,15 @@ fn raw_run(
         let wide: usize = definitions.iter().map(|wd| wd.storages.len()).sum();
         *budget = budget.saturating_sub(wide);
     }
+    if rd.storage_choice != StorageChoice::Together {
+        let message =
+            format!("rd `{}`: one run for each set of sds; vdbench may name these runs otherwise", rd.name);
+        sink.note("storage-sets", rd.at, &rd.name, message, "");
+    }
+    if let Some(wd) = definitions.iter().find(|wd| wd.threads.is_some() && !file.general.concatenate_sds) {
+        let message = format!("wd `{}`: threads= has an effect with concatenatesds=yes only", wd.name);
+        sink.note("wd-threads", wd.at, &wd.name, message, "give threads in the sd or rd");
+    }
     let skews: Vec<f64> = definitions.iter().filter(|wd| wd.rate.is_none()).map(|wd| wd.skew).collect();
     skew(rd, &skews, sink);
     if definitions.iter().any(|wd| wd.rate.is_some())

@@ -10,6 +10,8 @@ use super::sink::{At, Sink};
 struct Names {
     kind: &'static str,
     by_name: BTreeMap<String, usize>,
+    /// The last list and what it selected: files repeat `sd=sd*` on every line.
+    last: (Vec<String>, Vec<usize>),
 }
 
 impl Names {
@@ -22,11 +24,17 @@ impl Names {
                 sink.error("duplicate-name", at, name, message, "give each definition its own name");
             }
         }
-        Self { kind, by_name }
+        Self { kind, by_name, last: Default::default() }
     }
 
     /// The definitions that a list of names and `prefix*` patterns selects, in the order of the file for a pattern.
-    fn select(&self, words: &[(String, At)], budget: &mut usize, sink: &mut Sink) -> Vec<usize> {
+    fn select(&mut self, words: &[(String, At)], budget: &mut usize, sink: &mut Sink) -> Vec<usize> {
+        let same =
+            words.len() == self.last.0.len() && words.iter().zip(&self.last.0).all(|((w, _), l)| w == l);
+        if same && self.last.1.len() <= *budget {
+            *budget -= self.last.1.len();
+            return self.last.1.clone();
+        }
         let mut chosen = Vec::new();
         let mut seen = BTreeSet::new();
         for (word, at) in words {
@@ -53,6 +61,10 @@ impl Names {
             hits.sort_unstable();
             chosen.extend(hits.into_iter().filter(|i| seen.insert(*i)));
         }
+        // What was not found is reported each time, so it is not remembered.
+        if !chosen.is_empty() {
+            self.last = (words.iter().map(|(word, _)| word.clone()).collect(), chosen.clone());
+        }
         chosen
     }
 
@@ -71,25 +83,25 @@ impl Names {
 
 /// Resolves all references of the file.
 pub(crate) fn link(file: &mut ParameterFile, options: &Options, sink: &mut Sink) {
-    let hosts = Names::new("hd", file.hosts.iter().map(|d| (d.name.as_str(), d.at)), sink);
-    let sds = Names::new("sd", file.storages.iter().map(|d| (d.name.as_str(), d.at)), sink);
-    let wds = Names::new("wd", file.workloads.iter().map(|d| (d.name.as_str(), d.at)), sink);
-    let fsds = Names::new("fsd", file.file_systems.iter().map(|d| (d.name.as_str(), d.at)), sink);
-    let fwds = Names::new("fwd", file.file_workloads.iter().map(|d| (d.name.as_str(), d.at)), sink);
+    let mut hosts = Names::new("hd", file.hosts.iter().map(|d| (d.name.as_str(), d.at)), sink);
+    let mut sds = Names::new("sd", file.storages.iter().map(|d| (d.name.as_str(), d.at)), sink);
+    let mut wds = Names::new("wd", file.workloads.iter().map(|d| (d.name.as_str(), d.at)), sink);
+    let mut fsds = Names::new("fsd", file.file_systems.iter().map(|d| (d.name.as_str(), d.at)), sink);
+    let mut fwds = Names::new("fwd", file.file_workloads.iter().map(|d| (d.name.as_str(), d.at)), sink);
     let runs = Names::new("rd", file.runs.iter().map(|d| (d.name.as_str(), d.at)), sink);
     let mut budget = options.limits.references;
     for wd in file.workloads.iter_mut().chain(std::iter::once(&mut file.default_workload)) {
         wd.storages = sds.select(&wd.storage_words, &mut budget, sink);
-        check_hosts(&hosts, &wd.hosts, wd.at, &mut budget, sink);
+        check_hosts(&mut hosts, &wd.hosts, wd.at, &mut budget, sink);
     }
     for sd in &file.storages {
         for lun in &sd.luns {
-            check_hosts(&hosts, &lun.hosts, sd.at, &mut budget, sink);
+            check_hosts(&mut hosts, &lun.hosts, sd.at, &mut budget, sink);
         }
     }
     for fwd in &mut file.file_workloads {
         fwd.file_systems = fsds.select(&fwd.file_system_words, &mut budget, sink);
-        check_hosts(&hosts, &fwd.hosts, fwd.at, &mut budget, sink);
+        check_hosts(&mut hosts, &fwd.hosts, fwd.at, &mut budget, sink);
     }
     for rd in &mut file.runs {
         rd.workloads = wds.select(&rd.words[0], &mut budget, sink);
@@ -109,7 +121,7 @@ pub(crate) fn link(file: &mut ParameterFile, options: &Options, sink: &mut Sink)
 }
 
 /// Hosts are only checked: which worker does the I/O is decided elsewhere.
-fn check_hosts(names: &Names, hosts: &[String], at: At, budget: &mut usize, sink: &mut Sink) {
+fn check_hosts(names: &mut Names, hosts: &[String], at: At, budget: &mut usize, sink: &mut Sink) {
     if names.by_name.is_empty() {
         return;
     }

@@ -15,6 +15,7 @@ use assay_workload::units::{Bytes, Nanos};
 use super::expand::{ExpandedRun, RunKind, RunRate, expand};
 use super::file::ParameterFile;
 use super::general::{DataErrors, Dedup};
+use super::host::HostDef;
 use super::loops::{LoopKind, LoopValue};
 use super::sink::{At, Sink};
 use crate::diagnostic::Diagnostic;
@@ -184,9 +185,16 @@ impl<'f> Lowering<'f> {
             let message = "`data_errors=`: only a number of errors is kept; a run stops at it".to_owned();
             self.lose("data-errors", place("data_errors"), "data_errors", message, "give a number alone");
         }
-        if let Some(host) = self.file.hosts.get(1) {
+        if general.thread_adjust == Some(false) {
             let message =
-                format!("the {} hosts of the file are not part of the workload", self.file.hosts.len());
+                "`fwd_thread_adjust=no`: every workload and tree gets at least one thread".to_owned();
+            let at = place("fwd_thread_adjust");
+            self.lose("thread-adjust", at, "fwd_thread_adjust", message, "give enough threads");
+        }
+        let local = |h: &HostDef| h.system.as_deref().is_none_or(|s| s == "localhost" || s == "127.0.0.1");
+        let hosts = &self.file.hosts;
+        if let Some(host) = hosts.iter().find(|h| hosts.len() > 1 || !local(h)) {
+            let message = format!("the {} hosts of the file are not part of the workload", hosts.len());
             self.lose("hosts", host.at, "hd", message, "name them on the command line: --on ssh:HOST,..");
         }
     }
@@ -229,16 +237,22 @@ impl<'f> Lowering<'f> {
                 ));
             }
         }
+        let data = rd.max_data.or(rd.max_data_read).or(rd.max_data_written);
+        if data.is_some() && run.kind == RunKind::Files {
+            lost.push(("max-data", "maxdata", "the limit on data is not kept for trees", "give elapsed="));
+        }
         let (set, at, name) = (&rd.set, rd.at, &rd.name);
         for (id, key, what, help) in lost {
             let message = format!("rd `{name}`, `{key}=`: {what}");
             self.lose(id, placed(set, key, at), key, message, help);
         }
-        if run.warmup_s == 0 && matches!(run.kind, RunKind::Storage | RunKind::Files) {
-            let message = format!(
-                "rd `{name}` has no warmup: its first interval is left out of the averages, as in vdbench"
-            );
-            self.note("first-interval", at, name, message, "give warmup= to measure all of elapsed=");
+        if run.warmup_s == 0
+            && matches!(run.kind, RunKind::Storage | RunKind::Files)
+            && self.said.insert(("first-interval", At::default()))
+        {
+            let message = "a run without warmup leaves its first interval out of the averages, as in vdbench"
+                .to_owned();
+            self.sink.note("first-interval", at, name, message, "give warmup= to measure all of elapsed=");
         }
     }
 

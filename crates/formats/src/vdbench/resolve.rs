@@ -161,13 +161,15 @@ pub fn file_workloads(file: &ParameterFile, run: &ExpandedRun) -> Vec<RunFileWor
             None => rd.operations.clone(),
         };
         let parts = operations.len() as f64;
-        for operation in operations {
-            let mut one = fwd.clone();
-            (one.operation, one.skew, one.threads) =
-                (operation, fwd.skew / parts, (fwd.threads / parts).max(1.0));
-            apply_file_loops(&mut one, run);
-            all.push(one);
-        }
+        let mut whole = fwd.clone();
+        apply_file_loops(&mut whole, run);
+        let (skew, threads) = (whole.skew / parts, (whole.threads / parts).max(1.0));
+        all.extend(operations.into_iter().map(|operation| FileWorkloadDef {
+            operation,
+            skew,
+            threads,
+            ..whole.clone()
+        }));
     }
     let skews: Vec<f64> = all.iter().map(|fwd| fwd.skew).collect();
     let shares = shares(&skews).unwrap_or_else(|_| vec![0.0; skews.len()]);

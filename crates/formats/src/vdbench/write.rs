@@ -34,6 +34,8 @@ struct Writer<'w> {
     workload_names: Names,
     run_names: Names,
     targets: BTreeMap<&'w str, &'w Target>,
+    /// The largest transfer on each target, which is where vdbench starts on a raw device.
+    largest: BTreeMap<&'w str, u64>,
     /// Shape of a tree, and the name and line of its definition.
     trees: BTreeMap<String, String>,
     tree_lines: Vec<String>,
@@ -46,7 +48,15 @@ struct Writer<'w> {
 
 impl<'w> Writer<'w> {
     fn new(workload: &'w Workload) -> Self {
+        let mut largest: BTreeMap<&str, u64> = BTreeMap::new();
+        for job in workload.phases.iter().flat_map(|phase| &phase.jobs) {
+            for target in &job.targets {
+                let known = largest.entry(target).or_default();
+                *known = job.pattern.max_block_bytes().max(*known);
+            }
+        }
         Self {
+            largest,
             workload,
             storage_names: Names::default(),
             tree_names: Names::default(),

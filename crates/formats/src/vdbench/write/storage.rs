@@ -206,7 +206,8 @@ impl<'w> Writer<'w> {
         };
         let first = job.targets.first().and_then(|t| self.target(t));
         let (size, raw) = (first.and_then(|t| t.size).map(|s| s.0), is_raw(first));
-        let largest = job.pattern.max_block_bytes().max(1);
+        let largest =
+            job.targets.first().and_then(|t| self.largest.get(t.as_str())).map_or(1, |n| *n.max(&1));
         let keyword = if hot.is_some() { "hotband" } else { "range" };
         let (mut low, mut high) = (job.offset, end(job.offset, job.length, size));
         if let (Some((from, to)), Extent::Bytes(start)) = (hot, job.offset)
@@ -286,7 +287,8 @@ impl<'w> Writer<'w> {
             };
             if let Distribution::HitArea { bytes, .. } = random.distribution {
                 let raw = job.targets.iter().any(|t| is_raw(self.target(t)));
-                let first = if raw { job.pattern.max_block_bytes() } else { 0 };
+                let largest = job.targets.first().and_then(|t| self.largest.get(t.as_str()));
+                let first = largest.copied().filter(|_| raw).unwrap_or(0);
                 areas.push(bytes.saturating_add(first));
             }
         }
