@@ -89,10 +89,10 @@ impl<'s, 't> Document<'s, 't> {
         let Some(table) = self.sink.table(entry, TARGET_KEYS) else { return };
         let name = table.read(self.sink, "name", Sink::string);
         let path = table.read(self.sink, "path", Sink::string);
-        for (key, value) in [("name", name), ("path", path)] {
-            if value.is_some_and(str::is_empty) || table.get(key).is_none() {
-                let help = format!("{key} = \"data\"");
-                self.sink.error("missing-key", entry.span(), format!("a target needs a '{key}'"), help);
+        self.sink.require(&table, &["name", "path"], "a target", "name = \"data\", path = \"data.bin\"");
+        for key in ["name", "path"] {
+            if let Some(empty) = table.get(key).filter(|entry| entry.is("")) {
+                self.sink.bad_value::<()>(empty, "an empty string names nothing", "");
             }
         }
         let kind = table.read(self.sink, "kind", |sink, e| sink.word(e, words::TARGET_KINDS));
@@ -230,7 +230,7 @@ impl<'s, 't> Document<'s, 't> {
         let Some(entry) = job.get("targets") else {
             if self.targets.is_empty() {
                 let help = "[[target]] with name, path and size";
-                self.sink.error("missing-key", job.span.clone(), "there is no target", help);
+                self.sink.error("unknown-target", job.span.clone(), "there is no target", help);
             }
             self.references += self.targets.len();
             return self.targets.iter().map(|target| target.name.clone()).collect();

@@ -150,13 +150,8 @@ fn think_time(sink: &mut Sink, entry: Entry<'_>) -> Option<ThinkTime> {
     }
     let table = sink.table(entry, &["time", "every_ios"])?;
     let every = table.read(sink, "every_ios", |sink, e| sink.count_u32(e, 1..=u32::MAX));
-    match table.get("time") {
-        Some(time) => Some(ThinkTime { time: sink.time(time)?, every_ios: every.unwrap_or(1) }),
-        None => {
-            sink.error("missing-key", entry.span(), "'think_time' needs 'time'", "think_time = \"10ms\"");
-            None
-        }
-    }
+    sink.require(&table, &["time"], "'think_time'", "think_time = \"10ms\"");
+    Some(ThinkTime { time: table.read(sink, "time", Sink::time)?, every_ios: every.unwrap_or(1) })
 }
 
 fn content(sink: &mut Sink, entry: Entry<'_>) -> Option<Content> {
@@ -248,11 +243,7 @@ const TREE_KEYS: &[&str] = &[
 
 fn tree(sink: &mut Sink, entry: Entry<'_>) -> Option<TreeWorkload> {
     let table = sink.table(entry, TREE_KEYS)?;
-    for key in ["width", "depth", "files", "sizes", "operations"] {
-        if table.get(key).is_none() {
-            sink.error("missing-key", entry.span(), format!("'tree' needs '{key}'"), "");
-        }
-    }
+    sink.require(&table, &["width", "depth", "files", "sizes", "operations"], "'tree'", "");
     let mut count = |key: &str, least| {
         table.read(sink, key, |sink, e| sink.count_u32(e, least..=u32::MAX)).unwrap_or(least)
     };

@@ -13,6 +13,7 @@ mod scalar;
 mod sink;
 mod sweep;
 mod words;
+mod write;
 
 use assay_workload::Workload;
 use toml::de::DeTable;
@@ -20,6 +21,8 @@ use toml::de::DeTable;
 use crate::Diagnostic;
 use document::Document;
 use sink::Sink;
+
+pub use write::write;
 
 /// Longer texts are refused: nobody writes them, and reading one takes about 60 times its size of memory.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;

@@ -138,6 +138,16 @@ impl Sink {
         }
     }
 
+    /// Reports those of `keys` that `table` lacks, in one remark; gives whether it has them all.
+    pub(super) fn require(&mut self, table: &Fields<'_>, keys: &[&str], who: &str, help: &str) -> bool {
+        let missing: Vec<&str> = keys.iter().copied().filter(|key| table.get(key).is_none()).collect();
+        if !missing.is_empty() {
+            let message = format!("{who} does not say its {}", missing.join(", "));
+            self.error("missing-key", table.span.clone(), message, help);
+        }
+        missing.is_empty()
+    }
+
     /// Reports a value of the wrong type; gives `None` for the caller to return.
     pub(super) fn wrong_type<T>(&mut self, entry: Entry<'_>, wanted: &str) -> Option<T> {
         let found = type_name(entry.value.get_ref());

@@ -34,32 +34,20 @@ const PATTERN_FORMS: &str = "\"random\", \"sequential\", { random = \"zipf\", th
 
 /// The access pattern of a job. A tree job may leave out all of it, any other needs mix, block size and placement.
 pub(super) fn lower<'t>(sink: &mut Sink, job: &Fields<'t>, is_tree: bool) -> AccessPattern {
-    let require = |sink: &mut Sink, key: &str, forms: &str| {
-        if !is_tree && job.get(key).is_none() {
-            let message = format!("the job does not say its {key}");
-            sink.error("missing-key", job.span.clone(), message, format!("{key} = {forms}"));
-        }
-    };
     let mix_entries = job.get_together(MIX_KEYS);
-    if mix_entries.is_empty() {
-        require(sink, "op", "\"read\", \"write\" or \"trim\"; or read_percent = 70");
+    if !is_tree {
+        let needed = if mix_entries.is_empty() {
+            &["op", "block_size", "pattern"][..]
+        } else {
+            &["block_size", "pattern"]
+        };
+        let example = "op = \"read\" or read_percent = 70, block_size = \"4k\", pattern = \"random\"";
+        sink.require(job, needed, "the job", example);
     }
     let mix = mix(sink, &mix_entries).unwrap_or(Mix::READ);
-    let sizes = match job.get("block_size") {
-        Some(entry) => block_sizes(sink, entry, &mix),
-        None => {
-            require(sink, "block_size", scalar::BLOCK_SIZE_FORMS);
-            None
-        }
-    };
+    let sizes = job.get("block_size").and_then(|entry| block_sizes(sink, entry, &mix));
     let [read_sizes, write_sizes, trim_sizes] = sizes.unwrap_or([const { BlockSizes::Fixed(4096) }; 3]);
-    let placement = match job.get("pattern") {
-        Some(entry) => placement(sink, entry),
-        None => {
-            require(sink, "pattern", PATTERN_FORMS);
-            None
-        }
-    };
+    let placement = job.read(sink, "pattern", placement);
     AccessPattern {
         mix,
         read_sizes,
@@ -147,13 +135,11 @@ fn sizes(sink: &mut Sink, entry: Entry<'_>) -> Option<BlockSizes> {
         return sink.block_size(entry).map(BlockSizes::Fixed);
     }
     let table = sink.table(entry, &["min", "max", "step"])?;
-    let (min, max) = (table.read(sink, "min", Sink::block_size), table.read(sink, "max", Sink::block_size));
-    let (Some(min), Some(max)) = (min, max) else {
-        if !["min", "max"].iter().all(|key| table.get(key).is_some()) {
-            sink.error("missing-key", entry.span(), "a range of block sizes needs 'min' and 'max'", "");
-        }
+    if !sink.require(&table, &["min", "max"], "a range of block sizes", "{ min = \"4k\", max = \"64k\" }") {
         return None;
-    };
+    }
+    let (min, max) = (table.read(sink, "min", Sink::block_size), table.read(sink, "max", Sink::block_size));
+    let (min, max) = (min?, max?);
     let step = table.read(sink, "step", Sink::block_size).unwrap_or(min);
     match scalar::range(min, max, step) {
         Ok(range) => Some(range),
@@ -257,13 +243,11 @@ fn lower_random(sink: &mut Sink, table: &Fields<'_>) -> Option<Random> {
                 let message = format!("'{key}' belongs to random = \"{owner}\", not to \"{name}\"");
                 sink.error("conflict", entry.span(), message, "");
             }
-            None if needed.contains(key) && *key != "corrected" => {
-                let message = format!("random = \"{name}\" needs '{key}'");
-                sink.error("missing-key", table.span.clone(), message, "");
-            }
             _ => {}
         }
     }
+    let needed: Vec<&str> = needed.iter().copied().filter(|key| *key != "corrected").collect();
+    sink.require(table, &needed, &format!("random = \"{name}\""), "");
     let distribution = distribution(sink, table, name)?;
     let uniform = distribution == Distribution::Uniform;
     let once = table.get("once_per_pass");
@@ -315,12 +299,16 @@ fn zones(sink: &mut Sink, entry: Entry<'_>) -> Option<Vec<Zone>> {
     let mut list = Vec::with_capacity(elements.len());
     for element in elements {
         let table = sink.table(element, &["access_percent", "size"])?;
-        let access_percent = table.read(sink, "access_percent", Sink::percent);
-        let size = table.read(sink, "size", Sink::extent);
-        let (Some(access_percent), Some(size)) = (access_percent, size) else {
-            sink.error("missing-key", element.span(), "a zone needs 'access_percent' and 'size'", "");
+        if !sink.require(
+            &table,
+            &["access_percent", "size"],
+            "a zone",
+            "{ access_percent = 60, size = \"10%\" }",
+        ) {
             return None;
-        };
+        }
+        let access_percent = table.read(sink, "access_percent", Sink::percent)?;
+        let size = table.read(sink, "size", Sink::extent)?;
         list.push(Zone { access_percent, size });
     }
     if list.iter().map(|zone| zone.access_percent).sum::<f64>() > 0.0 {

@@ -1,0 +1,420 @@
+//! From the model to text: what [`super::parse`] reads as exactly the same.
+
+use assay_workload::content::{Content, Payload};
+use assay_workload::job::{EngineOptions, FlushPolicy, Phase, PhaseKind, TreeWorkload, Workload};
+use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, Mix, Placement, Random, Sequential};
+use assay_workload::target::{Extent, Target};
+use assay_workload::units::{Bytes, Nanos};
+use assay_workload::{Job, units};
+
+use super::scalar::{write_extent, write_hex, write_number, write_rate, write_time, write_weighted};
+use super::words::{self, word};
+
+/// Up to this many targets of a job are listed even where they are all there are.
+const TARGETS_LISTED: usize = 4;
+
+/// `workload` as a plan: values that are the default are left out, what all jobs have in common stands once under
+/// `[defaults]`. Parsing the text gives the same workload, whatever it holds, provided it is one that can be planned
+/// (jobs, targets with different names, shares of 100 %, block sizes above 0).
+pub fn write(workload: &Workload) -> String {
+    let mut text = String::from("assay = 1\n");
+    line(&mut text, "name", &quote(&workload.name));
+    if let Some(seed) = workload.seed {
+        // TOML's integers end at 2^63 - 1.
+        let number = if i64::try_from(seed).is_ok() { seed.to_string() } else { format!("\"{seed}\"") };
+        line(&mut text, "seed", &number);
+    }
+    for target in &workload.targets {
+        write_target(&mut text, target);
+    }
+    let jobs = workload.phases.iter().flat_map(|phase| &phase.jobs);
+    let entries: Vec<Vec<Entry>> = jobs.map(|job| job_entries(job, &workload.targets)).collect();
+    let common = common(&entries);
+    if !common.is_empty() {
+        text.push_str("\n[defaults]\n");
+        common.iter().for_each(|entry| text.push_str(&entry.text));
+    }
+    let mut own = entries.iter().map(|entries| entries.iter().filter(|entry| !common.contains(entry)));
+    for phase in &workload.phases {
+        let alone = workload.phases.len() == 1 && is_plain(phase);
+        if !alone {
+            write_phase(&mut text, phase);
+        }
+        for (job, entries) in phase.jobs.iter().zip(&mut own) {
+            text.push_str(if alone { "\n[[job]]\n" } else { "\n[[phase.job]]\n" });
+            line(&mut text, "name", &quote(&job.name));
+            entries.for_each(|entry| text.push_str(&entry.text));
+        }
+    }
+    text
+}
+
+/// Whether `[[job]]` alone says all of the phase.
+fn is_plain(phase: &Phase) -> bool {
+    *phase == Phase { jobs: phase.jobs.clone(), ..Phase::measure("measure", Vec::new()) }
+}
+
+fn line(text: &mut String, key: &str, value: &str) {
+    text.push_str(key);
+    text.push_str(" = ");
+    text.push_str(value);
+    text.push('\n');
+}
+
+/// A TOML basic string.
+fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            control if control.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(control))),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn write_target(text: &mut String, target: &Target) {
+    text.push_str("\n[[target]]\n");
+    line(text, "name", &quote(&target.name));
+    line(text, "path", &quote(&target.path));
+    if let Some(kind) = target.kind {
+        line(text, "kind", &quote(word(words::TARGET_KINDS, &kind)));
+    }
+    if let Some(size) = target.size {
+        line(text, "size", &quote(&size.short()));
+    }
+}
+
+fn write_phase(text: &mut String, phase: &Phase) {
+    text.push_str("\n[[phase]]\n");
+    line(text, "name", &quote(&phase.name));
+    if phase.kind != PhaseKind::Measure {
+        line(text, "kind", &quote(word(words::PHASE_KINDS, &phase.kind)));
+    }
+    if !phase.point.is_empty() {
+        line(text, "point", &quote(&phase.point));
+    }
+    if phase.drain_after {
+        line(text, "drain", "true");
+    }
+    if phase.pause_after != Nanos(0) {
+        line(text, "pause", &quote(&write_time(phase.pause_after)));
+    }
+}
+
+/// What a job says about one thing: one line, or several that stand and fall together.
+#[derive(Clone, PartialEq)]
+struct Entry {
+    text: String,
+}
+
+/// The entries that all jobs share, if there are several jobs.
+fn common(jobs: &[Vec<Entry>]) -> Vec<Entry> {
+    let [first, rest @ ..] = jobs else { return Vec::new() };
+    if rest.is_empty() {
+        return Vec::new();
+    }
+    let shared = first.iter().filter(|entry| rest.iter().all(|job| job.contains(entry)));
+    shared.cloned().collect()
+}
+
+/// Collects the entries of a job that differ from the defaults.
+#[derive(Default)]
+struct Entries {
+    list: Vec<Entry>,
+}
+
+impl Entries {
+    fn add(&mut self, key: &str, value: impl AsRef<str>) {
+        let mut text = String::new();
+        line(&mut text, key, value.as_ref());
+        self.list.push(Entry { text });
+    }
+
+    fn add_unless<T: PartialEq>(&mut self, key: &str, value: &T, default: &T, write: impl Fn(&T) -> String) {
+        if value != default {
+            self.add(key, write(value));
+        }
+    }
+
+    fn add_some<T>(&mut self, key: &str, value: Option<T>, write: impl Fn(T) -> String) {
+        if let Some(value) = value {
+            self.add(key, write(value));
+        }
+    }
+}
+
+fn quoted_extent(extent: &Extent) -> String {
+    quote(&write_extent(*extent))
+}
+
+fn quoted_size(bytes: u64) -> String {
+    quote(&Bytes(bytes).short())
+}
+
+fn quoted_time(time: Nanos) -> String {
+    quote(&write_time(time))
+}
+
+/// All a job says but its name.
+fn job_entries(job: &Job, targets: &[Target]) -> Vec<Entry> {
+    let default = Job::new("", &[], job.pattern.clone());
+    let mut entries = Entries::default();
+    entries.add_some("group", job.group.as_deref(), quote);
+    let all = job.targets.iter().eq(targets.iter().map(|target| &target.name));
+    if !all || targets.len() <= TARGETS_LISTED {
+        let names: Vec<String> = job.targets.iter().map(|name| quote(name)).collect();
+        entries.add("targets", format!("[{}]", names.join(", ")));
+    }
+    let sharing = |sharing: &_| quote(word(words::SHARINGS, sharing));
+    entries.add_unless("sharing", &job.sharing, &default.sharing, sharing);
+    let selection = |selection: &_| quote(word(words::SELECTIONS, selection));
+    entries.add_unless("selection", &job.selection, &default.selection, selection);
+    entries.add_unless("offset", &job.offset, &default.offset, quoted_extent);
+    entries.add_unless("offset_increment", &job.offset_increment, &default.offset_increment, quoted_extent);
+    entries.add_some("length", job.length.as_ref(), quoted_extent);
+    pattern_entries(&mut entries, &job.pattern);
+    entries.add_some("tree", job.tree.as_ref(), write_tree);
+    pace_entries(&mut entries, job, &default);
+    entries.add_unless("content", &job.content, &default.content, write_content);
+    entries.add_unless("flush", &job.flush, &default.flush, write_flush);
+    let caching = |caching: &_| quote(word(words::CACHINGS, caching));
+    entries.add_unless("caching", &job.caching, &default.caching, caching);
+    entries.add_unless("invalidate", &job.invalidate, &default.invalidate, bool::to_string);
+    entries.add_unless("engine", &job.engine, &default.engine, |engine| quote(word(words::ENGINES, engine)));
+    entries.add_unless("engine_options", &job.engine_options, &default.engine_options, write_engine_options);
+    entries.add_unless("errors_tolerated", &job.errors_tolerated, &default.errors_tolerated, |errors| {
+        if i64::try_from(*errors).is_ok() { errors.to_string() } else { quote(&errors.to_string()) }
+    });
+    entries.list
+}
+
+fn pace_entries(entries: &mut Entries, job: &Job, default: &Job) {
+    entries.add_unless("threads", &job.threads, &default.threads, u32::to_string);
+    let (outstanding, one) = (&job.outstanding_per_thread, &default.outstanding_per_thread);
+    entries.add_unless("outstanding", outstanding, one, u32::to_string);
+    entries.add_some("rate", write_rate(job.rate), |rate| rate);
+    let arrival = |arrival: &_| quote(word(words::ARRIVALS, arrival));
+    entries.add_unless("arrival", &job.arrival, &default.arrival, arrival);
+    entries.add_some("think_time", job.think_time, |think| match think.every_ios {
+        1 => quoted_time(think.time),
+        every => format!("{{ time = {}, every_ios = {every} }}", quoted_time(think.time)),
+    });
+    entries.add_some("runtime", job.limits.time, quoted_time);
+    entries.add_some("bytes", job.limits.bytes, quoted_size);
+    entries.add_some("ios", job.limits.ios, |ios| {
+        if i64::try_from(ios).is_ok() { ios.to_string() } else { quote(&ios.to_string()) }
+    });
+    entries.add_some("passes", job.limits.passes, |passes| passes.to_string());
+    entries.add_unless("ramp", &job.ramp, &default.ramp, |time| quoted_time(*time));
+    entries.add_unless("start_delay", &job.start_delay, &default.start_delay, |time| quoted_time(*time));
+}
+
+fn pattern_entries(entries: &mut Entries, pattern: &AccessPattern) {
+    entries.list.push(Entry { text: write_mix(&pattern.mix) });
+    let [read, write, trim] =
+        [&pattern.read_sizes, &pattern.write_sizes, &pattern.trim_sizes].map(write_sizes);
+    if read == write && write == trim {
+        entries.add("block_size", read);
+    } else {
+        entries.add("block_size", format!("{{ read = {read}, write = {write}, trim = {trim} }}"));
+    }
+    entries.add_some("align", pattern.align_bytes, quoted_size);
+    entries.add("pattern", write_placement(&pattern.placement));
+}
+
+fn write_mix(mix: &Mix) -> String {
+    let mut text = String::new();
+    let pure = [(Mix::READ, "read"), (Mix::WRITE, "write"), (Mix::TRIM, "trim")];
+    if let Some((_, op)) = pure.iter().find(|(pure, _)| pure == mix) {
+        line(&mut text, "op", &quote(op));
+        return text;
+    }
+    line(&mut text, "read_percent", &write_number(mix.read_percent));
+    // Left out only where the rest is exactly this.
+    if mix.trim_percent != 0.0 || 100.0 - mix.read_percent != mix.write_percent {
+        line(&mut text, "write_percent", &write_number(mix.write_percent));
+        line(&mut text, "trim_percent", &write_number(mix.trim_percent));
+    }
+    text
+}
+
+fn write_sizes(sizes: &BlockSizes) -> String {
+    match sizes {
+        BlockSizes::Fixed(size) => quoted_size(*size),
+        BlockSizes::Weighted(list) => quote(&write_weighted(shorts(list))),
+        BlockSizes::Range { min_bytes, max_bytes, step_bytes } => {
+            let [min, max, step] =
+                [*min_bytes, *max_bytes, *step_bytes].map(|bytes| units::Bytes(bytes).short());
+            if step == min {
+                format!("\"{min}-{max}\"")
+            } else {
+                format!("{{ min = \"{min}\", max = \"{max}\", step = \"{step}\" }}")
+            }
+        }
+    }
+}
+
+fn shorts(list: &[(u64, f64)]) -> impl Iterator<Item = (String, f64)> {
+    list.iter().map(|(bytes, weight)| (Bytes(*bytes).short(), *weight))
+}
+
+/// `{ a = 1, b = 2 }`.
+fn inline(pairs: &[(&str, String)]) -> String {
+    let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    format!("{{ {} }}", pairs.join(", "))
+}
+
+fn write_placement(placement: &Placement) -> String {
+    match placement {
+        Placement::Sequential(walk) if *walk == Sequential::default() => quote("sequential"),
+        Placement::Sequential(walk) => {
+            inline(&[vec![("sequential", "true".to_owned())], sequential_pairs(walk)].concat())
+        }
+        placement if *placement == Placement::random_map() => quote("random"),
+        Placement::Random(random) => inline(&random_pairs(random)),
+        Placement::Mixed { random_percent, random, sequential } => {
+            let share = vec![("random_percent", write_number(*random_percent))];
+            inline(&[share, random_pairs(random), sequential_pairs(sequential)].concat())
+        }
+    }
+}
+
+fn sequential_pairs(walk: &Sequential) -> Vec<(&'static str, String)> {
+    let mut pairs = Vec::new();
+    let (min, max) = (Bytes(walk.skip_min_bytes).short(), Bytes(walk.skip_max_bytes).short());
+    match (walk.skip_min_bytes, walk.skip_max_bytes) {
+        (0, 0) => {}
+        (least, most) if least == most => pairs.push(("skip", quote(&min))),
+        _ => pairs.push(("skip", format!("\"{min}-{max}\""))),
+    }
+    if walk.random_start {
+        pairs.push(("random_start", "true".to_owned()));
+    }
+    if !walk.cursor_per_operation {
+        pairs.push(("shared_cursor", "true".to_owned()));
+    }
+    if !walk.wrap {
+        pairs.push(("wrap", "false".to_owned()));
+    }
+    pairs
+}
+
+fn random_pairs(random: &Random) -> Vec<(&'static str, String)> {
+    let (name, mut pairs): (&str, Vec<(&'static str, String)>) = match &random.distribution {
+        Distribution::Uniform => ("uniform", Vec::new()),
+        Distribution::Zipf { theta } => ("zipf", vec![("theta", write_number(*theta))]),
+        Distribution::Pareto { h } => ("pareto", vec![("h", write_number(*h))]),
+        Distribution::Normal { stddev_percent } => {
+            ("normal", vec![("stddev_percent", write_number(*stddev_percent))])
+        }
+        Distribution::Zoned(zones) => {
+            let zones = zones.iter().map(|zone| {
+                let (share, size) = (write_number(zone.access_percent), quoted_extent(&zone.size));
+                inline(&[("access_percent", share), ("size", size)])
+            });
+            ("zoned", vec![("zones", format!("[{}]", zones.collect::<Vec<_>>().join(", ")))])
+        }
+        Distribution::HitArea { read_percent, write_percent, bytes } => {
+            let shares = [("read_percent", *read_percent), ("write_percent", *write_percent)];
+            let mut pairs: Vec<_> = shares.map(|(key, share)| (key, write_number(share))).into();
+            pairs.push(("size", quoted_size(*bytes)));
+            ("hit-area", pairs)
+        }
+        Distribution::Exponential { midpoint } => {
+            ("exponential", vec![("midpoint", write_number(*midpoint))])
+        }
+        Distribution::Hotband { low_bytes, high_bytes, corrected } => {
+            let mut pairs = vec![("low", quoted_size(*low_bytes)), ("high", quoted_size(*high_bytes))];
+            if *corrected {
+                pairs.push(("corrected", "true".to_owned()));
+            }
+            ("hotband", pairs)
+        }
+    };
+    pairs.insert(0, ("random", quote(name)));
+    if random.once_per_pass != (random.distribution == Distribution::Uniform) {
+        pairs.push(("once_per_pass", random.once_per_pass.to_string()));
+    }
+    pairs
+}
+
+fn write_tree(tree: &TreeWorkload) -> String {
+    let mut pairs = vec![
+        ("width", tree.width.to_string()),
+        ("depth", tree.depth.to_string()),
+        ("files", tree.files.to_string()),
+        ("sizes", quote(&write_weighted(shorts(&tree.sizes)))),
+        ("operations", quote(&write_weighted(tree.operations.iter().cloned()))),
+    ];
+    let flags = [
+        ("files_in_all_directories", tree.files_in_all_directories),
+        ("random_file_selection", tree.random_file_selection),
+        ("random_io", tree.random_io),
+    ];
+    pairs.extend(flags.iter().filter(|flag| flag.1).map(|flag| (flag.0, "true".to_owned())));
+    pairs.extend(tree.stop_after_ios.map(|ios| ("stop_after_ios", quote(&ios.to_string()))));
+    inline(&pairs)
+}
+
+fn write_content(content: &Content) -> String {
+    let default = Content::default();
+    let payload = match &content.payload {
+        Payload::Random => quote("random"),
+        Payload::Zero => quote("zero"),
+        Payload::Pattern(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) if !text.chars().any(char::is_control) => inline(&[("text", quote(text))]),
+            _ => inline(&[("hex", quote(&write_hex(bytes)))]),
+        },
+    };
+    let mut pairs = vec![("payload", payload)];
+    if content.refresh != default.refresh {
+        pairs.push(("refresh", quote(word(words::REFRESHES, &content.refresh))));
+    }
+    if content.compression_ratio != default.compression_ratio {
+        pairs.push(("compression_ratio", write_number(content.compression_ratio)));
+    }
+    if content.dedup_ratio != default.dedup_ratio {
+        pairs.push(("dedup_ratio", write_number(content.dedup_ratio)));
+    }
+    if content.dedup_unit_bytes != default.dedup_unit_bytes {
+        pairs.push(("dedup_unit", quoted_size(content.dedup_unit_bytes)));
+    }
+    inline(&pairs)
+}
+
+fn write_flush(flush: &FlushPolicy) -> String {
+    let mut pairs = Vec::new();
+    if flush.open != FlushPolicy::default().open {
+        pairs.push(("open", quote(word(words::OPEN_SYNCS, &flush.open))));
+    }
+    if let Some(periodic) = flush.periodic {
+        pairs.push(("call", quote(word(words::FLUSH_CALLS, &periodic.call))));
+        pairs.push(("every_writes", periodic.every_writes.to_string()));
+        pairs.push(("order", quote(word(words::FLUSH_ORDERS, &periodic.order))));
+    }
+    if flush.at_end {
+        pairs.push(("at_end", "true".to_owned()));
+    }
+    inline(&pairs)
+}
+
+fn write_engine_options(options: &EngineOptions) -> String {
+    let flags = [
+        ("iopoll", options.iopoll),
+        ("sqpoll", options.sqpoll),
+        ("passthrough", options.passthrough),
+        ("unregistered", options.unregistered),
+    ];
+    let numbers =
+        [("submit_batch_max", options.submit_batch_max), ("reap_batch_min", options.reap_batch_min)];
+    let flags = flags.iter().filter(|flag| flag.1).map(|flag| (flag.0, "true".to_owned()));
+    let numbers = numbers.iter().filter(|number| number.1 > 0).map(|number| (number.0, number.1.to_string()));
+    inline(&flags.chain(numbers).collect::<Vec<_>>())
+}

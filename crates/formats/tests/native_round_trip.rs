@@ -1,0 +1,349 @@
+//! What the writer writes, the parser reads as exactly the same workload.
+
+use assay_formats::native::{parse, write};
+use assay_formats::{Diagnostic, Severity};
+use assay_workload::content::{Content, Payload, Refresh};
+use assay_workload::job::*;
+use assay_workload::pattern::*;
+use assay_workload::target::{Extent, Target, TargetKind};
+use assay_workload::units::{Bytes, Nanos};
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        select(vec![512_u64, 4096, 1 << 20, 3 << 30]),
+        1..u64::MAX,
+        (0..63_u32).prop_map(|bit| 1 << bit)
+    ]
+}
+
+fn block() -> impl Strategy<Value = u64> {
+    prop_oneof![select(vec![512_u64, 4096, 65_536, 1 << 20]), 1..0x7fff_ffff_u64]
+}
+
+fn time() -> impl Strategy<Value = Nanos> {
+    prop_oneof![(1..100_000_u64).prop_map(Nanos::from_secs), (1..u64::MAX).prop_map(Nanos)]
+}
+
+/// Finite and above 0, over many orders of magnitude.
+fn positive() -> impl Strategy<Value = f64> {
+    prop_oneof![(1..1000_u32).prop_map(f64::from), 1e-9..1e18_f64, 0.001..10.0_f64]
+}
+
+fn percent() -> impl Strategy<Value = f64> {
+    prop_oneof![(0..=100_u32).prop_map(f64::from), 0.0..=100.0_f64]
+}
+
+fn extent() -> impl Strategy<Value = Extent> {
+    prop_oneof![size().prop_map(Extent::Bytes), (0.001..=100.0_f64).prop_map(Extent::Percent)]
+}
+
+fn weights(sizes: BoxedStrategy<u64>) -> impl Strategy<Value = Vec<(u64, f64)>> {
+    prop::collection::vec((sizes, positive()), 1..5)
+}
+
+fn sizes() -> impl Strategy<Value = BlockSizes> {
+    prop_oneof![
+        3 => block().prop_map(BlockSizes::Fixed),
+        1 => weights(block().boxed()).prop_map(BlockSizes::Weighted),
+        1 => (block(), block(), of(block())).prop_map(|(one, other, step)| {
+            let (min_bytes, max_bytes) = (one.min(other), one.max(other));
+            BlockSizes::Range { min_bytes, max_bytes, step_bytes: step.unwrap_or(min_bytes) }
+        }),
+    ]
+}
+
+fn mix() -> impl Strategy<Value = Mix> {
+    prop_oneof![
+        select(vec![Mix::READ, Mix::WRITE, Mix::TRIM]),
+        percent().prop_map(Mix::read_write),
+        (percent(), percent()).prop_map(|(read, share)| {
+            let write_percent = (100.0 - read) * share / 100.0;
+            Mix { read_percent: read, write_percent, trim_percent: 100.0 - read - write_percent }
+        }),
+    ]
+}
+
+fn distribution() -> impl Strategy<Value = Distribution> {
+    let zone = (0.001..100.0_f64, extent()).prop_map(|(access_percent, size)| Zone { access_percent, size });
+    prop_oneof![
+        Just(Distribution::Uniform),
+        positive().prop_map(|theta| Distribution::Zipf { theta }),
+        (0.001..=1.0_f64).prop_map(|h| Distribution::Pareto { h }),
+        positive().prop_map(|stddev_percent| Distribution::Normal { stddev_percent }),
+        prop::collection::vec(zone, 1..5).prop_map(Distribution::Zoned),
+        (percent(), percent(), size()).prop_map(|(read_percent, write_percent, bytes)| {
+            Distribution::HitArea { read_percent, write_percent, bytes }
+        }),
+        positive().prop_map(|midpoint| Distribution::Exponential { midpoint }),
+        (size(), size(), any::<bool>()).prop_map(|(low_bytes, high_bytes, corrected)| {
+            Distribution::Hotband { low_bytes, high_bytes, corrected }
+        }),
+    ]
+}
+
+fn random() -> impl Strategy<Value = Random> {
+    (distribution(), any::<bool>())
+        .prop_map(|(distribution, once_per_pass)| Random { distribution, once_per_pass })
+}
+
+fn sequential() -> impl Strategy<Value = Sequential> {
+    let walk = (of((size(), size())), any::<bool>(), any::<bool>(), any::<bool>());
+    let walk = walk.prop_map(|(skip, random_start, cursor_per_operation, wrap)| {
+        let (one, other) = skip.unwrap_or((0, 0));
+        Sequential {
+            skip_min_bytes: one.min(other),
+            skip_max_bytes: one.max(other),
+            random_start,
+            cursor_per_operation,
+            wrap,
+        }
+    });
+    prop_oneof![Just(Sequential::default()), walk]
+}
+
+fn pattern() -> impl Strategy<Value = AccessPattern> {
+    let placement = prop_oneof![
+        sequential().prop_map(Placement::Sequential),
+        random().prop_map(Placement::Random),
+        (percent(), random(), sequential()).prop_map(|(random_percent, random, sequential)| {
+            Placement::Mixed { random_percent, random, sequential }
+        }),
+    ];
+    let all_sizes = prop_oneof![sizes().prop_map(|s| [s.clone(), s.clone(), s]), [sizes(), sizes(), sizes()]];
+    (mix(), all_sizes, placement, of(block())).prop_map(
+        |(mix, [read_sizes, write_sizes, trim_sizes], placement, align)| AccessPattern {
+            mix,
+            read_sizes,
+            write_sizes,
+            trim_sizes,
+            placement,
+            align_bytes: align,
+        },
+    )
+}
+
+fn content() -> impl Strategy<Value = Content> {
+    let payload = prop_oneof![
+        Just(Payload::Random),
+        Just(Payload::Zero),
+        prop::collection::vec(any::<u8>(), 1..20).prop_map(Payload::Pattern),
+        "\\PC{1,20}".prop_map(|text| Payload::Pattern(text.into_bytes())),
+    ];
+    let refresh = select(vec![Refresh::EveryWrite, Refresh::Stamp, Refresh::Never]);
+    (payload, refresh, 1.0..50.0_f64, 1.0..50.0_f64, block()).prop_map(
+        |(payload, refresh, compression_ratio, dedup_ratio, dedup_unit_bytes)| Content {
+            payload,
+            refresh,
+            compression_ratio,
+            dedup_ratio,
+            dedup_unit_bytes,
+        },
+    )
+}
+
+fn flush() -> impl Strategy<Value = FlushPolicy> {
+    let call = select(vec![FlushCall::Fsync, FlushCall::Fdatasync]);
+    let order = select(vec![FlushOrder::AfterWrite, FlushOrder::Queued]);
+    let periodic = (call, 1..u32::MAX, order).prop_map(|(call, every_writes, order)| PeriodicFlush {
+        call,
+        every_writes,
+        order,
+    });
+    let open = select(vec![OpenSync::None, OpenSync::Dsync, OpenSync::Sync]);
+    (open, of(periodic), any::<bool>()).prop_map(|(open, periodic, at_end)| FlushPolicy {
+        open,
+        periodic,
+        at_end,
+    })
+}
+
+fn engine_options() -> impl Strategy<Value = EngineOptions> {
+    (any::<[bool; 4]>(), any::<[u32; 2]>()).prop_map(|(flags, batches)| EngineOptions {
+        iopoll: flags[0],
+        sqpoll: flags[1],
+        passthrough: flags[2],
+        unregistered: flags[3],
+        submit_batch_max: batches[0],
+        reap_batch_min: batches[1],
+    })
+}
+
+fn tree() -> impl Strategy<Value = TreeWorkload> {
+    let names =
+        vec!["mkdir", "create", "open", "close", "read", "write", "getattr", "delete", "copy", "move"];
+    let operations = prop::collection::vec((select(names).prop_map(str::to_owned), positive()), 1..6);
+    let counts = (1..u32::MAX, 1..u32::MAX, any::<u32>(), of(1..u64::MAX));
+    (counts, weights(size().boxed()), operations, any::<[bool; 3]>()).prop_map(
+        |((width, depth, files, stop_after_ios), sizes, operations, flags)| TreeWorkload {
+            width,
+            depth,
+            files,
+            files_in_all_directories: flags[0],
+            sizes,
+            operations,
+            random_file_selection: flags[1],
+            random_io: flags[2],
+            stop_after_ios,
+        },
+    )
+}
+
+/// Each field is the default half of the time: what is left out must come back too.
+fn sometimes<T: Clone + std::fmt::Debug + 'static>(
+    default: T,
+    other: impl Strategy<Value = T> + 'static,
+) -> BoxedStrategy<T> {
+    prop_oneof![Just(default), other].boxed()
+}
+
+/// Where on the targets.
+fn placed(targets: Vec<String>) -> BoxedStrategy<Job> {
+    let names = prop::sample::subsequence(targets.clone(), 1..=targets.len());
+    let selections = vec![TargetSelection::RoundRobin, TargetSelection::Random, TargetSelection::Sequential];
+    let shared = (select(vec![TargetSharing::Shared, TargetSharing::PerThread]), select(selections));
+    let start = sometimes(Extent::Bytes(0), extent());
+    let range = (start.clone(), start, of(extent()));
+    let tree = prop::option::weighted(0.2, tree());
+    let job = ("\\PC{0,12}", of("\\PC{1,8}"), names, pattern(), shared, range, tree);
+    let job = job.prop_map(|(name, group, targets, pattern, shared, range, tree)| Job {
+        group,
+        targets,
+        sharing: shared.0,
+        selection: shared.1,
+        offset: range.0,
+        offset_increment: range.1,
+        length: range.2,
+        tree,
+        ..Job::new(&name, &[], pattern)
+    });
+    job.boxed()
+}
+
+/// How much at once, how fast and how long.
+fn paced(job: BoxedStrategy<Job>) -> BoxedStrategy<Job> {
+    let rate = prop_oneof![
+        positive().prop_map(Rate::Iops),
+        positive().prop_map(Rate::BytesPerS),
+        positive().prop_map(Rate::PercentOfMax),
+    ];
+    let arrivals = select(vec![Arrival::Deterministic, Arrival::Poisson, Arrival::Uniform]);
+    let think = (time(), 1..u32::MAX).prop_map(|(time, every_ios)| ThinkTime { time, every_ios });
+    let limits = (of(time()), of(size()), of(1..u64::MAX), of(1..u32::MAX))
+        .prop_map(|(time, bytes, ios, passes)| Limits { time, bytes, ios, passes });
+    let depth = (sometimes(1, 1..16_384_u32), sometimes(1, 1..65_536_u32));
+    let pace = (sometimes(Rate::Unlimited, rate), arrivals, of(think));
+    let times = (sometimes(Nanos(0), time()), sometimes(Nanos(0), time()));
+    let job = (job, depth, pace, limits, times).prop_map(|(job, depth, pace, limits, times)| Job {
+        threads: depth.0,
+        outstanding_per_thread: depth.1,
+        rate: pace.0,
+        arrival: pace.1,
+        think_time: pace.2,
+        limits,
+        ramp: times.0,
+        start_delay: times.1,
+        ..job
+    });
+    job.boxed()
+}
+
+fn job(targets: Vec<String>) -> BoxedStrategy<Job> {
+    let data = (sometimes(Content::default(), content()), sometimes(FlushPolicy::default(), flush()));
+    let caching = (select(vec![Caching::Auto, Caching::Direct, Caching::Buffered]), any::<bool>());
+    let options = sometimes(EngineOptions::default(), engine_options());
+    let engine = (select(EngineKind::ALL.to_vec()), options, sometimes(0, any::<u64>()));
+    let job = (paced(placed(targets)), data, caching, engine).prop_map(|(job, data, caching, engine)| Job {
+        content: data.0,
+        flush: data.1,
+        caching: caching.0,
+        invalidate: caching.1,
+        engine: engine.0,
+        engine_options: engine.1,
+        errors_tolerated: engine.2,
+        ..job
+    });
+    job.boxed()
+}
+
+fn phase(targets: Vec<String>) -> impl Strategy<Value = Phase> {
+    let kinds = vec![
+        PhaseKind::Purge,
+        PhaseKind::Precondition,
+        PhaseKind::Ramp,
+        PhaseKind::Measure,
+        PhaseKind::Verify,
+        PhaseKind::Cleanup,
+    ];
+    let jobs = prop::collection::vec(job(targets), 1..4);
+    let rest = (
+        select(kinds),
+        any::<bool>(),
+        sometimes(Nanos(0), time()),
+        sometimes(String::new(), "[a-z]=\\PC{1,5}"),
+    );
+    ("\\PC{0,12}", jobs, rest).prop_map(|(name, jobs, (kind, drain_after, pause_after, point))| Phase {
+        name,
+        kind,
+        jobs,
+        drain_after,
+        pause_after,
+        point,
+    })
+}
+
+fn target(name: String) -> impl Strategy<Value = Target> {
+    let kinds = vec![TargetKind::File, TargetKind::BlockDevice, TargetKind::Directory, TargetKind::Null];
+    (
+        any::<String>().prop_filter("a path is not empty", |path| !path.is_empty()),
+        of(select(kinds)),
+        of(any::<u64>().prop_map(Bytes)),
+    )
+        .prop_map(move |(path, kind, size)| Target { name: name.clone(), path, kind, size })
+}
+
+fn workload() -> impl Strategy<Value = Workload> {
+    prop::collection::btree_set("\\PC{1,10}", 1..7).prop_flat_map(|names| {
+        let names: Vec<String> = names.into_iter().collect();
+        let targets: Vec<_> = names.iter().cloned().map(target).collect();
+        let phases = prop::collection::vec(phase(names), 1..4);
+        (any::<String>(), of(any::<u64>()), targets, phases, prop::option::of(Just("measure"))).prop_map(
+            |(name, seed, targets, mut phases, alone)| {
+                if let Some(alone) = alone {
+                    phases.truncate(1);
+                    phases[0] = Phase::measure(alone, phases[0].jobs.clone());
+                }
+                Workload { name, seed, targets, phases }
+            },
+        )
+    })
+}
+
+fn errors(said: &[Diagnostic]) -> Vec<String> {
+    said.iter().filter(|d| d.severity != Severity::Note).map(ToString::to_string).collect()
+}
+
+/// Runs `test` with room for the nested strategies: unoptimised, their values fill the stack a test is given.
+fn with_large_stack(test: fn()) {
+    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(test).expect("a thread starts");
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn a_written_workload_reads_back_as_the_same() {
+    with_large_stack(|| {
+        let config = ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() };
+        proptest!(config, |(workload in workload())| {
+            let text = write(&workload);
+            let (read, said) = parse("round-trip.toml", &text);
+            prop_assert!(errors(&said).is_empty(), "{:#?}\n{}", errors(&said), text);
+            let read = read.expect("no errors");
+            prop_assert_eq!(&read, &workload, "{}", text);
+            prop_assert_eq!(write(&read), text);
+        });
+    });
+}
