@@ -79,6 +79,7 @@ fn measure(depth: u32, seconds: u64) -> Result<Cost, Failure> {
         kind: TargetKind::Null,
         existing_bytes: 0,
         direct_align_bytes: Some(512),
+        engine_choice: None,
     };
     let inventory = Inventory {
         targets: [("nothing".to_owned(), facts)].into(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_engine::available;
+use assay_engine::{available, choose};
 use assay_engine::targets::direct_align;
 use assay_host::HostRoot;
 use assay_host::guard::{Class, classify};
@@ -41,6 +41,7 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
             kind: TargetKind::Null,
             existing_bytes: 0,
             direct_align_bytes: Some(512),
+        engine_choice: None,
         });
     }
     let path = absolute(&target.path, directory)?;
@@ -65,9 +66,11 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
         return Err(Failure::usage(format!("{shown} is a {kind:?}, not a {asked:?}")));
     }
     let direct_align_bytes = direct_align(&path);
+    let choice = choose::choose(&path, direct_align_bytes.is_some(), existing_bytes).map_err(Failure::failed)?;
+    let engine_choice = choice.map(|choice| [choice.single, choice.several]);
     let path = path.to_str().map(str::to_owned);
     let path = path.ok_or_else(|| Failure::usage(format!("{shown} is not valid UTF-8")))?;
-    Ok(TargetFacts { path, kind, existing_bytes, direct_align_bytes })
+    Ok(TargetFacts { path, kind, existing_bytes, direct_align_bytes, engine_choice })
 }
 
 fn device_bytes(path: &Path) -> Result<u64, Failure> {

@@ -9,7 +9,8 @@ use assay_conduct::{Executor, PhaseOutcome};
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_engine::targets::sync_file_system;
 use assay_host::counters::{Sampler, Selection, own_pid};
-use assay_host::guard::{Consent, check_write};
+use assay_host::guard::{Class, Consent, check_write, classify};
+use assay_host::workdir::{enclosing_assay_dir, mark_file};
 use assay_host::{HostRoot, environment};
 use assay_results::RunEvent;
 use assay_results::environment::Environment;
@@ -61,6 +62,22 @@ pub(crate) fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> 
         let target = &plan.targets[usize::from(index)];
         if target.kind != TargetKind::Null {
             check_write(host, target.path.as_ref(), &consent).map_err(Failure::usage)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the files that do not exist yet, marked as ours, so that the next run may write over them.
+///
+/// # Errors
+/// [`Failure::Failed`] naming the file.
+pub(crate) fn make_files(plan: &Plan, host: &HostRoot) -> Result<(), Failure> {
+    for target in plan.targets.iter().filter(|target| target.kind == TargetKind::File) {
+        let path = std::path::Path::new(&target.path);
+        let new = matches!(classify(host, path), Ok(Class::Missing));
+        if new && enclosing_assay_dir(path).is_none() {
+            let made = std::fs::File::create_new(path).and_then(|file| mark_file(&file));
+            made.map_err(|error| Failure::failed(format!("cannot make {}: {error}", target.path)))?;
         }
     }
     Ok(())

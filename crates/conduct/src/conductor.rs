@@ -115,6 +115,7 @@ mod tests {
             kind: TargetKind::Null,
             existing_bytes: 0,
             direct_align_bytes: None,
+            engine_choice: None,
         };
         let inventory = Inventory {
             targets: [("t".to_owned(), facts)].into(),

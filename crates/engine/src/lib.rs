@@ -8,6 +8,7 @@
 pub mod aio;
 pub mod available;
 pub mod buffers;
+pub mod choose;
 pub mod clock;
 pub mod driver;
 pub mod job_loop;

@@ -26,15 +26,22 @@ fn bench<E: Engine>(mut engine: E, file_count: usize) -> Bench<E> {
     let files: Vec<std::fs::File> = (0..file_count)
         .map(|index| {
             let path = directory.path().join(format!("f{index}"));
-            let file =
-                std::fs::File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap();
+            let file = std::fs::File::options()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(path)
+                .unwrap();
             file.set_len(u64::from(BLOCK) * 64).unwrap();
             file
         })
         .collect();
-    let targets = files
-        .iter()
-        .map(|file| OpenTarget { fd: file.as_raw_fd(), size_bytes: u64::from(BLOCK) * 64, block_device: false });
+    let targets = files.iter().map(|file| OpenTarget {
+        fd: file.as_raw_fd(),
+        size_bytes: u64::from(BLOCK) * 64,
+        block_device: false,
+    });
     let table = TargetTable { targets: targets.collect() };
     let buffers = MappedBuffers::new(DEPTH, BLOCK as usize).unwrap();
     engine.prepare(&table, &buffers).unwrap();
@@ -101,7 +108,10 @@ fn reads_what_was_written<E: Engine>(engine: E) {
     // Read back in reverse, each into another slot than it was written from.
     for slot in 0..DEPTH {
         let block = DEPTH - 1 - slot;
-        bench.engine.submit(Bench::<E>::io(slot, (block % 2) as u16, OpKind::Read, u64::from(block))).unwrap();
+        bench
+            .engine
+            .submit(Bench::<E>::io(slot, (block % 2) as u16, OpKind::Read, u64::from(block)))
+            .unwrap();
     }
     assert_eq!(bench.complete(DEPTH as usize).len(), DEPTH as usize);
     for slot in 0..DEPTH {

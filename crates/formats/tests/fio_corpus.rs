@@ -8,11 +8,12 @@ mod skip;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use assay_formats::fio::{self, OptionFate, System};
-use assay_formats::loader::Loader;
+use assay_formats::loader::{Loader, MemoryLoader};
 use assay_formats::{Diagnostic, Severity};
-use assay_workload::job::{EngineKind, Workload};
+use assay_workload::job::{EngineKind, Phase, Workload};
 use assay_workload::resolve::{Inventory, TargetFacts, plan};
 use assay_workload::target::{Target, TargetKind};
 use serde::Deserialize;
@@ -258,6 +259,7 @@ fn inventory(workload: &Workload) -> Inventory {
         kind: target.kind.unwrap_or(TargetKind::File),
         existing_bytes: 1 << 50,
         direct_align_bytes: Some(1),
+        engine_choice: None,
     };
     Inventory {
         targets: workload.targets.iter().map(|target| (target.name.clone(), facts(target))).collect(),
@@ -270,6 +272,7 @@ fn inventory(workload: &Workload) -> Inventory {
 fn accepted_files_become_workloads_that_can_be_planned() {
     let Some(corpus) = corpus() else { return };
     let (mut files, mut foreign, mut unplannable) = (0, 0, Vec::new());
+    let mut written = Vec::new();
     let mut losses: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in &corpus.entries {
         let (Some(file), _) = corpus.parse(entry) else { continue };
@@ -291,6 +294,7 @@ fn accepted_files_become_workloads_that_can_be_planned() {
         if let Err(error) = plan(&workload, &inventory(&workload), 1) {
             unplannable.push(format!("{}: {error}", entry.file));
         }
+        written.push(written_again(entry, &workload));
     }
     say(&format!(
         "fio corpus: {files} read, {foreign} that cannot run here (engine, or files below a block), {} not to be planned",
@@ -299,4 +303,40 @@ fn accepted_files_become_workloads_that_can_be_planned() {
     say(&format!("fio corpus: losses in workloads {losses:?}"));
     say(&unplannable.join("\n"));
     assert!(unplannable.is_empty(), "{}", unplannable.join("\n"));
+    judge_written(&written);
+}
+
+/// The workload as a job file, which reads as the same number of phases.
+fn written_again(entry: &Entry, workload: &Workload) -> String {
+    let (text, diagnostics) = fio::write(workload);
+    assert_eq!(ids(&diagnostics, Severity::Error), Vec::<&str>::new(), "{}", entry.file);
+    let (file, said) = fio::parse(&entry.file, &text, &MemoryLoader::default());
+    let file = file.unwrap_or_else(|| panic!("{}: {said:?}\n{text}", entry.file));
+    let (again, said) = fio::lower(&entry.file, &file);
+    let again = again.unwrap_or_else(|| panic!("{}: {said:?}\n{text}", entry.file));
+    assert_eq!(again.phases.len(), workload.phases.len(), "{}\n{text}", entry.file);
+    for (before, after) in workload.phases.iter().zip(&again.phases) {
+        let threads = |phase: &Phase| phase.jobs.iter().map(|job| u64::from(job.threads)).sum::<u64>();
+        assert_eq!(threads(before), threads(after), "{}\n{text}", entry.file);
+    }
+    text
+}
+
+/// The installed fio accepts what was written.
+fn judge_written(texts: &[String]) {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    for (index, chunk) in texts.chunks(50).enumerate() {
+        let name = |number: usize| directory.join(format!("written-{index}-{number}.fio"));
+        let mut fio = Command::new("fio");
+        fio.arg("--parse-only");
+        for (number, text) in chunk.iter().enumerate() {
+            std::fs::write(name(number), text).expect("the directory for tests is writable");
+            fio.arg(name(number));
+        }
+        let Ok(out) = fio.output() else {
+            return skip::declare("fio", "no fio on the path");
+        };
+        let printed = [out.stdout, out.stderr].concat();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&printed));
+    }
 }

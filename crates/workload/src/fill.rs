@@ -42,7 +42,11 @@ impl Stream {
             }
         }
         let rest = chunks.into_remainder();
-        let tail: Vec<u8> = if rest.is_empty() { Vec::new() } else { self.next().iter().flat_map(|lane| lane.to_le_bytes()).collect() };
+        let tail: Vec<u8> = if rest.is_empty() {
+            Vec::new()
+        } else {
+            self.next().iter().flat_map(|lane| lane.to_le_bytes()).collect()
+        };
         let len = rest.len();
         rest.copy_from_slice(&tail[..len]);
     }

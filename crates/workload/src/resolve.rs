@@ -27,6 +27,8 @@ pub struct TargetFacts {
     pub existing_bytes: u64,
     /// What O_DIRECT I/O must be aligned to; `None`: O_DIRECT is not possible there.
     pub direct_align_bytes: Option<u32>,
+    /// The engine found best here by trial, and why: for one outstanding I/O and for several; `None`: no trial was needed.
+    pub engine_choice: Option<[(EngineKind, String); 2]>,
 }
 
 /// What is known of this system before planning.
@@ -260,6 +262,11 @@ impl Planner<'_> {
     fn engine(&self) -> Result<(EngineKind, String), ResolveError> {
         let asked = self.inventory.engine_override.unwrap_or(self.job.engine);
         let works = |kind| self.inventory.engines.contains(&kind);
+        let trial =
+            self.job.targets.iter().find_map(|name| self.inventory.targets.get(name)?.engine_choice.as_ref());
+        if let (EngineKind::Auto, Some([single, several])) = (asked, trial) {
+            return Ok(if self.job.outstanding_per_thread > 1 { several.clone() } else { single.clone() });
+        }
         match asked {
             EngineKind::Auto if works(EngineKind::IoUring) => {
                 Ok((EngineKind::IoUring, "auto: the least CPU per I/O here".to_owned()))

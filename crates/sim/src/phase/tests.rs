@@ -41,6 +41,7 @@ fn plan_of(jobs: Vec<Job>) -> Plan {
         kind: TargetKind::Null,
         existing_bytes: 1 << 30,
         direct_align_bytes: Some(512),
+        engine_choice: None,
     };
     let inventory = Inventory {
         targets: [("lun".to_owned(), facts)].into(),

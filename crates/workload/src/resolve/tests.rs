@@ -10,6 +10,7 @@ fn inventory(engines: &[EngineKind], align: Option<u32>) -> Inventory {
         kind: TargetKind::File,
         existing_bytes: 0,
         direct_align_bytes: align,
+        engine_choice: None,
     };
     Inventory { targets: [("f".to_owned(), facts)].into(), engines: engines.to_vec(), engine_override: None }
 }
