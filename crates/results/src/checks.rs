@@ -1,18 +1,107 @@
 //! The checks: what makes the numbers of a run untrustworthy, found once and shown by every renderer.
 //!
 //! Each check is a pure function of the [`Run`]; `docs/methodology/checks.md` says of each how it knows and what it
-//! does not catch.
+//! does not catch. A check stays silent on what does no harm: it speaks where a number is, or may be, other than it
+//! seems, and where something worth having could not be found out.
+
+mod cache_drop_failed;
+mod cache_served_reads;
+mod clock_unstable;
+mod compressible_data;
+mod draft;
+mod effective_depth;
+mod engine_fallback;
+mod foreign_io;
+mod generator_bound;
+mod hot_area_imbalance;
+mod io_errors;
+mod lost_worker;
+mod not_steady;
+mod outlier_interval;
+mod outlier_run;
+mod outlier_worker;
+mod rate_not_reached;
+mod short_run;
+mod start_skew;
+mod subject;
+mod throttled;
+mod too_few_samples;
+mod unrepresentative_block_size;
+mod unwritten_reads;
+mod verify_failed;
+mod volatile_write_cache;
+mod working_set_fits_cache;
 
 use crate::event::RunEnd;
 use crate::run::{Finding, FindingSeverity, Run, Verdict};
 
-/// All findings of all checks, the gravest first.
-pub fn check(run: &Run) -> Vec<Finding> {
-    let _ = run;
-    Vec::new()
+/// One check.
+#[derive(Debug, Clone, Copy)]
+pub struct Check {
+    /// Its id, part of the contract.
+    pub id: &'static str,
+    /// What it catches, in a line.
+    pub catches: &'static str,
+    judge: fn(&Run) -> Vec<Finding>,
 }
 
-/// The verdict these findings mean for a run that came to its end.
+impl Check {
+    /// What this check alone finds.
+    pub fn judge(&self, run: &Run) -> Vec<Finding> {
+        (self.judge)(run)
+    }
+}
+
+/// The entry of the module `$module`.
+macro_rules! check_of {
+    ($module:ident, $catches:literal) => {
+        Check { id: $module::ID, catches: $catches, judge: $module::check }
+    };
+}
+
+/// All checks, in the order of the documentation.
+pub const ALL: [Check; 25] = [
+    check_of!(cache_served_reads, "reads answered by a cache instead of the storage"),
+    check_of!(unwritten_reads, "reads of holes and of blocks that were never written"),
+    check_of!(not_steady, "the measured window was still moving"),
+    check_of!(generator_bound, "the generator, not the storage, was the limit"),
+    check_of!(rate_not_reached, "an offered rate was missed"),
+    check_of!(effective_depth, "fewer I/Os in flight than asked"),
+    check_of!(working_set_fits_cache, "a buffered working set that memory holds"),
+    check_of!(unrepresentative_block_size, "blocks smaller than anything stores"),
+    check_of!(hot_area_imbalance, "a large share of the traffic in few segments"),
+    check_of!(foreign_io, "somebody else used the device"),
+    check_of!(throttled, "a limit, a quota or burst credit set the pace"),
+    check_of!(compressible_data, "data that a reducing target can cheat on"),
+    check_of!(outlier_run, "one of several repetitions differs"),
+    check_of!(outlier_worker, "one of several workers differs"),
+    check_of!(outlier_interval, "one of many intervals differs"),
+    check_of!(too_few_samples, "percentiles, or the figure itself, from too few operations"),
+    check_of!(volatile_write_cache, "flushes that do not reach the medium"),
+    check_of!(engine_fallback, "another engine than the one asked for"),
+    check_of!(cache_drop_failed, "the page cache could not be dropped"),
+    check_of!(lost_worker, "a worker's numbers are missing"),
+    check_of!(start_skew, "workers did not start together"),
+    check_of!(io_errors, "operations that failed"),
+    check_of!(verify_failed, "blocks that did not hold what was written"),
+    check_of!(short_run, "less time was measured than planned"),
+    check_of!(clock_unstable, "the clock cannot be relied on"),
+];
+
+/// The check of that id.
+pub fn by_id(id: &str) -> Option<&'static Check> {
+    ALL.iter().find(|check| check.id == id)
+}
+
+/// All findings of all checks, the gravest first, and within a severity in the order of [`ALL`].
+pub fn check(run: &Run) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = ALL.iter().flat_map(|check| check.judge(run)).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+/// The verdict these findings mean for a run that came to its end. What could not be checked speaks neither for nor
+/// against it.
 pub fn verdict(findings: &[Finding]) -> Verdict {
     match findings.iter().map(|finding| finding.severity).max() {
         Some(FindingSeverity::Invalid) => Verdict::Invalid,
@@ -30,3 +119,6 @@ pub fn judge(run: &mut Run) {
         Some(RunEnd::Interrupted | RunEnd::Failed) | None => Verdict::Incomplete,
     };
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use crate::interval::Interval;
 
 /// How a job ended, beside its counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct JobOutcome {
     /// The engine that did the I/O.
     pub engine: String,

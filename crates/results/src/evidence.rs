@@ -36,6 +36,12 @@ pub struct JobEvidence {
     pub cpu_user_ns: u64,
     /// CPU of the job threads and of kernel workers on their behalf, kernel mode, nanoseconds.
     pub cpu_system_ns: u64,
+    /// System calls that handed I/Os over.
+    pub submit_calls: u64,
+    /// How often the job threads waited (voluntary context switches).
+    pub waits: u64,
+    /// How often the processor was taken from them (involuntary context switches).
+    pub preempted: u64,
     /// How late a completion may have been stamped at most, nanoseconds.
     pub stamp_error_ns_max: u64,
     /// Why another engine than the one asked for was used; empty: none was.
@@ -54,7 +60,7 @@ impl JobEvidence {
         if self.measured_ns == 0 {
             return 0.0;
         }
-        (self.cpu_user_ns + self.cpu_system_ns) as f64 / self.measured_ns as f64
+        (self.cpu_user_ns as f64 + self.cpu_system_ns as f64) / self.measured_ns as f64
     }
 
     /// Share of the slots' time that stood idle although there was something to do, 0 to 1.

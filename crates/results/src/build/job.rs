@@ -92,7 +92,7 @@ pub(super) fn finish(
     total.completion_histogram = None;
     total.response_histogram = None;
 
-    let cpu_ns = evidence.cpu_user_ns + evidence.cpu_system_ns;
+    let cpu_ns = evidence.cpu_user_ns.saturating_add(evidence.cpu_system_ns);
     JobResult {
         name: name.to_owned(),
         workers: worker_count(tallies),
@@ -129,6 +129,7 @@ fn evidence(
     window: (u64, u64),
 ) -> JobEvidence {
     let outcomes = || tallies.iter().flat_map(|(_, tally)| &tally.outcomes);
+    let sum = |field: fn(&JobOutcome) -> u64| outcomes().map(field).fold(0, u64::saturating_add);
     let measured_ns = window.1.saturating_sub(window.0);
     let offered_iops = offered_iops(planned);
     let expected = offered_iops.map(|rate| rate * measured_ns as f64 / 1e9);
@@ -146,12 +147,15 @@ fn evidence(
         found_waiting: counts.found_waiting,
         idle_slot_ns: counts.idle_slot_ns,
         busy_slot_ns: counts.busy_slot_ns,
-        cpu_user_ns: outcomes().map(|outcome| outcome.cpu_user_ns).fold(0, u64::saturating_add),
-        cpu_system_ns: outcomes().map(|outcome| outcome.cpu_system_ns).fold(0, u64::saturating_add),
+        cpu_user_ns: sum(|outcome| outcome.cpu_user_ns),
+        cpu_system_ns: sum(|outcome| outcome.cpu_system_ns),
+        submit_calls: sum(|outcome| outcome.submit_calls),
+        waits: sum(|outcome| outcome.waits),
+        preempted: sum(|outcome| outcome.preempted),
         stamp_error_ns_max: outcomes().map(|outcome| outcome.stamp_error_ns_max).max().unwrap_or(0),
         engine_fallback: in_words(outcomes().map(|outcome| outcome.engine_fallback.as_str())),
-        read_buffers_sampled: outcomes().map(|outcome| outcome.read_buffers_sampled).sum(),
-        read_buffers_zero: outcomes().map(|outcome| outcome.read_buffers_zero).sum(),
+        read_buffers_sampled: sum(|outcome| outcome.read_buffers_sampled),
+        read_buffers_zero: sum(|outcome| outcome.read_buffers_zero),
         workers: tallies.iter().flat_map(|(_, tally)| tally.workers.iter().cloned()).collect(),
     }
 }

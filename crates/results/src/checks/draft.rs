@@ -1,0 +1,122 @@
+//! A finding while it is put together, and the words that findings have in common.
+
+use serde_json::Value;
+
+use crate::run::{Finding, FindingSeverity};
+
+/// A finding in the making. Ends with [`Draft::advise`].
+#[derive(Debug)]
+pub(super) struct Draft(Finding);
+
+impl Draft {
+    /// A finding about the whole run.
+    pub(super) fn new(check: &str, severity: FindingSeverity, message: impl Into<String>) -> Self {
+        Draft(Finding {
+            id: check.to_owned(),
+            severity,
+            phase: None,
+            job: None,
+            message: message.into(),
+            bias: String::new(),
+            evidence: serde_json::Map::new(),
+            advice: String::new(),
+        })
+    }
+
+    pub(super) fn of_phase(mut self, phase: &str) -> Self {
+        self.0.phase = Some(phase.to_owned());
+        self
+    }
+
+    pub(super) fn of_job(mut self, job: &str) -> Self {
+        self.0.job = Some(job.to_owned());
+        self
+    }
+
+    /// What it may do to the numbers, in words.
+    pub(super) fn bias(mut self, bias: impl Into<String>) -> Self {
+        self.0.bias = bias.into();
+        self
+    }
+
+    /// A number or word the message rests on. Numbers that are not finite are left out: JSON has none.
+    pub(super) fn evidence(mut self, name: &str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        if !value.is_null() {
+            self.0.evidence.insert(name.to_owned(), value);
+        }
+        self
+    }
+
+    /// What to do about it.
+    pub(super) fn advise(mut self, advice: impl Into<String>) -> Finding {
+        self.0.advice = advice.into();
+        self.0
+    }
+}
+
+/// A share of 1 in per cent: `0.4 %`, `7 %`, `100 %`.
+pub(super) fn percent(share: f64) -> String {
+    let tenths = (share * 1000.0).round() / 10.0;
+    if tenths.abs() < 10.0 && tenths != tenths.round() {
+        format!("{tenths:.1} %")
+    } else {
+        format!("{tenths:.0} %")
+    }
+}
+
+/// `IOPS 0-7 % high` for a share by which the figure may be too high.
+pub(super) fn iops_high(share: f64) -> String {
+    if share > 10.0 {
+        format!("IOPS up to {:.0} times too high", share + 1.0)
+    } else {
+        format!("IOPS 0-{} high", percent(share))
+    }
+}
+
+/// `IOPS 0-7 % low`.
+pub(super) fn iops_low(share: f64) -> String {
+    format!("IOPS 0-{} low", percent(share))
+}
+
+/// Time in a few characters: `340 ns`, `12 us`, `3.5 ms`, `2 s`.
+pub(super) fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "us"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    let tenths = (value * 10.0).round() / 10.0;
+    if tenths < 10.0 && tenths != tenths.round() {
+        format!("{tenths:.1} {unit}")
+    } else {
+        format!("{tenths:.0} {unit}")
+    }
+}
+
+/// `1 job`, `2 jobs`.
+pub(super) fn count(n: u64, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_numbers() {
+        assert_eq!([0.004, 0.07, 0.0999, 1.0].map(percent), ["0.4 %", "7 %", "10 %", "100 %"]);
+        assert_eq!([340.0, 12_000.0, 3.51e6, 2e9].map(time), ["340 ns", "12 us", "3.5 ms", "2 s"]);
+        assert_eq!(iops_high(0.07), "IOPS 0-7 % high");
+        assert_eq!(iops_high(99.0), "IOPS up to 100 times too high");
+        assert_eq!(count(1, "job") + &count(3, "job"), "1 job3 jobs");
+    }
+
+    #[test]
+    fn evidence_that_is_no_number_is_left_out() {
+        let draft =
+            Draft::new("x", FindingSeverity::Info, "m").evidence("bad", f64::NAN).evidence("good", 1.5);
+        assert_eq!(draft.advise("").evidence.keys().collect::<Vec<_>>(), ["good"]);
+    }
+}

@@ -1,0 +1,188 @@
+//! `effective-depth`: fewer I/Os reached the device at a time than were asked for.
+//!
+//! Two mechanisms are known beforehand: glibc's POSIX asynchronous I/O does the requests on one file one after the
+//! other, and buffered libaio is done inside the submitting call. Beside them the device's own time-weighted queue is
+//! compared with what was asked; our own count of outstanding operations would prove nothing.
+
+use assay_workload::job::EngineKind;
+use assay_workload::pattern::OpKind;
+use assay_workload::plan::PlannedJob;
+
+use super::draft::{Draft, percent};
+use super::subject::{Subject, on_storage};
+use crate::run::{Finding, FindingSeverity, Run};
+
+pub(super) const ID: &str = "effective-depth";
+
+/// Share of the asked depth that must be seen at the device.
+const DEPTH_SHARE_MIN: f64 = 0.5;
+/// Below this the window says nothing.
+const WINDOW_S_MIN: f64 = 0.5;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut unseen: Option<(Subject<'_>, &str)> = None;
+    for subject in on_storage(run).filter(|subject| subject.closed_loop() && subject.job.outstanding_io >= 2)
+    {
+        if let Some(finding) = known_beforehand(&subject) {
+            findings.push(finding);
+        } else if comparable(&subject) {
+            match subject.truth() {
+                Some(truth) if truth.device_depth_mean.is_some() => findings.extend(seen(&subject)),
+                Some(truth) => unseen = unseen.or(Some((subject, &truth.unknown_because))),
+                None => {}
+            }
+        }
+    }
+    findings.extend(unseen.map(|(subject, why)| {
+        let message = format!("how many I/Os reached the device at a time is not known: {why}");
+        let draft =
+            Draft::new(ID, FindingSeverity::Unchecked, message).evidence("at", subject.pointer.as_str());
+        draft.advise("measure the device itself, or a file system whose device can be named")
+    }));
+    findings
+}
+
+/// What a job can have in flight by the way its engine works; `None`: what was asked.
+fn limit_of(planned: &PlannedJob, direct: bool) -> Option<(u64, &'static str)> {
+    let per_thread = u64::from(planned.job.outstanding_per_thread);
+    match planned.engine {
+        EngineKind::PosixAio => {
+            let of = |sites: usize| (sites as u64).min(per_thread);
+            let limit = planned.slices.iter().map(|slice| of(slice.sites.len())).sum();
+            Some((limit, "glibc does the requests on one file one after the other"))
+        }
+        EngineKind::Libaio if !direct => Some((
+            planned.slices.len() as u64,
+            "buffered requests are done inside io_submit, one after the other",
+        )),
+        EngineKind::Psync if per_thread > 1 => {
+            Some((planned.slices.len() as u64, "psync does one I/O at a time"))
+        }
+        _ => None,
+    }
+}
+
+fn known_beforehand(subject: &Subject<'_>) -> Option<Finding> {
+    let asked = subject.job.outstanding_io;
+    let limits: Vec<(u64, &str)> =
+        subject.planned.iter().filter_map(|planned| limit_of(planned, subject.job.direct)).collect();
+    if limits.is_empty() || limits.len() < subject.planned.len() {
+        return None;
+    }
+    let limit: u64 = limits.iter().map(|limit| limit.0).sum();
+    if limit >= asked {
+        return None;
+    }
+    // The tests of a series are named so; their figures are compared with figures that came about the same way.
+    let in_series = !subject.run.plan.series.is_empty();
+    let severity = if in_series { FindingSeverity::Info } else { FindingSeverity::Warning };
+    let message =
+        format!("{asked} outstanding I/Os were asked for and at most {limit} possible: {}", limits[0].1);
+    let finding = subject
+        .draft(ID, severity, message)
+        .bias(format!("the figure is that of {limit} outstanding"))
+        .evidence("outstanding_io", asked)
+        .evidence("outstanding_io_possible", limit)
+        .evidence("device_depth_mean", subject.truth().and_then(|truth| truth.device_depth_mean))
+        .advise("use io_uring, or libaio with direct I/O");
+    Some(finding)
+}
+
+/// Whether what waits at the device is what the job has outstanding: reads that are not cached, and direct writes that
+/// are not flushed one by one (a flush of the file system's journal goes its own way).
+fn comparable(subject: &Subject<'_>) -> bool {
+    let reads_only = !subject.does(OpKind::Write) && !subject.does(OpKind::Trim);
+    let cached = subject.job.cached_read_share.unwrap_or(0.0) > 0.1;
+    let unflushed = subject.job.flush.is_none() && !subject.every_write_durable();
+    subject.alone() && !cached && (reads_only || (subject.job.direct && unflushed))
+}
+
+fn seen(subject: &Subject<'_>) -> Option<Finding> {
+    let truth = subject.truth()?;
+    let (depth, asked) = (truth.device_depth_mean?, subject.job.outstanding_io);
+    let share = depth / asked as f64;
+    if share >= DEPTH_SHARE_MIN || truth.depth_window_s < WINDOW_S_MIN {
+        return None;
+    }
+    let message = format!(
+        "{asked} outstanding I/Os were asked for; {depth:.1} were at the device on average ({})",
+        percent(share)
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias(format!("the figure is nearer to that of {:.0} outstanding", depth.max(1.0)))
+        .evidence("outstanding_io", asked)
+        .evidence("device_depth_mean", depth)
+        .evidence("device_busy_share", truth.device_busy_share)
+        .evidence("io_workers_max", subject.phase.evidence.io_workers_max)
+        .advise("look for what queues above the device: a lock on one file, kernel workers, too few threads");
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{buffered, only, silent, writing};
+    use crate::fixture::run;
+
+    #[test]
+    fn one_file_under_posix_aio() {
+        let mut run = run();
+        run.plan.phases[0].jobs[0].engine = EngineKind::PosixAio;
+        let finding = only(ID, &run);
+        assert_eq!(
+            (finding.severity, finding.evidence["outstanding_io_possible"].as_u64()),
+            (FindingSeverity::Warning, Some(1))
+        );
+        run.plan.series = "stb-2.1".to_owned();
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Info);
+    }
+
+    #[test]
+    fn eight_files_under_posix_aio_are_enough_for_eight() {
+        let mut run = run();
+        run.plan.phases[0].jobs[0].engine = EngineKind::PosixAio;
+        let site = run.plan.phases[0].jobs[0].slices[0].sites[0];
+        run.plan.phases[0].jobs[0].slices[0].sites = vec![site; 8];
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn buffered_libaio_is_synchronous() {
+        let mut run = buffered(run());
+        run.plan.phases[0].jobs[0].engine = EngineKind::Libaio;
+        assert!(only(ID, &run).message.contains("at most 1 possible"));
+    }
+
+    #[test]
+    fn a_device_that_sees_one_at_a_time() {
+        let mut run = run();
+        run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(1.1);
+        assert!(only(ID, &run).message.contains("1.1 were at the device"));
+        run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(5.0);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn writes_that_are_flushed_one_by_one_are_not_compared() {
+        let mut run = writing(run());
+        run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(1.1);
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
+        run.plan.phases[0].jobs[0].job.flush.open = assay_workload::job::OpenSync::Dsync;
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn a_device_that_cannot_be_seen() {
+        let mut run = run();
+        let truth = run.phases[0].device.as_mut().unwrap();
+        truth.device_depth_mean = None;
+        truth.unknown_because = "nfs has no block device here".to_owned();
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Unchecked);
+        assert!(finding.message.contains("nfs"));
+        run.phases[0].jobs[0].outstanding_io = 1;
+        silent(ID, &run);
+    }
+}

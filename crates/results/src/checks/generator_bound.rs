@@ -1,0 +1,132 @@
+//! `generator-bound`: the threads that submit were never free, so the figure is theirs.
+//!
+//! A thread that waits for the storage sleeps. Where the job threads worked nearly all of the time, more outstanding
+//! I/O or faster storage would have changed nothing.
+
+use super::draft::{percent, time};
+use super::subject::{Subject, measured};
+use crate::run::{Finding, FindingSeverity, Run};
+
+pub(super) const ID: &str = "generator-bound";
+
+/// Share of their time in which the threads worked.
+const BUSY_MIN: f64 = 0.9;
+/// Share of slots' time in which there was something to do and nobody to hand it over.
+const IDLE_SLOTS_MIN: f64 = 0.1;
+/// Mean lateness of stamps as a share of the mean completion latency.
+const STAMP_MIN: f64 = 0.2;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    let of_storage =
+        measured(run).filter(|subject| subject.job.engine != "null" && subject.job.engine != "sim");
+    of_storage
+        .filter_map(|subject| busy(&subject).or_else(|| idle_slots(&subject)).or_else(|| late(&subject)))
+        .collect()
+}
+
+fn busy(subject: &Subject<'_>) -> Option<Finding> {
+    let evidence = &subject.job.evidence;
+    let online = subject.run.environment.machine.cpu.allowed.or(subject.run.environment.machine.cpu.online);
+    let available = online.map_or(evidence.threads, |online| online.min(evidence.threads));
+    let share = evidence.cpus_used() / f64::from(available.max(1));
+    if share < BUSY_MIN || !subject.closed_loop() {
+        return None;
+    }
+    let kernel =
+        evidence.cpu_system_ns as f64 / (evidence.cpu_system_ns as f64 + evidence.cpu_user_ns as f64);
+    let message = format!(
+        "the job's threads worked {} of the time ({} of it in the kernel): the processor set the pace, not the storage",
+        percent(share.min(1.0)),
+        percent(kernel)
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias("IOPS low by an unknown amount: the storage does at least this")
+        .evidence("cpus_used", evidence.cpus_used())
+        .evidence("threads", evidence.threads)
+        .evidence("cpu_ns_per_io", subject.job.cpu_ns_per_io)
+        .advise("use more threads, on more processors");
+    Some(finding)
+}
+
+fn idle_slots(subject: &Subject<'_>) -> Option<Finding> {
+    let share = subject.job.evidence.idle_slot_share();
+    if share < IDLE_SLOTS_MIN || !subject.closed_loop() {
+        return None;
+    }
+    let message =
+        format!("slots stood idle {} of their time although there was something to do", percent(share));
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias(super::draft::iops_low(share / (1.0 - share.min(0.99))))
+        .evidence("idle_slot_share", share)
+        .evidence("found_waiting", subject.job.evidence.found_waiting)
+        .advise("use more threads, with fewer outstanding I/Os each");
+    Some(finding)
+}
+
+/// Completions lay about before they were looked for. With one I/O a thread there is nothing else to be busy with.
+fn late(subject: &Subject<'_>) -> Option<Finding> {
+    let (late, mean) = (subject.job.stamp_error_ns_mean, subject.job.total.completion_ns.mean);
+    let several = subject.job.outstanding_io > u64::from(subject.job.evidence.threads);
+    let share = late / mean;
+    if !several || mean <= 0.0 || share < STAMP_MIN {
+        return None;
+    }
+    let message = format!(
+        "completions were stamped up to {} late on average, against a mean latency of {}",
+        time(late),
+        time(mean)
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Info, message)
+        .bias(format!("completion latency 0-{} high", percent(share / (1.0 - share.min(0.99)))))
+        .evidence("stamp_error_ns_mean", late)
+        .evidence("completion_ns_mean", mean)
+        .advise("use more threads, with fewer outstanding I/Os each");
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent};
+    use crate::fixture::{SECOND, run};
+
+    #[test]
+    fn a_thread_that_never_sleeps() {
+        let mut run = run();
+        run.phases[0].jobs[0].evidence.cpu_system_ns = 48 * SECOND / 10;
+        assert!(only(ID, &run).message.starts_with("the job's threads worked 98 %"));
+        // As many processors' worth of work is nothing for eight threads.
+        run.phases[0].jobs[0].evidence.threads = 8;
+        silent(ID, &run);
+        // Unless they share one.
+        run.environment.machine.cpu.allowed = Some(1);
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
+    }
+
+    #[test]
+    fn a_rate_is_not_a_limit_of_the_generator() {
+        let mut run = run();
+        run.phases[0].jobs[0].evidence.cpu_system_ns = 5 * SECOND;
+        run.phases[0].jobs[0].evidence.offered_iops = Some(2000.0);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn slots_without_work() {
+        let mut run = run();
+        run.phases[0].jobs[0].evidence.idle_slot_ns = run.phases[0].jobs[0].evidence.busy_slot_ns;
+        assert_eq!(only(ID, &run).bias, "IOPS 0-100 % low");
+    }
+
+    #[test]
+    fn late_stamps() {
+        let mut run = run();
+        run.phases[0].jobs[0].stamp_error_ns_mean = run.phases[0].jobs[0].total.completion_ns.mean / 2.0;
+        assert_eq!(only(ID, &run).bias, "completion latency 0-100 % high");
+        run.phases[0].jobs[0].outstanding_io = 1;
+        silent(ID, &run);
+    }
+}

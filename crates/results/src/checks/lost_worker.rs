@@ -1,0 +1,57 @@
+//! `lost-worker`: a host or process did not deliver, so that the sum lacks its part.
+
+use super::draft::{count, percent};
+use super::subject::{Subject, measured};
+use crate::run::{Finding, FindingSeverity, Run};
+
+pub(super) const ID: &str = "lost-worker";
+
+/// Workers named in the message at most.
+const NAMED_MAX: usize = 5;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    measured(run).filter_map(|subject| of_job(&subject)).collect()
+}
+
+fn of_job(subject: &Subject<'_>) -> Option<Finding> {
+    let workers = &subject.job.evidence.workers;
+    let lost: Vec<_> = workers.iter().filter(|worker| !worker.lost_because.is_empty()).collect();
+    if lost.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = lost
+        .iter()
+        .take(NAMED_MAX)
+        .map(|worker| format!("{} ({})", worker.name, worker.lost_because))
+        .collect();
+    let message =
+        format!("{} of {} lost: {}", lost.len(), count(workers.len() as u64, "worker"), named.join(", "));
+    let share = lost.len() as f64 / workers.len() as f64;
+    let finding = subject
+        .draft(ID, FindingSeverity::Invalid, message)
+        .bias(format!("total IOPS about {} low; what remained had the storage to itself", percent(share)))
+        .evidence("workers", workers.len())
+        .evidence("lost", lost.iter().map(|worker| worker.name.clone()).collect::<Vec<_>>())
+        .advise("repeat with all workers; do not scale the sum up");
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent};
+    use crate::evidence::WorkerReport;
+    use crate::fixture::run;
+
+    #[test]
+    fn one_of_four() {
+        let mut run = run();
+        let worker = |name: &str| WorkerReport { name: name.to_owned(), ..WorkerReport::default() };
+        run.phases[0].jobs[0].evidence.workers = ["a", "b", "c", "d"].map(worker).to_vec();
+        silent(ID, &run);
+        run.phases[0].jobs[0].evidence.workers[2].lost_because = "connection closed".to_owned();
+        let finding = only(ID, &run);
+        assert_eq!(finding.message, "1 of 4 workers lost: c (connection closed)");
+        assert!(finding.bias.contains("25 %"));
+    }
+}

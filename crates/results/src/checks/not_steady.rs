@@ -1,0 +1,181 @@
+//! `not-steady`: the figure is the mean of a window that rose, fell or changed its level.
+//!
+//! A window long enough for five rounds is held against SNIA's rule (Solid State Storage Performance Test
+//! Specification 2.0.2: range at most 20 %, excursion of the fitted line at most 10 %); every window of ten intervals
+//! or more is tested for a drift or a step with the dependence of neighbouring intervals allowed for.
+
+use super::draft::{Draft, percent};
+use super::subject::{Subject, measured};
+use super::throttled;
+use crate::run::{Finding, FindingSeverity, Run, SeriesPoint};
+use crate::stats::{batch_means, median};
+use crate::steady::{
+    RoundLimits, SniaOutcome, SniaRule, Stationarity, StationarityRule, StationarityVerdict, round_length,
+    stationarity,
+};
+
+pub(super) const ID: &str = "not-steady";
+
+/// A change below this share is information, not a warning.
+const CHANGE_WARNING: f64 = 0.10;
+/// The test draws random series; the same run is judged the same way each time.
+const SEED: u64 = 1;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = measured(run).filter_map(|subject| of_job(&subject)).collect();
+    findings.extend(too_short(run));
+    findings
+}
+
+/// Operations a second of the whole intervals of a job: the last one may have been cut short.
+pub(super) fn whole_intervals(series: &[SeriesPoint]) -> Vec<f64> {
+    let lengths: Vec<f64> = series.iter().map(|point| point.length_s).collect();
+    let usual = median(&lengths).unwrap_or(0.0);
+    let whole = series.iter().filter(|point| point.length_s > 0.9 * usual && point.length_s < 1.1 * usual);
+    whole.map(|point| point.iops).collect()
+}
+
+/// What the window of a job did; `None` for one without operations.
+pub(super) fn movement(subject: &Subject<'_>) -> Option<Stationarity> {
+    stationarity(&whole_intervals(&subject.job.series), &StationarityRule::default(), SEED)
+}
+
+fn of_job(subject: &Subject<'_>) -> Option<Finding> {
+    let found = movement(subject)?;
+    let change = match found.verdict {
+        StationarityVerdict::Drift => found.drift_share,
+        StationarityVerdict::Step => found.step_share,
+        StationarityVerdict::Stationary | StationarityVerdict::TooShort => return snia(subject),
+    };
+    if throttled::is_fall_of_level(&found) {
+        return None;
+    }
+    let severity =
+        if change.abs() >= CHANGE_WARNING { FindingSeverity::Warning } else { FindingSeverity::Info };
+    let word = if change > 0.0 { "rose" } else { "fell" };
+    let message = if found.verdict == StationarityVerdict::Drift {
+        format!("IOPS {word} by {} over the measured window", percent(change.abs()))
+    } else {
+        format!(
+            "IOPS {word} by {} at interval {} of {}",
+            percent(change.abs()),
+            found.step_at,
+            found.intervals
+        )
+    };
+    let word = if change > 0.0 { "low" } else { "high" };
+    let finding = subject
+        .draft(ID, severity, message)
+        // The mean of a window that moves by d lies half of d from where it ended.
+        .bias(format!("IOPS 0-{} {word} against the end of the window", percent(change.abs() / 2.0)))
+        .evidence("drift_share", found.drift_share)
+        .evidence("step_share", found.step_share)
+        .evidence("p_drift", found.p_drift)
+        .evidence("p_step", found.p_step)
+        .evidence("intervals", found.intervals)
+        .advise("precondition, or measure longer, until the figure stands still");
+    Some(finding)
+}
+
+/// SNIA's rule over the last rounds of a window that has enough of them.
+fn snia(subject: &Subject<'_>) -> Option<Finding> {
+    let values = whole_intervals(&subject.job.series);
+    let interval_s = subject.job.series.first()?.length_s;
+    let round = round_length(&values, interval_s, &RoundLimits::default())?;
+    let rule = SniaRule::default();
+    let rounds = batch_means(&values, round.intervals);
+    let last = rounds.len().checked_sub(rule.window_rounds)?;
+    let verdict = rule.assess(&rounds[last..]);
+    let window = verdict.windows.first()?;
+    if verdict.outcome == SniaOutcome::Steady {
+        return None;
+    }
+    let range = window.range_share.unwrap_or(f64::INFINITY);
+    let message = format!(
+        "the last {} rounds of {:.0} s differ by {}: not steady by SNIA's rule",
+        rule.window_rounds,
+        round.round_s,
+        percent(range)
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias(format!("IOPS 0-{} high or low", percent(range / 2.0)))
+        .evidence("range_share", window.range_share)
+        .evidence("excursion_share", window.excursion_share)
+        .evidence("round_s", round.round_s)
+        .advise("precondition, or measure longer, until five rounds agree");
+    Some(finding)
+}
+
+/// One word for the whole run, and only where somebody may take its figures for steady ones: a series says itself that
+/// its windows are short.
+fn too_short(run: &Run) -> Option<Finding> {
+    let needed = StationarityRule::default().intervals_min;
+    let mut longest = 0;
+    for subject in measured(run) {
+        longest = longest.max(whole_intervals(&subject.job.series).len());
+    }
+    if longest == 0 || longest >= needed || !run.plan.series.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "{longest} intervals are too few to tell whether the figures stood still; {needed} are needed"
+    );
+    let draft = Draft::new(ID, FindingSeverity::Unchecked, message).evidence("intervals", longest);
+    Some(draft.advise("measure for longer"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent};
+    use crate::fixture::run;
+
+    fn with_series(iops: impl Iterator<Item = f64>) -> Run {
+        let mut run = run();
+        let point = run.phases[0].jobs[0].series[0];
+        run.phases[0].jobs[0].series =
+            iops.enumerate().map(|(i, iops)| SeriesPoint { start_s: i as f64, iops, ..point }).collect();
+        run
+    }
+
+    /// Deterministic noise of about one per cent.
+    fn noise(i: u32) -> f64 {
+        10.0 * f64::from(i * 7919 % 21) / 10.0 - 10.0
+    }
+
+    #[test]
+    fn a_window_that_falls() {
+        let finding = only(ID, &with_series((0..40).map(|i| 1000.0 - 6.0 * f64::from(i) + noise(i))));
+        assert_eq!(finding.severity, FindingSeverity::Warning);
+        assert!(finding.message.starts_with("IOPS fell by 2"), "{}", finding.message);
+        assert!(finding.bias.contains("high against the end"), "{}", finding.bias);
+    }
+
+    #[test]
+    fn a_window_that_stands_still() {
+        silent(ID, &with_series((0..40).map(|i| 1000.0 + noise(i))));
+    }
+
+    #[test]
+    fn a_last_interval_that_was_cut_short_is_left_out() {
+        let mut run = with_series((0..30).map(|i| if i == 29 { 10.0 } else { 1000.0 + noise(i) }));
+        run.phases[0].jobs[0].series[29].length_s = 0.1;
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn rounds_that_differ_without_a_trend() {
+        // Slow swings: neither a drift nor one step, but rounds of them differ.
+        let run = with_series((0..3000).map(|i| 1000.0 + 400.0 * (f64::from(i) / 239.0).sin() + noise(i)));
+        assert!(only(ID, &run).message.contains("differ by"));
+    }
+
+    #[test]
+    fn short_windows_are_unchecked_once_unless_a_series_says_so() {
+        let mut run = with_series((0..8).map(|i| 1000.0 + noise(i)));
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Unchecked);
+        run.plan.series = "stb-2.1".to_owned();
+        silent(ID, &run);
+    }
+}

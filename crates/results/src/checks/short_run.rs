@@ -1,0 +1,73 @@
+//! `short-run`: a job measured less time than planned, or so little that its start and end are a part of the figure.
+
+use super::draft::{Draft, percent, time};
+use super::subject::{Subject, measured};
+use crate::run::{Finding, FindingSeverity, Run};
+
+pub(super) const ID: &str = "short-run";
+
+/// Share of the planned time that must have been measured.
+const PLANNED_SHARE_MIN: f64 = 0.9;
+/// Below this a job without a time limit is over before its threads are all at work.
+const SECONDS_MIN: f64 = 0.2;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    let measured = measured(run).filter_map(|subject| of_job(&subject));
+    let told = run.remarks.iter().filter(|remark| remark.id == ID).map(|remark| {
+        Draft::new(ID, FindingSeverity::Warning, remark.text.as_str()).advise("measure for longer")
+    });
+    measured.chain(told).collect()
+}
+
+fn of_job(subject: &Subject<'_>) -> Option<Finding> {
+    let done_s = subject.job.measured_s;
+    let planned_s = subject.planned.iter().filter_map(|planned| planned.time).map(|time| time.0).max();
+    let (severity, message, planned_s) = match planned_s.map(|ns| ns as f64 / 1e9) {
+        Some(planned_s) if done_s < PLANNED_SHARE_MIN * planned_s => {
+            let share = percent(done_s / planned_s);
+            let message = format!("{} were measured, {share} of what was planned", time(done_s * 1e9));
+            (FindingSeverity::Warning, message, Some(planned_s))
+        }
+        // Without any operation there is another finding.
+        None if done_s < SECONDS_MIN && subject.job.total.ios > 0 => {
+            let message = format!(
+                "the job was over after {}: start and end are a part of its figure",
+                time(done_s * 1e9)
+            );
+            (FindingSeverity::Warning, message, None)
+        }
+        _ => return None,
+    };
+    let finding = subject
+        .draft(ID, severity, message)
+        .bias("IOPS high or low by an unknown amount: chance weighs more the shorter the time is")
+        .evidence("measured_s", done_s)
+        .evidence("planned_s", planned_s)
+        .advise("give the job a time, more bytes, or find out why it ended early");
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent};
+    use crate::fixture::run;
+
+    #[test]
+    fn half_of_the_planned_time() {
+        let mut run = run();
+        run.phases[0].jobs[0].measured_s = 2.5;
+        assert!(only(ID, &run).message.contains("50 % of what was planned"));
+        run.phases[0].jobs[0].measured_s = 4.9;
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn over_before_it_began() {
+        let mut run = run();
+        run.plan.phases[0].jobs[0].time = None;
+        silent(ID, &run);
+        run.phases[0].jobs[0].measured_s = 0.03;
+        assert!(only(ID, &run).message.contains("after 30 ms"));
+    }
+}

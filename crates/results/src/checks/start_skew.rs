@@ -1,0 +1,57 @@
+//! `start-skew`: workers began at different moments, so that for a while fewer of them were at work.
+
+use super::draft::{iops_low, percent, time};
+use super::subject::{Subject, measured};
+use crate::run::{Finding, FindingSeverity, Run};
+
+pub(super) const ID: &str = "start-skew";
+
+/// Share of the measured time by which the starts may differ.
+const SHARE_MIN: f64 = 0.02;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    measured(run).filter_map(|subject| of_job(&subject)).collect()
+}
+
+fn of_job(subject: &Subject<'_>) -> Option<Finding> {
+    let evidence = &subject.job.evidence;
+    let here = evidence.workers.iter().filter(|worker| worker.lost_because.is_empty());
+    let starts: Vec<i64> = here.map(|worker| worker.start_skew_ns).collect();
+    let (first, last) = (starts.iter().min()?, starts.iter().max()?);
+    let skew_ns = last.saturating_sub(*first) as f64;
+    let share = skew_ns / evidence.measured_ns.max(1) as f64;
+    if starts.len() < 2 || share < SHARE_MIN {
+        return None;
+    }
+    let message = format!(
+        "the last worker started {} after the first: {} of the measured time",
+        time(skew_ns),
+        percent(share)
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias(iops_low(share.min(1.0)))
+        .evidence("start_skew_ns", skew_ns)
+        .evidence("measured_ns", evidence.measured_ns)
+        .advise("add a ramp longer than the skew, or measure for longer");
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent};
+    use crate::evidence::WorkerReport;
+    use crate::fixture::run;
+
+    #[test]
+    fn half_a_second_of_five() {
+        let mut run = run();
+        let worker = |start_skew_ns| WorkerReport { start_skew_ns, ..WorkerReport::default() };
+        run.phases[0].jobs[0].evidence.workers = [-100_000_000, 0, 400_000_000].map(worker).to_vec();
+        let finding = only(ID, &run);
+        assert!(finding.message.contains("500 ms") && finding.bias == "IOPS 0-10 % low", "{finding:?}");
+        run.phases[0].jobs[0].evidence.workers = [0, 1_000_000].map(worker).to_vec();
+        silent(ID, &run);
+    }
+}

@@ -1,0 +1,150 @@
+//! What a check looks at: one reported job with everything that belongs to it.
+
+use assay_workload::job::Caching;
+use assay_workload::pattern::OpKind;
+use assay_workload::plan::{PlannedJob, PlannedTarget};
+
+use super::draft::Draft;
+use crate::build::truth::recorded;
+use crate::environment::{BlockDevice, FileSystem, TargetEnvironment};
+use crate::run::{DeviceTruth, FindingSeverity, JobResult, PhaseResult, Run};
+
+/// File systems that keep their data in memory.
+const MEMORY_FILE_SYSTEMS: [&str; 3] = ["tmpfs", "ramfs", "hugetlbfs"];
+
+/// One job's result with its place in run and plan.
+#[derive(Debug, Clone)]
+pub(super) struct Subject<'r> {
+    pub(super) run: &'r Run,
+    pub(super) phase: &'r PhaseResult,
+    pub(super) job: &'r JobResult,
+    /// The planned jobs reported together here.
+    pub(super) planned: Vec<&'r PlannedJob>,
+    /// Where it is in `run.json`, as a JSON pointer.
+    pub(super) pointer: String,
+}
+
+/// All jobs of all phases.
+pub(super) fn all(run: &Run) -> impl Iterator<Item = Subject<'_>> {
+    run.phases.iter().enumerate().flat_map(move |(phase_at, phase)| {
+        let planned_phase = run.plan.phases.get(phase.plan_phase as usize);
+        phase.jobs.iter().enumerate().map(move |(job_at, job)| Subject {
+            run,
+            phase,
+            job,
+            planned: job
+                .evidence
+                .plan_jobs
+                .iter()
+                .filter_map(|index| planned_phase?.jobs.get(*index as usize))
+                .collect(),
+            pointer: format!("/phases/{phase_at}/jobs/{job_at}"),
+        })
+    })
+}
+
+/// The jobs of measuring phases.
+pub(super) fn measured(run: &Run) -> impl Iterator<Item = Subject<'_>> {
+    all(run).filter(|subject| subject.phase.kind == "measure")
+}
+
+/// Those that did I/O on something: neither the null engine nor the simulator.
+pub(super) fn on_storage(run: &Run) -> impl Iterator<Item = Subject<'_>> {
+    measured(run).filter(|subject| !["null", "sim"].contains(&subject.job.engine.as_str()))
+}
+
+impl<'r> Subject<'r> {
+    /// A finding about this job; where it is in the run is its first evidence.
+    pub(super) fn draft(&self, check: &str, severity: FindingSeverity, message: impl Into<String>) -> Draft {
+        Draft::new(check, severity, message)
+            .of_phase(&self.phase.name)
+            .of_job(&self.job.name)
+            .evidence("at", self.pointer.as_str())
+    }
+
+    /// Whether some job's mix has this operation.
+    pub(super) fn does(&self, kind: OpKind) -> bool {
+        self.planned.iter().any(|planned| planned.job.pattern.mix.share(kind) > 0.0)
+    }
+
+    /// Whether the page cache was asked for by name, and not chosen because nothing else was possible.
+    pub(super) fn buffered_by_name(&self) -> bool {
+        !self.planned.is_empty()
+            && self.planned.iter().all(|planned| planned.job.caching == Caching::Buffered)
+    }
+
+    /// Whether every write is durable when it is counted.
+    pub(super) fn every_write_durable(&self) -> bool {
+        self.planned.iter().all(|planned| planned.job.flush.every_write_durable())
+    }
+
+    /// Whether all of them are in a closed loop, without pauses.
+    pub(super) fn closed_loop(&self) -> bool {
+        self.job.evidence.offered_iops.is_none()
+            && self.planned.iter().all(|planned| planned.job.think_time.is_none())
+    }
+
+    /// What the devices said during the phase.
+    pub(super) fn truth(&self) -> Option<&'r DeviceTruth> {
+        self.phase.device.as_ref()
+    }
+
+    /// Whether no other reported job ran beside it, so that the phase's counters are its own.
+    pub(super) fn alone(&self) -> bool {
+        self.phase.jobs.len() == 1
+    }
+
+    /// The targets it used.
+    pub(super) fn targets(&self) -> Vec<&'r PlannedTarget> {
+        let mut used: Vec<u16> = self
+            .planned
+            .iter()
+            .flat_map(|planned| &planned.slices)
+            .flat_map(|slice| slice.sites.iter().map(|site| site.target))
+            .collect();
+        used.sort_unstable();
+        used.dedup();
+        used.iter().filter_map(|target| self.run.plan.targets.get(usize::from(*target))).collect()
+    }
+
+    /// What is recorded about them, each record once.
+    pub(super) fn environments(&self) -> Vec<&'r TargetEnvironment> {
+        let mut found: Vec<&TargetEnvironment> = Vec::new();
+        for target in self.targets() {
+            if let Some(environment) = recorded(&self.run.environment, &target.path)
+                && !found.iter().any(|other| std::ptr::eq(*other, environment))
+            {
+                found.push(environment);
+            }
+        }
+        found
+    }
+
+    /// The file systems they are on.
+    pub(super) fn file_systems(&self) -> Vec<&'r FileSystem> {
+        self.environments().into_iter().filter_map(|target| target.file_system.as_ref()).collect()
+    }
+
+    /// The devices at the bottom.
+    pub(super) fn bottom_devices(&self) -> Vec<&'r BlockDevice> {
+        self.environments().into_iter().flat_map(|target| target.bottom_devices()).collect()
+    }
+
+    /// All devices of the chains.
+    pub(super) fn devices(&self) -> Vec<&'r BlockDevice> {
+        self.environments().into_iter().flat_map(|target| &target.devices).collect()
+    }
+
+    /// The name of a file system that keeps its data in memory, if a target is on one.
+    pub(super) fn memory_file_system(&self) -> Option<&'r str> {
+        let names = self.file_systems().into_iter().map(|fs| fs.fs_type.as_str());
+        names.into_iter().find(|name| MEMORY_FILE_SYSTEMS.contains(name))
+    }
+}
+
+/// Memory that the page cache of this run could use, bytes: the machine's, or the control group's limit.
+pub(super) fn memory_bytes(run: &Run) -> Option<u64> {
+    let machine = run.environment.machine.memory.total_bytes;
+    let group = run.environment.cgroup.memory_bytes;
+    machine.into_iter().chain(group).min()
+}

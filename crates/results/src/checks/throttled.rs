@@ -1,0 +1,170 @@
+//! `throttled`: a quota, a limit, somebody else's turn on the processor or used-up burst credit set the pace.
+//!
+//! Known from the control group's throttling counters and device limits, from the processors' stolen time, and from a
+//! single fall of level inside a measured window.
+
+use super::draft::{Draft, iops_low, percent};
+use super::not_steady::movement;
+use super::subject::{Subject, measured, on_storage};
+use crate::environment::CgroupDeviceLimit;
+use crate::run::{Finding, FindingSeverity, PhaseResult, Run};
+use crate::steady::{Stationarity, StationarityVerdict};
+
+pub(super) const ID: &str = "throttled";
+
+/// Share of quota periods in which the group ran out.
+const PERIODS_MIN: f64 = 0.05;
+/// Share of the processors' time that the hypervisor took.
+const STEAL_MIN: f64 = 0.05;
+/// This near to a limit is at the limit.
+const AT_LIMIT: f64 = 0.9;
+/// A fall by at least this share, in one step, is what burst credit looks like.
+const FALL_MIN: f64 = 0.2;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    let phases = run.phases.iter().enumerate().filter(|(_, phase)| phase.kind == "measure");
+    let mut findings: Vec<Finding> = phases.flat_map(|(at, phase)| of_phase(at, phase)).collect();
+    for subject in on_storage(run) {
+        findings.extend(device_limit(&subject));
+    }
+    findings.extend(measured(run).filter_map(|subject| fall(&subject)));
+    findings
+}
+
+/// Whether a movement is one fall of level, of which this check speaks and `not-steady` does not.
+pub(super) fn is_fall_of_level(found: &Stationarity) -> bool {
+    found.verdict == StationarityVerdict::Step && found.step_share <= -FALL_MIN
+}
+
+fn of_phase(at: usize, phase: &PhaseResult) -> Vec<Finding> {
+    let evidence = &phase.evidence;
+    let draft = |message: String| {
+        let draft = Draft::new(ID, FindingSeverity::Warning, message).of_phase(&phase.name);
+        draft.evidence("at", format!("/phases/{at}/evidence"))
+    };
+    let quota = evidence.throttled_period_share.filter(|share| *share >= PERIODS_MIN).map(|share| {
+        draft(format!("the control group ran out of its CPU quota in {} of the periods", percent(share)))
+            .bias(iops_low(share / (1.0 - share.min(0.99))))
+            .evidence("throttled_period_share", share)
+            .evidence("throttled_ns", evidence.throttled_ns)
+            .advise("give the group more CPU (cpu.max, limits.cpu)")
+    });
+    let steal = evidence.steal_share.filter(|share| *share >= STEAL_MIN).map(|share| {
+        draft(format!("the hypervisor gave {} of the processors' time to others", percent(share)))
+            .bias(iops_low(share / (1.0 - share.min(0.99))))
+            .evidence("steal_share", share)
+            .advise("measure again when the host is quieter, or on a host of one's own")
+    });
+    quota.into_iter().chain(steal).collect()
+}
+
+fn device_limit(subject: &Subject<'_>) -> Option<Finding> {
+    let truth = subject.truth().filter(|_| subject.alone())?;
+    let span_s = subject.phase.evidence.span_ns as f64 / 1e9;
+    let names: Vec<String> = subject.devices().iter().filter_map(|device| device.number.clone()).collect();
+    let limits = subject.run.environment.cgroup.devices.iter();
+    limits.filter(|limit| names.contains(&limit.device)).find_map(|limit| {
+        let rates = [
+            ("bytes read a second", truth.device_read_bytes, limit.read_bytes_per_s),
+            ("bytes written a second", truth.device_written_bytes, limit.write_bytes_per_s),
+            ("reads a second", truth.device_reads, limit.read_iops),
+            ("writes a second", truth.device_writes, limit.write_iops),
+        ];
+        rates.into_iter().find_map(|(name, total, limit_per_s)| {
+            let (rate, most) = (total? as f64 / span_s, limit_per_s?);
+            (span_s > 0.0 && rate >= AT_LIMIT * most as f64)
+                .then(|| at_limit(subject, limit, name, rate, most))
+        })
+    })
+}
+
+fn at_limit(subject: &Subject<'_>, limit: &CgroupDeviceLimit, name: &str, rate: f64, most: u64) -> Finding {
+    let message = format!("the control group's limit of {most} {name} on {} was reached", limit.device);
+    subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias("the figure is that of the limit; the storage may do more")
+        .evidence("limit_per_s", most)
+        .evidence("reached_per_s", rate)
+        .advise("lift the limit (io.max, blkio.throttle), or report the figure as that of the limit")
+}
+
+fn fall(subject: &Subject<'_>) -> Option<Finding> {
+    let found = movement(subject).filter(is_fall_of_level)?;
+    let fallen = -found.step_share;
+    let share = found.step_at as f64 / found.intervals.max(1) as f64;
+    let message = format!(
+        "IOPS fell by {} in one step, {} into the measured window: burst credit, a cache that filled, or a throttle",
+        percent(fallen),
+        percent(share)
+    );
+    // With a share s of the window before the fall by d, the mean is s d / (1 - d) above the level after it.
+    let high = share * fallen / (1.0 - fallen).max(0.01);
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias(format!("IOPS 0-{} high against what lasts", percent(high)))
+        .evidence("step_share", found.step_share)
+        .evidence("step_at", found.step_at)
+        .evidence("p_step", found.p_step)
+        .advise("use up the credit or the cache first (a longer ramp), and report both levels");
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent};
+    use crate::fixture::run;
+    use crate::run::SeriesPoint;
+
+    #[test]
+    fn a_cpu_quota_that_was_used_up() {
+        let mut run = run();
+        run.phases[0].evidence.throttled_period_share = Some(0.2);
+        assert_eq!(only(ID, &run).bias, "IOPS 0-25 % low");
+        run.phases[0].evidence.throttled_period_share = Some(0.01);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn stolen_time() {
+        let mut run = run();
+        run.phases[0].evidence.steal_share = Some(0.03);
+        silent(ID, &run);
+        run.phases[0].evidence.steal_share = Some(0.3);
+        assert!(only(ID, &run).message.contains("30 %"));
+    }
+
+    #[test]
+    fn a_device_limit_that_was_reached() {
+        let mut run = run();
+        run.environment.targets[0].devices[0].number = Some("8:0".to_owned());
+        let limit = |read_iops| CgroupDeviceLimit {
+            device: "8:0".to_owned(),
+            read_iops,
+            ..CgroupDeviceLimit::default()
+        };
+        run.environment.cgroup.devices = vec![limit(Some(2000))];
+        assert!(only(ID, &run).message.contains("limit of 2000 reads a second"));
+        run.environment.cgroup.devices = vec![limit(Some(20_000))];
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn burst_credit_that_ran_out() {
+        let mut run = run();
+        let point = run.phases[0].jobs[0].series[0];
+        run.phases[0].jobs[0].series = (0..40)
+            .map(|i| {
+                let level = if i < 20 { 3000.0 } else { 1000.0 };
+                SeriesPoint { start_s: f64::from(i), iops: level + f64::from(i * 7919 % 21), ..point }
+            })
+            .collect();
+        let finding = only(ID, &run);
+        assert!(
+            finding.bias.starts_with("IOPS 0-1") || finding.bias.starts_with("IOPS 0-9"),
+            "{}",
+            finding.bias
+        );
+        assert!(crate::checks::by_id("not-steady").unwrap().judge(&run).is_empty(), "said once");
+    }
+}

@@ -1,0 +1,78 @@
+//! `too-few-samples`: percentiles, or the figure itself, rest on too few operations.
+
+use super::draft::{count, percent};
+use super::subject::{Subject, measured};
+use crate::run::{Finding, FindingSeverity, Run};
+use crate::stats::{TAIL_ONE_SIDED_95, samples_for_percentile};
+
+pub(super) const ID: &str = "too-few-samples";
+
+/// Below this even IOPS are uncertain by a fifth and more.
+const IOS_MIN: u64 = 30;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    measured(run).filter_map(|subject| of_job(&subject)).collect()
+}
+
+fn of_job(subject: &Subject<'_>) -> Option<Finding> {
+    let ios = subject.job.total.ios;
+    let for_p99 = samples_for_percentile(0.99, TAIL_ONE_SIDED_95)?;
+    if ios >= for_p99 || subject.job.errors > 0 && ios == 0 {
+        return None;
+    }
+    let draft = |severity, message: String| subject.draft(ID, severity, message).evidence("ios", ios);
+    if ios == 0 {
+        let draft = draft(
+            FindingSeverity::Invalid,
+            "not one operation was completed in the measured time".to_owned(),
+        );
+        return Some(draft.bias("there is no figure").advise("measure for longer"));
+    }
+    let spread = 1.0 / (ios as f64).sqrt();
+    let finding = if ios < IOS_MIN {
+        draft(FindingSeverity::Warning, format!("the figure rests on {}", count(ios, "operation")))
+            .bias(format!("IOPS {} high or low by chance alone", percent(spread)))
+    } else {
+        draft(
+            FindingSeverity::Info,
+            format!("{ios} operations are too few for a 99th percentile, which takes {for_p99}"),
+        )
+        .evidence("needed_for_p99", for_p99)
+    };
+    Some(finding.advise("measure for longer"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent};
+    use crate::fixture::run;
+
+    #[test]
+    fn the_fewer_the_graver() {
+        let mut run = run();
+        for (ios, severity) in
+            [(0, FindingSeverity::Invalid), (16, FindingSeverity::Warning), (298, FindingSeverity::Info)]
+        {
+            run.phases[0].jobs[0].total.ios = ios;
+            assert_eq!(only(ID, &run).severity, severity, "{ios}");
+        }
+        run.phases[0].jobs[0].total.ios = 16;
+        assert_eq!(only(ID, &run).bias, "IOPS 25 % high or low by chance alone");
+    }
+
+    #[test]
+    fn enough_is_enough() {
+        let mut run = run();
+        run.phases[0].jobs[0].total.ios = 299;
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn errors_alone_are_the_business_of_another_check() {
+        let mut run = run();
+        run.phases[0].jobs[0].total.ios = 0;
+        run.phases[0].jobs[0].errors = 5;
+        silent(ID, &run);
+    }
+}

@@ -1,0 +1,143 @@
+//! `volatile-write-cache`: writes that were flushed are not on the medium.
+//!
+//! Known from mount options that switch flushes off, from a device that was never flushed although the jobs flushed and
+//! the kernel knows of a cache to be flushed, and from more flushes a second than a turning disk has turns.
+
+use super::draft::percent;
+use super::subject::{Subject, on_storage};
+use crate::environment::{BlockDevice, Transport};
+use crate::run::{Finding, FindingSeverity, Run};
+
+pub(super) const ID: &str = "volatile-write-cache";
+
+/// Fewer flushes say nothing.
+const FLUSHES_MIN: u64 = 100;
+/// Twice the turns a second of the fastest disk (15000 rpm): one flush of one write waits for a turn, or a good part.
+const DISK_FLUSHES_PER_S: f64 = 500.0;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    let writing = on_storage(run).filter(|subject| subject.job.write.is_some() && flushes(subject));
+    writing.filter_map(|s| switched_off(&s).or_else(|| never_flushed(&s)).or_else(|| too_fast(&s))).collect()
+}
+
+/// Whether durable writes were asked for.
+fn flushes(subject: &Subject<'_>) -> bool {
+    subject.every_write_durable()
+        || subject.planned.iter().any(|planned| planned.job.flush.periodic.is_some())
+}
+
+fn switched_off(subject: &Subject<'_>) -> Option<Finding> {
+    let fs = subject.file_systems().into_iter().find(|fs| fs.flushes_disabled())?;
+    let message =
+        format!("{} is mounted so that flushes do not reach the device (nobarrier)", fs.mount_point);
+    let finding = subject
+        .draft(ID, FindingSeverity::Invalid, message)
+        .bias(
+            "durable writes a second are high by the whole cost of durability: these writes are not durable",
+        )
+        .evidence("mount_point", fs.mount_point.as_str())
+        .advise("mount with barriers, or do not call these writes durable");
+    Some(finding)
+}
+
+fn never_flushed(subject: &Subject<'_>) -> Option<Finding> {
+    let truth = subject.truth().filter(|_| subject.alone())?;
+    let calls = subject.job.flush.as_ref().map_or(0, |flush| flush.ios);
+    let cache = subject.bottom_devices().iter().any(|device| device.queue.write_back_cache == Some(true));
+    if calls < FLUSHES_MIN || truth.device_flushes != Some(0) || !cache {
+        return None;
+    }
+    let message = format!("{calls} flushes were asked for and none reached {}", truth.devices.join(", "));
+    let finding = subject
+        .draft(ID, FindingSeverity::Invalid, message)
+        .bias(
+            "durable writes a second are high by the whole cost of durability: these writes are not durable",
+        )
+        .evidence("flush_calls", calls)
+        .evidence("device_flushes", 0)
+        .advise("look for what swallows them between file system and device");
+    Some(finding)
+}
+
+fn too_fast(subject: &Subject<'_>) -> Option<Finding> {
+    let devices = subject.bottom_devices();
+    let in_machine = subject.run.environment.machine.virtualisation.virtual_machine != Some(true);
+    let turning = |device: &&BlockDevice| {
+        device.rotational == Some(true)
+            && matches!(device.transport, Some(Transport::Sata | Transport::Sas | Transport::Usb))
+    };
+    // A virtual disk calls itself rotating whatever it is; one write at a time cannot be flushed together with others.
+    let one_at_a_time = subject.job.outstanding_io == 1 && subject.every_write_durable();
+    if !in_machine || devices.len() != 1 || !devices.iter().all(turning) || !one_at_a_time {
+        return None;
+    }
+    let writes_per_s = subject.job.write.as_ref()?.iops;
+    if writes_per_s <= DISK_FLUSHES_PER_S {
+        return None;
+    }
+    let name = &devices.first()?.name;
+    let message = format!(
+        "{writes_per_s:.0} writes a second, flushed one by one, are more than {name} has turns: it answers from its cache"
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias(format!(
+            "durable writes a second high: {} of what the medium can do",
+            percent(writes_per_s / DISK_FLUSHES_PER_S)
+        ))
+        .evidence("writes_per_s", writes_per_s)
+        .evidence("possible_per_s", DISK_FLUSHES_PER_S)
+        .advise("make sure that the cache survives a power failure (battery, flash), or switch it off");
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent, writing};
+    use crate::fixture::run;
+    use crate::run::OpResult;
+    use assay_workload::job::OpenSync;
+
+    fn durable() -> Run {
+        let mut run = writing(run());
+        run.plan.phases[0].jobs[0].job.flush.open = OpenSync::Dsync;
+        run
+    }
+
+    #[test]
+    fn without_barriers() {
+        let mut run = durable();
+        silent(ID, &run);
+        let fs = run.environment.targets[0].file_system.as_mut().unwrap();
+        fs.options.insert("nobarrier".to_owned(), None);
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Invalid);
+        // Nobody claims that these are durable.
+        run.plan.phases[0].jobs[0].job.flush.open = OpenSync::None;
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn flushes_that_vanish() {
+        let mut run = durable();
+        run.phases[0].jobs[0].flush = Some(OpResult { ios: 5000, ..OpResult::default() });
+        run.phases[0].device.as_mut().unwrap().device_flushes = Some(0);
+        // The kernel itself drops them where the device needs none.
+        run.environment.targets[0].devices[0].queue.write_back_cache = Some(false);
+        silent(ID, &run);
+        run.environment.targets[0].devices[0].queue.write_back_cache = Some(true);
+        assert!(only(ID, &run).message.starts_with("5000 flushes"));
+    }
+
+    #[test]
+    fn faster_than_the_disk_turns() {
+        let mut run = durable();
+        let disk = &mut run.environment.targets[0].devices[0];
+        (disk.rotational, disk.transport) = (Some(true), Some(Transport::Sata));
+        silent(ID, &run);
+        run.phases[0].jobs[0].outstanding_io = 1;
+        assert!(only(ID, &run).message.starts_with("2002 writes a second"));
+        run.environment.machine.virtualisation.virtual_machine = Some(true);
+        silent(ID, &run);
+    }
+}

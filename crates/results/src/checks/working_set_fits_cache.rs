@@ -1,0 +1,113 @@
+//! `working-set-fits-cache`: the page cache can hold what was read, or took what was written.
+//!
+//! Where the kernel counts what it fetched, `cache-served-reads` says how much it was; this speaks of reads where that
+//! is not known, and of writes that the device had not received when the clock stopped.
+
+use assay_workload::pattern::OpKind;
+use assay_workload::units::Bytes;
+
+use super::draft::{iops_high, percent};
+use super::subject::{Subject, memory_bytes, on_storage};
+use crate::run::{Finding, FindingSeverity, Run};
+
+pub(super) const ID: &str = "working-set-fits-cache";
+
+/// Share of written bytes that may be missing at the device.
+const UNWRITTEN_MIN: f64 = 0.1;
+const UNWRITTEN_INVALID: f64 = 0.5;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    let buffered =
+        on_storage(run).filter(|subject| !subject.job.direct && subject.memory_file_system().is_none());
+    buffered.flat_map(|subject| reads(&subject).into_iter().chain(writes(&subject))).collect()
+}
+
+fn reads(subject: &Subject<'_>) -> Option<Finding> {
+    let memory = memory_bytes(subject.run)?;
+    let active = subject.job.evidence.active_bytes;
+    let known = subject.job.cached_read_share.is_some();
+    if !subject.does(OpKind::Read) || known || active == 0 || active > memory {
+        return None;
+    }
+    let message = format!(
+        "{} are read through a page cache that may hold {}, and how much it served is not known",
+        Bytes(active),
+        Bytes(memory)
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias("IOPS high by an unknown amount")
+        .evidence("active_bytes", active)
+        .evidence("memory_bytes", memory)
+        .advise("use direct I/O, or a working set well above memory");
+    Some(finding)
+}
+
+fn writes(subject: &Subject<'_>) -> Option<Finding> {
+    let flushed = |at_end: bool, durable: bool| at_end || durable;
+    let all_flushed = subject
+        .planned
+        .iter()
+        .all(|planned| flushed(planned.job.flush.at_end, planned.job.flush.every_write_durable()));
+    let truth = subject.truth().filter(|_| subject.alone())?;
+    let (asked, written) = (truth.asked_written_bytes, truth.device_written_bytes?);
+    let missing = 1.0 - written as f64 / asked.max(1) as f64;
+    if !subject.does(OpKind::Write) || all_flushed || missing < UNWRITTEN_MIN {
+        return None;
+    }
+    // Who asks for the page cache by name may want its speed; the figure is still not the storage's.
+    let grave = missing >= UNWRITTEN_INVALID && !subject.buffered_by_name();
+    let severity = if grave { FindingSeverity::Invalid } else { FindingSeverity::Warning };
+    let message =
+        format!("{} of the written bytes were still in memory when the clock stopped", percent(missing));
+    let high = missing / (1.0 - missing).max(0.001);
+    let finding = subject
+        .draft(ID, severity, message)
+        .bias(iops_high(high))
+        .evidence("asked_written_bytes", asked)
+        .evidence("device_written_bytes", written)
+        .evidence("dirty_bytes_max", subject.phase.evidence.dirty_bytes_max)
+        .advise("use direct I/O, or flush: after each write, or at the end of the job");
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{buffered, only, silent, writing};
+    use crate::fixture::{GIB, run};
+
+    #[test]
+    fn reads_that_memory_may_hold() {
+        let mut run = buffered(run());
+        run.phases[0].jobs[0].cached_read_share = None;
+        silent(ID, &run);
+        run.phases[0].jobs[0].evidence.active_bytes = 4 * GIB;
+        assert!(
+            only(ID, &run).message.starts_with("4 GiB are read through a page cache that may hold 16 GiB")
+        );
+        // The control group may have less.
+        run.environment.cgroup.memory_bytes = Some(GIB);
+        silent(ID, &run);
+        run.environment.cgroup.memory_bytes = None;
+        run.phases[0].jobs[0].cached_read_share = Some(0.9);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn writes_that_stayed_in_memory() {
+        let mut run = writing(buffered(run()));
+        silent(ID, &run);
+        let truth = run.phases[0].device.as_mut().unwrap();
+        truth.device_written_bytes = Some(truth.asked_written_bytes / 4);
+        let finding = only(ID, &run);
+        assert_eq!(
+            (finding.severity, finding.bias.as_str()),
+            (FindingSeverity::Warning, "IOPS 0-300 % high")
+        );
+        run.plan.phases[0].jobs[0].job.caching = assay_workload::job::Caching::Auto;
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Invalid);
+        run.plan.phases[0].jobs[0].job.flush.at_end = true;
+        silent(ID, &run);
+    }
+}
