@@ -133,12 +133,6 @@ fn separate_whole(value: f64) -> String {
     if value.abs() >= HUGE { significant(value) } else { separate(&format!("{value:.0}")) }
 }
 
-/// Per cent of a reference, cut to whole per cent as storage-tuner-benchmark does; `None`: there is no reference.
-pub fn percent_of(value: f64, reference: f64) -> Option<u64> {
-    let ratio = 100.0 * value / reference;
-    (ratio.is_finite() && ratio >= 0.0).then_some(ratio as u64)
-}
-
 /// A size in bytes: exact where a power of two divides it, else three significant digits: `4 KiB`, `1.46 GiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -222,13 +216,6 @@ mod tests {
         assert_eq!(percent(0.9996), "99.9 %");
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(12.3), "1,230 %");
-    }
-
-    #[test]
-    fn per_cent_of_a_reference_is_cut_not_rounded() {
-        assert_eq!(percent_of(409.0, 712.0), Some(57));
-        assert_eq!(percent_of(191.0, 181.0), Some(105));
-        assert_eq!(percent_of(1.0, 0.0), None);
     }
 
     #[test]

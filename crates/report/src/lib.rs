@@ -5,10 +5,13 @@
 //! size, mix, outstanding I/Os and one of the three latencies by its full name.
 
 pub mod charts;
+pub mod csv;
 pub mod facts;
 pub mod format;
 pub mod html;
+pub mod md;
 pub mod quick;
+pub mod records;
 pub mod svg;
 pub mod terminal;
 pub mod text;

@@ -86,6 +86,16 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// Its name as people write it: a baseline called `hdd` is an HDD.
+    pub fn title(&self) -> &str {
+        match self.name.as_str() {
+            "hdd" => "HDD",
+            "ssd" => "SSD",
+            "nvme" => "NVMe",
+            name => name,
+        }
+    }
+
     /// The value for a row.
     pub fn of(&self, row: &QuickRow) -> Option<ReferenceIops> {
         self.iops.get(&row.name).copied()
@@ -278,8 +288,8 @@ fn places(row: &QuickRow, references: &[Reference]) -> String {
             continue;
         };
         match places.last_mut() {
-            Some((last, names)) if *last == place => names.push(&reference.name),
-            _ => places.push((place, vec![&reference.name])),
+            Some((last, names)) if *last == place => names.push(reference.title()),
+            _ => places.push((place, vec![reference.title()])),
         }
     }
     let words = places.iter().map(|(place, names)| {
@@ -298,7 +308,7 @@ fn places(row: &QuickRow, references: &[Reference]) -> String {
 pub fn like(row: &QuickRow, references: &[Reference]) -> String {
     let places: Vec<(&str, Against)> = references
         .iter()
-        .filter_map(|reference| Some((reference.name.as_str(), against(row.iops.value, reference.of(row)?)?)))
+        .filter_map(|reference| Some((reference.title(), against(row.iops.value, reference.of(row)?)?)))
         .collect();
     let names = |wanted: Against| {
         places.iter().filter(move |(_, place)| *place == wanted).map(|(name, _)| *name).collect::<Vec<_>>()
@@ -315,18 +325,27 @@ pub fn like(row: &QuickRow, references: &[Reference]) -> String {
     }
 }
 
-/// The footnotes of the references; one that several share is told once, with all their names.
+/// The footnotes of the references, each with the name it is about; one that several share is told once.
 pub(crate) fn reference_notes(references: &[Reference]) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for reference in references {
         for note in &reference.footnotes {
-            match notes.iter_mut().find(|(known, _)| known == note) {
-                Some((_, names)) => names.push(&reference.name),
-                None => notes.push((note, vec![&reference.name])),
+            let note = without_name(note, reference.title());
+            match notes.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, names)) => names.push(reference.title()),
+                None => notes.push((note, vec![reference.title()])),
             }
         }
     }
     notes.iter().map(|(note, names)| format!("{}: {note}", names.join(", "))).collect()
+}
+
+/// A note without the name that it may begin with.
+fn without_name<'n>(note: &'n str, name: &str) -> &'n str {
+    match note.split_once(": ") {
+        Some((head, rest)) if head.eq_ignore_ascii_case(name) => rest,
+        _ => note,
+    }
 }
 
 #[cfg(test)]
@@ -345,6 +364,18 @@ mod tests {
         for (name, group) in cases {
             assert_eq!(stb_group(name), group, "{name}");
         }
+    }
+
+    #[test]
+    fn a_shared_footnote_is_told_once_under_all_names() {
+        let note = |name: &str, text: &str| Reference {
+            name: name.to_owned(),
+            footnotes: vec![text.to_owned()],
+            ..Reference::default()
+        };
+        let references =
+            [note("hdd", "HDD: old"), note("SATA SSD", "SATA SSD: typical"), note("NVMe", "typical")];
+        assert_eq!(reference_notes(&references), ["HDD: old", "SATA SSD, NVMe: typical"]);
     }
 
     #[test]

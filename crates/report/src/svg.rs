@@ -8,7 +8,7 @@ mod chart;
 mod curve;
 mod scale;
 
-pub use bars::{Mark, range_plot, ratio_bar, share_bar, sparkline};
+pub use bars::{Mark, against_bar, range_plot, ratio_bar, sparkline};
 pub use chart::{Axis, Chart, Line};
 pub(crate) use curve::summary_points;
 pub use curve::{density, percentile_points, percentile_ticks, percentile_x};

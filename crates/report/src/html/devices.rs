@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::table::number;
 use crate::format;
-use crate::svg::share_bar;
+use crate::svg::against_bar;
 
 /// A row per phase whose device counters could be read, and why others could not.
 pub(super) fn truth(run: &Run) -> Markup {
@@ -69,10 +69,9 @@ fn rows(phase: &PhaseResult, device: &DeviceTruth) -> Markup {
     }
 }
 
-/// The smaller of both as a share of the larger: a full bar says that they agree.
+/// What the devices did as a bar, with a line where what was asked ends.
 fn against(asked: u64, at_device: Option<u64>, what: &str) -> Markup {
     let Some(at_device) = at_device else { return html! {} };
-    let share = at_device as f64 / asked.max(at_device).max(1) as f64;
     let ratio = at_device as f64 / asked as f64;
     let words = if asked == 0 {
         format!("{} {what} that nobody asked for here", format::bytes(at_device))
@@ -80,7 +79,7 @@ fn against(asked: u64, at_device: Option<u64>, what: &str) -> Markup {
         format!("{} of what was asked was {what} at the devices", format::percent(ratio))
     };
     html! {
-        (share_bar(share, if what == "read" { 0 } else { 1 }, &words))
+        (against_bar(at_device as f64, asked as f64, if what == "read" { 0 } else { 1 }, &words))
         @if asked > 0 { span .interval { (format::percent(ratio)) } }
     }
 }

@@ -4,12 +4,15 @@ use assay_results::Run;
 use assay_results::run::{JobResult, PhaseResult};
 use maud::{Markup, html};
 
+use super::figures;
 use super::table::{conditions_line, number, operations};
-use super::{figure, figures};
+use crate::svg::Chart;
 use crate::{charts, conditions, format};
 
 /// From so many measured jobs on there is a table of all of them first.
 const OVERVIEW_MIN: usize = 2;
+/// Up to so many jobs of a phase have their latencies drawn at once.
+const FIGURES_OPEN_MAX: usize = 3;
 /// Up to so many measuring phases stand open.
 const OPEN_MAX: usize = 4;
 
@@ -23,7 +26,7 @@ pub(super) fn results(run: &Run) -> Markup {
             h2 { "Results" }
             @if run.phases.is_empty() { p { "No phase was run." } }
             @if jobs >= OVERVIEW_MIN { (overview(run)) }
-            @for chart in charts::curves(run) { div .figures { (figure(&chart)) } }
+            (figures(charts::curves(run).into_iter().map(Some)))
             @for (index, one) in run.phases.iter().enumerate() { (phase(run, one, index, open)) }
             @for note in &run.notes { p .dim { "Note: " (note) } }
         }
@@ -106,25 +109,36 @@ fn job_part(phase: &PhaseResult, job: &JobResult) -> Markup {
     }
 }
 
-/// The drawings of a phase: all jobs over time together, then latencies job by job.
+/// The drawings of a phase: all jobs over time together, then latencies job by job; of many jobs behind a line each.
 fn phase_figures(phase: &PhaseResult, index: usize) -> Markup {
-    let mut drawn = vec![charts::iops_over_time(&format!("p{index}-iops"), &phase.jobs)];
-    for (place, job) in phase.jobs.iter().enumerate() {
+    let several = phase.jobs.len() > 1;
+    let latencies = |place: usize, job: &JobResult| {
         let id = format!("p{index}-j{place}");
-        let latency = [
+        let drawn = [
             charts::latency_over_time(&format!("{id}-time"), job),
             charts::latency_percentiles(&format!("{id}-percentiles"), job),
             charts::latency_histogram(&format!("{id}-histogram"), job),
         ];
-        drawn.extend(latency.into_iter().map(|chart| {
-            chart.map(|mut chart| {
-                if phase.jobs.len() > 1 {
-                    chart.title = format!("{}: {}", job.name, chart.title);
-                }
-                chart
+        drawn.map(|chart| {
+            chart.map(|chart| {
+                let title = if several { format!("{}: {}", job.name, chart.title) } else { chart.title };
+                Chart { title, ..chart }
             })
-        }));
+        })
+    };
+    let jobs = || phase.jobs.iter().enumerate();
+    let mut drawn = vec![charts::iops_over_time(&format!("p{index}-iops"), &phase.jobs)];
+    let folded = phase.jobs.len() > FIGURES_OPEN_MAX;
+    if !folded {
+        drawn.extend(jobs().flat_map(|(place, job)| latencies(place, job)));
     }
     drawn.push(charts::processors_over_time(&format!("p{index}-cpu"), &phase.evidence));
-    figures(drawn)
+    html! {
+        (figures(drawn))
+        @if folded {
+            @for (place, job) in jobs() {
+                details { summary { "Latencies of " (job.name) } (figures(latencies(place, job))) }
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! A quick series: every test in a row against the references, then each test in detail.
 
 use assay_results::Run;
+use assay_results::baseline::percent_of;
 use assay_results::run::{JobResult, LatencySummary};
 use maud::{Markup, html};
 
@@ -50,12 +51,13 @@ fn table(run: &Run, rows: &[QuickRow], references: &[Reference]) -> Markup {
     let flushes = rows.iter().any(|row| row.flush.is_some());
     let spans = 7 + 2 * measured.len() + usize::from(!typical.is_empty()) + usize::from(flushes);
     html! {
+        (legend(&typical))
         table .rows .quick {
             thead { tr {
                 th scope="col" { "test" }
                 th .n scope="col" { "IOPS" }
-                @for reference in &measured { th .n scope="col" { "% " (reference.name) } th .plot scope="col" { (ratio_axis(scales.ratio)) } }
-                @if !typical.is_empty() { th scope="col" { (legend(&typical)) } }
+                @for reference in &measured { th .n scope="col" { "% " (reference.title()) } th .plot scope="col" { (scale_names(scales.ratio, |factor| format!("×{factor}"))) } }
+                @if !typical.is_empty() { th scope="col" { (scale_names(scales.iops, short)) } }
                 @for head in ["MiB/s", "p50", "p99", "p99.9"] { th .n scope="col" { (head) } }
                 @if flushes { th .n scope="col" { "flush p99" } }
                 th scope="col" { "over time" }
@@ -84,16 +86,25 @@ fn shared_conditions(group: &[QuickRow]) -> Vec<String> {
     if others.is_empty() { Vec::new() } else { first.conditions.iter().filter(everywhere).cloned().collect() }
 }
 
-/// The factors of the bars below.
-fn ratio_axis(scale: Scale) -> Markup {
+/// Powers of ten above drawings on a log scale.
+fn scale_names(scale: Scale, name: impl Fn(f64) -> String) -> Markup {
     let Scale::Log { low, high } = scale else { return html! {} };
-    let factors = log_ticks(low, high, 3).into_iter().filter(|factor| factor.log10().fract().abs() < 1e-9);
+    let whole = |tick: &f64| (tick.log10() - tick.log10().round()).abs() < 1e-9;
     html! {
         div .axis-names {
-            @for factor in factors {
-                span style={ "left:" (format!("{:.1}", scale.place(factor) * 100.0)) "%" } { "×" (factor) }
+            @for tick in log_ticks(low, high, 3).into_iter().filter(whole) {
+                span style={ "left:" (format!("{:.1}", scale.place(tick) * 100.0)) "%" } { (name(tick)) }
             }
         }
+    }
+}
+
+/// A power of ten in few characters: `10`, `10k`, `1M`.
+fn short(value: f64) -> String {
+    match value {
+        _ if value >= 1e6 => format!("{}M", value / 1e6),
+        _ if value >= 1e3 => format!("{}k", value / 1e3),
+        _ => format!("{value}"),
     }
 }
 
@@ -111,11 +122,17 @@ fn ratio(row: &QuickRow, reference: &Reference) -> Option<f64> {
     }
 }
 
+/// What the bars and the line of a row mean.
 fn legend(typical: &[&Reference]) -> Markup {
     html! {
-        "typical "
-        @for (colour, reference) in typical.iter().enumerate() {
-            span .key { span class={ "swatch s" (colour + 2) } {} (reference.name) } " "
+        @if !typical.is_empty() {
+            p .dim {
+                span .key { span .here {} "measured here" }
+                @for (colour, reference) in typical.iter().enumerate() {
+                    " " span .key { span class={ "swatch s" (colour + 2) } {} "typical " (reference.title()) }
+                }
+                " (IOPS, log scale)"
+            }
         }
     }
 }
@@ -157,13 +174,13 @@ fn table_row(
 }
 
 fn ratio_cells(row: &QuickRow, reference: &Reference, scales: &Scales) -> Markup {
-    let head = format!("% {}", reference.name);
+    let head = format!("% {}", reference.title());
     let Some(ratio) = ratio(row, reference) else {
         return html! { (number(&head, "")) td .plot .none {} };
     };
-    let percent = reference.of(row).and_then(|value| format::percent_of(row.iops.value, value.middle()));
+    let percent = reference.of(row).and_then(|value| percent_of(row.iops.value, value.middle()));
     let percent = percent.map_or_else(String::new, |percent| format!("{} %", format::count(percent)));
-    let title = format!("{percent} of {}", reference.name);
+    let title = format!("{percent} of {}", reference.title());
     html! {
         (number(&head, &percent))
         td .plot data-h="log scale" { (ratio_bar(ratio, scales.ratio, row.cached_mark().is_some(), &title)) }
@@ -177,7 +194,7 @@ fn typical_plot(row: &QuickRow, typical: &[&Reference], scales: &Scales) -> Mark
         let Some(value) = reference.of(row) else { continue };
         let [low, high] = ends(value);
         marks.push(Mark { low, high, colour: index + 2 });
-        words.push(format!("typical {} {} to {}", reference.name, format::iops(low), format::iops(high)));
+        words.push(format!("typical {} {} to {}", reference.title(), format::iops(low), format::iops(high)));
     }
     let title = format!("{} IOPS; {}", format::iops(row.iops.value), words.join("; "));
     range_plot(row.iops.value, row.iops.interval, &marks, scales.iops, &title)

@@ -70,14 +70,16 @@ pub fn range_plot(
     }
 }
 
-/// A bar of a share of the whole, 0 to 1.
-pub fn share_bar(share: f64, colour: usize, title: &str) -> Markup {
-    let wide = if share.is_finite() { share.clamp(0.0, 1.0) * WIDTH } else { 0.0 };
+/// A bar of `value` with a line at `reference`, both from 0, the larger of them over the whole width.
+pub fn against_bar(value: f64, reference: f64, colour: usize, title: &str) -> Markup {
+    let whole = value.max(reference);
+    let wide = |value: f64| if whole > 0.0 { (value / whole).clamp(0.0, 1.0) * (WIDTH - 2.0) } else { 0.0 };
     html! {
         svg .cell viewBox={ "0 0 " (px(WIDTH)) " " (px(HEIGHT)) } role="img" {
             title { (title) }
-            rect .track x="0" y="5" width=(px(WIDTH)) height=(px(HEIGHT - 10.0)) rx="2" {}
-            rect class={ "bar s" (colour % COLOURS) } x="0" y="5" width=(px(wide)) height=(px(HEIGHT - 10.0)) rx="2" {}
+            rect .track x="0" y="5" width=(px(wide(reference))) height=(px(HEIGHT - 10.0)) {}
+            rect class={ "bar s" (colour % COLOURS) } x="0" y="5" width=(px(wide(value))) height=(px(HEIGHT - 10.0)) {}
+            line .one x1=(px(wide(reference))) x2=(px(wide(reference))) y1="1" y2=(px(HEIGHT - 1.0)) {}
         }
     }
 }
@@ -113,6 +115,14 @@ mod tests {
         let text = ratio_bar(10.0, scale, false, "t").into_string();
         assert!(text.contains("class=\"good\" x=\"100\" y=\"4\" width=\"100\""), "{text}");
         assert!(ratio_bar(10.0, scale, true, "t").into_string().contains("class=\"weak\""));
+    }
+
+    #[test]
+    fn the_larger_of_both_takes_the_whole_width() {
+        let text = against_bar(50.0, 100.0, 0, "t").into_string();
+        assert!(text.contains("width=\"99\"") && text.contains("x1=\"198\""), "{text}");
+        let text = against_bar(100.0, 50.0, 0, "t").into_string();
+        assert!(text.contains("width=\"198\"") && text.contains("x1=\"99\""), "{text}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The table of a quick series.
 
 use assay_results::Run;
+use assay_results::baseline::percent_of;
 use assay_results::run::{LatencySummary, Metric};
 
 use super::paragraph;
@@ -53,9 +54,10 @@ fn columns(references: &[Reference], windows: bool) -> Vec<Column> {
     for (index, reference) in references.iter().enumerate() {
         let later = u8::try_from(index.min(4)).unwrap_or(4);
         if reference.is_typical() {
-            columns.push(Column::numbers(&format!("typical {}", reference.name), Keep::IfRoom(10 + later)));
+            columns
+                .push(Column::numbers(&format!("typical {}", reference.title()), Keep::IfRoom(10 + later)));
         } else {
-            columns.push(Column::numbers(&format!("% {}", reference.name), Keep::IfStacked(later)));
+            columns.push(Column::numbers(&format!("% {}", reference.title()), Keep::IfStacked(later)));
         }
     }
     columns.extend([
@@ -97,7 +99,7 @@ fn interval(iops: &Metric) -> String {
 fn reference_cell(row: &QuickRow, reference: &Reference) -> Cell {
     let Some(value) = reference.of(row) else { return Cell::default() };
     match value {
-        ReferenceIops::Measured(iops) => match format::percent_of(row.iops.value, iops) {
+        ReferenceIops::Measured(iops) => match percent_of(row.iops.value, iops) {
             Some(percent) => Cell::toned(format!("{} %", format::count(percent)), ratio_tone(row, percent)),
             None => Cell::default(),
         },

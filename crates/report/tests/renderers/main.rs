@@ -1,5 +1,6 @@
 //! Snapshots of every renderer on runs made by hand, and runs that no machine would make.
 
+mod files;
 mod html;
 mod odd;
 mod support;

@@ -1,7 +1,9 @@
 //! Runs that no machine would make: no renderer may panic, and none may exceed what it was given where it need not.
 
 use assay_report::Style;
+use assay_report::csv::csv;
 use assay_report::html::page;
+use assay_report::md::markdown;
 use assay_report::terminal::{
     Progress, findings, heading, plan, progress_line, quick_table, run_summary, verdict_line,
 };
@@ -23,6 +25,8 @@ fn render_all(run: &Run, style: &Style) {
     findings(&run.findings, style);
     verdict_line(run, style);
     plan(&run.plan, style);
+    csv(run);
+    markdown(run, &references);
     let page = page(run, &references);
     assert!(page.chars().all(|c| c == '\n' || !c.is_control()));
 }

@@ -327,7 +327,7 @@ pub(crate) fn stb_run() -> Run {
 /// The baseline of the original, with its footnote.
 pub(crate) fn hdd() -> Reference {
     Reference {
-        name: "HDD".to_owned(),
+        name: "hdd".to_owned(),
         iops: TESTS.iter().map(|test| (test.0.to_owned(), ReferenceIops::Measured(test.4))).collect(),
         footnotes: vec![
             "6 TB SATA HGST HUS726060ALE610, XFS, Linux 4.9.88, recorded with storage-tuner-benchmark 2.1.0-rc1; write cache on and nobarrier: its flushes did not reach the medium.".to_owned(),

@@ -1,0 +1,138 @@
+//! Comma-separated values: a row per job and operation, numbers plain, times in nanoseconds.
+//!
+//! RFC 4180 with LF line ends. What is not known is empty. A text that a spreadsheet would take for a formula gets an
+//! apostrophe in front, because names come from files of others.
+
+use assay_results::Run;
+use assay_results::run::LatencySummary;
+
+use crate::findings::verdict_word;
+use crate::records::{Record, records};
+
+/// The columns before the latencies.
+const HEAD: &[&str] = &[
+    "run_id",
+    "run_name",
+    "started",
+    "verdict",
+    "series",
+    "phase",
+    "kind",
+    "point",
+    "repeat",
+    "job",
+    "operation",
+    "pattern",
+    "block_size_bytes",
+    "outstanding_io",
+    "outstanding_io_mean",
+    "direct",
+    "durability",
+    "engine",
+    "workers",
+    "measured_s",
+    "ios",
+    "bytes",
+    "iops",
+    "bytes_per_s",
+];
+/// The columns of each latency.
+const LATENCY: &[&str] =
+    &["n", "min", "mean", "stddev", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "max"];
+/// The columns behind them.
+const TAIL: &[&str] = &["cached_read_share", "cpu_ns_per_io", "errors"];
+
+/// The document, a head row first.
+pub fn csv(run: &Run) -> String {
+    let latencies = ["completion_ns", "response_ns", "submit_ns"];
+    let columns = latencies.iter().flat_map(|kind| LATENCY.iter().map(move |name| format!("{kind}_{name}")));
+    let head = HEAD.iter().map(|name| (*name).to_owned());
+    let tail = TAIL.iter().map(|name| (*name).to_owned());
+    let mut text = head.chain(columns).chain(tail).collect::<Vec<_>>().join(",") + "\n";
+    for record in records(run) {
+        text.push_str(&row(run, &record).join(","));
+        text.push('\n');
+    }
+    text
+}
+
+fn row(run: &Run, record: &Record<'_>) -> Vec<String> {
+    let Record { phase, job, operation, op } = *record;
+    let mut cells = vec![
+        field(&run.id),
+        field(&run.name),
+        field(&run.started),
+        verdict_word(run.verdict).to_owned(),
+        field(&run.plan.series),
+        field(&phase.name),
+        field(&phase.kind),
+        field(&phase.point),
+        phase.repeat.to_string(),
+        field(&job.name),
+        operation.to_owned(),
+        field(&job.pattern),
+        op.block_size.to_string(),
+        job.outstanding_io.to_string(),
+        number(job.outstanding_io_mean),
+        job.direct.to_string(),
+        field(&job.durability),
+        field(&job.engine),
+        job.workers.to_string(),
+        number(job.measured_s),
+        op.ios.to_string(),
+        op.bytes.to_string(),
+        number(op.iops),
+        number(op.bytes_per_s),
+    ];
+    for latency in [Some(op.completion_ns), op.response_ns, op.submit_ns] {
+        cells.extend(latency_cells(latency));
+    }
+    cells.push(job.cached_read_share.map_or_else(String::new, number));
+    cells.push(number(job.cpu_ns_per_io));
+    cells.push(job.errors.to_string());
+    cells
+}
+
+fn latency_cells(latency: Option<LatencySummary>) -> Vec<String> {
+    let Some(l) = latency.filter(|latency| latency.n > 0) else { return vec![String::new(); LATENCY.len()] };
+    let known = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+    let mut cells = vec![l.n.to_string(), l.min.to_string(), number(l.mean), number(l.stddev)];
+    cells.extend([l.p50, l.p90, l.p95, l.p99, l.p99_9, l.p99_99].map(known));
+    cells.push(l.max.to_string());
+    cells
+}
+
+/// Six digits behind the point at most; empty where there is no number.
+fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return String::new();
+    }
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A text, quoted where it must be.
+fn field(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if formula { format!("'{text}") } else { text.to_owned() };
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        assert_eq!(field("plain"), "plain");
+        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(field("=1+1"), "'=1+1");
+    }
+
+    #[test]
+    fn numbers_are_plain() {
+        assert_eq!(number(1234567.5), "1234567.5");
+        assert_eq!(number(3.0), "3");
+        assert_eq!(number(f64::NAN), "");
+    }
+}

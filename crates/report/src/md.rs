@@ -1,0 +1,246 @@
+//! Markdown: what goes into an issue or a wiki. Tables in GitHub's dialect.
+
+use std::fmt::Write as _;
+
+use assay_results::Run;
+use assay_results::baseline::percent_of;
+use assay_results::run::OpResult;
+
+use crate::findings::{group, severity_word, verdict_sentence};
+use crate::quick::{Against, QuickRow, Reference, ReferenceIops, against, reference_notes, rows};
+use crate::records::{Record, records};
+use crate::{conditions, facts, format};
+
+/// The document: verdict, findings, results, where and by what.
+pub fn markdown(run: &Run, references: &[Reference]) -> String {
+    let mut text = String::new();
+    let series = if run.plan.series.is_empty() {
+        String::new()
+    } else {
+        format!(" (series {})", escape(&run.plan.series))
+    };
+    let _ = writeln!(text, "# {}{series}\n", escape(&run.name));
+    let _ = writeln!(text, "**{}**\n", escape(&verdict_sentence(run)));
+    let place = conditions::of_place(run)
+        .into_iter()
+        .chain(run.environment.targets.iter().map(conditions::of_target));
+    for fact in place {
+        let _ = writeln!(text, "- {}", escape(&fact));
+    }
+    let _ = writeln!(
+        text,
+        "- started {}, took {}, seed {}",
+        escape(&run.started),
+        format::seconds(run.elapsed_s),
+        run.plan.seed
+    );
+    push_findings(&mut text, run);
+    text.push_str("\n## Results\n\n");
+    if run.plan.series.is_empty() {
+        push_results(&mut text, run)
+    } else {
+        push_quick(&mut text, run, references)
+    }
+    push_environment(&mut text, run);
+    text
+}
+
+fn push_findings(text: &mut String, run: &Run) {
+    if run.findings.is_empty() {
+        return;
+    }
+    text.push_str("\n## Findings\n\n");
+    for one in group(&run.findings) {
+        let _ = writeln!(text, "- **{}** ({})", escape(&one.finding.id), severity_word(one.finding.severity));
+        for (place, message) in &one.places {
+            let place = if place.is_empty() { String::new() } else { format!("{}: ", escape(place)) };
+            let _ = writeln!(text, "  - {place}{}", escape(message));
+        }
+        if one.more > 0 {
+            let _ = writeln!(text, "  - and {} more like it", one.more);
+        }
+        if !one.finding.bias.is_empty() {
+            let _ = writeln!(text, "  - possible bias: {}", escape(&one.finding.bias));
+        }
+        if !one.finding.advice.is_empty() {
+            let _ = writeln!(text, "  - advice: {}", escape(&one.finding.advice));
+        }
+    }
+}
+
+/// A row of a table. The cells are escaped.
+fn push_row(text: &mut String, cells: &[String]) {
+    let _ = writeln!(text, "| {} |", cells.join(" | "));
+}
+
+/// The head of a table whose columns behind the first `left` hold numbers.
+fn push_head(text: &mut String, heads: &[String], left: usize) {
+    push_row(text, heads);
+    let rules: Vec<String> = (0..heads.len())
+        .map(|index| if index < left { "---".to_owned() } else { "---:".to_owned() })
+        .collect();
+    push_row(text, &rules);
+}
+
+fn words(heads: &[&str]) -> Vec<String> {
+    heads.iter().map(|head| (*head).to_owned()).collect()
+}
+
+fn push_results(text: &mut String, run: &Run) {
+    let measured: Vec<Record<'_>> = records(run).into_iter().filter(is_shown).collect();
+    if measured.is_empty() {
+        text.push_str("No phase was measured.\n");
+        return;
+    }
+    let heads = [
+        "phase, job",
+        "conditions",
+        "operation",
+        "latency",
+        "block",
+        "IOPS",
+        "MiB/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+    ];
+    push_head(text, &words(&heads), 4);
+    for record in &measured {
+        push_record(text, record);
+    }
+}
+
+/// Measuring phases; a total only where it adds something.
+fn is_shown(record: &Record<'_>) -> bool {
+    let kinds = [&record.job.read, &record.job.write, &record.job.trim].into_iter().flatten().count();
+    record.phase.kind == "measure" && (record.operation != "total" || kinds != 1)
+}
+
+fn push_record(text: &mut String, record: &Record<'_>) {
+    let Record { phase, job, operation, op } = *record;
+    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
+    let repeat = if phase.repeat > 0 { format!(" ({})", phase.repeat + 1) } else { String::new() };
+    let job_name = if job.name == phase.name { String::new() } else { format!(", {}", job.name) };
+    let (kind, latency) = match op.response_ns {
+        Some(response) => ("response time", response),
+        None => ("completion latency", op.completion_ns),
+    };
+    let mut cells = vec![
+        escape(&format!("{}{point}{repeat}{job_name}", phase.name)),
+        escape(&conditions::of_job(job).join(", ")),
+        operation.to_owned(),
+        kind.to_owned(),
+        if op.block_size > 0 { format::bytes(op.block_size) } else { String::new() },
+        format::iops(op.iops),
+        bandwidth(op),
+    ];
+    let max = (latency.n > 0).then_some(latency.max);
+    cells.extend([latency.p50, latency.p99, latency.p99_9, max].map(format::latency));
+    push_row(text, &cells);
+}
+
+fn bandwidth(op: &OpResult) -> String {
+    if op.bytes > 0 { format::mib_per_s(op.bytes_per_s) } else { String::new() }
+}
+
+fn push_quick(text: &mut String, run: &Run, references: &[Reference]) {
+    let rows = rows(run);
+    if rows.is_empty() {
+        text.push_str("No test was measured.\n");
+        return;
+    }
+    let mut heads = words(&["test", "conditions", "IOPS"]);
+    heads.extend(references.iter().map(|reference| {
+        let how = if reference.is_typical() { "typical" } else { "%" };
+        escape(&format!("{how} {}", reference.title()))
+    }));
+    heads.extend(words(&["MiB/s", "p50", "p99", "p99.9", "flush p99", "cached"]));
+    for group in rows.chunk_by(|a, b| a.group == b.group) {
+        if !group[0].group.is_empty() {
+            let _ = writeln!(text, "### {}\n", escape(&group[0].group));
+        }
+        push_head(text, &heads, 2);
+        for row in group {
+            push_quick_row(text, row, references);
+        }
+        text.push('\n');
+    }
+    text.push_str("p50, p99 and p99.9 are completion latencies (submission to completion).\n");
+    for note in reference_notes(references) {
+        let _ = writeln!(text, "- {}", escape(&note));
+    }
+}
+
+fn push_quick_row(text: &mut String, row: &QuickRow, references: &[Reference]) {
+    let interval = row.iops.interval.map_or_else(String::new, |(low, high)| {
+        format!(" ({}–{}, n = {})", format::iops(low), format::iops(high), row.iops.n)
+    });
+    let mut cells = vec![
+        escape(&row.name),
+        escape(&row.conditions.join(", ")),
+        format!("{}{interval}", format::iops(row.iops.value)),
+    ];
+    cells.extend(references.iter().map(|reference| reference_cell(row, reference)));
+    cells.push(format::mib_per_s(row.bytes_per_s));
+    cells.extend([row.completion.p50, row.completion.p99, row.completion.p99_9].map(format::latency));
+    cells.push(row.flush.map_or_else(String::new, |flush| format::latency(flush.p99)));
+    cells.push(
+        row.cached_mark().map_or_else(String::new, |mark| mark.trim_start_matches("cached ").to_owned()),
+    );
+    push_row(text, &cells);
+}
+
+fn reference_cell(row: &QuickRow, reference: &Reference) -> String {
+    let Some(value) = reference.of(row) else { return String::new() };
+    match (value, against(row.iops.value, value)) {
+        (ReferenceIops::Typical { low, high }, place) => {
+            let place = match place {
+                Some(Against::Below) => "below ",
+                Some(Against::Above) => "above ",
+                _ => "",
+            };
+            format!("{place}{}–{}", format::iops(low), format::iops(high))
+        }
+        (ReferenceIops::Measured(iops), _) => percent_of(row.iops.value, iops)
+            .map_or_else(String::new, |percent| format!("{} %", format::count(percent))),
+    }
+}
+
+fn push_environment(text: &mut String, run: &Run) {
+    for section in facts::environment(&run.environment).iter().chain([&facts::provenance(run)]) {
+        let _ = writeln!(text, "\n## {}\n", escape(&section.title));
+        for (name, value, _) in &section.rows {
+            let _ = writeln!(text, "- {}: {}", escape(name), escape(value));
+        }
+    }
+}
+
+/// `text` on one line, with everything that Markdown or HTML would take for markup made plain.
+fn escape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => plain.push_str("&amp;"),
+            '<' => plain.push_str("&lt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '!' => {
+                plain.push('\\');
+                plain.push(c);
+            }
+            '\n' | '\t' => plain.push(' '),
+            c if c.is_control() => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_markup() {
+        assert_eq!(escape("a|b *c* <d> [e](f)\n_g_"), "a\\|b \\*c\\* &lt;d> \\[e\\](f) \\_g\\_");
+    }
+}
