@@ -9,7 +9,9 @@ mod job;
 mod nearest;
 mod node;
 mod pattern;
+mod profiles;
 mod scalar;
+mod scale;
 mod sink;
 mod sweep;
 mod words;
@@ -22,6 +24,8 @@ use crate::Diagnostic;
 use document::Document;
 use sink::Sink;
 
+pub use profiles::{Profile, profile, profiles};
+pub use scale::{Change, Scaled, override_runtime, scale_to};
 pub use write::write;
 
 /// Longer texts are refused: nobody writes them, and reading one takes about 60 times its size of memory.

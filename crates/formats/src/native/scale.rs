@@ -1,0 +1,368 @@
+//! Fitting a plan to the room and the time there is, with a record of what was changed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use assay_workload::Job;
+use assay_workload::job::{Phase, PhaseKind, TargetSelection, TargetSharing, Workload};
+use assay_workload::pattern::{Distribution, Placement};
+use assay_workload::target::{Extent, Target, TargetKind};
+use assay_workload::units::{Bytes, Nanos};
+
+/// Targets share at most one part of this many of the room.
+const ROOM_DIVISOR: u64 = 2;
+/// Sizes are rounded down to this, and where they are smaller to [`SMALL_GRANULE_BYTES`].
+const GRANULE_BYTES: u64 = 1 << 20;
+const SMALL_GRANULE_BYTES: u64 = 4096;
+
+/// One value that is not as the plan says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What it belongs to: `target data0`, or `16 targets, data0 to data15`, or `job fill: hit area`.
+    pub what: String,
+    /// As the plan says.
+    pub from: String,
+    /// As it is now.
+    pub to: String,
+}
+
+impl fmt::Display for Change {
+    /// `target data0: 20 GiB -> 1.50 GiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} -> {}", self.what, self.from, self.to)
+    }
+}
+
+/// What [`scale_to`] did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scaled {
+    /// What it changed, in the order of the plan; empty where everything fits as it is.
+    pub changes: Vec<Change>,
+    /// What the targets that count take now, in bytes.
+    pub total_bytes: u64,
+    /// What they may take, in bytes.
+    pub budget_bytes: u64,
+}
+
+impl Scaled {
+    /// Whether the targets take no more than they may. They do where the least sizes already exceed it.
+    pub fn fits(&self) -> bool {
+        self.total_bytes <= self.budget_bytes
+    }
+}
+
+/// Shrinks the files of a plan so that they fit into `bytes_available` of free space.
+///
+/// The rule: files (targets of kind file or of no kind that have a size) may take half of the room together. If they
+/// ask for more, all shrink in the same ratio, rounded down to 1 MiB (to 4 KiB where less than that is left), but
+/// none below one block for each outstanding I/O it gets, the jobs of a phase added up. Offsets, lengths, zones, hit areas
+/// and hot bands that are given in bytes shrink with the files of their job, rounded down to its alignment; those of a
+/// job that has a target which did not shrink stay. Strides, block sizes, times and amounts (`bytes`, `ios`) stay
+/// always, and so do devices, directories and targets without a size. Nothing ever grows. A path of a device that the
+/// plan gives no kind counts as a file: a caller that knows better sets the kind first.
+pub fn scale_to(workload: &mut Workload, bytes_available: u64) -> Scaled {
+    let budget_bytes = bytes_available / ROOM_DIVISOR;
+    let total =
+        |workload: &Workload| workload.targets.iter().filter_map(file_size).fold(0, u64::saturating_add);
+    let asked = total(workload);
+    let mut changes = Vec::new();
+    if asked > budget_bytes {
+        let least = least_sizes(workload);
+        let (mut ratios, mut resized) = (BTreeMap::new(), Vec::new());
+        for target in &mut workload.targets {
+            let Some(size) = file_size(target) else { continue };
+            let share = u128::from(size) * u128::from(budget_bytes) / u128::from(asked);
+            let floor = least.get(&target.name).copied().unwrap_or(0).max(SMALL_GRANULE_BYTES);
+            let scaled = round_down(share as u64).max(floor).min(size);
+            if scaled < size {
+                Resized::add(&mut resized, &target.name, Bytes(size), Bytes(scaled));
+                target.size = Some(Bytes(scaled));
+                ratios.insert(target.name.clone(), scaled as f64 / size as f64);
+            }
+        }
+        changes.extend(resized.iter().map(Resized::change));
+        for job in workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs) {
+            scale_job(job, &ratios, &mut changes);
+        }
+    }
+    Scaled { changes, total_bytes: total(workload), budget_bytes }
+}
+
+/// The size of a target that takes room on a file system.
+fn file_size(target: &Target) -> Option<u64> {
+    let is_file = matches!(target.kind, None | Some(TargetKind::File));
+    target.size.filter(|_| is_file).map(|size| size.0)
+}
+
+fn round_down(bytes: u64) -> u64 {
+    let granule = if bytes >= GRANULE_BYTES { GRANULE_BYTES } else { SMALL_GRANULE_BYTES };
+    bytes - bytes % granule
+}
+
+/// Targets one behind the other whose sizes changed alike.
+struct Resized {
+    first: String,
+    last: String,
+    count: u64,
+    from: Bytes,
+    to: Bytes,
+}
+
+impl Resized {
+    fn add(list: &mut Vec<Resized>, name: &str, from: Bytes, to: Bytes) {
+        match list.last_mut() {
+            Some(group) if (group.from, group.to) == (from, to) => {
+                group.count += 1;
+                group.last = name.to_owned();
+            }
+            _ => list.push(Resized { first: name.to_owned(), last: name.to_owned(), count: 1, from, to }),
+        }
+    }
+
+    fn change(&self) -> Change {
+        let what = match self.count {
+            1 => format!("target {}", self.first),
+            count => format!("{count} targets, {} to {}", self.first, self.last),
+        };
+        Change { what, from: self.from.to_string(), to: self.to.to_string() }
+    }
+}
+
+/// The least size of each target: one block for each outstanding I/O in the phase that has most of them.
+fn least_sizes(workload: &Workload) -> BTreeMap<String, u64> {
+    let mut least: BTreeMap<String, u64> = BTreeMap::new();
+    for phase in &workload.phases {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for job in &phase.jobs {
+            let bytes = least_bytes(job);
+            for target in &job.targets {
+                let sum = sums.entry(target).or_default();
+                *sum = sum.saturating_add(bytes);
+            }
+        }
+        for (name, sum) in sums {
+            let size = sum.checked_next_multiple_of(SMALL_GRANULE_BYTES).unwrap_or(sum);
+            let known = least.entry(name.to_owned()).or_default();
+            *known = size.max(*known);
+        }
+    }
+    least
+}
+
+/// One block for each I/O that a job may have outstanding on one of its targets, within its active range.
+fn least_bytes(job: &Job) -> u64 {
+    let targets = job.targets.len().max(1) as u64;
+    let (threads, each) = (u64::from(job.threads), u64::from(job.outstanding_per_thread));
+    let outstanding = match (job.sharing, job.selection) {
+        (TargetSharing::PerThread, _) => threads.div_ceil(targets) * each,
+        (TargetSharing::Shared, TargetSelection::Sequential) => threads * each,
+        (TargetSharing::Shared, _) => (threads * each).div_ceil(targets),
+    };
+    let bytes = outstanding.saturating_mul(job.pattern.max_block_bytes());
+    match job.length {
+        Some(Extent::Percent(percent)) if percent > 0.0 => (bytes as f64 * 100.0 / percent) as u64,
+        _ => bytes,
+    }
+}
+
+/// Shrinks what `job` says in bytes about its targets, if all of these shrank, in the ratio of the one that shrank most.
+fn scale_job(job: &mut Job, ratios: &BTreeMap<String, f64>, changes: &mut Vec<Change>) {
+    let mine: Option<Vec<f64>> = job.targets.iter().map(|name| ratios.get(name).copied()).collect();
+    let ratio = match mine {
+        Some(mine) if !mine.is_empty() => mine.into_iter().fold(1.0, f64::min),
+        _ => return,
+    };
+    let align = job.pattern.align();
+    let block = job.pattern.max_block_bytes();
+    let name = job.name.clone();
+    let mut shrink = |what: &str, bytes: &mut u64, least: u64| {
+        let scaled = (*bytes as f64 * ratio) as u64;
+        let scaled = (scaled - scaled % align).max(least).min(*bytes);
+        if scaled != *bytes {
+            let what = format!("job {name}: {what}");
+            changes.push(Change { what, from: Bytes(*bytes).to_string(), to: Bytes(scaled).to_string() });
+            *bytes = scaled;
+        }
+    };
+    let extents = [("offset", &mut job.offset, 0), ("offset increment", &mut job.offset_increment, align)];
+    for (what, extent, least) in extents {
+        if let Extent::Bytes(bytes) = extent {
+            shrink(what, bytes, least);
+        }
+    }
+    if let Some(Extent::Bytes(bytes)) = &mut job.length {
+        shrink("length", bytes, block);
+    }
+    let (Placement::Random(random) | Placement::Mixed { random, .. }) = &mut job.pattern.placement else {
+        return;
+    };
+    match &mut random.distribution {
+        Distribution::HitArea { bytes, .. } => shrink("hit area", bytes, block),
+        Distribution::Hotband { low_bytes, high_bytes, .. } => {
+            shrink("start of the hot band", low_bytes, 0);
+            shrink("end of the hot band", high_bytes, block);
+        }
+        Distribution::Zoned(zones) => {
+            for zone in zones {
+                if let Extent::Bytes(bytes) = &mut zone.size {
+                    shrink("zone", bytes, block);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Gives every measured job this runtime, and says what that changes.
+///
+/// The rule: in phases that measure, each job runs for `runtime`; one that ends by an amount or a pass ends at whichever
+/// comes first. Where that is shorter than the plan says, the ramp shrinks in the same ratio; it never grows. Phases
+/// that purge, fill, warm up, verify or clean keep their times.
+pub fn override_runtime(workload: &mut Workload, runtime: Nanos) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let measured = |phase: &&mut Phase| phase.kind == PhaseKind::Measure;
+    for job in workload.phases.iter_mut().filter(measured).flat_map(|phase| &mut phase.jobs) {
+        let before = job.limits.time;
+        if before == Some(runtime) {
+            continue;
+        }
+        let mut say = |what: &str, from: String, to: Nanos| {
+            let change = Change { what: format!("job {}: {what}", job.name), from, to: to.to_string() };
+            if !changes.contains(&change) {
+                changes.push(change);
+            }
+        };
+        say("runtime", before.map_or("not limited".to_owned(), |time| time.to_string()), runtime);
+        job.limits.time = Some(runtime);
+        let Some(before) = before.filter(|before| *before > runtime && job.ramp > Nanos(0)) else { continue };
+        let ramp = u128::from(job.ramp.0) * u128::from(runtime.0) / u128::from(before.0);
+        let ramp = Nanos(u64::try_from(ramp).unwrap_or(u64::MAX));
+        say("ramp", job.ramp.to_string(), ramp);
+        job.ramp = ramp;
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::native::{parse, profile};
+
+    fn load(name: &str) -> Workload {
+        let text = profile(name).map(|profile| profile.text).expect("a profile of that name");
+        parse(name, text).0.expect("a profile without errors")
+    }
+
+    fn sizes(workload: &Workload) -> Vec<u64> {
+        workload.targets.iter().filter_map(|target| target.size).map(|size| size.0).collect()
+    }
+
+    fn said(changes: &[Change]) -> Vec<String> {
+        changes.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_plan_that_fits_stays() {
+        let mut workload = load("real-life");
+        let before = workload.clone();
+        let scaled = scale_to(&mut workload, 640 << 30);
+        assert_eq!((workload, scaled.changes.len()), (before, 0));
+        assert_eq!((scaled.total_bytes, scaled.budget_bytes, scaled.fits()), (320 << 30, 320 << 30, true));
+    }
+
+    #[test]
+    fn files_shrink_in_the_same_ratio_to_half_of_the_room() {
+        let mut workload = load("real-life");
+        let scaled = scale_to(&mut workload, 10 << 30);
+        assert_eq!(sizes(&workload), [320 << 20; 16]);
+        assert_eq!(said(&scaled.changes), ["16 targets, data0 to data15: 20 GiB -> 320 MiB"]);
+        assert_eq!((scaled.total_bytes, scaled.fits()), (5 << 30, true));
+    }
+
+    #[test]
+    fn a_block_for_each_outstanding_io_remains_even_where_that_is_too_much() {
+        let mut workload = load("max-bandwidth");
+        let scaled = scale_to(&mut workload, 100 << 20);
+        // 16 threads on 16 files: 32 outstanding blocks of 1 MiB in each.
+        assert_eq!(sizes(&workload), [32 << 20; 16]);
+        assert!(!scaled.fits());
+    }
+
+    const RANGES: &str = r#"
+        target = [
+            { name = "a", path = "a", size = "8g" },
+            { name = "b", path = "b", size = "2g" },
+            { name = "disk", path = "/dev/null", kind = "block-device", size = "100g" },
+        ]
+        [defaults]
+        op = "read"
+        block_size = "4k"
+        [[job]]
+        name = "hot"
+        targets = "a"
+        offset = "1g"
+        length = "4g"
+        pattern = { random = "hit-area", read_percent = 90, write_percent = 90, size = "1g" }
+        [[job]]
+        name = "both"
+        targets = ["a", "disk"]
+        length = "1g"
+        pattern = { skip = "64k" }
+        [[job]]
+        name = "zones"
+        targets = "b"
+        pattern = { random = "zoned", zones = [
+            { access_percent = 90, size = "100m" }, { access_percent = 10, size = "90%" } ] }
+    "#;
+
+    #[test]
+    fn ranges_in_bytes_shrink_with_their_files_only() {
+        let mut workload = parse("t", RANGES).0.expect("no errors");
+        let scaled = scale_to(&mut workload, 2 << 30);
+        assert_eq!(
+            said(&scaled.changes),
+            [
+                "target a: 8 GiB -> 819 MiB",
+                "target b: 2 GiB -> 204 MiB",
+                "job hot: offset: 1 GiB -> 102.38 MiB",
+                "job hot: length: 4 GiB -> 409.50 MiB",
+                "job hot: hit area: 1 GiB -> 102.38 MiB",
+                "job zones: zone: 100 MiB -> 9.96 MiB",
+            ]
+        );
+        let [hot, both, zones] = workload.phases[0].jobs.as_slice() else { panic!("three jobs") };
+        let Some(Extent::Bytes(length)) = hot.length else { panic!("a length in bytes") };
+        assert!(length.is_multiple_of(4096));
+        assert_eq!(both.length, Some(Extent::Bytes(1 << 30)));
+        let Placement::Random(random) = &zones.pattern.placement else { panic!("random") };
+        let Distribution::Zoned(zones) = &random.distribution else { panic!("zones") };
+        assert_eq!(zones[1].size, Extent::Percent(90.0));
+        assert_eq!(workload.targets[2].size, Some(Bytes(100 << 30)));
+    }
+
+    #[test]
+    fn no_size_overflows_and_nothing_grows() {
+        let text = RANGES.replace("\"8g\"", "\"18446744073709551615\"").replace("\"4k\"", "\"1m\"");
+        for available in [0, 1, 4096, 1 << 30, u64::MAX] {
+            let mut workload = parse("t", &text).0.expect("no errors");
+            let before = sizes(&workload);
+            scale_to(&mut workload, available);
+            assert!(sizes(&workload).iter().zip(&before).all(|(now, before)| now <= before && *now > 0));
+        }
+    }
+
+    #[test]
+    fn a_runtime_takes_the_ramp_with_it_and_leaves_other_phases_alone() {
+        let mut workload = load("silly-512b");
+        let changes = override_runtime(&mut workload, Nanos::from_secs(10));
+        assert_eq!(
+            said(&changes),
+            ["job silly-512b: runtime: 300 s -> 10 s", "job silly-512b: ramp: 30 s -> 1 s"]
+        );
+        let [fill, measure] = workload.phases.as_slice() else { panic!("two phases") };
+        assert_eq!((fill.jobs[0].limits.time, measure.jobs[0].ramp), (None, Nanos::from_secs(1)));
+        assert!(override_runtime(&mut workload, Nanos::from_secs(10)).is_empty());
+        assert_eq!(said(&override_runtime(&mut workload, Nanos::from_secs(600))).len(), 1);
+        assert_eq!(workload.phases[1].jobs[0].ramp, Nanos::from_secs(1));
+    }
+}
