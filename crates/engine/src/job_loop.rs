@@ -592,3 +592,6 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         stamps.filter(|&stamp| stamp > 0).min().map(|stamp| now_ns.saturating_sub(stamp))
     }
 }
+
+#[cfg(test)]
+mod tests;

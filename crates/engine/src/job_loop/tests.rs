@@ -1,0 +1,270 @@
+//! The loop in virtual time, over an engine whose every I/O takes a known time.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use assay_results::JobCounts;
+use assay_workload::content::Content;
+use assay_workload::job::Arrival;
+use assay_workload::ops::{Generator, SiteSpec};
+use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::target::ActiveRange;
+use assay_workload::units::Nanos;
+
+use super::*;
+use crate::recorder::{Schedule, Shared};
+use crate::seam::{BufferPool, Capabilities, Flushed, QueueFull, TargetTable};
+
+const LATENCY_NS: u64 = 1000;
+
+/// Virtual time, what is outstanding (done at, slot, kind), and what was issued in order.
+#[derive(Debug, Default)]
+struct World {
+    now_ns: Cell<u64>,
+    outstanding: RefCell<Vec<(u64, Io)>>,
+    issued: RefCell<Vec<(u64, OpKind)>>,
+    outstanding_max: Cell<usize>,
+    /// Nothing completes between these.
+    stall: Cell<(u64, u64)>,
+    /// Every operation of this number and above fails with this errno.
+    fail_from: Cell<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct TestClock(Rc<World>);
+
+impl Clock for TestClock {
+    fn now_ns(&self) -> u64 {
+        self.0.now_ns.get()
+    }
+}
+
+#[derive(Debug)]
+struct TestEngine(Rc<World>);
+
+impl Engine for TestEngine {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "test",
+            asynchronous: true,
+            asynchronous_flush: true,
+            trim: true,
+            submit_and_wait: true,
+            blocks: false,
+        }
+    }
+    fn prepare(&mut self, _: &TargetTable, _: &dyn BufferPool) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+        let world = &self.0;
+        let mut done = world.now_ns.get() + LATENCY_NS;
+        let (from, to) = world.stall.get();
+        if (from..to).contains(&done) {
+            done = to;
+        }
+        world.issued.borrow_mut().push((world.now_ns.get(), io.kind));
+        world.outstanding.borrow_mut().push((done, io));
+        world.outstanding_max.set(world.outstanding_max.get().max(world.outstanding.borrow().len()));
+        Ok(())
+    }
+    fn flush(&mut self, _: Wait) -> Result<Flushed, EngineError> {
+        Ok(Flushed::default())
+    }
+    fn reap(&mut self, out: &mut Completions, _: Wait) -> Result<(), EngineError> {
+        let now = self.0.now_ns.get();
+        let failing = self.0.issued.borrow().len() > self.0.fail_from.get();
+        self.0.outstanding.borrow_mut().retain(|(done, io)| {
+            let due = *done <= now;
+            if due {
+                let result = if failing { -libc::EIO } else { io.len_bytes as i32 };
+                out.push(Completion { slot: io.slot, result });
+            }
+            !due
+        });
+        Ok(())
+    }
+}
+
+struct Setup {
+    pattern: AccessPattern,
+    spec: LoopSpec,
+    ios: Option<u64>,
+    rate_per_s: Option<f64>,
+    world: Rc<World>,
+}
+
+impl Setup {
+    fn new(mix: Mix, depth: u32) -> Self {
+        let world = Rc::new(World::default());
+        world.fail_from.set(usize::MAX);
+        Setup {
+            pattern: AccessPattern::new(mix, 4096, Placement::random_map()),
+            spec: LoopSpec {
+                depth,
+                start_ns: 0,
+                measured_start_ns: 0,
+                deadline_ns: u64::MAX,
+                flush: None,
+                think: None,
+                errors_tolerated: 0,
+            },
+            ios: None,
+            rate_per_s: None,
+            world,
+        }
+    }
+
+    fn run(self) -> (JobCounts, JobCounts, LoopEnd, Rc<World>) {
+        if self.rate_per_s.is_some() { self.run_as::<true>() } else { self.run_as::<false>() }
+    }
+
+    /// Runs to the end: counts of the ramp, counts of the measured part, the loop's end, the world.
+    fn run_as<const OPEN: bool>(self) -> (JobCounts, JobCounts, LoopEnd, Rc<World>) {
+        let range = ActiveRange { offset_bytes: 0, length_bytes: 1 << 30 };
+        let site = SiteSpec { target: 0, range };
+        let source = Generator::new(&self.pattern, &[site], Default::default(), 1, self.ios, None);
+        let shared = Shared::new();
+        let measured_start_ns = self.spec.measured_start_ns;
+        let schedule = Schedule { start_ns: 0, measured_start_ns, interval_ns: 100_000 };
+        let parts = LoopParts {
+            engine: TestEngine(Rc::clone(&self.world)),
+            clock: TestClock(Rc::clone(&self.world)),
+            arrivals: self.rate_per_s.map(|rate| ArrivalSource::new(Arrival::Deterministic, rate, 1)),
+            recorder: Recorder::new(Arc::clone(&shared), schedule),
+            buffers: MappedBuffers::new(self.spec.depth, 4096).unwrap(),
+            filler: Filler::new(&Content::default(), 1),
+            spec: self.spec,
+            stop: Arc::new(AtomicBool::new(false)),
+        };
+        let mut job = JobLoop::<_, _, OPEN>::new(parts, Box::new(source));
+        let (mut ramp, mut measured) = (JobCounts::default(), JobCounts::default());
+        for _ in 0..1_000_000 {
+            let pending = job.step().unwrap();
+            for taken in shared.take() {
+                let side = if taken.start_ns < measured_start_ns { &mut ramp } else { &mut measured };
+                side.merge(&taken.counts);
+            }
+            let next = self.world.outstanding.borrow().iter().map(|entry| entry.0).min();
+            let next = match pending {
+                Pending::Done => return (ramp, measured, job.into_end(), self.world),
+                Pending::Completion => next.expect("nothing is outstanding to wait for"),
+                Pending::Until(at) => next.map_or(at, |next| next.min(at)),
+            };
+            self.world.now_ns.set(next.max(self.world.now_ns.get()));
+        }
+        panic!("the loop did not end");
+    }
+}
+
+fn flush(order: FlushOrder, every_writes: u32) -> Option<PeriodicFlush> {
+    Some(PeriodicFlush { call: FlushCall::Fdatasync, every_writes, order })
+}
+
+#[test]
+fn a_closed_loop_keeps_its_depth_and_ends_at_its_limit() {
+    let (_, counts, _, world) = Setup { ios: Some(1000), ..Setup::new(Mix::READ, 8) }.run();
+    assert_eq!(counts.ops[0].ios, 1000);
+    assert_eq!(counts.ops[0].bytes, 4096 * 1000);
+    assert_eq!(world.outstanding_max.get(), 8);
+    assert_eq!(world.now_ns.get(), 1000 / 8 * LATENCY_NS, "the slots are never idle");
+    assert_eq!(counts.ops[0].completion.quantile_ns(0.5), Some(LATENCY_NS));
+}
+
+#[test]
+fn a_deadline_stops_issuing_and_waits_for_what_is_outstanding() {
+    let mut setup = Setup::new(Mix::READ, 4);
+    setup.spec.deadline_ns = 10_500;
+    let (_, counts, end, world) = setup.run();
+    assert_eq!(world.issued.borrow().last().map(|io| io.0), Some(10_000));
+    assert_eq!(end.last_completion_ns, 11_000);
+    assert_eq!(counts.ops[0].ios, 44);
+}
+
+#[test]
+fn the_ramp_is_not_measured() {
+    let mut setup = Setup::new(Mix::READ, 1);
+    setup.spec.measured_start_ns = 50_000;
+    setup.spec.deadline_ns = 150_000;
+    let (ramp, measured, ..) = setup.run();
+    // The completion at the very start of the measured part is the first one measured.
+    assert_eq!((ramp.ops[0].ios, measured.ops[0].ios), (49, 101));
+}
+
+#[test]
+fn a_flush_after_the_write_makes_that_write_durable() {
+    let mut setup = Setup { ios: Some(100), ..Setup::new(Mix::WRITE, 4) };
+    setup.spec.flush = flush(FlushOrder::AfterWrite, 1);
+    let (_, counts, _, world) = setup.run();
+    assert_eq!((counts.ops[1].ios, counts.ops[3].ios), (100, 100));
+    assert_eq!(world.now_ns.get(), 2 * 25 * LATENCY_NS, "write and flush take turns in each slot");
+}
+
+#[test]
+fn a_queued_flush_takes_a_slot_of_its_own() {
+    let mut setup = Setup { ios: Some(100), ..Setup::new(Mix::WRITE, 4) };
+    setup.spec.flush = flush(FlushOrder::Queued, 1);
+    let (_, counts, _, world) = setup.run();
+    let kinds: Vec<OpKind> = world.issued.borrow().iter().map(|io| io.1).take(4).collect();
+    assert_eq!(kinds, [OpKind::Write, OpKind::Fdatasync, OpKind::Write, OpKind::Fdatasync]);
+    assert!(counts.ops[3].ios >= 99);
+}
+
+#[test]
+fn a_flush_that_goes_alone_waits_for_everything_and_everything_for_it() {
+    let mut setup = Setup { ios: Some(40), ..Setup::new(Mix::WRITE, 4) };
+    setup.spec.flush = flush(FlushOrder::Barrier, 4);
+    let (_, counts, _, world) = setup.run();
+    assert_eq!((counts.ops[1].ios, counts.ops[3].ios), (40, 10));
+    let mut at: Vec<(u64, OpKind)> = world.issued.borrow().clone();
+    at.retain(|io| io.1 == OpKind::Fdatasync);
+    assert!(at.iter().enumerate().all(|(i, io)| io.0 == (2 * i as u64 + 1) * LATENCY_NS), "{at:?}");
+}
+
+#[test]
+fn think_time_pauses_between_operations() {
+    let mut setup = Setup { ios: Some(10), ..Setup::new(Mix::READ, 1) };
+    setup.spec.think = Some(ThinkTime { time: Nanos(100_000), every_ios: 1 });
+    let (.., world) = setup.run();
+    let gaps: Vec<u64> = world.issued.borrow().windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    assert!(gaps.iter().all(|&gap| gap == 100_000), "{gaps:?}");
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_its_response_times() {
+    let setup = Setup { ios: Some(1000), rate_per_s: Some(100_000.0), ..Setup::new(Mix::READ, 4) };
+    let (_, counts, _, world) = setup.run();
+    let span = world.issued.borrow().last().map_or(0, |io| io.0);
+    assert!((span as f64 / 9_990_000.0 - 1.0).abs() < 0.01, "{span}");
+    assert_eq!(counts.ops[0].response.n(), 1000);
+    assert!(counts.ops[0].response.max_ns() <= LATENCY_NS + 1);
+    assert_eq!(counts.lateness.max_ns(), 0);
+}
+
+/// Coordinated omission: a device that stalls for 2 ms must cost everybody who would have come meanwhile.
+#[test]
+fn a_stall_shows_up_in_response_times_in_full() {
+    let setup = Setup { ios: Some(1000), rate_per_s: Some(100_000.0), ..Setup::new(Mix::READ, 1) };
+    setup.world.stall.set((2_000_000, 4_000_000));
+    let (_, counts, ..) = setup.run();
+    let (response, completion) = (&counts.ops[0].response, &counts.ops[0].completion);
+    assert!(response.max_ns() > 1_900_000, "{}", response.max_ns());
+    // 200 of 1000 arrive during the stall and wait between 0 and 2 ms; catching up takes a while too.
+    let waited = response.n() - response.count_at_or_below(100_000);
+    assert!((190..420).contains(&waited), "{waited}");
+    assert_eq!(completion.n() - completion.count_at_or_below(100_000), 1, "only one was outstanding");
+}
+
+#[test]
+fn errors_end_a_job_unless_tolerated() {
+    let setup = Setup { ios: Some(100), ..Setup::new(Mix::READ, 2) };
+    setup.world.fail_from.set(0);
+    let (_, counts, end, _) = setup.run();
+    assert_eq!(end.fatal_errno, libc::EIO);
+    assert_eq!(counts.ops[0].ios, 0);
+    let mut setup = Setup { ios: Some(100), ..Setup::new(Mix::READ, 2) };
+    setup.spec.errors_tolerated = 1000;
+    setup.world.fail_from.set(0);
+    let (_, counts, end, _) = setup.run();
+    assert_eq!((end.fatal_errno, counts.errors, end.errors), (0, 100, vec![(libc::EIO, 100)]));
+}
