@@ -385,6 +385,12 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         Some(op)
     }
 
+    /// Whether no more operations come.
+    #[inline(always)]
+    fn exhausted(&self) -> bool {
+        self.source_ended && self.next_op == self.block.len
+    }
+
     #[inline(always)]
     fn arrival_is_due(&mut self, now: u64) -> bool {
         if self.next_intended == self.intended.len() {
@@ -464,7 +470,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             }
         }
         if self.outstanding == 0 {
-            if self.draining || (self.source_ended && self.next_op == self.block.len) {
+            if self.draining || self.exhausted() {
                 self.finish();
                 return Ok(Pending::Done);
             }
@@ -504,7 +510,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// What to wait for once everything that could be handed over is.
     #[inline(always)]
     fn wait_for(&self) -> Wait {
-        if self.draining || self.flushing || self.free.is_empty() {
+        if self.draining || self.flushing || self.free.is_empty() || self.exhausted() {
             return Wait::AtLeast(1);
         }
         if OPEN && self.next_intended < self.intended.len() {
