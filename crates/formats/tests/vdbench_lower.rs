@@ -8,8 +8,11 @@ use std::path::PathBuf;
 use assay_formats::loader::MemoryLoader;
 use assay_formats::vdbench::{Options, expand, lower, parse};
 use assay_formats::{Diagnostic, Severity};
-use assay_workload::job::{Arrival, Caching, Job, OpenSync, PhaseKind, Rate, TargetSharing, Workload};
+use assay_workload::job::{
+    Arrival, Caching, EngineKind, Job, OpenSync, PhaseKind, Rate, TargetSharing, Workload,
+};
 use assay_workload::pattern::{BlockSizes, Distribution, Placement};
+use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Extent, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
 
@@ -208,6 +211,22 @@ fn what_the_model_lacks_is_reported_once_with_its_place() {
     );
 }
 
+/// A machine on which every target is a device of 9 TiB that takes direct I/O of 512 bytes.
+fn inventory(workload: &Workload) -> Inventory {
+    let facts = |path: &str| TargetFacts {
+        path: path.to_owned(),
+        kind: TargetKind::BlockDevice,
+        existing_bytes: 9 << 40,
+        direct_align_bytes: Some(512),
+        engine_choice: None,
+    };
+    Inventory {
+        targets: workload.targets.iter().map(|t| (t.name.clone(), facts(&t.path))).collect(),
+        engines: vec![EngineKind::IoUring],
+        engine_override: None,
+    }
+}
+
 #[test]
 fn every_corpus_file_becomes_one_phase_for_each_run() {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
@@ -228,6 +247,10 @@ fn every_corpus_file_becomes_one_phase_for_each_run() {
         assert_eq!(workload.phases.len(), expand(&file).len(), "{name}");
         assert!(workload.phases.iter().all(|p| !p.jobs.is_empty()), "{name}");
         assert!(diagnostics.iter().all(|d| d.severity != Severity::Error), "{name}: {diagnostics:?}");
+        if workload.targets.iter().all(|t| t.kind != Some(TargetKind::Directory)) {
+            let plan = resolve::plan(&workload, &inventory(&workload), 1);
+            assert!(plan.is_ok(), "{name}: {:?}", plan.err());
+        }
         count += 1;
     }
     assert!(count >= 70, "the corpus is incomplete: {count} lists");

@@ -2,7 +2,7 @@
 
 use assay_formats::Severity;
 use assay_formats::loader::MemoryLoader;
-use assay_formats::vdbench::{Options, expand, fuzz, parse};
+use assay_formats::vdbench::{Options, expand, fuzz, lower, parse, write};
 use proptest::prelude::*;
 
 fn first_error(text: &str) -> Option<&'static str> {
@@ -120,6 +120,69 @@ fn nearly() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(words.to_vec()), 0..60).prop_map(|w| w.join(","))
 }
 
+/// Parameters that are valid where they stand, in any combination.
+fn valid() -> impl Strategy<Value = String> {
+    let sd = [
+        "size=1g",
+        "threads=3",
+        "hitarea=8m",
+        "range=(10,90)",
+        "range=(80,120)",
+        "align=8k",
+        "openflags=o_sync",
+    ];
+    let wd = [
+        "xfersize=8k",
+        "xfersize=(4k,50,64k,50)",
+        "xfersize=(4k,64k,4k)",
+        "rdpct=30",
+        "seekpct=20",
+        "seekpct=0",
+        "seekpct=eof",
+        "seekpct=seqnz",
+        "seekpct=(poisson,2)",
+        "rhpct=60",
+        "whpct=20",
+        "hotband=(0,50)",
+        "range=(1m,50)",
+        "range=(20,1g)",
+        "openflags=(o_direct,fsync)",
+        "openflags=0x101000",
+        "stride=(1m,3m)",
+    ];
+    let rd = [
+        "forthreads=(1-4,d)",
+        "forxfersize=(512,1m)",
+        "forrdpct=(0,50)",
+        "iorate=(100,50%)",
+        "iorate=curve",
+        "warmup=2",
+        "maxdata=2",
+        "maxdata=1g",
+        "pause=3",
+        "distribution=uniform",
+        "forhitarea=(1m,2m)",
+        "openflags=o_dsync",
+        "forseekpct=(0,50)",
+        "curve=(10-100,30)",
+        "interval=2",
+        "elapsed=40",
+        "threads=7",
+    ];
+    let some = |words: &[&'static str]| prop::collection::vec(prop::sample::select(words.to_vec()), 0..5);
+    (some(&sd), some(&wd), some(&wd), some(&rd)).prop_map(|(sd, first, second, rd)| {
+        let join = |words: Vec<&str>| words.into_iter().map(|w| format!(",{w}")).collect::<String>();
+        format!(
+            "sd=default,openflags=o_direct\nsd=a,lun=/dev/x{}\nsd=b,lun=/data/y,size=64m\nwd=u,sd=a{}\nwd=v,sd=(a,b){}\n\
+             rd=r,wd=*,iorate=max{}\n",
+            join(sd),
+            join(first),
+            join(second),
+            join(rd)
+        )
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
@@ -145,5 +208,21 @@ proptest! {
             }
         }
         fuzz(&bytes);
+    }
+
+    #[test]
+    fn what_is_lowered_can_be_written_and_read_again(text in valid()) {
+        let options = Options::default();
+        let (file, _) = parse("t", &text, &options, &MemoryLoader::default());
+        prop_assume!(file.is_some(), "too many combinations contradict themselves");
+        let Some(file) = file else { return Ok(()) };
+        let (workload, diagnostics) = lower("w", &file);
+        prop_assert!(diagnostics.iter().all(|d| d.severity != Severity::Error), "{diagnostics:?}");
+        let workload = workload.expect("a small file fits a plan");
+        prop_assert_eq!(workload.phases.len(), expand(&file).len());
+        let (written, _) = write(&workload);
+        let (again, diagnostics) = parse("written", &written, &options, &MemoryLoader::default());
+        prop_assert!(again.is_some(), "{text}\n---\n{written}\n{diagnostics:#?}");
+        prop_assert_eq!(again.map(|file| expand(&file).len()), Some(workload.phases.len()), "{}", written);
     }
 }

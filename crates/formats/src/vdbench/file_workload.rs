@@ -1,7 +1,7 @@
 //! File workload definitions (fwd): what is done to the files of a tree.
 
 use super::access::{OpenFlags, Sizes, open_flags, transfer_sizes};
-use super::args::{Args, to_u64};
+use super::args::Args;
 use super::number::Number;
 use super::sink::At;
 use super::workload_def::selection;
@@ -256,14 +256,4 @@ fn file_io(args: &mut Args<'_>) -> Option<FileIo> {
         }
     }
     Some(io)
-}
-
-/// `stopafter=` in blocks or percent, as the language prints it.
-#[must_use]
-pub fn show_stop_after(number: Number) -> String {
-    if number.percent {
-        format!("{}%", super::number::show(number.value))
-    } else {
-        to_u64(number.value).to_string()
-    }
 }

@@ -38,7 +38,7 @@ pub use access::{Amount, Bound, OpenFlags, Seek, Sizes, Span};
 pub use expand::{ExpandedRun, RunKind, RunRate, curve_rate, expand};
 pub use file::ParameterFile;
 pub use file_system::FileSystemDef;
-pub use file_workload::{FileIo, FileOperation, FileSelect, FileState, FileWorkloadDef, show_stop_after};
+pub use file_workload::{FileIo, FileOperation, FileSelect, FileState, FileWorkloadDef};
 pub use general::{DataErrors, Dedup, General};
 pub use host::HostDef;
 pub use loops::{Loop, LoopKind, LoopValue, loop_u64};
