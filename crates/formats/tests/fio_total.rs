@@ -22,6 +22,12 @@ fn check(text: &str) {
         for job in file.expand() {
             assert!(!job.resolved_line().contains('\n'));
         }
+        let (workload, said) = fio::lower("x", &file);
+        assert_eq!(workload.is_none(), said.iter().any(|d| d.severity == Severity::Error));
+        if let Some(workload) = workload {
+            let (text, _) = fio::write(&workload);
+            assert!(text.starts_with("; x\n"));
+        }
         let words = file.command_line();
         let (again, _) = fio::parse_command_line(&words[1..], &loader());
         drop(again);

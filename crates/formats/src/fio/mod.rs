@@ -33,6 +33,7 @@ mod table;
 mod table_data;
 mod table_engines;
 mod value;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,7 @@ pub use resolved::*;
 pub use settings::{OptionFate, OptionLine};
 pub use substitute::System;
 pub use value::{Size, SteadyCriterion};
+pub use write::{write, write_plan};
 
 /// Reads a job file. `name` is what positions say; `loader` gives included files and environment variables.
 ///

@@ -1,0 +1,110 @@
+//! How fast, with which pauses, and how long, in fio's words.
+
+use assay_workload::job::{Arrival, Job, Limits, Rate};
+use assay_workload::pattern::OpKind;
+
+use super::{Lines, Writer, time_text};
+
+impl Writer<'_> {
+    pub(super) fn pace(&mut self, phase: usize, job: &Job, lines: &mut Lines) {
+        self.rate(job, lines);
+        if let Some(think) = job.think_time {
+            lines.set("thinktime", think.time.0.div_ceil(1000));
+            lines.set("thinktime_blocks", think.every_ios.max(1));
+        }
+        if job.ramp.0 > 0 {
+            lines.set("ramp_time", time_text(job.ramp));
+        }
+        if job.start_delay.0 > 0 {
+            if phase == 0 {
+                lines.set("startdelay", time_text(job.start_delay));
+            } else {
+                self.lost(
+                    "fio-start-delay",
+                    &job.name,
+                    "fio counts a start delay from the start of the run; it is left out",
+                );
+            }
+        }
+        self.limits(job, lines);
+    }
+
+    fn rate(&mut self, job: &Job, lines: &mut Lines) {
+        let threads = f64::from(job.threads.max(1));
+        let (option, total) = match job.rate {
+            Rate::Unlimited => return,
+            Rate::PercentOfMax(_) => {
+                return self.lost(
+                    "fio-symbolic-rate",
+                    &job.name,
+                    "a rate relative to an earlier result is not known to fio; it runs unlimited",
+                );
+            }
+            Rate::Iops(rate) => ("rate_iops", rate),
+            Rate::BytesPerS(rate) => ("rate", rate),
+        };
+        let pattern = &job.pattern;
+        // Bytes are shared among directions by their mean sizes.
+        let weight = |kind: OpKind| match job.rate {
+            Rate::BytesPerS(_) => pattern.mix.share(kind) * pattern.sizes(kind).mean_bytes(),
+            _ => pattern.mix.share(kind),
+        };
+        let sum: f64 =
+            OpKind::DATA.into_iter().filter(|kind| pattern.mix.share(*kind) > 0.0).map(weight).sum();
+        let exact = OpKind::DATA.map(|kind| {
+            if pattern.mix.share(kind) > 0.0 { total / threads * weight(kind) / sum } else { 0.0 }
+        });
+        if exact.iter().any(|rate| (rate - rate.round()).abs() > 0.01) {
+            self.lost(
+                "fio-whole-rate",
+                &job.name,
+                "fio's rates are whole numbers for each clone and direction: they are rounded",
+            );
+        }
+        let texts =
+            exact.map(|rate| if rate > 0.0 { rate.round().max(1.0).to_string() } else { "0".to_owned() });
+        lines.set(option, texts.join(","));
+        match job.arrival {
+            Arrival::Deterministic => {}
+            Arrival::Poisson => lines.set("rate_process", "poisson"),
+            Arrival::Uniform => {
+                self.lost(
+                    "fio-uniform-arrivals",
+                    &job.name,
+                    "fio has even and Poisson arrivals; even ones are written",
+                );
+            }
+        }
+    }
+
+    fn limits(&mut self, job: &Job, lines: &mut Lines) {
+        let Limits { time, bytes, ios, passes } = job.limits;
+        if let Some(time) = time {
+            lines.set("runtime", time_text(time));
+            if bytes.is_none() && ios.is_none() && passes.is_none() {
+                return lines.flag("time_based");
+            }
+        }
+        if let Some(ios) = ios {
+            lines.set("number_ios", ios);
+        }
+        match (bytes, ios, passes) {
+            (Some(bytes), _, passes) => {
+                lines.set("io_size", bytes);
+                if passes.is_some() {
+                    self.lost(
+                        "fio-bytes-or-passes",
+                        &job.name,
+                        "fio counts bytes or passes: the bytes are written",
+                    );
+                }
+            }
+            // Without it fio would stop at the end of the region.
+            (None, Some(ios), None) => {
+                lines.set("io_size", ios.saturating_mul(job.pattern.max_block_bytes()))
+            }
+            (None, _, Some(passes)) if passes != 1 => lines.set("loops", passes),
+            _ => {}
+        }
+    }
+}
