@@ -260,3 +260,27 @@ fn hit_areas_become_zones() {
         "{text}"
     );
 }
+
+#[test]
+fn a_plan_is_written_as_it_was_resolved() {
+    use assay_workload::resolve::{Inventory, TargetFacts, plan};
+    use assay_workload::target::TargetKind;
+    let open = Job { engine: EngineKind::Auto, caching: Caching::Auto, ..job() };
+    let asked = workload(vec![Job { length: Some(Extent::Percent(12.5)), ..open }]);
+    let facts = |name: &str| TargetFacts {
+        path: format!("/abs/{name}"),
+        kind: TargetKind::File,
+        existing_bytes: 0,
+        direct_align_bytes: None,
+    };
+    let inventory = Inventory {
+        targets: [("f".to_owned(), facts("f")), ("g:h".to_owned(), facts("g:h"))].into(),
+        engines: vec![EngineKind::Libaio],
+        engine_override: None,
+    };
+    let (text, said) = crate::fio::write_plan(&plan(&asked, &inventory, 7).unwrap());
+    assert!(said.is_empty(), "{said:?}");
+    for line in ["randseed=3", "ioengine=libaio", "direct=0", "size=8388608", "filename=/abs/f"] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+}
