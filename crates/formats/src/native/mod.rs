@@ -4,6 +4,7 @@
 //! known key; [`write()`] is its counterpart. [`profiles`] are the plans that are shipped; [`scale_to`] and
 //! [`override_runtime`] fit a plan to the room and the time there is; [`detect`] tells the three formats apart.
 
+mod detect;
 mod document;
 mod job;
 mod nearest;
@@ -24,6 +25,7 @@ use crate::Diagnostic;
 use document::Document;
 use sink::Sink;
 
+pub use detect::{Detection, Format, detect};
 pub use profiles::{Profile, profile, profiles};
 pub use scale::{Change, Scaled, override_runtime, scale_to};
 pub use write::write;

@@ -1,0 +1,49 @@
+//! Files from public repositories are taken for what they are.
+
+#[path = "../../../xtask/support/skip.rs"]
+mod skip;
+
+use std::path::{Path, PathBuf};
+
+use assay_formats::native::{Format, detect};
+
+/// The corpus, where it is at hand: `$ASSAY_CORPUS`, else beside the repository.
+fn corpus() -> Option<PathBuf> {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let root = std::env::var_os("ASSAY_CORPUS").map_or_else(beside, PathBuf::from);
+    Some(root).filter(|dir| dir.join("fio").is_dir() && dir.join("vdbench").is_dir())
+}
+
+/// The files of `dir` that `keep` holds on to by their name.
+fn files(dir: &Path, keep: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(dir).expect("the corpus is readable").flatten();
+    let names =
+        entries.filter(|entry| entry.path().is_file()).map(|e| e.file_name().to_string_lossy().into_owned());
+    let kept = names.filter(|name| keep(name)).map(|name| {
+        let bytes = std::fs::read(dir.join(&name)).expect("a file of the corpus is readable");
+        (name, String::from_utf8_lossy(&bytes).into_owned())
+    });
+    kept.collect()
+}
+
+#[test]
+fn every_file_of_the_corpus_is_told_apart_by_content_alone() {
+    let Some(root) = corpus() else {
+        return skip::declare("corpus", "no job files to tell apart; ASSAY_CORPUS names their directory");
+    };
+    let fio = files(&root.join("fio"), |name| name.ends_with(".fio"));
+    let vdbench_dir = root.join("vdbench");
+    let vdbench = files(&vdbench_dir, |name| vdbench_dir.join(format!("{name}.runs")).is_file());
+    assert!(fio.len() >= 300 && vdbench.len() >= 70, "incomplete: {} and {} files", fio.len(), vdbench.len());
+    let mut wrong = Vec::new();
+    for (format, files) in [(Format::Fio, &fio), (Format::Vdbench, &vdbench)] {
+        for (name, text) in files {
+            // Without its name: the content has to tell.
+            let detection = detect("unnamed", text);
+            if detection.format != format || !detection.sure {
+                wrong.push(format!("{name}: {} because {}", detection.format, detection.reason));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), fio.len() + vdbench.len(), wrong.join("\n"));
+}
