@@ -4,34 +4,60 @@ use assay_results::run::{Finding, FindingSeverity, Run, Verdict};
 
 use crate::format;
 
-/// How many places of one finding are told; the others are counted.
-const PLACES_MAX: usize = 4;
+/// How many places of one finding are told where room is short; the others are counted.
+pub(crate) const PLACES_MAX: usize = 4;
 
-/// A finding with all places where it applies.
+/// Findings of one id, severity and advice.
 #[derive(Debug)]
 pub(crate) struct FindingGroup<'f> {
     /// The first of them.
     pub(crate) finding: &'f Finding,
-    /// Where it applies, and what it says there.
-    pub(crate) places: Vec<(String, &'f str)>,
-    /// How many more places there are.
-    pub(crate) more: usize,
+    /// Where they apply, and what they say there.
+    pub(crate) places: Vec<Place<'f>>,
+    /// The possible bias, where it is the same everywhere; else it stands with the places.
+    pub(crate) bias: &'f str,
 }
 
-/// The gravest first, and one group for all that share id, severity, bias and advice.
+/// Where a finding applies.
+#[derive(Debug)]
+pub(crate) struct Place<'f> {
+    /// Phase and job; empty: the whole run.
+    pub(crate) name: String,
+    /// What was found there.
+    pub(crate) message: &'f str,
+    /// The possible bias, where it is not that of the whole group.
+    pub(crate) bias: &'f str,
+}
+
+impl Place<'_> {
+    /// Message and bias in one line.
+    pub(crate) fn words(&self) -> String {
+        if self.bias.is_empty() {
+            self.message.to_owned()
+        } else {
+            format!("{}; possible bias: {}", self.message, self.bias)
+        }
+    }
+}
+
+/// The gravest first, and one group for all that share id, severity and advice.
 pub(crate) fn group(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     for finding in findings {
-        let same = |other: &&mut FindingGroup<'_>| {
-            let other = other.finding;
-            (&other.id, other.severity, &other.bias, &other.advice)
-                == (&finding.id, finding.severity, &finding.bias, &finding.advice)
+        let same = |group: &&mut FindingGroup<'_>| {
+            let other = group.finding;
+            (&other.id, other.severity, &other.advice) == (&finding.id, finding.severity, &finding.advice)
         };
-        let place = (place(finding), finding.message.as_str());
+        let place = Place { name: place(finding), message: &finding.message, bias: &finding.bias };
         match groups.iter_mut().find(same) {
-            Some(group) if group.places.len() < PLACES_MAX => group.places.push(place),
-            Some(group) => group.more += 1,
-            None => groups.push(FindingGroup { finding, places: vec![place], more: 0 }),
+            Some(group) => group.places.push(place),
+            None => groups.push(FindingGroup { finding, places: vec![place], bias: "" }),
+        }
+    }
+    for group in &mut groups {
+        if group.places.iter().all(|place| place.bias == group.finding.bias) {
+            group.bias = &group.finding.bias;
+            group.places.iter_mut().for_each(|place| place.bias = "");
         }
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.finding.severity));

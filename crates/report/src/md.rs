@@ -52,15 +52,13 @@ fn push_findings(text: &mut String, run: &Run) {
     text.push_str("\n## Findings\n\n");
     for one in group(&run.findings) {
         let _ = writeln!(text, "- **{}** ({})", escape(&one.finding.id), severity_word(one.finding.severity));
-        for (place, message) in &one.places {
-            let place = if place.is_empty() { String::new() } else { format!("{}: ", escape(place)) };
-            let _ = writeln!(text, "  - {place}{}", escape(message));
+        for place in &one.places {
+            let name =
+                if place.name.is_empty() { String::new() } else { format!("{}: ", escape(&place.name)) };
+            let _ = writeln!(text, "  - {name}{}", escape(&place.words()));
         }
-        if one.more > 0 {
-            let _ = writeln!(text, "  - and {} more like it", one.more);
-        }
-        if !one.finding.bias.is_empty() {
-            let _ = writeln!(text, "  - possible bias: {}", escape(&one.finding.bias));
+        if !one.bias.is_empty() {
+            let _ = writeln!(text, "  - possible bias: {}", escape(one.bias));
         }
         if !one.finding.advice.is_empty() {
             let _ = writeln!(text, "  - advice: {}", escape(&one.finding.advice));

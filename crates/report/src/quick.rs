@@ -128,18 +128,37 @@ pub fn against(iops: f64, reference: ReferenceIops) -> Option<Against> {
     }
 }
 
-/// The rows of a run: its measuring phases, windows of one name together, groups together, in the order of the plan.
+/// The rows of a run: its measuring phases, windows of one name together, groups together.
+///
+/// storage-tuner-benchmark's tests stand in the order of the plan. Other series visit their tests in a random order, so
+/// theirs are sorted: by group, random before sequential, then by block size and outstanding I/Os.
 pub fn rows(run: &Run) -> Vec<QuickRow> {
-    let rows: Vec<QuickRow> =
-        windows(run).iter().filter_map(|(name, jobs)| row(&run.plan.series, name, jobs)).collect();
-    let mut groups: Vec<&str> = Vec::new();
-    for row in &rows {
-        if !groups.contains(&row.group.as_str()) {
-            groups.push(&row.group);
-        }
+    let stb = run.plan.series == SERIES_STB;
+    let mut rows: Vec<(SortKey, QuickRow)> = Vec::new();
+    for (name, jobs) in windows(run) {
+        let Some(row) = row(&run.plan.series, &name, &jobs) else { continue };
+        let groups: &[&str] = if stb { &STB_GROUPS } else { &KIND_GROUPS };
+        let group = groups.iter().position(|group| *group == row.group).unwrap_or(groups.len());
+        let sequential = jobs.first().is_some_and(|job| job.pattern.contains("sequential"));
+        let key = if stb {
+            (group, false, 0, 0)
+        } else {
+            (group, sequential, row.block_size_bytes, row.outstanding_io)
+        };
+        rows.push((key, row));
     }
-    groups.iter().flat_map(|group| rows.iter().filter(move |row| row.group == *group)).cloned().collect()
+    rows.sort_by_key(|(key, _)| *key);
+    rows.into_iter().map(|(_, row)| row).collect()
 }
+
+/// Place of the group, sequential, block size, outstanding I/Os.
+type SortKey = (usize, bool, u64, u64);
+
+/// The groups of storage-tuner-benchmark 2.1 in its order.
+const STB_GROUPS: [&str; 5] =
+    ["1 file series", "16 file series", "O_SYNC series", "read series", "native aio series"];
+/// The groups of other series.
+const KIND_GROUPS: [&str; 5] = ["reads", "writes", "durable writes", "mixed", "other"];
 
 /// The results behind the row of that name: one, or one a window.
 pub fn row_jobs<'r>(run: &'r Run, name: &str) -> Vec<&'r JobResult> {
@@ -227,21 +246,21 @@ fn together(windows: impl ExactSizeIterator<Item = LatencyHistogram>) -> Option<
 /// The series that a test of storage-tuner-benchmark 2.1 belongs to.
 fn stb_group(name: &str) -> &'static str {
     match name {
-        _ if name.contains("native aio") => "native aio series",
-        _ if name.contains("o_sync") => "O_SYNC series",
-        _ if name.contains(" reads") => "read series",
-        _ if name.starts_with("16 files") => "16 file series",
-        _ => "1 file series",
+        _ if name.contains("native aio") => STB_GROUPS[4],
+        _ if name.contains("o_sync") => STB_GROUPS[2],
+        _ if name.contains(" reads") => STB_GROUPS[3],
+        _ if name.starts_with("16 files") => STB_GROUPS[1],
+        _ => STB_GROUPS[0],
     }
 }
 
 fn kind_group(job: &JobResult) -> &'static str {
     match (&job.read, &job.write) {
-        (Some(_), Some(_)) => "mixed",
-        (Some(_), None) => "reads",
-        (None, Some(_)) if job.flush.is_some() || job.durability.starts_with("O_") => "durable writes",
-        (None, Some(_)) => "writes",
-        (None, None) => "other",
+        (Some(_), Some(_)) => KIND_GROUPS[3],
+        (Some(_), None) => KIND_GROUPS[0],
+        (None, Some(_)) if job.flush.is_some() || job.durability.starts_with("O_") => KIND_GROUPS[2],
+        (None, Some(_)) => KIND_GROUPS[1],
+        (None, None) => KIND_GROUPS[4],
     }
 }
 

@@ -11,7 +11,7 @@ mod summary;
 pub use findings::{findings, verdict_line};
 pub use plan::plan;
 pub use progress::{Progress, progress_line};
-pub use quick::quick_table;
+pub use quick::{quick_table, quick_words};
 pub use sections::{Mark, Section, sections, words_table};
 pub use summary::{heading, run_summary};
 

@@ -4,7 +4,9 @@ use assay_results::Run;
 use assay_results::run::{FindingSeverity, Verdict};
 use maud::{Markup, html};
 
-use crate::findings::{FindingGroup, group, severity_word, verdict_sentence, verdict_word};
+use crate::findings::{
+    FindingGroup, PLACES_MAX, Place, group, severity_word, verdict_sentence, verdict_word,
+};
 use crate::{conditions, format};
 
 /// Name, verdict, when and where.
@@ -73,15 +75,20 @@ fn finding(one: &FindingGroup<'_>) -> Markup {
         FindingSeverity::Unchecked => "unchecked",
         FindingSeverity::Info => "info",
     };
+    let (first, rest) = one.places.split_at(one.places.len().min(PLACES_MAX));
     html! {
         article .finding .(class) {
             h3 { (one.finding.id) " " span .severity { (severity_word(one.finding.severity)) } }
-            @for (place, message) in &one.places {
-                p { @if !place.is_empty() { span .where { (place) ": " } } (message) }
+            @for place in first { (place_line(place)) }
+            @if !rest.is_empty() {
+                details { summary { (rest.len()) " more like it" } @for place in rest { (place_line(place)) } }
             }
-            @if one.more > 0 { p .dim { "and " (one.more) " more like it" } }
-            @if !one.finding.bias.is_empty() { p { strong { "Possible bias: " } (one.finding.bias) } }
+            @if !one.bias.is_empty() { p { strong { "Possible bias: " } (one.bias) } }
             @if !one.finding.advice.is_empty() { p .advice { strong { "Advice: " } (one.finding.advice) } }
         }
     }
+}
+
+fn place_line(place: &Place<'_>) -> Markup {
+    html! { p { @if !place.name.is_empty() { span .where { (place.name) ": " } } (place.words()) } }
 }

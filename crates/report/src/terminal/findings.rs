@@ -3,7 +3,7 @@
 use assay_results::run::{Finding, FindingSeverity, Run, Verdict};
 
 use super::paragraph;
-use crate::findings::{FindingGroup, group, severity_word, verdict_sentence};
+use crate::findings::{FindingGroup, PLACES_MAX, group, severity_word, verdict_sentence};
 use crate::text::{Hang, Style, Tone};
 
 /// The findings, the gravest first; one that several phases share is told once, with where it applies.
@@ -19,18 +19,20 @@ fn push_group(text: &mut String, one: &FindingGroup<'_>, style: &Style) {
     let head = format!("{}: {}", severity_word(one.finding.severity), one.finding.id);
     let hang = Hang::flat(0);
     paragraph(text, tone(one.finding.severity), &head, hang, style);
-    for (place, message) in &one.places {
-        let words = if place.is_empty() { (*message).to_owned() } else { format!("{place}: {message}") };
+    for place in one.places.iter().take(PLACES_MAX) {
+        let words = place.words();
+        let words = if place.name.is_empty() { words } else { format!("{}: {words}", place.name) };
         paragraph(text, Tone::Plain, &words, Hang { first: 2, rest: 4 }, style);
     }
-    if one.more > 0 {
-        paragraph(text, Tone::Dim, &format!("and {} more like it", one.more), Hang::flat(2), style);
+    let more = one.places.len().saturating_sub(PLACES_MAX);
+    if more > 0 {
+        paragraph(text, Tone::Dim, &format!("and {more} more like it"), Hang::flat(2), style);
     }
-    if !one.finding.bias.is_empty() {
+    if !one.bias.is_empty() {
         paragraph(
             text,
             Tone::Plain,
-            &format!("possible bias: {}", one.finding.bias),
+            &format!("possible bias: {}", one.bias),
             Hang { first: 2, rest: 4 },
             style,
         );

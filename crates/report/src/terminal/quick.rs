@@ -7,12 +7,11 @@ use assay_results::run::{LatencySummary, Metric};
 use super::paragraph;
 use crate::format;
 use crate::quick::{
-    Against, QuickRow, Reference, ReferenceIops, SERIES_STB, against, like, reference_notes, rows, spoken,
+    Against, QuickRow, Reference, ReferenceIops, against, like, reference_notes, rows, spoken,
 };
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
 
 /// The rows of a quick run in groups, against the references, with what the columns mean and the footnotes below.
-/// For a series of windows, each row once more as a sentence.
 pub fn quick_table(run: &Run, references: &[Reference], style: &Style) -> String {
     let rows = rows(run);
     let windows = rows.iter().any(|row| row.iops.interval.is_some());
@@ -33,11 +32,14 @@ pub fn quick_table(run: &Run, references: &[Reference], style: &Style) -> String
     for note in footnotes(&rows, references) {
         paragraph(&mut text, Tone::Dim, &note, Hang { first: 0, rest: 2 }, style);
     }
-    if run.plan.series != SERIES_STB {
-        text.push('\n');
-        for sentence in spoken(&rows, references) {
-            paragraph(&mut text, Tone::Plain, &sentence, Hang { first: 0, rest: 2 }, style);
-        }
+    text
+}
+
+/// The rows as sentences that can be read aloud.
+pub fn quick_words(run: &Run, references: &[Reference], style: &Style) -> String {
+    let mut text = String::new();
+    for sentence in spoken(&rows(run), references) {
+        paragraph(&mut text, Tone::Plain, &sentence, Hang { first: 0, rest: 2 }, style);
     }
     text
 }

@@ -5,7 +5,7 @@ use assay_report::csv::csv;
 use assay_report::html::page;
 use assay_report::md::markdown;
 use assay_report::terminal::{
-    Progress, findings, heading, plan, progress_line, quick_table, run_summary, verdict_line,
+    Progress, findings, heading, plan, progress_line, quick_table, quick_words, run_summary, verdict_line,
 };
 use assay_results::Run;
 use assay_results::run::{
@@ -20,6 +20,7 @@ fn render_all(run: &Run, style: &Style) {
     let mut references = typical();
     references.push(hdd());
     quick_table(run, &references, style);
+    quick_words(run, &references, style);
     heading(run, style);
     run_summary(run, style);
     findings(&run.findings, style);

@@ -2,7 +2,8 @@
 
 use assay_report::Style;
 use assay_report::terminal::{
-    Mark, Section, findings, heading, plan, quick_table, run_summary, sections, verdict_line, words_table,
+    Mark, Section, findings, heading, plan, quick_table, quick_words, run_summary, sections, verdict_line,
+    words_table,
 };
 
 use crate::support::{assay_run, hdd, mixed_run, stb_run, typical};
@@ -38,6 +39,28 @@ fn quick_series_of_windows() {
         assert!(widest(&text) <= width, "{width}: {}", widest(&text));
         insta::assert_snapshot!(format!("quick_assay_{width}"), text);
     }
+}
+
+#[test]
+fn quick_series_in_words() {
+    insta::assert_snapshot!(quick_words(&assay_run(), &typical(), &Style::plain(80)));
+}
+
+#[test]
+fn findings_that_differ_in_their_bias_stand_together() {
+    let mut run = stb_run();
+    for (index, finding) in run.findings.iter_mut().enumerate() {
+        *finding = assay_results::Finding {
+            id: "foreign-io".to_owned(),
+            severity: assay_results::FindingSeverity::Warning,
+            phase: Some(format!("test {index}")),
+            bias: format!("IOPS 0-{index} % low"),
+            advice: "measure when the device is idle".to_owned(),
+            ..finding.clone()
+        };
+    }
+    run.findings.extend_from_within(..2);
+    insta::assert_snapshot!(findings(&run.findings, &Style::plain(100)));
 }
 
 #[test]
