@@ -13,7 +13,7 @@ mod tape;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use directory::write_json_atomically;
+pub(crate) use directory::{Layout, write_json_atomically};
 pub use directory::{RunDir, RunEntry, RunState, find, list, load, rm};
 pub use journal::{JournalContent, recover};
 pub use locations::{data_root, runs_root};

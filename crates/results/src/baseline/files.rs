@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Baseline, SCHEMA, builtins};
-use crate::store::{StoreError, write_json_atomically};
+use crate::store::{Layout, StoreError, write_json_atomically};
 
 /// Characters of a name at most.
 const NAME_CHARS_MAX: usize = 64;
@@ -63,7 +63,7 @@ pub fn save(dir: &Path, baseline: &Baseline, replace: bool) -> Result<PathBuf, B
         return Err(BaselineError::Exists(baseline.name.clone()));
     }
     fs::create_dir_all(dir).map_err(StoreError::io("create", dir))?;
-    write_json_atomically(&path, baseline)?;
+    write_json_atomically(&path, baseline, Layout::Pretty)?;
     Ok(path)
 }
 

@@ -10,12 +10,14 @@ use assay_workload::plan::PlannedJob;
 
 use super::draft::{Draft, percent};
 use super::subject::{Subject, on_storage};
-use crate::run::{Finding, FindingSeverity, Run};
+use crate::run::{DeviceTruth, Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "effective-depth";
 
 /// Share of the asked depth that must be seen at the device.
 const DEPTH_SHARE_MIN: f64 = 0.5;
+/// How far the bytes at the device may be from those asked for.
+const BYTES_TOLERANCE: f64 = 0.1;
 /// Below this the window says nothing.
 const WINDOW_S_MIN: f64 = 0.5;
 
@@ -98,9 +100,22 @@ fn comparable(subject: &Subject<'_>) -> bool {
     subject.alone() && !cached && (reads_only || (subject.job.direct && unflushed))
 }
 
+/// Operations for each request at the device: neighbours are merged into one, and long ones are split. `None` where the
+/// device moved other bytes than were asked for, so that its requests are not those of the job.
+fn ios_per_request(subject: &Subject<'_>, truth: &DeviceTruth) -> Option<f64> {
+    let asked = truth.asked_read_bytes.saturating_add(truth.asked_written_bytes) as f64;
+    let moved = truth.device_read_bytes?.saturating_add(truth.device_written_bytes?) as f64;
+    let requests = truth.device_reads?.saturating_add(truth.device_writes?) as f64;
+    let block = subject.job.total.bytes as f64 / subject.job.total.ios as f64;
+    let same = (moved / asked - 1.0).abs() <= BYTES_TOLERANCE;
+    let ratio = asked / block / requests;
+    (same && ratio.is_finite()).then_some(ratio)
+}
+
 fn seen(subject: &Subject<'_>) -> Option<Finding> {
     let truth = subject.truth()?;
-    let (depth, asked) = (truth.device_depth_mean?, subject.job.outstanding_io);
+    let asked = subject.job.outstanding_io;
+    let depth = truth.device_depth_mean? * ios_per_request(subject, truth)?;
     let share = depth / asked as f64;
     if share >= DEPTH_SHARE_MIN || truth.depth_window_s < WINDOW_S_MIN {
         return None;
@@ -113,7 +128,8 @@ fn seen(subject: &Subject<'_>) -> Option<Finding> {
         .draft(ID, FindingSeverity::Warning, message)
         .bias(format!("the figure is nearer to that of {:.0} outstanding", depth.max(1.0)))
         .evidence("outstanding_io", asked)
-        .evidence("device_depth_mean", depth)
+        .evidence("device_depth_mean", truth.device_depth_mean)
+        .evidence("depth_in_ios", depth)
         .evidence("device_busy_share", truth.device_busy_share)
         .evidence("io_workers_max", subject.phase.evidence.io_workers_max)
         .advise("look for what queues above the device: a lock on one file, kernel workers, too few threads");
@@ -161,6 +177,24 @@ mod tests {
         run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(1.1);
         assert!(only(ID, &run).message.contains("1.1 were at the device"));
         run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(5.0);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn merged_requests_count_for_all_that_are_in_them() {
+        let mut run = run();
+        let truth = run.phases[0].device.as_mut().unwrap();
+        truth.device_depth_mean = Some(2.0);
+        truth.device_reads = truth.device_reads.map(|reads| reads / 4);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn a_device_that_was_shared_shows_nothing() {
+        let mut run = run();
+        let truth = run.phases[0].device.as_mut().unwrap();
+        truth.device_depth_mean = Some(1.0);
+        truth.device_read_bytes = truth.device_read_bytes.map(|bytes| bytes * 2);
         silent(ID, &run);
     }
 

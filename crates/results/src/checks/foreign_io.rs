@@ -1,8 +1,8 @@
 //! `foreign-io`: somebody else used the device while it was measured.
 //!
-//! Known from windows before and after a phase in which Assay itself does nothing, and, for reads, from what the
-//! devices read beyond what the kernel fetched for this process. Writes are compared in quiet windows only: a file
-//! system's journal and late write-back are written for us by others.
+//! Known from windows before and after a phase in which Assay itself does nothing, and from what the devices moved
+//! beyond what the kernel moved for this process. Late write-back and a file system's journal are ours although others
+//! write them, and are allowed for.
 
 use super::draft::{Draft, iops_low, percent};
 use super::subject::{Subject, on_storage};
@@ -20,6 +20,10 @@ const SHARE_MIN: f64 = 0.05;
 const WINDOW_NS_MIN: u64 = 200_000_000;
 /// Fewer bytes than this are metadata and read ahead.
 const BYTES_MIN: u64 = 16 << 20;
+/// What a file system may write for one byte that is flushed: data, journal, metadata.
+const JOURNAL_FACTOR: u64 = 4;
+
+const ADVICE: &str = "stop what else uses the device, or measure when it is idle";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -40,7 +44,8 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         if !known {
             unseen = unseen.or(Some((first.clone(), &truth.unknown_because)));
         }
-        findings.extend(quiet.or_else(|| beyond_ours(first, truth)));
+        let late_writes = wrote_before || buffered_writes;
+        findings.extend(quiet.or_else(|| beyond_ours(first, truth, late_writes)));
     }
     findings.extend(unseen.map(|(subject, why)| {
         let message = format!("whether others used the storage meanwhile is not known: {why}");
@@ -77,39 +82,61 @@ fn quiet(at: usize, phase: &PhaseResult, truth: &DeviceTruth, late_writes: (bool
     );
     let finding = Draft::new(ID, FindingSeverity::Warning, message)
         .of_phase(&phase.name)
-        .bias(iops_low(share))
+        .bias(if share < 1.0 { iops_low(share) } else { bias(1.0) })
         .evidence("at", format!("/phases/{at}/evidence"))
         .evidence("quiet_before_bytes_per_s", before)
         .evidence("quiet_after_bytes_per_s", after)
-        .advise("stop what else uses the device, or measure when it is idle");
+        .advise(ADVICE);
     Some(finding)
 }
 
-/// What the devices read that the kernel did not fetch for this process.
-fn beyond_ours(subject: &Subject<'_>, truth: &DeviceTruth) -> Option<Finding> {
-    let (device, ours) = (truth.device_read_bytes?, truth.process_read_bytes?);
-    let foreign = device.saturating_sub(ours);
-    let share = foreign as f64 / device.max(1) as f64;
-    // Arrays read parity and other copies for one read of ours.
+/// What the devices moved beyond what the kernel moved for this process: in phases of direct I/O, and of buffered reads.
+fn beyond_ours(subject: &Subject<'_>, truth: &DeviceTruth, late_writes: bool) -> Option<Finding> {
+    let (device_read, our_read) = (truth.device_read_bytes?, truth.process_read_bytes?);
+    // Buffered writes reach the device at another time, and make the file system read where they are small.
+    let buffered_writes = subject.does(OpKind::Write) && !subject.job.direct;
+    // Arrays read parity and other copies for one read of ours, and write each block more than once.
     let plain = subject.devices().iter().all(|device| device.kind != DeviceKind::Md);
-    // Writes smaller than a block make the file system read, by workers of its own.
-    let reads_only = !subject.does(OpKind::Write);
-    if !plain || !reads_only || foreign < BYTES_MIN || share < SHARE_MIN {
+    if buffered_writes || !plain || !subject.alone() {
+        return None;
+    }
+    let written = truth.device_written_bytes.zip(truth.process_written_bytes).filter(|_| !late_writes);
+    let (device_written, our_written) = written.unwrap_or((0, 0));
+    // A flush writes the journal, by a thread of the file system.
+    let journal =
+        if subject.job.flush.is_some() || subject.every_write_durable() { JOURNAL_FACTOR } else { 1 };
+    let foreign = device_read
+        .saturating_sub(our_read)
+        .saturating_add(device_written.saturating_sub(our_written.saturating_mul(journal)));
+    let moved = device_read.saturating_add(device_written);
+    let share = foreign as f64 / moved.max(1) as f64;
+    if foreign < BYTES_MIN || share < SHARE_MIN {
         return None;
     }
     let message = format!(
-        "{} read {} in the phase, {} of it not for this run",
+        "{} moved {} in the phase, {} of it not for this run",
         truth.devices.join(", "),
-        Bytes(device),
+        Bytes(moved),
         percent(share)
     );
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias(iops_low(share / (1.0 - share.min(0.99))))
-        .evidence("device_read_bytes", device)
-        .evidence("process_read_bytes", ours)
-        .advise("stop what else uses the device, or measure when it is idle");
+        .bias(bias(share))
+        .evidence("device_read_bytes", device_read)
+        .evidence("process_read_bytes", our_read)
+        .evidence("device_written_bytes", truth.device_written_bytes)
+        .evidence("process_written_bytes", truth.process_written_bytes)
+        .advise(ADVICE);
     Some(finding)
+}
+
+/// With a share s of the device's bytes for others, this run would have had up to s / (1 - s) more without them.
+fn bias(share: f64) -> String {
+    if share < 0.5 {
+        iops_low(share / (1.0 - share))
+    } else {
+        "IOPS low, perhaps by far: others had most of the device".to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -147,10 +174,31 @@ mod tests {
     fn reads_that_were_not_ours() {
         let mut run = run();
         let truth = run.phases[0].device.as_mut().unwrap();
-        truth.device_read_bytes = Some(truth.process_read_bytes.unwrap() * 2);
-        assert_eq!(only(ID, &run).bias, "IOPS 0-100 % low");
+        truth.device_read_bytes = Some(truth.process_read_bytes.unwrap() * 5 / 3);
+        assert_eq!(only(ID, &run).bias, "IOPS 0-67 % low");
         run.environment.targets[0].devices[0].kind = DeviceKind::Md;
         silent(ID, &run);
+    }
+
+    #[test]
+    fn writes_that_were_not_ours() {
+        let mut run = run();
+        run.phases[0].device.as_mut().unwrap().process_written_bytes = Some(4096);
+        run.phases[0].device.as_mut().unwrap().device_written_bytes = Some(20 << 20);
+        assert!(only(ID, &run).message.contains("not for this run"));
+        // Of a flushed job a good part of it may be the journal.
+        let mut run = writing(run);
+        run.plan.phases[0].jobs[0].job.flush.open = assay_workload::job::OpenSync::Dsync;
+        let truth = run.phases[0].device.as_mut().unwrap();
+        truth.device_written_bytes = truth.process_written_bytes.map(|bytes| bytes * 3);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn others_had_nearly_all_of_it() {
+        let mut run = run();
+        run.phases[0].device.as_mut().unwrap().device_read_bytes = Some(1 << 40);
+        assert_eq!(only(ID, &run).bias, "IOPS low, perhaps by far: others had most of the device");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::steady::StationarityVerdict;
 pub(super) const ID: &str = "outlier-interval";
 
 /// Fewer intervals do not show what is usual.
-const INTERVALS_MIN: usize = 8;
+const INTERVALS_MIN: usize = 10;
 /// An interval this far from the median is worth a word.
 const DISTANCE_MIN: f64 = 0.3;
 /// When so much of the operations is missing (or too much) for it, the figure itself is in doubt.

@@ -72,11 +72,11 @@ impl RunDir {
     /// # Errors
     /// When it cannot be written.
     pub fn write_run(&self, run: &Run) -> Result<(), StoreError> {
-        self.write_json(RUN_FILE, run)
+        write_json_atomically(&self.path.join(RUN_FILE), run, Layout::Compact)
     }
 
     pub(super) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
-        write_json_atomically(&self.path.join(name), value)
+        write_json_atomically(&self.path.join(name), value, Layout::Pretty)
     }
 
     /// Reads the summary.
@@ -88,10 +88,27 @@ impl RunDir {
     }
 }
 
+/// How a file of JSON is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// For people: a field a line.
+    Pretty,
+    /// Without spaces: a run holds thousands of histogram buckets.
+    Compact,
+}
+
 /// Writes beside the file, makes that durable, and renames it over.
-pub(crate) fn write_json_atomically(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-    let mut bytes = serde_json::to_vec_pretty(value)
-        .map_err(|error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
+pub(crate) fn write_json_atomically(
+    path: &Path,
+    value: &impl Serialize,
+    layout: Layout,
+) -> Result<(), StoreError> {
+    let bytes = match layout {
+        Layout::Pretty => serde_json::to_vec_pretty(value),
+        Layout::Compact => serde_json::to_vec(value),
+    };
+    let mut bytes =
+        bytes.map_err(|error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
     bytes.push(b'\n');
     let beside = path.with_extension("json.new");
     let write = || -> io::Result<()> {
