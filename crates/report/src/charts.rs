@@ -105,16 +105,6 @@ pub fn iops_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
         filled: series.len() == 1 && !grouped,
         ..Line::default()
     });
-    let hints = series.first().map(|(_, groups)| groups.as_slice()).unwrap_or_default().iter().map(|group| {
-        let words = format!(
-            "{} to {} s: {} IOPS, {}",
-            tick_name(group.start_s),
-            tick_name(group.end_s),
-            format::iops(group.iops),
-            format::bandwidth(group.bytes_per_s)
-        );
-        (group.start_s, group.end_s, words)
-    });
     let (low, high) = all().fold((f64::INFINITY, 0.0_f64), |(low, high), group| {
         (low.min(group.iops_min), high.max(group.iops_max))
     });
@@ -126,8 +116,28 @@ pub fn iops_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
         x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max)),
         y: Axis::new("IOPS", Scale::from_zero(all().map(|group| group.iops_max)), tick_name),
         lines: lines.collect(),
-        hints: if series.len() == 1 { hints.collect() } else { Vec::new() },
+        hints: iops_hints(&series),
     })
+}
+
+/// What is said of each place: all jobs that have a value there.
+fn iops_hints(series: &[(&str, Vec<Group>)]) -> Vec<(f64, f64, String)> {
+    let Some((_, longest)) = series.iter().max_by_key(|(_, groups)| groups.len()) else { return Vec::new() };
+    let words = |index: usize, place: &Group| {
+        let of_job = series.iter().filter_map(|(name, groups)| {
+            let group = groups.get(index)?;
+            let numbers =
+                format!("{} IOPS, {}", format::iops(group.iops), format::bandwidth(group.bytes_per_s));
+            Some(if series.len() == 1 { numbers } else { format!("{name} {numbers}") })
+        });
+        let of_job = of_job.collect::<Vec<_>>().join("; ");
+        format!("{} to {} s: {of_job}", tick_name(place.start_s), tick_name(place.end_s))
+    };
+    longest
+        .iter()
+        .enumerate()
+        .map(|(index, place)| (place.start_s, place.end_s, words(index, place)))
+        .collect()
 }
 
 fn middle(group: &Group) -> f64 {

@@ -98,14 +98,10 @@ pub fn seconds(value: f64) -> String {
     if !value.is_finite() || value < 0.0 {
         return NOTHING.to_owned();
     }
-    if value < 9.995 {
-        let text = significant(value);
-        let text = if text.contains('.') && !text.contains('e') {
-            text.trim_end_matches('0').trim_end_matches('.')
-        } else {
-            &text
-        };
-        return with_unit(text.to_owned(), "s");
+    if value < 9.95 {
+        let text = if value >= 0.1 { format!("{value:.1}") } else { significant(value) };
+        let text = if text.contains('e') { &text } else { text.trim_end_matches('0').trim_end_matches('.') };
+        return format!("{} s", if text.is_empty() { "0" } else { text });
     }
     let whole = value.round() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {
@@ -201,6 +197,9 @@ mod tests {
         assert_eq!(seconds(4.2), "4.2 s");
         assert_eq!(seconds(5.0), "5 s");
         assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(seconds(1.8049), "1.8 s");
+        assert_eq!(seconds(0.0123), "0.0123 s");
+        assert_eq!(seconds(9.97), "10 s");
         assert_eq!(seconds(45.2), "45 s");
         assert_eq!(seconds(185.0), "3 min 5 s");
         assert_eq!(seconds(7800.0), "2 h 10 min");

@@ -70,6 +70,23 @@ fn figure(chart: &Chart) -> Markup {
                     }
                 }
                 p { (chart.description) }
+                (numbers(chart))
+            }
+        }
+    }
+}
+
+/// More numbers than this below a drawing are thinned out.
+const NUMBERS_MAX: usize = 60;
+
+/// What a pointer would show at each place, as a list for those who cannot point.
+fn numbers(chart: &Chart) -> Markup {
+    let step = chart.hints.len().div_ceil(NUMBERS_MAX).max(1);
+    html! {
+        @if !chart.hints.is_empty() {
+            details .numbers {
+                summary { "Numbers" @if step > 1 { " (one of each " (step) ")" } }
+                ul { @for (_, _, words) in chart.hints.iter().step_by(step) { li { (words) } } }
             }
         }
     }

@@ -101,6 +101,11 @@ impl Reference {
         self.iops.get(&row.name).copied()
     }
 
+    /// Whether it has a value for at least half of the rows.
+    pub fn covers(&self, rows: &[QuickRow]) -> bool {
+        2 * rows.iter().filter(|row| self.of(row).is_some()).count() >= rows.len()
+    }
+
     /// Whether its values are typical ranges and not measurements.
     pub fn is_typical(&self) -> bool {
         self.iops.values().any(|value| matches!(value, ReferenceIops::Typical { .. }))
@@ -163,6 +168,24 @@ const KIND_GROUPS: [&str; 5] = ["reads", "writes", "durable writes", "mixed", "o
 /// The results behind the row of that name: one, or one a window.
 pub fn row_jobs<'r>(run: &'r Run, name: &str) -> Vec<&'r JobResult> {
     windows(run).into_iter().find(|(known, _)| known == name).map(|(_, jobs)| jobs).unwrap_or_default()
+}
+
+/// The windows of a row as one result whose distributions are those of all windows; everything else is of the first.
+/// `None` where there are none.
+pub(crate) fn merged(windows: &[&JobResult]) -> Option<JobResult> {
+    let mut whole = (*windows.first()?).clone();
+    let slots = [&mut whole.read, &mut whole.write, &mut whole.trim, &mut whole.flush];
+    for (index, slot) in slots.into_iter().enumerate() {
+        let of = |job: &JobResult| [&job.read, &job.write, &job.trim, &job.flush][index].clone();
+        let stored = windows.iter().filter_map(|job| of(job)?.completion_histogram);
+        let mut all = LatencyHistogram::new();
+        stored.for_each(|sparse| all.merge(&LatencyHistogram::from_sparse(&sparse)));
+        if let Some(op) = slot.as_mut().filter(|_| !all.is_empty()) {
+            op.completion_ns = LatencySummary::of(&all);
+            op.completion_histogram = Some(all.to_sparse());
+        }
+    }
+    Some(whole)
 }
 
 /// Results by row name, in the order of their first appearance.

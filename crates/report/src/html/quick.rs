@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::figures;
 use super::table::{conditions_line, number, operations};
-use crate::quick::{QuickRow, Reference, ReferenceIops, reference_notes, row_jobs, rows, spoken};
+use crate::quick::{QuickRow, Reference, ReferenceIops, merged, reference_notes, row_jobs, rows, spoken};
 use crate::svg::{Mark, Scale, log_ticks, range_plot, ratio_bar, sparkline};
 use crate::{charts, conditions, format};
 
@@ -46,8 +46,11 @@ fn table(run: &Run, rows: &[QuickRow], references: &[Reference]) -> Markup {
         references.iter().filter_map(|reference| reference.of(row)).flat_map(ends).chain([row.iops.value])
     });
     let scales = Scales { ratio: Scale::around(ratios.chain([0.5, 2.0])), iops: Scale::around(values) };
-    let measured: Vec<&Reference> = references.iter().filter(|reference| !reference.is_typical()).collect();
-    let typical: Vec<&Reference> = references.iter().filter(|reference| reference.is_typical()).collect();
+    // One that has a value for a few rows only is not worth two columns: it goes where the ranges are drawn.
+    let some_typical = references.iter().any(Reference::is_typical);
+    let (typical, measured): (Vec<&Reference>, Vec<&Reference>) = references
+        .iter()
+        .partition(|reference| reference.is_typical() || (some_typical && !reference.covers(rows)));
     let flushes = rows.iter().any(|row| row.flush.is_some());
     let spans = 7 + 2 * measured.len() + usize::from(!typical.is_empty()) + usize::from(flushes);
     html! {
@@ -129,7 +132,7 @@ fn legend(typical: &[&Reference]) -> Markup {
             p .dim {
                 span .key { span .here {} "measured here" }
                 @for (colour, reference) in typical.iter().enumerate() {
-                    " " span .key { span class={ "swatch s" (colour + 2) } {} "typical " (reference.title()) }
+                    " " span .key { span class={ "swatch s" (colour + 2) } {} @if reference.is_typical() { "typical " } (reference.title()) }
                 }
                 " (IOPS, log scale)"
             }
@@ -194,7 +197,12 @@ fn typical_plot(row: &QuickRow, typical: &[&Reference], scales: &Scales) -> Mark
         let Some(value) = reference.of(row) else { continue };
         let [low, high] = ends(value);
         marks.push(Mark { low, high, colour: index + 2 });
-        words.push(format!("typical {} {} to {}", reference.title(), format::iops(low), format::iops(high)));
+        words.push(match value {
+            ReferenceIops::Measured(iops) => format!("{} {}", reference.title(), format::iops(iops)),
+            ReferenceIops::Typical { .. } => {
+                format!("typical {} {} to {}", reference.title(), format::iops(low), format::iops(high))
+            }
+        });
     }
     let title = format!("{} IOPS; {}", format::iops(row.iops.value), words.join("; "));
     range_plot(row.iops.value, row.iops.interval, &marks, scales.iops, &title)
@@ -239,7 +247,7 @@ fn detail(run: &Run, row: &QuickRow, index: usize) -> Markup {
                     p .dim { (conditions::instrument(job)) }
                 }
             }
-            @if let [job] = jobs.as_slice() { (detail_figures(job, index)) }
+            @if let Some(job) = merged(&jobs) { (detail_figures(&job, index)) }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
 pub fn quick_table(run: &Run, references: &[Reference], style: &Style) -> String {
     let rows = rows(run);
     let windows = rows.iter().any(|row| row.iops.interval.is_some());
-    let mut table = Table::new(columns(references, windows));
+    let mut table = Table::new(columns(&rows, references, windows));
     let mut group = "";
     for row in &rows {
         if row.group != group && !row.group.is_empty() {
@@ -44,7 +44,7 @@ pub fn quick_words(run: &Run, references: &[Reference], style: &Style) -> String
     text
 }
 
-fn columns(references: &[Reference], windows: bool) -> Vec<Column> {
+fn columns(rows: &[QuickRow], references: &[Reference], windows: bool) -> Vec<Column> {
     let mut columns = vec![
         Column::words("test", Keep::Always),
         Column::numbers("outst.", Keep::Always),
@@ -59,7 +59,8 @@ fn columns(references: &[Reference], windows: bool) -> Vec<Column> {
             columns
                 .push(Column::numbers(&format!("typical {}", reference.title()), Keep::IfRoom(10 + later)));
         } else {
-            columns.push(Column::numbers(&format!("% {}", reference.title()), Keep::IfStacked(later)));
+            let keep = if reference.covers(rows) { Keep::IfStacked(later) } else { Keep::IfRoom(20 + later) };
+            columns.push(Column::numbers(&format!("% {}", reference.title()), keep));
         }
     }
     columns.extend([
