@@ -65,7 +65,7 @@ pub(crate) enum Command {
     /// Run a plan, or one of the shipped profiles
     Run(RunArgs),
     /// Show what a plan would do, without doing it
-    Plan(RunArgs),
+    Plan(PlanArgs),
     /// Run the validity checks on a stored run again
     Check(StoredArgs),
     /// Write a stored run as HTML, CSV or Markdown
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     /// Measure Assay's own cost per I/O on this machine
     BenchSelf(BenchSelfArgs),
     /// What this machine offers: engines, limits, devices, helpers
-    Doctor,
+    Doctor(DoctorArgs),
     /// Write a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -185,6 +185,19 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay plan job.fio                  every job and clone with everything resolved
+  assay plan parmfile --runs          the runs of a vdbench file, as vdbench -s lists them
+  assay plan plan.toml --json         the plan and the diagnostics as one document")]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Only the file's own runs, in the words of its own tool (fio and vdbench files)
+    #[arg(long)]
+    pub(crate) runs: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct StoredArgs {
     /// A run directory, or the start of a run's id
     #[arg(value_name = "RUN")]
@@ -268,6 +281,13 @@ pub(crate) struct BenchSelfArgs {
     /// Seconds per measurement
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub(crate) seconds: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

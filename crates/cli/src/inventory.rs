@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_engine::{available, choose};
 use assay_engine::targets::direct_align;
+use assay_engine::{available, choose};
 use assay_host::HostRoot;
 use assay_host::guard::{Class, classify};
 use assay_workload::Workload;
@@ -41,7 +41,7 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
             kind: TargetKind::Null,
             existing_bytes: 0,
             direct_align_bytes: Some(512),
-        engine_choice: None,
+            engine_choice: None,
         });
     }
     let path = absolute(&target.path, directory)?;
@@ -66,7 +66,8 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
         return Err(Failure::usage(format!("{shown} is a {kind:?}, not a {asked:?}")));
     }
     let direct_align_bytes = direct_align(&path);
-    let choice = choose::choose(&path, direct_align_bytes.is_some(), existing_bytes).map_err(Failure::failed)?;
+    let choice =
+        choose::choose(&path, direct_align_bytes.is_some(), existing_bytes).map_err(Failure::failed)?;
     let engine_choice = choice.map(|choice| [choice.single, choice.several]);
     let path = path.to_str().map(str::to_owned);
     let path = path.ok_or_else(|| Failure::usage(format!("{shown} is not valid UTF-8")))?;

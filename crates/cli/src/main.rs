@@ -8,13 +8,16 @@ mod bench_self;
 mod check;
 mod cleanup;
 mod context;
+mod doctor;
 mod failure;
+mod input;
 mod inventory;
 mod live;
 mod local;
 mod place;
 mod prefill;
 mod quick;
+mod run;
 mod runs;
 mod session;
 mod signals;
@@ -53,8 +56,10 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Report(args) => check::report(&args, context),
         Command::Runs(args) => runs::runs(&args, context),
         Command::Baseline(args) => baseline::baseline(&args, context),
-        Command::Run(_) | Command::Plan(_) | Command::Doctor => Err(Failure::usage("not yet")),
+        Command::Run(args) => run::run(&args, context),
+        Command::Plan(args) => run::plan(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
+        Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => args::completions(&args, context),
     }
 }

@@ -513,13 +513,14 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         if self.draining || self.flushing || self.free.is_empty() || self.exhausted() {
             return Wait::AtLeast(1);
         }
+        // In virtual time nobody comes too late.
+        let early = if self.blocks { SPIN_NS } else { 0 };
+        let deadline = self.spec.deadline_ns;
         if OPEN && self.next_intended < self.intended.len() {
-            return Wait::Until(
-                self.intended[self.next_intended].saturating_sub(SPIN_NS).min(self.spec.deadline_ns),
-            );
+            return Wait::Until(self.intended[self.next_intended].saturating_sub(early).min(deadline));
         }
         if self.spec.think.is_some() {
-            return Wait::Until(self.gate_ns.saturating_sub(SPIN_NS).min(self.spec.deadline_ns));
+            return Wait::Until(self.gate_ns.saturating_sub(early).min(deadline));
         }
         Wait::AtLeast(1)
     }

@@ -153,7 +153,7 @@ impl Setup {
             };
             self.world.now_ns.set(next.max(self.world.now_ns.get()));
         }
-        panic!("the loop did not end");
+        panic!("the loop did not end: {job:?} at {} {:?}", self.world.now_ns.get(), self.world.issued.borrow().len());
     }
 }
 

@@ -1,0 +1,296 @@
+//! One login to another machine, by the system's ssh, and commands over it.
+//!
+//! The first ssh logs in, asks for what it must on the terminal, and stays as a master in the background; every command
+//! is a session of it. Its socket lies in a directory of our own. The sessions are in process groups of their own, so
+//! that Ctrl-C reaches them through us: what runs at the other end is then stopped, not cut off.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::script::command_line;
+use crate::failure::Failure;
+use crate::session;
+
+/// The variable that names another command than `ssh`.
+const PROGRAM_VARIABLE: &str = "ASSAY_SSH";
+/// ssh's own exit status.
+const SSH_FAILED: i32 = 255;
+/// How often a running ssh is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// What ssh says is passed on when nothing more came for so long: it waits for the user, and did not fail.
+const PASS_ON_AFTER: Duration = Duration::from_millis(400);
+/// Directory names longer than this leave no room for a socket's name in a socket's address.
+const SOCKET_DIRECTORY_MAX: usize = 60;
+
+/// Options of the login. Nothing is forwarded; a machine that does not answer is noticed.
+const OPTIONS: [&str; 5] = [
+    "ConnectTimeout=15",
+    "ServerAliveInterval=15",
+    "ServerAliveCountMax=4",
+    "ClearAllForwardings=yes",
+    "PermitLocalCommand=no",
+];
+
+/// A command over ssh that did not come to its end.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// The user wants to stop.
+    Stopped,
+    /// ssh or the other machine.
+    Failed(Failure),
+}
+
+impl From<Failure> for Broken {
+    fn from(failure: Failure) -> Self {
+        Broken::Failed(failure)
+    }
+}
+
+/// A login that commands can be run over. Dropping it logs out.
+#[derive(Debug)]
+pub(super) struct Connection {
+    host: String,
+    program: Vec<OsString>,
+    directory: PathBuf,
+    stop: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// Logs in.
+    pub(super) fn open(host: &str, stop: &Arc<AtomicBool>) -> Result<Self, Broken> {
+        let connection = Connection {
+            host: host.to_owned(),
+            program: program(std::env::var_os(PROGRAM_VARIABLE)),
+            directory: private_directory()?,
+            stop: Arc::clone(stop),
+        };
+        let mut command = connection.ssh();
+        command.args(["-M", "-N", "-f", "-o", "ControlPersist=60"]);
+        for option in OPTIONS {
+            command.args(["-o", option]);
+        }
+        command.args(["-a", "-x"]).arg(host);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = connection.spawn(&mut command)?;
+        let (status, said) = connection.watch_login(&mut child)?;
+        if status.success() {
+            return Ok(connection);
+        }
+        Err(connection.unreachable(&said, status).into())
+    }
+
+    /// `[user@]host`.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// A session that runs `script`.
+    pub(super) fn session(&self, script: &str) -> Command {
+        let mut command = self.ssh();
+        // Were the master gone, a session would log in by itself and ask where nobody sees it.
+        command.args(["-o", "BatchMode=yes", "-o", "ControlMaster=no", "-T"]);
+        command.arg(&self.host).arg(command_line(script)).process_group(0);
+        command
+    }
+
+    /// Starts a session.
+    pub(super) fn spawn(&self, command: &mut Command) -> Result<Child, Failure> {
+        command.spawn().map_err(|error| {
+            let name = self.program[0].to_string_lossy();
+            Failure::failed(format!("cannot run {name}: {error} ({PROGRAM_VARIABLE} names another ssh)"))
+        })
+    }
+
+    /// Runs `script` to its end, with `input` as its standard input.
+    pub(super) fn output(&self, script: &str, input: Option<File>) -> Result<Output, Broken> {
+        let stdin = input.map_or_else(Stdio::null, Stdio::from);
+        let mut command = self.session(script);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.spawn(&mut command)?;
+        let stdout = child.stdout.take().map(in_background);
+        let stderr = child.stderr.take().map(in_background);
+        let status = self.wait(&mut child)?;
+        let bytes = |reader: Option<std::thread::JoinHandle<Vec<u8>>>| {
+            reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+        };
+        let output = Output { status, stdout: bytes(stdout), stderr: bytes(stderr) };
+        if status.code() == Some(SSH_FAILED) {
+            return Err(self.lost(&output.stderr).into());
+        }
+        Ok(output)
+    }
+
+    /// Waits for a session; ends it when the user wants to stop.
+    fn wait(&self, child: &mut Child) -> Result<ExitStatus, Broken> {
+        loop {
+            if let Some(status) = self.ended(child)? {
+                return Ok(status);
+            }
+            if self.stopped() {
+                let _ = child.kill().and_then(|()| child.wait());
+                return Err(Broken::Stopped);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The status of a session that has ended.
+    pub(super) fn ended(&self, child: &mut Child) -> Result<Option<ExitStatus>, Failure> {
+        child.try_wait().map_err(|error| Failure::failed(format!("{}: {error}", self.host)))
+    }
+
+    /// Whether the user wants to stop.
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The failure of a session that ssh itself ended.
+    pub(super) fn lost(&self, said: &[u8]) -> Failure {
+        Failure::failed(format!("the connection to {} is lost: {}", self.host, last_line(said)))
+    }
+
+    fn unreachable(&self, said: &[u8], status: ExitStatus) -> Failure {
+        let text = String::from_utf8_lossy(said);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        // A changed host key comes with a page of advice that one line cannot replace.
+        if lines.len() > 3 {
+            let _ = std::io::stderr().write_all(said);
+        }
+        let why = if lines.is_empty() { status.to_string() } else { last_line(said) };
+        Failure::failed(format!("cannot reach {} by ssh: {why}", self.host))
+    }
+
+    /// Waits for the login. What ssh says goes to the user while it waits for him, and is the reason if it fails.
+    fn watch_login(&self, child: &mut Child) -> Result<(ExitStatus, Vec<u8>), Broken> {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        if let Some(mut stderr) = child.stderr.take() {
+            let said = Arc::clone(&said);
+            // Not joined: the master may keep its end of the pipe open.
+            std::thread::spawn(move || {
+                let mut buffer = [0; 1024];
+                while let Ok(got @ 1..) = stderr.read(&mut buffer) {
+                    if let Ok(mut said) = said.lock() {
+                        said.extend_from_slice(&buffer[..got]);
+                    }
+                }
+            });
+        }
+        let take = || said.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
+        let (mut pending, mut grown) = (Vec::new(), Instant::now());
+        loop {
+            let status = self.ended(child)?;
+            if status.is_some() {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            let more = take();
+            if !more.is_empty() {
+                pending.extend(more);
+                grown = Instant::now();
+            }
+            if let Some(status) = status {
+                return Ok((status, pending));
+            }
+            if !pending.is_empty() && grown.elapsed() > PASS_ON_AFTER {
+                let _ = std::io::stderr().write_all(&std::mem::take(&mut pending));
+            }
+            if self.stopped() {
+                let _ = child.kill().and_then(|()| child.wait());
+                return Err(Broken::Stopped);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn ssh(&self) -> Command {
+        let mut command = Command::new(&self.program[0]);
+        command.args(&self.program[1..]);
+        let mut path = OsString::from("ControlPath=");
+        path.push(self.directory.join("socket"));
+        command.arg("-o").arg(path);
+        command
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut command = self.ssh();
+        command.args(["-O", "exit"]).arg(&self.host);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let _ = command.status();
+        let _ = std::fs::remove_file(self.directory.join("socket"));
+        let _ = std::fs::remove_dir(&self.directory);
+    }
+}
+
+/// The words of the command to use for ssh.
+fn program(named: Option<OsString>) -> Vec<OsString> {
+    let named = named.unwrap_or_default();
+    // A file of that name, blanks and all, or words.
+    if Path::new(&named).is_file() {
+        return vec![named];
+    }
+    let words: Vec<OsString> = named.to_string_lossy().split_whitespace().map(OsString::from).collect();
+    if words.is_empty() { vec![OsString::from("ssh")] } else { words }
+}
+
+/// A directory that nobody else can look into, with a short name.
+fn private_directory() -> Result<PathBuf, Failure> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let usable = |path: &PathBuf| path.is_dir() && path.as_os_str().len() < SOCKET_DIRECTORY_MAX;
+    let parent = [runtime, Some(std::env::temp_dir())].into_iter().flatten().find(usable);
+    let parent = parent.unwrap_or_else(|| PathBuf::from("/tmp"));
+    let path = parent.join(format!("assay-ssh-{:08x}", session::random_u64()? as u32));
+    DirBuilder::new()
+        .mode(0o700)
+        .create(&path)
+        .map_err(|error| Failure::failed(format!("cannot make {}: {error}", path.display())))?;
+    Ok(path)
+}
+
+fn in_background(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error still counts.
+        let _ = from.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+/// The last line that says something, without ssh's name.
+pub(super) fn last_line(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("no reason given");
+    line.strip_prefix("ssh: ").unwrap_or(line).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_is_a_file_or_words() {
+        let words = |text: &str| program(Some(text.into()));
+        assert_eq!(words("ssh -p 2222"), ["ssh", "-p", "2222"]);
+        assert_eq!(words("  "), ["ssh"]);
+        assert_eq!(program(None), ["ssh"]);
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("my ssh");
+        std::fs::write(&file, "").expect("written");
+        assert_eq!(program(Some(file.clone().into())), [file.into_os_string()]);
+    }
+
+    #[test]
+    fn the_reason_is_the_last_line() {
+        let said = b"Warning: added.\r\nssh: connect to host x port 22: Connection refused\r\n\r\n";
+        assert_eq!(last_line(said), "connect to host x port 22: Connection refused");
+        assert_eq!(last_line(b""), "no reason given");
+    }
+}

@@ -1,0 +1,192 @@
+//! `assay run` and `assay plan`: a plan from a file or a profile, shown or carried out.
+
+use std::path::{Path, PathBuf};
+
+use assay_formats::{Diagnostic, native};
+use assay_host::space;
+use assay_host::workdir::{WorkDir, is_assay_dir};
+use assay_report::terminal;
+use assay_workload::job::EngineKind;
+use assay_workload::units::Nanos;
+use assay_workload::{Plan, Workload, resolve};
+
+use crate::args::{PlanArgs, RunArgs};
+use crate::check;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome, nearest};
+use crate::input;
+use crate::inventory;
+use crate::local;
+use crate::quick;
+use crate::session;
+use crate::signals;
+
+/// The directory that a profile's files are made in.
+const WORK_DIR: &str = "assay-run";
+
+/// What was asked for, where its targets are, and what keeps that place ours.
+struct Asked {
+    workload: Workload,
+    directory: PathBuf,
+    notes: Vec<(String, String)>,
+    diagnostics: Vec<Diagnostic>,
+    work_dir: Option<WorkDir>,
+}
+
+pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
+    if args.profile.as_deref() == Some("list") {
+        context.out(&profile_list(context));
+        return Ok(Outcome::Done);
+    }
+    if args.dry_run {
+        let asked = asked(args, false, context)?;
+        context.out(&terminal::plan(&resolved(args, &asked, context)?, &context.style));
+        return Ok(Outcome::Done);
+    }
+    let stop = signals::stop_flag()?;
+    let mut asked = asked(args, true, context)?;
+    let work_dir = asked.work_dir.take();
+    let created = work_dir.as_ref().is_some_and(WorkDir::created);
+    let notes = std::mem::take(&mut asked.notes);
+    let finished = resolved(args, &asked, context).and_then(|plan| {
+        local::check_consent(&plan, &context.host, &args.destroy_data)?;
+        local::make_files(&plan, &context.host)?;
+        session::run_here(plan, notes, &stop, context)
+    });
+    let finished = match finished {
+        Ok(finished) => finished,
+        Err(failure) => {
+            if let Some(directory) = work_dir.filter(|_| created) {
+                let _ = directory.remove();
+            }
+            return Err(failure);
+        }
+    };
+    if args.output.json {
+        context.out(&check::json(&finished.run)?);
+    } else {
+        quick::show(&finished.run, &[], context)?;
+    }
+    let page = finished.directory.join("report.html");
+    check::write_html(&finished.run, args.output.html.as_ref().unwrap_or(&page), &[], context)?;
+    context.say(&format!("kept in {}", finished.directory.display()));
+    finished.outcome(args.output.require_valid)
+}
+
+pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failure> {
+    if args.runs {
+        return own_runs(&args.run, context);
+    }
+    let asked = asked(&args.run, false, context)?;
+    let plan = resolved(&args.run, &asked, context)?;
+    if args.run.output.json {
+        let document = serde_json::json!({ "plan": plan, "diagnostics": asked.diagnostics });
+        context.out(&format!("{document:#}"));
+    } else {
+        context.out(&terminal::plan(&plan, &context.style));
+    }
+    Ok(Outcome::Done)
+}
+
+/// The runs of a foreign file in the words of its own tool, the diagnostics behind them.
+fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
+    let file = args.file.as_ref().ok_or_else(|| Failure::usage("--runs needs a file"))?;
+    let input = input::read_file(file, &args.format, &args.variables)?;
+    if input.format == native::Format::Native {
+        return Err(Failure::usage(
+            "--runs is for fio and vdbench files; 'assay plan' shows a plan of Assay's own",
+        ));
+    }
+    context.out(&input.runs.join("\n"));
+    input.accept(args.strict, context)?;
+    Ok(Outcome::Done)
+}
+
+fn asked(args: &RunArgs, make: bool, context: &Context) -> Result<Asked, Failure> {
+    let mut asked = match (&args.profile, &args.file) {
+        (Some(name), _) => profile(name, &args.target, make, context)?,
+        (None, Some(file)) => {
+            let read = input::read_file(file, &args.format, &args.variables)?;
+            let diagnostics = read.diagnostics.clone();
+            Asked {
+                workload: read.accept(args.strict, context)?,
+                directory: input::directory_of(&args.target)?,
+                notes: Vec::new(),
+                diagnostics,
+                work_dir: None,
+            }
+        }
+        (None, None) => return Err(Failure::usage("name a file, or a profile with --profile")),
+    };
+    if let Some(runtime) = &args.runtime {
+        let time: Nanos = runtime.parse().map_err(|error| Failure::usage(format!("--runtime: {error}")))?;
+        for change in native::override_runtime(&mut asked.workload, time) {
+            asked.notes.push(("runtime".to_owned(), change.to_string()));
+        }
+    }
+    let once = asked.workload.phases.clone();
+    for _ in 1..args.repeat {
+        asked.workload.phases.extend(once.iter().cloned());
+    }
+    Ok(asked)
+}
+
+fn profile_list(context: &Context) -> String {
+    let rows: Vec<Vec<String>> = native::profiles()
+        .iter()
+        .map(|profile| vec![profile.name.to_owned(), profile.summary.to_owned()])
+        .collect();
+    terminal::words_table(&["profile", "what it does"], &rows, &context.style)
+}
+
+fn profile(name: &str, target: &Path, make: bool, context: &Context) -> Result<Asked, Failure> {
+    let all = native::profiles();
+    let Some(found) = all.iter().find(|profile| profile.name == name) else {
+        let hint = nearest(name, all.iter().map(|profile| profile.name));
+        let hint =
+            hint.map_or("'--profile list' shows them".to_owned(), |near| format!("did you mean {near}?"));
+        return Err(Failure::usage(format!("there is no profile '{name}'; {hint}")));
+    };
+    let place = input::directory_of(target)?;
+    let path = if is_assay_dir(&place) { place.clone() } else { place.join(WORK_DIR) };
+    let work_dir = if make {
+        Some(WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "run").map_err(Failure::usage)?)
+    } else {
+        None
+    };
+    let mut workload =
+        input::parse(found.name, found.text, native::Format::Native, &[])?.accept(true, context)?;
+    let space = space::of(&place).map_err(|error| Failure::failed(format!("free space: {error}")))?;
+    let available = space.usable_bytes() + crate::prefill::bytes_in(&path);
+    let scaled = native::scale_to(&mut workload, available);
+    if !scaled.fits() {
+        let place = place.display();
+        return Err(Failure::failed(format!(
+            "profile {name} does not fit into the space that is free in {place}"
+        )));
+    }
+    let notes: Vec<(String, String)> =
+        scaled.changes.iter().map(|change| ("scaled".to_owned(), change.to_string())).collect();
+    Ok(Asked { workload, directory: path, notes, diagnostics: Vec::new(), work_dir })
+}
+
+fn resolved(args: &RunArgs, asked: &Asked, context: &Context) -> Result<Plan, Failure> {
+    let engine = args.engine.as_deref().map(engine_of).transpose()?;
+    let seed = args.seed.map_or_else(session::random_seed, Ok)?;
+    let mut workload = asked.workload.clone();
+    if args.seed.is_some() {
+        workload.seed = args.seed;
+    }
+    let inventory = inventory::look_at(&workload, &asked.directory, engine, &context.host)?;
+    resolve::plan(&workload, &inventory, seed).map_err(Failure::usage)
+}
+
+/// The engine of a name.
+pub(crate) fn engine_of(name: &str) -> Result<EngineKind, Failure> {
+    EngineKind::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = EngineKind::ALL.iter().map(|kind| kind.name()).collect();
+        let hint = nearest(name, names.iter().copied());
+        let hint = hint.map_or(String::new(), |near| format!("did you mean {near}? "));
+        Failure::usage(format!("there is no engine '{name}'; {hint}there are {}", names.join(", ")))
+    })
+}
