@@ -404,7 +404,10 @@ fn curve(id: &str, name: &str, points: &[(&str, &OpResult)]) -> Option<Chart> {
     };
     let lines = vec![line("p99", 1, |summary| summary.p99), line("p50", 0, |summary| summary.p50)];
     let values: Vec<f64> = lines.iter().flat_map(|line| &line.points).filter_map(|point| point.1).collect();
-    let reached = points.iter().map(|(point, op)| format!("{point}: {} IOPS", format::iops(op.iops)));
+    let reached = points.iter().map(|(point, op)| {
+        let p99 = format::latency(latency(op).and_then(|summary| summary.p99));
+        format!("{point}: {} IOPS of {}, p99 {p99}", format::iops(op.iops), format::bytes(op.block_size))
+    });
     (!values.is_empty()).then(|| Chart {
         id: id.to_owned(),
         title: format!("{name}: {word} against IOPS"),

@@ -237,7 +237,7 @@ fn detail(run: &Run, row: &QuickRow, index: usize) -> Markup {
     let jobs = row_jobs(run, &row.name);
     html! {
         details .phase {
-            summary { h3 { (row.name) } span .dim { (format::iops(row.iops.value)) " IOPS" } }
+            summary { h3 { (row.name) } span .dim { (summary_line(row)) } }
             @for (window, job) in jobs.iter().enumerate() {
                 div .job {
                     @if jobs.len() > 1 { h4 { "window " (window + 1) } }
@@ -250,6 +250,17 @@ fn detail(run: &Run, row: &QuickRow, index: usize) -> Markup {
             @if let Some(job) = merged(&jobs) { (detail_figures(&job, index)) }
         }
     }
+}
+
+/// The number with the shortest form of its conditions.
+fn summary_line(row: &QuickRow) -> String {
+    let mut facts = vec![format!("{} IOPS", format::iops(row.iops.value))];
+    if row.block_size_bytes > 0 {
+        facts.push(format::bytes(row.block_size_bytes));
+    }
+    facts.push(format!("{} outstanding", format::count(row.outstanding_io)));
+    facts.push(format!("p99 {}", format::latency(row.completion.p99)));
+    facts.join(", ")
 }
 
 fn detail_figures(job: &JobResult, index: usize) -> Markup {
