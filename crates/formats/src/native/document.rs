@@ -17,16 +17,19 @@ use super::sweep;
 use super::words;
 
 /// Jobs a plan may have, all points of all sweeps counted.
-pub(super) const JOBS_MAX: usize = 100_000;
+pub(super) const JOBS_MAX: usize = 20_000;
 /// Bytes of text that all jobs together may stand for, the defaults counted once for each job: this bounds the
 /// memory a small file can ask for.
-const JOB_TEXT_BYTES_MAX: usize = 32 << 20;
-/// Targets that all jobs together may name.
-const REFERENCES_MAX: usize = 4_000_000;
+const JOB_TEXT_BYTES_MAX: usize = 8 << 20;
+/// Targets that all jobs together may name. Looking through all targets for a `name*` counts as naming one in
+/// [`SCANNED_PER_REFERENCE`] of them.
+const REFERENCES_MAX: usize = 1_000_000;
+const SCANNED_PER_REFERENCE: usize = 16;
 
-const TOP_KEYS: &[&str] = &["assay", "name", "seed", "target", "defaults", "job", "phase"];
-const TARGET_KEYS: &[&str] = &["name", "path", "size", "kind", "count"];
-const PHASE_KEYS: &[&str] = &["name", "kind", "drain", "pause", "point", "repeat", "curve", "sweep", "job"];
+pub(super) const TOP_KEYS: &[&str] = &["assay", "name", "seed", "target", "defaults", "job", "phase"];
+pub(super) const TARGET_KEYS: &[&str] = &["name", "path", "size", "kind", "count"];
+pub(super) const PHASE_KEYS: &[&str] =
+    &["name", "kind", "drain", "pause", "point", "repeat", "curve", "sweep", "job"];
 
 /// Lowers a parsed document.
 pub(super) struct Document<'s, 't> {
@@ -184,6 +187,10 @@ impl<'s, 't> Document<'s, 't> {
                 let words = [made.point.as_str(), &point.words];
                 let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
                 phases.push(Phase { jobs, point: words.join(" "), ..made.clone() });
+                // The other points would say the same once more.
+                if self.sink.has_errors() {
+                    return;
+                }
             }
         }
     }
@@ -262,11 +269,12 @@ impl<'s, 't> Document<'s, 't> {
     }
 
     /// The target of that name, else all whose name begins as a word that ends in `*`.
-    fn matching(&self, word: &str) -> Vec<String> {
+    fn matching(&mut self, word: &str) -> Vec<String> {
         if self.by_name.contains_key(word) {
             return vec![word.to_owned()];
         }
         let Some(start) = word.strip_suffix('*') else { return Vec::new() };
+        self.references += self.targets.len() / SCANNED_PER_REFERENCE;
         let names = self.targets.iter().map(|target| &target.name);
         names.filter(|name| name.starts_with(start)).cloned().collect()
     }

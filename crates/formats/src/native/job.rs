@@ -154,13 +154,15 @@ fn think_time(sink: &mut Sink, entry: Entry<'_>) -> Option<ThinkTime> {
     Some(ThinkTime { time: table.read(sink, "time", Sink::time)?, every_ios: every.unwrap_or(1) })
 }
 
+pub(super) const CONTENT_KEYS: &[&str] =
+    &["payload", "refresh", "compression_ratio", "dedup_ratio", "dedup_unit"];
+
 fn content(sink: &mut Sink, entry: Entry<'_>) -> Option<Content> {
     let defaults = Content::default();
     if entry.as_str().is_some() {
         return payload(sink, entry).map(|payload| Content { payload, ..defaults });
     }
-    let known = ["payload", "refresh", "compression_ratio", "dedup_ratio", "dedup_unit"];
-    let table = sink.table(entry, &known)?;
+    let table = sink.table(entry, CONTENT_KEYS)?;
     let ratio = |sink: &mut Sink, e| sink.number(e, 1.0..=f64::MAX);
     let refresh = table.read(sink, "refresh", |sink, e| sink.word(e, words::REFRESHES));
     let unit = table.read(sink, "dedup_unit", Sink::block_size);
@@ -191,12 +193,14 @@ fn payload(sink: &mut Sink, entry: Entry<'_>) -> Option<Payload> {
     }
 }
 
+pub(super) const FLUSH_KEYS: &[&str] = &["open", "call", "every_writes", "order", "at_end"];
+
 /// `none`, or what makes writes durable.
 fn flush(sink: &mut Sink, entry: Entry<'_>) -> Option<FlushPolicy> {
     if entry.is("none") {
         return Some(FlushPolicy::default());
     }
-    let table = sink.table(entry, &["open", "call", "every_writes", "order", "at_end"])?;
+    let table = sink.table(entry, FLUSH_KEYS)?;
     let call = table.read(sink, "call", |sink, e| sink.word(e, words::FLUSH_CALLS));
     let every = table.read(sink, "every_writes", |sink, e| sink.count_u32(e, 1..=u32::MAX));
     let order = table.read(sink, "order", |sink, e| sink.word(e, words::FLUSH_ORDERS));
@@ -212,9 +216,11 @@ fn flush(sink: &mut Sink, entry: Entry<'_>) -> Option<FlushPolicy> {
     })
 }
 
+pub(super) const ENGINE_OPTION_KEYS: &[&str] =
+    &["iopoll", "sqpoll", "passthrough", "unregistered", "submit_batch_max", "reap_batch_min"];
+
 fn engine_options(sink: &mut Sink, entry: Entry<'_>) -> Option<EngineOptions> {
-    let known = ["iopoll", "sqpoll", "passthrough", "unregistered", "submit_batch_max", "reap_batch_min"];
-    let table = sink.table(entry, &known)?;
+    let table = sink.table(entry, ENGINE_OPTION_KEYS)?;
     let mut flag = |key: &str| table.read(sink, key, Sink::boolean).unwrap_or(false);
     let (iopoll, sqpoll) = (flag("iopoll"), flag("sqpoll"));
     let (passthrough, unregistered) = (flag("passthrough"), flag("unregistered"));
@@ -229,7 +235,7 @@ fn engine_options(sink: &mut Sink, entry: Entry<'_>) -> Option<EngineOptions> {
     })
 }
 
-const TREE_KEYS: &[&str] = &[
+pub(super) const TREE_KEYS: &[&str] = &[
     "width",
     "depth",
     "files",

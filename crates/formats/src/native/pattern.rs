@@ -11,7 +11,7 @@ use super::words;
 /// The keys that together say the mix. A job that has one of them takes none from `[defaults]`.
 pub(super) const MIX_KEYS: &[&str] = &["op", "read_percent", "write_percent", "trim_percent"];
 
-const RANDOM_KEYS: &[&str] = &[
+pub(super) const RANDOM_KEYS: &[&str] = &[
     "random",
     "once_per_pass",
     "theta",
@@ -26,7 +26,7 @@ const RANDOM_KEYS: &[&str] = &[
     "high",
     "corrected",
 ];
-const SEQUENTIAL_KEYS: &[&str] = &["sequential", "skip", "random_start", "shared_cursor", "wrap"];
+pub(super) const SEQUENTIAL_KEYS: &[&str] = &["sequential", "skip", "random_start", "shared_cursor", "wrap"];
 
 /// What a placement may look like, for messages.
 const PATTERN_FORMS: &str = "\"random\", \"sequential\", { random = \"zipf\", theta = 1.1 }, \
