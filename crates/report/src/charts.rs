@@ -29,7 +29,28 @@ struct Group {
     p99_ns_max: Option<u64>,
 }
 
+/// The periods of a series, with a piece much shorter than the others counted to the one before it: the few operations
+/// that end in the last microseconds of a job are no rate.
+pub(crate) fn whole_periods(series: &[SeriesPoint]) -> Vec<SeriesPoint> {
+    let usual_s = series.iter().map(|point| point.length_s).fold(0.0, f64::max);
+    let mut whole: Vec<SeriesPoint> = Vec::with_capacity(series.len());
+    for point in series {
+        match whole.last_mut() {
+            Some(last) if point.length_s < usual_s / 2.0 => {
+                let length_s = last.length_s + point.length_s;
+                let mean = |a: f64, b: f64| (a * last.length_s + b * point.length_s) / length_s;
+                last.iops = mean(last.iops, point.iops);
+                last.bytes_per_s = mean(last.bytes_per_s, point.bytes_per_s);
+                last.length_s = length_s;
+            }
+            _ => whole.push(*point),
+        }
+    }
+    whole
+}
+
 fn groups(series: &[SeriesPoint]) -> Vec<Group> {
+    let series = whole_periods(series);
     let size = series.len().div_ceil(POINTS_MAX).max(1);
     series.chunks(size).filter_map(group).collect()
 }
@@ -443,6 +464,20 @@ mod tests {
         assert_eq!((low, high), (100.0, 109.0));
         let latency = latency_over_time("c", &job(3600)).unwrap();
         assert_eq!(latency.lines[0].points[0].1, Some(2_000_014.0));
+    }
+
+    #[test]
+    fn the_last_microseconds_are_no_rate() {
+        let mut job = job(4);
+        let mut rest = job.series[3];
+        rest.start_s = 4.0;
+        rest.length_s = 1e-5;
+        rest.iops = 800_000.0;
+        job.series.push(rest);
+        let chart = iops_over_time("c", &[job]).unwrap();
+        let last = chart.lines[0].points[3].1.unwrap();
+        assert_eq!(chart.lines[0].points.len(), 4);
+        assert!((last - 111.0).abs() < 0.1, "{last}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
         facts.push(job.pattern.clone());
     }
     facts.push(outstanding(job));
+    facts.extend(job.evidence.offered_iops.map(|rate| format!("{} IOPS offered", format::iops(rate))));
     facts.push(if job.direct { "direct".to_owned() } else { "buffered".to_owned() });
     if has_writes(job) && !job.durability.is_empty() {
         facts.push(format!("writes {}", job.durability));

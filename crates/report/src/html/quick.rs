@@ -212,7 +212,10 @@ fn typical_plot(row: &QuickRow, typical: &[&Reference], scales: &Scales) -> Mark
 fn over_time(run: &Run, row: &QuickRow) -> Markup {
     let jobs = row_jobs(run, &row.name);
     let (values, what): (Vec<f64>, &str) = match jobs.as_slice() {
-        [one] => (one.series.iter().map(|point| point.iops).collect(), "IOPS in each reporting period"),
+        [one] => (
+            charts::whole_periods(&one.series).iter().map(|point| point.iops).collect(),
+            "IOPS in each reporting period",
+        ),
         several => (several.iter().map(|job| job.total.iops).collect(), "IOPS of each window"),
     };
     html! { @if values.len() > 1 { (sparkline(&values, what)) } }

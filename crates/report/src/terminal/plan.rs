@@ -1,5 +1,6 @@
 //! A plan before it is run: what, where, how long, and what it writes.
 
+use assay_workload::job::Rate;
 use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_pattern, phase_kind_name};
 use assay_workload::target::TargetKind;
 use assay_workload::{PhaseKind, Plan};
@@ -46,7 +47,7 @@ fn push_targets(text: &mut String, plan: &Plan, style: &Style) {
             kind.into(),
             format::bytes(target.size_bytes).into(),
             before.into(),
-            target.path.as_str().into(),
+            if target.path == target.name { "" } else { target.path.as_str() }.into(),
         ]);
     }
     text.push_str(&table.render(style));
@@ -85,6 +86,7 @@ fn job_words(phase: &PlannedPhase, job: &PlannedJob) -> String {
         ),
         if job.direct { "direct".to_owned() } else { "buffered".to_owned() },
     ];
+    facts.extend(rate_words(asked.rate));
     if job.write_bytes_max() != Some(0) {
         facts.push(format!("writes {}", describe_flush(&asked.flush)));
     }
@@ -93,6 +95,18 @@ fn job_words(phase: &PlannedPhase, job: &PlannedJob) -> String {
     facts.push(format!("engine {}{reason}", job.engine.name()));
     let facts = facts.join(", ");
     if asked.name == phase.name { facts } else { format!("{}: {facts}", asked.name) }
+}
+
+/// The rate at which operations are offered; `None`: as fast as they complete.
+fn rate_words(rate: Rate) -> Option<String> {
+    match rate {
+        Rate::Unlimited => None,
+        Rate::Iops(iops) => Some(format!("{} IOPS offered", format::iops(iops))),
+        Rate::BytesPerS(bytes) => Some(format!("{} offered", format::bandwidth(bytes))),
+        Rate::PercentOfMax(percent) => {
+            Some(format!("{} % of the unlimited rate offered", format::significant(percent)))
+        }
+    }
 }
 
 /// How long it takes and what it writes, as far as that is known before.

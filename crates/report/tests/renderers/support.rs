@@ -12,7 +12,7 @@ use assay_results::run::{
     Producer, Run, SCHEMA, SeriesPoint, Verdict,
 };
 use assay_results::{LatencyHistogram, RunEnd};
-use assay_workload::job::{Job, PhaseKind};
+use assay_workload::job::{Job, PhaseKind, Rate};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice};
 use assay_workload::target::TargetKind;
@@ -156,6 +156,7 @@ fn planned_job(name: &str, read_percent: f64, block_size: u64, threads: usize) -
     let mut job = Job::new(name, &["data"], pattern);
     job.outstanding_per_thread = 16;
     job.ramp = Nanos::from_secs(5);
+    job.rate = if read_percent > 0.0 { Rate::Iops(50_000.0) } else { Rate::Unlimited };
     let site = PlannedSite { target: 0, offset_bytes: 0, length_bytes: 4 * GIB };
     let slice = |index: usize| ThreadSlice {
         seed: 1000 + index as u64,
@@ -441,6 +442,7 @@ pub(crate) fn mixed_run() -> Run {
     paced.read = paced.read.map(|read| OpResult { response_ns: Some(response), ..read });
     paced.total.response_ns = Some(response);
     paced.lateness_ns = Some(LatencySummary::of(&distribution(150_000, 1_200)));
+    paced.evidence.offered_iops = Some(5_000.0);
     paced.errors = 7;
     paced.errors_by_kind = vec![("EIO".to_owned(), 6), ("ENOSPC".to_owned(), 1)];
     let log = job("log", "write 16k, sequential", "write", op(310.0, 16 * KIB, 3_100_000, 30.0), 1, 30);
