@@ -74,85 +74,17 @@ fn what_defaults_and_repetitions_multiply_is_bounded() {
 
 /// Words that reach deep into the parser.
 fn word() -> impl Strategy<Value = String> {
-    let words = [
-        "assay",
-        "name",
-        "seed",
-        "target",
-        "defaults",
-        "job",
-        "phase",
-        "path",
-        "size",
-        "kind",
-        "count",
-        "op",
-        "read",
-        "read_percent",
-        "trim_percent",
-        "block_size",
-        "pattern",
-        "random",
-        "zipf",
-        "theta",
-        "zoned",
-        "zones",
-        "skip",
-        "sequential",
-        "random_percent",
-        "threads",
-        "outstanding",
-        "rate",
-        "think_time",
-        "runtime",
-        "content",
-        "hex",
-        "payload",
-        "flush",
-        "open",
-        "every_writes",
-        "tree",
-        "sizes",
-        "operations",
-        "sweep",
-        "curve",
-        "repeat",
-        "point",
-        "engine",
-        "length",
-        "offset",
-        "targets",
-        "none",
-    ];
-    let values = [
-        "1",
-        "0",
-        "-1",
-        "1.5",
-        "1e400",
-        "nan",
-        "true",
-        "\"4k\"",
-        "\"4k/1,8k/2\"",
-        "\"4k-8k\"",
-        "\"50%\"",
-        "\"100MiB/s\"",
-        "\"read\"",
-        "\"random\"",
-        "\"a\"",
-        "\"a*\"",
-        "\"\"",
-        "\"none\"",
-        "1979-05-27",
-        "[1, 2]",
-        "[]",
-        "{}",
-        "0xffffffffffffffff",
-    ];
+    let words = "assay name seed target defaults job phase path size kind count op read read_percent trim_percent \
+                 block_size pattern random zipf theta zoned zones skip sequential random_percent threads \
+                 outstanding rate think_time runtime content hex payload flush open every_writes tree sizes \
+                 operations sweep curve repeat point engine length offset targets none";
+    let values = "1 0 -1 1.5 1e400 nan true \"4k\" \"4k/1,8k/2\" \"4k-8k\" \"50%\" \"100MiB/s\" \"read\" \"random\" \"a\" \
+                  \"a*\" \"\" \"none\" 1979-05-27 [1,2] [] {} 0xffffffffffffffff";
+    let list = |words: &'static str| proptest::sample::select(words.split(' ').collect::<Vec<_>>());
     let signs = ["=", " = ", "\n", "[[", "]]\n", "[", "]\n", "{ ", " }", ", ", ".", "#", "\"", "é", "\u{0}"];
     prop_oneof![
-        4 => proptest::sample::select(words.to_vec()).prop_map(str::to_owned),
-        3 => proptest::sample::select(values.to_vec()).prop_map(str::to_owned),
+        4 => list(words).prop_map(str::to_owned),
+        3 => list(values).prop_map(str::to_owned),
         4 => proptest::sample::select(signs.to_vec()).prop_map(str::to_owned),
     ]
 }
