@@ -21,6 +21,7 @@ pub const SCHEMA: &str = "assay.baseline/1";
 
 /// Where figures come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Provenance {
     /// The device: model, size, how attached.
@@ -39,6 +40,7 @@ pub struct Provenance {
 
 /// One test's reference figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BaselineTest {
     /// Its name in the series.
@@ -61,6 +63,7 @@ pub struct BaselineTest {
 
 /// Reference figures of a series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
     /// [`SCHEMA`].
     pub schema: String,

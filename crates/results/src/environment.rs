@@ -20,6 +20,7 @@ pub use machine::{
 
 /// Everything recorded about the system with a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Environment {
     /// The program that measured.
@@ -41,6 +42,7 @@ impl Environment {
 
 /// Which Assay measured. Given by the caller: a library cannot know the program it ends up in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AssayVersion {
     /// Semantic version of the program.
@@ -51,6 +53,7 @@ pub struct AssayVersion {
 
 /// What kind of node a target's path is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// A regular file.
@@ -70,6 +73,7 @@ pub enum TargetKind {
 
 /// One target: where it lives, from its path down to the lowest block device this kernel can name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TargetEnvironment {
     /// The path as it was asked for.
@@ -110,6 +114,7 @@ impl TargetEnvironment {
 
 /// Whether the block devices under a target could be named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Resolution {
     /// Down to the lowest device.
@@ -129,6 +134,7 @@ impl Default for Resolution {
 
 /// A mounted file system as seen from a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FileSystem {
     /// Kernel's name of the type: `ext4`, `xfs`, `btrfs`, `nfs4`, `fuse.sshfs`.
@@ -180,6 +186,7 @@ impl FileSystem {
 
 /// How much of a file (or of a range in it) is backed by data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ExtentSummary {
     /// Bytes examined.

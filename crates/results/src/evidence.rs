@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Facts about one job, or about the jobs of a group together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct JobEvidence {
     /// Indices of the jobs in the plan's phase: several for a group.
@@ -72,6 +73,7 @@ impl JobEvidence {
 
 /// One worker's part in a job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WorkerReport {
     /// Its name: the host, the pod, `local-1`.
@@ -90,6 +92,7 @@ pub struct WorkerReport {
 
 /// Facts about the machine while one phase ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PhaseEvidence {
     /// Time between the first and the last counters of the phase, nanoseconds; 0: there were none.
@@ -118,6 +121,7 @@ pub struct PhaseEvidence {
 
 /// A window in which Assay did nothing, and what the devices under the targets did in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct QuietWindow {
     /// Its length, nanoseconds.
@@ -132,6 +136,7 @@ pub struct QuietWindow {
 
 /// Some seconds of the machine between two readings of the counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MachineSecond {
     /// Start, seconds from the first reading of the phase.
@@ -152,6 +157,7 @@ pub struct MachineSecond {
 
 /// Something said on the way, with what it is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Remark {
     /// Index of the phase in the plan, if it belongs to one.

@@ -244,6 +244,7 @@ impl LatencyHistogram {
 
 /// The buckets that hold values, for storing and sending.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SparseHistogram {
     /// Bucket index and count, ascending.
     pub buckets: Vec<(u32, u64)>,

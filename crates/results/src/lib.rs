@@ -16,6 +16,8 @@ pub(crate) mod fixture;
 pub mod histogram;
 pub mod interval;
 pub mod run;
+#[cfg(any(test, feature = "schema"))]
+pub mod schema;
 pub mod series;
 pub mod stats;
 pub mod steady;

@@ -13,6 +13,7 @@ pub const SCHEMA: &str = "assay.run/1";
 
 /// Whether a run may be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Nothing speaks against it.
@@ -27,6 +28,7 @@ pub enum Verdict {
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FindingSeverity {
     /// Worth knowing.
@@ -41,6 +43,7 @@ pub enum FindingSeverity {
 
 /// What a check found. Made once, in this crate; shown by every renderer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The check's id (DESIGN section 6), part of the contract.
     pub id: String,
@@ -63,6 +66,7 @@ pub struct Finding {
 /// A latency distribution in brief. Nanoseconds. A percentile with too few values is `None`: see
 /// [`LatencySummary::of`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(missing_docs, reason = "the names are the percentiles")]
 pub struct LatencySummary {
     pub n: u64,
@@ -80,6 +84,7 @@ pub struct LatencySummary {
 
 /// One operation's result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpResult {
     /// Completed operations.
     pub ios: u64,
@@ -108,6 +113,7 @@ pub struct OpResult {
 
 /// A value with what is needed to believe it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
     /// The value.
     pub value: f64,
@@ -121,6 +127,7 @@ pub struct Metric {
 
 /// One job's result, or that of the jobs of one group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobResult {
     /// The job's name, or the group's.
     pub name: String,
@@ -174,6 +181,7 @@ pub struct JobResult {
 
 /// One reporting period, for charts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesPoint {
     /// Start, seconds from the start of the measured part.
     pub start_s: f64,
@@ -191,6 +199,7 @@ pub struct SeriesPoint {
 
 /// One phase's result. A phase that never started has none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseResult {
     /// The phase's name.
     pub name: String,
@@ -218,6 +227,7 @@ pub struct PhaseResult {
 
 /// What the devices under the targets and the kernel counted during a phase, ramp included, against what was asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DeviceTruth {
     /// Names of the devices at the bottom.
@@ -252,6 +262,7 @@ pub struct DeviceTruth {
 
 /// Which Assay made a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Producer {
     /// Version.
     pub version: String,
@@ -265,6 +276,7 @@ pub struct Producer {
 
 /// One executed plan with its environment, numbers and findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// [`SCHEMA`].
     pub schema: String,

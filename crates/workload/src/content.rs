@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the bytes of write buffers look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Payload {
     /// Incompressible.
@@ -16,6 +17,7 @@ pub enum Payload {
 
 /// When the bytes change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Refresh {
     /// Made anew for every write (fio `refill_buffers`).
@@ -29,6 +31,7 @@ pub enum Refresh {
 
 /// Content of writes, with the reduction a reducing target should find.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Content {
     /// The incompressible or fixed part.

@@ -9,6 +9,7 @@ use crate::units::Nanos;
 
 /// The I/O path a job asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineKind {
     /// Whatever is best here; what was chosen and why is recorded.
@@ -69,6 +70,7 @@ impl EngineKind {
 
 /// Options of the I/O path that are never chosen silently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct EngineOptions {
     /// io_uring: poll the device for completions (IORING_SETUP_IOPOLL); needs direct I/O and poll queues.
@@ -87,6 +89,7 @@ pub struct EngineOptions {
 
 /// How writes are made durable while opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OpenSync {
     /// Not.
@@ -100,6 +103,7 @@ pub enum OpenSync {
 
 /// Which flush call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FlushCall {
     /// fsync(2).
@@ -110,6 +114,7 @@ pub enum FlushCall {
 
 /// Whether a periodic flush waits for the writes before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FlushOrder {
     /// Issued when the write before it has completed, so that it makes that write durable.
@@ -122,6 +127,7 @@ pub enum FlushOrder {
 
 /// A flush after every so many writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PeriodicFlush {
     /// The call.
@@ -134,6 +140,7 @@ pub struct PeriodicFlush {
 
 /// The whole flush policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct FlushPolicy {
     /// O_SYNC or O_DSYNC at open.
@@ -153,6 +160,7 @@ impl FlushPolicy {
 
 /// Page cache or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Caching {
     /// Direct where the target can, else buffered; what was chosen is recorded.
@@ -166,6 +174,7 @@ pub enum Caching {
 
 /// How fast operations are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
     /// As fast as completions come.
@@ -181,6 +190,7 @@ pub enum Rate {
 
 /// How intended arrivals are spaced in a rate-controlled job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arrival {
     /// Equal gaps.
@@ -194,6 +204,7 @@ pub enum Arrival {
 
 /// A pause between operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ThinkTime {
     /// How long.
@@ -204,6 +215,7 @@ pub struct ThinkTime {
 
 /// What ends a job. The first that is reached counts; none at all: one pass over the active range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Measured time, behind the ramp.
@@ -218,6 +230,7 @@ pub struct Limits {
 
 /// How threads share the targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TargetSharing {
     /// Every thread works on all targets of the job.
@@ -229,6 +242,7 @@ pub enum TargetSharing {
 
 /// Which target the next operation goes to, where a thread has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TargetSelection {
     /// In turn.
@@ -242,6 +256,7 @@ pub enum TargetSelection {
 
 /// A file-tree workload: directories of files below one or more anchors, and operations on them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TreeWorkload {
     /// Directories per directory.
@@ -266,6 +281,7 @@ pub struct TreeWorkload {
 
 /// One kind of load with its execution parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// The name in results.
@@ -355,6 +371,7 @@ impl Job {
 
 /// What a phase is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseKind {
     /// Bring the target back to fresh.
@@ -373,6 +390,7 @@ pub enum PhaseKind {
 
 /// Jobs that run side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     /// The name in results.
@@ -405,6 +423,7 @@ impl Phase {
 
 /// Everything that was asked: targets, and phases in sequence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// The name of the run.

@@ -6,6 +6,7 @@ use crate::target::Extent;
 
 /// Read, write or trim. The discriminants index per-operation arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum OpKind {
@@ -44,6 +45,7 @@ impl OpKind {
 
 /// Shares of the operations in per cent; they total 100.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
     /// Per cent of reads.
@@ -80,6 +82,7 @@ impl Mix {
 
 /// Block sizes of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BlockSizes {
     /// Always this many bytes.
@@ -131,6 +134,7 @@ impl BlockSizes {
 
 /// A zone of [`Distribution::Zoned`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
     /// Per cent of the accesses.
@@ -141,6 +145,7 @@ pub struct Zone {
 
 /// How random positions are distributed over the active range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// Every block alike.
@@ -189,6 +194,7 @@ pub enum Distribution {
 
 /// Steps of a sequential walk.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sequential {
     /// Bytes skipped behind each block: uniform from `skip_min_bytes` to `skip_max_bytes`.
@@ -217,6 +223,7 @@ impl Default for Sequential {
 
 /// Random placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Random {
     /// The shape.
@@ -227,6 +234,7 @@ pub struct Random {
 
 /// Where the operations go.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// One block behind the other.
@@ -268,6 +276,7 @@ impl Placement {
 
 /// Which operation, how large, and where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AccessPattern {
     /// Shares of the operations.

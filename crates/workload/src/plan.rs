@@ -14,6 +14,7 @@ pub const SCHEMA: &str = "assay.plan/1";
 
 /// A target as it will be used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedTarget {
     /// The name jobs refer to it by.
     pub name: String,
@@ -31,6 +32,7 @@ pub struct PlannedTarget {
 
 /// The part of one target one thread works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedSite {
     /// Index into [`Plan::targets`].
     pub target: u16,
@@ -42,6 +44,7 @@ pub struct PlannedSite {
 
 /// One thread's part of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSlice {
     /// Seed of its operations.
     pub seed: u64,
@@ -57,6 +60,7 @@ pub struct ThreadSlice {
 
 /// A job with nothing left open.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedJob {
     /// The job as asked for; where this struct has a field of the same meaning, that one counts.
     pub job: Job,
@@ -91,6 +95,7 @@ impl PlannedJob {
 
 /// Jobs side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedPhase {
     /// The name in results.
     pub name: String,
@@ -121,6 +126,7 @@ impl PlannedPhase {
 
 /// Everything that will be done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// [`SCHEMA`].
     pub schema: String,

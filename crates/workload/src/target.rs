@@ -6,6 +6,7 @@ use crate::units::Bytes;
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// A regular file, created and extended as needed.
@@ -20,6 +21,7 @@ pub enum TargetKind {
 
 /// A named thing to do I/O on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// The name jobs refer to it by.
@@ -34,6 +36,7 @@ pub struct Target {
 
 /// The part of a target that may be accessed (SNIA PTS: ActiveRange). Half open, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ActiveRange {
     /// First byte.
@@ -51,6 +54,7 @@ impl ActiveRange {
 
 /// A bound given before the size is known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
     /// Bytes.

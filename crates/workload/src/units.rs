@@ -30,10 +30,12 @@ pub enum UnitError {
 }
 
 /// A size in bytes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transparent))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(pub u64);
 
 /// A length of time in nanoseconds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transparent))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What sort of block device it is, as far as the kernel's names tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
     /// A whole device that this kernel's driver talks to.
@@ -25,6 +26,7 @@ pub enum DeviceKind {
 
 /// How a disk is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// NVMe over PCI Express.
@@ -63,6 +65,7 @@ pub enum Transport {
 
 /// One block device of a chain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BlockDevice {
     /// Kernel name: `sda1`, `nvme0n1`, `dm-0`.
@@ -112,6 +115,7 @@ impl BlockDevice {
 
 /// `/sys/block/NAME/queue`: how the kernel treats requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RequestQueue {
     /// I/O scheduler in use, such as `none` or `mq-deadline`.
@@ -155,6 +159,7 @@ pub struct RequestQueue {
 
 /// What a loop device stands on. Its page cache is a lower cache when [`LoopBacking::direct_io`] is off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LoopBacking {
     /// The backing file.
@@ -169,6 +174,7 @@ pub struct LoopBacking {
 
 /// What a zram device does with its data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ZramDevice {
     /// Compression algorithm in use.
@@ -177,6 +183,7 @@ pub struct ZramDevice {
 
 /// Software RAID facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RaidArray {
     /// Level: `raid0`, `raid1`, `raid5`.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The machine that ran the workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Machine {
     /// Host name as the kernel knows it.
@@ -35,6 +36,7 @@ pub struct Machine {
 
 /// Processors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Cpu {
     /// Model name.
@@ -59,6 +61,7 @@ pub struct Cpu {
 
 /// State of frequency boost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Turbo {
     /// Allowed.
@@ -69,6 +72,7 @@ pub enum Turbo {
 
 /// Memory, at the time of recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Memory {
     /// Usable memory of the machine.
@@ -85,6 +89,7 @@ pub struct Memory {
 
 /// Huge pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HugePages {
     /// Size of the default huge page.
@@ -99,6 +104,7 @@ pub struct HugePages {
 
 /// When the kernel writes dirty pages back (`/proc/sys/vm`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Writeback {
     /// Share of available memory at which writers are throttled, in percent; 0 when the byte limit is used.
@@ -117,6 +123,7 @@ pub struct Writeback {
 
 /// What the machine runs in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Virtualisation {
     /// Whether a hypervisor is below; `None` when nothing gives a hint either way.
@@ -131,6 +138,7 @@ pub struct Virtualisation {
 
 /// What time is read from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Clock {
     /// Clock source in use: `tsc`, `kvm-clock`, `hpet`.
@@ -143,6 +151,7 @@ pub struct Clock {
 
 /// Which control group interface holds the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CgroupVersion {
     /// One hierarchy a controller.
@@ -155,6 +164,7 @@ pub enum CgroupVersion {
 ///
 /// `None` means that no limit was found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CgroupLimits {
     /// Interface that was read; `None` when no control group could be found.
@@ -177,6 +187,7 @@ pub struct CgroupLimits {
 
 /// A limit on one device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CgroupDeviceLimit {
     /// `MAJOR:MINOR` of the device.

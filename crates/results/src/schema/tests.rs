@@ -1,0 +1,101 @@
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::validator::validate;
+use crate::environment::{
+    CgroupDeviceLimit, ExtentSummary, LoopBacking, RaidArray, TargetEnvironment, Turbo, ZramDevice,
+};
+use crate::evidence::{QuietWindow, Remark, WorkerReport};
+use crate::fixture;
+use crate::run::{LatencySummary, Metric, Run};
+
+fn published(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas").join(name)
+}
+
+fn read(name: &str) -> Value {
+    let text = std::fs::read_to_string(published(name)).expect("the schema is published");
+    serde_json::from_str(&text).expect("the schema is JSON")
+}
+
+/// A run in which every kind of record occurs.
+fn full_run() -> Run {
+    let mut run = fixture::run();
+    let target = &mut run.environment.targets[0];
+    target.extents = Some(ExtentSummary::default());
+    target.devices[0].loop_backing = Some(LoopBacking::default());
+    target.devices[0].zram = Some(ZramDevice::default());
+    target.devices[0].raid = Some(RaidArray::default());
+    run.environment.targets.push(TargetEnvironment::default());
+    run.environment.machine.cpu.turbo = Some(Turbo::Off);
+    run.environment.cgroup.devices.push(CgroupDeviceLimit::default());
+    run.remarks.push(Remark {
+        phase: Some(0),
+        id: "clock-unstable".to_owned(),
+        text: "it jumped".to_owned(),
+    });
+    let phase = &mut run.phases[0];
+    phase.evidence.quiet_before = Some(QuietWindow::default());
+    let metric = Metric { value: 1.5, unit: "TPM".to_owned(), n: 3, interval: Some((1.0, 2.0)) };
+    phase.metrics.insert("transactions".to_owned(), metric);
+    let job = &mut phase.jobs[0];
+    job.evidence.workers.push(WorkerReport::default());
+    job.lateness_ns = Some(LatencySummary::default());
+    job.flush = job.read.clone();
+    job.errors_by_kind.push(("EIO".to_owned(), 1));
+    crate::checks::judge(&mut run);
+    assert!(!run.findings.is_empty());
+    run
+}
+
+#[test]
+fn a_full_run_fits_the_published_schema() {
+    let run = serde_json::to_value(full_run()).unwrap();
+    assert_eq!(validate(&read("run-1.json"), &run), Vec::<String>::new());
+}
+
+#[test]
+fn a_stored_run_reads_back_as_it_was() {
+    let run = full_run();
+    let text = serde_json::to_string(&run).unwrap();
+    assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
+}
+
+#[test]
+fn plans_and_baselines_fit_theirs() {
+    let plan = serde_json::to_value(fixture::run().plan).unwrap();
+    assert_eq!(validate(&read("plan-1.json"), &plan), Vec::<String>::new());
+    let mut baselines = crate::baseline::builtins();
+    baselines.push(crate::baseline::Baseline::of_run("mine", &fixture::run()));
+    for baseline in baselines {
+        let baseline = serde_json::to_value(baseline).unwrap();
+        assert_eq!(validate(&read("baseline-1.json"), &baseline), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_run_that_does_not_fit_is_noticed() {
+    let mut run = serde_json::to_value(full_run()).unwrap();
+    run["verdict"] = "perhaps".into();
+    run["phases"][0]["jobs"][0]["total"]["latency"] = 1.into();
+    let errors = validate(&read("run-1.json"), &run);
+    assert!(errors.iter().any(|error| error.starts_with("/verdict")), "{errors:?}");
+    assert!(errors.iter().any(|error| error.contains("/total/latency: not in the schema")), "{errors:?}");
+}
+
+/// With `ASSAY_UPDATE_SCHEMAS` set, publishes them instead.
+#[cfg(feature = "schema")]
+#[test]
+fn the_published_schemas_are_those_of_the_types() {
+    for (name, schema) in super::all() {
+        let text = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
+        if std::env::var_os("ASSAY_UPDATE_SCHEMAS").is_some() {
+            std::fs::write(published(name), &text).unwrap();
+        }
+        assert!(
+            read(name) == schema,
+            "docs/schemas/{name} is out of date; set ASSAY_UPDATE_SCHEMAS and test again"
+        );
+    }
+}
