@@ -20,9 +20,7 @@ pub fn write(workload: &Workload) -> String {
     let mut text = String::from("assay = 1\n");
     line(&mut text, "name", &quote(&workload.name));
     if let Some(seed) = workload.seed {
-        // TOML's integers end at 2^63 - 1.
-        let number = if i64::try_from(seed).is_ok() { seed.to_string() } else { format!("\"{seed}\"") };
-        line(&mut text, "seed", &number);
+        line(&mut text, "seed", &write_count(seed));
     }
     for target in &workload.targets {
         write_target(&mut text, target);
@@ -84,7 +82,7 @@ fn write_target(text: &mut String, target: &Target) {
     line(text, "name", &quote(&target.name));
     line(text, "path", &quote(&target.path));
     if let Some(kind) = target.kind {
-        line(text, "kind", &quote(word(words::TARGET_KINDS, &kind)));
+        line(text, "kind", &quoted(words::TARGET_KINDS, &kind));
     }
     if let Some(size) = target.size {
         line(text, "size", &quote(&size.short()));
@@ -95,7 +93,7 @@ fn write_phase(text: &mut String, phase: &Phase) {
     text.push_str("\n[[phase]]\n");
     line(text, "name", &quote(&phase.name));
     if phase.kind != PhaseKind::Measure {
-        line(text, "kind", &quote(word(words::PHASE_KINDS, &phase.kind)));
+        line(text, "kind", &quoted(words::PHASE_KINDS, &phase.kind));
     }
     if !phase.point.is_empty() {
         line(text, "point", &quote(&phase.point));
@@ -165,34 +163,67 @@ fn quoted_time(time: Nanos) -> String {
 /// All a job says but its name.
 fn job_entries(job: &Job, targets: &[Target]) -> Vec<Entry> {
     let default = Job::new("", &[], job.pattern.clone());
+    // Does not compile once a job has another field, which has to be written too.
+    let Job {
+        name: _,
+        group,
+        targets: names,
+        sharing,
+        selection,
+        offset,
+        offset_increment,
+        length,
+        pattern,
+        tree,
+        threads: _,
+        outstanding_per_thread: _,
+        rate: _,
+        arrival: _,
+        think_time: _,
+        limits: _,
+        ramp: _,
+        start_delay: _,
+        content,
+        flush,
+        caching,
+        invalidate,
+        engine,
+        engine_options,
+        errors_tolerated,
+    } = job;
     let mut entries = Entries::default();
-    entries.add_some("group", job.group.as_deref(), quote);
-    let all = job.targets.iter().eq(targets.iter().map(|target| &target.name));
+    entries.add_some("group", group.as_deref(), quote);
+    let all = names.iter().eq(targets.iter().map(|target| &target.name));
     if !all || targets.len() <= TARGETS_LISTED {
-        let names: Vec<String> = job.targets.iter().map(|name| quote(name)).collect();
+        let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
         entries.add("targets", format!("[{}]", names.join(", ")));
     }
-    let sharing = |sharing: &_| quote(word(words::SHARINGS, sharing));
-    entries.add_unless("sharing", &job.sharing, &default.sharing, sharing);
-    let selection = |selection: &_| quote(word(words::SELECTIONS, selection));
-    entries.add_unless("selection", &job.selection, &default.selection, selection);
-    entries.add_unless("offset", &job.offset, &default.offset, quoted_extent);
-    entries.add_unless("offset_increment", &job.offset_increment, &default.offset_increment, quoted_extent);
-    entries.add_some("length", job.length.as_ref(), quoted_extent);
-    pattern_entries(&mut entries, &job.pattern);
-    entries.add_some("tree", job.tree.as_ref(), write_tree);
+    entries.add_unless("sharing", sharing, &default.sharing, |word| quoted(words::SHARINGS, word));
+    entries.add_unless("selection", selection, &default.selection, |word| quoted(words::SELECTIONS, word));
+    entries.add_unless("offset", offset, &default.offset, quoted_extent);
+    entries.add_unless("offset_increment", offset_increment, &default.offset_increment, quoted_extent);
+    entries.add_some("length", length.as_ref(), quoted_extent);
+    pattern_entries(&mut entries, pattern);
+    entries.add_some("tree", tree.as_ref(), write_tree);
     pace_entries(&mut entries, job, &default);
-    entries.add_unless("content", &job.content, &default.content, write_content);
-    entries.add_unless("flush", &job.flush, &default.flush, write_flush);
-    let caching = |caching: &_| quote(word(words::CACHINGS, caching));
-    entries.add_unless("caching", &job.caching, &default.caching, caching);
-    entries.add_unless("invalidate", &job.invalidate, &default.invalidate, bool::to_string);
-    entries.add_unless("engine", &job.engine, &default.engine, |engine| quote(word(words::ENGINES, engine)));
-    entries.add_unless("engine_options", &job.engine_options, &default.engine_options, write_engine_options);
-    entries.add_unless("errors_tolerated", &job.errors_tolerated, &default.errors_tolerated, |errors| {
-        if i64::try_from(*errors).is_ok() { errors.to_string() } else { quote(&errors.to_string()) }
-    });
+    entries.add_unless("content", content, &default.content, write_content);
+    entries.add_unless("flush", flush, &default.flush, write_flush);
+    entries.add_unless("caching", caching, &default.caching, |word| quoted(words::CACHINGS, word));
+    entries.add_unless("invalidate", invalidate, &default.invalidate, bool::to_string);
+    entries.add_unless("engine", engine, &default.engine, |word| quoted(words::ENGINES, word));
+    entries.add_unless("engine_options", engine_options, &default.engine_options, write_engine_options);
+    entries.add_unless("errors_tolerated", errors_tolerated, &0, |errors| write_count(*errors));
     entries.list
+}
+
+/// A word of the format as a TOML string.
+fn quoted<T: PartialEq>(words: &words::Words<T>, value: &T) -> String {
+    quote(word(words, value))
+}
+
+/// A whole number; as a string where it is beyond TOML's integers, which end at 2^63 - 1.
+fn write_count(number: u64) -> String {
+    if i64::try_from(number).is_ok() { number.to_string() } else { quote(&number.to_string()) }
 }
 
 fn pace_entries(entries: &mut Entries, job: &Job, default: &Job) {
@@ -200,17 +231,14 @@ fn pace_entries(entries: &mut Entries, job: &Job, default: &Job) {
     let (outstanding, one) = (&job.outstanding_per_thread, &default.outstanding_per_thread);
     entries.add_unless("outstanding", outstanding, one, u32::to_string);
     entries.add_some("rate", write_rate(job.rate), |rate| rate);
-    let arrival = |arrival: &_| quote(word(words::ARRIVALS, arrival));
-    entries.add_unless("arrival", &job.arrival, &default.arrival, arrival);
+    entries.add_unless("arrival", &job.arrival, &default.arrival, |word| quoted(words::ARRIVALS, word));
     entries.add_some("think_time", job.think_time, |think| match think.every_ios {
         1 => quoted_time(think.time),
         every => format!("{{ time = {}, every_ios = {every} }}", quoted_time(think.time)),
     });
     entries.add_some("runtime", job.limits.time, quoted_time);
     entries.add_some("bytes", job.limits.bytes, quoted_size);
-    entries.add_some("ios", job.limits.ios, |ios| {
-        if i64::try_from(ios).is_ok() { ios.to_string() } else { quote(&ios.to_string()) }
-    });
+    entries.add_some("ios", job.limits.ios, write_count);
     entries.add_some("passes", job.limits.passes, |passes| passes.to_string());
     entries.add_unless("ramp", &job.ramp, &default.ramp, |time| quoted_time(*time));
     entries.add_unless("start_delay", &job.start_delay, &default.start_delay, |time| quoted_time(*time));
@@ -375,7 +403,7 @@ fn write_content(content: &Content) -> String {
     };
     let mut pairs = vec![("payload", payload)];
     if content.refresh != default.refresh {
-        pairs.push(("refresh", quote(word(words::REFRESHES, &content.refresh))));
+        pairs.push(("refresh", quoted(words::REFRESHES, &content.refresh)));
     }
     if content.compression_ratio != default.compression_ratio {
         pairs.push(("compression_ratio", write_number(content.compression_ratio)));
@@ -392,12 +420,12 @@ fn write_content(content: &Content) -> String {
 fn write_flush(flush: &FlushPolicy) -> String {
     let mut pairs = Vec::new();
     if flush.open != FlushPolicy::default().open {
-        pairs.push(("open", quote(word(words::OPEN_SYNCS, &flush.open))));
+        pairs.push(("open", quoted(words::OPEN_SYNCS, &flush.open)));
     }
     if let Some(periodic) = flush.periodic {
-        pairs.push(("call", quote(word(words::FLUSH_CALLS, &periodic.call))));
+        pairs.push(("call", quoted(words::FLUSH_CALLS, &periodic.call)));
         pairs.push(("every_writes", periodic.every_writes.to_string()));
-        pairs.push(("order", quote(word(words::FLUSH_ORDERS, &periodic.order))));
+        pairs.push(("order", quoted(words::FLUSH_ORDERS, &periodic.order)));
     }
     if flush.at_end {
         pairs.push(("at_end", "true".to_owned()));

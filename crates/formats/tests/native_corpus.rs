@@ -1,11 +1,14 @@
-//! Files from public repositories are taken for what they are.
+//! Files from public repositories are taken for what they are, and what they lower to is written as a plan and read back.
 
 #[path = "../../../xtask/support/skip.rs"]
 mod skip;
 
 use std::path::{Path, PathBuf};
 
-use assay_formats::native::{Format, detect};
+use assay_formats::loader::MemoryLoader;
+use assay_formats::native::{Format, detect, parse, write};
+use assay_formats::{fio, vdbench};
+use assay_workload::Workload;
 
 /// The corpus, where it is at hand: `$ASSAY_CORPUS`, else beside the repository.
 fn corpus() -> Option<PathBuf> {
@@ -46,4 +49,37 @@ fn every_file_of_the_corpus_is_told_apart_by_content_alone() {
         }
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), fio.len() + vdbench.len(), wrong.join("\n"));
+}
+
+/// How a written workload differs from itself once read; `None` where it does not.
+fn difference(name: &str, workload: &Workload) -> Option<String> {
+    let text = write(workload);
+    let (read, said) = parse(name, &text);
+    match read {
+        Some(read) if read == *workload => None,
+        Some(_) => Some(format!("{name}: it is another workload:\n{text}")),
+        None => Some(format!("{name}: {}", said.first().map(ToString::to_string).unwrap_or_default())),
+    }
+}
+
+#[test]
+fn every_file_of_the_corpus_is_the_same_as_a_plan() {
+    let Some(root) = corpus() else {
+        return skip::declare("corpus", "no job files to convert; ASSAY_CORPUS names their directory");
+    };
+    let loader = MemoryLoader::default();
+    let mut workloads = Vec::new();
+    for (name, text) in files(&root.join("fio"), |name| name.ends_with(".fio")) {
+        let file = fio::parse(&name, &text, &loader).0;
+        workloads.extend(file.and_then(|file| fio::lower(&name, &file).0).map(|workload| (name, workload)));
+    }
+    for (name, text) in files(&root.join("vdbench"), |name| !name.ends_with(".runs")) {
+        let file = vdbench::parse(&name, &text, &vdbench::Options::default(), &loader).0;
+        workloads
+            .extend(file.and_then(|file| vdbench::lower(&name, &file).0).map(|workload| (name, workload)));
+    }
+    assert!(workloads.len() >= 200, "only {} files lower to a workload", workloads.len());
+    let wrong: Vec<String> =
+        workloads.iter().filter_map(|(name, workload)| difference(name, workload)).collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), workloads.len(), wrong.join("\n"));
 }
