@@ -152,6 +152,7 @@ impl RunBuilder {
                 commit: start.commit,
                 engine,
                 overhead_ns_per_io: None,
+                latency_definition: String::new(),
             },
             environment: start.environment,
             plan: start.plan,

@@ -272,6 +272,10 @@ pub struct Producer {
     pub engine: String,
     /// This machine's generator overhead per I/O on the null engine, nanoseconds, where it was measured.
     pub overhead_ns_per_io: Option<f64>,
+    /// What the latencies of the run mean where they are another tool's (`fio clat: ..`), in words; empty: Assay's own,
+    /// as [`OpResult`] says.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub latency_definition: String,
 }
 
 /// One executed plan with its environment, numbers and findings.

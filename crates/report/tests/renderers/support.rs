@@ -223,6 +223,7 @@ pub(crate) fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
             commit: "abcdef0".to_owned(),
             engine: "psync".to_owned(),
             overhead_ns_per_io: Some(310.0),
+            latency_definition: String::new(),
         },
         environment: environment("/data/stb-testdir"),
         plan: plan(name, series),
