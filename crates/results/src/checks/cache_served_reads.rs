@@ -55,8 +55,7 @@ pub(super) fn truly_direct(subject: &Subject<'_>) -> bool {
 
 fn severity(subject: &Subject<'_>, share: f64) -> FindingSeverity {
     match share {
-        // Who asks for the page cache by name knows that it is there.
-        share if share >= SHARE_INVALID && !subject.buffered_by_name() => FindingSeverity::Invalid,
+        share if share >= SHARE_INVALID && !subject.in_series() => FindingSeverity::Invalid,
         share if share >= SHARE_WARNING => FindingSeverity::Warning,
         _ => FindingSeverity::Info,
     }
@@ -139,10 +138,14 @@ mod tests {
         let mut run = buffered(run());
         run.phases[0].jobs[0].cached_read_share = Some(0.5);
         let finding = only(ID, &run);
-        assert_eq!(finding.severity, FindingSeverity::Warning, "the page cache was asked for by name");
+        assert_eq!(finding.severity, FindingSeverity::Invalid);
         assert_eq!(finding.bias, "IOPS 0-100 % high");
-        run.plan.phases[0].jobs[0].job.caching = assay_workload::job::Caching::Auto;
-        assert_eq!(only(ID, &run).severity, FindingSeverity::Invalid);
+        run.plan.series = "stb-2.1".to_owned();
+        assert_eq!(
+            only(ID, &run).severity,
+            FindingSeverity::Warning,
+            "the tests of a series are known to be so"
+        );
     }
 
     #[test]

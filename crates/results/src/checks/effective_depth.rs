@@ -76,9 +76,7 @@ fn known_beforehand(subject: &Subject<'_>) -> Option<Finding> {
     if limit >= asked {
         return None;
     }
-    // The tests of a series are named so; their figures are compared with figures that came about the same way.
-    let in_series = !subject.run.plan.series.is_empty();
-    let severity = if in_series { FindingSeverity::Info } else { FindingSeverity::Warning };
+    let severity = if subject.in_series() { FindingSeverity::Info } else { FindingSeverity::Warning };
     let message =
         format!("{asked} outstanding I/Os were asked for and at most {limit} possible: {}", limits[0].1);
     let finding = subject

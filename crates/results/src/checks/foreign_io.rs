@@ -20,6 +20,8 @@ const SHARE_MIN: f64 = 0.05;
 const WINDOW_NS_MIN: u64 = 200_000_000;
 /// Fewer bytes than this are metadata and read ahead.
 const BYTES_MIN: u64 = 16 << 20;
+/// Share of the asked bytes that must have reached the device.
+const OURS_MIN: f64 = 0.1;
 /// What a file system may write for one byte that is flushed: data, journal, metadata.
 const JOURNAL_FACTOR: u64 = 4;
 
@@ -105,6 +107,11 @@ fn beyond_ours(subject: &Subject<'_>, truth: &DeviceTruth, late_writes: bool) ->
     // A flush writes the journal, by a thread of the file system.
     let journal =
         if subject.job.flush.is_some() || subject.every_write_durable() { JOURNAL_FACTOR } else { 1 };
+    // A job that the device hardly served cannot have been slowed down there.
+    let asked = truth.asked_read_bytes.saturating_add(truth.asked_written_bytes) as f64;
+    if (our_read.saturating_add(our_written) as f64) < OURS_MIN * asked {
+        return None;
+    }
     let foreign = device_read
         .saturating_sub(our_read)
         .saturating_add(device_written.saturating_sub(our_written.saturating_mul(journal)));
@@ -191,6 +198,14 @@ mod tests {
         run.plan.phases[0].jobs[0].job.flush.open = assay_workload::job::OpenSync::Dsync;
         let truth = run.phases[0].device.as_mut().unwrap();
         truth.device_written_bytes = truth.process_written_bytes.map(|bytes| bytes * 3);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn a_job_that_the_device_did_not_serve_was_not_slowed_down() {
+        let mut run = run();
+        let truth = run.phases[0].device.as_mut().unwrap();
+        truth.process_read_bytes = Some(0);
         silent(ID, &run);
     }
 

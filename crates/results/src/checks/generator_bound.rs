@@ -80,7 +80,11 @@ fn late(subject: &Subject<'_>) -> Option<Finding> {
     );
     let finding = subject
         .draft(ID, FindingSeverity::Info, message)
-        .bias(format!("completion latency 0-{} high", percent(share / (1.0 - share.min(0.99)))))
+        .bias(if share > 0.5 {
+            "completion latency high, perhaps by most of it".to_owned()
+        } else {
+            format!("completion latency 0-{} high", percent(share / (1.0 - share)))
+        })
         .evidence("stamp_error_ns_mean", late)
         .evidence("completion_ns_mean", mean)
         .advise("use more threads, with fewer outstanding I/Os each");

@@ -1,6 +1,5 @@
 //! What a check looks at: one reported job with everything that belongs to it.
 
-use assay_workload::job::Caching;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{PlannedJob, PlannedTarget};
 
@@ -67,10 +66,10 @@ impl<'r> Subject<'r> {
         self.planned.iter().any(|planned| planned.job.pattern.mix.share(kind) > 0.0)
     }
 
-    /// Whether the page cache was asked for by name, and not chosen because nothing else was possible.
-    pub(super) fn buffered_by_name(&self) -> bool {
-        !self.planned.is_empty()
-            && self.planned.iter().all(|planned| planned.job.caching == Caching::Buffered)
+    /// Whether it is a test of a series: how it works is part of its name, and its figures are compared with figures
+    /// that came about the same way.
+    pub(super) fn in_series(&self) -> bool {
+        !self.run.plan.series.is_empty()
     }
 
     /// Whether every write is durable when it is counted.

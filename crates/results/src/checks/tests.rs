@@ -21,7 +21,7 @@ pub(super) fn silent(id: &str, run: &Run) {
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
-/// The same run through the page cache, asked for by name.
+/// The same run through the page cache.
 pub(super) fn buffered(mut run: Run) -> Run {
     run.plan.phases[0].jobs[0].job.caching = Caching::Buffered;
     run.plan.phases[0].jobs[0].direct = false;

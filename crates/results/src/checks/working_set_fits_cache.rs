@@ -55,8 +55,7 @@ fn writes(subject: &Subject<'_>) -> Option<Finding> {
     if !subject.does(OpKind::Write) || all_flushed || missing < UNWRITTEN_MIN {
         return None;
     }
-    // Who asks for the page cache by name may want its speed; the figure is still not the storage's.
-    let grave = missing >= UNWRITTEN_INVALID && !subject.buffered_by_name();
+    let grave = missing >= UNWRITTEN_INVALID && !subject.in_series();
     let severity = if grave { FindingSeverity::Invalid } else { FindingSeverity::Warning };
     let message =
         format!("{} of the written bytes were still in memory when the clock stopped", percent(missing));
@@ -103,10 +102,10 @@ mod tests {
         let finding = only(ID, &run);
         assert_eq!(
             (finding.severity, finding.bias.as_str()),
-            (FindingSeverity::Warning, "IOPS 0-300 % high")
+            (FindingSeverity::Invalid, "IOPS 0-300 % high")
         );
-        run.plan.phases[0].jobs[0].job.caching = assay_workload::job::Caching::Auto;
-        assert_eq!(only(ID, &run).severity, FindingSeverity::Invalid);
+        run.plan.series = "stb-2.1".to_owned();
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
         run.plan.phases[0].jobs[0].job.flush.at_end = true;
         silent(ID, &run);
     }
