@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use assay_workload::units::Nanos;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::context::Context;
@@ -88,7 +89,10 @@ pub(crate) enum Command {
   assay quick /mnt/data --html report.html       and a page with pictures
   assay quick --series list                      which series there are, and what each is for
   assay quick --test '4k random reads, 1 outstanding' --repeat 3
-  assay quick root@backup:/srv                   another host: Assay is copied there, and removed by cleanup")]
+  assay quick root@backup:/srv                   another host: Assay is copied there, and removed by cleanup
+
+On another host, an empty directory is the home directory. ASSAY_SSH names the command to use instead of ssh
+(ASSAY_SSH='ssh -p 2222'); it takes OpenSSH's options.")]
 pub(crate) struct QuickArgs {
     /// A directory, or [user@]host[:dir]
     #[arg(default_value = ".", value_name = "WHERE")]
@@ -111,6 +115,9 @@ pub(crate) struct QuickArgs {
     /// The seed that replays the same order and addresses
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Measured time of each window instead of the series' own: for tests of the program itself
+    #[arg(long, value_name = "TIME", hide = true)]
+    pub(crate) window: Option<Nanos>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

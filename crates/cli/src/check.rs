@@ -56,6 +56,19 @@ pub(crate) fn report(args: &ReportArgs, context: &Context) -> Result<Outcome, Fa
     Ok(Outcome::Done)
 }
 
+/// Whether a file can be made at `path`, as far as that can be told without making it.
+pub(crate) fn can_write(path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() {
+        return Err(Failure::usage(format!("{shown} is a directory; name a file in it")));
+    }
+    if !parent.is_dir() {
+        return Err(Failure::usage(format!("cannot write {shown}: {} is not a directory", parent.display())));
+    }
+    Ok(())
+}
+
 /// Writes the page of a run.
 pub(crate) fn write_html(
     run: &Run,

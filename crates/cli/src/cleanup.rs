@@ -10,11 +10,12 @@ use crate::args::CleanupArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::place::Place;
+use crate::remote::{self, There};
 
 pub(crate) fn cleanup(args: &CleanupArgs, context: &Context) -> Result<Outcome, Failure> {
     match Place::parse(&args.place)? {
         Place::Here(place) => here(&place, context),
-        Place::There { host, .. } => Err(Failure::usage(format!("{host}: not yet"))),
+        Place::There { host, dir } => remote::cleanup(There { host: &host, dir: &dir }, context),
     }
 }
 

@@ -14,6 +14,11 @@ use crate::failure::Failure;
 /// Columns where nobody says.
 const WIDTH_DEFAULT: usize = 100;
 
+/// Set to `live` or `plain` where another machine's Assay reads our stderr over ssh: whether it shows a live line.
+pub(crate) const SERVED_VARIABLE: &str = "ASSAY_SERVED";
+/// What comes before the message of a failure on stderr where another machine's Assay reads it: ASCII's record separator.
+pub(crate) const FAILURE_MARK: u8 = 0x1e;
+
 /// How to speak and where things are.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -25,6 +30,8 @@ pub(crate) struct Context {
     pub(crate) live: bool,
     /// Results and errors only.
     pub(crate) quiet: bool,
+    /// Another machine's Assay started this one and takes the run away.
+    pub(crate) served: bool,
     /// The machine.
     pub(crate) host: HostRoot,
     runs: Option<PathBuf>,
@@ -45,11 +52,14 @@ impl Context {
         let xdg = std::env::var_os("XDG_DATA_HOME");
         let assay_runs = std::env::var_os("ASSAY_RUNS");
         let runs = store::runs_root(assay_runs.as_deref(), xdg.as_deref(), home.as_deref());
+        let served = std::env::var(SERVED_VARIABLE).ok();
+        let terminal = std::io::stderr().is_terminal() || served.as_deref() == Some("live");
         Context {
             style: style(std::io::stdout().is_terminal()),
             error_style: style(std::io::stderr().is_terminal()),
-            live: std::io::stderr().is_terminal() && !global.quiet,
+            live: terminal && !global.quiet,
             quiet: global.quiet,
+            served: served.is_some(),
             host: HostRoot::real(),
             runs: global.out.clone().or(runs),
             data: store::data_root(xdg.as_deref(), home.as_deref()),
@@ -63,6 +73,11 @@ impl Context {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: (!commit.is_empty()).then(|| commit.to_owned()),
         }
+    }
+
+    /// What `--version` prints.
+    pub(crate) fn version_line() -> String {
+        format!("assay {} ({})", env!("CARGO_PKG_VERSION"), env!("ASSAY_COMMIT"))
     }
 
     /// Where runs are kept.
@@ -97,7 +112,9 @@ impl Context {
     /// Says why the command failed, on stderr, in one line.
     pub(crate) fn error(&self, failure: &Failure) {
         let message = failure.to_string();
-        if self.error_style.colour {
+        if self.served {
+            eprint!("{}{message}", char::from(FAILURE_MARK));
+        } else if self.error_style.colour {
             eprintln!("\x1b[1;31merror:\x1b[0m {message}");
         } else {
             eprintln!("error: {message}");

@@ -17,6 +17,7 @@ mod local;
 mod place;
 mod prefill;
 mod quick;
+mod remote;
 mod run;
 mod runs;
 mod session;

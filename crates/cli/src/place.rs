@@ -26,7 +26,9 @@ impl Place {
     /// A host that could be mistaken for an option of ssh, or is empty.
     pub(crate) fn parse(word: &str) -> Result<Place, Failure> {
         let local = word.starts_with(['/', '.', '~']) || std::path::Path::new(word).exists();
-        let colon = word.find(':').filter(|&at| !word[..at].contains('/'));
+        // The colons of an address in brackets are its own.
+        let address = word.find('[').and_then(|open| Some(open + word[open..].find("]:")? + 1));
+        let colon = address.or_else(|| word.find(':')).filter(|&at| !word[..at].contains('/'));
         let remote = !local && (colon.is_some() || word.contains('@') && !word.contains('/'));
         if !remote {
             return Ok(Place::Here(PathBuf::from(word)));
@@ -41,7 +43,17 @@ impl Place {
                 "'{host}' is not a host; say [user@]host[:dir], or ./{word} for a path"
             )));
         }
-        Ok(Place::There { host: host.to_owned(), dir: dir.to_owned() })
+        Ok(Place::There { host: host.replace(['[', ']'], ""), dir: dir.to_owned() })
+    }
+}
+
+/// `word` as it can be pasted into a shell.
+pub(crate) fn pasted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-:@,+=%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
@@ -57,9 +69,17 @@ mod tests {
     fn hosts_and_paths_are_told_apart() {
         assert_eq!(Place::parse("db1:/srv/a b").unwrap(), there("db1", "/srv/a b"));
         assert_eq!(Place::parse("root@db1").unwrap(), there("root@db1", ""));
+        assert_eq!(Place::parse("me@[fe80::1]:/srv").unwrap(), there("me@fe80::1", "/srv"));
         assert_eq!(Place::parse("/srv/a:b").unwrap(), Place::Here("/srv/a:b".into()));
         assert_eq!(Place::parse("./db1:x").unwrap(), Place::Here("./db1:x".into()));
         assert_eq!(Place::parse("nowhere/at:all").unwrap(), Place::Here("nowhere/at:all".into()));
+    }
+
+    #[test]
+    fn words_can_be_pasted() {
+        assert_eq!(pasted("db1:/srv/a-b"), "db1:/srv/a-b");
+        assert_eq!(pasted("it's $x"), r"'it'\''s $x'");
+        assert_eq!(pasted(""), "''");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use assay_report::quick::{Reference, ReferenceIops};
 use assay_report::terminal;
 use assay_results::baseline::{Baseline, builtins};
 use assay_results::{Run, baseline};
-use assay_workload::units::Bytes;
+use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Plan, resolve};
 
 use crate::args::QuickArgs;
@@ -21,13 +21,16 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::inventory;
 use crate::local;
-use crate::place::Place;
+use crate::place::{Place, pasted};
 use crate::prefill;
+use crate::remote::{self, There};
 use crate::session::{self, Finished};
 use crate::signals;
 
 /// The directory that quick makes where it was told to measure.
 pub(crate) const WORK_DIR: &str = "assay-quick";
+/// The file of `assay-1` where windows are shortened.
+const SHORT_FILE_BYTES: u64 = 64 << 20;
 
 pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Failure> {
     if args.series == "list" {
@@ -36,11 +39,24 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     }
     let series = find_series(&args.series)?;
     check_test(args.test.as_deref(), series)?;
-    let references = find_references(&args.baseline, series.id, context)?;
+    // Wrong names and places are told before anything is measured.
+    find_references(&args.baseline, series.id, context)?;
+    args.output.html.as_deref().map_or(Ok(()), check::can_write)?;
     let finished = match Place::parse(&args.place)? {
         Place::Here(place) => here(args, series, &place, context)?,
-        Place::There { host, .. } => return Err(Failure::usage(format!("{host}: not yet"))),
+        Place::There { host, dir } => {
+            let there = There { host: &host, dir: &dir };
+            let Some(finished) = remote::quick(args, series, there, context)? else {
+                return Ok(Outcome::Interrupted);
+            };
+            finished
+        }
     };
+    if context.served {
+        return finished.outcome(false);
+    }
+    // Another machine may have measured another series.
+    let references = references(&finished.run, &args.baseline, context)?;
     if args.output.json {
         context.out(&check::json(&finished.run)?);
     } else {
@@ -53,12 +69,10 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
             .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
     }
     context.say(&format!("report: {}", args.output.html.as_ref().unwrap_or(&kept).display()));
-    if !matches!(Place::parse(&args.place)?, Place::There { .. }) {
-        context.say(&format!(
-            "the files are kept for the next time; 'assay cleanup {}' removes them",
-            args.place
-        ));
-    }
+    context.say(&format!(
+        "the files are kept for the next time; assay cleanup {} removes them",
+        pasted(&args.place)
+    ));
     finished.outcome(args.output.require_valid)
 }
 
@@ -71,7 +85,7 @@ fn find_series(id: &str) -> Result<&'static Series, Failure> {
     })
 }
 
-fn check_test(test: Option<&str>, series: &Series) -> Result<(), Failure> {
+pub(crate) fn check_test(test: Option<&str>, series: &Series) -> Result<(), Failure> {
     let Some(name) = test else { return Ok(()) };
     let names = (series.tests)();
     if names.contains(&name) {
@@ -156,15 +170,15 @@ fn measure(
     let mut notes = Vec::new();
     let prepared = if series.id == stb::ID {
         let existing = prefill::bytes_in(directory);
-        let prepared =
-            stb::prepare(args.test.as_deref(), args.repeat, available + existing).map_err(series_failure)?;
+        let prepared = stb_tests(args, available + existing)?;
         announce(&prepared, directory, context);
         prepared
     } else {
-        let windows = if args.thorough { assay1::Windows::THOROUGH } else { assay1::Windows::QUICK };
+        let windows = windows(args);
         let file = directory.join(assay1::FILE);
         let existing = std::fs::metadata(&file).map_or(0, |meta| meta.len());
         let wanted = assay1::file_bytes(available, existing).map_err(series_failure)?;
+        let wanted = args.window.map_or(wanted, |_| wanted.min(SHORT_FILE_BYTES));
         let planned = assay1::prepare(args.test.as_deref(), args.repeat, &windows, wanted, seed);
         announce(&planned.map_err(series_failure)?, directory, context);
         let filled = prefill::fill(&file, wanted, windows.prefill_max, seed, stop, context)?;
@@ -174,6 +188,28 @@ fn measure(
     };
     let plan = plan(&prepared, series, directory, seed, context)?;
     session::run_here(plan, notes, stop, context)
+}
+
+/// How long and how often `assay-1` looks at each cell.
+fn windows(args: &QuickArgs) -> assay1::Windows {
+    let windows = if args.thorough { assay1::Windows::THOROUGH } else { assay1::Windows::QUICK };
+    match args.window {
+        None => windows,
+        Some(measured) => {
+            let prefill_max = Nanos(measured.0.saturating_mul(4));
+            assay1::Windows { ramp: Nanos(measured.0 / 10), measured, prefill_max, ..windows }
+        }
+    }
+}
+
+/// The tests of `stb-2.1` that were asked for, where `available` bytes may be used.
+pub(crate) fn stb_tests(args: &QuickArgs, available: u64) -> Result<Prepared, Failure> {
+    let mut prepared = stb::prepare(args.test.as_deref(), args.repeat, available).map_err(series_failure)?;
+    if let Some(window) = args.window {
+        let jobs = prepared.workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
+        jobs.filter_map(|job| job.limits.time.as_mut()).for_each(|time| *time = window);
+    }
+    Ok(prepared)
 }
 
 fn plan(
@@ -198,11 +234,11 @@ fn series_failure(error: SeriesError) -> Failure {
 }
 
 /// Says what is going to be written before anything is.
-fn announce(prepared: &Prepared, directory: &Path, context: &Context) {
+pub(crate) fn announce(prepared: &Prepared, directory: &Path, context: &Context) {
     let minutes = prepared.expected_s / 60.0;
     context.say(&format!(
-        "{} tests, about {:.0} min {:02.0} s, on {} of files in {}",
-        prepared.workload.phases.len(),
+        "{}, about {:.0} min {:02.0} s, on {} of files in {}",
+        assay_report::format::plural(prepared.workload.phases.len() as u64, "test"),
         minutes.floor(),
         (minutes.fract() * 60.0).floor(),
         prepared.files,

@@ -70,8 +70,9 @@ impl Binary {
         let host = connection.host();
         if !there {
             let size = assay_workload::units::Bytes(self.bytes);
-            context.say(&format!("copying Assay ({size}) to {host}; 'assay cleanup {host}:..' removes it"));
-            let own = File::open(OWN).map_err(|error| Failure::failed(format!("cannot read {OWN}: {error}")))?;
+            context.say(&format!("copying Assay ({size}) to {host}; assay cleanup removes it again"));
+            let own =
+                File::open(OWN).map_err(|error| Failure::failed(format!("cannot read {OWN}: {error}")))?;
             let output = connection.output(&self.push_script(), Some(own))?;
             if !output.status.success() {
                 let why = last_line(&output.stderr);

@@ -10,9 +10,10 @@ use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::script::command_line;
@@ -27,6 +28,8 @@ const SSH_FAILED: i32 = 255;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// What ssh says is passed on when nothing more came for so long: it waits for the user, and did not fail.
 const PASS_ON_AFTER: Duration = Duration::from_millis(400);
+/// Time that a command at the other end has to stop.
+const STOP_WITHIN: Duration = Duration::from_secs(60);
 /// Directory names longer than this leave no room for a socket's name in a socket's address.
 const SOCKET_DIRECTORY_MAX: usize = 60;
 
@@ -51,6 +54,24 @@ pub(super) enum Broken {
 impl From<Failure> for Broken {
     fn from(failure: Failure) -> Self {
         Broken::Failed(failure)
+    }
+}
+
+/// How a command ended that was held by its standard input.
+#[derive(Debug)]
+pub(super) struct Attended<T> {
+    /// Its exit status.
+    pub(super) status: ExitStatus,
+    /// Its standard output.
+    pub(super) stdout: Vec<u8>,
+    /// What listening to its standard error came to.
+    pub(super) stderr: T,
+}
+
+impl<T> Attended<T> {
+    /// Whether ssh ended and not the command.
+    pub(super) fn is_lost(&self) -> bool {
+        self.status.code() == Some(SSH_FAILED)
     }
 }
 
@@ -93,7 +114,7 @@ impl Connection {
     }
 
     /// A session that runs `script`.
-    pub(super) fn session(&self, script: &str) -> Command {
+    fn session(&self, script: &str) -> Command {
         let mut command = self.ssh();
         // Were the master gone, a session would log in by itself and ask where nobody sees it.
         command.args(["-o", "BatchMode=yes", "-o", "ControlMaster=no", "-T"]);
@@ -101,31 +122,86 @@ impl Connection {
         command
     }
 
-    /// Starts a session.
-    pub(super) fn spawn(&self, command: &mut Command) -> Result<Child, Failure> {
+    fn spawn(&self, command: &mut Command) -> Result<Child, Failure> {
         command.spawn().map_err(|error| {
             let name = self.program[0].to_string_lossy();
             Failure::failed(format!("cannot run {name}: {error} ({PROGRAM_VARIABLE} names another ssh)"))
         })
     }
 
-    /// Runs `script` to its end, with `input` as its standard input.
+    /// Runs `script` to its end, with `input` as its standard input, unless the user wants to stop.
     pub(super) fn output(&self, script: &str, input: Option<File>) -> Result<Output, Broken> {
+        self.collect(script, input, |child| self.wait(child))
+    }
+
+    /// Runs `script` to its end in any case.
+    pub(super) fn output_regardless(&self, script: &str) -> Result<Output, Broken> {
+        self.collect(script, None, |child| child.wait().map_err(|error| self.broken(&error).into()))
+    }
+
+    fn collect(
+        &self,
+        script: &str,
+        input: Option<File>,
+        wait: impl FnOnce(&mut Child) -> Result<ExitStatus, Broken>,
+    ) -> Result<Output, Broken> {
         let stdin = input.map_or_else(Stdio::null, Stdio::from);
         let mut command = self.session(script);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.spawn(&mut command)?;
         let stdout = child.stdout.take().map(in_background);
         let stderr = child.stderr.take().map(in_background);
-        let status = self.wait(&mut child)?;
-        let bytes = |reader: Option<std::thread::JoinHandle<Vec<u8>>>| {
-            reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
-        };
-        let output = Output { status, stdout: bytes(stdout), stderr: bytes(stderr) };
+        let status = wait(&mut child)?;
+        let output = Output { status, stdout: joined(stdout), stderr: joined(stderr) };
         if status.code() == Some(SSH_FAILED) {
-            return Err(self.lost(&output.stderr).into());
+            let why = last_line(&output.stderr);
+            return Err(Failure::failed(format!("the connection to {} is lost: {why}", self.host)).into());
         }
         Ok(output)
+    }
+
+    /// Runs `prepare` and then `command` for as long as we live and the user does not want to stop: what keeps it going
+    /// is its open standard input, which ends with us, with the connection, and with the user's wish. `command` gets
+    /// SIGTERM then and may take its time. Its standard error goes to `listen` as it comes.
+    pub(super) fn attended<T: Default + Send + 'static>(
+        &self,
+        prepare: &str,
+        command: &str,
+        listen: impl FnOnce(ChildStderr) -> T + Send + 'static,
+    ) -> Result<Attended<T>, Broken> {
+        let script = format!(
+            "{prepare}exec 3<&0
+{command} </dev/null 3<&- &
+pid=$!
+{{ read -r line <&3; kill -TERM \"$pid\"; }} </dev/null >/dev/null 2>&1 &
+watch=$!
+wait \"$pid\"
+status=$?
+kill \"$watch\" 2>/dev/null
+exit \"$status\"
+"
+        );
+        let mut session = self.session(&script);
+        session.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.spawn(&mut session)?;
+        let mut lifeline = child.stdin.take();
+        let stdout = child.stdout.take().map(in_background);
+        let stderr = child.stderr.take().map(|stderr| std::thread::spawn(move || listen(stderr)));
+        let mut asked = None;
+        let status = loop {
+            if let Some(status) = self.ended(&mut child)? {
+                break status;
+            }
+            if self.stopped() && lifeline.take().is_some() {
+                asked = Some(Instant::now());
+            }
+            if asked.is_some_and(|asked: Instant| asked.elapsed() > STOP_WITHIN) {
+                let _ = child.kill().and_then(|()| child.wait());
+                return Err(Failure::failed(format!("{} does not stop; it is left alone", self.host)).into());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        };
+        Ok(Attended { status, stdout: joined(stdout), stderr: joined(stderr) })
     }
 
     /// Waits for a session; ends it when the user wants to stop.
@@ -142,19 +218,17 @@ impl Connection {
         }
     }
 
-    /// The status of a session that has ended.
-    pub(super) fn ended(&self, child: &mut Child) -> Result<Option<ExitStatus>, Failure> {
-        child.try_wait().map_err(|error| Failure::failed(format!("{}: {error}", self.host)))
+    fn ended(&self, child: &mut Child) -> Result<Option<ExitStatus>, Failure> {
+        child.try_wait().map_err(|error| self.broken(&error))
+    }
+
+    fn broken(&self, error: &std::io::Error) -> Failure {
+        Failure::failed(format!("ssh to {}: {error}", self.host))
     }
 
     /// Whether the user wants to stop.
     pub(super) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-
-    /// The failure of a session that ssh itself ended.
-    pub(super) fn lost(&self, said: &[u8]) -> Failure {
-        Failure::failed(format!("the connection to {} is lost: {}", self.host, last_line(said)))
     }
 
     fn unreachable(&self, said: &[u8], status: ExitStatus) -> Failure {
@@ -255,13 +329,19 @@ fn private_directory() -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-fn in_background(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // What was read before an error still counts.
-        let _ = from.read_to_end(&mut bytes);
-        bytes
-    })
+fn in_background(from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || all_of(from))
+}
+
+/// Everything there is to read; what was read before an error still counts.
+pub(super) fn all_of(mut from: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = from.read_to_end(&mut bytes);
+    bytes
+}
+
+fn joined<T: Default>(thread: Option<JoinHandle<T>>) -> T {
+    thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
 }
 
 /// The last line that says something, without ssh's name.

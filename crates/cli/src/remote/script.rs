@@ -15,7 +15,17 @@ pub(super) fn command_line(script: &str) -> String {
     let mut encoded = String::with_capacity(script.len() * 2);
     for byte in script.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b' ' | b'/' | b'.' | b',' | b':' | b'_' | b'-' | b'=' => {
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b' '
+            | b'/'
+            | b'.'
+            | b','
+            | b':'
+            | b'_'
+            | b'-'
+            | b'=' => {
                 encoded.push(char::from(byte));
             }
             other => encoded.push_str(&format!("\\0{other:03o}")),
@@ -90,7 +100,8 @@ mod tests {
     #[test]
     fn the_login_shell_sees_nothing_special() {
         let line = command_line(&HARD.map(quoted).join(" "));
-        let inner = line.strip_prefix("exec /bin/sh -c '").and_then(|rest| rest.strip_suffix('\'')).expect("form");
+        let inner =
+            line.strip_prefix("exec /bin/sh -c '").and_then(|rest| rest.strip_suffix('\'')).expect("form");
         assert!(!inner.contains(['\'', '\n', '!', '`', '~', '*', '{']), "{inner}");
         assert!(inner.is_ascii());
     }
