@@ -148,7 +148,8 @@ impl<'a> Writer<'a> {
         self.text = format!("; {}\n", header_text(self.name));
         if let Some(seed) = self.seed {
             // fio reads it as a signed number.
-            self.text.push_str(&format!("[global]\nrandseed={}\n", seed >> 1));
+            let seed = if i64::try_from(seed).is_ok() { seed } else { seed >> 1 };
+            self.text.push_str(&format!("[global]\nrandseed={seed}\n"));
         }
         if phases.len() > 1 {
             let message = "fio lays out the files of all phases before the first one".to_owned();

@@ -145,14 +145,16 @@ impl<'w> Writer<'w> {
             seconds
         };
         let elapsed = time.map_or(WITHOUT_LIMIT_S, &mut whole).max(SHORTEST_S);
-        let warmup = whole(ramp);
+        let ramp_s = whole(ramp);
         let pause = whole(phase.pause_after);
-        let mut tail = format!(",elapsed={elapsed},interval=1");
-        if warmup > 0 {
-            tail += &format!(",warmup={warmup}");
-        }
+        // Without a warmup the first interval would be taken out of `elapsed`.
+        let mut tail = format!(",elapsed={elapsed},interval=1,warmup={}", ramp_s.max(1));
         if pause > 0 {
             tail += &format!(",pause={pause}");
+        }
+        if ramp_s == 0 {
+            let message = format!("phase `{}`: one second of warmup comes before it", phase.name);
+            self.note("first-interval", &phase.name, message, "vdbench never counts the first interval");
         }
         tail += match jobs.iter().find(|job| job.rate != Rate::Unlimited).map(|job| job.arrival) {
             Some(Arrival::Deterministic) => ",distribution=deterministic",

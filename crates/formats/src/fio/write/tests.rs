@@ -281,7 +281,7 @@ fn a_plan_is_written_as_it_was_resolved() {
     };
     let (text, said) = crate::fio::write_plan(&plan(&asked, &inventory, 7).unwrap());
     assert!(said.is_empty(), "{said:?}");
-    for line in ["randseed=3", "ioengine=libaio", "direct=0", "size=8388608", "filename=/abs/f"] {
+    for line in ["randseed=7", "ioengine=libaio", "direct=0", "size=8388608", "filename=/abs/f"] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
 }
