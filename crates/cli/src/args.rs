@@ -41,6 +41,9 @@ pub(crate) struct Global {
     /// Say nothing but results and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+    /// Say more: every note on a workload file
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
     /// Where runs are kept [default: $ASSAY_RUNS, else the user's data directory]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -67,6 +70,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Show what a plan would do, without doing it
     Plan(PlanArgs),
+    /// Rewrite a workload file in another language
+    Convert(crate::convert::ConvertArgs),
     /// Run the validity checks on a stored run again
     Check(StoredArgs),
     /// Write a stored run as HTML, CSV or Markdown

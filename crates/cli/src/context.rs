@@ -28,6 +28,8 @@ pub(crate) struct Context {
     pub(crate) error_style: Style,
     /// Whether stderr is a terminal that a live line can be drawn on.
     pub(crate) live: bool,
+    /// Say what is usually left out: notes on workload files.
+    pub(crate) verbose: bool,
     /// Results and errors only.
     pub(crate) quiet: bool,
     /// Another machine's Assay started this one and takes the run away.
@@ -61,6 +63,7 @@ impl Context {
             quiet: global.quiet,
             served: served.is_some(),
             host: HostRoot::real(),
+            verbose: global.verbose,
             runs: global.out.clone().or(runs),
             data: store::data_root(xdg.as_deref(), home.as_deref()),
         }

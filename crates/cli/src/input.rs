@@ -99,7 +99,7 @@ pub(crate) fn parse(name: &str, text: &str, format: Format, variables: &[String]
             Ok(Input { format, workload, diagnostics, runs: Vec::new() })
         }
         Format::Fio => {
-            let (file, mut diagnostics) = fio::parse(name, text, &SystemLoader);
+            let (file, mut diagnostics) = fio::parse_with(name, text, &SystemLoader, &system());
             let Some(file) = file else {
                 return Ok(Input { format, workload: None, diagnostics, runs: Vec::new() });
             };
@@ -123,6 +123,27 @@ pub(crate) fn parse(name: &str, text: &str, format: Format, variables: &[String]
     }
 }
 
+/// What fio's keywords `$pagesize`, `$mb_memory` and `$ncpus` stand for here.
+pub(crate) fn system() -> fio::System {
+    let memory = rustix::system::sysinfo();
+    let bytes = u64::try_from(memory.totalram).ok().map(|units| units * u64::from(memory.mem_unit.max(1)));
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
+    fio::System {
+        page_size_bytes: rustix::param::page_size() as u64,
+        memory_mib: bytes.map(|bytes| bytes >> 20),
+        cpus: online.as_deref().and_then(count_listed),
+    }
+}
+
+/// How many numbers a list of the kernel names: `0-3,6` names five.
+fn count_listed(list: &str) -> Option<u32> {
+    list.trim().split(',').try_fold(0, |count: u32, part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        count.checked_add(last.checked_sub(first)?.checked_add(1)?)
+    })
+}
+
 fn variables_of(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let split = |word: &String| {
         let pair = word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -132,24 +153,43 @@ fn variables_of(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
 }
 
 impl Input {
-    /// Says everything there is to say; fails on errors, and with `strict` on losses too.
+    /// Says what there is to say; fails on errors, and with `strict` on losses too.
     pub(crate) fn accept(self, strict: bool, context: &Context) -> Result<Workload, Failure> {
-        let mut worst = None;
-        for diagnostic in &self.diagnostics {
-            let fatal =
-                diagnostic.severity == Severity::Error || strict && diagnostic.severity == Severity::Loss;
-            if fatal && worst.is_none() {
-                worst = Some(diagnostic.to_string());
-            } else {
-                context.say(&diagnostic.to_string());
-            }
-        }
-        match (worst, self.workload) {
-            (Some(message), _) => Err(Failure::Usage(message)),
-            (None, Some(workload)) => Ok(workload),
-            (None, None) => Err(Failure::usage("the file defines nothing to run")),
+        say_all(&self.diagnostics, strict, context)?;
+        self.workload.ok_or_else(|| Failure::usage("the file defines nothing to run"))
+    }
+}
+
+/// Says losses and errors, and notes where `--verbose` asks for them, else how many there are.
+///
+/// # Errors
+/// The first error, or with `strict` the first loss or error; the others were said.
+pub(crate) fn say_all(diagnostics: &[Diagnostic], strict: bool, context: &Context) -> Result<(), Failure> {
+    let fatal = |diagnostic: &Diagnostic| match diagnostic.severity {
+        Severity::Error => true,
+        Severity::Loss => strict,
+        Severity::Note => false,
+    };
+    let worst = diagnostics.iter().position(fatal);
+    let mut notes = 0;
+    for (index, diagnostic) in diagnostics.iter().enumerate() {
+        if diagnostic.severity == Severity::Note && !context.verbose {
+            notes += 1;
+        } else if worst != Some(index) {
+            context.say(&diagnostic.to_string());
         }
     }
+    match notes {
+        0 => {}
+        1 => context.say("1 note; --verbose shows it"),
+        notes => context.say(&format!("{notes} notes; --verbose shows them")),
+    }
+    worst.map_or(Ok(()), |index| Err(Failure::usage(sentence(&diagnostics[index]))))
+}
+
+/// A diagnostic where the word `error` stands before it anyway.
+fn sentence(diagnostic: &Diagnostic) -> String {
+    diagnostic.to_string().replacen(": error: ", ": ", 1)
 }
 
 /// Where targets with relative paths are: below the directory that was named.
@@ -165,5 +205,26 @@ pub(crate) fn directory_of(target: &Path) -> Result<PathBuf, Failure> {
         Err(Failure::usage(format!(
             "{shown} is not a directory; --target names the one that targets are made in"
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_the_kernel_are_counted() {
+        assert_eq!(count_listed("0-3,6\n"), Some(5));
+        assert_eq!(count_listed("0"), Some(1));
+        assert_eq!(count_listed("3-0"), None);
+        assert_eq!(count_listed(""), None);
+    }
+
+    #[test]
+    fn the_keywords_of_fio_have_values_here() {
+        let system = system();
+        assert!(system.page_size_bytes.is_power_of_two(), "{system:?}");
+        assert!(system.memory_mib.is_some_and(|mib| mib > 16), "{system:?}");
+        assert!(system.cpus.is_some_and(|cpus| cpus > 0), "{system:?}");
     }
 }

@@ -8,6 +8,7 @@ mod bench_self;
 mod check;
 mod cleanup;
 mod context;
+mod convert;
 mod doctor;
 mod failure;
 mod input;
@@ -59,6 +60,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Baseline(args) => baseline::baseline(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Plan(args) => run::plan(&args, context),
+        Command::Convert(args) => convert::convert(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => args::completions(&args, context),

@@ -1,0 +1,109 @@
+//! `assay convert`: a workload file in another language, with a remark for every line that does not carry over.
+
+use std::path::{Path, PathBuf};
+
+use assay_formats::native::{self, Format};
+use assay_formats::{Diagnostic, Severity, fio, vdbench};
+use assay_workload::Workload;
+use clap::{Args, ValueEnum};
+
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::input;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay convert job.fio --to vdbench              to stdout; what is lost goes to stderr and into comments
+  assay convert parmfile --to toml -o plan.toml   Assay's own plans hold everything the other two can say
+  assay convert job.fio --to vdbench --strict     status 2 and no output if anything is lost")]
+pub(crate) struct ConvertArgs {
+    /// A fio job file, a vdbench parameter file or a plan
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// name=value words for the file
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) variables: Vec<String>,
+    /// The language to write
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    pub(crate) to: Language,
+    /// Where to write it [default: stdout]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The language of the file: auto, fio, vdbench or toml
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) format: String,
+    /// Write nothing if anything does not carry over
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// A language of workload files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    /// A fio job file
+    Fio,
+    /// A vdbench parameter file
+    Vdbench,
+    /// A plan of Assay's own
+    Toml,
+}
+
+impl From<Language> for Format {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::Fio => Format::Fio,
+            Language::Vdbench => Format::Vdbench,
+            Language::Toml => Format::Native,
+        }
+    }
+}
+
+pub(crate) fn convert(args: &ConvertArgs, context: &Context) -> Result<Outcome, Failure> {
+    let input = input::read_file(&args.file, &args.format, &args.variables)?;
+    let (from, said) = (input.format, input.diagnostics.clone());
+    let workload = input.accept(args.strict, context)?;
+    let (text, more) = written(&workload, args.to.into());
+    input::say_all(&more, args.strict, context)?;
+    let head = remarks(&args.file, from, &said, &more, args.to.into());
+    write(args.output.as_deref(), &format!("{head}{text}"), context)?;
+    Ok(Outcome::Done)
+}
+
+/// Text to a file, or to stdout.
+pub(crate) fn write(output: Option<&Path>, text: &str, context: &Context) -> Result<(), Failure> {
+    let Some(path) = output else {
+        context.out(text);
+        return Ok(());
+    };
+    std::fs::write(path, text)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+}
+
+/// A workload in a language, and what the language cannot say.
+pub(crate) fn written(workload: &Workload, to: Format) -> (String, Vec<Diagnostic>) {
+    match to {
+        Format::Fio => fio::write(workload),
+        Format::Vdbench => vdbench::write(workload),
+        Format::Native => (native::write(workload), Vec::new()),
+    }
+}
+
+/// Comment lines that say where a text comes from and what did not carry over, in the language `to`.
+fn remarks(file: &Path, from: Format, read: &[Diagnostic], written: &[Diagnostic], to: Format) -> String {
+    let mark = match to {
+        Format::Vdbench => '*',
+        Format::Fio => ';',
+        Format::Native => '#',
+    };
+    let mut text = format!("{mark} from the {from} {}\n", one_line(&file.to_string_lossy()));
+    // A parameter file lists what its writer lost itself.
+    let own = if to == Format::Vdbench { &[] } else { written };
+    for lost in read.iter().chain(own).filter(|diagnostic| diagnostic.severity != Severity::Note) {
+        text.push_str(&format!("{mark} {}\n", one_line(&lost.to_string())));
+    }
+    text
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), " ")
+}

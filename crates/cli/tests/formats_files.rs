@@ -1,0 +1,8 @@
+//! Workload files through the whole program: what it says of bad ones, and what it makes of good ones.
+
+#[path = "formats_files/convert.rs"]
+mod convert;
+#[path = "formats_files/messages.rs"]
+mod messages;
+#[path = "formats_support/mod.rs"]
+mod support;
