@@ -51,6 +51,10 @@ struct Start {
 #[derive(Debug, Default)]
 struct PhaseTally {
     started: bool,
+    /// Milliseconds from the start of the run.
+    started_at_ms: u64,
+    /// End of the last interval, nanoseconds from the start of the phase.
+    last_end_ns: u64,
     finished: bool,
     jobs: BTreeMap<u32, JobTally>,
     /// By the position of the reported job: see [`groups_of`].
@@ -89,7 +93,9 @@ impl RunBuilder {
                 }));
             }
             RunEvent::PhaseStarted { phase, at_ms } => {
-                self.phase(*phase).started = true;
+                let tally = self.phase(*phase);
+                tally.started = true;
+                tally.started_at_ms = *at_ms;
                 self.last_at_ms = self.last_at_ms.max(*at_ms);
             }
             RunEvent::Interval(interval) => self.feed_interval(interval),
@@ -128,6 +134,10 @@ impl RunBuilder {
     /// When `RunStarted` never came.
     pub fn finish(mut self) -> Result<Run, BuildError> {
         let start = self.start.take().ok_or(BuildError::NoStart)?;
+        // Of a run that was killed, the intervals show how long it went on.
+        let ends = self.phases.values().map(|tally| tally.started_at_ms + tally.last_end_ns / 1_000_000);
+        let last_at_ms =
+            if self.end.is_some() { self.last_at_ms } else { ends.fold(self.last_at_ms, u64::max) };
         let mut phases = Vec::new();
         for (index, tally) in std::mem::take(&mut self.phases) {
             if tally.started || !tally.jobs.is_empty() {
@@ -145,7 +155,7 @@ impl RunBuilder {
             id: start.id,
             name: start.plan.name.clone(),
             started: start.started,
-            elapsed_s: self.last_at_ms as f64 / 1e3,
+            elapsed_s: last_at_ms as f64 / 1e3,
             verdict: Verdict::Incomplete,
             assay: Producer {
                 version: start.version,
@@ -178,6 +188,8 @@ impl RunBuilder {
     fn feed_interval(&mut self, interval: &Interval) {
         let key = interval.key;
         let position = self.start.as_ref().map_or(key.job as usize, |start| position_of(&start.plan, key));
+        let tally = self.phase(key.phase);
+        tally.last_end_ns = tally.last_end_ns.max(key.start_ns.saturating_add(key.length_ns));
         self.job(key.phase, key.job).feed(interval);
         if !key.ramp {
             self.phase(key.phase).points.entry(position).or_default().feed(interval);
@@ -247,7 +259,7 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start) -> PhaseResult
     let mut asked = truth::Asked::default();
     tally.jobs.values().for_each(|job| asked.add(job));
     let devices = truth::bottom_devices(planned, &start.plan, &start.environment);
-    let device = tally.machine.truth(&devices, &asked, window);
+    let device = tally.machine.truth(&devices, &asked, window, truth::reader_of(planned));
     if let Some(truth) = &device {
         truth::spread_cached_share(truth, &asked, &mut jobs);
     }

@@ -14,6 +14,7 @@ pub mod evidence;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod histogram;
+pub mod import;
 pub mod interval;
 pub mod run;
 #[cfg(any(test, feature = "schema"))]

@@ -104,7 +104,12 @@ pub(super) fn finish(
         outstanding_io: planned.iter().map(|planned| planned.outstanding_io()).sum(),
         outstanding_io_mean: ratio(counts.busy_slot_ns as f64, measured_ns as f64),
         cpu_ns_per_io: ratio(cpu_ns as f64, data.ios as f64),
-        engine: in_words(outcomes.iter().map(|outcome| outcome.engine.as_str())),
+        // Stopped before it said what it used: what was planned.
+        engine: if outcomes.is_empty() {
+            in_words(planned.iter().map(|planned| planned.engine.name()))
+        } else {
+            in_words(outcomes.iter().map(|outcome| outcome.engine.as_str()))
+        },
         engine_notes: unique(outcomes.iter().flat_map(|outcome| &outcome.engine_notes).cloned()),
         direct: !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.direct)
             || outcomes.is_empty() && !planned.is_empty() && planned.iter().all(|planned| planned.direct),

@@ -1,6 +1,6 @@
 //! The counters of a phase: kept in brief, so that a long run does not hold every snapshot.
 
-use super::truth::{Asked, Devices};
+use super::truth::{Asked, Devices, Reader};
 use crate::counters::Counters;
 use crate::evidence::{MachineSecond, PhaseEvidence, QuietWindow};
 use crate::run::DeviceTruth;
@@ -71,14 +71,18 @@ impl MachineTally {
     }
 
     /// What the counters say against what was `asked`; `None` without counters. `window` is the measured part,
-    /// nanoseconds from the start of the phase, which the first snapshot is taken to mark.
+    /// nanoseconds from the start of the phase, which the first snapshot is taken to mark; `reader` whose counters are ours.
     pub(super) fn truth(
         &self,
         devices: &Devices,
         asked: &Asked,
         window: Option<(u64, u64)>,
+        reader: Reader,
     ) -> Option<DeviceTruth> {
-        let whole = self.whole()?;
+        let mut whole = self.whole().filter(|_| reader != Reader::Nobody)?;
+        if reader == Reader::Fio {
+            whole.processes.retain(|process| process.command.starts_with("fio"));
+        }
         let mut reasons: Vec<String> = Vec::new();
         let process = |field: fn(&crate::counters::ProcessCounters) -> Option<u64>| {
             let sum: Option<u64> = whole.processes.iter().map(field).sum();

@@ -61,6 +61,17 @@ fn what_cannot_be_known_is_said() {
 }
 
 #[test]
+fn a_device_without_accounting_tells_nothing() {
+    let mut silent = environment();
+    silent.targets[0].devices[0].iostats = Some(false);
+    let mut events = events();
+    events[0] = started(plan(vec![job("reader")]), silent);
+    let truth = build(&events).phases[0].device.clone().unwrap();
+    assert_eq!(truth.device_read_bytes, None);
+    assert!(truth.unknown_because.contains("does not count I/O on sda"));
+}
+
+#[test]
 fn half_served_from_memory() {
     let mut events = events();
     for event in &mut events {
@@ -117,7 +128,35 @@ fn a_killed_run_is_still_a_run() {
     assert_eq!((run.verdict, run.end), (Verdict::Incomplete, None));
     let job = &run.phases[0].jobs[0];
     assert_eq!((job.total.iops, job.measured_s, job.evidence.finished), (2002.0, 5.0, false));
-    assert!(job.direct, "the plan says so");
+    assert!(job.direct && job.engine == "io_uring", "the plan says so");
+    assert_eq!(run.elapsed_s, 5.01, "the intervals tell how long it went on");
+}
+
+#[test]
+fn the_null_engine_has_nothing_to_do_with_devices() {
+    let mut planned = job("reader");
+    planned.engine = assay_workload::job::EngineKind::Null;
+    let mut events = events();
+    events[0] = started(plan(vec![planned]), environment());
+    let run = build(&events);
+    assert_eq!((&run.phases[0].device, run.phases[0].jobs[0].cached_read_share), (&None, None));
+}
+
+#[test]
+fn what_fio_read_is_counted_for_fio() {
+    let mut planned = job("reader");
+    planned.engine = assay_workload::job::EngineKind::Fio;
+    let mut events = events();
+    events[0] = started(plan(vec![planned]), environment());
+    for event in &mut events {
+        if let RunEvent::Counters { record, .. } = event {
+            let mut fio = record.processes[0].clone();
+            (fio.pid, fio.command) = (2, "fio".to_owned());
+            record.processes[0].storage_read_bytes = Some(0);
+            record.processes.push(fio);
+        }
+    }
+    assert_eq!(build(&events).phases[0].jobs[0].cached_read_share, Some(0.0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use assay_workload::Plan;
+use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::PlannedPhase;
 
@@ -37,6 +38,29 @@ pub(super) struct Devices {
     pub(super) unknown_because: String,
 }
 
+/// Which process did the I/O of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// Every process whose counters were taken.
+    All,
+    /// Those of fio, which did it for us.
+    Fio,
+    /// None: nothing real was read or written.
+    Nobody,
+}
+
+pub(super) fn reader_of(phase: Option<&PlannedPhase>) -> Reader {
+    let mut engines = phase.into_iter().flat_map(|phase| &phase.jobs).map(|job| job.engine);
+    let unreal = |engine| matches!(engine, EngineKind::Null | EngineKind::Sim);
+    if phase.is_some_and(|phase| !phase.jobs.is_empty()) && engines.clone().all(unreal) {
+        Reader::Nobody
+    } else if engines.any(|engine| engine == EngineKind::Fio) {
+        Reader::Fio
+    } else {
+        Reader::All
+    }
+}
+
 /// The bottom devices of the targets that some job of the phase uses.
 pub(super) fn bottom_devices(
     phase: Option<&PlannedPhase>,
@@ -61,6 +85,9 @@ pub(super) fn bottom_devices(
             devices.unknown_because.clone_from(reason);
         }
         for device in found.bottom_devices() {
+            if device.iostats == Some(false) {
+                devices.unknown_because = format!("the kernel does not count I/O on {}", device.name);
+            }
             if !devices.names.contains(&device.name) {
                 devices.names.push(device.name.clone());
             }

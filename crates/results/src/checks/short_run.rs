@@ -2,6 +2,7 @@
 
 use super::draft::{Draft, percent, time};
 use super::subject::{Subject, measured};
+use crate::event::RunEnd;
 use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "short-run";
@@ -20,6 +21,10 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 }
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
+    // A run that was stopped is incomplete: that says it.
+    if !subject.job.evidence.finished && subject.run.end != Some(RunEnd::Completed) {
+        return None;
+    }
     let done_s = subject.job.measured_s;
     let planned_s = subject.planned.iter().filter_map(|planned| planned.time).map(|time| time.0).max();
     let (severity, message, planned_s) = match planned_s.map(|ns| ns as f64 / 1e9) {
@@ -58,6 +63,11 @@ mod tests {
         let mut run = run();
         run.phases[0].jobs[0].measured_s = 2.5;
         assert!(only(ID, &run).message.contains("50 % of what was planned"));
+        run.phases[0].jobs[0].evidence.finished = false;
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
+        run.end = Some(RunEnd::Interrupted);
+        silent(ID, &run);
+        run.end = Some(RunEnd::Completed);
         run.phases[0].jobs[0].measured_s = 4.9;
         silent(ID, &run);
     }
