@@ -6,6 +6,7 @@
 //! so that a run is replayed by its model, its plan and its seed. This crate knows nothing of files' formats, of how
 //! results are stored or shown, and does no I/O: buffers are never touched.
 
+pub mod audit;
 mod clock;
 mod driver;
 mod engine;

@@ -6,7 +6,7 @@
 mod cores;
 mod drives;
 mod faults;
-mod pages;
+pub(crate) mod pages;
 mod program;
 mod run;
 mod station;
