@@ -63,7 +63,7 @@ fn what_cannot_be_known_is_said() {
 #[test]
 fn a_device_without_accounting_tells_nothing() {
     let mut silent = environment();
-    silent.targets[0].devices[0].iostats = Some(false);
+    silent.targets[0].devices[0].queue.iostats = Some(false);
     let mut events = events();
     events[0] = started(plan(vec![job("reader")]), silent);
     let truth = build(&events).phases[0].device.clone().unwrap();

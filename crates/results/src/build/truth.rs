@@ -85,7 +85,7 @@ pub(super) fn bottom_devices(
             devices.unknown_because.clone_from(reason);
         }
         for device in found.bottom_devices() {
-            if device.iostats == Some(false) {
+            if device.queue.iostats == Some(false) {
                 devices.unknown_because = format!("the kernel does not count I/O on {}", device.name);
             }
             if !devices.names.contains(&device.name) {
