@@ -7,6 +7,7 @@
 pub mod charts;
 pub mod csv;
 pub mod facts;
+pub mod fio_json;
 pub mod format;
 pub mod html;
 pub mod md;
@@ -18,5 +19,7 @@ pub mod text;
 
 mod conditions;
 mod findings;
+mod moment;
 
+pub use fio_json::{fio_json, fio_json_with};
 pub use text::{Style, Tone};

@@ -1,6 +1,7 @@
 //! Snapshots of every renderer on runs made by hand, and runs that no machine would make.
 
 mod files;
+mod fio;
 mod html;
 mod odd;
 mod support;

@@ -11,9 +11,9 @@ use assay_results::run::{
     DeviceTruth, Finding, FindingSeverity, JobResult, LatencySummary, Metric, OpResult, PhaseResult,
     Producer, Run, SCHEMA, SeriesPoint, Verdict,
 };
-use assay_results::{LatencyHistogram, RunEnd};
+use assay_results::{Interval, IntervalKey, JobCounts, LatencyHistogram, RunEnd};
 use assay_workload::job::{Job, PhaseKind, Rate};
-use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
@@ -512,4 +512,31 @@ pub(crate) fn long_run() -> Run {
         })
         .collect();
     run("ten minutes", "", vec![steady])
+}
+
+/// The reporting periods behind a job's points: each operation has its share of them.
+pub(crate) fn intervals_of(run: &Run, phase: usize, job: usize) -> Vec<Interval> {
+    let result = &run.phases[phase].jobs[job];
+    let parts = [(OpKind::Read, &result.read), (OpKind::Write, &result.write), (OpKind::Trim, &result.trim)];
+    let interval = |(index, point): (usize, &SeriesPoint)| {
+        let mut counts = JobCounts::default();
+        for (kind, op) in parts {
+            let Some(op) = op else { continue };
+            let ios = (point.iops * point.length_s * op.iops / result.total.iops) as u64;
+            let count = counts.op_mut(kind);
+            count.ios = ios;
+            count.bytes = ios * op.block_size;
+            count.completion.record_n(point.p50_ns.unwrap_or(0), ios);
+        }
+        let key = IntervalKey {
+            phase: run.phases[phase].plan_phase,
+            job: job as u32,
+            index: index as u32,
+            ramp: false,
+            start_ns: (point.start_s * 1e9) as u64,
+            length_ns: (point.length_s * 1e9) as u64,
+        };
+        Interval { key, counts }
+    };
+    result.series.iter().enumerate().map(interval).collect()
 }
