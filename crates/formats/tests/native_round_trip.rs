@@ -6,6 +6,7 @@ use assay_workload::content::{Content, Payload, Refresh};
 use assay_workload::job::*;
 use assay_workload::pattern::*;
 use assay_workload::target::{Extent, Target, TargetKind};
+use assay_workload::tree::{FileSelection, FileState};
 use assay_workload::units::{Bytes, Nanos};
 use proptest::option::of;
 use proptest::prelude::*;
@@ -176,19 +177,42 @@ fn tree() -> impl Strategy<Value = TreeWorkload> {
         vec!["mkdir", "create", "open", "close", "read", "write", "getattr", "delete", "copy", "move"];
     let operations = prop::collection::vec((select(names).prop_map(str::to_owned), positive()), 1..6);
     let counts = (1..u32::MAX, 1..u32::MAX, any::<u32>(), of(1..u64::MAX));
-    (counts, weights(size().boxed()), operations, any::<[bool; 3]>()).prop_map(
-        |((width, depth, files, stop_after_ios), sizes, operations, flags)| TreeWorkload {
+    let selections = vec![
+        FileSelection::InOrder,
+        FileSelection::InOrderFromRandom,
+        FileSelection::Once,
+        FileSelection::Random,
+        FileSelection::Skewed { midpoint: 4.5 },
+    ];
+    let states = vec![FileState::Any, FileState::Full, FileState::Empty, FileState::NotFull];
+    let choice = (select(selections), select(states), of(positive()), of("\\PC{1,8}"));
+    let bounds = (of(size()), of(size()));
+    let shape = (counts, weights(size().boxed()), operations, any::<[bool; 7]>());
+    (shape, choice, bounds).prop_map(|((counts, sizes, operations, flags), choice, bounds)| {
+        let (width, depth, files, stop_after_ios) = counts;
+        let (file_selection, file_state, stop_after_percent, copy_to) = choice;
+        TreeWorkload {
             width,
             depth,
             files,
             files_in_all_directories: flags[0],
             sizes,
+            sizes_around_mean: flags[1],
+            total_bytes: bounds.0,
+            working_set_bytes: bounds.1,
+            shared: flags[2],
             operations,
-            random_file_selection: flags[1],
-            random_io: flags[2],
+            file_selection,
+            file_state,
+            random_io: flags[3],
+            random_start: flags[4],
+            files_shared: flags[5],
+            delete_before_write: flags[6],
             stop_after_ios,
-        },
-    )
+            stop_after_percent,
+            copy_to,
+        }
+    })
 }
 
 /// Each field is the default half of the time: what is left out must come back too.

@@ -14,6 +14,7 @@ use assay_workload::job::{
 use assay_workload::pattern::{BlockSizes, Distribution, Placement};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Extent, TargetKind};
+use assay_workload::tree::{FileSelection, FileState};
 use assay_workload::units::{Bytes, Nanos};
 
 #[track_caller]
@@ -192,8 +193,35 @@ fn trees_become_tree_jobs() {
     assert_eq!((tree.depth, tree.width, tree.files, tree.files_in_all_directories), (2, 3, 4, true));
     assert_eq!(tree.sizes, [(4096, 50.0), (8192, 50.0)]);
     assert_eq!(tree.operations, [("read".to_owned(), 30.0), ("write".to_owned(), 70.0)]);
-    assert_eq!((tree.random_file_selection, tree.random_io, tree.stop_after_ios), (true, true, Some(10)));
+    assert_eq!(
+        (tree.file_selection, tree.random_io, tree.stop_after_ios),
+        (FileSelection::Random, true, Some(10))
+    );
     assert_eq!((job.threads, job.rate), (6, Rate::Iops(100.0)));
+}
+
+#[test]
+fn all_of_a_tree_carries_over() {
+    let text = "fsd=f1,anchor=/t,depth=1,width=1,files=9,sizes=(64k,0),totalsize=1m,wss=256k\n\
+                fsd=f2,anchor=/u,depth=1,width=1,files=9,sizes=(64k,0),totalsize=1m,wss=256k\n\
+                fwd=w,fsd=f1,operation=copy,target=f2,fileselect=(poisson,2,full),fileio=(seq,delete),stopafter=50%\n\
+                rd=r,fwd=w,fwdrate=max,format=yes,elapsed=20";
+    let (workload, diagnostics) = lowered(text);
+    assert!(diagnostics.iter().all(|d| d.severity == Severity::Note), "{diagnostics:?}");
+    let tree = workload.phases[1].jobs[0].tree.clone().expect("a tree job");
+    assert_eq!((tree.total_bytes, tree.working_set_bytes), (Some(1 << 20), Some(256 << 10)));
+    assert_eq!((tree.sizes_around_mean, tree.delete_before_write), (true, true));
+    assert_eq!(tree.file_selection, FileSelection::Skewed { midpoint: 2.0 });
+    assert_eq!((tree.file_state, tree.stop_after_percent), (FileState::Full, Some(50.0)));
+    assert_eq!(tree.copy_to.as_deref(), Some("f2"));
+    assert_eq!(workload.targets.len(), 2);
+    let formats = &workload.phases[0].jobs;
+    let steps = |job: &Job| -> Vec<String> {
+        job.tree.iter().flat_map(|tree| tree.operations.iter().map(|entry| entry.0.clone())).collect()
+    };
+    assert_eq!(steps(&formats[0]), ["delete", "mkdir", "create", "write"]);
+    assert_eq!(steps(&formats[1]), ["delete", "mkdir"]);
+    assert_eq!(losses(&text.replacen("wss=256k", "wss=128k", 1)), ["copy-target"]);
 }
 
 #[test]

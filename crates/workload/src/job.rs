@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::content::Content;
 use crate::pattern::AccessPattern;
 use crate::target::{Extent, Target};
+pub use crate::tree::TreeWorkload;
 use crate::units::Nanos;
 
 /// The I/O path a job asks for.
@@ -254,31 +255,6 @@ pub enum TargetSelection {
     Sequential,
 }
 
-/// A file-tree workload: directories of files below one or more anchors, and operations on them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct TreeWorkload {
-    /// Directories per directory.
-    pub width: u32,
-    /// Levels of directories.
-    pub depth: u32,
-    /// Files per directory that holds files.
-    pub files: u32,
-    /// Whether every directory holds files, or only those at the bottom.
-    pub files_in_all_directories: bool,
-    /// File sizes in bytes with weights.
-    pub sizes: Vec<(u64, f64)>,
-    /// Operation names with weights: mkdir rmdir create delete open close read write getattr setattr access copy move.
-    pub operations: Vec<(String, f64)>,
-    /// Whether files are picked at random instead of in order.
-    pub random_file_selection: bool,
-    /// Whether blocks within a file are accessed at random.
-    pub random_io: bool,
-    /// Stop using a file after this many blocks; `None`: its size worth.
-    pub stop_after_ios: Option<u64>,
-}
-
 /// One kind of load with its execution parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -386,6 +362,13 @@ pub enum PhaseKind {
     Verify,
     /// Remove.
     Cleanup,
+}
+
+impl PhaseKind {
+    /// Whether jobs on trees do their operations one after the other, each to its end, instead of mixed.
+    pub fn in_steps(self) -> bool {
+        matches!(self, PhaseKind::Purge | PhaseKind::Precondition | PhaseKind::Cleanup)
+    }
 }
 
 /// Jobs that run side by side.

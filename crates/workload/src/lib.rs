@@ -16,6 +16,7 @@ pub mod plan;
 pub mod resolve;
 pub mod rng;
 pub mod target;
+pub mod tree;
 pub mod units;
 
 pub use job::{Job, Phase, PhaseKind, Workload};

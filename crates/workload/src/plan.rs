@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::job::{Arrival, EngineKind, FlushCall, FlushOrder, FlushPolicy, Job, OpenSync, PhaseKind, Rate};
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement};
 use crate::target::TargetKind;
+use crate::tree::{TreeLayout, TreeOperation, TreeWorkload};
 use crate::units::{Bytes, Nanos};
 
 /// The schema of a stored plan.
@@ -85,11 +86,34 @@ impl PlannedJob {
     /// Bytes this job will write at most before it ends; `None`: limited by time only.
     pub fn write_bytes_max(&self) -> Option<u64> {
         let pattern = &self.job.pattern;
+        if let Some(tree) = &self.job.tree {
+            return self.tree_write_bytes_max(tree);
+        }
         if pattern.mix.share(OpKind::Write) == 0.0 {
             return Some(0);
         }
         let largest = pattern.write_sizes.max_bytes();
         self.slices.iter().map(|slice| slice.bytes.or(slice.ios.map(|ios| ios * largest))).sum()
+    }
+}
+
+impl PlannedJob {
+    fn tree_write_bytes_max(&self, tree: &TreeWorkload) -> Option<u64> {
+        let operations = tree.weighted_operations(self.job.pattern.mix.share(OpKind::Read)).ok()?;
+        if !operations.iter().any(|(o, _)| matches!(o, TreeOperation::Write | TreeOperation::Copy)) {
+            return Some(0);
+        }
+        if self.time.is_some() {
+            return None;
+        }
+        let limited = self.slices.iter().map(|slice| slice.bytes).sum::<Option<u64>>();
+        // Without a limit each file of each tree is written once a pass, by whichever thread.
+        let mut sites: Vec<PlannedSite> = self.slices.iter().flat_map(|slice| slice.sites.clone()).collect();
+        sites.sort_unstable_by_key(|site| site.target);
+        sites.dedup_by_key(|site| site.target);
+        let pass = sites.iter().fold(0_u64, |sum, site| sum.saturating_add(site.length_bytes));
+        let passes = u64::from(self.job.limits.passes.unwrap_or(1));
+        Some(limited.unwrap_or(pass.saturating_mul(passes)))
     }
 }
 
@@ -155,7 +179,7 @@ impl Plan {
             let point = if phase.point.is_empty() { "" } else { &format!(" [{}]", phase.point) };
             let _ = writeln!(text, "phase {}{point}: {}", phase.name, phase_kind_name(phase.kind));
             for job in &phase.jobs {
-                for line in describe_job(job, &self.targets) {
+                for line in describe_job(job, phase.kind, &self.targets) {
                     let _ = writeln!(text, "  job {}: {line}", job.job.name);
                 }
             }
@@ -206,10 +230,10 @@ pub fn phase_kind_name(kind: PhaseKind) -> &'static str {
     }
 }
 
-fn describe_job(job: &PlannedJob, targets: &[PlannedTarget]) -> Vec<String> {
+fn describe_job(job: &PlannedJob, kind: PhaseKind, targets: &[PlannedTarget]) -> Vec<String> {
     let asked = &job.job;
     let mut lines = vec![
-        describe_pattern(&asked.pattern),
+        describe_work(asked, kind),
         format!(
             "{} thread{} x {} outstanding = {}, engine {}{}, {}, {}",
             job.slices.len(),
@@ -309,6 +333,31 @@ pub fn describe_sizes(sizes: &BlockSizes) -> String {
             format!("{}-{}", Bytes(*min_bytes).short(), Bytes(*max_bytes).short())
         }
     }
+}
+
+/// What a job does in a phase of kind `kind`, in a few words: its access pattern, or what it does to which tree.
+pub fn describe_work(job: &Job, kind: PhaseKind) -> String {
+    let Some(tree) = &job.tree else { return describe_pattern(&job.pattern) };
+    let operations = tree.weighted_operations(job.pattern.mix.share(OpKind::Read)).unwrap_or_default();
+    let total: f64 = operations.iter().map(|entry| entry.1).sum();
+    let words = operations.iter().map(|(operation, weight)| {
+        let name = match operation {
+            TreeOperation::Read => format!("read {}", describe_sizes(&job.pattern.read_sizes)),
+            TreeOperation::Write | TreeOperation::Copy => {
+                format!("{} {}", operation.name(), describe_sizes(&job.pattern.write_sizes))
+            }
+            other => other.name().to_owned(),
+        };
+        if operations.len() == 1 || kind.in_steps() {
+            name
+        } else {
+            format!("{} % {name}", (weight / total * 1000.0).round() / 10.0)
+        }
+    });
+    let words = words.collect::<Vec<_>>().join(if kind.in_steps() { ", then " } else { ", " });
+    let within = if tree.random_io { "random" } else { "sequential" };
+    let shape = TreeLayout::new(tree).map_or_else(|error| error.to_string(), |layout| layout.describe());
+    format!("{words}, {within} in each file, tree of {shape}")
 }
 
 /// The access pattern in a few words: `70 % read 4k, 30 % write 8k, random uniform once per pass`.

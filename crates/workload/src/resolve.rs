@@ -1,9 +1,11 @@
 //! From what was asked to what will be done: the only place where something about this system enters.
 
+mod tree;
+
 use std::collections::BTreeMap;
 
 use crate::job::{Caching, EngineKind, Job, Rate, TargetSharing, Workload};
-use crate::pattern::OpKind;
+use crate::pattern::{BlockSizes, OpKind};
 use crate::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, SCHEMA, ThreadSlice};
 use crate::rng::derive_seed;
 use crate::target::TargetKind;
@@ -122,6 +124,12 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         return Err(ResolveError::Empty(format!("'{}'", workload.name)));
     }
     let targets = plan_targets(workload, inventory)?;
+    let indices: BTreeMap<&str, u16> = targets
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(index, target)| (target.name.as_str(), index as u16))
+        .collect();
     let mut repeats: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     let mut phases = Vec::with_capacity(workload.phases.len());
     for (phase_index, phase) in workload.phases.iter().enumerate() {
@@ -130,7 +138,8 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         }
         let phase_seed = derive_seed(seed, phase_index as u64);
         let jobs = phase.jobs.iter().enumerate().map(|(job_index, job)| {
-            Planner { job, targets: &targets, inventory }.plan(derive_seed(phase_seed, job_index as u64))
+            Planner { job, targets: &targets, indices: &indices, inventory }
+                .plan(derive_seed(phase_seed, job_index as u64))
         });
         let repeat = repeats.entry((&phase.name, &phase.point)).or_default();
         phases.push(PlannedPhase {
@@ -186,6 +195,8 @@ fn plan_target(target: &crate::Target, inventory: &Inventory) -> Result<PlannedT
 struct Planner<'a> {
     job: &'a Job,
     targets: &'a [PlannedTarget],
+    /// By name; the first where several have one.
+    indices: &'a BTreeMap<&'a str, u16>,
     inventory: &'a Inventory,
 }
 
@@ -193,6 +204,9 @@ impl Planner<'_> {
     fn plan(&self, seed: u64) -> Result<PlannedJob, ResolveError> {
         self.check_numbers()?;
         let indices = self.target_indices()?;
+        if let Some(tree) = &self.job.tree {
+            return self.plan_tree(tree, &indices, seed);
+        }
         let (engine, engine_reason) = self.engine()?;
         let direct = engine != EngineKind::Null && self.direct(&indices)?;
         let threads = self.job.threads;
@@ -249,14 +263,14 @@ impl Planner<'_> {
         if self.job.targets.is_empty() {
             return Err(self.invalid("no target"));
         }
-        let find = |name: &String| {
-            let index = self.targets.iter().position(|target| target.name == *name);
-            index.map(|index| index as u16).ok_or_else(|| ResolveError::UnknownTarget {
-                job: self.job.name.clone(),
-                target: name.clone(),
-            })
-        };
-        self.job.targets.iter().map(find).collect()
+        self.job.targets.iter().map(|name| self.target_index(name)).collect()
+    }
+
+    fn target_index(&self, name: &str) -> Result<u16, ResolveError> {
+        self.indices.get(name).copied().ok_or_else(|| ResolveError::UnknownTarget {
+            job: self.job.name.clone(),
+            target: name.to_owned(),
+        })
     }
 
     fn engine(&self) -> Result<(EngineKind, String), ResolveError> {
@@ -284,11 +298,20 @@ impl Planner<'_> {
 
     /// Whether to open with O_DIRECT, by what was asked and what the targets and block sizes allow.
     fn direct(&self, indices: &[u16]) -> Result<bool, ResolveError> {
+        self.direct_unless(indices, |align| self.misaligned(align))
+    }
+
+    /// As [`Planner::direct`], with what is not a multiple of an alignment told by `misaligned`.
+    fn direct_unless(
+        &self,
+        indices: &[u16],
+        misaligned: impl Fn(u64) -> Option<String>,
+    ) -> Result<bool, ResolveError> {
         let obstacle = indices.iter().find_map(|&index| {
             let target = &self.targets[usize::from(index)];
             match target.direct_align_bytes {
                 None => Some(format!("'{}' does not support it", target.name)),
-                Some(align) => self.misaligned(u64::from(align)).map(|what| {
+                Some(align) => misaligned(u64::from(align)).map(|what| {
                     format!("{what} is not a multiple of {align} bytes, which '{}' needs", target.name)
                 }),
             }
@@ -303,22 +326,12 @@ impl Planner<'_> {
     }
 
     fn misaligned(&self, align: u64) -> Option<String> {
-        use crate::pattern::BlockSizes;
         let pattern = &self.job.pattern;
-        let bad = |size: u64| !size.is_multiple_of(align);
-        for kind in pattern.kinds() {
-            let size = match pattern.sizes(kind) {
-                BlockSizes::Fixed(size) => Some(*size).filter(|&size| bad(size)),
-                BlockSizes::Weighted(list) => list.iter().map(|entry| entry.0).find(|&size| bad(size)),
-                BlockSizes::Range { min_bytes, step_bytes, .. } => {
-                    [*min_bytes, *step_bytes].into_iter().find(|&size| bad(size))
-                }
-            };
-            if let Some(size) = size {
-                return Some(format!("a block size of {size}"));
-            }
+        if let Some(what) = pattern.kinds().find_map(|kind| misaligned_sizes(pattern.sizes(kind), align)) {
+            return Some(what);
         }
-        bad(pattern.align()).then(|| format!("an alignment of {}", pattern.align()))
+        let own = pattern.align();
+        (!own.is_multiple_of(align)).then(|| format!("an alignment of {own}"))
     }
 
     fn slice(&self, thread: u32, indices: &[u16], seed: u64) -> Result<ThreadSlice, ResolveError> {
@@ -333,18 +346,23 @@ impl Planner<'_> {
         let unlimited = limits.time.is_none() && limits.bytes.is_none() && limits.ios.is_none();
         let passes = limits.passes.or(unlimited.then_some(1));
         let by_passes = passes.map(|passes| pass_bytes.saturating_mul(u64::from(passes)));
-        let rate_per_s = match job.rate {
-            Rate::Unlimited | Rate::PercentOfMax(_) => None,
-            Rate::Iops(iops) => Some(iops),
-            Rate::BytesPerS(bytes) => Some(bytes / self.mean_block_bytes()),
-        };
         Ok(ThreadSlice {
             seed: derive_seed(seed, u64::from(thread)),
             sites,
             ios: limits.ios,
             bytes: [limits.bytes, by_passes].into_iter().flatten().min(),
-            rate_per_s: rate_per_s.map(|rate| rate / f64::from(job.threads)),
+            rate_per_s: self.thread_rate_per_s(),
         })
+    }
+
+    /// A thread's share of the job's rate, operations a second; `None`: closed loop, or resolved later.
+    fn thread_rate_per_s(&self) -> Option<f64> {
+        let rate = match self.job.rate {
+            Rate::Unlimited | Rate::PercentOfMax(_) => None,
+            Rate::Iops(iops) => Some(iops),
+            Rate::BytesPerS(bytes) => Some(bytes / self.mean_block_bytes()),
+        };
+        rate.map(|rate| rate / f64::from(self.job.threads))
     }
 
     fn mean_block_bytes(&self) -> f64 {
@@ -372,6 +390,17 @@ impl Planner<'_> {
         }
         Ok(PlannedSite { target: index, offset_bytes: offset, length_bytes: length })
     }
+}
+
+/// The first of some block sizes that is not a multiple of `align`, in words.
+fn misaligned_sizes(sizes: &BlockSizes, align: u64) -> Option<String> {
+    let bad = |size: &u64| !size.is_multiple_of(align);
+    let size = match sizes {
+        BlockSizes::Fixed(size) => Some(*size).filter(bad),
+        BlockSizes::Weighted(list) => list.iter().map(|entry| entry.0).find(bad),
+        BlockSizes::Range { min_bytes, step_bytes, .. } => [*min_bytes, *step_bytes].into_iter().find(bad),
+    };
+    size.map(|size| format!("a block size of {size}"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use assay_workload::Job;
 use assay_workload::content::{Content, Payload};
 use assay_workload::job::{
     EngineOptions, FlushCall, FlushOrder, FlushPolicy, Limits, OpenSync, PeriodicFlush, Rate, ThinkTime,
-    TreeWorkload,
 };
 use assay_workload::resolve::{OUTSTANDING_MAX, THREADS_MAX};
 use assay_workload::target::Extent;
@@ -15,6 +14,7 @@ use super::node::{Entry, Fields};
 use super::pattern;
 use super::scalar;
 use super::sink::Sink;
+use super::tree;
 use super::words;
 
 /// Every key a job knows; `[defaults]` knows them all but `name`.
@@ -57,7 +57,7 @@ pub(super) const JOB_KEYS: &[&str] = &[
 
 /// A job from its table. What is wrong is reported; the value then has the default in its place.
 pub(super) fn lower(sink: &mut Sink, job: &Fields<'_>, name: &str, targets: Vec<String>) -> Job {
-    let tree = job.read_unless_none(sink, "tree", tree);
+    let tree = job.read_unless_none(sink, "tree", tree::read);
     let pattern = pattern::lower(sink, job, job.get("tree").is_some_and(|entry| !entry.is("none")));
     let mut made = Job::new(name, &[], pattern);
     made.targets = targets;
@@ -233,62 +233,4 @@ fn engine_options(sink: &mut Sink, entry: Entry<'_>) -> Option<EngineOptions> {
         submit_batch_max: batch("submit_batch_max"),
         reap_batch_min: batch("reap_batch_min"),
     })
-}
-
-pub(super) const TREE_KEYS: &[&str] = &[
-    "width",
-    "depth",
-    "files",
-    "files_in_all_directories",
-    "sizes",
-    "operations",
-    "random_file_selection",
-    "random_io",
-    "stop_after_ios",
-];
-
-fn tree(sink: &mut Sink, entry: Entry<'_>) -> Option<TreeWorkload> {
-    let table = sink.table(entry, TREE_KEYS)?;
-    sink.require(&table, &["width", "depth", "files", "sizes", "operations"], "'tree'", "");
-    let mut count = |key: &str, least| {
-        table.read(sink, key, |sink, e| sink.count_u32(e, least..=u32::MAX)).unwrap_or(least)
-    };
-    let (width, depth, files) = (count("width", 1), count("depth", 1), count("files", 0));
-    let mut flag = |key: &str| table.read(sink, key, Sink::boolean).unwrap_or(false);
-    let files_in_all_directories = flag("files_in_all_directories");
-    let (random_file_selection, random_io) = (flag("random_file_selection"), flag("random_io"));
-    Some(TreeWorkload {
-        width,
-        depth,
-        files,
-        files_in_all_directories,
-        sizes: table.read(sink, "sizes", file_sizes)?,
-        operations: table.read(sink, "operations", operations)?,
-        random_file_selection,
-        random_io,
-        stop_after_ios: table.read(sink, "stop_after_ios", |sink, e| sink.count(e, 1..=u64::MAX)),
-    })
-}
-
-fn file_sizes(sink: &mut Sink, entry: Entry<'_>) -> Option<Vec<(u64, f64)>> {
-    if entry.as_str().is_none() {
-        return sink.size(entry).map(|bytes| vec![(bytes, 1.0)]);
-    }
-    let sizes = |text: &str| {
-        let parts = scalar::weighted(text)?;
-        parts.into_iter().map(|(word, weight)| Ok((scalar::size(word)?, weight))).collect()
-    };
-    sink.parsed(entry, sizes, "\"64k\", or with weights \"4k/80,1m/20\"")
-}
-
-fn operations(sink: &mut Sink, entry: Entry<'_>) -> Option<Vec<(String, f64)>> {
-    let operations = |text: &str| {
-        let known = |(word, weight): (&str, f64)| match words::value(words::TREE_OPERATIONS, word) {
-            Some(()) => Ok((word.to_owned(), weight)),
-            None => Err(format!("'{}' is not an operation", super::sink::clip(word))),
-        };
-        scalar::weighted(text)?.into_iter().map(known).collect()
-    };
-    let forms = format!("\"read/70,write/30\" of {}", words::list(words::TREE_OPERATIONS).join(", "));
-    sink.parsed(entry, operations, &forms)
 }

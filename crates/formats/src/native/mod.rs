@@ -15,6 +15,7 @@ mod scalar;
 mod scale;
 mod sink;
 mod sweep;
+mod tree;
 mod words;
 mod write;
 

@@ -319,7 +319,7 @@ fn every_example_of_the_reference_is_a_plan() {
 #[test]
 fn every_key_and_word_is_in_the_reference() {
     let keys = [job::JOB_KEYS, document::TOP_KEYS, document::TARGET_KEYS, document::PHASE_KEYS].concat();
-    let nested = [pattern::RANDOM_KEYS, pattern::SEQUENTIAL_KEYS, job::TREE_KEYS, job::CONTENT_KEYS].concat();
+    let nested = [pattern::RANDOM_KEYS, pattern::SEQUENTIAL_KEYS, tree::KEYS, job::CONTENT_KEYS].concat();
     let more = [job::FLUSH_KEYS, job::ENGINE_OPTION_KEYS].concat();
     let words =
         [words::list(words::ENGINES), words::list(words::PHASE_KINDS), words::list(words::TARGET_KINDS)];

@@ -7,6 +7,7 @@ use assay_workload::job::{
 };
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
+use assay_workload::tree::{FileSelection, FileState};
 
 /// Words and their values. A hyphen in a word may also be written as an underscore, and the other way round.
 pub(super) type Words<T> = [(&'static str, T)];
@@ -70,6 +71,22 @@ pub(super) const FLUSH_CALLS: &Words<FlushCall> =
 
 pub(super) const FLUSH_ORDERS: &Words<FlushOrder> =
     &[("after-write", FlushOrder::AfterWrite), ("queued", FlushOrder::Queued)];
+
+/// `skewed` has its midpoint beside it.
+pub(super) const FILE_SELECTIONS: &Words<FileSelection> = &[
+    ("in-order", FileSelection::InOrder),
+    ("in-order-from-random", FileSelection::InOrderFromRandom),
+    ("once", FileSelection::Once),
+    ("random", FileSelection::Random),
+    ("skewed", FileSelection::Skewed { midpoint: 3.0 }),
+];
+
+pub(super) const FILE_STATES: &Words<FileState> = &[
+    ("any", FileState::Any),
+    ("full", FileState::Full),
+    ("empty", FileState::Empty),
+    ("not-full", FileState::NotFull),
+];
 
 /// The operations of a file-tree workload.
 pub(super) const TREE_OPERATIONS: &Words<()> = &[

@@ -1,7 +1,7 @@
 //! From the model to text: what [`super::parse`] reads as exactly the same.
 
 use assay_workload::content::{Content, Payload};
-use assay_workload::job::{EngineOptions, FlushPolicy, Phase, PhaseKind, TreeWorkload, Workload};
+use assay_workload::job::{EngineOptions, FlushPolicy, Phase, PhaseKind, Workload};
 use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, Mix, Placement, Random, Sequential};
 use assay_workload::target::{Extent, Target};
 use assay_workload::units::{Bytes, Nanos};
@@ -60,7 +60,7 @@ fn line(text: &mut String, key: &str, value: &str) {
 }
 
 /// A TOML basic string.
-fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for character in text.chars() {
@@ -152,7 +152,7 @@ fn quoted_extent(extent: &Extent) -> String {
     quote(&write_extent(*extent))
 }
 
-fn quoted_size(bytes: u64) -> String {
+pub(super) fn quoted_size(bytes: u64) -> String {
     quote(&Bytes(bytes).short())
 }
 
@@ -204,7 +204,7 @@ fn job_entries(job: &Job, targets: &[Target]) -> Vec<Entry> {
     entries.add_unless("offset_increment", offset_increment, &default.offset_increment, quoted_extent);
     entries.add_some("length", length.as_ref(), quoted_extent);
     pattern_entries(&mut entries, pattern);
-    entries.add_some("tree", tree.as_ref(), write_tree);
+    entries.add_some("tree", tree.as_ref(), super::tree::write);
     pace_entries(&mut entries, job, &default);
     entries.add_unless("content", content, &default.content, write_content);
     entries.add_unless("flush", flush, &default.flush, write_flush);
@@ -217,12 +217,12 @@ fn job_entries(job: &Job, targets: &[Target]) -> Vec<Entry> {
 }
 
 /// A word of the format as a TOML string.
-fn quoted<T: PartialEq>(words: &words::Words<T>, value: &T) -> String {
+pub(super) fn quoted<T: PartialEq>(words: &words::Words<T>, value: &T) -> String {
     quote(word(words, value))
 }
 
 /// A whole number; as a string where it is beyond TOML's integers, which end at 2^63 - 1.
-fn write_count(number: u64) -> String {
+pub(super) fn write_count(number: u64) -> String {
     if i64::try_from(number).is_ok() { number.to_string() } else { quote(&number.to_string()) }
 }
 
@@ -289,12 +289,12 @@ fn write_sizes(sizes: &BlockSizes) -> String {
     }
 }
 
-fn shorts(list: &[(u64, f64)]) -> impl Iterator<Item = (String, f64)> {
+pub(super) fn shorts(list: &[(u64, f64)]) -> impl Iterator<Item = (String, f64)> {
     list.iter().map(|(bytes, weight)| (Bytes(*bytes).short(), *weight))
 }
 
 /// `{ a = 1, b = 2 }`.
-fn inline(pairs: &[(&str, String)]) -> String {
+pub(super) fn inline(pairs: &[(&str, String)]) -> String {
     let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     format!("{{ {} }}", pairs.join(", "))
 }
@@ -371,24 +371,6 @@ fn random_pairs(random: &Random) -> Vec<(&'static str, String)> {
         pairs.push(("once_per_pass", random.once_per_pass.to_string()));
     }
     pairs
-}
-
-fn write_tree(tree: &TreeWorkload) -> String {
-    let mut pairs = vec![
-        ("width", tree.width.to_string()),
-        ("depth", tree.depth.to_string()),
-        ("files", tree.files.to_string()),
-        ("sizes", quote(&write_weighted(shorts(&tree.sizes)))),
-        ("operations", quote(&write_weighted(tree.operations.iter().cloned()))),
-    ];
-    let flags = [
-        ("files_in_all_directories", tree.files_in_all_directories),
-        ("random_file_selection", tree.random_file_selection),
-        ("random_io", tree.random_io),
-    ];
-    pairs.extend(flags.iter().filter(|flag| flag.1).map(|flag| (flag.0, "true".to_owned())));
-    pairs.extend(tree.stop_after_ios.map(|ios| ("stop_after_ios", quote(&ios.to_string()))));
-    inline(&pairs)
 }
 
 fn write_content(content: &Content) -> String {

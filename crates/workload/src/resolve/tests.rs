@@ -114,3 +114,66 @@ fn plans_can_be_compared_line_by_line() {
     assert_eq!(diff.len(), 2, "{diff:?}");
     assert!(diff[1].contains("32 outstanding"), "{diff:?}");
 }
+
+fn tree_job() -> Job {
+    let tree = crate::tree::TreeWorkload {
+        width: 2,
+        depth: 1,
+        files: 5,
+        sizes: vec![(8192, 1.0)],
+        operations: vec![("read".into(), 1.0)],
+        ..crate::tree::TreeWorkload::default()
+    };
+    Job { tree: Some(tree), threads: 3, ..random_read(4096) }
+}
+
+fn plan_tree(job: Job) -> Result<Plan, ResolveError> {
+    let mut inventory = inventory(&ALL, Some(512));
+    for facts in inventory.targets.values_mut() {
+        facts.kind = TargetKind::Directory;
+    }
+    let mut workload = workload(job);
+    workload.targets[0].size = None;
+    super::plan(&workload, &inventory, 0)
+}
+
+#[test]
+fn a_tree_needs_no_size_and_uses_synchronous_calls() {
+    let plan = plan_tree(tree_job()).unwrap();
+    let job = &plan.phases[0].jobs[0];
+    assert_eq!((job.engine, job.direct, job.slices.len()), (EngineKind::Psync, true, 3));
+    assert_eq!(job.slices[2].sites[0].length_bytes, 10 * 8192);
+    assert_eq!((job.slices[0].bytes, job.write_bytes_max()), (None, Some(0)));
+    assert!(plan.describe().contains("2 directories, 10 files"), "{}", plan.describe());
+}
+
+#[test]
+fn a_tree_is_direct_where_blocks_and_files_allow() {
+    let mut odd = tree_job();
+    odd.tree.as_mut().unwrap().sizes[0].0 = 8191;
+    assert!(!plan_tree(odd.clone()).unwrap().phases[0].jobs[0].direct);
+    odd.caching = Caching::Direct;
+    let error = plan_tree(odd).unwrap_err().to_string();
+    assert!(error.contains("a file size of 8191"), "{error}");
+    let small = Job { pattern: random_read(256).pattern, ..tree_job() };
+    assert!(!plan_tree(small).unwrap().phases[0].jobs[0].direct);
+}
+
+#[test]
+fn trees_that_cannot_be_are_refused() {
+    let refused = |change: &dyn Fn(&mut Job)| {
+        let mut job = tree_job();
+        change(&mut job);
+        plan_tree(job).unwrap_err().to_string()
+    };
+    let tree =
+        |job: &mut Job, change: &dyn Fn(&mut crate::tree::TreeWorkload)| change(job.tree.as_mut().unwrap());
+    assert!(refused(&|job| job.outstanding_per_thread = 8).contains("one operation at a time"));
+    assert!(refused(&|job| job.engine = EngineKind::Libaio).contains("psync"));
+    assert!(refused(&|job| tree(job, &|t| t.operations[0].0 = "fly".into())).contains("'fly'"));
+    assert!(refused(&|job| tree(job, &|t| t.width = 0)).contains("width of 0"));
+    assert!(refused(&|job| tree(job, &|t| t.copy_to = Some("x".into()))).contains("'x'"));
+    assert!(refused(&|job| tree(job, &|t| t.copy_to = Some("f".into()))).contains("leave the target"));
+    let file = super::plan(&workload(tree_job()), &inventory(&ALL, None), 0).unwrap_err().to_string();
+    assert!(file.contains("no directory"), "{file}");
+}

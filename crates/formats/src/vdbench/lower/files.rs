@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use assay_workload::job::{Job, PhaseKind, Rate, TreeWorkload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement, Random, Sequential};
+use assay_workload::tree;
 
 use super::super::access::{OpenFlags, Sizes};
 use super::super::args::to_u64;
@@ -25,12 +26,15 @@ impl Lowering<'_> {
         let mut jobs = Vec::new();
         for part in &parts {
             let fwd = &part.workload;
-            self.file_workload_losses(fwd);
+            self.file_workload_losses(fwd, &part.file_systems);
             let trees = part.file_systems.len().max(1) as f64;
+            let copies = self.copy_target(fwd).map(|fsd| fsd.name.clone());
+            self.trees_used.extend(copies.clone());
             for fsd in &part.file_systems {
                 self.tree_losses(fsd);
                 self.trees_used.insert(fsd.name.clone());
                 let mut job = self.tree_job(run, rd, fwd, fsd);
+                job.tree.iter_mut().for_each(|tree| tree.copy_to.clone_from(&copies));
                 job.threads = narrow(to_u64(fwd.threads / trees).max(1));
                 let share = part.share_pct / 100.0 / trees;
                 let rate = match run.rate {
@@ -86,9 +90,14 @@ impl Lowering<'_> {
         job.group = Some(fwd.name.clone());
         job.tree = Some(TreeWorkload {
             operations: operations(fwd.operation, fwd.read_pct),
-            random_file_selection: matches!(fwd.select, FileSelect::Random | FileSelect::Poisson { .. }),
+            file_selection: file_selection(fwd.select),
+            file_state: file_state(fwd.state),
             random_io: fwd.io.random,
-            stop_after_ios: stop_after(fwd, fsd),
+            random_start: fwd.io.from_random,
+            files_shared: fwd.io.shared,
+            delete_before_write: fwd.io.delete,
+            stop_after_ios: fwd.stop_after.filter(|n| !n.percent).map(|n| to_u64(n.value).max(1)),
+            stop_after_percent: fwd.stop_after.filter(|n| n.percent && n.value > 0.0).map(|n| n.value),
             ..tree(fsd)
         });
         job.content = self.content(run, &fsd.dedup, fsd.at);
@@ -117,8 +126,12 @@ impl Lowering<'_> {
         let own = self.file.format_workload.as_ref();
         let threads = own.map_or(FORMAT_THREADS, |fwd| fwd.threads);
         let mut once = BTreeSet::new();
+        let copied_to: Vec<FileSystemDef> =
+            parts.iter().filter_map(|part| self.copy_target(&part.workload).cloned()).collect();
         let all = parts.into_iter().flat_map(|p| p.file_systems);
-        let trees: Vec<FileSystemDef> = all.filter(|fsd| once.insert(fsd.name.clone())).collect();
+        let mut trees: Vec<FileSystemDef> = all.filter(|fsd| once.insert(fsd.name.clone())).collect();
+        let full = trees.len();
+        trees.extend(copied_to.into_iter().filter(|fsd| once.insert(fsd.name.clone())));
         self.trees_used.extend(once);
         let words: &[&str] = if format.clean {
             &["delete", "rmdir"]
@@ -133,12 +146,16 @@ impl Lowering<'_> {
         let size = self.format_transfer_bytes();
         let count = trees.len().max(1) as f64;
         let mut jobs = Vec::new();
-        for fsd in &trees {
+        for (index, fsd) in trees.iter().enumerate() {
+            // A tree that only receives copies begins with its directories.
+            let whole =
+                |entry: &&(String, f64)| index < full || !matches!(entry.0.as_str(), "create" | "write");
+            let operations: Vec<(String, f64)> = operations.iter().filter(whole).cloned().collect();
             let walk = Sequential { wrap: false, ..Sequential::default() };
             let pattern = AccessPattern::new(Mix::WRITE, size, Placement::Sequential(walk));
             let mut job = Job::new(&format!("{}@{}", run.name, fsd.name), &[&fsd.name], pattern);
             job.group = Some(run.name.clone());
-            job.tree = Some(TreeWorkload { operations: operations.clone(), ..tree(fsd) });
+            job.tree = Some(TreeWorkload { operations, working_set_bytes: None, ..tree(fsd) });
             job.threads = narrow(to_u64(threads / count).max(1));
             job.limits.passes = Some(1);
             job.content = self.content(run, &fsd.dedup, fsd.at);
@@ -166,58 +183,25 @@ impl Lowering<'_> {
         }
     }
 
-    fn file_workload_losses(&mut self, fwd: &FileWorkloadDef) {
+    /// The tree that copies and moves of `fwd` go to.
+    fn copy_target(&self, fwd: &FileWorkloadDef) -> Option<&FileSystemDef> {
+        if !matches!(fwd.operation, FileOperation::Copy | FileOperation::Move) {
+            return None;
+        }
+        let name = fwd.target.as_ref()?;
+        self.file.file_systems.iter().find(|fsd| fsd.name == *name)
+    }
+
+    fn file_workload_losses(&mut self, fwd: &FileWorkloadDef, trees: &[FileSystemDef]) {
         let mut lost: Vec<(&'static str, &str, &str, &str)> = Vec::new();
-        match fwd.select {
-            FileSelect::Poisson { .. } => {
-                lost.push((
-                    "file-select",
-                    "fileselect",
-                    "files are chosen with equal probability",
-                    "fileselect=random",
-                ));
-            }
-            FileSelect::Once => {
-                lost.push((
-                    "file-select",
-                    "fileselect",
-                    "files are used again after the last one",
-                    "fileselect=seq",
-                ));
-            }
-            FileSelect::SequentialFromRandom => {
-                lost.push(("file-select", "fileselect", "it begins with the first file", "fileselect=seq"));
-            }
-            FileSelect::Sequential | FileSelect::Random => {}
-        }
-        if fwd.state != FileState::Any {
+        if let Some(target) = self.copy_target(fwd)
+            && trees.iter().any(|fsd| tree(fsd) != tree(target))
+        {
             lost.push((
-                "file-state",
-                "fileselect",
-                "all files are eligible, full or not",
-                "format the tree as needed",
-            ));
-        }
-        if fwd.io.shared {
-            lost.push(("file-sharing", "fileio", "a file is used by one thread at a time", "use more files"));
-        }
-        if fwd.io.delete || fwd.io.from_random {
-            lost.push((
-                "file-io",
-                "fileio",
-                "files are accessed from their start and kept",
-                "fileio=sequential",
-            ));
-        }
-        if fwd.target.is_some() {
-            lost.push(("copy-target", "target", "copies and moves stay within their tree", "use one tree"));
-        }
-        if fwd.stop_after.is_some_and(|n| n.percent) && !matches!(fwd.transfer, Sizes::Fixed(_)) {
-            lost.push((
-                "stop-after",
-                "stopafter",
-                "each file is used to its size",
-                "give a number of blocks",
+                "copy-target",
+                "target",
+                "files go to the places they have in their own tree, not to those of the target's shape",
+                "give both trees the same shape",
             ));
         }
         if !fwd.hosts.is_empty() && self.file.hosts.len() > 1 {
@@ -233,30 +217,6 @@ impl Lowering<'_> {
 
     fn tree_losses(&mut self, fsd: &FileSystemDef) {
         let mut lost: Vec<(&'static str, &str, &str, &str)> = Vec::new();
-        if fsd.total_bytes.is_some() {
-            lost.push((
-                "total-size",
-                "totalsize",
-                "the tree has all its files",
-                "lower files=, width= or depth=",
-            ));
-        }
-        if fsd.working_set_bytes.is_some() {
-            lost.push((
-                "working-set",
-                "workingsetsize",
-                "all files of the tree are used",
-                "make the tree smaller",
-            ));
-        }
-        if matches!(fsd.sizes, Sizes::Around(_)) {
-            lost.push((
-                "file-sizes",
-                "sizes",
-                "every file has the average size",
-                "give sizes with percentages",
-            ));
-        }
         if fsd.shared && self.file.hosts.len() > 1 {
             lost.push((
                 "shared-tree",
@@ -307,10 +267,30 @@ fn tree(fsd: &FileSystemDef) -> TreeWorkload {
             Sizes::Mixed(list) => list.clone(),
             other => vec![(other.largest(), 100.0)],
         },
-        operations: Vec::new(),
-        random_file_selection: false,
-        random_io: false,
-        stop_after_ios: None,
+        sizes_around_mean: matches!(fsd.sizes, Sizes::Around(_)),
+        total_bytes: fsd.total_bytes,
+        working_set_bytes: fsd.working_set_bytes,
+        shared: fsd.shared,
+        ..TreeWorkload::default()
+    }
+}
+
+fn file_selection(select: FileSelect) -> tree::FileSelection {
+    match select {
+        FileSelect::Sequential => tree::FileSelection::InOrder,
+        FileSelect::SequentialFromRandom => tree::FileSelection::InOrderFromRandom,
+        FileSelect::Once => tree::FileSelection::Once,
+        FileSelect::Random => tree::FileSelection::Random,
+        FileSelect::Poisson { midpoint } => tree::FileSelection::Skewed { midpoint },
+    }
+}
+
+fn file_state(state: FileState) -> tree::FileState {
+    match state {
+        FileState::Any => tree::FileState::Any,
+        FileState::Full => tree::FileState::Full,
+        FileState::Empty => tree::FileState::Empty,
+        FileState::NotFull => tree::FileState::NotFull,
     }
 }
 
@@ -322,14 +302,4 @@ fn operations(operation: FileOperation, read_pct: Option<f64>) -> Vec<(String, f
         }
         (other, _) => vec![(other.word().to_owned(), 100.0)],
     }
-}
-
-/// Blocks after which a file is closed; a percentage needs one file size and one transfer size.
-fn stop_after(fwd: &FileWorkloadDef, fsd: &FileSystemDef) -> Option<u64> {
-    let limit = fwd.stop_after?;
-    if !limit.percent {
-        return Some(to_u64(limit.value).max(1));
-    }
-    let Sizes::Fixed(block) = fwd.transfer else { return None };
-    Some(to_u64(fsd.sizes.largest() as f64 * limit.value / 100.0 / block.max(1) as f64).max(1))
 }

@@ -1,6 +1,7 @@
 //! Trees of files, the workloads on them, and their runs.
 
 use assay_workload::job::{Caching, Job, OpenSync, Phase, PhaseKind, Rate, TreeWorkload};
+use assay_workload::tree::{FileSelection, FileState};
 
 use super::super::number::show;
 use super::storage::{list, show_sizes, weighted};
@@ -76,8 +77,7 @@ impl Writer<'_> {
         let fsds: Vec<String> = job.targets.iter().map(|target| self.tree(target, tree)).collect();
         let mut line = format!("fwd={name},fsd={},threads={}", list(&fsds), show(threads));
         line += &format!(",xfersize={}", show_sizes(&job.pattern.read_sizes));
-        line += if tree.random_io { ",fileio=random" } else { ",fileio=sequential" };
-        line += if tree.random_file_selection { ",fileselect=random" } else { ",fileselect=sequential" };
+        line += &format!(",fileio={},fileselect={}", file_io(tree), file_select(tree));
         match operation.strip_prefix("rdpct=") {
             Some(percent) => line += &format!(",rdpct={percent}"),
             None if operation.is_empty() => {}
@@ -85,6 +85,11 @@ impl Writer<'_> {
         }
         if let Some(ios) = tree.stop_after_ios {
             line += &format!(",stopafter={ios}");
+        } else if let Some(percent) = tree.stop_after_percent {
+            line += &format!(",stopafter={}%", show(percent));
+        }
+        if let Some(target) = &tree.copy_to {
+            line += &format!(",target={}", self.tree(target, tree));
         }
         let mut flags: Vec<String> = Vec::new();
         if job.caching == Caching::Direct {
@@ -110,13 +115,19 @@ impl Writer<'_> {
             self.workload.targets.iter().find(|t| t.name == target).map_or(target, |t| t.path.as_str());
         let anchor = self.path(path);
         let distribution = if tree.files_in_all_directories { ",distribution=all" } else { "" };
-        let shape = format!(
-            "anchor={anchor},depth={},width={},files={},sizes={}{distribution}",
-            tree.depth,
-            tree.width,
-            tree.files,
-            weighted(&tree.sizes)
+        let sizes = match tree.sizes[..] {
+            [(mean, _)] if tree.sizes_around_mean => format!("({mean},0)"),
+            _ => weighted(&tree.sizes),
+        };
+        let mut shape = format!(
+            "anchor={anchor},depth={},width={},files={},sizes={sizes}{distribution}",
+            tree.depth, tree.width, tree.files,
         );
+        shape += &tree.total_bytes.map_or_else(String::new, |bytes| format!(",totalsize={bytes}"));
+        shape += &tree.working_set_bytes.map_or_else(String::new, |bytes| format!(",workingsetsize={bytes}"));
+        if tree.shared {
+            shape += ",shared=yes";
+        }
         if let Some(name) = self.trees.get(&shape) {
             return name.clone();
         }
@@ -125,6 +136,33 @@ impl Writer<'_> {
         self.trees.insert(shape, name.clone());
         name
     }
+}
+
+fn file_io(tree: &TreeWorkload) -> &'static str {
+    match (tree.random_io, tree.files_shared, tree.random_start, tree.delete_before_write) {
+        (true, true, _, _) => "(random,shared)",
+        (true, false, _, _) => "random",
+        (false, _, true, _) => "seqnz",
+        (false, _, false, true) => "(seq,delete)",
+        (false, _, false, false) => "sequential",
+    }
+}
+
+fn file_select(tree: &TreeWorkload) -> String {
+    let order = match tree.file_selection {
+        FileSelection::InOrder => "sequential".to_owned(),
+        FileSelection::InOrderFromRandom => "seqnz".to_owned(),
+        FileSelection::Once => "once".to_owned(),
+        FileSelection::Random => "random".to_owned(),
+        FileSelection::Skewed { midpoint } => format!("poisson,{}", show(midpoint)),
+    };
+    let state = match tree.file_state {
+        FileState::Any => "",
+        FileState::Full => ",full",
+        FileState::Empty => ",empty",
+        FileState::NotFull => ",notfull",
+    };
+    if order.contains(',') || !state.is_empty() { format!("({order}{state})") } else { order }
 }
 
 /// The `format=` words of a phase that makes or removes trees.

@@ -1,0 +1,90 @@
+//! Planning of jobs on trees of files.
+
+use super::{Planner, ResolveError, misaligned_sizes};
+use crate::job::{EngineKind, TargetSharing};
+use crate::pattern::OpKind;
+use crate::plan::{PlannedJob, PlannedSite, ThreadSlice};
+use crate::rng::derive_seed;
+use crate::target::TargetKind;
+use crate::tree::{TreeLayout, TreeWorkload};
+
+impl Planner<'_> {
+    /// Sites are the anchors, each as long as the bytes of it that are used; where copies go elsewhere, that anchor is
+    /// the last.
+    pub(super) fn plan_tree(
+        &self,
+        tree: &TreeWorkload,
+        indices: &[u16],
+        seed: u64,
+    ) -> Result<PlannedJob, ResolveError> {
+        let job = self.job;
+        let layout = TreeLayout::new(tree).map_err(|error| self.invalid(error.to_string()))?;
+        tree.check(job.pattern.mix.share(OpKind::Read)).map_err(|error| self.invalid(error.to_string()))?;
+        if job.outstanding_per_thread != 1 {
+            let asked = job.outstanding_per_thread;
+            let what =
+                format!("{asked} outstanding per thread; on a tree each thread does one operation at a time");
+            return Err(self.invalid(what));
+        }
+        let copy_to = tree.copy_to.as_ref().map(|name| self.target_index(name)).transpose()?;
+        let all: Vec<u16> = indices.iter().copied().chain(copy_to).collect();
+        for &index in &all {
+            let target = &self.targets[usize::from(index)];
+            if target.kind != TargetKind::Directory {
+                return Err(self.invalid(format!("a tree on '{}', which is no directory", target.name)));
+            }
+        }
+        if copy_to.is_some_and(|index| indices.contains(&index)) {
+            return Err(self.invalid("copies into the tree they come from; leave the target of copies out"));
+        }
+        let engine = self.tree_engine()?;
+        let direct = self.direct_unless(&all, |align| misaligned_tree(self, tree, align))?;
+        let site =
+            |index| PlannedSite { target: index, offset_bytes: 0, length_bytes: layout.working_bytes() };
+        let slices = (0..job.threads).map(|thread| {
+            let mine = match job.sharing {
+                TargetSharing::Shared => indices.to_vec(),
+                TargetSharing::PerThread => vec![indices[thread as usize % indices.len()]],
+            };
+            ThreadSlice {
+                seed: derive_seed(seed, u64::from(thread)),
+                sites: mine.into_iter().chain(copy_to).map(site).collect(),
+                ios: job.limits.ios,
+                bytes: job.limits.bytes,
+                rate_per_s: self.thread_rate_per_s(),
+            }
+        });
+        Ok(PlannedJob {
+            job: job.clone(),
+            engine,
+            engine_reason: String::new(),
+            direct,
+            time: job.limits.time,
+            slices: slices.collect(),
+        })
+    }
+
+    fn tree_engine(&self) -> Result<EngineKind, ResolveError> {
+        match self.inventory.engine_override.unwrap_or(self.job.engine) {
+            EngineKind::Auto | EngineKind::Psync => Ok(EngineKind::Psync),
+            // The simulator says itself what it cannot do.
+            EngineKind::Sim => Ok(EngineKind::Sim),
+            other => Err(self.invalid(format!(
+                "a tree with engine {}; files and directories are used through synchronous calls, engine psync",
+                other.name()
+            ))),
+        }
+    }
+}
+
+fn misaligned_tree(planner: &Planner<'_>, tree: &TreeWorkload, align: u64) -> Option<String> {
+    let pattern = &planner.job.pattern;
+    let blocks = [&pattern.read_sizes, &pattern.write_sizes];
+    if let Some(what) = blocks.into_iter().find_map(|sizes| misaligned_sizes(sizes, align)) {
+        return Some(what);
+    }
+    // Sizes around a mean are multiples of 1 KiB.
+    let sizes = tree.sizes.iter().map(|entry| if tree.sizes_around_mean { 1024 } else { entry.0 });
+    let bad = sizes.into_iter().find(|size| !size.is_multiple_of(align));
+    bad.map(|size| format!("a file size of {size}"))
+}
