@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod fio;
 pub mod loader;
 pub mod native;
+pub mod terms;
 pub mod vdbench;
 
 pub use diagnostic::{Diagnostic, Position, Severity};
