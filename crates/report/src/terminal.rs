@@ -2,6 +2,7 @@
 //! except [`progress_line`], which is one line without an end.
 
 mod findings;
+mod page;
 mod plan;
 mod progress;
 mod quick;
@@ -9,6 +10,7 @@ mod sections;
 mod summary;
 
 pub use findings::{findings, verdict_line};
+pub use page::{Words, page};
 pub use plan::plan;
 pub use progress::{Progress, progress_line};
 pub use quick::{quick_table, quick_words};
