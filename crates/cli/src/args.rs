@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Rewrite a workload file in another language
     Convert(crate::convert::ConvertArgs),
+    /// Say what a word of fio, vdbench, SNIA or Assay means, or what a check is about
+    Explain(crate::explain::ExplainArgs),
     /// Run the validity checks on a stored run again
     Check(StoredArgs),
     /// Write a stored run as HTML, CSV or Markdown

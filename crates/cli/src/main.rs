@@ -10,6 +10,7 @@ mod cleanup;
 mod context;
 mod convert;
 mod doctor;
+mod explain;
 mod failure;
 mod input;
 mod inventory;
@@ -61,6 +62,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Run(args) => run::run(&args, context),
         Command::Plan(args) => run::plan(&args, context),
         Command::Convert(args) => convert::convert(&args, context),
+        Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => args::completions(&args, context),

@@ -2,6 +2,8 @@
 
 #[path = "formats_files/convert.rs"]
 mod convert;
+#[path = "formats_files/explain.rs"]
+mod explain;
 #[path = "formats_files/messages.rs"]
 mod messages;
 #[path = "formats_support/mod.rs"]
