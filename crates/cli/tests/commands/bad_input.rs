@@ -1,0 +1,155 @@
+//! Wrong words for every command: status 2 or 1, the reason on stderr in one line, nothing on stdout, nothing left.
+
+use std::fs;
+
+use crate::world::{World, entries, path_text};
+
+/// Asserts that `words` end with `code`, name the reason `why` in one line, and change nothing.
+#[track_caller]
+fn refused(world: &World, words: &[&str], code: i32, why: &str) {
+    let before = tree(world);
+    let said = world.assay(words);
+    assert_eq!(said.code, Some(code), "{words:?}: {}{}", said.out, said.err);
+    assert_eq!(said.out, "", "{words:?}");
+    assert!(said.err.starts_with("error: ") && said.err.contains(why), "{words:?}: {}", said.err);
+    assert_eq!(said.err.trim_end().lines().count(), 1, "{words:?}: {}", said.err);
+    assert_eq!(tree(world), before, "{words:?} left something behind");
+}
+
+/// The same for what the command line's own grammar refuses; its message has lines of advice.
+#[track_caller]
+fn misused(world: &World, words: &[&str], why: &str) {
+    let said = world.assay(words).ended(2);
+    assert_eq!(said.out, "", "{words:?}");
+    assert!(said.err.starts_with("error: ") && said.err.contains(why), "{words:?}: {}", said.err);
+}
+
+/// All paths below a world.
+fn tree(world: &World) -> Vec<std::path::PathBuf> {
+    let mut paths = entries(world.path());
+    let mut next = 0;
+    while next < paths.len() {
+        let below = entries(&paths[next]);
+        paths.extend(below);
+        next += 1;
+    }
+    paths.sort();
+    paths
+}
+
+#[test]
+fn places_that_are_no_directories() {
+    let world = World::new();
+    fs::write(world.path().join("file"), "mine").expect("written");
+    refused(&world, &["quick", "nowhere/at/all"], 2, "does not exist");
+    refused(&world, &["quick", "file"], 2, "is not a directory");
+    refused(&world, &["quick", "/dev/null"], 2, "is not a directory");
+    refused(&world, &["quick", "./two\nlines"], 2, "./two\\nlines does not exist");
+    refused(&world, &["quick", ""], 2, "");
+    refused(&world, &["cleanup", "nowhere"], 2, "is not a directory");
+    refused(&world, &["cleanup", "file"], 2, "is not a directory");
+    assert_eq!(fs::read_to_string(world.path().join("file")).expect("there"), "mine");
+}
+
+#[test]
+fn block_devices_are_no_place_for_quick() {
+    let world = World::new();
+    let device = entries("/dev".as_ref()).into_iter().find(|path| {
+        use std::os::unix::fs::FileTypeExt as _;
+        fs::metadata(path).is_ok_and(|meta| meta.file_type().is_block_device())
+    });
+    let Some(device) = device else { return crate::skip::declare("losetup", "no block device in /dev") };
+    refused(&world, &["quick", path_text(&device)], 2, "is not a directory");
+}
+
+#[test]
+fn mistyped_names_come_with_the_nearest() {
+    let world = World::new();
+    refused(&world, &["quick", "data", "--series", "stb-21"], 2, "did you mean stb-2.1?");
+    refused(&world, &["quick", "data", "--series", "jetstress"], 2, "there are assay-1 and stb-2.1");
+    let test = "4k random raeds, 1 outstanding";
+    refused(&world, &["quick", "data", "--test", test], 2, "did you mean '4k random reads, 1 outstanding'?");
+    refused(&world, &["quick", "data", "--series", "stb-2.1", "--test", "zz"], 2, "--series list");
+    refused(&world, &["quick", "data", "--baseline", "nosuch"], 2, "nosuch");
+    refused(&world, &["run", "--profile", "real-live"], 2, "real-life");
+    misused(&world, &["quik"], "quick");
+    misused(&world, &["quick", "--sereis", "stb-2.1"], "--series");
+}
+
+#[test]
+fn numbers_out_of_range() {
+    let world = World::new();
+    misused(&world, &["quick", "data", "--repeat", "0"], "0 is not in 1..=100");
+    misused(&world, &["quick", "data", "--repeat", "many"], "many");
+    misused(&world, &["quick", "data", "--seed", "-1"], "-1");
+    misused(&world, &["bench-self", "--seconds", "0"], "1..=60");
+    misused(&world, &["report", "last"], "required");
+    let said = world.assay(&[]).ended(2);
+    assert!(said.out.is_empty() && said.err.contains("Usage: assay"), "{}", said.err);
+}
+
+#[test]
+fn pages_that_cannot_be_written_are_refused_before_the_measurement() {
+    let world = World::new();
+    refused(&world, &["quick", "data", "--html", "no/such/page.html"], 2, "no/such is not a directory");
+    refused(&world, &["quick", "data", "--html", "home"], 2, "is a directory");
+}
+
+#[test]
+fn hosts_that_are_none() {
+    let world = World::new();
+    refused(&world, &["quick", "@:x"], 2, "is not a host");
+    refused(&world, &["quick", "a b:x"], 2, "is not a host");
+    refused(&world, &["cleanup", "@host:~other/x"], 2, "another user's home");
+    misused(&world, &["quick", "-oProxyCommand=touch pwned:x"], "unexpected argument");
+    refused(&world, &["quick", "--", "-oProxyCommand=touch pwned:x"], 2, "is not a host");
+}
+
+#[test]
+fn runs_that_are_none() {
+    let world = World::new();
+    for words in [
+        ["check", "nosuch"].as_slice(),
+        &["report", "nosuch", "--html", "page.html"],
+        &["runs", "show", "nosuch"],
+        &["runs", "recover", "nosuch"],
+        &["runs", "rm", "nosuch"],
+        &["baseline", "save", "name", "nosuch"],
+    ] {
+        refused(&world, words, 2, "no run 'nosuch'");
+    }
+    refused(&world, &["runs", "show", "last"], 2, "no run 'last'");
+    refused(&world, &["runs", "rm", "data"], 2, "is not a run directory");
+    fs::write(world.path().join("page.json"), "{}").expect("written");
+    refused(&world, &["check", "page.json"], 2, "page.json");
+    refused(&world, &["baseline", "show", "nosuch"], 2, "nosuch");
+    refused(&world, &["baseline", "rm", "nosuch"], 2, "nosuch");
+    refused(&world, &["baseline", "rm", "../runs"], 2, "");
+}
+
+#[test]
+fn plans_that_are_none() {
+    let world = World::new();
+    refused(&world, &["run", "nosuch.toml"], 2, "nosuch.toml");
+    refused(&world, &["plan", "nosuch.fio"], 2, "nosuch.fio");
+    refused(&world, &["run", "data"], 2, "data");
+    refused(&world, &["convert", "nosuch.fio", "--to", "toml"], 2, "nosuch.fio");
+    misused(&world, &["run"], "required");
+    let zero = "[[target]]\nname = 't'\npath = 'file'\nsize = 0\n\n[[job]]\nop = 'write'\nblock_size = '4k'\n\
+                pattern = 'random'\nruntime = '1s'\n";
+    fs::write(world.path().join("zero.toml"), zero).expect("written");
+    let said = world.assay(&["run", "zero.toml"]).ended(2);
+    assert!(said.err.contains("size") && !world.path().join("file").exists(), "{}", said.err);
+}
+
+#[test]
+fn nowhere_to_keep_runs() {
+    let world = World::new();
+    fs::write(world.path().join("file"), "").expect("written");
+    refused(&world, &["quick", "data", "--out", "file/below"], 1, "file/below");
+    let mut command = world.command(&["quick", "data"]);
+    let output = command.env_remove("HOME").env_remove("ASSAY_RUNS").output().expect("the program starts");
+    let said = crate::world::Said::of(output).ended(2);
+    assert!(said.err.contains("nowhere to keep runs"), "{}", said.err);
+    assert!(entries(&world.data()).is_empty());
+}

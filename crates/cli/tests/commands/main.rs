@@ -1,0 +1,17 @@
+//! The program as people use it: what it does with the real system, what it prints, what it leaves behind.
+
+#[path = "../../../../xtask/support/skip.rs"]
+mod skip;
+
+mod bad_input;
+mod consent;
+mod doctor;
+mod help;
+mod looks;
+mod remote;
+mod schema;
+mod space;
+mod sshd;
+mod stopping;
+mod stored;
+mod world;

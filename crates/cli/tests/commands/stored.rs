@@ -1,0 +1,151 @@
+//! Runs that are kept: what the commands make of them.
+
+use std::fs;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::schema;
+use crate::world::{Said, TEST, World, entries, json};
+
+/// A world with one finished run, for tests that only look at it.
+static MEASURED: LazyLock<(World, Said)> = LazyLock::new(|| {
+    let world = World::new();
+    let said = world.quick(&["--seed", "7"]).ended(0);
+    (world, said)
+});
+
+/// The world with one finished run.
+pub(crate) fn measured() -> &'static World {
+    &MEASURED.0
+}
+
+#[test]
+fn quick_prints_its_result_and_keeps_it() {
+    let (world, said) = &*MEASURED;
+    let conditions = [TEST, "completion latency", "Verdict:", "seed 7"];
+    for expected in conditions {
+        assert!(said.out.contains(expected), "{expected} in {}", said.out);
+    }
+    assert!(said.err.contains("will write the files (64 MiB)"), "{}", said.err);
+    let directory = &world.run_directories()[0];
+    let names: Vec<String> = entries(directory)
+        .iter()
+        .map(|path| path.file_name().expect("a name").to_string_lossy().into())
+        .collect();
+    assert_eq!(names, ["journal.jsonl", "plan.json", "report.html", "run.json", "series.bin"]);
+    let run = world.only_run();
+    assert_eq!((&run["plan"]["seed"], &run["plan"]["series"]), (&7.into(), &"assay-1".into()));
+    assert_eq!(run["phases"].as_array().map(Vec::len), Some(5));
+}
+
+#[test]
+fn json_is_one_document_that_the_schema_describes() {
+    let world = World::new();
+    let document = json(&world.quick(&["--json"]).ended(0).out);
+    schema::validate("run-1", &document);
+    assert_eq!(document["schema"], "assay.run/1");
+    let stored = world.only_run();
+    assert_eq!(document["id"], stored["id"]);
+    for words in [["check", "last", "--json"].as_slice(), &["runs", "show", "last", "--json"]] {
+        let shown = json(&world.assay(words).ended(0).out);
+        schema::validate("run-1", &shown);
+        assert_eq!(shown["id"], stored["id"], "{words:?}");
+    }
+}
+
+#[test]
+fn stored_runs_are_shown_checked_and_reported() {
+    let world = measured();
+    let id = world.only_run()["id"].as_str().expect("an id").to_owned();
+    let listed = world.assay(&["runs"]).ended(0).out;
+    assert!(listed.contains(&id) && listed.contains("quick"), "{listed}");
+    let shown = world.assay(&["runs", "show", &id[..4]]).ended(0).out;
+    assert!(shown.contains(TEST), "{shown}");
+    let checked = world.assay(&["check", &id]).ended(0).out;
+    assert!(checked.contains("Verdict:"), "{checked}");
+    let files = ["page.html", "rows.csv", "table.md"];
+    world.assay(&["report", &id, "--html", files[0], "--csv", files[1], "--md", files[2]]).ended(0);
+    let read = |name: &str| fs::read_to_string(world.path().join(name)).expect("written");
+    let page = read(files[0]);
+    assert!(page.starts_with("<!") && page.contains(TEST));
+    let rows = read(files[1]);
+    let columns = rows.lines().next().expect("a head").split(',').count();
+    assert!(columns > 5 && rows.contains(TEST), "{rows}");
+    assert!(read(files[2]).contains('|') && !read(files[2]).contains("<html"));
+    for name in files {
+        fs::remove_file(world.path().join(name)).expect("removed");
+    }
+}
+
+#[test]
+fn the_status_says_whether_the_result_is_valid() {
+    let world = measured();
+    let verdict = world.only_run()["verdict"].clone();
+    let code = world.assay(&["check", "last", "--require-valid"]).code;
+    assert_eq!(code, Some(if verdict == "valid" { 0 } else { 3 }), "{verdict}");
+}
+
+#[test]
+fn a_seed_replays_the_same_plan() {
+    let first = measured().only_run();
+    let again = World::new();
+    again.quick(&["--seed", "7"]).ended(0);
+    let seeds = |run: &Value| -> Vec<Value> {
+        let phases = run["plan"]["phases"].as_array().expect("phases");
+        phases.iter().map(|phase| phase["jobs"][0]["slices"][0]["seed"].clone()).collect()
+    };
+    assert_eq!(seeds(&first), seeds(&again.only_run()));
+}
+
+#[test]
+fn baselines_are_saved_listed_shown_compared_with_and_removed() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    let listed = world.assay(&["baseline", "list"]).ended(0).out;
+    assert!(listed.contains("HDD") || listed.contains("hdd"), "the built-in ones are there: {listed}");
+    world.assay(&["baseline", "save", "mine", "last"]).ended(0);
+    let twice = world.assay(&["baseline", "save", "mine", "last"]).ended(2);
+    assert!(twice.err.contains("mine"), "{}", twice.err);
+    assert!(world.assay(&["baseline", "list"]).ended(0).out.contains("mine"));
+    let shown = world.assay(&["baseline", "show", "mine"]).ended(0).out;
+    assert!(shown.contains(TEST), "{shown}");
+    let compared = world.quick(&["--baseline", "mine"]).ended(0).out;
+    assert!(compared.contains("% mine"), "{compared}");
+    let near = world.assay(&["baseline", "show", "mime"]).ended(2);
+    assert!(near.err.contains("mime"), "{}", near.err);
+    world.assay(&["baseline", "rm", "mine"]).ended(0);
+    assert!(!world.assay(&["baseline", "list"]).ended(0).out.contains("mine"));
+}
+
+#[test]
+fn runs_are_removed_one_by_one_and_nothing_else() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    let directory = world.run_directories().pop().expect("a run");
+    let pretender = world.runs().join("photos");
+    fs::create_dir(&pretender).expect("made");
+    fs::write(pretender.join("run.json"), "{}").expect("written");
+    let said = world.assay(&["runs", "rm", "runs/photos"]);
+    assert!(said.code != Some(0) && pretender.join("run.json").exists(), "{}", said.err);
+    world.assay(&["runs", "rm", "last"]).code.expect("ended");
+    fs::remove_dir_all(&pretender).expect("removed");
+    if directory.exists() {
+        world.assay(&["runs", "rm", "last"]).ended(0);
+    }
+    assert!(!directory.exists());
+    assert!(world.assay(&["runs"]).ended(0).out.contains("no runs in"));
+}
+
+#[test]
+fn a_damaged_run_is_listed_as_such_and_hides_no_other() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    let damaged = world.runs().join("20200101T000000Z-old-00000000");
+    fs::create_dir(&damaged).expect("made");
+    fs::write(damaged.join("run.json"), "{\"schema\": \"assay.run/1\", ").expect("written");
+    let listed = world.assay(&["runs"]).ended(0).out;
+    assert!(listed.contains("unreadable") && listed.lines().count() >= 3, "{listed}");
+    let said = world.assay(&["runs", "show", "00000000"]).ended(2);
+    assert!(said.err.contains("run.json"), "{}", said.err);
+}
