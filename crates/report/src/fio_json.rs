@@ -11,7 +11,6 @@
 mod document;
 mod job;
 mod operation;
-mod options;
 mod samples;
 mod shares;
 
@@ -21,6 +20,7 @@ use assay_results::{Interval, Run};
 use self::document::{Json, Object};
 use self::operation::Detail;
 use crate::findings::verdict_word;
+use crate::fio_options;
 use crate::moment::Moment;
 
 /// The run as fio's JSON, or with `plus` as JSON+, which adds the counts of all latency buckets.
@@ -39,7 +39,7 @@ pub fn fio_json_with(run: &Run, intervals: &[Interval], plus: bool) -> String {
     let mut all_options = Vec::new();
     for (group, phase) in phases.iter().enumerate() {
         for job in &phase.jobs {
-            let options = options::options(run, phase, job);
+            let options = fio_options::options(run, phase, job);
             let place = job::Place { run, phase, group: group as u64 };
             jobs.push(Json::from(job::job(&place, job, &options, intervals, detail)));
             all_options.push(options);
@@ -69,7 +69,7 @@ pub(crate) fn reported_phases(run: &Run) -> Vec<&PhaseResult> {
 }
 
 /// What all jobs have in common.
-fn common(all: &[options::Options]) -> Object {
+fn common(all: &[fio_options::Options]) -> Object {
     let mut object = Object::new();
     if let Some((first, rest)) = all.split_first() {
         for (name, value) in first.iter().filter(|(name, _)| name != "name") {

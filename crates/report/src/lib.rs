@@ -8,6 +8,7 @@ pub mod charts;
 pub mod csv;
 pub mod facts;
 pub mod fio_json;
+pub mod fio_logs;
 pub mod format;
 pub mod html;
 pub mod md;
@@ -19,7 +20,9 @@ pub mod text;
 
 mod conditions;
 mod findings;
+mod fio_options;
 mod moment;
 
 pub use fio_json::{fio_json, fio_json_with};
+pub use fio_logs::{FioLogOptions, LogPrefix, fio_logs};
 pub use text::{Style, Tone};

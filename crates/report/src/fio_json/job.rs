@@ -7,9 +7,9 @@ use assay_workload::pattern::OpKind;
 
 use super::document::{Json, Object};
 use super::operation::{Detail, latency, operation, response, runtime_ms, sync};
-use super::options::{Options, planned_of};
 use super::samples::samples;
 use super::shares::{batch_levels, depth_levels, latency_tables};
+use crate::fio_options::{Options, planned_of};
 
 /// Where a job stands.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use assay_report::{fio_json, fio_json_with};
+use assay_report::{FioLogOptions, LogPrefix, fio_json, fio_json_with, fio_logs};
 use serde_json::Value;
 
 use crate::support::{intervals_of, mixed_run, stb_run};
@@ -168,4 +168,60 @@ fn json_of_runs() {
     let mut one = stb_run();
     one.phases.truncate(1);
     insta::assert_snapshot!("fio_json_plus", fio_json(&one, true));
+}
+
+/// The mixed run with periods of its mixed job, and the numbers of plan and job in place.
+fn logged() -> (assay_results::Run, Vec<assay_results::Interval>) {
+    let mut run = mixed_run();
+    run.phases[1].plan_phase = 1;
+    run.phases[1].jobs[0].evidence.plan_jobs = vec![0];
+    let intervals = intervals_of(&run, 1, 0);
+    (run, intervals)
+}
+
+#[test]
+fn logs_of_a_mix() {
+    let (run, intervals) = logged();
+    let files = fio_logs(&run, &intervals, &FioLogOptions::default());
+    let names: Vec<&str> = files.iter().map(|file| file.0.as_str()).collect();
+    assert_eq!(names, ["oltp_bw.1.log", "oltp_iops.1.log", "oltp_lat.1.log", "oltp_clat.1.log"]);
+    let head = |index: usize| files[index].1.lines().take(4).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!("fio_logs", format!("{}\n\n{}\n\n{}", head(0), head(1), head(3)));
+    assert_eq!(files[1].1.lines().count(), 60);
+}
+
+#[test]
+fn a_stall_is_seen() {
+    let (run, mut intervals) = logged();
+    intervals[7].counts = assay_results::JobCounts::default();
+    let files = fio_logs(&run, &intervals, &FioLogOptions::default());
+    assert_eq!(files[1].1.lines().filter(|line| line.starts_with("8000, 0, ")).count(), 2);
+    assert!(!files[2].1.lines().any(|line| line.starts_with("8000, ")));
+}
+
+#[test]
+fn ramps_and_shreds_are_left_out() {
+    let (run, mut intervals) = logged();
+    intervals[0].key.ramp = true;
+    intervals[29].key.length_ns = 1_000_000;
+    intervals.reverse();
+    let files = fio_logs(&run, &intervals, &FioLogOptions { offset: true, ..FioLogOptions::default() });
+    let lines: Vec<&str> = files[0].1.lines().collect();
+    assert_eq!(lines.len(), 56);
+    assert!(lines[0].starts_with("1000, ") && lines[0].ends_with(", 0, 0, 0, 0"), "{}", lines[0]);
+}
+
+#[test]
+fn names_for_fio_plot_and_names_that_are_no_directories() {
+    let (mut run, intervals) = logged();
+    let plot = FioLogOptions { prefix: LogPrefix::FioPlot, offset: false };
+    assert_eq!(fio_logs(&run, &intervals, &plot)[0].0, "randrw-iodepth-16-numjobs-4_bw.1.log");
+    // A repetition of the same is not to be added to it.
+    let mut again = run.phases[1].clone();
+    again.jobs.truncate(1);
+    run.phases.push(again);
+    let files = fio_logs(&run, &intervals, &plot);
+    assert_eq!(files[4].0, "randrw-iodepth-16-numjobs-4-2_bw.2.log");
+    run.phases[1].jobs[0].name = "../a/b".to_owned();
+    assert_eq!(fio_logs(&run, &intervals, &FioLogOptions::default())[0].0, ".._a_b_bw.1.log");
 }
