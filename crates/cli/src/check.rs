@@ -48,10 +48,11 @@ pub(crate) fn report(args: &ReportArgs, context: &Context) -> Result<Outcome, Fa
         write_html(&run, path, &args.baseline, context)?;
     }
     if let Some(path) = &args.csv {
-        write(path, &assay_report::html::page(&run, &[]))?;
+        write(path, &assay_report::csv::csv(&run))?;
     }
     if let Some(path) = &args.md {
-        write(path, &assay_report::html::page(&run, &[]))?;
+        let references = quick::references(&run, &args.baseline, context)?;
+        write(path, &assay_report::md::markdown(&run, &references))?;
     }
     Ok(Outcome::Done)
 }

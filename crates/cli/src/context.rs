@@ -90,6 +90,14 @@ impl Context {
             .ok_or_else(|| Failure::usage("nowhere to keep runs: set ASSAY_RUNS or HOME, or give --out DIR"))
     }
 
+    /// Makes the directory for runs, so that what is wrong with it is told before anything is measured.
+    pub(crate) fn make_runs_root(&self) -> Result<(), Failure> {
+        let root = self.runs_root()?;
+        std::fs::create_dir_all(&root)
+            .and_then(|()| rustix::fs::access(&root, rustix::fs::Access::WRITE_OK).map_err(Into::into))
+            .map_err(|error| Failure::failed(format!("cannot keep runs in {}: {error}", root.display())))
+    }
+
     /// Where saved baselines are kept.
     pub(crate) fn baselines_root(&self) -> Result<PathBuf, Failure> {
         self.data
@@ -114,7 +122,8 @@ impl Context {
 
     /// Says why the command failed, on stderr, in one line.
     pub(crate) fn error(&self, failure: &Failure) {
-        let message = failure.to_string();
+        // A path may have line breaks in its name.
+        let message = failure.to_string().replace('\n', "\\n").replace('\r', "\\r");
         if self.served {
             eprint!("{}{message}", char::from(FAILURE_MARK));
         } else if self.error_style.colour {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use assay_conduct::series::{self, Prepared, Series, SeriesError, assay1, stb};
 use assay_host::space;
-use assay_host::workdir::{WorkDir, is_assay_dir};
+use assay_host::workdir::{WorkDir, WorkDirError, is_assay_dir};
 use assay_report::quick::{Reference, ReferenceIops};
 use assay_report::terminal;
 use assay_results::baseline::{Baseline, builtins};
@@ -62,18 +62,33 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     } else {
         show_with(&finished.run, &references, context);
     }
-    let page = assay_report::html::page(&finished.run, &references);
-    let kept = finished.directory.join("report.html");
-    for path in args.output.html.iter().chain([&kept]) {
-        std::fs::write(path, &page)
-            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
-    }
-    context.say(&format!("report: {}", args.output.html.as_ref().unwrap_or(&kept).display()));
+    write_pages(args, &finished, &references, context)?;
     context.say(&format!(
         "the files are kept for the next time; assay cleanup {} removes them",
         pasted(&args.place)
     ));
     finished.outcome(args.output.require_valid)
+}
+
+/// Writes the page that was asked for, and the one that is kept with the run.
+fn write_pages(
+    args: &QuickArgs,
+    finished: &Finished,
+    references: &[Reference],
+    context: &Context,
+) -> Result<(), Failure> {
+    let page = assay_report::html::page(&finished.run, references);
+    let kept = finished.directory.join("report.html");
+    let write = |path: &Path| {
+        std::fs::write(path, &page).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    };
+    if let Err(why) = write(&kept) {
+        context.say(&format!("warning: {why}"));
+    }
+    let asked = args.output.html.as_deref();
+    asked.map_or(Ok(()), write).map_err(Failure::failed)?;
+    context.say(&format!("report: {}", asked.unwrap_or(&kept).display()));
+    Ok(())
 }
 
 fn find_series(id: &str) -> Result<&'static Series, Failure> {
@@ -142,7 +157,10 @@ fn work_dir(place: &Path) -> Result<WorkDir, Failure> {
         )));
     }
     let path = if is_assay_dir(place) { place.to_owned() } else { place.join(WORK_DIR) };
-    WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "quick").map_err(Failure::usage)
+    WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "quick").map_err(|error| match error {
+        WorkDirError::NotOurs { .. } => Failure::usage(error),
+        WorkDirError::BeingRemoved { .. } | WorkDirError::Io { .. } => Failure::failed(error),
+    })
 }
 
 fn here(args: &QuickArgs, series: &Series, place: &Path, context: &Context) -> Result<Finished, Failure> {
@@ -164,6 +182,7 @@ fn measure(
     stop: &Arc<AtomicBool>,
     context: &Context,
 ) -> Result<Finished, Failure> {
+    context.make_runs_root()?;
     let seed = args.seed.map_or_else(session::random_seed, Ok)?;
     let space = space::of(directory).map_err(|error| Failure::failed(format!("free space: {error}")))?;
     let available = space.usable_bytes();

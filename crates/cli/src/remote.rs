@@ -69,6 +69,7 @@ fn measure(
     let connection = Connection::open(there.host, stop)?;
     let binary = Binary::own()?;
     let machine = Machine::ask(&connection, &binary)?;
+    context.make_runs_root()?;
     match machine.refusal(&connection, &binary, context)? {
         None => native::run(args, directory, &binary, &connection, context),
         Some(why) => {

@@ -23,6 +23,8 @@ pub(crate) struct Finished {
     pub(crate) directory: PathBuf,
     pub(crate) end: RunEnd,
     pub(crate) error: String,
+    /// Why the result is not in the directory; empty: it is.
+    pub(crate) unkept: String,
 }
 
 impl Finished {
@@ -30,6 +32,9 @@ impl Finished {
     pub(crate) fn outcome(&self, require_valid: bool) -> Result<Outcome, Failure> {
         match self.end {
             RunEnd::Failed => Err(Failure::failed(&self.error)),
+            _ if !self.unkept.is_empty() => {
+                Err(Failure::failed(format!("the result could not be kept: {}", self.unkept)))
+            }
             RunEnd::Interrupted => Ok(Outcome::Interrupted),
             RunEnd::Completed if require_valid && self.run.verdict != assay_results::Verdict::Valid => {
                 Ok(Outcome::NotValid)
@@ -101,8 +106,13 @@ pub(crate) fn record(
     let mut run = builder.finish().map_err(Failure::failed)?;
     checks::judge(&mut run);
     let directory = recorder.dir().path().to_owned();
-    for problem in recorder.finish(&run).map_err(Failure::failed)? {
+    // What was measured is shown, whether or not there is room to keep it.
+    let (problems, unkept) = match recorder.finish(&run) {
+        Ok(problems) => (problems, String::new()),
+        Err(error) => (Vec::new(), error.to_string()),
+    };
+    for problem in problems {
         context.say(&format!("warning: {problem}"));
     }
-    Ok(Finished { run, directory, end, error })
+    Ok(Finished { run, directory, end, error, unkept })
 }

@@ -245,9 +245,8 @@ exit \"$status\"
     /// Waits for the login. What ssh says goes to the user while it waits for him, and is the reason if it fails.
     fn watch_login(&self, child: &mut Child) -> Result<(ExitStatus, Vec<u8>), Broken> {
         let said = Arc::new(Mutex::new(Vec::new()));
-        if let Some(mut stderr) = child.stderr.take() {
+        let reader = child.stderr.take().map(|mut stderr| {
             let said = Arc::clone(&said);
-            // Not joined: the master may keep its end of the pipe open.
             std::thread::spawn(move || {
                 let mut buffer = [0; 1024];
                 while let Ok(got @ 1..) = stderr.read(&mut buffer) {
@@ -255,14 +254,15 @@ exit \"$status\"
                         said.extend_from_slice(&buffer[..got]);
                     }
                 }
-            });
-        }
+            })
+        });
         let take = || said.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
         let (mut pending, mut grown) = (Vec::new(), Instant::now());
         loop {
             let status = self.ended(child)?;
-            if status.is_some() {
-                std::thread::sleep(LOOK_EVERY);
+            // After a login, a master may keep its end of the pipe open; otherwise the pipe ends with its reason.
+            if status.is_some_and(|status| !status.success()) {
+                wait_a_little(reader.as_ref());
             }
             let more = take();
             if !more.is_empty() {
@@ -338,6 +338,14 @@ pub(super) fn all_of(mut from: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = from.read_to_end(&mut bytes);
     bytes
+}
+
+/// Waits for a thread to end, but not for long.
+fn wait_a_little(thread: Option<&JoinHandle<()>>) {
+    let start = Instant::now();
+    while thread.is_some_and(|thread| !thread.is_finished()) && start.elapsed() < Duration::from_secs(2) {
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 fn joined<T: Default>(thread: Option<JoinHandle<T>>) -> T {

@@ -112,7 +112,7 @@ impl Fetched {
             }
         };
         let (end, error) = (run.end.unwrap_or(RunEnd::Interrupted), run.error.clone());
-        Ok(Finished { run, directory, end, error })
+        Ok(Finished { run, directory, end, error, unkept: String::new() })
     }
 
     /// Writes the files beside their place and moves them there together.
