@@ -6,6 +6,7 @@
 
 mod ci;
 mod error;
+mod instructions;
 #[cfg(test)]
 #[path = "../support/skip.rs"]
 mod skip;
@@ -45,6 +46,12 @@ const COMMANDS: &[Command] = &[
         usage: "",
         summary: "every check and test, as `make test` runs them",
         run: ci::command,
+    },
+    Command {
+        name: "instructions",
+        usage: "",
+        summary: "count what the job loop executes per operation, against its limits",
+        run: instructions::command,
     },
     Command {
         name: "skips",

@@ -22,6 +22,7 @@ const DEPTHS: [u32; 3] = [1, 32, 256];
 #[derive(Debug, serde::Serialize)]
 struct Cost {
     outstanding_io: u32,
+    ios: u64,
     iops: f64,
     wall_ns_per_io: f64,
     user_ns_per_io: f64,
@@ -29,7 +30,8 @@ struct Cost {
 }
 
 pub(crate) fn bench_self(args: &BenchSelfArgs, context: &Context) -> Result<Outcome, Failure> {
-    let costs = DEPTHS.iter().map(|&depth| measure(depth, args.seconds)).collect::<Result<Vec<_>, _>>()?;
+    let depths = if args.outstanding.is_empty() { DEPTHS.to_vec() } else { args.outstanding.clone() };
+    let costs = depths.iter().map(|&depth| measure(depth, args.seconds)).collect::<Result<Vec<_>, _>>()?;
     if args.json {
         let document =
             serde_json::json!({ "schema": "assay.bench-self/1", "engine": "null", "costs": costs });
@@ -102,6 +104,7 @@ fn measure(depth: u32, seconds: u64) -> Result<Cost, Failure> {
     let per_io = |ns: u64| ns as f64 / (ios as f64).max(1.0);
     Ok(Cost {
         outstanding_io: depth,
+        ios,
         iops: ios as f64 * 1e9 / (outcome.measured_ns as f64).max(1.0),
         wall_ns_per_io: per_io(outcome.measured_ns),
         user_ns_per_io: per_io(outcome.cpu_user_ns),

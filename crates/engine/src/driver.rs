@@ -19,7 +19,7 @@ use assay_workload::target::ActiveRange;
 use crate::aio::AioEngine;
 use crate::buffers::MappedBuffers;
 use crate::clock::RealClock;
-use crate::job_loop::{JobLoop, LoopEnd, LoopParts, LoopSpec, Pending};
+use crate::job_loop::{JobLoop, LoopEnd, LoopParts, LoopSpec, PassHook, Pending};
 use crate::null::NullEngine;
 use crate::outcome::{self, ThreadCpu, ThreadEnd};
 use crate::posix_aio::PosixAioEngine;
@@ -322,6 +322,7 @@ impl ThreadContext {
             filler,
             spec,
             stop: Arc::clone(&self.options.stop),
+            pass_hook: pass_hook(job, &open),
         };
         run_loop::<E, OPEN>(JobLoop::new(parts, source), &open, job, fallback)
     }
@@ -334,7 +335,9 @@ impl ThreadContext {
             range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
         });
         let sites: Vec<SiteSpec> = sites.collect();
-        Generator::new(&job.job.pattern, &sites, job.job.selection, slice.seed, slice.ios, slice.bytes)
+        let made =
+            Generator::new(&job.job.pattern, &sites, job.job.selection, slice.seed, slice.ios, slice.bytes);
+        if job.job.invalidate_each_pass { made.with_passes() } else { made }
     }
 
     fn spec(&self, phase_start_ns: u64) -> LoopSpec {
@@ -351,6 +354,14 @@ impl ThreadContext {
             errors_tolerated: job.job.errors_tolerated,
         }
     }
+}
+
+/// Forgets cached pages before each further pass, where the job asks for that.
+fn pass_hook(job: &PlannedJob, open: &OpenTargets) -> Option<PassHook> {
+    let fds: Vec<RawFd> = open.fds().collect();
+    job.job
+        .invalidate_each_pass
+        .then(|| -> PassHook { Box::new(move || fds.iter().for_each(|&fd| drop(targets::invalidate(fd)))) })
 }
 
 /// Steps until done. This is the measured phase.

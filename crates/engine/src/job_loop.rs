@@ -99,6 +99,7 @@ pub struct JobLoop<E, C, const OPEN: bool> {
     filler: Filler,
     spec: LoopSpec,
     stop: Arc<AtomicBool>,
+    pass_hook: Option<PassHook>,
 
     block: OpBlock,
     next_op: usize,
@@ -118,6 +119,8 @@ pub struct JobLoop<E, C, const OPEN: bool> {
     since_flush: u32,
     /// A flush that goes alone is outstanding.
     flushing: bool,
+    /// The last completion was that of a flush.
+    last_was_flush: bool,
     last_write_target: u16,
     until_submit_sample: u32,
     until_zero_sample: u32,
@@ -136,8 +139,10 @@ impl<E: std::fmt::Debug, C, const OPEN: bool> std::fmt::Debug for JobLoop<E, C, 
     }
 }
 
+/// What is done between two passes.
+pub type PassHook = Box<dyn FnMut() + Send>;
+
 /// The parts a loop is put together from.
-#[derive(Debug)]
 pub struct LoopParts<E, C> {
     /// The engine, prepared for `buffers`.
     pub engine: E,
@@ -155,6 +160,8 @@ pub struct LoopParts<E, C> {
     pub spec: LoopSpec,
     /// Set from outside to end the job early.
     pub stop: Arc<AtomicBool>,
+    /// Done between two passes over the active range, with nothing outstanding.
+    pub pass_hook: Option<PassHook>,
 }
 
 impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
@@ -173,6 +180,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             filler: parts.filler,
             spec: parts.spec,
             stop: parts.stop,
+            pass_hook: parts.pass_hook,
             block: OpBlock::default(),
             next_op: 0,
             source_ended: false,
@@ -188,6 +196,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             since_think: 0,
             since_flush: 0,
             flushing: false,
+            last_was_flush: false,
             last_write_target: 0,
             until_submit_sample: SUBMIT_SAMPLE,
             until_zero_sample: ZERO_SAMPLE,
@@ -263,6 +272,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let op = usize::from(slot.kind).min(3);
         let (len, target, intended) = (slot.len_bytes, slot.target, slot.intended_ns);
         self.outstanding -= 1;
+        self.last_was_flush = op == 3;
         if completion.result != len as i32 && !(op >= 2 && completion.result == 0) {
             self.failed(completion.result, completion.slot);
             return;
@@ -334,16 +344,13 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             self.queue_flush(slot, target);
         }
         while let Some(&slot) = self.free.last() {
-            if let Some(flush) = self.spec.flush
-                && flush.order != FlushOrder::AfterWrite
-                && self.since_flush >= flush.every_writes
-            {
-                if flush.order == FlushOrder::Barrier && self.outstanding > 0 {
+            if self.spec.flush.is_some() && self.flush_goes_next() {
+                if self.flush_is_alone() && self.outstanding > 0 {
                     return;
                 }
                 self.free.pop();
                 self.queue_flush(slot, self.last_write_target);
-                if flush.order == FlushOrder::Barrier {
+                if self.flush_is_alone() {
                     self.flushing = true;
                     return;
                 }
@@ -373,8 +380,11 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             if self.source_ended {
                 return None;
             }
+            if self.block.pass_ends && self.between_passes() {
+                return None;
+            }
             self.source.fill(&mut self.block);
-            self.source_ended = self.block.len < self.block.ops.len();
+            self.source_ended = self.block.last;
             self.next_op = 0;
             if self.block.len == 0 {
                 return None;
@@ -383,6 +393,36 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let op = self.block.ops[self.next_op];
         self.next_op += 1;
         Some(op)
+    }
+
+    /// Whether the next operation to hand over is a flush that does not belong to one write.
+    #[inline(always)]
+    fn flush_goes_next(&self) -> bool {
+        match self.spec.flush {
+            Some(PeriodicFlush { order: FlushOrder::Queued, every_writes, .. }) => {
+                !self.last_was_flush && self.since_flush > 0 && self.since_flush.is_multiple_of(every_writes)
+            }
+            Some(PeriodicFlush { order: FlushOrder::Barrier, every_writes, .. }) => {
+                self.since_flush >= every_writes
+            }
+            _ => false,
+        }
+    }
+
+    fn flush_is_alone(&self) -> bool {
+        self.spec.flush.is_some_and(|flush| flush.order == FlushOrder::Barrier)
+    }
+
+    /// A pass has ended: once everything has completed, does what is to be done before the next one. Whether to wait.
+    #[cold]
+    fn between_passes(&mut self) -> bool {
+        let Some(pass_hook) = self.pass_hook.as_mut() else { return false };
+        if self.outstanding > 0 {
+            return true;
+        }
+        pass_hook();
+        self.block.pass_ends = false;
+        false
     }
 
     /// Whether no more operations come.
@@ -450,7 +490,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn queue_flush(&mut self, slot_index: u32, target: u16) {
         let call = self.spec.flush.map_or(FlushCall::Fdatasync, |flush| flush.call);
         let kind = if call == FlushCall::Fsync { OpKind::Fsync } else { OpKind::Fdatasync };
-        if self.spec.flush.is_some_and(|flush| flush.order != FlushOrder::AfterWrite) {
+        if self.flush_is_alone() {
             self.since_flush = 0;
         }
         let slot = &mut self.slots[slot_index as usize];

@@ -11,6 +11,7 @@ pub mod buffers;
 pub mod choose;
 pub mod clock;
 pub mod driver;
+pub mod fio_bridge;
 pub mod job_loop;
 pub mod null;
 pub mod outcome;

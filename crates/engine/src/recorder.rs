@@ -39,36 +39,24 @@ impl Exact {
     const EMPTY: Exact = Exact { sum_ns: 0, min_ns: u64::MAX, max_ns: 0 };
 }
 
-/// One half.
+/// `N` histograms that are written without looking.
 #[derive(Debug)]
-struct Half {
-    /// [`HISTOGRAMS`] x [`BUCKETS`]; pages that no value falls into are never touched.
+pub(crate) struct Histograms<const N: usize> {
+    /// `N` x [`BUCKETS`]; pages that no value falls into are never touched.
     buckets: Vec<u32>,
-    exact: [Exact; HISTOGRAMS],
-    bytes: [u64; 4],
-    errors: u64,
-    index: u32,
-    start_ns: u64,
-    end_ns: u64,
+    exact: [Exact; N],
 }
 
-impl Half {
-    fn new() -> Self {
-        Half {
-            buckets: vec![0; HISTOGRAMS * BUCKETS],
-            exact: [Exact::EMPTY; HISTOGRAMS],
-            bytes: [0; 4],
-            errors: 0,
-            index: 0,
-            start_ns: 0,
-            end_ns: 0,
-        }
+impl<const N: usize> Histograms<N> {
+    pub(crate) fn new() -> Self {
+        Histograms { buckets: vec![0; N * BUCKETS], exact: [Exact::EMPTY; N] }
     }
 
+    /// Records `count` equal values in histogram `histogram`, which is below `N`.
     #[inline(always)]
-    fn record(&mut self, histogram: usize, value_ns: u64, count: u32) {
-        debug_assert!(histogram < HISTOGRAMS);
-        // SAFETY: `histogram` is one of HISTOGRAMS and bucket_of() is always below BUCKETS.
+    pub(crate) fn record(&mut self, histogram: usize, value_ns: u64, count: u32) {
+        debug_assert!(histogram < N);
+        // SAFETY: all callers in this crate name one of N, and bucket_of() is always below BUCKETS.
         unsafe {
             *self.buckets.get_unchecked_mut(histogram * BUCKETS + bucket_of(value_ns)) += count;
             let exact = self.exact.get_unchecked_mut(histogram);
@@ -78,13 +66,42 @@ impl Half {
         }
     }
 
-    /// Moves everything into `counts` and empties the half.
+    /// Moves a histogram into `target` and empties it: how many values, and their sum; `None` if there were none.
+    pub(crate) fn take(&mut self, histogram: usize, target: &mut LatencyHistogram) -> Option<(u64, u64)> {
+        let exact = std::mem::replace(&mut self.exact[histogram], Exact::EMPTY);
+        if exact.min_ns == u64::MAX {
+            return None;
+        }
+        let before = target.n();
+        let buckets = &mut self.buckets[histogram * BUCKETS..(histogram + 1) * BUCKETS];
+        target.absorb(buckets, exact.sum_ns, exact.min_ns, exact.max_ns);
+        Some((target.n() - before, exact.sum_ns))
+    }
+}
+
+/// What a half counts.
+pub trait Counting: std::fmt::Debug + Send + 'static {
+    /// Nothing counted; takes all memory that counting needs.
+    fn new() -> Self;
+    /// Moves everything into `counts` and empties itself.
+    fn take(&mut self, counts: &mut JobCounts);
+}
+
+/// What is counted of block I/O.
+#[derive(Debug)]
+pub struct BlockCounts {
+    histograms: Histograms<HISTOGRAMS>,
+    bytes: [u64; 4],
+    errors: u64,
+}
+
+impl Counting for BlockCounts {
+    fn new() -> Self {
+        BlockCounts { histograms: Histograms::new(), bytes: [0; 4], errors: 0 }
+    }
+
     fn take(&mut self, counts: &mut JobCounts) {
         for histogram in 0..HISTOGRAMS {
-            let exact = std::mem::replace(&mut self.exact[histogram], Exact::EMPTY);
-            if exact.min_ns == u64::MAX {
-                continue;
-            }
             let target: &mut LatencyHistogram = match histogram {
                 LATENESS => &mut counts.lateness,
                 h if h >= Latency::Submit as usize => &mut counts.ops[h - Latency::Submit as usize].submit,
@@ -93,13 +110,10 @@ impl Half {
                 }
                 h => &mut counts.ops[h].completion,
             };
-            let before = target.n();
-            let buckets = &mut self.buckets[histogram * BUCKETS..(histogram + 1) * BUCKETS];
-            target.absorb(buckets, exact.sum_ns, exact.min_ns, exact.max_ns);
-            let added = target.n() - before;
+            let Some((added, sum_ns)) = self.histograms.take(histogram, target) else { continue };
             if histogram < Latency::Response as usize {
                 counts.ops[histogram].ios += added;
-                counts.busy_slot_ns += exact.sum_ns;
+                counts.busy_slot_ns += sum_ns;
             }
         }
         for (op, bytes) in counts.ops.iter_mut().zip(&mut self.bytes) {
@@ -109,13 +123,28 @@ impl Half {
     }
 }
 
+/// One half.
+#[derive(Debug)]
+struct Half<T> {
+    counts: T,
+    index: u32,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+impl<T: Counting> Half<T> {
+    fn new() -> Self {
+        Half { counts: T::new(), index: 0, start_ns: 0, end_ns: 0 }
+    }
+}
+
 const WRITING: u8 = 0;
 const FULL: u8 = 1;
 
 /// What a job thread and the sampler share.
 #[derive(Debug)]
-pub struct Shared {
-    halves: [UnsafeCell<Half>; 2],
+pub struct Shared<T = BlockCounts> {
+    halves: [UnsafeCell<Half<T>>; 2],
     state: [AtomicU8; 2],
     /// Number of the interval the thread is in; `u64::MAX` once it has published its last one.
     current: AtomicU64,
@@ -123,7 +152,7 @@ pub struct Shared {
 
 // SAFETY: a half is touched by the job thread while its state is WRITING and by the sampler while it is FULL;
 // the state changes hands with release and acquire.
-unsafe impl Sync for Shared {}
+unsafe impl<T: Send> Sync for Shared<T> {}
 
 /// One interval as the sampler got it.
 #[derive(Debug)]
@@ -138,7 +167,25 @@ pub struct Taken {
     pub counts: JobCounts,
 }
 
-impl Shared {
+/// Where a sampler takes a thread's intervals from.
+pub(crate) trait Intervals: std::fmt::Debug + Send + Sync {
+    /// See [`Shared::take`].
+    fn take(&self) -> Vec<Taken>;
+    /// See [`Shared::current`].
+    fn current(&self) -> Option<u32>;
+}
+
+impl<T: Counting> Intervals for Shared<T> {
+    fn take(&self) -> Vec<Taken> {
+        Shared::take(self)
+    }
+
+    fn current(&self) -> Option<u32> {
+        Shared::current(self)
+    }
+}
+
+impl<T: Counting> Shared<T> {
     /// Both halves empty.
     pub fn new() -> Arc<Self> {
         Arc::new(Shared {
@@ -156,7 +203,7 @@ impl Shared {
                 // SAFETY: a FULL half belongs to the sampler until it stores WRITING.
                 let half = unsafe { &mut *self.halves[side].get() };
                 let mut counts = JobCounts::default();
-                half.take(&mut counts);
+                half.counts.take(&mut counts);
                 taken.push(Taken { index: half.index, start_ns: half.start_ns, end_ns: half.end_ns, counts });
                 self.state[side].store(WRITING, Ordering::Release);
             }
@@ -197,8 +244,8 @@ impl Schedule {
 
 /// The job thread's side.
 #[derive(Debug)]
-pub struct Recorder {
-    shared: Arc<Shared>,
+pub struct Recorder<T = BlockCounts> {
+    shared: Arc<Shared<T>>,
     side: usize,
     schedule: Schedule,
     boundary_ns: u64,
@@ -206,40 +253,23 @@ pub struct Recorder {
     start_ns: u64,
 }
 
-impl Recorder {
+impl<T: Counting> Recorder<T> {
     /// A recorder that starts its first interval at `schedule.start_ns`.
-    pub fn new(shared: Arc<Shared>, schedule: Schedule) -> Self {
+    pub fn new(shared: Arc<Shared<T>>, schedule: Schedule) -> Self {
         let boundary_ns = schedule.next_boundary(schedule.start_ns);
         Recorder { shared, side: 0, schedule, boundary_ns, index: 0, start_ns: schedule.start_ns }
     }
 
     #[inline(always)]
-    fn half(&mut self) -> &mut Half {
+    fn half(&mut self) -> &mut Half<T> {
         // SAFETY: the half of `side` is in state WRITING, and only this thread writes.
         unsafe { &mut *self.shared.halves[self.side].get() }
     }
 
-    /// Records `count` equal latencies of the operation with index `op` (0 read, 1 write, 2 trim, 3 flush).
+    /// What counts the current interval.
     #[inline(always)]
-    pub fn latency(&mut self, which: Latency, op: usize, value_ns: u64, count: u32) {
-        self.half().record(which as usize + (op & 3), value_ns, count);
-    }
-
-    /// Records how late an operation was handed over.
-    #[inline(always)]
-    pub fn lateness(&mut self, value_ns: u64) {
-        self.half().record(LATENESS, value_ns, 1);
-    }
-
-    /// Adds bytes moved by the operation with index `op`.
-    #[inline(always)]
-    pub fn bytes(&mut self, op: usize, bytes: u64) {
-        self.half().bytes[op & 3] += bytes;
-    }
-
-    /// Counts a failed operation.
-    pub fn error(&mut self) {
-        self.half().errors += 1;
+    pub(crate) fn counts(&mut self) -> &mut T {
+        &mut self.half().counts
     }
 
     /// Where the current interval ends: call [`Recorder::roll`] from then on.
@@ -285,6 +315,31 @@ impl Recorder {
     pub fn finish(mut self, now_ns: u64) {
         self.publish(now_ns.max(self.start_ns));
         self.shared.current.store(u64::MAX, Ordering::Release);
+    }
+}
+
+impl Recorder {
+    /// Records `count` equal latencies of the operation with index `op` (0 read, 1 write, 2 trim, 3 flush).
+    #[inline(always)]
+    pub fn latency(&mut self, which: Latency, op: usize, value_ns: u64, count: u32) {
+        self.counts().histograms.record(which as usize + (op & 3), value_ns, count);
+    }
+
+    /// Records how late an operation was handed over.
+    #[inline(always)]
+    pub fn lateness(&mut self, value_ns: u64) {
+        self.counts().histograms.record(LATENESS, value_ns, 1);
+    }
+
+    /// Adds bytes moved by the operation with index `op`.
+    #[inline(always)]
+    pub fn bytes(&mut self, op: usize, bytes: u64) {
+        self.counts().bytes[op & 3] += bytes;
+    }
+
+    /// Counts a failed operation.
+    pub fn error(&mut self) {
+        self.counts().errors += 1;
     }
 }
 

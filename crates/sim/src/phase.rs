@@ -290,6 +290,7 @@ impl PlanSimulation {
                 errors_tolerated: job.job.errors_tolerated,
             },
             stop: Arc::clone(&options.stop),
+            pass_hook: None,
         };
         Ok(if open {
             Machine::Open(JobLoop::new(parts, Box::new(source)))

@@ -120,7 +120,8 @@ pub enum FlushCall {
 pub enum FlushOrder {
     /// Issued when the write before it has completed, so that it makes that write durable.
     AfterWrite,
-    /// Queued like any other request behind it (fio): with several outstanding it may overtake the write.
+    /// Queued like any other request, as fio does: a flush comes next whenever the last completion was none. With several
+    /// outstanding that makes a batch of writes and a batch of flushes in turn, and a flush may overtake its write.
     Queued,
     /// Issued when nothing is outstanding, and nothing is issued until it is done (fio's libaio engine up to 3.3x).
     Barrier,
@@ -304,6 +305,9 @@ pub struct Job {
     pub caching: Caching,
     /// Drop the target's clean pages before the job starts.
     pub invalidate: bool,
+    /// Do so again whenever a thread begins another pass over its active range, once what is outstanding has completed
+    /// (fio opens its files anew for each pass).
+    pub invalidate_each_pass: bool,
     /// The I/O path.
     pub engine: EngineKind,
     /// Options of the I/O path.
@@ -338,6 +342,7 @@ impl Job {
             flush: FlushPolicy::default(),
             caching: Caching::default(),
             invalidate: true,
+            invalidate_each_pass: false,
             engine: EngineKind::default(),
             engine_options: EngineOptions::default(),
             errors_tolerated: 0,

@@ -36,17 +36,21 @@ pub struct OpBlock {
     pub ops: [Op; BLOCK_OPS],
     /// How many are valid.
     pub len: usize,
+    /// Whether no more come behind them.
+    pub last: bool,
+    /// Whether a pass over the active range ends behind them.
+    pub pass_ends: bool,
 }
 
 impl Default for OpBlock {
     fn default() -> Self {
-        OpBlock { ops: [Op::EMPTY; BLOCK_OPS], len: 0 }
+        OpBlock { ops: [Op::EMPTY; BLOCK_OPS], len: 0, last: false, pass_ends: false }
     }
 }
 
 /// Where operations come from.
 pub trait OpSource: Send {
-    /// Fills `block` from its start. A block that is not full is the last one; an empty one means the end.
+    /// Fills `block` from its start and says whether it is the last; only the last may be empty.
     fn fill(&mut self, block: &mut OpBlock);
 }
 
@@ -277,6 +281,9 @@ pub struct Generator {
     current_bytes: u64,
     ios_left: u64,
     bytes_left: u64,
+    /// Operations of a pass, and how many of this one are left; `u64::MAX` where nobody asks.
+    pass_ios: u64,
+    pass_left: u64,
 }
 
 impl Generator {
@@ -319,8 +326,23 @@ impl Generator {
             current_bytes: 0,
             ios_left: ios.unwrap_or(u64::MAX),
             bytes_left: bytes.unwrap_or(u64::MAX),
+            pass_ios: u64::MAX,
+            pass_left: u64::MAX,
             rng,
         }
+    }
+
+    /// Ends a block wherever a pass over the sites ends, and says so.
+    #[must_use]
+    pub fn with_passes(mut self) -> Self {
+        let bytes: u64 = self.sites.iter().map(|site| site.range.length_bytes).sum();
+        self.pass_ios = match self.sizes {
+            Sizes::Fixed(size) => (bytes / u64::from(size)).max(1),
+            // Of mixed sizes the smallest decides how many blocks a pass has, as with the random map.
+            Sizes::PerKind(_) => (bytes / self.align).max(1),
+        };
+        self.pass_left = self.pass_ios;
+        self
     }
 
     /// Which site the next operation goes to, where there are several.
@@ -392,7 +414,8 @@ impl Generator {
 
 impl OpSource for Generator {
     fn fill(&mut self, block: &mut OpBlock) {
-        let mut len = self.ios_left.min(BLOCK_OPS as u64) as usize;
+        let mut len = self.ios_left.min(self.pass_left).min(BLOCK_OPS as u64) as usize;
+        let wanted = len;
         self.kinds.fill(&mut block.ops[..len], &mut self.rng);
         self.sizes.fill(&mut block.ops[..len], &mut self.rng);
         self.place(&mut block.ops[..len]);
@@ -401,6 +424,15 @@ impl OpSource for Generator {
         }
         if self.ios_left != u64::MAX {
             self.ios_left -= len as u64;
+        }
+        block.last = self.ios_left == 0 || len < wanted || self.bytes_left == 0;
+        block.pass_ends = false;
+        if self.pass_left != u64::MAX {
+            self.pass_left -= len as u64;
+            if self.pass_left == 0 {
+                self.pass_left = self.pass_ios;
+                block.pass_ends = true;
+            }
         }
         block.len = len;
     }

@@ -50,6 +50,7 @@ pub(super) const JOB_KEYS: &[&str] = &[
     "flush",
     "caching",
     "invalidate",
+    "invalidate_each_pass",
     "engine",
     "engine_options",
     "errors_tolerated",
@@ -126,6 +127,7 @@ fn path(sink: &mut Sink, job: &Fields<'_>, made: &mut Job) {
     set!(made.flush, job, sink, "flush", flush);
     set!(made.caching, job, sink, "caching", |sink: &mut Sink, e| sink.word(e, words::CACHINGS));
     set!(made.invalidate, job, sink, "invalidate", Sink::boolean);
+    set!(made.invalidate_each_pass, job, sink, "invalidate_each_pass", Sink::boolean);
     set!(made.engine, job, sink, "engine", |sink: &mut Sink, e| sink.word(e, words::ENGINES));
     set!(made.engine_options, job, sink, "engine_options", engine_options);
     set!(made.errors_tolerated, job, sink, "errors_tolerated", |sink: &mut Sink, e| {

@@ -187,6 +187,7 @@ fn job_entries(job: &Job, targets: &[Target]) -> Vec<Entry> {
         flush,
         caching,
         invalidate,
+        invalidate_each_pass,
         engine,
         engine_options,
         errors_tolerated,
@@ -210,6 +211,8 @@ fn job_entries(job: &Job, targets: &[Target]) -> Vec<Entry> {
     entries.add_unless("flush", flush, &default.flush, write_flush);
     entries.add_unless("caching", caching, &default.caching, |word| quoted(words::CACHINGS, word));
     entries.add_unless("invalidate", invalidate, &default.invalidate, bool::to_string);
+    let each = &default.invalidate_each_pass;
+    entries.add_unless("invalidate_each_pass", invalidate_each_pass, each, bool::to_string);
     entries.add_unless("engine", engine, &default.engine, |word| quoted(words::ENGINES, word));
     entries.add_unless("engine_options", engine_options, &default.engine_options, write_engine_options);
     entries.add_unless("errors_tolerated", errors_tolerated, &0, |errors| write_count(*errors));

@@ -12,7 +12,7 @@ fn collect(generator: &mut Generator, n: usize) -> Vec<Op> {
     while ops.len() < n {
         generator.fill(&mut block);
         ops.extend_from_slice(&block.ops[..block.len]);
-        if block.len < BLOCK_OPS {
+        if block.last {
             break;
         }
     }
@@ -93,6 +93,21 @@ fn strides_skip_as_asked() {
     let ops = collect(&mut one_site(&pattern, 5 * 4096, Some(4), None), 4);
     let blocks: Vec<u64> = ops.iter().map(|op| (op.offset_bytes - (1 << 20)) / 4096).collect();
     assert_eq!(blocks, [0, 2, 4, 0]);
+}
+
+#[test]
+fn passes_end_where_every_block_has_been_visited() {
+    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
+    let mut generator = one_site(&pattern, 100 * 4096, Some(250), None).with_passes();
+    let mut block = OpBlock::default();
+    let (mut lens, mut ends) = (Vec::new(), Vec::new());
+    while !block.last {
+        generator.fill(&mut block);
+        lens.push(block.len);
+        ends.push(block.pass_ends);
+    }
+    assert_eq!(lens, [32, 32, 32, 4, 32, 32, 32, 4, 32, 18]);
+    assert_eq!(ends.iter().enumerate().filter(|end| *end.1).map(|end| end.0).collect::<Vec<_>>(), [3, 7]);
 }
 
 proptest! {
