@@ -228,7 +228,7 @@ fn one_outstanding_write_is_followed_by_its_flush() {
     let (.., world) = setup.run();
     let order: String =
         world.issued.borrow().iter().map(|io| if io.1 == OpKind::Write { 'W' } else { 'S' }).collect();
-    assert_eq!(order, "WWSWWSWW");
+    assert_eq!(order, "WWSWWSWWS");
 }
 
 #[test]
