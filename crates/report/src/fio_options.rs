@@ -63,8 +63,10 @@ fn slice_bytes(slice: &assay_workload::plan::ThreadSlice) -> u64 {
     slice.sites.iter().fold(0, |sum, site| sum.saturating_add(site.length_bytes))
 }
 
-/// The name of an engine in fio's words; one that fio does not have keeps ours.
+/// The name of an engine in fio's words; one that fio does not have keeps ours. That of an imported run has the tool
+/// before it.
 fn fio_engine(name: &str) -> String {
+    let name = name.strip_prefix("fio ").unwrap_or(name);
     match EngineKind::from_name(name) {
         Some(EngineKind::PosixAio) => "posixaio".to_owned(),
         _ => name.to_owned(),

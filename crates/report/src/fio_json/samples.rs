@@ -98,7 +98,7 @@ fn periods(phase: &PhaseResult, job: &JobResult, kind: OpKind, intervals: &[Inte
     let mut periods: Vec<Period> = Vec::new();
     for part in parts {
         match periods.last_mut() {
-            Some(last) if part.start_ns - last.start_ns < last.length_ns.max(part.length_ns) / 2 => {
+            Some(last) if part.start_ns - last.start_ns < last.length_ns.min(part.length_ns) / 2 => {
                 last.length_ns = last.length_ns.max(part.length_ns);
                 last.ios = last.ios.saturating_add(part.ios);
                 last.bytes = last.bytes.saturating_add(part.bytes);
