@@ -1,6 +1,7 @@
 //! What was counted in one reporting period of one job.
 
 use assay_workload::pattern::OpKind;
+use assay_workload::tree::TreeOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::LatencyHistogram;
@@ -31,11 +32,24 @@ impl OpCounts {
     }
 }
 
+/// Counts of one operation on files and directories, beyond reading, writing and flushing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedCounts {
+    /// The operation.
+    pub operation: TreeOperation,
+    /// Whether the job asked for it; else it came along, as the opening of a file that is read.
+    pub requested: bool,
+    /// Their number, bytes and latencies.
+    pub counts: OpCounts,
+}
+
 /// Counts of all operations of a job: read, write, trim, and flushes (fsync and fdatasync together).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobCounts {
     /// Indexed by read, write, trim, flush.
     pub ops: [OpCounts; 4],
+    /// Operations on files and directories, those that occurred, in order.
+    pub named: Vec<NamedCounts>,
     /// How much later than intended operations were handed over (open loop).
     pub lateness: LatencyHistogram,
     /// Failed operations.
@@ -59,22 +73,47 @@ impl JobCounts {
         &mut self.ops[(kind as usize).min(3)]
     }
 
-    /// Reads, writes and trims together.
+    /// The counts of a named operation, to change.
+    pub fn named_mut(&mut self, operation: TreeOperation, requested: bool) -> &mut OpCounts {
+        let key = (operation, requested);
+        let place = self.named.binary_search_by_key(&key, |named| (named.operation, named.requested));
+        let index = place.unwrap_or_else(|index| {
+            self.named.insert(index, NamedCounts { operation, requested, counts: OpCounts::default() });
+            index
+        });
+        &mut self.named[index].counts
+    }
+
+    fn asked_for(&self) -> impl Iterator<Item = &OpCounts> {
+        let named = self.named.iter().filter(|named| named.requested).map(|named| &named.counts);
+        self.ops[..3].iter().chain(named)
+    }
+
+    /// Everything that was asked for together: reads, writes and trims, and named operations.
     pub fn data(&self) -> OpCounts {
         let mut total = OpCounts::default();
-        self.ops[..3].iter().for_each(|op| total.merge(op));
+        self.asked_for().for_each(|op| total.merge(op));
         total
     }
 
-    /// Completed reads, writes and trims.
+    /// Completed operations of those that [`JobCounts::data`] puts together.
     pub fn data_ios(&self) -> u64 {
-        self.ops[..3].iter().fold(0, |sum, op| sum.saturating_add(op.ios))
+        self.asked_for().fold(0, |sum, op| sum.saturating_add(op.ios))
+    }
+
+    /// Bytes of a read, write or trim on average; `None` without any.
+    pub fn block_bytes_mean(&self) -> Option<u64> {
+        let sum = |field: fn(&OpCounts) -> u64| self.ops[..3].iter().map(field).fold(0, u64::saturating_add);
+        sum(|op| op.bytes).checked_div(sum(|op| op.ios))
     }
 
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &JobCounts) {
         for (mine, theirs) in self.ops.iter_mut().zip(&other.ops) {
             mine.merge(theirs);
+        }
+        for named in &other.named {
+            self.named_mut(named.operation, named.requested).merge(&named.counts);
         }
         self.lateness.merge(&other.lateness);
         self.errors = self.errors.saturating_add(other.errors);

@@ -28,5 +28,5 @@ pub mod summary;
 pub use build::RunBuilder;
 pub use event::{JobOutcome, RunEnd, RunEvent};
 pub use histogram::LatencyHistogram;
-pub use interval::{Interval, IntervalKey, JobCounts, OpCounts};
+pub use interval::{Interval, IntervalKey, JobCounts, NamedCounts, OpCounts};
 pub use run::{Finding, FindingSeverity, Run, Verdict};

@@ -141,7 +141,12 @@ pub struct JobResult {
     pub trim: Option<OpResult>,
     /// fsync and fdatasync.
     pub flush: Option<OpResult>,
-    /// Reads, writes and trims together.
+    /// Operations on files and directories by name (mkdir, rmdir, create, delete, open, close, getattr, setattr, access,
+    /// copy, move), those that came along included; empty for jobs that are not on trees of files.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub ops: std::collections::BTreeMap<String, OpResult>,
+    /// Everything that was asked for together: reads, writes and trims; of the named operations those that did not only
+    /// come along.
     pub total: OpResult,
     /// Threads x outstanding per thread, as asked.
     pub outstanding_io: u64,

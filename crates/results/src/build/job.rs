@@ -1,14 +1,16 @@
 //! One job's counts, and the result of the jobs that are reported together.
 
-use assay_workload::Plan;
+use std::collections::BTreeMap;
+
 use assay_workload::job::Rate;
 use assay_workload::pattern::{BlockSizes, OpKind};
-use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_pattern};
+use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_work};
+use assay_workload::{PhaseKind, Plan};
 
 use super::points::PointSeries;
 use crate::event::JobOutcome;
 use crate::evidence::{JobEvidence, WorkerReport};
-use crate::interval::{Interval, JobCounts};
+use crate::interval::{Interval, JobCounts, OpCounts};
 use crate::run::{JobResult, LatencySummary, OpResult};
 
 /// A job while its events come in.
@@ -75,6 +77,7 @@ pub(super) fn finish(
         tallies.iter().filter_map(|(index, _)| phase?.jobs.get(*index as usize)).collect();
     let mut counts = JobCounts::default();
     tallies.iter().for_each(|(_, tally)| counts.merge(&tally.counts));
+    let kind = phase.map_or(PhaseKind::Measure, |phase| phase.kind);
     let window = tallies.iter().filter_map(|(_, tally)| tally.window()).reduce(union).unwrap_or((0, 0));
     let measured_ns = window.1.saturating_sub(window.0);
     let outcomes: Vec<&JobOutcome> = tallies.iter().flat_map(|(_, tally)| &tally.outcomes).collect();
@@ -87,7 +90,8 @@ pub(super) fn finish(
     };
     let data = counts.data();
     let kinds: Vec<OpKind> = OpKind::DATA.into_iter().filter(|kind| counts.op(*kind).ios > 0).collect();
-    let mut total = OpResult::of(&data, measured_ns, one_size(&planned, &kinds));
+    let size = if counts.named.is_empty() { one_size(&planned, &kinds) } else { counts.block_bytes_mean() };
+    let mut total = OpResult::of(&data, measured_ns, size);
     // The operations carry theirs; the total of several is their merge.
     total.completion_histogram = None;
     total.response_histogram = None;
@@ -100,6 +104,7 @@ pub(super) fn finish(
         write: op(OpKind::Write),
         trim: op(OpKind::Trim),
         flush: op(OpKind::Fsync),
+        ops: named(&counts, measured_ns),
         total,
         outstanding_io: planned.iter().map(|planned| planned.outstanding_io()).sum(),
         outstanding_io_mean: ratio(counts.busy_slot_ns as f64, measured_ns as f64),
@@ -114,7 +119,7 @@ pub(super) fn finish(
         direct: !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.direct)
             || outcomes.is_empty() && !planned.is_empty() && planned.iter().all(|planned| planned.direct),
         durability: in_words(planned.iter().map(|planned| describe_flush(&planned.job.flush))),
-        pattern: in_words(planned.iter().map(|planned| describe_pattern(&planned.job.pattern))),
+        pattern: in_words(planned.iter().map(|planned| describe_work(&planned.job, kind))),
         measured_s: measured_ns as f64 / 1e9,
         lateness_ns: LatencySummary::of_some(&counts.lateness),
         cached_read_share: None,
@@ -124,6 +129,16 @@ pub(super) fn finish(
         series: points.finish(window.0),
         evidence,
     }
+}
+
+/// Named operations, asked for or not.
+fn named(counts: &JobCounts, measured_ns: u64) -> BTreeMap<String, OpResult> {
+    let mut merged: BTreeMap<&str, OpCounts> = BTreeMap::new();
+    for named in &counts.named {
+        merged.entry(named.operation.name()).or_default().merge(&named.counts);
+    }
+    let result = |counts: &OpCounts| OpResult::of(counts, measured_ns, None);
+    merged.iter().map(|(name, counts)| ((*name).to_owned(), result(counts))).collect()
 }
 
 fn evidence(
@@ -219,7 +234,7 @@ fn active_bytes(planned: &[&PlannedJob], plan: &Plan) -> u64 {
 }
 
 fn errors_by_kind(outcomes: &[&JobOutcome]) -> Vec<(String, u64)> {
-    let mut sums = std::collections::BTreeMap::new();
+    let mut sums = BTreeMap::new();
     for (kind, count) in outcomes.iter().flat_map(|outcome| &outcome.errors_by_kind) {
         let sum: &mut u64 = sums.entry(kind.clone()).or_default();
         *sum = sum.saturating_add(*count);

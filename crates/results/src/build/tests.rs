@@ -268,3 +268,22 @@ fn too_many_notes_are_counted() {
     assert_eq!(run.notes.len(), REMARKS_MAX + 1);
     assert_eq!(run.notes[REMARKS_MAX], "5 more notes were not kept");
 }
+
+#[test]
+fn operations_on_files_have_their_names() {
+    use assay_workload::tree::TreeOperation;
+    let mut events = events();
+    for event in &mut events {
+        if let RunEvent::Interval(interval) = event {
+            let create = interval.counts.named_mut(TreeOperation::Create, true);
+            create.ios = 100;
+            create.completion.record_n(5000, 100);
+            interval.counts.named_mut(TreeOperation::Close, false).ios = 100;
+        }
+    }
+    let job = build(&events).phases.remove(0).jobs.remove(0);
+    assert_eq!(job.ops.keys().collect::<Vec<_>>(), ["close", "create"]);
+    assert_eq!((job.ops["create"].ios, job.ops["create"].iops), (500, 100.0));
+    assert_eq!((job.total.ios, job.total.block_size), (10_010 + 500, 4096));
+    assert_eq!(job.series[3].iops, 2103.0);
+}

@@ -1,5 +1,7 @@
 //! The payload of a frame: an interval in variable-length integers, histograms as their non-empty buckets.
 
+use assay_workload::tree::TreeOperation;
+
 use super::{Frame, Level};
 use crate::histogram::{BUCKETS, LatencyHistogram, SparseHistogram};
 use crate::interval::{Interval, IntervalKey, JobCounts, OpCounts};
@@ -24,12 +26,22 @@ pub(super) fn encode(level: Level, interval: &Interval, out: &mut Vec<u8>) {
     let present = |op: &OpCounts| *op != OpCounts::default();
     let bits = counts.ops.iter().enumerate().fold(0_u8, |bits, (i, op)| bits | (u8::from(present(op)) << i));
     out.push(bits);
-    for op in counts.ops.iter().filter(|op| present(op)) {
-        put(out, op.ios);
-        put(out, op.bytes);
-        for histogram in [&op.completion, &op.response, &op.submit] {
-            put_histogram(out, histogram);
+    counts.ops.iter().filter(|op| present(op)).for_each(|op| put_op(out, op));
+    // Jobs on devices have none, and their frames are as they always were.
+    if !counts.named.is_empty() {
+        put(out, counts.named.len() as u64);
+        for named in &counts.named {
+            out.push((named.operation as u8) << 1 | u8::from(named.requested));
+            put_op(out, &named.counts);
         }
+    }
+}
+
+fn put_op(out: &mut Vec<u8>, op: &OpCounts) {
+    put(out, op.ios);
+    put(out, op.bytes);
+    for histogram in [&op.completion, &op.response, &op.submit] {
+        put_histogram(out, histogram);
     }
 }
 
@@ -73,11 +85,16 @@ impl Head<'_> {
         let bits = cursor.byte()?;
         for (i, op) in counts.ops.iter_mut().enumerate() {
             if bits & (1 << i) != 0 {
-                op.ios = cursor.varint()?;
-                op.bytes = cursor.varint()?;
-                op.completion = cursor.histogram()?;
-                op.response = cursor.histogram()?;
-                op.submit = cursor.histogram()?;
+                *op = cursor.op()?;
+            }
+        }
+        let named = if cursor.0.is_empty() { 0 } else { cursor.varint()? };
+        for _ in 0..named {
+            let code = cursor.byte()?;
+            let op = cursor.op()?;
+            // One that a later version added is left out.
+            if let Some(operation) = TreeOperation::from_index(usize::from(code >> 1)) {
+                counts.named_mut(operation, code & 1 != 0).merge(&op);
             }
         }
         Some(Frame { level: self.level, interval: Interval { key: self.key, counts } })
@@ -147,6 +164,16 @@ impl Cursor<'_> {
             }
         }
         None
+    }
+
+    fn op(&mut self) -> Option<OpCounts> {
+        Some(OpCounts {
+            ios: self.varint()?,
+            bytes: self.varint()?,
+            completion: self.histogram()?,
+            response: self.histogram()?,
+            submit: self.histogram()?,
+        })
     }
 
     fn small(&mut self) -> Option<u32> {

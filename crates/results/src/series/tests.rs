@@ -1,4 +1,5 @@
 use assay_workload::pattern::OpKind;
+use assay_workload::tree::TreeOperation;
 use proptest::prelude::*;
 
 use super::*;
@@ -43,6 +44,25 @@ fn what_is_written_is_read() {
     let content = read_level(written(&intervals()).as_slice(), Level::Period).unwrap();
     assert_eq!(content.intervals, intervals());
     assert_eq!((content.tail.lost_bytes, content.tail.damaged_frames), (0, 0));
+}
+
+#[test]
+fn named_operations_are_kept_in_periods_and_sums() {
+    let mut list = intervals();
+    for interval in &mut list {
+        let mkdir = interval.counts.named_mut(TreeOperation::Mkdir, true);
+        (mkdir.ios, mkdir.bytes) = (3, 0);
+        mkdir.completion.record(1000 + u64::from(interval.key.index));
+        interval.counts.named_mut(TreeOperation::Close, false).ios = 2;
+    }
+    let bytes = written(&list);
+    assert_eq!(read_level(bytes.as_slice(), Level::Period).unwrap().intervals, list);
+    let sums = read_level(bytes.as_slice(), Level::Minute).unwrap().intervals;
+    assert_eq!(total(&sums), total(&list));
+    let all = total(&list);
+    assert_eq!(all.named.iter().map(|named| named.counts.ios).collect::<Vec<_>>(), [3 * 250, 2 * 250]);
+    let reads_and_writes: u64 = all.ops[..3].iter().map(|op| op.ios).sum();
+    assert_eq!(all.data_ios(), reads_and_writes + 3 * 250, "what came along is not asked for");
 }
 
 #[test]
