@@ -17,6 +17,7 @@ pub mod records;
 pub mod svg;
 pub mod terminal;
 pub mod text;
+pub mod vdbench_files;
 
 mod conditions;
 mod findings;
@@ -26,3 +27,4 @@ mod moment;
 pub use fio_json::{fio_json, fio_json_with};
 pub use fio_logs::{FioLogOptions, LogPrefix, fio_logs};
 pub use text::{Style, Tone};
+pub use vdbench_files::vdbench_files;

@@ -6,3 +6,4 @@ mod html;
 mod odd;
 mod support;
 mod terminal;
+mod vdbench;
