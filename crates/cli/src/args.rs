@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Cleanup(CleanupArgs),
     /// Run a plan, or one of the shipped profiles
     Run(RunArgs),
+    /// Run jobs given as options of fio: assay fio --name=a --rw=randread ..
+    Fio(crate::fio_command::FioArgs),
     /// Show what a plan would do, without doing it
     Plan(PlanArgs),
     /// Rewrite a workload file in another language
@@ -173,9 +175,15 @@ pub(crate) struct RunArgs {
     /// The language of the file: auto, fio, vdbench or toml
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: String,
-    /// The I/O path for all jobs: auto, io_uring, libaio, psync, posix-aio, null
+    /// The I/O path for all jobs: auto, io_uring, libaio, psync, posix-aio, null; or fio: real fio carries out the plan
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
+    /// Install fio with this system's package manager where it is missing and needed (as root)
+    #[arg(long)]
+    pub(crate) install_missing: bool,
+    /// Words of fio's command line instead of a file.
+    #[arg(skip)]
+    pub(crate) fio_words: Vec<String>,
     /// Run everything so many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,

@@ -99,14 +99,8 @@ pub(crate) fn parse(name: &str, text: &str, format: Format, variables: &[String]
             Ok(Input { format, workload, diagnostics, runs: Vec::new() })
         }
         Format::Fio => {
-            let (file, mut diagnostics) = fio::parse_with(name, text, &SystemLoader, &system());
-            let Some(file) = file else {
-                return Ok(Input { format, workload: None, diagnostics, runs: Vec::new() });
-            };
-            let runs = file.expand().iter().map(fio::ResolvedJob::resolved_line).collect();
-            let (workload, more) = fio::lower(&stem, &file);
-            diagnostics.extend(more);
-            Ok(Input { format, workload, diagnostics, runs })
+            let (file, diagnostics) = fio::parse_with(name, text, &SystemLoader, &system());
+            Ok(of_fio(&stem, file, diagnostics))
         }
         Format::Vdbench => {
             let options =
@@ -121,6 +115,23 @@ pub(crate) fn parse(name: &str, text: &str, format: Format, variables: &[String]
             Ok(Input { format, workload, diagnostics, runs })
         }
     }
+}
+
+/// Reads words as fio's command line has them.
+pub(crate) fn parse_words(words: &[String]) -> Input {
+    let (file, diagnostics) = fio::parse_command_line_with(words, &SystemLoader, &system());
+    of_fio("fio", file, diagnostics)
+}
+
+fn of_fio(name: &str, file: Option<fio::JobFile>, mut diagnostics: Vec<Diagnostic>) -> Input {
+    let format = Format::Fio;
+    let Some(file) = file else {
+        return Input { format, workload: None, diagnostics, runs: Vec::new() };
+    };
+    let runs = file.expand().iter().map(fio::ResolvedJob::resolved_line).collect();
+    let (workload, more) = fio::lower(name, &file);
+    diagnostics.extend(more);
+    Input { format, workload, diagnostics, runs }
 }
 
 /// What fio's keywords `$pagesize`, `$mb_memory` and `$ncpus` stand for here.
@@ -155,8 +166,30 @@ fn variables_of(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
 impl Input {
     /// Says what there is to say; fails on errors, and with `strict` on losses too.
     pub(crate) fn accept(self, strict: bool, context: &Context) -> Result<Workload, Failure> {
-        say_all(&self.diagnostics, strict, context)?;
-        self.workload.ok_or_else(|| Failure::usage("the file defines nothing to run"))
+        let (workload, diagnostics) = self.checked(strict, context)?;
+        say_all(&diagnostics, strict, context)?;
+        Ok(workload)
+    }
+
+    /// The workload and what is to be said about it, which is said here only if it is fatal.
+    pub(crate) fn checked(
+        self,
+        strict: bool,
+        context: &Context,
+    ) -> Result<(Workload, Vec<Diagnostic>), Failure> {
+        if self.diagnostics.iter().any(|diagnostic| is_fatal(diagnostic, strict)) {
+            say_all(&self.diagnostics, strict, context)?;
+        }
+        let workload = self.workload.ok_or_else(|| Failure::usage("the file defines nothing to run"))?;
+        Ok((workload, self.diagnostics))
+    }
+}
+
+fn is_fatal(diagnostic: &Diagnostic, strict: bool) -> bool {
+    match diagnostic.severity {
+        Severity::Error => true,
+        Severity::Loss => strict,
+        Severity::Note => false,
     }
 }
 
@@ -165,12 +198,7 @@ impl Input {
 /// # Errors
 /// The first error, or with `strict` the first loss or error; the others were said.
 pub(crate) fn say_all(diagnostics: &[Diagnostic], strict: bool, context: &Context) -> Result<(), Failure> {
-    let fatal = |diagnostic: &Diagnostic| match diagnostic.severity {
-        Severity::Error => true,
-        Severity::Loss => strict,
-        Severity::Note => false,
-    };
-    let worst = diagnostics.iter().position(fatal);
+    let worst = diagnostics.iter().position(|diagnostic| is_fatal(diagnostic, strict));
     let mut notes = 0;
     for (index, diagnostic) in diagnostics.iter().enumerate() {
         if diagnostic.severity == Severity::Note && !context.verbose {

@@ -27,7 +27,6 @@ pub(crate) struct LocalExecutor {
     stop: Arc<AtomicBool>,
     started: Instant,
     counters: Sampler,
-    interval: Duration,
 }
 
 /// The environment of a plan's targets.
@@ -83,32 +82,55 @@ pub(crate) fn make_files(plan: &Plan, host: &HostRoot) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Counters of the devices under the targets and of this process.
+pub(crate) fn sampler(environment: &Environment, host: &HostRoot) -> Sampler {
+    let mut devices: Vec<String> = environment
+        .targets
+        .iter()
+        .flat_map(|target| target.top_devices().chain(target.bottom_devices()))
+        .map(|device| device.name.clone())
+        .collect();
+    devices.sort_unstable();
+    devices.dedup();
+    Sampler::new(host, &Selection { devices, processes: vec![own_pid()], threads: false })
+}
+
+/// The reporting period of a phase: short windows get short ones, so that they have a course at all.
+pub(crate) fn period(plan: &Plan, phase: usize) -> Duration {
+    let planned = plan.phases[phase].expected_time().unwrap_or(Nanos::from_secs(10));
+    if planned.0 < 4_000_000_000 { Duration::from_millis(200) } else { Duration::from_secs(1) }
+}
+
+/// What comes behind a phase: dirty pages are written back, then nothing is done for a while.
+pub(crate) fn settle(plan: &Plan, phase: usize, stopped: &dyn Fn() -> bool, sink: &mut dyn FnMut(RunEvent)) {
+    let planned = &plan.phases[phase];
+    if planned.drain_after {
+        let mut paths: Vec<&str> = plan.targets.iter().map(|target| target.path.as_str()).collect();
+        // One file of each directory stands for its file system.
+        paths.dedup_by_key(|path| std::path::Path::new(path).parent().map(PathBuf::from));
+        for path in paths {
+            if let Err(error) = sync_file_system(path) {
+                let text = format!("dirty pages of {path} could not be written back: {error}");
+                sink(RunEvent::Note { phase: Some(phase as u32), id: "drain".to_owned(), text });
+            }
+        }
+    }
+    let until = Instant::now() + Duration::from_nanos(planned.pause_after.0);
+    while Instant::now() < until && !stopped() {
+        std::thread::sleep(Duration::from_millis(20).min(until.saturating_duration_since(Instant::now())));
+    }
+}
+
 impl LocalExecutor {
     /// For a plan whose environment has been looked at.
     pub(crate) fn new(environment: &Environment, host: &HostRoot, stop: Arc<AtomicBool>) -> Self {
-        let mut devices: Vec<String> = environment
-            .targets
-            .iter()
-            .flat_map(|target| target.top_devices().chain(target.bottom_devices()))
-            .map(|device| device.name.clone())
-            .collect();
-        devices.sort_unstable();
-        devices.dedup();
-        let selection = Selection { devices, processes: vec![own_pid()], threads: false };
-        LocalExecutor {
-            stop,
-            started: Instant::now(),
-            counters: Sampler::new(host, &selection),
-            interval: Duration::from_secs(1),
-        }
+        LocalExecutor { stop, started: Instant::now(), counters: sampler(environment, host) }
     }
 }
 
 impl Executor for LocalExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
-        // Short windows get short periods, so that they have a course at all.
-        let planned = plan.phases[phase].expected_time().unwrap_or(Nanos::from_secs(10));
-        let interval = if planned.0 < 4_000_000_000 { Duration::from_millis(200) } else { self.interval };
+        let interval = period(plan, phase);
         let options = PhaseOptions { interval, stop: Arc::clone(&self.stop), fall_back: true };
         let counters = &mut self.counters;
         let mut tick = |sink: &mut dyn FnMut(RunEvent)| {
@@ -127,24 +149,7 @@ impl Executor for LocalExecutor {
     }
 
     fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        let planned = &plan.phases[phase];
-        if planned.drain_after {
-            let mut paths: Vec<&str> = plan.targets.iter().map(|target| target.path.as_str()).collect();
-            // One file of each directory stands for its file system.
-            paths.dedup_by_key(|path| std::path::Path::new(path).parent().map(PathBuf::from));
-            for path in paths {
-                if let Err(error) = sync_file_system(path) {
-                    let text = format!("dirty pages of {path} could not be written back: {error}");
-                    sink(RunEvent::Note { phase: Some(phase as u32), id: "drain".to_owned(), text });
-                }
-            }
-        }
-        let until = Instant::now() + Duration::from_nanos(planned.pause_after.0);
-        while Instant::now() < until && !self.stopped() {
-            std::thread::sleep(
-                Duration::from_millis(20).min(until.saturating_duration_since(Instant::now())),
-            );
-        }
+        settle(plan, phase, &|| self.stopped(), sink);
     }
 
     fn elapsed_ms(&self) -> u64 {

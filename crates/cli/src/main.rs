@@ -14,6 +14,8 @@ mod explain;
 mod failure;
 mod input;
 mod inventory;
+mod fio_bridge;
+mod fio_command;
 mod live;
 mod local;
 mod place;
@@ -62,6 +64,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Run(args) => run::run(&args, context),
         Command::Plan(args) => run::plan(&args, context),
         Command::Convert(args) => convert::convert(&args, context),
+        Command::Fio(args) => fio_command::fio(args, context),
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
         Command::Doctor(args) => doctor::doctor(&args, context),

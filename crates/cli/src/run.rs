@@ -1,6 +1,8 @@
 //! `assay run` and `assay plan`: a plan from a file or a profile, shown or carried out.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use assay_formats::{Diagnostic, native};
 use assay_host::space;
@@ -14,11 +16,12 @@ use crate::args::{PlanArgs, RunArgs};
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, nearest};
-use crate::input;
+use crate::fio_bridge::{self, FioExecutor, FioPlan};
+use crate::input::{self, Input};
 use crate::inventory;
 use crate::local;
 use crate::quick;
-use crate::session;
+use crate::session::{self, Finished};
 use crate::signals;
 
 /// The directory that a profile's files are made in.
@@ -40,19 +43,18 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
     }
     if args.dry_run {
         let asked = asked(args, false, context)?;
-        context.out(&terminal::plan(&resolved(args, &asked, context)?, &context.style));
+        context.out(&terminal::plan(resolved(args, &asked, context)?.plan(), &context.style));
+        input::say_all(&asked.diagnostics, args.strict, context)?;
         return Ok(Outcome::Done);
     }
     let stop = signals::stop_flag()?;
     let mut asked = asked(args, true, context)?;
+    input::say_all(&asked.diagnostics, args.strict, context)?;
     let work_dir = asked.work_dir.take();
     let created = work_dir.as_ref().is_some_and(WorkDir::created);
     let notes = std::mem::take(&mut asked.notes);
-    let finished = resolved(args, &asked, context).and_then(|plan| {
-        local::check_consent(&plan, &context.host, &args.destroy_data)?;
-        local::make_files(&plan, &context.host)?;
-        session::run_here(plan, notes, &stop, context)
-    });
+    let finished =
+        resolved(args, &asked, context).and_then(|ready| carry_out(ready, args, notes, &stop, context));
     let finished = match finished {
         Ok(finished) => finished,
         Err(failure) => {
@@ -73,17 +75,48 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
     finished.outcome(args.output.require_valid)
 }
 
+/// Runs a plan here, by Assay's own engines or by fio.
+fn carry_out(
+    ready: Ready,
+    args: &RunArgs,
+    mut notes: Vec<(String, String)>,
+    stop: &Arc<AtomicBool>,
+    context: &Context,
+) -> Result<Finished, Failure> {
+    // What may refuse to go on comes before anything is made.
+    let fio = match &ready {
+        Ready::Here(_) => None,
+        Ready::Fio(_) => Some(fio_bridge::find(args.install_missing, context)?),
+    };
+    local::check_consent(ready.plan(), &context.host, &args.destroy_data)?;
+    let made = |plan: &Plan| local::make_files(plan, &context.host);
+    match (ready, fio) {
+        (Ready::Fio(plan), Some(fio)) => {
+            notes.extend(plan.losses(args.strict)?);
+            made(&plan.plan)?;
+            let environment = local::environment_of(&plan.plan, &context.host);
+            let mut executor = FioExecutor::new(fio, &plan, &environment, &context.host, Arc::clone(stop));
+            session::record(Arc::new(plan.plan), environment, notes, &mut executor, context)
+        }
+        (Ready::Here(plan) | Ready::Fio(FioPlan { plan, .. }), _) => {
+            made(&plan)?;
+            session::run_here(plan, notes, stop, context)
+        }
+    }
+}
+
 pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failure> {
     if args.runs {
         return own_runs(&args.run, context);
     }
     let asked = asked(&args.run, false, context)?;
-    let plan = resolved(&args.run, &asked, context)?;
+    let ready = resolved(&args.run, &asked, context)?;
     if args.run.output.json {
-        let document = serde_json::json!({ "plan": plan, "diagnostics": asked.diagnostics });
+        let document = serde_json::json!({ "plan": ready.plan(), "diagnostics": asked.diagnostics });
         context.out(&format!("{document:#}"));
     } else {
-        context.out(&terminal::plan(&plan, &context.style));
+        context.out(&terminal::plan(ready.plan(), &context.style));
+        input::say_all(&asked.diagnostics, args.run.strict, context)?;
     }
     Ok(Outcome::Done)
 }
@@ -105,16 +138,9 @@ fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
 fn asked(args: &RunArgs, make: bool, context: &Context) -> Result<Asked, Failure> {
     let mut asked = match (&args.profile, &args.file) {
         (Some(name), _) => profile(name, &args.target, make, context)?,
-        (None, Some(file)) => {
-            let read = input::read_file(file, &args.format, &args.variables)?;
-            let diagnostics = read.diagnostics.clone();
-            Asked {
-                workload: read.accept(args.strict, context)?,
-                directory: input::directory_of(&args.target)?,
-                notes: Vec::new(),
-                diagnostics,
-                work_dir: None,
-            }
+        (None, Some(file)) => from(input::read_file(file, &args.format, &args.variables)?, args, context)?,
+        (None, None) if !args.fio_words.is_empty() => {
+            from(input::parse_words(&args.fio_words), args, context)?
         }
         (None, None) => return Err(Failure::usage("name a file, or a profile with --profile")),
     };
@@ -129,6 +155,13 @@ fn asked(args: &RunArgs, make: bool, context: &Context) -> Result<Asked, Failure
         asked.workload.phases.extend(once.iter().cloned());
     }
     Ok(asked)
+}
+
+/// What a file asks for; its diagnostics have still to be said.
+fn from(input: Input, args: &RunArgs, context: &Context) -> Result<Asked, Failure> {
+    let (workload, diagnostics) = input.checked(args.strict, context)?;
+    let directory = input::directory_of(&args.target)?;
+    Ok(Asked { workload, directory, notes: Vec::new(), diagnostics, work_dir: None })
 }
 
 fn profile_list(context: &Context) -> String {
@@ -170,14 +203,43 @@ fn profile(name: &str, target: &Path, make: bool, context: &Context) -> Result<A
     Ok(Asked { workload, directory: path, notes, diagnostics: Vec::new(), work_dir })
 }
 
-fn resolved(args: &RunArgs, asked: &Asked, context: &Context) -> Result<Plan, Failure> {
-    let engine = args.engine.as_deref().map(engine_of).transpose()?;
-    let seed = args.seed.map_or_else(session::random_seed, Ok)?;
-    let mut workload = asked.workload.clone();
-    if args.seed.is_some() {
-        workload.seed = args.seed;
+/// A plan and who carries it out.
+enum Ready {
+    /// Assay's own engines.
+    Here(Plan),
+    /// Real fio.
+    Fio(FioPlan),
+}
+
+impl Ready {
+    fn plan(&self) -> &Plan {
+        match self {
+            Ready::Here(plan) | Ready::Fio(FioPlan { plan, .. }) => plan,
+        }
     }
-    let inventory = inventory::look_at(&workload, &asked.directory, engine, &context.host)?;
+}
+
+fn resolved(args: &RunArgs, asked: &Asked, context: &Context) -> Result<Ready, Failure> {
+    let engine = args.engine.as_deref().map(engine_of).transpose()?;
+    // For fio the plan is made as if it were run here, so that both do the same.
+    let fio = engine == Some(EngineKind::Fio);
+    let plan = planned(&asked.workload, &asked.directory, engine.filter(|_| !fio), args.seed, context)?;
+    Ok(if fio || fio_bridge::asked_for(&plan) { Ready::Fio(FioPlan::of(plan)) } else { Ready::Here(plan) })
+}
+
+/// The plan of a workload here.
+pub(crate) fn planned(
+    workload: &Workload,
+    directory: &Path,
+    engine: Option<EngineKind>,
+    seed: Option<u64>,
+    context: &Context,
+) -> Result<Plan, Failure> {
+    let mut workload = workload.clone();
+    workload.seed = seed.or(workload.seed);
+    let seed = seed.map_or_else(session::random_seed, Ok)?;
+    let mut inventory = inventory::look_at(&workload, directory, engine, &context.host)?;
+    inventory.engines.push(EngineKind::Fio);
     resolve::plan(&workload, &inventory, seed).map_err(Failure::usage)
 }
 

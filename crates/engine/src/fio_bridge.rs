@@ -71,14 +71,16 @@ fn is_program(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
     use std::time::Duration;
 
     /// A program that is called fio and does what `script` says.
     fn stand_in(directory: &Path, script: &str) -> PathBuf {
         let path = directory.join("fio");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a script");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+        // Written by another process: a copy of the open file, in a child that another test starts meanwhile, would
+        // keep the kernel from running it.
+        let text = "printf '%s\\n' '#!/bin/sh' \"$1\" >\"$0\" && chmod 755 \"$0\"";
+        let status = Command::new("sh").arg("-c").arg(text).arg(&path).arg(script).status();
+        assert!(status.is_ok_and(|status| status.success()), "a script");
         path
     }
 

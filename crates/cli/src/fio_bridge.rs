@@ -1,0 +1,367 @@
+//! `--engine fio`: real fio carries out the plan, phase by phase; what it reports becomes the events of a run.
+
+mod install;
+mod report;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use assay_conduct::{Executor, PhaseOutcome};
+use assay_engine::fio_bridge::{Fio, FioEnd, FioOutput, FioRun};
+use assay_engine::{available, targets};
+use assay_formats::{Diagnostic, Severity, fio};
+use assay_host::HostRoot;
+use assay_host::counters::Sampler;
+use assay_results::environment::Environment;
+use assay_results::{Interval, IntervalKey, JobCounts, JobOutcome, RunEvent};
+use assay_workload::job::EngineKind;
+use assay_workload::pattern::OpKind;
+use assay_workload::plan::{Plan, PlannedPhase};
+use assay_workload::rng::derive_seed;
+use assay_workload::target::TargetKind;
+use assay_workload::units::Nanos;
+
+use crate::failure::Failure;
+use crate::local;
+use report::{Entry, Report, Seen};
+
+pub(crate) use install::fio as find;
+
+/// How long fio may take to end after it was told to.
+const END_WITHIN: Duration = Duration::from_secs(20);
+/// Beside what the job file says: one process, so that its counters are all there is; and the distribution of submit
+/// latencies, which fio else knows the mean of.
+const ARGUMENTS: [&str; 5] =
+    ["--output-format=json+", "--eta=never", "--thread", "--slat_percentiles=1", "-"];
+
+/// A plan for real fio: what its jobs become there.
+#[derive(Debug)]
+pub(crate) struct FioPlan {
+    /// The plan, with fio as the engine of every job.
+    pub(crate) plan: Plan,
+    /// fio's own engine for each job of each phase.
+    engines: Vec<Vec<EngineKind>>,
+}
+
+/// Whether some job of a plan asks for fio as its engine.
+pub(crate) fn asked_for(plan: &Plan) -> bool {
+    plan.phases.iter().flat_map(|phase| &phase.jobs).any(|job| job.engine == EngineKind::Fio)
+}
+
+impl FioPlan {
+    /// Hands all jobs of a plan to fio, with the engine that was planned for them, or the best it has where that was
+    /// left open.
+    pub(crate) fn of(mut plan: Plan) -> FioPlan {
+        let open = || {
+            let here = available::available();
+            if here.contains(&EngineKind::IoUring) { EngineKind::IoUring } else { EngineKind::Libaio }
+        };
+        let mut engines = Vec::new();
+        for phase in &mut plan.phases {
+            let mut own = Vec::new();
+            for job in &mut phase.jobs {
+                let kind = match job.engine {
+                    EngineKind::Fio | EngineKind::Auto | EngineKind::Sim => open(),
+                    other => other,
+                };
+                job.engine = EngineKind::Fio;
+                job.engine_reason = format!("with its engine {}", kind.name());
+                own.push(kind);
+            }
+            engines.push(own);
+        }
+        FioPlan { plan, engines }
+    }
+
+    /// What fio cannot do of it, each once.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] where a job cannot be given to fio at all, and with `strict` where something is lost.
+    pub(crate) fn losses(&self, strict: bool) -> Result<Vec<(String, String)>, Failure> {
+        let mut notes: Vec<(String, String)> = Vec::new();
+        for phase in 0..self.plan.phases.len() {
+            for said in job_file(&self.plan, phase, &self.engines[phase]).1 {
+                let text = format!("fio: {}", said.message);
+                match said.severity {
+                    Severity::Error => return Err(Failure::usage(text)),
+                    Severity::Loss if strict => return Err(Failure::usage(text)),
+                    Severity::Loss if !notes.iter().any(|(_, known)| *known == text) => {
+                        notes.push(("fio-loss".to_owned(), text));
+                    }
+                    Severity::Loss | Severity::Note => {}
+                }
+            }
+        }
+        Ok(notes)
+    }
+}
+
+/// One phase as a job file, an entry in its report for each job.
+fn job_file(plan: &Plan, phase: usize, engines: &[EngineKind]) -> (String, Vec<Diagnostic>) {
+    let mut only = PlannedPhase {
+        // What comes behind the phase is done here.
+        drain_after: false,
+        pause_after: Nanos(0),
+        kind: assay_workload::PhaseKind::Measure,
+        ..plan.phases[phase].clone()
+    };
+    let names: Vec<String> = only.jobs.iter().map(|job| job.job.name.clone()).collect();
+    for (index, (job, engine)) in only.jobs.iter_mut().zip(engines).enumerate() {
+        job.engine = *engine;
+        job.job.group = None;
+        if names.iter().filter(|name| **name == job.job.name).count() > 1 {
+            job.job.name = format!("{}.{index}", job.job.name);
+        }
+    }
+    let seed = derive_seed(plan.seed, phase as u64);
+    fio::write_plan(&Plan { phases: vec![only], seed, ..plan.clone() })
+}
+
+/// Runs phases through fio.
+pub(crate) struct FioExecutor {
+    fio: Fio,
+    engines: Vec<Vec<EngineKind>>,
+    stop: Arc<AtomicBool>,
+    started: Instant,
+    counters: Sampler,
+    /// CPU of each phase's whole fio, user and system, nanoseconds.
+    pub(crate) process_cpu_ns: Vec<(usize, u64)>,
+}
+
+/// One phase while its fio runs.
+struct Going<'a> {
+    plan: &'a Plan,
+    phase: usize,
+    started: Instant,
+    jobs: Vec<GoingJob>,
+}
+
+/// One job of it.
+#[derive(Debug, Default)]
+struct GoingJob {
+    seen: Seen,
+    ramp: Seen,
+    intervals: u32,
+    /// End of what was passed on of the ramp, from the start of the phase.
+    ramp_ns: u64,
+    /// Start of the measured part, from the start of the phase.
+    measured_start_ns: Option<u64>,
+    /// Length of the measured part that was passed on.
+    measured_ns: u64,
+    outcome: JobOutcome,
+    failed: Option<String>,
+}
+
+impl FioExecutor {
+    /// For a plan whose environment has been looked at.
+    pub(crate) fn new(
+        fio: Fio,
+        plan: &FioPlan,
+        environment: &Environment,
+        host: &HostRoot,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        FioExecutor {
+            fio,
+            engines: plan.engines.clone(),
+            stop,
+            started: Instant::now(),
+            counters: local::sampler(environment, host),
+            process_cpu_ns: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> Result<(), String> {
+        for file in targets::lay_out(plan, phase, &|| !self.stopped()).map_err(|error| error.to_string())? {
+            let text = format!("laid out {} with {}", file.path, assay_workload::units::Bytes(file.bytes));
+            sink(RunEvent::Note { phase: Some(phase as u32), id: "layout".to_owned(), text });
+        }
+        reserve(plan, phase)?;
+        let (text, _) = job_file(plan, phase, &self.engines[phase]);
+        let period = local::period(plan, phase);
+        let every = format!("--status-interval={}ms", period.as_millis());
+        let arguments: Vec<&str> = std::iter::once(every.as_str()).chain(ARGUMENTS).collect();
+        let mut run = FioRun::start(&self.fio.path, &arguments, &text).map_err(|error| error.to_string())?;
+        self.counters.select_processes(&[run.pid()]);
+        self.count(phase, sink);
+        let jobs = plan.phases[phase].jobs.iter().map(|_| GoingJob::default()).collect();
+        let mut going = Going { plan, phase, started: Instant::now(), jobs };
+        let end = self.follow(&mut run, &mut going, period, sink)?;
+        self.process_cpu_ns.push((phase, end.user_ns + end.system_ns));
+        going.finish(&self.fio, &self.engines[phase], sink);
+        if self.stopped() { Ok(()) } else { going.verdict(&end) }
+    }
+
+    /// Passes on what fio reports until it ends.
+    fn follow(
+        &mut self,
+        run: &mut FioRun,
+        going: &mut Going<'_>,
+        period: Duration,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<FioEnd, String> {
+        let (mut told, mut counted) = (None::<Instant>, Instant::now());
+        loop {
+            match run.next(Duration::from_millis(50)) {
+                FioOutput::Document(text) => going.report(&text, sink)?,
+                FioOutput::Closed => self.count(going.phase, sink),
+                FioOutput::Ended(end) => return Ok(end),
+                FioOutput::Nothing => {}
+            }
+            if counted.elapsed() >= period {
+                self.count(going.phase, sink);
+                counted = Instant::now();
+            }
+            match told {
+                None if self.stopped() => {
+                    run.terminate();
+                    told = Some(Instant::now());
+                }
+                Some(since) if since.elapsed() > END_WITHIN => {
+                    return Err("fio did not end when it was told to, and was killed".to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn count(&mut self, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        sink(RunEvent::Counters { phase: phase as u32, record: Box::new(self.counters.snapshot()) });
+    }
+}
+
+impl Executor for FioExecutor {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+        match self.run(plan, phase, sink) {
+            Err(why) => PhaseOutcome::Failed(why),
+            Ok(()) if self.stopped() => PhaseOutcome::Stopped,
+            Ok(()) => PhaseOutcome::Done,
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        local::settle(plan, phase, &|| self.stopped(), sink);
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+}
+
+impl Going<'_> {
+    fn report(&mut self, text: &str, sink: &mut dyn FnMut(RunEvent)) -> Result<(), String> {
+        let report: Report = serde_json::from_str(text).map_err(|error| format!("fio's report: {error}"))?;
+        if report.jobs.len() != self.jobs.len() {
+            let (found, wanted) = (report.jobs.len(), self.jobs.len());
+            return Err(format!("fio's report has {found} entries for {wanted} jobs"));
+        }
+        let elapsed_ns = self.started.elapsed().as_nanos() as u64;
+        for (index, entry) in report.jobs.iter().enumerate() {
+            let ramp = self.plan.phases[self.phase].jobs[index].job.ramp.0 > 0 && entry.in_ramp();
+            let job = &mut self.jobs[index];
+            let (counts, start_ns, length_ns) =
+                if ramp { job.ramp(entry, elapsed_ns) } else { job.measure(entry, elapsed_ns) };
+            if counts == JobCounts::default() {
+                continue;
+            }
+            let phase = self.phase as u32;
+            let key =
+                IntervalKey { phase, job: index as u32, index: job.intervals, ramp, start_ns, length_ns };
+            job.intervals += 1;
+            sink(RunEvent::Interval(Box::new(Interval { key, counts })));
+        }
+        Ok(())
+    }
+
+    /// The end of every job, as the last report has it.
+    fn finish(&self, fio: &Fio, engines: &[EngineKind], sink: &mut dyn FnMut(RunEvent)) {
+        let phase = self.phase as u32;
+        for (index, (job, engine)) in self.jobs.iter().zip(engines).enumerate() {
+            let planned = &self.plan.phases[self.phase].jobs[index];
+            let outcome = JobOutcome {
+                engine: format!("fio {}", fio.version),
+                engine_notes: vec![format!("its engine {}", engine.name())],
+                direct: planned.direct,
+                measured_start_ns: job.measured_start_ns.unwrap_or(planned.job.ramp.0),
+                measured_ns: job.measured_ns,
+                ..job.outcome.clone()
+            };
+            sink(RunEvent::JobFinished { phase, job: index as u32, outcome: Box::new(outcome) });
+        }
+    }
+
+    /// Why the phase failed, if it did.
+    fn verdict(&self, end: &FioEnd) -> Result<(), String> {
+        let jobs = self.plan.phases[self.phase].jobs.iter().zip(&self.jobs);
+        let failed = jobs.filter_map(|(planned, job)| Some((&planned.job.name, job.failed.as_ref()?))).next();
+        let said = end.said.lines().map(str::trim).find(|line| line.starts_with("fio:"));
+        let said = said.or(end.said.lines().next()).unwrap_or("it said nothing");
+        match (failed, end.status) {
+            (Some((name, why)), _) => Err(format!("fio: job '{name}': {why} ({said})")),
+            (None, Some(0)) if self.jobs.iter().all(|job| job.measured_start_ns.is_some()) => Ok(()),
+            (None, Some(0)) => Err(format!("fio reported nothing: {said}")),
+            (None, Some(status)) => Err(format!("fio ended with status {status}: {said}")),
+            (None, None) => Err(format!("fio was killed: {said}")),
+        }
+    }
+}
+
+impl GoingJob {
+    /// What a report during the ramp adds, its start and its length.
+    fn ramp(&mut self, entry: &Entry, elapsed_ns: u64) -> (JobCounts, u64, u64) {
+        let start_ns = self.ramp_ns;
+        self.ramp_ns = elapsed_ns.max(start_ns + 1);
+        (self.ramp.advance(entry), start_ns, self.ramp_ns - start_ns)
+    }
+
+    /// What a report of the measured part adds, its start and its length.
+    fn measure(&mut self, entry: &Entry, elapsed_ns: u64) -> (JobCounts, u64, u64) {
+        let measured_ns = entry.measured_ns();
+        if measured_ns == 0 {
+            return Default::default();
+        }
+        let start = *self.measured_start_ns.get_or_insert(elapsed_ns.saturating_sub(measured_ns));
+        let from_ns = self.measured_ns;
+        self.measured_ns = measured_ns.max(from_ns);
+        let (cpu_user_ns, cpu_system_ns) = entry.cpu_ns();
+        self.outcome = JobOutcome { cpu_user_ns, cpu_system_ns, waits: entry.ctx, ..JobOutcome::default() };
+        if entry.error != 0 {
+            let why = std::io::Error::from_raw_os_error(entry.error).to_string();
+            self.outcome.errors_by_kind = vec![(why.clone(), entry.errors())];
+            self.failed = Some(why);
+        }
+        (self.seen.advance(entry), start + from_ns, (self.measured_ns - from_ns).max(1))
+    }
+}
+
+/// Reserves the files that a phase writes, as fio would; it would remove what is there first, and with it the mark that
+/// they are ours.
+fn reserve(plan: &Plan, phase: usize) -> Result<(), String> {
+    let writing =
+        |job: &&assay_workload::PlannedJob| job.job.pattern.kinds().any(|kind| kind == OpKind::Write);
+    for job in plan.phases[phase].jobs.iter().filter(writing) {
+        for site in job.slices.iter().flat_map(|slice| &slice.sites) {
+            let target = &plan.targets[usize::from(site.target)];
+            if target.kind == TargetKind::File {
+                let end = site.offset_bytes + site.length_bytes;
+                extend(Path::new(&target.path), end).map_err(|error| format!("{}: {error}", target.path))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn extend(path: &Path, end: u64) -> std::io::Result<()> {
+    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    if file.metadata()?.len() >= end {
+        return Ok(());
+    }
+    let flags = rustix::fs::FallocateFlags::empty();
+    rustix::fs::fallocate(&file, flags, 0, end).or_else(|_| file.set_len(end))
+}

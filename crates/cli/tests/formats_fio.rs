@@ -1,0 +1,18 @@
+//! What needs real fio: as the engine of a run, and beside Assay's own.
+
+#[path = "formats_fio/bridge.rs"]
+mod bridge;
+#[path = "../../../xtask/support/skip.rs"]
+mod skip;
+#[path = "formats_support/mod.rs"]
+mod support;
+
+/// Whether fio is there; else the test is declared as skipped.
+fn has_fio() -> bool {
+    let works =
+        std::process::Command::new("fio").arg("--version").output().is_ok_and(|out| out.status.success());
+    if !works {
+        skip::declare("fio", "there is no fio in PATH");
+    }
+    works
+}
