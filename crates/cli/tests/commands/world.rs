@@ -55,7 +55,7 @@ impl World {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.args(words).current_dir(self.path()).env_clear();
         command.env("HOME", self.home()).env("ASSAY_RUNS", self.runs()).env("COLUMNS", "100");
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TMPDIR", self.path());
         command.stdin(Stdio::null());
         command
     }
