@@ -3,7 +3,7 @@
 pub use assay_engine::job_loop::Pending;
 use assay_engine::{Clock, EngineError};
 
-use crate::events::EventHeap;
+use crate::events::EventQueue;
 use crate::{PortId, Simulation};
 
 /// What a look takes a loop that asks for a time that has come: it spins, and as for a real one the time goes by meanwhile.
@@ -33,7 +33,7 @@ pub enum DriverError {
     #[error("job loop {0} waits for a completion, but nothing is outstanding")]
     Stuck(usize),
     /// More loops than an event can name.
-    #[error("more than {} job loops", EventHeap::PAYLOAD_MAX)]
+    #[error("more than {} job loops", EventQueue::PAYLOAD_MAX)]
     TooMany,
 }
 
@@ -74,11 +74,11 @@ impl<L: Stepper> Driver<L> {
     /// # Errors
     /// [`DriverError`] if a loop fails, or waits for what never comes.
     pub fn run(mut self, simulation: &Simulation) -> Result<Vec<L>, DriverError> {
-        if self.runners.len() > EventHeap::PAYLOAD_MAX as usize {
+        if self.runners.len() > EventQueue::PAYLOAD_MAX as usize {
             return Err(DriverError::TooMany);
         }
         let clock = simulation.clock();
-        let mut timers = EventHeap::with_capacity(self.runners.len());
+        let mut timers = EventQueue::new();
         let mut due: Vec<u32> = (0..self.runners.len() as u32).collect();
         let mut ports = Vec::with_capacity(self.owners.len());
         let mut left = self.runners.len();
@@ -123,7 +123,7 @@ impl<L: Stepper> Driver<L> {
     }
 
     /// Steps a runner; whether that ended it.
-    fn step(&mut self, index: u32, now_ns: u64, timers: &mut EventHeap) -> Result<bool, DriverError> {
+    fn step(&mut self, index: u32, now_ns: u64, timers: &mut EventQueue) -> Result<bool, DriverError> {
         let runner = &mut self.runners[index as usize];
         runner.due = false;
         let pending =

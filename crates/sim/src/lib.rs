@@ -8,6 +8,7 @@
 
 pub mod audit;
 mod clock;
+mod draw;
 mod driver;
 mod engine;
 mod events;

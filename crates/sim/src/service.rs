@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use assay_workload::rng::Rng;
 use assay_workload::units::Nanos;
 
+use crate::draw;
 use crate::model::units;
 use crate::normal::{normal_cdf, normal_quantile};
 
@@ -88,9 +89,9 @@ impl Service {
     pub fn draw_ns(&self, rng: &mut Rng) -> u64 {
         match self {
             Service::Constant(time) => time.0,
-            Service::Exponential(mean) => (rng.exponential() * mean.0 as f64 + 0.5) as u64,
+            Service::Exponential(mean) => (draw::exponential(rng) * mean.0 as f64 + 0.5) as u64,
             Service::Lognormal { median, sigma } => {
-                (median.0 as f64 * (sigma * rng.normal()).exp() + 0.5) as u64
+                (median.0 as f64 * (sigma * draw::normal(rng)).exp() + 0.5) as u64
             }
             Service::Uniform { min, max } => min.0 + rng.below(max.0 - min.0 + 1),
             Service::Empirical(_) => (self.quantile_ns(rng.unit()) + 0.5) as u64,

@@ -23,7 +23,7 @@ use self::pages::PageSet;
 use self::program::{KINDS, Programs};
 use self::write_back::DirtyPages;
 use crate::SimClock;
-use crate::events::EventHeap;
+use crate::events::EventQueue;
 use crate::model::{Fault, Model, Protection};
 use crate::observe::{CacheLoad, Observations, SCHEMA};
 use crate::service::Service;
@@ -123,7 +123,7 @@ struct Delays {
 #[derive(Debug)]
 pub(crate) struct World {
     clock: SimClock,
-    events: EventHeap,
+    events: EventQueue,
     nodes: Vec<Node>,
     free: u32,
     ports: Vec<Port>,
@@ -181,7 +181,7 @@ impl World {
         let errors = model.faults.iter().filter(|fault| matches!(fault, Fault::Errors { .. }));
         World {
             clock,
-            events: EventHeap::with_capacity(1024),
+            events: EventQueue::new(),
             nodes: Vec::with_capacity(1024),
             free: NONE,
             ports: Vec::new(),

@@ -30,25 +30,17 @@ impl World {
     /// there afterwards, or at the limit.
     pub(crate) fn run_until(&mut self, limit_ns: u64) {
         let mut stop_ns = limit_ns;
-        while let Some(event) = self.events.first() {
-            if event.at_ns > stop_ns {
-                break;
-            }
+        while self.events.first_ns() <= stop_ns {
+            let Some(event) = self.events.pop() else { break };
             self.clock.set_ns(event.at_ns);
             match self.hop(event.payload, event.at_ns) {
-                Hop::At(at) => self.events.replace_first(at, event.payload),
-                Hop::Waiting => {
-                    self.events.pop();
-                }
+                Hop::At(at) => self.events.push(at, event.payload),
+                Hop::Waiting => {}
                 Hop::Done => {
-                    if !self.stalls.is_empty()
-                        && let Some(stall) = self.stalls.at(event.at_ns)
-                    {
-                        self.events.replace_first(stall.to.0, event.payload);
-                        continue;
-                    }
-                    self.events.pop();
-                    if self.finish(event.payload, event.at_ns) {
+                    let stall = if self.stalls.is_empty() { None } else { self.stalls.at(event.at_ns) };
+                    if let Some(stall) = stall {
+                        self.events.push(stall.to.0, event.payload);
+                    } else if self.finish(event.payload, event.at_ns) {
                         stop_ns = event.at_ns;
                     }
                 }

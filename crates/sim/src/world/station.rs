@@ -27,20 +27,25 @@ impl Timeline {
         Timeline { origin_ns, shift: SHIFT_START, bins: Vec::with_capacity(BINS) }
     }
 
+    /// A visit that came at `now_ns`, was served from `start_ns` and left at `end_ns`.
     #[inline]
-    fn add(&mut self, from_ns: u64, to_ns: u64, busy: bool) {
-        let (from, to) = (from_ns.saturating_sub(self.origin_ns), to_ns.saturating_sub(self.origin_ns));
-        let (first, last) = ((from >> self.shift) as usize, (to >> self.shift) as usize);
-        if first == last && last < self.bins.len() {
-            let bin = &mut self.bins[first];
-            *if busy { &mut bin.busy_ns } else { &mut bin.inside_ns } += to - from;
+    fn add(&mut self, now_ns: u64, start_ns: u64, end_ns: u64) {
+        let from = now_ns.saturating_sub(self.origin_ns) >> self.shift;
+        let to = end_ns.saturating_sub(self.origin_ns) >> self.shift;
+        // Nearly all visits lie within a bin.
+        if from == to
+            && let Some(bin) = self.bins.get_mut(to as usize)
+        {
+            bin.busy_ns += end_ns - start_ns;
+            bin.inside_ns += end_ns - now_ns;
         } else {
-            self.add_slowly(from, to, busy);
+            self.add_slowly(start_ns, end_ns, true);
+            self.add_slowly(now_ns, end_ns, false);
         }
     }
 
-    #[cold]
-    fn add_slowly(&mut self, mut from: u64, to: u64, busy: bool) {
+    fn add_slowly(&mut self, from_ns: u64, to_ns: u64, busy: bool) {
+        let (mut from, to) = (from_ns.saturating_sub(self.origin_ns), to_ns.saturating_sub(self.origin_ns));
         while (to >> self.shift) as usize >= BINS {
             self.fold();
         }
@@ -91,8 +96,7 @@ impl Station {
         self.waited_ns += start_ns - now_ns;
         self.inside_ns += end_ns - now_ns;
         self.served += 1;
-        self.timeline.add(start_ns, end_ns, true);
-        self.timeline.add(now_ns, end_ns, false);
+        self.timeline.add(now_ns, start_ns, end_ns);
     }
 
     /// Forgets what was, keeping what its servers, free at `free_ns`, still have to do.
