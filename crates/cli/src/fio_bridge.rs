@@ -1,7 +1,7 @@
 //! `--engine fio`: real fio carries out the plan, phase by phase; what it reports becomes the events of a run.
 
 mod install;
-mod report;
+pub(crate) mod report;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -10,16 +10,16 @@ use serde::Deserialize;
 
 /// One report: an entry for each job, in the order of the job file.
 #[derive(Debug, Deserialize)]
-pub(super) struct Report {
-    pub(super) jobs: Vec<Entry>,
+pub(crate) struct Report {
+    pub(crate) jobs: Vec<Entry>,
 }
 
 /// The totals of one job; with `group_reporting`, of all its clones together.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// An errno; 0: none.
-    pub(super) error: i32,
+    pub(crate) error: i32,
     /// Errors that were tolerated.
     total_err: u64,
     read: Direction,
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     /// Per cent of `job_runtime`.
     sys_cpu: f64,
     /// Context switches.
-    pub(super) ctx: u64,
+    pub(crate) ctx: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -67,24 +67,24 @@ struct Latency {
 
 impl Entry {
     /// Whether the job is in its ramp: I/Os are counted and no latency is kept.
-    pub(super) fn in_ramp(&self) -> bool {
+    pub(crate) fn in_ramp(&self) -> bool {
         let ios = self.directions().iter().map(|direction| direction.total_ios).sum::<u64>();
         ios > 0 && self.directions().iter().all(|direction| direction.clat_ns.n == 0)
     }
 
     /// Length of the measured part so far, nanoseconds.
-    pub(super) fn measured_ns(&self) -> u64 {
+    pub(crate) fn measured_ns(&self) -> u64 {
         self.directions().iter().map(|direction| direction.runtime).max().unwrap_or(0) * 1_000_000
     }
 
     /// User and system CPU of the job's threads, nanoseconds, as fio counts them.
-    pub(super) fn cpu_ns(&self) -> (u64, u64) {
+    pub(crate) fn cpu_ns(&self) -> (u64, u64) {
         let of = |percent: f64| (self.job_runtime as f64 * 1e6 * percent.max(0.0) / 100.0).round() as u64;
         (of(self.usr_cpu), of(self.sys_cpu))
     }
 
     /// Operations that failed.
-    pub(super) fn errors(&self) -> u64 {
+    pub(crate) fn errors(&self) -> u64 {
         self.total_err.max(u64::from(self.error != 0))
     }
 
@@ -95,7 +95,7 @@ impl Entry {
 
 /// What has been passed on of a job: each value at its highest.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     ops: [SeenOp; 4],
     errors: u64,
 }
@@ -116,7 +116,7 @@ struct SeenLatency {
 
 impl Seen {
     /// What is new in `entry`, and takes note of it.
-    pub(super) fn advance(&mut self, entry: &Entry) -> JobCounts {
+    pub(crate) fn advance(&mut self, entry: &Entry) -> JobCounts {
         let mut counts = JobCounts::default();
         let mut busy_ns = 0.0;
         for (index, direction) in entry.directions().into_iter().enumerate() {

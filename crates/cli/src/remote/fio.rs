@@ -180,14 +180,14 @@ impl FioExecutor<'_> {
         if attended.is_lost() {
             return Err(format!("the connection to {} is lost", self.connection.host()));
         }
-        let report = output::Report::parse(&attended.stdout).map_err(|why| {
+        let report = output::Done::parse(&attended.stdout).map_err(|why| {
             let said = last_line(&attended.stderr);
             format!("fio on {}: {why}: {said}", self.connection.host())
         })?;
-        let mut outcome = report.outcome(self.stand.version, job);
+        let mut outcome = report.outcome(self.stand.version, job, &self.stand.machine.system);
         outcome.engine_fallback = self.stand.refusal.to_owned();
         let (counts, length_ns) = (report.counts(), outcome.measured_ns);
-        let failed = report.error();
+        let failed = report.error(&self.stand.machine.system);
         let key = IntervalKey { phase, job: 0, index: 0, ramp: false, start_ns: 0, length_ns };
         sink(RunEvent::Interval(Box::new(Interval { key, counts })));
         sink(RunEvent::JobFinished { phase, job: 0, outcome: Box::new(outcome) });
