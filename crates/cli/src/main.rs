@@ -1,5 +1,7 @@
 //! `assay`: arguments, wiring, exit codes. The only place that prints and exits.
 
+#![expect(clippy::print_stderr, reason = "this crate is where progress and errors are said")]
+
 use std::process::ExitCode;
 
 mod args;
@@ -12,10 +14,10 @@ mod convert;
 mod doctor;
 mod explain;
 mod failure;
-mod input;
-mod inventory;
 mod fio_bridge;
 mod fio_command;
+mod input;
+mod inventory;
 mod live;
 mod local;
 mod place;
@@ -62,9 +64,9 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Runs(args) => runs::runs(&args, context),
         Command::Baseline(args) => baseline::baseline(&args, context),
         Command::Run(args) => run::run(&args, context),
+        Command::Fio(args) => fio_command::fio(args, context),
         Command::Plan(args) => run::plan(&args, context),
         Command::Convert(args) => convert::convert(&args, context),
-        Command::Fio(args) => fio_command::fio(args, context),
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
         Command::Doctor(args) => doctor::doctor(&args, context),
