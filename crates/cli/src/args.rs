@@ -303,6 +303,9 @@ pub(crate) struct BenchSelfArgs {
     /// Seconds per measurement
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub(crate) seconds: u64,
+    /// Outstanding I/Os to measure with; may be given several times [default: 1, 32 and 256]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) outstanding: Vec<u32>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
