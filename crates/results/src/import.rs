@@ -12,8 +12,11 @@ mod fio_job;
 mod fio_json;
 mod fio_options;
 mod pool;
+mod vdbench_flatfile;
+mod vdbench_run;
 
 pub use fio_json::fio_json;
+pub use vdbench_flatfile::vdbench_flatfile;
 
 use crate::run::Run;
 
@@ -27,6 +30,8 @@ pub const ENTRIES_MAX: usize = 100_000;
 pub enum ForeignFormat {
     /// JSON or JSON+ of fio 3.x.
     FioJson,
+    /// `flatfile.html` of vdbench.
+    VdbenchFlatfile,
 }
 
 /// Why a text is not a result that can be read.
@@ -57,7 +62,10 @@ pub enum ImportError {
 
 /// What a text is, by its content.
 pub fn detect(text: &str) -> Option<ForeignFormat> {
-    text.contains("\"fio version\"").then_some(ForeignFormat::FioJson)
+    if text.contains("\"fio version\"") {
+        return Some(ForeignFormat::FioJson);
+    }
+    vdbench_flatfile::is_flatfile(text).then_some(ForeignFormat::VdbenchFlatfile)
 }
 
 /// Reads a result of any of the formats.
@@ -70,6 +78,7 @@ pub fn import(text: &str) -> Result<Run, ImportError> {
     }
     match detect(text) {
         Some(ForeignFormat::FioJson) => fio_json(text),
+        Some(ForeignFormat::VdbenchFlatfile) => vdbench_flatfile(text),
         None => Err(ImportError::Unknown),
     }
 }

@@ -225,3 +225,26 @@ fn names_for_fio_plot_and_names_that_are_no_directories() {
     run.phases[1].jobs[0].name = "../a/b".to_owned();
     assert_eq!(fio_logs(&run, &intervals, &FioLogOptions::default())[0].0, ".._a_b_bw.1.log");
 }
+
+#[test]
+fn what_is_written_can_be_imported() {
+    let run = mixed_run();
+    let back = assay_results::import::import(&fio_json(&run, true)).expect("it is fio's JSON");
+    let (mine, theirs) = (&run.phases[1].jobs[0], &back.phases[0].jobs[0]);
+    assert_eq!(theirs.name, mine.name);
+    for (mine, theirs) in [(&mine.read, &theirs.read), (&mine.write, &theirs.write)] {
+        let (mine, theirs) = (mine.as_ref().expect("done"), theirs.as_ref().expect("done"));
+        assert_eq!((theirs.ios, theirs.bytes, theirs.iops), (mine.ios, mine.bytes, mine.iops));
+        assert_eq!(theirs.completion_ns.n, mine.completion_ns.n);
+        let (a, b) = (mine.completion_ns.p99_9.expect("enough"), theirs.completion_ns.p99_9.expect("enough"));
+        assert!((a as f64 / b as f64 - 1.0).abs() < 0.016, "{a} {b}");
+    }
+    assert!(back.assay.latency_definition.starts_with("completion latency"), "{:?}", back.assay);
+    // And written again it is the same but for who wrote it.
+    let (once, again) = (fio_json(&run, true), fio_json(&back, true));
+    let numbers = |text: &str| {
+        let document: Value = serde_json::from_str(text).expect("JSON");
+        ["read", "write"].map(|side| document["jobs"][0][side]["clat_ns"].clone())
+    };
+    assert_eq!(numbers(&once), numbers(&again));
+}

@@ -87,3 +87,15 @@ fn without_periods_there_are_the_averages() {
     assert_eq!(lines.filter(|line| !line.starts_with('*')).count(), 6);
     assert!(text(&files, "totals.html").contains("For loops: rate=10%"));
 }
+
+#[test]
+fn what_is_written_can_be_imported() {
+    let files = mixed();
+    let back = assay_results::import::import(text(&files, "flatfile.html")).expect("it is a flat file");
+    assert_eq!(back.phases.len(), 2);
+    let job = &back.phases[0].jobs[0];
+    assert_eq!((job.total.iops, job.measured_s, job.series.len()), (60_000.0, 29.0, 29));
+    assert_eq!(job.read.as_ref().map(|op| op.iops.round()), Some(42_000.0));
+    assert_eq!(job.evidence.offered_iops, Some(50_000.0));
+    assert_eq!(job.pattern, "70 % read 8k, 30 % write 8k, random uniform");
+}

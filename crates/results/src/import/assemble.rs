@@ -12,7 +12,7 @@ use crate::evidence::Remark;
 use crate::run::{PhaseResult, Producer, Run, SCHEMA, Verdict};
 
 /// What a reader of a format found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Found {
     /// The other tool with its version: `fio 3.33`.
     pub(super) tool: String,
@@ -28,6 +28,23 @@ pub(super) struct Found {
     pub(super) phases: Vec<(PhaseResult, Vec<PlannedJob>)>,
     /// What a reader should know: a stable word and a sentence.
     pub(super) notes: Vec<(&'static str, String)>,
+    pub(super) end: Option<RunEnd>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Found {
+            tool: String::new(),
+            definition: String::new(),
+            name: String::new(),
+            started_ms: None,
+            elapsed_s: 0.0,
+            targets: Vec::new(),
+            phases: Vec::new(),
+            notes: Vec::new(),
+            end: Some(RunEnd::Completed),
+        }
+    }
 }
 
 /// The run, judged. Its id follows from the text, so that the same file is the same run.
@@ -80,7 +97,7 @@ pub(super) fn assemble(found: Found, text: &str) -> Run {
         findings: Vec::new(),
         notes: remarks.iter().map(|remark| remark.text.clone()).collect(),
         remarks,
-        end: Some(RunEnd::Completed),
+        end: found.end,
         error: String::new(),
     };
     checks::judge(&mut run);
