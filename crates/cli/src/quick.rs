@@ -144,10 +144,19 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Whether a path could be meant as the name of a host.
+fn may_be_host(place: &Path) -> bool {
+    let name = place.to_str().unwrap_or_default();
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))
+}
+
 /// Makes sure that `place` is a directory Assay may make its own directory in, and makes that.
 fn work_dir(place: &Path) -> Result<WorkDir, Failure> {
     let shown = place.display();
     let meta = std::fs::metadata(place).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound if may_be_host(place) => {
+            Failure::usage(format!("{shown} does not exist; if it is another host, say {shown}:"))
+        }
         std::io::ErrorKind::NotFound => Failure::usage(format!("{shown} does not exist")),
         _ => Failure::usage(format!("{shown}: {error}")),
     })?;

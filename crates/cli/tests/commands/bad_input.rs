@@ -42,6 +42,7 @@ fn places_that_are_no_directories() {
     let world = World::new();
     fs::write(world.path().join("file"), "mine").expect("written");
     refused(&world, &["quick", "nowhere/at/all"], 2, "does not exist");
+    refused(&world, &["quick", "db1.example"], 2, "if it is another host, say db1.example:");
     refused(&world, &["quick", "file"], 2, "is not a directory");
     refused(&world, &["quick", "/dev/null"], 2, "is not a directory");
     refused(&world, &["quick", "./two\nlines"], 2, "./two\\nlines does not exist");
