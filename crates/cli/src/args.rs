@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run jobs given as options of fio: assay fio --name=a --rw=randread ..
     Fio(crate::fio_command::FioArgs),
+    /// Run a plan with Assay and with real fio in turns: do they agree?
+    Crosscheck(crate::crosscheck::CrosscheckArgs),
     /// Show what a plan would do, without doing it
     Plan(PlanArgs),
     /// Rewrite a workload file in another language

@@ -41,7 +41,7 @@ const ARGUMENTS: [&str; 5] =
 pub(crate) struct FioPlan {
     /// The plan, with fio as the engine of every job.
     pub(crate) plan: Plan,
-    /// fio's own engine for each job of each phase.
+    /// fio's own engine for each job of each phase; none for a phase that is not fio's.
     engines: Vec<Vec<EngineKind>>,
 }
 
@@ -53,14 +53,23 @@ pub(crate) fn asked_for(plan: &Plan) -> bool {
 impl FioPlan {
     /// Hands all jobs of a plan to fio, with the engine that was planned for them, or the best it has where that was
     /// left open.
-    pub(crate) fn of(mut plan: Plan) -> FioPlan {
+    pub(crate) fn of(plan: Plan) -> FioPlan {
+        FioPlan::of_phases(plan, |_| true)
+    }
+
+    /// As [`FioPlan::of`], for some of the phases; the others stay as they are.
+    pub(crate) fn of_phases(mut plan: Plan, is_fio: impl Fn(usize) -> bool) -> FioPlan {
         let open = || {
             let here = available::available();
             if here.contains(&EngineKind::IoUring) { EngineKind::IoUring } else { EngineKind::Libaio }
         };
         let mut engines = Vec::new();
-        for phase in &mut plan.phases {
+        for (index, phase) in plan.phases.iter_mut().enumerate() {
             let mut own = Vec::new();
+            if !is_fio(index) {
+                engines.push(own);
+                continue;
+            }
             for job in &mut phase.jobs {
                 let kind = match job.engine {
                     EngineKind::Fio | EngineKind::Auto | EngineKind::Sim => open(),
@@ -81,7 +90,7 @@ impl FioPlan {
     /// [`Failure::Usage`] where a job cannot be given to fio at all, and with `strict` where something is lost.
     pub(crate) fn losses(&self, strict: bool) -> Result<Vec<(String, String)>, Failure> {
         let mut notes: Vec<(String, String)> = Vec::new();
-        for phase in 0..self.plan.phases.len() {
+        for phase in (0..self.plan.phases.len()).filter(|phase| !self.engines[*phase].is_empty()) {
             for said in job_file(&self.plan, phase, &self.engines[phase]).1 {
                 let text = format!("fio: {}", said.message);
                 match said.severity {

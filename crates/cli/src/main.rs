@@ -11,6 +11,7 @@ mod check;
 mod cleanup;
 mod context;
 mod convert;
+mod crosscheck;
 mod doctor;
 mod explain;
 mod failure;
@@ -65,6 +66,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Baseline(args) => baseline::baseline(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Fio(args) => fio_command::fio(args, context),
+        Command::Crosscheck(args) => crosscheck::crosscheck(args, context),
         Command::Plan(args) => run::plan(&args, context),
         Command::Convert(args) => convert::convert(&args, context),
         Command::Explain(args) => explain::explain(&args, context),

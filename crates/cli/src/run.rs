@@ -28,11 +28,11 @@ use crate::signals;
 const WORK_DIR: &str = "assay-run";
 
 /// What was asked for, where its targets are, and what keeps that place ours.
-struct Asked {
-    workload: Workload,
-    directory: PathBuf,
-    notes: Vec<(String, String)>,
-    diagnostics: Vec<Diagnostic>,
+pub(crate) struct Asked {
+    pub(crate) workload: Workload,
+    pub(crate) directory: PathBuf,
+    pub(crate) notes: Vec<(String, String)>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     work_dir: Option<WorkDir>,
 }
 
@@ -135,7 +135,7 @@ fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn asked(args: &RunArgs, make: bool, context: &Context) -> Result<Asked, Failure> {
+pub(crate) fn asked(args: &RunArgs, make: bool, context: &Context) -> Result<Asked, Failure> {
     let mut asked = match (&args.profile, &args.file) {
         (Some(name), _) => profile(name, &args.target, make, context)?,
         (None, Some(file)) => from(input::read_file(file, &args.format, &args.variables)?, args, context)?,

@@ -2,6 +2,8 @@
 
 #[path = "formats_fio/bridge.rs"]
 mod bridge;
+#[path = "formats_fio/crosscheck.rs"]
+mod crosscheck;
 #[path = "../../../xtask/support/skip.rs"]
 mod skip;
 #[path = "formats_support/mod.rs"]

@@ -10,7 +10,7 @@ mod sections;
 mod summary;
 
 pub use findings::{findings, verdict_line};
-pub use page::{Words, page};
+pub use page::{Words, figures, page};
 pub use plan::plan;
 pub use progress::{Progress, progress_line};
 pub use quick::{quick_table, quick_words};

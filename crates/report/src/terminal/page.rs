@@ -1,7 +1,7 @@
 //! A page of words: headings, paragraphs, lists, examples.
 
 use super::paragraph;
-use crate::text::{Hang, Style, Tone};
+use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
 
 /// A part of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,22 @@ pub fn page(parts: &[Words], style: &Style) -> String {
         }
     }
     text
+}
+
+/// A table of figures with a head: titled groups of rows, their first cells words and the others figures.
+pub fn figures(heads: &[&str], groups: &[(String, Vec<Vec<String>>)], style: &Style) -> String {
+    let columns = heads.iter().enumerate().map(|(index, head)| match index {
+        0 => Column::words(head, Keep::Always),
+        _ => Column::numbers(head, Keep::Always),
+    });
+    let mut table = Table::new(columns.collect()).indented(2);
+    for (title, rows) in groups {
+        table.group(title);
+        for row in rows {
+            table.row(row.iter().map(|text| Cell::from(text.as_str())).collect());
+        }
+    }
+    table.render(style)
 }
 
 fn push_fact(text: &mut String, name: &str, value: &str, style: &Style) {

@@ -1,0 +1,303 @@
+//! `assay crosscheck`: the same plan through Assay's own engines and through real fio, in turns, on the same files.
+
+mod judge;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use assay_conduct::{Executor, PhaseOutcome};
+use assay_engine::fio_bridge::Fio;
+use assay_engine::targets;
+use assay_report::terminal;
+use assay_results::RunEvent;
+use assay_results::stats::Margins;
+use assay_workload::pattern::Mix;
+use assay_workload::units::Bytes;
+use assay_workload::{PhaseKind, Plan};
+use clap::Args;
+
+use crate::args::{OutputArgs, RunArgs};
+use crate::check;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::fio_bridge::{self, FioExecutor, FioPlan};
+use crate::input;
+use crate::local::{self, LocalExecutor};
+use crate::run;
+use crate::session::{self, Finished};
+use crate::signals;
+use judge::{Pair, Row};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay crosscheck job.fio --runtime 10s              seven pairs of windows, about five minutes
+  assay crosscheck job.fio --engine libaio --json
+
+Both run the plan as Assay resolves it, fio with the engine that Assay would use. Windows alternate (A B B A ..), so
+that slow changes of the machine cancel. Fewer than six pairs give no interval of 95 %.")]
+pub(crate) struct CrosscheckArgs {
+    /// A fio job file, a vdbench parameter file or a plan
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// name=value words for the file
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) variables: Vec<String>,
+    /// Pairs of windows, one of each generator
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) pairs: u32,
+    /// Measured time of every window: '10s', '1m'
+    #[arg(long, value_name = "TIME")]
+    pub(crate) runtime: Option<String>,
+    /// Directory for targets with relative paths
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// The language of the file: auto, fio, vdbench or toml
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) format: String,
+    /// The I/O path of both: io_uring, libaio, psync, posix-aio
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+    /// The seed of the plan
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Treat what the file asks for and one of the two cannot do as an error
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Allow writing to this device or over this file; may be given several times
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) destroy_data: Vec<PathBuf>,
+    /// Install fio with this system's package manager where it is missing (as root)
+    #[arg(long)]
+    pub(crate) install_missing: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outcome, Failure> {
+    let (json, pairs_wanted) = (args.json, args.pairs);
+    let args = run_args(args);
+    let stop = signals::stop_flag()?;
+    let mut asked = run::asked(&args, true, context)?;
+    input::say_all(&asked.diagnostics, args.strict, context)?;
+    let engine = args.engine.as_deref().map(run::engine_of).transpose()?;
+    let fio = fio_bridge::find(args.install_missing, context)?;
+    let base = run::planned(&asked.workload, &asked.directory, engine, args.seed, context)?;
+    let (plan, pairs) = interleaved(&base, pairs_wanted);
+    if pairs.is_empty() {
+        return Err(Failure::usage("the file has no phase that measures"));
+    }
+    let of_fio = |phase: usize| pairs.iter().any(|pair| pair.fio == phase);
+    let plan = FioPlan::of_phases(plan, of_fio);
+    let mut notes = std::mem::take(&mut asked.notes);
+    notes.extend(plan.losses(args.strict)?);
+    local::check_consent(&plan.plan, &context.host, &args.destroy_data)?;
+    local::make_files(&plan.plan, &context.host)?;
+    lay_out(&base, &|| !stop.load(std::sync::atomic::Ordering::Relaxed), context)?;
+    let environment = local::environment_of(&plan.plan, &context.host);
+    let mut both = Both {
+        is_fio: (0..plan.plan.phases.len()).map(of_fio).collect(),
+        fio: FioExecutor::new(fio.clone(), &plan, &environment, &context.host, Arc::clone(&stop)),
+        here: LocalExecutor::new(&environment, &context.host, stop),
+    };
+    let finished = session::record(Arc::new(plan.plan), environment, notes, &mut both, context)?;
+    show(&finished, &pairs, &fio, &both.fio, json, context)?;
+    finished.outcome(false)
+}
+
+fn run_args(args: CrosscheckArgs) -> RunArgs {
+    RunArgs {
+        file: Some(args.file),
+        variables: args.variables,
+        profile: None,
+        target: args.target,
+        format: args.format,
+        engine: args.engine,
+        install_missing: args.install_missing,
+        fio_words: Vec::new(),
+        repeat: 1,
+        runtime: args.runtime,
+        seed: args.seed,
+        dry_run: false,
+        strict: args.strict,
+        destroy_data: args.destroy_data,
+        output: OutputArgs { json: args.json, html: None, require_valid: false },
+    }
+}
+
+/// Every measuring phase as pairs of windows, alternately begun by one and the other; the others once, before them.
+fn interleaved(base: &Plan, wanted: u32) -> (Plan, Vec<Pair>) {
+    let (mut phases, mut pairs) = (Vec::new(), Vec::new());
+    for (index, phase) in base.phases.iter().enumerate() {
+        if phase.kind != PhaseKind::Measure {
+            phases.push(phase.clone());
+            continue;
+        }
+        for repeat in 0..wanted {
+            let mut window = |by: &str| {
+                let by = format!("by={by}");
+                let point = if phase.point.is_empty() { by } else { format!("{} {by}", phase.point) };
+                phases.push(assay_workload::PlannedPhase { point, repeat, ..phase.clone() });
+                phases.len() - 1
+            };
+            let (assay, fio) = if repeat % 2 == 0 {
+                let assay = window("assay");
+                (assay, window("fio"))
+            } else {
+                let fio = window("fio");
+                (window("assay"), fio)
+            };
+            pairs.push(Pair { phase: index, assay, fio });
+        }
+    }
+    (Plan { phases, name: format!("{}-crosscheck", base.name), ..base.clone() }, pairs)
+}
+
+/// Fills every file as far as any job reaches, so that both find the same.
+fn lay_out(base: &Plan, go_on: &dyn Fn() -> bool, context: &Context) -> Result<(), Failure> {
+    let mut read = base.clone();
+    read.phases.iter_mut().flat_map(|phase| &mut phase.jobs).for_each(|job| job.job.pattern.mix = Mix::READ);
+    for phase in 0..read.phases.len() {
+        for file in targets::lay_out(&read, phase, go_on).map_err(Failure::failed)? {
+            context.say(&format!("laid out {} with {}", file.path, Bytes(file.bytes)));
+        }
+    }
+    Ok(())
+}
+
+/// Hands each phase to the one whose turn it is.
+struct Both {
+    is_fio: Vec<bool>,
+    here: LocalExecutor,
+    fio: FioExecutor,
+}
+
+impl Executor for Both {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+        if self.is_fio[phase] {
+            self.fio.execute(plan, phase, sink)
+        } else {
+            self.here.execute(plan, phase, sink)
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.here.stopped()
+    }
+
+    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        self.here.settle(plan, phase, sink);
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.here.elapsed_ms()
+    }
+}
+
+/// What the words mean where the two tools differ.
+const DEFINITIONS: [&str; 2] = [
+    "Completion latency is from before the submitting call to completion: Assay's own; of fio, submit and completion \
+     latency added, because its completion latency begins behind the call.",
+    "CPU per I/O is user and system time: of Assay's job threads and the kernel's workers for them; of fio what its \
+     report says of its jobs.",
+];
+
+fn show(
+    finished: &Finished,
+    pairs: &[Pair],
+    fio: &Fio,
+    executor: &FioExecutor,
+    json: bool,
+    context: &Context,
+) -> Result<(), Failure> {
+    let run = &finished.run;
+    let margins = Margins::default();
+    let rows = judge::rows(run, pairs, &margins);
+    let agree = judge::agree(&rows);
+    let whole = whole_process_ns(run, executor);
+    if json {
+        let document = serde_json::json!({
+            "schema": "assay.crosscheck/1", "run": run.id, "fio": fio.version, "pairs": pairs.len(), "agree": agree,
+            "margin": margins.equivalent, "rows": rows, "fio_process_cpu_ns_per_io": whole,
+            "definitions": DEFINITIONS,
+        });
+        context.out(&format!("{document:#}"));
+    } else {
+        let title =
+            format!("{}: {} pairs of windows, Assay and fio {} in turns", run.name, pairs.len(), fio.version);
+        let heads = ["", "Assay", "fio", "fio / Assay", ""];
+        let mut text = terminal::page(&[terminal::Words::Title(title)], &context.style);
+        text.push_str(&terminal::figures(&heads, &judge::groups(&rows, &margins), &context.style));
+        let mut parts = vec![terminal::Words::Gap, terminal::Words::Text(verdict(agree, &rows))];
+        if let Some(whole) = whole {
+            let whole = assay_report::format::time_ns(whole);
+            let words = format!(
+                "The whole process of fio, its start and reports included, took {whole} of CPU per I/O."
+            );
+            parts.push(terminal::Words::Text(words));
+        }
+        parts.extend(DEFINITIONS.map(|text| terminal::Words::Item('-', text.to_owned())));
+        text.push_str(&terminal::page(&parts, &context.style));
+        context.out(&text);
+    }
+    check::write_html(run, &finished.directory.join("report.html"), &[], context)?;
+    context.say(&format!("kept in {}", finished.directory.display()));
+    Ok(())
+}
+
+fn verdict(agree: Option<bool>, rows: &[Row]) -> String {
+    match agree {
+        Some(true) => "They agree: no figure differs by what the intervals can show.".to_owned(),
+        Some(false) => {
+            let count = rows.iter().filter(|row| row.agreement == judge::Agreement::Differ).count();
+            format!("They do not agree: {count} of {} figures differ.", rows.len())
+        }
+        None => "Whether they agree cannot be said from so few pairs; six are the least.".to_owned(),
+    }
+}
+
+/// CPU of the whole of fio over all its windows, per operation, nanoseconds.
+fn whole_process_ns(run: &assay_results::Run, executor: &FioExecutor) -> Option<f64> {
+    let (mut cpu_ns, mut ios) = (0, 0);
+    for (phase, process_ns) in &executor.process_cpu_ns {
+        let found = run.phases.iter().find(|found| found.plan_phase as usize == *phase)?;
+        cpu_ns += process_ns;
+        ios += found.jobs.iter().map(|job| job.total.ios).sum::<u64>();
+    }
+    (ios > 0).then(|| cpu_ns as f64 / ios as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_workload::PlannedPhase;
+
+    fn phase(name: &str, kind: PhaseKind) -> PlannedPhase {
+        PlannedPhase {
+            name: name.to_owned(),
+            kind,
+            jobs: Vec::new(),
+            drain_after: false,
+            pause_after: assay_workload::units::Nanos(0),
+            point: String::new(),
+            repeat: 0,
+        }
+    }
+
+    #[test]
+    fn windows_alternate_and_preparation_comes_once() {
+        let base = Plan {
+            schema: String::new(),
+            name: "x".to_owned(),
+            series: String::new(),
+            seed: 1,
+            targets: Vec::new(),
+            phases: vec![phase("fill", PhaseKind::Precondition), phase("m", PhaseKind::Measure)],
+        };
+        let (plan, pairs) = interleaved(&base, 3);
+        let points: Vec<&str> = plan.phases.iter().map(|phase| phase.point.as_str()).collect();
+        assert_eq!(points, ["", "by=assay", "by=fio", "by=fio", "by=assay", "by=assay", "by=fio"]);
+        let windows: Vec<(usize, usize)> = pairs.iter().map(|pair| (pair.assay, pair.fio)).collect();
+        assert_eq!(windows, [(1, 2), (4, 3), (5, 6)]);
+    }
+}
