@@ -141,8 +141,8 @@ fn log(periods: &[&Interval], kind: Kind, offset: bool) -> String {
     let mut text = String::new();
     for interval in periods.iter().filter(|interval| interval.key.length_ns >= longest / 10) {
         let key = interval.key;
-        let end_ms =
-            (key.start_ns.saturating_add(key.length_ns).saturating_sub(origin_ns) + 500_000) / 1_000_000;
+        let end_ns = key.start_ns.saturating_add(key.length_ns).saturating_sub(origin_ns);
+        let end_ms = end_ns.saturating_add(500_000) / 1_000_000;
         for op in &kinds {
             if let Some(value) = value(interval.counts.op(*op), kind, key.length_ns) {
                 let offset = if offset { "0, " } else { "" };

@@ -91,7 +91,8 @@ fn logfile(run: &Run, definitions: &[Definition<'_>]) -> String {
     }
     for finding in &run.findings {
         let place = finding.phase.as_deref().map_or(String::new(), |phase| format!(" {phase}:"));
-        text.push_str(&escaped(&format!("{started} {}:{place} {}\n", finding.id, finding.message)));
+        text.push_str(&escaped(&format!("{started} {}:{place} {}", finding.id, finding.message)));
+        text.push('\n');
     }
     text.push_str(&done(run, definitions));
     text
@@ -141,7 +142,8 @@ fn marked(line: &str) -> String {
     format!("<a name=\"_{anchor}\"></a><i><b>{line}</b></i>\n")
 }
 
-/// Text that a browser does not take for more than text.
+/// Text that neither a browser nor a terminal takes for more than text, on one line.
 fn escaped(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -3,6 +3,9 @@
 
 use std::fmt::Write as _;
 
+/// Larger numbers than any reader takes without an exponent are cut to this.
+const FLOAT_MAX: f64 = 1e18;
+
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json {
@@ -95,7 +98,8 @@ impl Json {
                 let _ = write!(text, "{value}");
             }
             Json::Float(value) => {
-                let _ = write!(text, "{:.6}", if value.is_finite() { *value } else { 0.0 });
+                let shown = if value.is_nan() { 0.0 } else { value.clamp(-FLOAT_MAX, FLOAT_MAX) };
+                let _ = write!(text, "{shown:.6}");
             }
             Json::Text(value) => text.push_str(&quoted(value)),
             Json::List(items) => {

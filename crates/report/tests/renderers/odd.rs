@@ -1,16 +1,16 @@
 //! Runs that no machine would make: no renderer may panic, and none may exceed what it was given where it need not.
 
-use assay_report::Style;
 use assay_report::csv::csv;
 use assay_report::html::page;
 use assay_report::md::markdown;
 use assay_report::terminal::{
     Progress, findings, heading, plan, progress_line, quick_table, quick_words, run_summary, verdict_line,
 };
-use assay_results::Run;
+use assay_report::{FioLogOptions, LogPrefix, Style, fio_json_with, fio_logs, vdbench_files};
 use assay_results::run::{
     FindingSeverity, JobResult, LatencySummary, OpResult, PhaseResult, SeriesPoint, Verdict,
 };
+use assay_results::{Interval, IntervalKey, JobCounts, Run};
 use proptest::prelude::*;
 
 use crate::support::{finding, hdd, mixed_run, run, typical};
@@ -28,8 +28,39 @@ fn render_all(run: &Run, style: &Style) {
     plan(&run.plan, style);
     csv(run);
     markdown(run, &references);
+    render_for_others(run);
     let page = page(run, &references);
     assert!(page.chars().all(|c| c == '\n' || !c.is_control()));
+}
+
+/// The files of other tools, with periods that cannot be.
+fn render_for_others(run: &Run) {
+    let mut run = run.clone();
+    for job in run.phases.iter_mut().flat_map(|phase| &mut phase.jobs) {
+        job.evidence.plan_jobs = vec![0, 1];
+    }
+    let interval = |job: u32, start_ns: u64, length_ns: u64, ios: u64| {
+        let key = IntervalKey { phase: 0, job, index: 0, ramp: false, start_ns, length_ns };
+        let mut counts = JobCounts { busy_slot_ns: ios, ..JobCounts::default() };
+        (counts.ops[0].ios, counts.ops[1].bytes) = (ios, ios);
+        counts.ops[0].completion.record_n(length_ns, ios.min(9));
+        Interval { key, counts }
+    };
+    let odd = [(0, 0), (u64::MAX, 1), (u64::MAX, u64::MAX), (7, u64::MAX), (5, 1 << 30), (6, 3)];
+    let both = odd.iter().flat_map(|(start, length)| [(0, start, length, 0), (1, start, length, u64::MAX)]);
+    let intervals: Vec<Interval> =
+        both.map(|(job, start, length, ios)| interval(job, *start, *length, ios)).collect();
+    for intervals in [&intervals[..], &[]] {
+        let json = fio_json_with(&run, intervals, true);
+        let parsed = serde_json::from_str::<serde_json::Value>(&json);
+        assert!(parsed.is_ok(), "{parsed:?}");
+        let _ = assay_results::import::import(&json);
+        fio_logs(&run, intervals, &FioLogOptions { prefix: LogPrefix::FioPlot, offset: true });
+        for (name, text) in vdbench_files(&run, intervals) {
+            assert!(text.chars().all(|c| matches!(c, '\n' | '\t') || !c.is_control()), "{name}");
+            let _ = assay_results::import::import(&text);
+        }
+    }
 }
 
 fn number() -> impl Strategy<Value = u64> {
