@@ -1,4 +1,4 @@
-//! Results of other tools as a [`Run`](crate::Run): the JSON of fio 3.x, its terse lines, and the flat file of vdbench.
+//! Results of other tools as a [`Run`]: the JSON of fio 3.x, and the flat file of vdbench.
 //!
 //! What the other tool measured is kept as it said it: latencies keep its definition, which
 //! [`Producer::latency_definition`](crate::run::Producer::latency_definition) and a remark state, and percentiles that
@@ -41,8 +41,14 @@ pub enum ImportError {
     #[error("the text is longer than {} MiB", TEXT_BYTES_MAX >> 20)]
     TooLong,
     /// It is none of the formats.
-    #[error("this is neither fio's JSON or terse output nor a flat file of vdbench")]
+    #[error("this is neither fio's JSON nor a flat file of vdbench")]
     Unknown,
+    /// fio's terse output, which does not say under which conditions its numbers hold.
+    #[error(
+        "fio's terse output does not say the block size, the engine or how much was outstanding; \
+         --output-format=json+ does (terse,json+ writes both)"
+    )]
+    Terse,
     /// It began as JSON, and is not.
     #[error("not JSON: {0}")]
     NotJson(String),
@@ -79,6 +85,13 @@ pub fn import(text: &str) -> Result<Run, ImportError> {
     match detect(text) {
         Some(ForeignFormat::FioJson) => fio_json(text),
         Some(ForeignFormat::VdbenchFlatfile) => vdbench_flatfile(text),
+        None if is_terse(text) => Err(ImportError::Terse),
         None => Err(ImportError::Unknown),
     }
+}
+
+/// Whether there is a line of fio's terse output, version 3 to 5.
+fn is_terse(text: &str) -> bool {
+    let starts = ["3;fio-", "4;fio-", "5;fio-"];
+    text.lines().any(|line| starts.iter().any(|start| line.starts_with(start)))
 }

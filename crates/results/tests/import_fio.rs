@@ -137,6 +137,8 @@ fn what_is_not_of_fio_is_refused() {
     assert_eq!(import("{\"a\": 1}"), Err(ImportError::Unknown));
     assert!(matches!(import("{\"fio version\": \"fio-3.1\"}"), Err(ImportError::NotFio(_))));
     assert!(matches!(import("{\"fio version\": \"fio-3.1\", \"jobs\": []}"), Err(ImportError::Empty(_))));
+    let terse = "3;fio-3.33;a;0;0;92;46000;11500;2;0;0;0.000000";
+    assert_eq!(import(terse), Err(ImportError::Terse));
     let old = "{\"fio version\": \"fio-2.21\", \"jobs\": [{\"jobname\": \"a\", \"read\": {}}]}";
     assert_eq!(import(old), Err(ImportError::OldFio("fio-2.21".to_owned())));
 }
