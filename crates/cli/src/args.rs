@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::foreign::ForeignArgs;
 
 /// A storage benchmark whose numbers can be believed
 ///
@@ -80,7 +81,9 @@ pub(crate) enum Command {
     Explain(crate::explain::ExplainArgs),
     /// Run the validity checks on a stored run again
     Check(StoredArgs),
-    /// Write a stored run as HTML, CSV or Markdown
+    /// Keep a result of fio or vdbench as a run
+    Import(crate::import::ImportArgs),
+    /// Write a stored run as HTML, CSV or Markdown, or as files of fio or vdbench
     Report(ReportArgs),
     /// List, show, remove or recover stored runs
     Runs(RunsArgs),
@@ -205,6 +208,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,
     #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
@@ -231,7 +236,7 @@ pub(crate) struct StoredArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("as").required(true).multiple(true))]
+#[command(group = clap::ArgGroup::new("as").args(crate::foreign::OPTIONS).required(true).multiple(true))]
 pub(crate) struct ReportArgs {
     /// A run directory, or the start of a run's id
     #[arg(value_name = "RUN")]
@@ -245,6 +250,8 @@ pub(crate) struct ReportArgs {
     /// Write a Markdown table
     #[arg(long, value_name = "FILE", group = "as")]
     pub(crate) md: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
     /// Compare with this baseline; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Vec<String>,

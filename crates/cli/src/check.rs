@@ -44,6 +44,8 @@ pub(crate) fn json(run: &Run) -> Result<String, Failure> {
 
 pub(crate) fn report(args: &ReportArgs, context: &Context) -> Result<Outcome, Failure> {
     let run = load(&args.run, context)?;
+    let stored = store::find(&context.runs_root()?, &args.run).ok();
+    args.foreign.write(&run, stored.as_ref().map(store::RunDir::path))?;
     if let Some(path) = &args.html {
         write_html(&run, path, &args.baseline, context)?;
     }

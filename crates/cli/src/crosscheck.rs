@@ -121,6 +121,7 @@ fn run_args(args: CrosscheckArgs) -> RunArgs {
         dry_run: false,
         strict: args.strict,
         destroy_data: args.destroy_data,
+        foreign: Default::default(),
         output: OutputArgs { json: args.json, html: None, require_valid: false },
     }
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::args::{OutputArgs, RunArgs};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::foreign::ForeignArgs;
 use crate::run;
 
 #[derive(Debug, Args)]
@@ -33,6 +34,8 @@ pub(crate) struct FioArgs {
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,
     #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Options of fio, and job files
     #[arg(value_name = "FIO", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -55,6 +58,7 @@ pub(crate) fn fio(args: FioArgs, context: &Context) -> Result<Outcome, Failure> 
         dry_run: args.dry_run,
         strict: args.strict,
         destroy_data: args.destroy_data,
+        foreign: args.foreign,
         output: args.output,
     };
     run::run(&run, context)

@@ -17,6 +17,8 @@ mod explain;
 mod failure;
 mod fio_bridge;
 mod fio_command;
+mod foreign;
+mod import;
 mod input;
 mod inventory;
 mod live;
@@ -61,6 +63,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Quick(args) => quick::quick(&args, context),
         Command::Cleanup(args) => cleanup::cleanup(&args, context),
         Command::Check(args) => check::check(&args, context),
+        Command::Import(args) => import::import(&args, context),
         Command::Report(args) => check::report(&args, context),
         Command::Runs(args) => runs::runs(&args, context),
         Command::Baseline(args) => baseline::baseline(&args, context),

@@ -47,6 +47,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         input::say_all(&asked.diagnostics, args.strict, context)?;
         return Ok(Outcome::Done);
     }
+    args.foreign.check()?;
     let stop = signals::stop_flag()?;
     let mut asked = asked(args, true, context)?;
     input::say_all(&asked.diagnostics, args.strict, context)?;
@@ -69,6 +70,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
     } else {
         quick::show(&finished.run, &[], context)?;
     }
+    args.foreign.write(&finished.run, Some(&finished.directory))?;
     let page = finished.directory.join("report.html");
     check::write_html(&finished.run, args.output.html.as_ref().unwrap_or(&page), &[], context)?;
     context.say(&format!("kept in {}", finished.directory.display()));

@@ -4,6 +4,8 @@
 mod convert;
 #[path = "formats_files/explain.rs"]
 mod explain;
+#[path = "formats_files/foreign.rs"]
+mod foreign;
 #[path = "formats_files/messages.rs"]
 mod messages;
 #[path = "formats_support/mod.rs"]

@@ -1,0 +1,95 @@
+//! Runs in the words of other tools: fio's JSON and logs, vdbench's files.
+
+use std::path::{Path, PathBuf};
+
+use assay_report::{FioLogOptions, LogPrefix, fio_json_with, fio_logs, vdbench_files};
+use assay_results::series::{Level, read_level};
+use assay_results::{Interval, Run, store};
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// The ids of the options below.
+pub(crate) const OPTIONS: [&str; 4] = ["fio_json", "fio_json_plus", "fio_logs", "vdbench"];
+
+/// What to write for readers that know other tools.
+#[derive(Debug, Clone, Default, Args)]
+#[group(id = "foreign", multiple = true)]
+pub(crate) struct ForeignArgs {
+    /// Write fio's JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fio_json: Option<PathBuf>,
+    /// Write fio's JSON+, with the counts of all latency buckets
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fio_json_plus: Option<PathBuf>,
+    /// Write fio's bw, iops and lat logs into a directory, named as fio-plot wants them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) fio_logs: Option<PathBuf>,
+    /// Write vdbench's flatfile, summary, totals and histogram into a directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) vdbench: Option<PathBuf>,
+}
+
+impl ForeignArgs {
+    /// Writes what is asked for; the periods of the run are read from its directory, where there is one.
+    pub(crate) fn write(&self, run: &Run, directory: Option<&Path>) -> Result<(), Failure> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let intervals = directory.map(intervals_of).transpose()?.unwrap_or_default();
+        for (path, plus) in [(&self.fio_json, false), (&self.fio_json_plus, true)] {
+            if let Some(path) = path {
+                write(path, &fio_json_with(run, &intervals, plus))?;
+            }
+        }
+        if let Some(path) = &self.fio_logs {
+            let options = FioLogOptions { prefix: LogPrefix::FioPlot, ..FioLogOptions::default() };
+            write_all(path, &fio_logs(run, &intervals, &options))?;
+        }
+        if let Some(path) = &self.vdbench {
+            write_all(path, &vdbench_files(run, &intervals))?;
+        }
+        Ok(())
+    }
+
+    /// Whether everything asked for can be written, as far as that can be told before there is anything to write.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        for path in [&self.fio_json, &self.fio_json_plus].into_iter().flatten() {
+            crate::check::can_write(path)?;
+        }
+        for path in [&self.fio_logs, &self.vdbench].into_iter().flatten() {
+            if path.exists() && !path.is_dir() {
+                return Err(Failure::usage(format!("{} is not a directory", path.display())));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        [&self.fio_json, &self.fio_json_plus, &self.fio_logs, &self.vdbench].iter().all(|path| path.is_none())
+    }
+}
+
+/// The reporting periods of a stored run; none where it has no series, as one that was imported.
+fn intervals_of(directory: &Path) -> Result<Vec<Interval>, Failure> {
+    let path = directory.join(store::SERIES_FILE);
+    let file = match std::fs::File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Failure::failed(format!("{}: {error}", path.display()))),
+    };
+    let level = read_level(std::io::BufReader::new(file), Level::Period)
+        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+    Ok(level.intervals)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+}
+
+fn write_all(directory: &Path, files: &[(String, String)]) -> Result<(), Failure> {
+    std::fs::create_dir_all(directory)
+        .map_err(|error| Failure::failed(format!("cannot make {}: {error}", directory.display())))?;
+    files.iter().try_for_each(|(name, text)| write(&directory.join(name), text))
+}

@@ -1,0 +1,78 @@
+//! `assay import`: a result of another tool as a stored run.
+
+use std::path::{Path, PathBuf};
+
+use assay_results::import::{TEXT_BYTES_MAX, import as read_result};
+use assay_results::store::{self, RunDir};
+use clap::Args;
+
+use crate::args::OutputArgs;
+use crate::check;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::quick;
+
+/// What vdbench calls the file with its rows.
+const FLATFILE: &str = "flatfile.html";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay import fio.json              fio --output-format=json or json+; json+ has whole distributions
+  assay import output/               the directory of a vdbench run, or its flatfile.html
+  fio --output-format=json+ job.fio | assay import -
+
+The same file is the same run: a second time it is found and not stored again.")]
+pub(crate) struct ImportArgs {
+    /// The result, or '-' for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Failure> {
+    let (name, text) = read(&args.file)?;
+    let run = read_result(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    let root = context.runs_root()?;
+    let kept = match store::find(&root, &run.id) {
+        Ok(known) => format!("was imported before, into {}", known.path().display()),
+        Err(_) => {
+            let directory =
+                RunDir::create(&root, &run.started, &run.name, &run.id).map_err(Failure::failed)?;
+            directory.write_run(&run).map_err(Failure::failed)?;
+            format!("kept in {}", directory.path().display())
+        }
+    };
+    if args.output.json {
+        context.out(&check::json(&run)?);
+    } else {
+        quick::show(&run, &[], context)?;
+    }
+    context.say(&kept);
+    check::finish(&run, &args.output, context)
+}
+
+/// The name and the text of a result.
+fn read(path: &Path) -> Result<(String, String), Failure> {
+    if path == Path::new("-") {
+        let text = std::io::read_to_string(std::io::stdin().lock())
+            .map_err(|error| Failure::usage(format!("stdin: {error}")))?;
+        return Ok(("stdin".to_owned(), text));
+    }
+    let flatfile = path.join(FLATFILE);
+    let path = if flatfile.is_file() { &flatfile } else { path };
+    let name = path.display().to_string();
+    let meta = std::fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::usage(format!("{name} does not exist")),
+        _ => Failure::usage(format!("{name}: {error}")),
+    })?;
+    if meta.is_dir() {
+        return Err(Failure::usage(format!("{name} is a directory without a {FLATFILE}")));
+    }
+    if meta.len() > TEXT_BYTES_MAX as u64 {
+        return Err(Failure::usage(format!("{name} is larger than {} MiB", TEXT_BYTES_MAX >> 20)));
+    }
+    let bytes = std::fs::read(path).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{name} is not text")))?;
+    Ok((name, text))
+}
