@@ -1,6 +1,7 @@
 //! Running a phase for real: one thread per job thread, and a sampler that takes their intervals away.
 
 use std::os::fd::RawFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
@@ -24,10 +25,11 @@ use crate::null::NullEngine;
 use crate::outcome::{self, ThreadCpu, ThreadEnd};
 use crate::posix_aio::PosixAioEngine;
 use crate::psync::PsyncEngine;
-use crate::recorder::{Recorder, Schedule, Shared};
+use crate::recorder::{Intervals, Recorder, Schedule, Shared};
 use crate::sampler::Sampler;
 use crate::seam::{Clock, Engine, EngineError};
 use crate::targets::{self, OpenTargets};
+use crate::tree::{ThreadOptions, TreeThread, Trees};
 use crate::uring::UringEngine;
 
 /// Time between everybody being ready and the start, so that threads are waiting when it comes.
@@ -67,7 +69,7 @@ struct Gate {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) job: usize,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<dyn Intervals>,
     handle: JoinHandle<Result<ThreadEnd, EngineError>>,
 }
 
@@ -83,10 +85,30 @@ pub fn run_phase(
     sink: &mut dyn FnMut(RunEvent),
     tick: &mut Tick<'_>,
 ) -> Result<PhaseEnd, EngineError> {
-    for file in targets::lay_out(plan, phase, &|| !options.stop.load(Ordering::Relaxed))? {
-        let text = format!("laid out {} with {}", file.path, assay_workload::units::Bytes(file.bytes));
-        sink(RunEvent::Note { phase: Some(phase as u32), id: "layout".to_owned(), text });
+    run_phase_naming(plan, phase, options, &[], sink, tick)
+}
+
+/// As [`run_phase`]; trees of files may also stand in the directories `named`, which Assay did not make.
+///
+/// # Errors
+/// As [`run_phase`].
+pub fn run_phase_naming(
+    plan: &Arc<Plan>,
+    phase: usize,
+    options: &PhaseOptions,
+    named: &[PathBuf],
+    sink: &mut dyn FnMut(RunEvent),
+    tick: &mut Tick<'_>,
+) -> Result<PhaseEnd, EngineError> {
+    let mut note = |id: &str, text: String| {
+        sink(RunEvent::Note { phase: Some(phase as u32), id: id.to_owned(), text });
+    };
+    let go_on = || !options.stop.load(Ordering::Relaxed);
+    for file in targets::lay_out(plan, phase, &go_on)? {
+        let bytes = assay_workload::units::Bytes(file.bytes);
+        note("layout", format!("laid out {} with {bytes}", file.path));
     }
+    let trees = Trees::prepare(plan, phase, named, &go_on, &mut |text| note("tree", text))?;
     let clock = RealClock::new();
     let threads: usize = plan.phases[phase].jobs.iter().map(|job| job.slices.len()).sum();
     let gate = Arc::new(Gate {
@@ -95,7 +117,7 @@ pub fn run_phase(
         start_ns: AtomicU64::new(0),
         cancelled: AtomicBool::new(false),
     });
-    let running = spawn_all(plan, phase, options, &gate)?;
+    let running = spawn_all(plan, phase, options, &trees, &gate)?;
     gate.ready.wait();
     let start_ns = clock.now_ns() + START_AHEAD_NS;
     gate.start_ns.store(start_ns, Ordering::SeqCst);
@@ -110,6 +132,9 @@ pub fn run_phase(
     }
     sampler.collect(&running, sink);
     sampler.finish(sink);
+    for text in trees.take_notes() {
+        sink(RunEvent::Note { phase: Some(phase as u32), id: "tree".to_owned(), text });
+    }
     let process_cpu = outcome::process_cpu().since(process_before);
     finish_jobs(plan, phase, start_ns, running, process_cpu, sink)
 }
@@ -123,26 +148,33 @@ fn spawn_all(
     plan: &Arc<Plan>,
     phase: usize,
     options: &PhaseOptions,
+    trees: &Trees,
     gate: &Arc<Gate>,
 ) -> Result<Vec<Running>, EngineError> {
     let mut running = Vec::new();
     for (job_index, job) in plan.phases[phase].jobs.iter().enumerate() {
         for thread in 0..job.slices.len() {
             let shared = Shared::new();
+            let tree = trees.thread(job_index, thread);
+            let intervals: Arc<dyn Intervals> = match &tree {
+                Some(tree) => tree.intervals(),
+                None => Arc::clone(&shared) as Arc<dyn Intervals>,
+            };
             let context = ThreadContext {
                 plan: Arc::clone(plan),
                 phase,
                 job: job_index,
                 thread,
                 gate: Arc::clone(gate),
-                shared: Arc::clone(&shared),
+                shared,
+                tree,
                 options: options.clone(),
             };
             let handle = std::thread::Builder::new()
                 .name(format!("assay-{job_index}.{thread}"))
                 .spawn(move || context.run())
                 .map_err(|source| EngineError::Setup { engine: "driver", what: "a job thread", source })?;
-            running.push(Running { job: job_index, shared, handle });
+            running.push(Running { job: job_index, shared: intervals, handle });
         }
     }
     Ok(running)
@@ -196,6 +228,7 @@ struct ThreadContext {
     thread: usize,
     gate: Arc<Gate>,
     shared: Arc<Shared>,
+    tree: Option<TreeThread>,
     options: PhaseOptions,
 }
 
@@ -232,6 +265,11 @@ impl ThreadContext {
     fn run(&self) -> Result<ThreadEnd, EngineError> {
         let mut pass = GatePass { gate: &self.gate, passed: false };
         let job = self.planned();
+        if let Some(tree) = &self.tree {
+            let options =
+                ThreadOptions { interval: self.options.interval, stop: Arc::clone(&self.options.stop) };
+            return tree.run(job, self.thread, options, &mut || pass.pass());
+        }
         let (depth, options) = (job.job.outstanding_per_thread, job.job.engine_options);
         match job.engine {
             EngineKind::Null => self.with(NullEngine::new(depth), String::new(), &mut pass),

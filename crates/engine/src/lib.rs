@@ -22,6 +22,7 @@ mod sampler;
 pub mod seam;
 mod sync_io;
 pub mod targets;
+pub mod tree;
 pub mod uring;
 
 pub use seam::{

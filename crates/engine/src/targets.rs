@@ -141,7 +141,8 @@ pub struct LaidOut {
 /// [`EngineError::Target`] naming the file.
 pub fn lay_out(plan: &Plan, phase: usize, go_on: &dyn Fn() -> bool) -> Result<Vec<LaidOut>, EngineError> {
     let mut done = Vec::new();
-    for job in &plan.phases[phase].jobs {
+    // What a tree lacks is not laid out: its files are as large as they are.
+    for job in plan.phases[phase].jobs.iter().filter(|job| job.job.tree.is_none()) {
         if !job.job.pattern.kinds().any(|kind| kind == OpKind::Read) {
             continue;
         }

@@ -141,6 +141,22 @@ impl SizeTable {
     }
 }
 
+/// Draws the block sizes of one operation, one at a time.
+#[derive(Debug, Clone)]
+pub struct BlockSizer(SizeTable);
+
+impl BlockSizer {
+    /// For these sizes.
+    pub fn new(sizes: &BlockSizes) -> Self {
+        BlockSizer(SizeTable::new(sizes))
+    }
+
+    /// The next size in bytes.
+    pub fn draw(&self, rng: &mut Rng) -> u32 {
+        self.0.draw(rng)
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Sizes {
     Fixed(u32),

@@ -93,7 +93,7 @@ pub struct TreeWorkload {
     /// Which files may be used.
     #[serde(default)]
     pub file_state: FileState,
-    /// Whether blocks within a file are accessed at random.
+    /// Whether blocks within a file are accessed at random; then only files of their full size are read and written.
     pub random_io: bool,
     /// Sequential access starts at a random block of the file.
     #[serde(default)]

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{FileSelection, TreeError, TreeOperation, TreeState, TreeWorkload, Unavailable};
+use super::{
+    FileSelection, FileState, OperationSet, TreeError, TreeOperation, TreeState, TreeWorkload, Unavailable,
+};
 use crate::rng::{Rng, derive_seed};
 
 /// Random tries before the files are searched in order: with a share `s` of suitable files all of them fail with
@@ -56,7 +58,9 @@ pub enum Next {
     Busy(TreeOperation),
     /// Nothing is in the condition the operation needs, but it may come to be.
     Unfit(TreeOperation),
-    /// Nothing, and it stays so: the passes are done, or nobody makes what is missing.
+    /// Nothing, and it stays so: nobody makes what is missing.
+    Hopeless(TreeOperation),
+    /// Nothing more: the passes are done.
     Ended(TreeOperation),
 }
 
@@ -66,7 +70,11 @@ pub struct TreeGenerator {
     tree: TreeWorkload,
     /// Cumulative shares on 64 bits.
     operations: Vec<(u64, TreeOperation)>,
-    ended: Vec<TreeOperation>,
+    ended: OperationSet,
+    /// Files must have their full size to be read and written: at random, or both at once.
+    only_full: bool,
+    /// In a job of passes, what was in use when its turn came, for each operation: it is tried again.
+    held_back: [Option<u64>; TreeOperation::COUNT],
     rng: Rng,
 }
 
@@ -83,22 +91,40 @@ impl TreeGenerator {
             share += weight / total;
             ((share * u64::MAX as f64) as u64, *operation)
         });
+        let all: OperationSet = weighted.iter().map(|entry| entry.0).collect();
+        let both = all.contains(TreeOperation::Read) && all.contains(TreeOperation::Write);
         Ok(TreeGenerator {
             operations: operations.collect(),
             tree: tree.clone(),
-            ended: Vec::with_capacity(TreeOperation::COUNT),
+            ended: OperationSet::default(),
+            only_full: tree.random_io || both,
+            held_back: [None; TreeOperation::COUNT],
             rng: Rng::new(seed),
         })
     }
 
-    /// The next operation of the mix.
+    /// The next operation of the mix; one of those that have not ended, unless all have.
     pub fn draw_operation(&mut self) -> TreeOperation {
         if let [(_, operation)] = self.operations[..] {
             return operation;
         }
-        let draw = self.rng.next_u64();
-        let index = self.operations.partition_point(|entry| entry.0 < draw);
-        self.operations[index.min(self.operations.len() - 1)].1
+        let last = self.operations.len() - 1;
+        for _ in 0..RANDOM_TRIES {
+            let draw = self.rng.next_u64();
+            let index = self.operations.partition_point(|entry| entry.0 < draw).min(last);
+            let operation = self.operations[index].1;
+            if !self.ended.contains(operation) {
+                return operation;
+            }
+        }
+        let open = self.operations.iter().find(|entry| !self.ended.contains(entry.1));
+        open.unwrap_or(&self.operations[last]).1
+    }
+
+    /// Whether the job both reads and writes.
+    pub fn reads_and_writes(&self) -> bool {
+        let has = |operation| self.operations.iter().any(|entry| entry.1 == operation);
+        has(TreeOperation::Read) && has(TreeOperation::Write)
     }
 
     /// The generator of everything else that is random in this thread.
@@ -108,16 +134,14 @@ impl TreeGenerator {
 
     /// Notes that `operation` has come to its end; whether all operations have.
     pub fn end_operation(&mut self, operation: TreeOperation) -> bool {
-        if !self.ended.contains(&operation) {
-            self.ended.push(operation);
-        }
-        self.operations.iter().all(|entry| self.ended.contains(&entry.1))
+        self.ended.insert(operation);
+        self.operations.iter().all(|entry| self.ended.contains(entry.1))
     }
 
     /// Claims something to do `operation` to.
     pub fn next(&mut self, operation: TreeOperation, state: &TreeState, cursors: &Cursors) -> Next {
         if state.hopeless(operation) {
-            return Next::Ended(operation);
+            return Next::Hopeless(operation);
         }
         if operation.on_directories() {
             self.next_directory(operation, state, cursors)
@@ -138,7 +162,10 @@ impl TreeGenerator {
         let count = state.layout().working_files();
         let data = matches!(operation, TreeOperation::Read | TreeOperation::Write);
         let shared = self.tree.files_shared && data;
-        let wanted = self.tree.file_state;
+        let wanted = match self.tree.file_state {
+            FileState::Any if data && self.only_full => FileState::Full,
+            asked => asked,
+        };
         let moves = matches!(operation, TreeOperation::Copy | TreeOperation::Move);
         let within = moves && self.tree.copy_to.is_none();
         let mut rng = Rng::new(if within { self.rng.next_u64() } else { 0 });
@@ -170,6 +197,11 @@ impl TreeGenerator {
         cursors: &Cursors,
         mut take: impl FnMut(u64) -> Result<(u64, Option<(u64, bool)>), Unavailable>,
     ) -> Next {
+        let end = cursors.passes.saturating_mul(count);
+        let cursor = &cursors.next[operation as usize];
+        if end < u64::MAX {
+            return self.search_pass(operation, (cursor, count, end), take);
+        }
         let mut busy = false;
         let mut attempt = |item: u64| match take(item) {
             Ok((item, destination)) => Some(Next::Do(Task { operation, item, destination })),
@@ -178,16 +210,10 @@ impl TreeGenerator {
                 None
             }
         };
-        let end = cursors.passes.saturating_mul(count);
-        let cursor = &cursors.next[operation as usize];
         let mut found = None;
-        if end < u64::MAX || !self.at_random() {
+        if !self.at_random() {
             for _ in 0..count {
-                let index = cursor.fetch_add(1, Ordering::Relaxed);
-                if index >= end {
-                    return Next::Ended(operation);
-                }
-                found = attempt(index % count);
+                found = attempt(cursor.fetch_add(1, Ordering::Relaxed) % count);
                 if found.is_some() {
                     break;
                 }
@@ -210,6 +236,31 @@ impl TreeGenerator {
         found.unwrap_or(if busy { Next::Busy(operation) } else { Next::Unfit(operation) })
     }
 
+    /// As [`TreeGenerator::search`] where each item has its turn: one that is in use then is waited for, one that is unfit
+    /// is left out.
+    fn search_pass(
+        &mut self,
+        operation: TreeOperation,
+        (cursor, count, end): (&AtomicU64, u64, u64),
+        mut take: impl FnMut(u64) -> Result<(u64, Option<(u64, bool)>), Unavailable>,
+    ) -> Next {
+        let held_back = &mut self.held_back[operation as usize];
+        loop {
+            let index = held_back.take().unwrap_or_else(|| cursor.fetch_add(1, Ordering::Relaxed));
+            if index >= end {
+                return Next::Ended(operation);
+            }
+            match take(index % count) {
+                Ok((item, destination)) => return Next::Do(Task { operation, item, destination }),
+                Err(Unavailable::Unfit) => {}
+                Err(Unavailable::Busy) => {
+                    *held_back = Some(index);
+                    return Next::Busy(operation);
+                }
+            }
+        }
+    }
+
     fn at_random(&self) -> bool {
         matches!(self.tree.file_selection, FileSelection::Random | FileSelection::Skewed { .. })
     }
@@ -227,7 +278,7 @@ impl TreeGenerator {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FileState, OperationSet, TreeLayout};
+    use super::super::TreeLayout;
     use super::*;
 
     fn tree(operations: &[(&str, f64)]) -> TreeWorkload {
@@ -278,6 +329,14 @@ mod tests {
         let error = TreeGenerator::new(&tree(&[("chmod", 1.0)]), 1.0, 7).unwrap_err();
         assert_eq!(error.to_string(), "'chmod' is not an operation on trees");
         assert!(TreeGenerator::new(&tree(&[("read", 0.0)]), 1.0, 7).is_err());
+    }
+
+    #[test]
+    fn what_has_ended_is_not_drawn() {
+        let mut generator = TreeGenerator::new(&tree(&[("getattr", 99.9), ("access", 0.1)]), 1.0, 7).unwrap();
+        assert!(!generator.end_operation(TreeOperation::Getattr));
+        assert!((0..100).all(|_| generator.draw_operation() == TreeOperation::Access));
+        assert!(generator.end_operation(TreeOperation::Access));
     }
 
     #[test]
@@ -341,6 +400,22 @@ mod tests {
         let (other, exists) = task.destination.unwrap();
         assert!(other != task.item && exists);
         assert_eq!(state.claim_destination(other), Err(Unavailable::Busy));
+    }
+
+    #[test]
+    fn in_a_pass_what_is_in_use_is_waited_for() {
+        let pass = tree(&[("getattr", 1.0)]);
+        let state = full_state(&pass);
+        let mut generator = TreeGenerator::new(&pass, 1.0, 1).unwrap();
+        let cursors = Cursors::new(&pass, 1, Some(1));
+        state.claim_file(0, TreeOperation::Write, FileState::Any, false).unwrap();
+        for _ in 0..3 {
+            let next = generator.next(TreeOperation::Getattr, &state, &cursors);
+            assert_eq!(next, Next::Busy(TreeOperation::Getattr));
+        }
+        state.release_file(0);
+        let Next::Do(task) = generator.next(TreeOperation::Getattr, &state, &cursors) else { panic!() };
+        assert_eq!(task.item, 0);
     }
 
     #[test]

@@ -82,6 +82,12 @@ impl TreeLayout {
         Ok(layout)
     }
 
+    /// Whether both have the same directories and files; they may use different parts of them.
+    pub fn same_shape(&self, other: &TreeLayout) -> bool {
+        let used = |layout: &TreeLayout| TreeLayout { working_files: 0, working_bytes: 0, ..layout.clone() };
+        used(self) == used(other)
+    }
+
     /// The first files of `all` that together have at least `limit` bytes, and their bytes.
     fn cut(&self, all: u64, limit: Option<u64>) -> Result<(u64, u64), TreeError> {
         if let SizeRule::Fixed(size) = self.sizes {

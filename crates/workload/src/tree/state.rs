@@ -211,6 +211,11 @@ impl TreeState {
         self.files[file as usize].load(Ordering::SeqCst) & FULL != 0
     }
 
+    /// Whether a file exists and has bytes.
+    pub fn has_bytes(&self, file: u64) -> bool {
+        self.files[file as usize].load(Ordering::SeqCst) & FILLED != 0
+    }
+
     /// Releases a claimed file as it is.
     pub fn release_file(&self, file: u64) {
         self.files[file as usize].fetch_and(!BUSY, Ordering::SeqCst);
@@ -227,6 +232,15 @@ impl TreeState {
     /// Notes the size of a file that several threads share.
     pub fn grown(&self, file: u64, bytes: u64) {
         self.files[file as usize].fetch_or(self.fill_flags(file, bytes), Ordering::SeqCst);
+    }
+
+    /// Releases a destination that was claimed and not used.
+    pub fn release_destination(&self, file: u64) {
+        if self.files[file as usize].load(Ordering::SeqCst) & EXISTS != 0 {
+            self.release_file(file);
+        } else {
+            self.release_absent(file);
+        }
     }
 
     /// Releases a file that was claimed and does not exist (any more).
