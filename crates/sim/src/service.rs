@@ -89,12 +89,12 @@ impl Service {
     pub fn draw_ns(&self, rng: &mut Rng) -> u64 {
         match self {
             Service::Constant(time) => time.0,
-            Service::Exponential(mean) => (draw::exponential(rng) * mean.0 as f64 + 0.5) as u64,
+            Service::Exponential(mean) => draw::whole_ns(draw::exponential(rng) * mean.0 as i64 as f64),
             Service::Lognormal { median, sigma } => {
-                (median.0 as f64 * (sigma * draw::normal(rng)).exp() + 0.5) as u64
+                draw::whole_ns(median.0 as i64 as f64 * (sigma * draw::normal(rng)).exp())
             }
             Service::Uniform { min, max } => min.0 + rng.below(max.0 - min.0 + 1),
-            Service::Empirical(_) => (self.quantile_ns(rng.unit()) + 0.5) as u64,
+            Service::Empirical(_) => draw::whole_ns(self.quantile_ns(rng.unit())),
         }
     }
 

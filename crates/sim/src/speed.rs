@@ -18,6 +18,7 @@ fn cpu_ns() -> f64 {
 #[test]
 fn speed() {
     let names = std::env::var("SIM_MODELS").unwrap_or_else(|_| "two-brick".to_owned());
+    let ios = std::env::var("SIM_IOS").map_or(2_000_000, |ios| ios.parse().unwrap());
     for name in names.split(',') {
         let model = Model::shipped(name).unwrap();
         let hit = Distribution::HitArea { read_percent: 75.0, write_percent: 75.0, bytes: 8 << 20 };
@@ -31,7 +32,7 @@ fn speed() {
         ] {
             let pattern = AccessPattern::new(mix, 4096, placement.clone());
             let before = cpu_ns();
-            let (simulation, _) = run(&model, 1, 1 << 34, &pattern, 2_000_000 / paces.len() as u64, &paces);
+            let (simulation, _) = run(&model, 1, 1 << 34, &pattern, ios / paces.len() as u64, &paces);
             let observed = simulation.observe();
             let per_s = observed.completed as f64 * 1e9 / (cpu_ns() - before);
             let _ = writeln!(

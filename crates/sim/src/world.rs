@@ -267,16 +267,17 @@ impl World {
         };
         if volume.is_none() {
             node.result = -EINVAL;
-            let index = self.allocate(node);
-            return self.events.push(now + 1, index);
-        }
-        if !self.errors.is_empty() && self.draws_error(now) {
+        } else if !self.errors.is_empty() && self.draws_error(now) {
             node.result = -EIO;
         }
-        if self.cores.crosses(node.address, node.len_bytes) {
-            self.accept_parts(node);
+        let address = node.address;
+        let index = self.allocate(node);
+        if volume.is_none() {
+            self.events.push(now + 1, index);
+        } else if self.cores.crosses(address, io.len_bytes) {
+            self.accept_parts(index);
         } else {
-            self.start(node);
+            self.start(index, now);
         }
     }
 
@@ -292,42 +293,41 @@ impl World {
     }
 
     /// A request that crosses segments is done when all its parts are.
-    fn accept_parts(&mut self, whole: Node) {
+    fn accept_parts(&mut self, parent: u32) {
+        let whole = self.nodes[parent as usize];
         let segment = self.cores.segment_bytes();
-        let parent = self.allocate(whole);
         let (mut address, end) = (whole.address, whole.address + u64::from(whole.len_bytes));
         while address < end {
             let part_end = ((address / segment + 1) * segment).min(end);
             self.nodes[parent as usize].pending += 1;
-            self.start(Node { address, len_bytes: (part_end - address) as u32, parent, ..whole });
+            let part = Node { address, len_bytes: (part_end - address) as u32, parent, ..whole };
+            let index = self.allocate(part);
+            self.start(index, whole.started_ns);
             address = part_end;
         }
     }
 
-    fn start(&mut self, mut node: Node) {
-        let now = node.started_ns;
-        node.step = match self.cores.owner(node.address, now) {
+    fn start(&mut self, index: u32, now: u64) {
+        let Node { address, len_bytes, kind, .. } = self.nodes[index as usize];
+        match self.cores.owner(address, now) {
             Some(core) => {
                 self.cores.count(core);
-                node.core = core;
-                self.program_for(&node)
+                let step = self.program_for(kind, address, len_bytes);
+                let node = &mut self.nodes[index as usize];
+                (node.core, node.step) = (core, step);
             }
-            None => {
-                node.result = -EIO;
-                self.programs.done
-            }
-        };
-        let index = self.allocate(node);
+            None => self.nodes[index as usize].result = -EIO,
+        }
         // Nothing is done in no time at all, or a closed loop would never move the clock.
         self.launch(index, now, now + 1);
     }
 
     /// The program of a request; reads look the cache up here, in the order they come.
-    fn program_for(&mut self, node: &Node) -> u16 {
-        let Some(cache) = &mut self.cache else { return self.programs.of(node.kind, false) };
-        let first = node.address / cache.page_bytes;
-        let last = (node.address + u64::from(node.len_bytes.max(1)) - 1) / cache.page_bytes;
-        match node.kind {
+    fn program_for(&mut self, kind: OpKind, address: u64, len_bytes: u32) -> u16 {
+        let Some(cache) = &mut self.cache else { return self.programs.of(kind, false) };
+        let first = address / cache.page_bytes;
+        let last = (address + u64::from(len_bytes.max(1)) - 1) / cache.page_bytes;
+        match kind {
             OpKind::Read => {
                 let mut hit = true;
                 for page in first..=last {

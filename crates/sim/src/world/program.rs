@@ -35,6 +35,14 @@ pub(crate) enum Step {
     Done,
 }
 
+impl Step {
+    /// Whether it takes time, but no place at a station.
+    #[inline]
+    pub(crate) fn is_delay(self) -> bool {
+        matches!(self, Step::Delay | Step::Hit | Step::Miss | Step::Network)
+    }
+}
+
 /// Steps of all programs in one list, and where each begins.
 #[derive(Debug)]
 pub(crate) struct Programs {

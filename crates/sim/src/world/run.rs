@@ -60,9 +60,12 @@ impl World {
             let (kind, core) = (node.kind as usize, node.core);
             let at = match step {
                 Step::Done => return Hop::Done,
-                Step::Delay => {
-                    let delay = self.delays.services[kind].draw_ns(&mut self.delays.rng);
-                    now + self.delays.slow.stretch(now, delay)
+                Step::Delay | Step::Hit | Step::Miss | Step::Network => {
+                    let at = self.delay(index, step, now);
+                    if at > now {
+                        return Hop::At(at);
+                    }
+                    continue;
                 }
                 Step::Stage(stage) => self.cores.stage(usize::from(stage), kind, core, now),
                 Step::LinkIn | Step::LinkOut => match &mut self.links {
@@ -72,11 +75,6 @@ impl World {
                     }
                     None => now,
                 },
-                Step::Hit => self.cache.as_mut().map_or(now, |cache| now + cache.hit.draw_ns(&mut cache.rng)),
-                Step::Miss => {
-                    self.cache.as_mut().map_or(now, |cache| now + cache.miss.draw_ns(&mut cache.rng))
-                }
-                Step::Network => now + self.delays.network.draw_ns(&mut self.delays.rng),
                 Step::Store => self.cores.on_controller(core, &self.delays.store, now),
                 Step::Drives => self.visit_drives(index, now),
                 Step::Admit => match self.admit(index, now) {
@@ -96,11 +94,33 @@ impl World {
                     now
                 }
             };
-            self.nodes[index as usize].step += 1;
+            let node = &mut self.nodes[index as usize];
+            node.step += 1;
+            let next = self.programs.steps[usize::from(node.step)];
+            // A pure delay behind a visit needs no event of its own.
+            let at = if next.is_delay() { self.delay(index, next, at) } else { at };
             if at > now {
                 return Hop::At(at);
             }
         }
+    }
+
+    /// A step that takes time, but no place at a station: when it is over.
+    #[inline]
+    fn delay(&mut self, index: u32, step: Step, now: u64) -> u64 {
+        let node = &mut self.nodes[index as usize];
+        node.step += 1;
+        let delay = match (step, &mut self.cache) {
+            (Step::Delay, _) => {
+                let delay = self.delays.services[node.kind as usize].draw_ns(&mut self.delays.rng);
+                self.delays.slow.stretch(now, delay)
+            }
+            (Step::Network, _) => self.delays.network.draw_ns(&mut self.delays.rng),
+            (Step::Hit, Some(cache)) => cache.hit.draw_ns(&mut cache.rng),
+            (Step::Miss, Some(cache)) => cache.miss.draw_ns(&mut cache.rng),
+            _ => 0,
+        };
+        now + delay
     }
 
     fn visit_drives(&mut self, index: u32, now: u64) -> u64 {
