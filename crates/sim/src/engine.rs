@@ -31,6 +31,11 @@ impl SimEngine {
     pub fn port(&self) -> PortId {
         PortId(self.port)
     }
+
+    /// I/Os that were submitted and have not been reaped.
+    pub fn outstanding(&self) -> usize {
+        self.outstanding
+    }
 }
 
 impl Engine for SimEngine {

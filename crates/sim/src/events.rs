@@ -95,6 +95,12 @@ impl EventQueue {
         self.place(key);
     }
 
+    /// Events there is room for, for tests of what is held.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.front.capacity() + self.wheel.iter().map(Vec::capacity).sum::<usize>()
+    }
+
     #[inline]
     fn place(&mut self, key: u128) {
         let slot = time_of(key) >> self.shift;

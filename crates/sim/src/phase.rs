@@ -339,6 +339,7 @@ fn errno_name(errno: i32) -> String {
     match errno {
         5 => "EIO".to_owned(),
         22 => "EINVAL".to_owned(),
+        28 => "ENOSPC".to_owned(),
         other => format!("errno {other}"),
     }
 }

@@ -48,3 +48,21 @@ fn speed() {
         }
     }
 }
+
+/// Operations per second of CPU time that an audit counts one by one: 10^8 of them in less than five seconds.
+#[test]
+fn counting_a_stream_is_fast() {
+    use assay_workload::pattern::OpKind;
+    use assay_workload::rng::Rng;
+    let model = Model::shipped("two-brick").unwrap();
+    let mut stream = crate::audit::StreamAudit::new(&model, 1);
+    let mut rng = Rng::new(1);
+    let before = cpu_ns();
+    let count = 10_000_000;
+    for _ in 0..count {
+        stream.add(0, OpKind::Read, rng.below(1 << 24) * 4096, 4096);
+    }
+    let ns_each = (cpu_ns() - before) / f64::from(count);
+    let _ = writeln!(std::io::stderr(), "audit: {ns_each:.1} ns of CPU an operation");
+    assert!(ns_each < 150.0, "{ns_each}");
+}

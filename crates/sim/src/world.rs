@@ -10,6 +10,8 @@ pub(crate) mod pages;
 mod program;
 mod run;
 mod station;
+#[cfg(test)]
+mod tests;
 mod write_back;
 
 use assay_engine::{Clock, Completion, Io};
@@ -32,8 +34,10 @@ use crate::service::Service;
 const NONE: u32 = u32::MAX;
 /// The port of what no host asked for.
 const NO_PORT: u16 = u16::MAX;
-/// Outside the target.
+/// No such target, or no such place in it.
 const EINVAL: i32 = 22;
+/// Behind the end.
+const ENOSPC: i32 = 28;
 /// An I/O error.
 const EIO: i32 = 5;
 
@@ -70,6 +74,21 @@ struct Port {
 pub(crate) struct Volume {
     pub(crate) base: u64,
     pub(crate) size_bytes: u64,
+}
+
+impl Volume {
+    /// How much of a request lies within, as a block device grants it: reads and writes end at its end, a write behind it
+    /// finds no space. Bytes, and the negative errno if it is refused.
+    fn grants(&self, io: &Io) -> (u32, i32) {
+        let end = io.offset_bytes.saturating_add(u64::from(io.len_bytes));
+        let within = self.size_bytes.saturating_sub(io.offset_bytes).min(u64::from(io.len_bytes)) as u32;
+        match io.kind {
+            _ if end > i64::MAX as u64 => (0, -EINVAL),
+            OpKind::Write if within == 0 && io.len_bytes > 0 => (0, -ENOSPC),
+            OpKind::Trim if within < io.len_bytes => (0, -EINVAL),
+            _ => (within, 0),
+        }
+    }
 }
 
 /// Counts since the last reset.
@@ -248,33 +267,32 @@ impl World {
         self.tally.change(now);
         self.tally.inside += 1;
         let volume = self.ports[usize::from(port)].volumes.get(usize::from(io.target)).copied();
-        let volume = volume.filter(|volume| {
-            io.offset_bytes.checked_add(u64::from(io.len_bytes)).is_some_and(|end| end <= volume.size_bytes)
-        });
+        let (len_bytes, refused) = volume.map_or((0, -EINVAL), |volume| volume.grants(&io));
         let mut node = Node {
-            address: volume.map_or(0, |volume| volume.base + io.offset_bytes),
+            address: volume.map_or(0, |volume| volume.base.saturating_add(io.offset_bytes)),
             started_ns: now,
-            len_bytes: io.len_bytes,
+            len_bytes,
             parent: NONE,
             pending: 0,
             next: NONE,
             slot: io.slot,
-            result: if matches!(io.kind, OpKind::Read | OpKind::Write) { io.len_bytes as i32 } else { 0 },
+            result: if matches!(io.kind, OpKind::Read | OpKind::Write) { len_bytes as i32 } else { 0 },
             port,
             core: 0,
             step: self.programs.done,
             kind: io.kind,
         };
-        if volume.is_none() {
-            node.result = -EINVAL;
+        if refused != 0 {
+            node.result = refused;
         } else if !self.errors.is_empty() && self.draws_error(now) {
             node.result = -EIO;
         }
         let address = node.address;
         let index = self.allocate(node);
-        if volume.is_none() {
+        // What moves nothing never reaches the array.
+        if refused != 0 || (len_bytes == 0 && !io.kind.is_flush()) {
             self.events.push(now + 1, index);
-        } else if self.cores.crosses(address, io.len_bytes) {
+        } else if self.cores.crosses(address, len_bytes) {
             self.accept_parts(index);
         } else {
             self.start(index, now);
