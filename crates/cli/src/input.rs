@@ -136,12 +136,14 @@ fn of_fio(name: &str, file: Option<fio::JobFile>, mut diagnostics: Vec<Diagnosti
 
 /// What fio's keywords `$pagesize`, `$mb_memory` and `$ncpus` stand for here.
 pub(crate) fn system() -> fio::System {
-    let memory = rustix::system::sysinfo();
-    let bytes = u64::try_from(memory.totalram).ok().map(|units| units * u64::from(memory.mem_unit.max(1)));
+    let memory = std::fs::read_to_string("/proc/meminfo").ok();
+    let kib = memory
+        .as_deref()
+        .and_then(|text| text.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok());
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
     fio::System {
         page_size_bytes: rustix::param::page_size() as u64,
-        memory_mib: bytes.map(|bytes| bytes >> 20),
+        memory_mib: kib.map(|kib: u64| kib >> 10),
         cpus: online.as_deref().and_then(count_listed),
     }
 }
