@@ -375,7 +375,7 @@ impl ThreadContext {
         let sites: Vec<SiteSpec> = sites.collect();
         let made =
             Generator::new(&job.job.pattern, &sites, job.job.selection, slice.seed, slice.ios, slice.bytes);
-        if job.job.invalidate_each_pass { made.with_passes() } else { made }
+        if drops_pages(job) { made.with_passes() } else { made }
     }
 
     fn spec(&self, phase_start_ns: u64) -> LoopSpec {
@@ -392,6 +392,11 @@ impl ThreadContext {
             errors_tolerated: job.job.errors_tolerated,
         }
     }
+}
+
+/// Whether there are pages to forget between passes.
+fn drops_pages(job: &PlannedJob) -> bool {
+    job.job.invalidate && job.job.invalidate_each_pass && !job.direct
 }
 
 /// Forgets cached pages before each further pass, where the job asks for that.

@@ -305,7 +305,7 @@ pub struct Job {
     pub caching: Caching,
     /// Drop the target's clean pages before the job starts.
     pub invalidate: bool,
-    /// Do so again whenever a thread begins another pass over its active range, once what is outstanding has completed
+    /// With `invalidate`: do so again whenever a thread begins another pass over its active range, once what is outstanding has completed
     /// (fio opens its files anew for each pass).
     pub invalidate_each_pass: bool,
     /// The I/O path.
@@ -342,7 +342,7 @@ impl Job {
             flush: FlushPolicy::default(),
             caching: Caching::default(),
             invalidate: true,
-            invalidate_each_pass: false,
+            invalidate_each_pass: true,
             engine: EngineKind::default(),
             engine_options: EngineOptions::default(),
             errors_tolerated: 0,

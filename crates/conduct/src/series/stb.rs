@@ -205,7 +205,7 @@ impl Test {
             caching: Caching::Buffered,
             invalidate: true,
             // fio opens its files anew, and drops their clean pages, for each pass of a timed job.
-            invalidate_each_pass: !one_pass,
+            invalidate_each_pass: true,
             engine: self.engine,
             ..Job::new(self.name, &names, AccessPattern::new(mix, self.block, placement))
         }

@@ -162,7 +162,6 @@ impl<'a> Lowering<'a> {
         job.engine_options = self.engine_options(source);
         job.caching = if resolved.durability.direct { Caching::Direct } else { Caching::Buffered };
         job.invalidate = resolved.durability.invalidate;
-        job.invalidate_each_pass = resolved.durability.invalidate;
         job.flush = self.flush(source);
         job.content = self.content(source);
         job.errors_tolerated = match resolved.errors.continue_on {

@@ -42,7 +42,8 @@ impl PointSeries {
         let data = interval.counts.data();
         let end_ns = key.start_ns.saturating_add(key.length_ns);
         let near = |point: &&mut OpenPoint| {
-            let length_ns = key.length_ns.max(point.end_ns.saturating_sub(point.start_ns));
+            // Half of the shorter: a period that became long because nobody collected it must not swallow the next one.
+            let length_ns = key.length_ns.min(point.end_ns.saturating_sub(point.start_ns));
             point.start_ns.abs_diff(key.start_ns) <= length_ns / 2
         };
         if let Some(point) = self.open.iter_mut().rev().find(near) {
