@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::error::Error;
 
 /// Outstanding I/Os, and the most instructions an operation may take.
-const LIMITS: [(u32, f64); 2] = [(1, 330.0), (32, 150.0)];
+const LIMITS: [(u32, f64); 2] = [(1, 450.0), (32, 290.0)];
 /// Operations of the shorter and the longer run.
 const IOS: [u64; 2] = [20_000, 120_000];
 
@@ -46,7 +46,8 @@ fn count(root: &Path, ios: u64, depth: u32) -> Result<f64, Error> {
     let mut command = Command::new("valgrind");
     command.current_dir(root).args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg("target/release/examples/null_loop").arg(ios.to_string()).arg(depth.to_string());
-    let output = command.output().map_err(|source| Error::Start { program: "valgrind".to_owned(), source })?;
+    let output =
+        command.output().map_err(|source| Error::Start { program: "valgrind".to_owned(), source })?;
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().find_map(|line| line.split("Collected :").nth(1));
     let count = line.and_then(|count| count.trim().parse().ok());

@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Crosscheck(crate::crosscheck::CrosscheckArgs),
     /// Show what a plan would do, without doing it
     Plan(PlanArgs),
+    /// Write a workload file, or a grid of them, from flags or answers
+    New(crate::new::NewArgs),
     /// Rewrite a workload file in another language
     Convert(crate::convert::ConvertArgs),
     /// Say what a word of fio, vdbench, SNIA or Assay means, or what a check is about
@@ -237,6 +239,9 @@ pub(crate) struct StoredArgs {
 
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("as").args(crate::foreign::OPTIONS).required(true).multiple(true))]
+#[command(
+    override_usage = "assay report [OPTIONS] <RUN> (--html FILE | --csv FILE | --md FILE | --fio-json FILE | ..)"
+)]
 pub(crate) struct ReportArgs {
     /// A run directory, or the start of a run's id
     #[arg(value_name = "RUN")]

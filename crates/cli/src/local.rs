@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_conduct::{Executor, PhaseOutcome};
-use assay_engine::driver::{PhaseOptions, run_phase};
+use assay_engine::driver::{PhaseOptions, run_phase_naming};
 use assay_engine::targets::sync_file_system;
+use assay_engine::tree::check_anchor;
 use assay_host::counters::{Sampler, Selection, own_pid};
 use assay_host::guard::{Class, Consent, check_write, classify};
 use assay_host::workdir::{enclosing_assay_dir, mark_file};
@@ -27,6 +28,8 @@ pub(crate) struct LocalExecutor {
     stop: Arc<AtomicBool>,
     started: Instant,
     counters: Sampler,
+    /// Directories named for destruction: trees may stand in them.
+    named: Vec<PathBuf>,
 }
 
 /// The environment of a plan's targets.
@@ -61,6 +64,10 @@ pub(crate) fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> 
         let target = &plan.targets[usize::from(index)];
         if target.kind != TargetKind::Null {
             check_write(host, target.path.as_ref(), &consent).map_err(Failure::usage)?;
+        }
+        // Only jobs on trees use directories, and they make and remove what is in them.
+        if target.kind == TargetKind::Directory {
+            check_anchor(target.path.as_ref(), named).map_err(Failure::usage)?;
         }
     }
     Ok(())
@@ -124,7 +131,13 @@ pub(crate) fn settle(plan: &Plan, phase: usize, stopped: &dyn Fn() -> bool, sink
 impl LocalExecutor {
     /// For a plan whose environment has been looked at.
     pub(crate) fn new(environment: &Environment, host: &HostRoot, stop: Arc<AtomicBool>) -> Self {
-        LocalExecutor { stop, started: Instant::now(), counters: sampler(environment, host) }
+        let counters = sampler(environment, host);
+        LocalExecutor { stop, started: Instant::now(), counters, named: Vec::new() }
+    }
+
+    /// Trees of files may also stand in `named`.
+    pub(crate) fn naming(self, named: &[PathBuf]) -> Self {
+        LocalExecutor { named: named.to_owned(), ..self }
     }
 }
 
@@ -136,7 +149,7 @@ impl Executor for LocalExecutor {
         let mut tick = |sink: &mut dyn FnMut(RunEvent)| {
             sink(RunEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
         };
-        match run_phase(plan, phase, &options, sink, &mut tick) {
+        match run_phase_naming(plan, phase, &options, &self.named, sink, &mut tick) {
             Err(error) => PhaseOutcome::Failed(error.to_string()),
             Ok(end) if !end.error.is_empty() => PhaseOutcome::Failed(end.error),
             Ok(_) if self.stopped() => PhaseOutcome::Stopped,

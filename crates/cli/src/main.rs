@@ -23,6 +23,7 @@ mod input;
 mod inventory;
 mod live;
 mod local;
+mod new;
 mod place;
 mod prefill;
 mod quick;
@@ -71,6 +72,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Fio(args) => fio_command::fio(args, context),
         Command::Crosscheck(args) => crosscheck::crosscheck(args, context),
         Command::Plan(args) => run::plan(&args, context),
+        Command::New(args) => new::new(&args, context),
         Command::Convert(args) => convert::convert(&args, context),
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),

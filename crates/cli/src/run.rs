@@ -19,7 +19,7 @@ use crate::failure::{Failure, Outcome, nearest};
 use crate::fio_bridge::{self, FioExecutor, FioPlan};
 use crate::input::{self, Input};
 use crate::inventory;
-use crate::local;
+use crate::local::{self, LocalExecutor};
 use crate::quick;
 use crate::session::{self, Finished};
 use crate::signals;
@@ -102,7 +102,10 @@ fn carry_out(
         }
         (Ready::Here(plan) | Ready::Fio(FioPlan { plan, .. }), _) => {
             made(&plan)?;
-            session::run_here(plan, notes, stop, context)
+            let environment = local::environment_of(&plan, &context.host);
+            let executor = LocalExecutor::new(&environment, &context.host, Arc::clone(stop));
+            let mut executor = executor.naming(&args.destroy_data);
+            session::record(Arc::new(plan), environment, notes, &mut executor, context)
         }
     }
 }

@@ -8,5 +8,7 @@ mod explain;
 mod foreign;
 #[path = "formats_files/messages.rs"]
 mod messages;
+#[path = "formats_files/new.rs"]
+mod new;
 #[path = "formats_support/mod.rs"]
 mod support;

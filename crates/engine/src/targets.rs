@@ -199,9 +199,12 @@ fn extend(
     Ok(Some(LaidOut { path: target.path.clone(), bytes: offset - size }))
 }
 
-/// What O_DIRECT on `path` (or on a new file beside it) must be aligned to; `None` where it is not possible.
+/// What O_DIRECT on `path` (or on a new file beside it, or in it if it is a directory) must be aligned to; `None` where it is not possible.
 pub fn direct_align(path: &Path) -> Option<u32> {
     let text = path.to_str()?;
+    if path.is_dir() {
+        return dio_align(&open_raw(text, libc::O_TMPFILE | libc::O_RDWR | libc::O_DIRECT).ok()?);
+    }
     let fd = match open_raw(text, libc::O_RDONLY | libc::O_DIRECT) {
         Ok(fd) => fd,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -211,6 +214,11 @@ pub fn direct_align(path: &Path) -> Option<u32> {
         }
         Err(_) => return None,
     };
+    dio_align(&fd)
+}
+
+/// The alignment of direct I/O on an open file; `None` where it is not possible.
+fn dio_align(fd: &OwnedFd) -> Option<u32> {
     // SAFETY: all-zero is a valid statx buffer, the path is an empty terminated string, and the descriptor is open.
     let (result, stat) = unsafe {
         let mut stat: libc::statx = std::mem::zeroed();
@@ -236,6 +244,7 @@ mod tests {
         let there = directory.path().join("there");
         std::fs::write(&there, b"x").unwrap();
         assert_eq!(direct_align(&there), direct_align(&directory.path().join("new")));
+        assert_eq!(direct_align(&there), direct_align(directory.path()));
         assert_eq!(direct_align(Path::new("/nowhere/at/all")), None);
     }
 }

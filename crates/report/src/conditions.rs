@@ -46,11 +46,13 @@ pub(crate) fn outstanding(job: &JobResult) -> String {
 }
 
 /// The operations of a job that happened, with their names; the total only where it adds something.
-pub(crate) fn operations(job: &JobResult) -> Vec<(&'static str, &OpResult)> {
-    let named = [("read", &job.read), ("write", &job.write), ("trim", &job.trim)].into_iter();
-    let mut list: Vec<(&'static str, &OpResult)> =
-        named.filter_map(|(name, op)| op.as_ref().map(|op| (name, op))).collect();
-    if list.len() != 1 {
+pub(crate) fn operations(job: &JobResult) -> Vec<(&str, &OpResult)> {
+    let data = [("read", &job.read), ("write", &job.write), ("trim", &job.trim)].into_iter();
+    let mut list: Vec<(&str, &OpResult)> =
+        data.filter_map(|(name, op)| op.as_ref().map(|op| (name, op))).collect();
+    list.extend(job.ops.iter().map(|(name, op)| (name.as_str(), op)));
+    // One operation may be all that was asked for, with others that came along.
+    if !list.iter().any(|(_, op)| op.ios == job.total.ios) {
         list.push(("total", &job.total));
     }
     if let Some(flush) = &job.flush {

@@ -1,7 +1,7 @@
 //! A plan before it is run: what, where, how long, and what it writes.
 
 use assay_workload::job::Rate;
-use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_pattern, phase_kind_name};
+use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_work, phase_kind_name};
 use assay_workload::target::TargetKind;
 use assay_workload::{PhaseKind, Plan};
 
@@ -77,7 +77,7 @@ fn push_phase(text: &mut String, phase: &PlannedPhase, style: &Style) {
 fn job_words(phase: &PlannedPhase, job: &PlannedJob) -> String {
     let asked = &job.job;
     let mut facts = vec![
-        describe_pattern(&asked.pattern),
+        describe_work(asked, phase.kind),
         format!(
             "{} × {} outstanding = {}",
             format::plural(job.slices.len() as u64, "thread"),

@@ -1,0 +1,188 @@
+//! `assay new`: a workload file from flags or a few answers, or the files of a whole grid.
+
+mod answers;
+mod grid;
+
+use std::path::{Path, PathBuf};
+
+use assay_formats::native::Format;
+use assay_workload::job::{Caching, Limits, Rate, TargetSharing};
+use assay_workload::pattern::{AccessPattern, Distribution, Mix, Placement, Random, Sequential};
+use assay_workload::target::{Extent, Target};
+use assay_workload::units::{Bytes, Nanos};
+use assay_workload::{Job, Phase, Workload};
+use clap::Args;
+
+use crate::context::Context;
+use crate::convert::{self, Language};
+use crate::failure::{Failure, Outcome};
+use crate::input;
+use answers::Answers;
+use grid::Cell;
+
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  assay new                                               asks what it needs to know
+  assay new --target /mnt/data/a --size 20g --block-size 8k --read 70 --outstanding 16
+  assay new --to vdbench --target /dev/sdx --read 100 -o parmfile
+  assay new --to fio --target a.bin --size 20g --grid '4k,8k x 100,70 x 100 x 8,32' -o grid/
+
+A grid is block sizes x per cent of reads x per cent random x outstanding I/Os, each one value or several; what is left
+out at the end has one value. Its files are named like those of HCIBench: vdb-8vmdk-100ws-4k-100rdpct-100randompct-8threads
+is eight disks, all of them, 4 KiB, all reads, all random, eight outstanding on each disk.")]
+pub(crate) struct NewArgs {
+    /// The language: fio, vdbench or toml
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value = "toml")]
+    pub(crate) to: Language,
+    /// A file or device; may be given several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) target: Vec<String>,
+    /// Size of each target that is a file: '20g'
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
+    /// Per cent of each target that is used
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) working_set: Option<f64>,
+    /// Bytes of each I/O: '4k'
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) block_size: Option<Bytes>,
+    /// Per cent of reads
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) read: Option<f64>,
+    /// Per cent of random addresses; the others follow the one before
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) random: Option<f64>,
+    /// Outstanding I/Os on each target
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) outstanding: Option<u32>,
+    /// Measured time: '60s', '1h'
+    #[arg(long, value_name = "TIME")]
+    pub(crate) runtime: Option<Nanos>,
+    /// Time before it that is not measured
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) ramp: Nanos,
+    /// Offer so many I/Os a second instead of as many as go
+    #[arg(long, value_name = "IOPS", value_parser = positive)]
+    pub(crate) rate: Option<f64>,
+    /// Go through the page cache
+    #[arg(long)]
+    pub(crate) buffered: bool,
+    /// All combinations of several values, a file each
+    #[arg(long, value_name = "GRID", conflicts_with_all = ["block_size", "read", "random", "outstanding"])]
+    pub(crate) grid: Option<String>,
+    /// The file to write, for a grid the directory; '-' is stdout [default: named after the workload]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write over files that are there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=100.0).contains(&value) { Ok(value) } else { Err("not between 0 and 100".to_owned()) }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err("not above 0".to_owned()) }
+}
+
+pub(crate) fn new(args: &NewArgs, context: &Context) -> Result<Outcome, Failure> {
+    let cells = args.grid.as_deref().map(grid::cells).transpose()?;
+    let answers = answers::complete(args, context)?;
+    let Some(cells) = cells else {
+        let cell = answers.cell();
+        let path = args.output.clone().unwrap_or_else(|| PathBuf::from(file_name(&cell, &answers, args.to)));
+        write(&cell, &answers, args, &path, context)?;
+        return Ok(Outcome::Done);
+    };
+    let directory = args.output.clone().unwrap_or_else(|| PathBuf::from("."));
+    std::fs::create_dir_all(&directory)
+        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", directory.display())))?;
+    for cell in &cells {
+        write(cell, &answers, args, &directory.join(file_name(cell, &answers, args.to)), context)?;
+    }
+    context.say(&format!("{} files in {}", cells.len(), directory.display()));
+    Ok(Outcome::Done)
+}
+
+/// HCIBench's name: generator, disks, working set, block size, reads, random, threads of each disk.
+fn file_name(cell: &Cell, answers: &Answers, to: Language) -> String {
+    let (generator, ending) = match to {
+        Language::Vdbench => ("vdb", ""),
+        Language::Fio => ("fio", ""),
+        Language::Toml => ("assay", ".toml"),
+    };
+    let (disks, ws) = (answers.targets.len(), answers.working_set);
+    let Cell { block_size, read, random, outstanding } = cell;
+    let size = block_size.short();
+    format!(
+        "{generator}-{disks}vmdk-{ws}ws-{size}-{read}rdpct-{random}randompct-{outstanding}threads{ending}"
+    )
+}
+
+fn write(
+    cell: &Cell,
+    answers: &Answers,
+    args: &NewArgs,
+    path: &Path,
+    context: &Context,
+) -> Result<(), Failure> {
+    let name = file_name(cell, answers, args.to);
+    let name = name.strip_suffix(".toml").unwrap_or(&name);
+    let (text, said) = convert::written(&workload(name, cell, answers), Format::from(args.to));
+    input::say_all(&said, false, context)?;
+    if path == Path::new("-") {
+        context.out(&text);
+        return Ok(());
+    }
+    if path.exists() && !args.force {
+        let shown = path.display();
+        return Err(Failure::usage(format!(
+            "{shown} exists; name another with -o, or write over it with --force"
+        )));
+    }
+    convert::write(Some(path), &text, context)?;
+    context.say(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// A thread for each target, which keeps so many I/Os outstanding on it.
+fn workload(name: &str, cell: &Cell, answers: &Answers) -> Workload {
+    let names: Vec<String> = (1..=answers.targets.len()).map(|number| format!("disk{number}")).collect();
+    let targets = names.iter().zip(&answers.targets).map(|(name, path)| Target {
+        name: name.clone(),
+        path: path.clone(),
+        kind: None,
+        size: if path.starts_with("/dev/") { None } else { answers.size },
+    });
+    let targets: Vec<Target> = targets.collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pattern = AccessPattern::new(Mix::read_write(cell.read), cell.block_size.0, placement(cell.random));
+    let job = Job {
+        sharing: if names.len() > 1 { TargetSharing::PerThread } else { TargetSharing::Shared },
+        threads: names.len() as u32,
+        outstanding_per_thread: cell.outstanding,
+        length: (answers.working_set < 100.0).then_some(Extent::Percent(answers.working_set)),
+        limits: Limits { time: Some(answers.runtime), ..Limits::default() },
+        ramp: answers.ramp,
+        rate: answers.rate.map_or(Rate::Unlimited, Rate::Iops),
+        caching: if answers.buffered { Caching::Buffered } else { Caching::Direct },
+        ..Job::new("load", &names, pattern)
+    };
+    let phases = vec![Phase::measure("measure", vec![job])];
+    Workload { name: name.to_owned(), seed: None, targets, phases }
+}
+
+fn placement(random: f64) -> Placement {
+    let part = Random { distribution: Distribution::Uniform, once_per_pass: false };
+    if random >= 100.0 {
+        Placement::Random(part)
+    } else if random <= 0.0 {
+        Placement::sequential()
+    } else {
+        let sequential = Sequential::default();
+        Placement::Mixed { random_percent: random, random: part, sequential }
+    }
+}
