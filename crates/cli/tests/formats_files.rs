@@ -2,6 +2,8 @@
 
 #[path = "formats_files/convert.rs"]
 mod convert;
+#[path = "formats_files/corpus.rs"]
+mod corpus;
 #[path = "formats_files/explain.rs"]
 mod explain;
 #[path = "formats_files/foreign.rs"]
@@ -10,5 +12,7 @@ mod foreign;
 mod messages;
 #[path = "formats_files/new.rs"]
 mod new;
+#[path = "../../../xtask/support/skip.rs"]
+mod skip;
 #[path = "formats_support/mod.rs"]
 mod support;

@@ -24,7 +24,8 @@ fn a_run_leaves_as_json_of_fio_and_comes_back_the_same() {
     let (place, run) = measured();
     let id = run["id"].as_str().expect("an id");
     place.assay(&["report", id, "--fio-json", "plain.json", "--fio-json-plus", "plus.json"]).done();
-    assert_eq!(json(&place.read("at-once.json")), json(&place.read("plain.json")));
+    let jobs = |name: &str| json(&place.read(name))["jobs"].clone();
+    assert!(jobs("at-once.json") == jobs("plain.json"), "the same, written at once and later");
     let back = json(&place.assay(&["import", "plus.json", "--json"]).done());
     let (was, is) = (&run["phases"][0]["jobs"][0], &back["phases"][0]["jobs"][0]);
     for op in ["read", "write"] {
