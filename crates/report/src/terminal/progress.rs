@@ -39,9 +39,15 @@ pub fn progress_line(progress: &Progress, style: &Style) -> String {
     if let Some(left) = progress.left_s {
         facts.push((Tone::Dim, format!("{} left", format::seconds(left))));
     }
-    let facts: Vec<(Tone, String)> =
+    let mut facts: Vec<(Tone, String)> =
         facts.into_iter().map(|(tone, text)| (tone, style.fit(&text).into_owned())).collect();
-    let used: usize = facts.iter().map(|(_, text)| width(text) + 2).sum();
+    let mut used: usize = facts.iter().map(|(_, text)| width(text) + 2).sum();
+    // Absurd values may be wider than any line.
+    while used >= style.columns()
+        && let Some((_, text)) = facts.pop()
+    {
+        used -= width(&text) + 2;
+    }
     let phase = style.fit(&progress.phase);
     let mut line = cut(&phase, style.columns().saturating_sub(used), style.unicode);
     for (tone, text) in &facts {

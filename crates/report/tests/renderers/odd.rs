@@ -192,7 +192,7 @@ proptest! {
         let progress = Progress { phase, number: (1, 2), done, iops, p99_ns, left_s: done };
         let line = progress_line(&progress, &Style::plain(columns));
         prop_assert!(!line.contains('\n'));
-        prop_assert!(line.chars().count() <= columns, "{}", line);
+        prop_assert!(unicode_width::UnicodeWidthStr::width(line.as_str()) <= columns, "{}", line);
     }
 }
 
