@@ -245,6 +245,17 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// The number of the interval that begins at `start_ns`, an end of one or the start of the job. By time, so that the
+    /// same number is the same time in all threads, also where one let an end pass.
+    fn index_of(&self, start_ns: u64) -> u32 {
+        let interval = self.interval_ns.max(1);
+        let in_ramp = |from_ns: u64| self.measured_start_ns.saturating_sub(from_ns).div_ceil(interval);
+        let since = start_ns.saturating_sub(self.measured_start_ns) / interval;
+        (in_ramp(self.start_ns) - in_ramp(start_ns.max(self.start_ns)) + since) as u32
+    }
+}
+
 /// The job thread's side.
 #[derive(Debug)]
 pub struct Recorder<T = BlockCounts> {
@@ -309,7 +320,7 @@ impl<T: Counting> Recorder<T> {
         half.start_ns = start_ns;
         half.end_ns = end_ns;
         self.shared.state[self.side].store(FULL, Ordering::Release);
-        self.index += 1;
+        self.index = self.schedule.index_of(end_ns).max(index + 1);
         self.start_ns = end_ns;
         self.shared.current.store(u64::from(self.index), Ordering::Release);
     }
@@ -365,6 +376,31 @@ mod tests {
         assert_eq!(s.next_boundary(1250), 1350);
         assert_eq!(s.next_boundary(1399), 1450);
         assert_eq!(schedule(0).next_boundary(1000), 1100);
+    }
+
+    #[test]
+    fn numbers_follow_the_time() {
+        let s = schedule(250);
+        let starts = [1000, 1050, 1150, 1250, 1350, 1550];
+        assert_eq!(starts.map(|start| s.index_of(start)), [0, 1, 2, 3, 4, 6]);
+        assert_eq!(schedule(0).index_of(1000), 0);
+        // A thread that finds nobody has come lets an end pass, and one that had nothing to do two.
+        let shared = Shared::new();
+        let mut recorder = Recorder::new(Arc::clone(&shared), schedule(0));
+        let mut taken = Vec::new();
+        for now in [1050, 1110, 1220, 1590] {
+            if now >= recorder.boundary_ns() {
+                recorder.roll(now);
+            }
+            recorder.latency(Latency::Completion, 0, now, 1);
+            if now == 1220 {
+                taken.extend(shared.take());
+            }
+        }
+        recorder.finish(1600);
+        taken.extend(shared.take());
+        let seen: Vec<_> = taken.iter().map(|t| (t.index, t.start_ns, t.end_ns)).collect();
+        assert_eq!(seen, [(0, 1000, 1100), (1, 1100, 1300), (3, 1300, 1600)]);
     }
 
     #[test]

@@ -355,9 +355,14 @@ pub fn describe_work(job: &Job, kind: PhaseKind) -> String {
         }
     });
     let words = words.collect::<Vec<_>>().join(if kind.in_steps() { ", then " } else { ", " });
-    let within = if tree.random_io { "random" } else { "sequential" };
+    let data = operations.iter().any(|(o, _)| matches!(o, TreeOperation::Read | TreeOperation::Write));
+    let within = match (data && !kind.in_steps(), tree.random_io) {
+        (false, _) => "",
+        (true, true) => "random in each file, ",
+        (true, false) => "sequential in each file, ",
+    };
     let shape = TreeLayout::new(tree).map_or_else(|error| error.to_string(), |layout| layout.describe());
-    format!("{words}, {within} in each file, tree of {shape}")
+    format!("{words}, {within}tree of {shape}")
 }
 
 /// The access pattern in a few words: `70 % read 4k, 30 % write 8k, random uniform once per pass`.

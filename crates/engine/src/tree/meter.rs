@@ -114,16 +114,17 @@ impl Meter {
     }
 
     /// Sleeps until `at_ns`, as long as the thread goes on; whether it still does.
-    pub(super) fn wait_until(&self, at_ns: u64) -> bool {
+    pub(super) fn wait_until(&mut self, at_ns: u64) -> bool {
         loop {
             if !self.goes_on() {
                 return false;
             }
-            let now = self.now_ns();
+            // Intervals end on time also where nothing is done.
+            let now = self.stamp();
             if now >= at_ns {
                 return true;
             }
-            let until = at_ns.min(self.bounds.deadline_ns);
+            let until = at_ns.min(self.bounds.deadline_ns).min(self.recorder.boundary_ns());
             match until.saturating_sub(now) {
                 left if left > SPIN_NS => {
                     std::thread::sleep(Duration::from_nanos((left - SPIN_NS).min(NAP_NS)))
