@@ -51,7 +51,7 @@ class Bench:
     def run(self, title, variants):
         if self.args.only and not any(word in title for word in self.args.only):
             return
-        kept = pairs.rounds(variants, self.args.pairs)
+        kept = pairs.rounds(variants, self.args.pairs, self.args.retries)
         pairs.table(title, kept, next(iter(variants)))
 
     def tuned(self, options):
@@ -110,6 +110,52 @@ class Bench:
             mine = lambda c=command, p=parse: pairs.execute(c, p, self.args.cpu)
             self.run(f"framework alone, null engine, {depth} outstanding", {"assay": mine, "fio": self.fio(theirs)})
 
+    def data(self):
+        """Bytes made and checked: 128 KiB writes through the engine that does nothing, then write and read back in memory."""
+        base = dict(self.job("null", 1, "null", rw="write"), bs="128k", direct=0, refill_buffers=1)
+        for title, more in [
+            ("random bytes, refill_buffers", {}),
+            ("half compressible, buffer_compress_percentage=50", dict(buffer_compress_percentage=50)),
+        ]:
+            job = {**base, **more}
+            self.rate(f"data made, {title}", {"assay": self.assay(job), "fio": self.fio(job)}, 128 << 10)
+        path = os.path.join(self.args.memory, "assay-verify.dat")
+        job = dict(filename=path, size="1g", rw="write", bs="128k", ioengine="psync", fallocate="none", invalidate=0)
+        for title, fill in [("", {}), (", refill_buffers", dict(refill_buffers=1))]:
+            theirs = self.fio({**job, **fill, "verify": "crc32c", "do_verify": 1})
+            self.rate(f"written and verified, crc32c{title}", {"assay": self.verified(path, fill), "fio": theirs}, 128 << 10)
+        if os.path.exists(path):
+            os.unlink(path)
+
+    def verified(self, path, fill):
+        content = '{ verify = true, refresh = "every-write" }' if fill else "{ verify = true }"
+        common = f'block_size = "128k"\npattern = "sequential"\nengine = "psync"\ncaching = "buffered"\npasses = 1\n'
+        text = f'name = "verified"\n[[target]]\nname = "data"\npath = "{path}"\nsize = "1g"\n'
+        for op in ("write", "read"):
+            text += f'[[phase]]\nname = "{op}"\n[[phase.job]]\nop = "{op}"\n{common}content = {content}\ninvalidate = false\n'
+        handle = tempfile.NamedTemporaryFile("w", suffix=".toml", delete=False)
+        handle.write(text)
+        handle.close()
+        command = [self.args.assay, "run", handle.name, "--destroy-data", path, "--json", "--quiet"]
+        return lambda: pairs.execute(command, pairs.parse_assay, self.args.cpu, {"ASSAY_RUNS": self.runs})
+
+    def rate(self, title, variants, block):
+        """As run(), in bytes per second of processor time."""
+        if self.args.only and not any(word in title for word in self.args.only):
+            return
+        kept = pairs.rounds(variants, self.args.pairs, self.args.retries)
+        print(f"\n### {title} ({len(kept)} interleaved repetitions)\n")
+        print("| variant | GB/s per core, user time | GB/s per core, all time | ratio, user [interval] | ratio, all [interval] |")
+        print("|---|---:|---:|---:|---:|")
+        for name in kept[0]:
+            med = lambda f: pairs.statistics.median(f(r[name]) for r in kept)
+            row = f"| {name} | {med(lambda r: block / r.user_ns):.2f} | {med(lambda r: block / r.cpu_ns):.2f} |"
+            if name != "assay":
+                for value in (lambda r: 1 / r.user_ns, lambda r: 1 / r.cpu_ns):
+                    ratio = pairs.ratios(kept, "assay", name, value)
+                    row += f" {ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}] |"
+            print(row, flush=True)
+
     def mixed(self):
         base = dict(directory=self.dir, size="32m", numjobs=16, rw="randrw", rwmixread=70, bs="8k", group_reporting=1)
         base.update(time_based=1, runtime=self.args.seconds)
@@ -138,13 +184,15 @@ def main():
     parser.add_argument("--assay", default="target/release/assay")
     parser.add_argument("--bare", default="target/release/examples/bare_ring")
     parser.add_argument("--dir", required=True, help="a directory on the file system to use; files are made and removed")
+    parser.add_argument("--memory", default="/dev/shm", help="a directory in memory, for the bytes themselves")
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--retries", type=int, default=4, help="how often a repetition that was disturbed is tried")
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--cpu", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[])
     args = parser.parse_args()
     bench = Bench(args)
-    for part in (bench.sparse, bench.real, bench.null, bench.mixed):
+    for part in (bench.sparse, bench.real, bench.null, bench.data, bench.mixed):
         part()
 
 

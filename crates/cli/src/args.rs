@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use assay_workload::units::Nanos;
+use assay_workload::units::{Bytes, Nanos};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::context::Context;
@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Fio(crate::fio_command::FioArgs),
     /// Run a plan with Assay and with real fio in turns: do they agree?
     Crosscheck(crate::crosscheck::CrosscheckArgs),
+    /// Show where a workload lands on an array: which cores, how much of a cache, and what repairs it
+    Audit(crate::audit::AuditArgs),
     /// Show what a plan would do, without doing it
     Plan(PlanArgs),
     /// Write a workload file, or a grid of them, from flags or answers
@@ -81,8 +83,14 @@ pub(crate) enum Command {
     Convert(crate::convert::ConvertArgs),
     /// Say what a word of fio, vdbench, SNIA or Assay means, or what a check is about
     Explain(crate::explain::ExplainArgs),
+    /// Hold results against each other: what differs, by how much, and whether that is more than chance
+    Compare(crate::compare::CompareArgs),
     /// Run the validity checks on a stored run again
     Check(StoredArgs),
+    /// Run another tool and judge its storage traffic by the same checks
+    Judge(crate::judge::JudgeArgs),
+    /// Look for caches below a target: first touches against re-reads over growing spans
+    Probe(crate::probe::ProbeArgs),
     /// Keep a result of fio or vdbench as a run
     Import(crate::import::ImportArgs),
     /// Write a stored run as HTML, CSV or Markdown, or as files of fio or vdbench
@@ -152,6 +160,29 @@ pub(crate) struct OutputArgs {
     pub(crate) require_valid: bool,
 }
 
+/// How a workload file is read.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ReadingArgs {
+    /// name=value words for a vdbench file: $name in it stands for the value
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) variables: Vec<String>,
+    /// The language of the file: auto, fio, vdbench or toml
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) format: String,
+    /// vdbench's hotband as vdbench does it, or with its unit error of 1000 repaired [default: faithful]
+    #[arg(long, value_enum, value_name = "UNITS")]
+    pub(crate) hotband: Option<Hotband>,
+}
+
+/// The units of vdbench's hotband.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hotband {
+    /// As vdbench does it: a third of the reads goes to the first MiB of the band
+    Faithful,
+    /// As its manual means it
+    Corrected,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CleanupArgs {
     /// A directory, or [user@]host[:dir]
@@ -170,21 +201,24 @@ pub(crate) struct RunArgs {
     /// The plan
     #[arg(value_name = "FILE", required_unless_present = "profile")]
     pub(crate) file: Option<PathBuf>,
-    /// name=value words for the file
-    #[arg(value_name = "NAME=VALUE")]
-    pub(crate) variables: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
     /// A shipped profile instead of a file; 'list' shows them
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     pub(crate) profile: Option<String>,
     /// Directory for targets with relative paths
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) target: PathBuf,
-    /// The language of the file: auto, fio, vdbench or toml
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    pub(crate) format: String,
-    /// The I/O path for all jobs: auto, io_uring, libaio, psync, posix-aio, null; or fio: real fio carries out the plan
+    /// The I/O path for all jobs: auto, io_uring, libaio, psync, posix-aio, null; or fio: real fio carries out the plan; or
+    /// sim: it is simulated on --array
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
+    /// With --engine sim: the array model, a shipped one or a file ('assay audit --array list')
+    #[arg(long, value_name = "NAME|FILE", default_value = crate::audit::source::ARRAY_DEFAULT)]
+    pub(crate) array: String,
+    /// With --engine sim: size of targets that the file gives no size for
+    #[arg(long, value_name = "SIZE", default_value = crate::audit::source::SIZE_DEFAULT)]
+    pub(crate) size: Bytes,
     /// Install fio with this system's package manager where it is missing and needed (as root)
     #[arg(long)]
     pub(crate) install_missing: bool,
@@ -194,12 +228,23 @@ pub(crate) struct RunArgs {
     /// Run everything so many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
+    #[command(flatten)]
+    pub(crate) steps: crate::steps::StepArgs,
+    /// Make the plan smaller by this factor: its files, what it writes, and its measured times ('0.01')
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) scale: Option<f64>,
     /// Measured time of every job that has one: '10s', '5m'
     #[arg(long, value_name = "TIME")]
     pub(crate) runtime: Option<String>,
     /// The seed that replays the same operations
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Judge with what a probe found of caches below ('assay probe'): its id, or the start of it
+    #[arg(long, value_name = "ID")]
+    pub(crate) probe: Vec<String>,
+    /// Read no counters and take no quiet windows: to measure what they cost
+    #[arg(long, hide = true)]
+    pub(crate) unwatched: bool,
     /// Print the plan and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -209,6 +254,9 @@ pub(crate) struct RunArgs {
     /// Allow writing to this device or over this file; may be given several times
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,
+    /// Write every I/O down as CSV (time, operation, offset, length, target, latency): for 'assay audit --trace'
+    #[arg(long, value_name = "OUT")]
+    pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_results::{JobOutcome, RunEvent};
+use assay_workload::Plan;
 use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
@@ -31,7 +32,10 @@ struct Cost {
 
 pub(crate) fn bench_self(args: &BenchSelfArgs, context: &Context) -> Result<Outcome, Failure> {
     let depths = if args.outstanding.is_empty() { DEPTHS.to_vec() } else { args.outstanding.clone() };
-    let costs = depths.iter().map(|&depth| measure(depth, args.seconds)).collect::<Result<Vec<_>, _>>()?;
+    let costs = depths
+        .iter()
+        .map(|&depth| measure(depth, Nanos::from_secs(args.seconds)))
+        .collect::<Result<Vec<_>, _>>()?;
     if args.json {
         let document =
             serde_json::json!({ "schema": "assay.bench-self/1", "engine": "null", "costs": costs });
@@ -58,11 +62,22 @@ pub(crate) fn bench_self(args: &BenchSelfArgs, context: &Context) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-fn measure(depth: u32, seconds: u64) -> Result<Cost, Failure> {
+/// How long a run's own quotation is measured: a hundred thousand operations.
+const QUOTED: Nanos = Nanos(10_000_000);
+
+/// What the generator costs here and now per I/O at the plan's largest number of outstanding I/Os a thread, nanoseconds:
+/// every run quotes it. `None` if it could not be measured.
+pub(crate) fn overhead_ns_per_io(plan: &Plan) -> Option<f64> {
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    let depth = jobs.map(|job| job.job.outstanding_per_thread).max()?;
+    measure(depth.clamp(1, 256), QUOTED).ok().map(|cost| cost.wall_ns_per_io)
+}
+
+fn measure(depth: u32, time: Nanos) -> Result<Cost, Failure> {
     let job = Job {
         outstanding_per_thread: depth,
         engine: EngineKind::Null,
-        limits: Limits { time: Some(Nanos::from_secs(seconds)), ..Limits::default() },
+        limits: Limits { time: Some(time), ..Limits::default() },
         ..Job::new("self", &["nothing"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()))
     };
     let workload = Workload {

@@ -23,6 +23,7 @@ pub(crate) fn check(args: &StoredArgs, context: &Context) -> Result<Outcome, Fai
     } else {
         context.out(&terminal::heading(&run, &context.style));
         context.out(&terminal::findings(&run.findings, &context.style));
+        context.out("");
         context.out(&terminal::verdict_line(&run, &context.style));
     }
     finish(&run, &args.output, context)
@@ -83,7 +84,8 @@ pub(crate) fn write_html(
     write(path, &assay_report::html::page(run, &references))
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+/// Writes a file whole.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text)
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }

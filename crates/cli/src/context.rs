@@ -106,11 +106,24 @@ impl Context {
             .ok_or_else(|| Failure::usage("nowhere to keep baselines: set HOME or XDG_DATA_HOME"))
     }
 
+    /// Where probes are kept.
+    pub(crate) fn probes_root(&self) -> Result<PathBuf, Failure> {
+        self.data
+            .as_ref()
+            .map(|data| data.join("probes"))
+            .ok_or_else(|| Failure::usage("nowhere to keep probes: set HOME or XDG_DATA_HOME"))
+    }
+
     /// Writes a result to stdout. A reader that went away is not an error.
     pub(crate) fn out(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         let end = if text.ends_with('\n') { "" } else { "\n" };
         let _ = write!(stdout, "{text}{end}").and_then(|()| stdout.flush());
+    }
+
+    /// Writes a result to stderr, where stdout is another's.
+    pub(crate) fn report(&self, text: &str) {
+        eprint!("{text}");
     }
 
     /// Says something on stderr, unless quiet.

@@ -7,6 +7,7 @@ use assay_formats::{Diagnostic, Severity, fio, vdbench};
 use assay_workload::Workload;
 use clap::{Args, ValueEnum};
 
+use crate::args::ReadingArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input;
@@ -20,18 +21,14 @@ pub(crate) struct ConvertArgs {
     /// A fio job file, a vdbench parameter file or a plan
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// name=value words for the file
-    #[arg(value_name = "NAME=VALUE")]
-    pub(crate) variables: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
     /// The language to write
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     pub(crate) to: Language,
     /// Where to write it [default: stdout]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// The language of the file: auto, fio, vdbench or toml
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    pub(crate) format: String,
     /// Write nothing if anything does not carry over
     #[arg(long)]
     pub(crate) strict: bool,
@@ -59,7 +56,7 @@ impl From<Language> for Format {
 }
 
 pub(crate) fn convert(args: &ConvertArgs, context: &Context) -> Result<Outcome, Failure> {
-    let input = input::read_file(&args.file, &args.format, &args.variables)?;
+    let input = input::read_file(&args.file, &args.reading, None)?;
     let (from, said) = (input.format, input.diagnostics.clone());
     let workload = input.accept(args.strict, context)?;
     let (text, more) = written(&workload, args.to.into());

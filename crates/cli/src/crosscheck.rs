@@ -16,7 +16,7 @@ use assay_workload::units::Bytes;
 use assay_workload::{PhaseKind, Plan};
 use clap::Args;
 
-use crate::args::{OutputArgs, RunArgs};
+use crate::args::{OutputArgs, ReadingArgs, RunArgs};
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -39,9 +39,8 @@ pub(crate) struct CrosscheckArgs {
     /// A fio job file, a vdbench parameter file or a plan
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// name=value words for the file
-    #[arg(value_name = "NAME=VALUE")]
-    pub(crate) variables: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
     /// Pairs of windows, one of each generator
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) pairs: u32,
@@ -51,9 +50,6 @@ pub(crate) struct CrosscheckArgs {
     /// Directory for targets with relative paths
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) target: PathBuf,
-    /// The language of the file: auto, fio, vdbench or toml
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    pub(crate) format: String,
     /// The I/O path of both: io_uring, libaio, psync, posix-aio
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
@@ -107,17 +103,23 @@ pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outc
 
 fn run_args(args: CrosscheckArgs) -> RunArgs {
     RunArgs {
+        array: crate::audit::source::ARRAY_DEFAULT.to_owned(),
+        size: crate::audit::source::size_default(),
+        trace: None,
         file: Some(args.file),
-        variables: args.variables,
+        reading: args.reading,
         profile: None,
         target: args.target,
-        format: args.format,
         engine: args.engine,
         install_missing: args.install_missing,
         fio_words: Vec::new(),
         repeat: 1,
+        steps: Default::default(),
+        scale: None,
         runtime: args.runtime,
         seed: args.seed,
+        probe: Vec::new(),
+        unwatched: false,
         dry_run: false,
         strict: args.strict,
         destroy_data: args.destroy_data,
@@ -180,6 +182,14 @@ impl Executor for Both {
         } else {
             self.here.execute(plan, phase, sink)
         }
+    }
+
+    fn watch_before(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        self.here.watch_before(plan, phase, sink);
+    }
+
+    fn watch_after(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        self.here.watch_after(plan, phase, sink);
     }
 
     fn stopped(&self) -> bool {
@@ -282,6 +292,7 @@ mod tests {
             pause_after: assay_workload::units::Nanos(0),
             point: String::new(),
             repeat: 0,
+            step: None,
         }
     }
 

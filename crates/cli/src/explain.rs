@@ -1,12 +1,13 @@
 //! `assay explain`: the words of vdbench, fio and SNIA beside Assay's own, and what each means.
 
+use assay_formats::near;
 use assay_formats::terms::{self, Found, Term};
 use assay_report::terminal::{self, Words};
 use assay_results::checks;
 use clap::Args;
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome, nearest};
+use crate::failure::{Failure, Outcome};
 
 /// The explanations of the checks; the page is the only place where they are written.
 const CHECKS: &str = include_str!("../../../docs/methodology/checks.md");
@@ -53,7 +54,7 @@ fn look_up(word: &str, as_json: bool, context: &Context) -> Result<String, Failu
             Ok(pages.join("\n"))
         }
         Found::Nearest(mut near) => {
-            near.extend(nearest(word, checks::ALL.iter().map(|check| check.id)));
+            near.extend(near::nearest(word, checks::ALL.iter().map(|check| check.id)));
             let hint = match near.as_slice() {
                 [] => "'assay explain' lists all".to_owned(),
                 near => format!("did you mean {}?", near.join(" or ")),

@@ -13,7 +13,7 @@ use assay_engine::fio_bridge::{Fio, FioEnd, FioOutput, FioRun};
 use assay_engine::{available, targets};
 use assay_formats::{Diagnostic, Severity, fio};
 use assay_host::HostRoot;
-use assay_host::counters::Sampler;
+use assay_host::counters::{Sampler, own_pid};
 use assay_results::environment::Environment;
 use assay_results::{Interval, IntervalKey, JobCounts, JobOutcome, RunEvent};
 use assay_workload::job::EngineKind;
@@ -25,6 +25,7 @@ use assay_workload::units::Nanos;
 
 use crate::failure::Failure;
 use crate::local;
+use crate::quiet::QuietWindows;
 use report::{Entry, Report, Seen};
 
 pub(crate) use install::fio as find;
@@ -135,6 +136,7 @@ pub(crate) struct FioExecutor {
     stop: Arc<AtomicBool>,
     started: Instant,
     counters: Sampler,
+    quiet: QuietWindows,
     /// CPU of each phase's whole fio, user and system, nanoseconds.
     pub(crate) process_cpu_ns: Vec<(usize, u64)>,
 }
@@ -178,6 +180,7 @@ impl FioExecutor {
             stop,
             started: Instant::now(),
             counters: local::sampler(environment, host),
+            quiet: QuietWindows::default(),
             process_cpu_ns: Vec::new(),
         }
     }
@@ -248,6 +251,18 @@ impl Executor for FioExecutor {
             Ok(()) if self.stopped() => PhaseOutcome::Stopped,
             Ok(()) => PhaseOutcome::Done,
         }
+    }
+
+    fn watch_before(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        let stop = || self.stop.load(Ordering::Relaxed);
+        self.counters.select_processes(&[own_pid()]);
+        self.quiet.before(plan, phase, &mut self.counters, &stop, sink);
+    }
+
+    fn watch_after(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        let stop = || self.stop.load(Ordering::Relaxed);
+        self.counters.select_processes(&[own_pid()]);
+        self.quiet.after(plan, phase, &mut self.counters, &stop, sink);
     }
 
     fn stopped(&self) -> bool {

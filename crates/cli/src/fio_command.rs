@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::{OutputArgs, RunArgs};
+use crate::args::{OutputArgs, ReadingArgs, RunArgs};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::foreign::ForeignArgs;
@@ -44,17 +44,23 @@ pub(crate) struct FioArgs {
 
 pub(crate) fn fio(args: FioArgs, context: &Context) -> Result<Outcome, Failure> {
     let run = RunArgs {
+        array: crate::audit::source::ARRAY_DEFAULT.to_owned(),
+        size: crate::audit::source::size_default(),
+        trace: None,
         file: None,
-        variables: Vec::new(),
+        reading: ReadingArgs::default(),
         profile: None,
         target: PathBuf::from("."),
-        format: "fio".to_owned(),
         engine: args.engine,
         install_missing: args.install_missing,
         fio_words: args.words,
         repeat: 1,
+        steps: Default::default(),
+        scale: None,
         runtime: None,
         seed: None,
+        probe: Vec::new(),
+        unwatched: false,
         dry_run: args.dry_run,
         strict: args.strict,
         destroy_data: args.destroy_data,

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 use crate::quick;
 
 /// What vdbench calls the file with its rows.
-const FLATFILE: &str = "flatfile.html";
+pub(crate) const FLATFILE: &str = "flatfile.html";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -53,7 +53,7 @@ pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Fa
 }
 
 /// The name and the text of a result.
-fn read(path: &Path) -> Result<(String, String), Failure> {
+pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
     if path == Path::new("-") {
         let text = std::io::read_to_string(std::io::stdin().lock())
             .map_err(|error| Failure::usage(format!("stdin: {error}")))?;

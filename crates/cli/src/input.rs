@@ -1,14 +1,16 @@
 //! Reading workload files of any of the three languages.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use assay_formats::loader::Loader;
 use assay_formats::native::{self, Format};
-use assay_formats::{Diagnostic, Severity, fio, vdbench};
+use assay_formats::{Diagnostic, Severity, fio, near, vdbench};
 use assay_workload::Workload;
 
+use crate::args::{Hotband, ReadingArgs};
 use crate::context::Context;
-use crate::failure::{Failure, nearest};
+use crate::failure::Failure;
 
 /// Larger files are no workload files.
 const INPUT_BYTES_MAX: u64 = 64 << 20;
@@ -40,17 +42,41 @@ fn read(path: &Path) -> Result<String, Failure> {
     if meta.is_dir() {
         return Err(Failure::usage(format!("{shown} is a directory, not a workload file")));
     }
-    if meta.len() > INPUT_BYTES_MAX {
+    let mut bytes = Vec::new();
+    // A device or a pipe says nothing of its size, and may have no end.
+    std::fs::File::open(path)
+        .and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(Failure::usage(format!("{shown} is larger than 64 MiB; that is no workload file")));
     }
-    let bytes = std::fs::read(path).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let line = error.as_bytes()[..error.utf8_error().valid_up_to()]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
-        Failure::usage(format!("{shown}:{}: not text (not valid UTF-8)", line + 1))
-    })
+    text(bytes).map_err(|line| Failure::usage(format!("{shown}:{line}: not text (not valid UTF-8)")))
+}
+
+/// Bytes as text. Comments may be in another encoding than UTF-8, as those of old files are.
+///
+/// # Errors
+/// The number of the first line that is neither text nor a comment.
+fn text(bytes: Vec<u8>) -> Result<String, usize> {
+    let bytes = match String::from_utf8(bytes) {
+        Ok(text) => return Ok(text),
+        Err(error) => error.into_bytes(),
+    };
+    let mut text = String::with_capacity(bytes.len());
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        match std::str::from_utf8(line) {
+            Ok(line) => text.push_str(line),
+            Err(_) if is_comment(line) => text.push_str(&String::from_utf8_lossy(line)),
+            Err(_) => return Err(index + 1),
+        }
+    }
+    Ok(text)
+}
+
+/// Whether a line is a comment in fio's, vdbench's or Assay's language, and nothing binary.
+fn is_comment(line: &[u8]) -> bool {
+    let mark = line.trim_ascii_start().first();
+    mark.is_some_and(|mark| b"#;*/".contains(mark)) && !line.contains(&0)
 }
 
 /// A file as it was read, with what there is to say about it.
@@ -74,24 +100,32 @@ pub(crate) fn format_of(word: &str) -> Result<Option<Format>, Failure> {
         "vdbench" => Ok(Some(Format::Vdbench)),
         "toml" | "assay" => Ok(Some(Format::Native)),
         other => {
-            let hint = nearest(other, ["auto", "fio", "vdbench", "toml"]);
+            let hint = near::nearest(other, ["auto", "fio", "vdbench", "toml"]);
             let hint = hint.map_or(String::new(), |near| format!("; did you mean {near}?"));
             Err(Failure::usage(format!("there is no format '{other}'{hint}")))
         }
     }
 }
 
-/// Reads and parses a file.
-pub(crate) fn read_file(path: &Path, format: &str, variables: &[String]) -> Result<Input, Failure> {
-    let format = format_of(format)?;
+/// Reads and parses a file. `place` is the directory of its targets with relative paths; without one, no target of the
+/// file is looked at.
+pub(crate) fn read_file(path: &Path, reading: &ReadingArgs, place: Option<&Path>) -> Result<Input, Failure> {
+    let format = format_of(&reading.format)?;
     let text = read(path)?;
     let name = path.to_string_lossy();
     let format = format.unwrap_or_else(|| native::detect(&name, &text).format);
-    parse(&name, &text, format, variables)
+    parse(&name, &text, format, reading, place)
 }
 
 /// Parses text in a known language.
-pub(crate) fn parse(name: &str, text: &str, format: Format, variables: &[String]) -> Result<Input, Failure> {
+pub(crate) fn parse(
+    name: &str,
+    text: &str,
+    format: Format,
+    reading: &ReadingArgs,
+    place: Option<&Path>,
+) -> Result<Input, Failure> {
+    refuse_words_of_others(format, reading)?;
     let stem = Path::new(name).file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
     match format {
         Format::Native => {
@@ -103,9 +137,7 @@ pub(crate) fn parse(name: &str, text: &str, format: Format, variables: &[String]
             Ok(of_fio(&stem, file, diagnostics))
         }
         Format::Vdbench => {
-            let options =
-                vdbench::Options { variables: variables_of(variables)?, ..vdbench::Options::default() };
-            let (file, mut diagnostics) = vdbench::parse(name, text, &options, &SystemLoader);
+            let (file, mut diagnostics) = parse_vdbench(name, text, reading, place)?;
             let Some(file) = file else {
                 return Ok(Input { format, workload: None, diagnostics, runs: Vec::new() });
             };
@@ -115,6 +147,53 @@ pub(crate) fn parse(name: &str, text: &str, format: Format, variables: &[String]
             Ok(Input { format, workload, diagnostics, runs })
         }
     }
+}
+
+/// A parameter file, with its storage that exists already taken as formatted.
+fn parse_vdbench(
+    name: &str,
+    text: &str,
+    reading: &ReadingArgs,
+    place: Option<&Path>,
+) -> Result<(Option<vdbench::ParameterFile>, Vec<Diagnostic>), Failure> {
+    let mut options = vdbench::Options {
+        variables: variables_of(&reading.variables)?,
+        hotband_corrected: reading.hotband == Some(Hotband::Corrected),
+        local_names: vec![rustix::system::uname().nodename().to_string_lossy().into_owned()],
+        ..vdbench::Options::default()
+    };
+    let read = |options: &vdbench::Options| vdbench::parse(name, text, options, &SystemLoader);
+    let parsed = read(&options);
+    let (Some(file), Some(place)) = (&parsed.0, place) else { return Ok(parsed) };
+    let missing = file.unformatted.iter().filter_map(|index| file.storages.get(*index));
+    for lun in missing.flat_map(|storage| &storage.luns) {
+        if let Ok(meta) = std::fs::metadata(place.join(&lun.path)) {
+            options.existing_files.insert(lun.path.clone(), meta.len());
+        }
+    }
+    Ok(if options.existing_files.is_empty() { parsed } else { read(&options) })
+}
+
+/// What only vdbench's files can be told would be silently lost on others.
+fn refuse_words_of_others(format: Format, reading: &ReadingArgs) -> Result<(), Failure> {
+    if format == Format::Vdbench {
+        return Ok(());
+    }
+    if let Some(word) = reading.variables.first() {
+        let instead = match format {
+            Format::Fio => "a fio job file takes ${NAME} from the environment",
+            _ => "a plan has none",
+        };
+        return Err(Failure::usage(format!("'{word}': name=value is for vdbench files; {instead}")));
+    }
+    if reading.hotband.is_some() {
+        let instead = match format {
+            Format::Fio => "fio has no such pattern",
+            _ => "a plan says corrected = true in its pattern",
+        };
+        return Err(Failure::usage(format!("--hotband is for vdbench files; {instead}")));
+    }
+    Ok(())
 }
 
 /// Reads words as fio's command line has them.
@@ -241,6 +320,17 @@ pub(crate) fn directory_of(target: &Path) -> Result<PathBuf, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comments_may_be_in_any_encoding_and_nothing_else() {
+        let read = |bytes: &[u8]| text(bytes.to_vec());
+        assert_eq!(
+            read(b"; gr\xfc\xdfe\n[j]\nrw=read\n"),
+            Ok("; gr\u{fffd}\u{fffd}e\n[j]\nrw=read\n".to_owned())
+        );
+        assert_eq!(read(b"[j]\n filename=gr\xfcn\n"), Err(2));
+        assert_eq!(read(b"[j]\n#\xff\0\n"), Err(2));
+    }
 
     #[test]
     fn lists_of_the_kernel_are_counted() {

@@ -8,6 +8,8 @@ use assay_report::terminal::{Progress, progress_line};
 use assay_results::RunEvent;
 use assay_workload::Plan;
 
+use crate::quiet;
+
 /// How often a line is printed where there is no terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 /// How often the live line is drawn at most.
@@ -34,15 +36,18 @@ pub(crate) struct Live {
 impl Live {
     pub(crate) fn new(plan: &Plan, style: Style, terminal: bool, quiet: bool) -> Self {
         let expected = plan.phases.iter().map(|phase| phase.expected_time());
+        let mut expected_s: Vec<f64> =
+            expected.map(|time| time.map_or(UNKNOWN_PHASE_S, |time| time.as_secs_f64() + 0.05)).collect();
+        if let Some(first) = expected_s.first_mut() {
+            *first += quiet::expected_s(plan);
+        }
         Live {
             style,
             terminal,
             quiet,
             progress: Progress { number: (0, plan.phases.len()), ..Progress::default() },
             names: plan.phases.iter().map(|phase| phase.name.clone()).collect(),
-            expected_s: expected
-                .map(|time| time.map_or(UNKNOWN_PHASE_S, |time| time.as_secs_f64() + 0.05))
-                .collect(),
+            expected_s,
             phase: 0,
             phase_started: Instant::now(),
             drawn: Instant::now() - LIVE_EVERY,

@@ -1,13 +1,15 @@
 //! The executor for this machine: the engine's driver, with the kernel's counters beside it.
 
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_conduct::{Executor, PhaseOutcome};
-use assay_engine::driver::{PhaseOptions, run_phase_naming};
+use assay_engine::driver::{PhaseOptions, run_phase_traced};
 use assay_engine::targets::sync_file_system;
+use assay_engine::tracing::TraceSink;
 use assay_engine::tree::check_anchor;
 use assay_host::counters::{Sampler, Selection, own_pid};
 use assay_host::guard::{Class, Consent, check_write, classify};
@@ -15,28 +17,39 @@ use assay_host::workdir::{enclosing_assay_dir, mark_file};
 use assay_host::{HostRoot, environment};
 use assay_results::RunEvent;
 use assay_results::environment::Environment;
+use assay_results::probe::Probe;
 use assay_workload::Plan;
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
-use assay_workload::units::Nanos;
+use assay_workload::units::{Bytes, Nanos};
+use rustix::fs::OFlags;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::quiet::QuietWindows;
 
 /// Runs phases here.
 pub(crate) struct LocalExecutor {
     stop: Arc<AtomicBool>,
+    host: HostRoot,
     started: Instant,
     counters: Sampler,
+    quiet: QuietWindows,
+    /// Whether counters are read.
+    watching: bool,
+    /// Probes to be told with the first phase.
+    probes: Vec<Probe>,
     /// Directories named for destruction: trees may stand in them.
     named: Vec<PathBuf>,
+    /// Where every I/O is written down.
+    trace: Option<Arc<TraceSink>>,
 }
 
 /// The environment of a plan's targets.
 pub(crate) fn environment_of(plan: &Plan, host: &HostRoot) -> Environment {
     let real = plan.targets.iter().filter(|target| target.kind != TargetKind::Null);
     let paths: Vec<PathBuf> = real.map(|target| PathBuf::from(&target.path)).collect();
-    environment::collect(host, Context::version(), &paths)
+    environment::collect_with(host, Context::version(), &paths, &assay_engine::extents::Kernel)
 }
 
 /// Asks the guard about every target that the plan writes to.
@@ -71,6 +84,23 @@ pub(crate) fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> 
         }
     }
     Ok(())
+}
+
+/// Asks whether there is memory for the plan's buffers, before the kernel ends us for taking it.
+///
+/// # Errors
+/// [`Failure::Usage`] with how much is wanted and how much is there.
+pub(crate) fn check_memory(plan: &Plan, host: &HostRoot) -> Result<(), Failure> {
+    let (wanted, there) = (plan.memory_bytes_max(), environment::memory(host).available_bytes);
+    match there {
+        Some(there) if wanted > there => Err(Failure::usage(format!(
+            "the plan takes {} of memory for its buffers, and {} are available: fewer outstanding I/Os, fewer threads, or \
+             smaller blocks",
+            Bytes(wanted),
+            Bytes(there)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Makes the files that do not exist yet, marked as ours, so that the next run may write over them.
@@ -108,6 +138,34 @@ pub(crate) fn period(plan: &Plan, phase: usize) -> Duration {
     if planned.0 < 4_000_000_000 { Duration::from_millis(200) } else { Duration::from_secs(1) }
 }
 
+/// Opens the block devices that a phase writes to, each exclusively, which the kernel refuses where somebody else uses it;
+/// they are ours until the files are dropped. What is opened is held against what the guard permits.
+fn hold_devices(plan: &Plan, phase: usize, host: &HostRoot) -> Result<Vec<std::fs::File>, String> {
+    let writes = |job: &&assay_workload::PlannedJob| job.job.pattern.kinds().any(|kind| kind != OpKind::Read);
+    let jobs = plan.phases[phase].jobs.iter().filter(writes);
+    let mut used: Vec<u16> =
+        jobs.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect();
+    used.sort_unstable();
+    used.dedup();
+    let devices = used.iter().map(|index| &plan.targets[usize::from(*index)]);
+    let mut held = Vec::new();
+    for target in devices.filter(|target| target.kind == TargetKind::BlockDevice) {
+        // Consent was asked for before the run began; that the device is still unused is asked again.
+        let permit = check_write(host, target.path.as_ref(), &Consent::naming(host, [&target.path]))
+            .map_err(|refusal| refusal.to_string())?;
+        let exclusive = if permit.exclusive() { OFlags::EXCL } else { OFlags::empty() };
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(exclusive.bits() as i32)
+            .open(permit.path())
+            .map_err(|error| format!("cannot open {} for ourselves: {error}", target.path))?;
+        permit.verify(&file).map_err(|refusal| refusal.to_string())?;
+        held.push(file);
+    }
+    Ok(held)
+}
+
 /// What comes behind a phase: dirty pages are written back, then nothing is done for a while.
 pub(crate) fn settle(plan: &Plan, phase: usize, stopped: &dyn Fn() -> bool, sink: &mut dyn FnMut(RunEvent)) {
     let planned = &plan.phases[phase];
@@ -132,29 +190,81 @@ impl LocalExecutor {
     /// For a plan whose environment has been looked at.
     pub(crate) fn new(environment: &Environment, host: &HostRoot, stop: Arc<AtomicBool>) -> Self {
         let counters = sampler(environment, host);
-        LocalExecutor { stop, started: Instant::now(), counters, named: Vec::new() }
+        LocalExecutor {
+            stop,
+            host: host.clone(),
+            started: Instant::now(),
+            counters,
+            quiet: QuietWindows::default(),
+            watching: true,
+            probes: Vec::new(),
+            named: Vec::new(),
+            trace: None,
+        }
     }
 
     /// Trees of files may also stand in `named`.
     pub(crate) fn naming(self, named: &[PathBuf]) -> Self {
         LocalExecutor { named: named.to_owned(), ..self }
     }
+
+    /// Every I/O is written down in `trace`.
+    pub(crate) fn tracing(self, trace: Option<Arc<TraceSink>>) -> Self {
+        LocalExecutor { trace, ..self }
+    }
+
+    /// Reads counters only if told to.
+    pub(crate) fn watching(self, watching: bool) -> Self {
+        LocalExecutor { watching, ..self }
+    }
+
+    /// The run is judged with what these probes found.
+    pub(crate) fn with_probes(self, probes: Vec<Probe>) -> Self {
+        LocalExecutor { probes, ..self }
+    }
 }
 
 impl Executor for LocalExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+        let _held = match hold_devices(plan, phase, &self.host) {
+            Ok(held) => held,
+            Err(why) => return PhaseOutcome::Failed(why),
+        };
         let interval = period(plan, phase);
         let options = PhaseOptions { interval, stop: Arc::clone(&self.stop), fall_back: true };
-        let counters = &mut self.counters;
+        let (counters, watching) = (&mut self.counters, self.watching);
         let mut tick = |sink: &mut dyn FnMut(RunEvent)| {
+            if !watching {
+                return;
+            }
             sink(RunEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
         };
-        match run_phase_naming(plan, phase, &options, &self.named, sink, &mut tick) {
+        let to = (self.named.as_slice(), self.trace.as_ref());
+        match run_phase_traced(plan, phase, &options, to, sink, &mut tick) {
             Err(error) => PhaseOutcome::Failed(error.to_string()),
             Ok(end) if !end.error.is_empty() => PhaseOutcome::Failed(end.error),
             Ok(_) if self.stopped() => PhaseOutcome::Stopped,
             Ok(_) => PhaseOutcome::Done,
         }
+    }
+
+    fn watch_before(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        for probe in self.probes.drain(..) {
+            sink(RunEvent::Probed { probe: Box::new(probe) });
+        }
+        if !self.watching {
+            return;
+        }
+        let stop = || self.stop.load(Ordering::Relaxed);
+        self.quiet.before(plan, phase, &mut self.counters, &stop, sink);
+    }
+
+    fn watch_after(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+        if !self.watching {
+            return;
+        }
+        let stop = || self.stop.load(Ordering::Relaxed);
+        self.quiet.after(plan, phase, &mut self.counters, &stop, sink);
     }
 
     fn stopped(&self) -> bool {

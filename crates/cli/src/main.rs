@@ -5,10 +5,12 @@
 use std::process::ExitCode;
 
 mod args;
+mod audit;
 mod baseline;
 mod bench_self;
 mod check;
 mod cleanup;
+mod compare;
 mod context;
 mod convert;
 mod crosscheck;
@@ -21,17 +23,23 @@ mod foreign;
 mod import;
 mod input;
 mod inventory;
+mod judge;
 mod live;
 mod local;
 mod new;
 mod place;
 mod prefill;
+mod probe;
 mod quick;
+mod quiet;
 mod remote;
 mod run;
 mod runs;
 mod session;
 mod signals;
+mod simulated;
+mod steps;
+mod traced;
 
 use clap::Parser as _;
 
@@ -40,6 +48,7 @@ use context::Context;
 use failure::{Failure, Outcome};
 
 fn main() -> ExitCode {
+    assay_engine::clock::begin();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -63,7 +72,10 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
     match command {
         Command::Quick(args) => quick::quick(&args, context),
         Command::Cleanup(args) => cleanup::cleanup(&args, context),
+        Command::Compare(args) => compare::compare(&args, context),
         Command::Check(args) => check::check(&args, context),
+        Command::Probe(args) => probe::probe(&args, context),
+        Command::Judge(args) => judge::judge(&args, context),
         Command::Import(args) => import::import(&args, context),
         Command::Report(args) => check::report(&args, context),
         Command::Runs(args) => runs::runs(&args, context),
@@ -71,6 +83,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Run(args) => run::run(&args, context),
         Command::Fio(args) => fio_command::fio(args, context),
         Command::Crosscheck(args) => crosscheck::crosscheck(args, context),
+        Command::Audit(args) => audit::audit(&args, context),
         Command::Plan(args) => run::plan(&args, context),
         Command::New(args) => new::new(&args, context),
         Command::Convert(args) => convert::convert(&args, context),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use assay_conduct::series::{self, Prepared, Series, SeriesError, assay1, stb};
+use assay_formats::near;
 use assay_host::space;
 use assay_host::workdir::{WorkDir, WorkDirError, is_assay_dir};
 use assay_report::quick::{Reference, ReferenceIops};
@@ -18,7 +19,7 @@ use assay_workload::{Plan, resolve};
 use crate::args::QuickArgs;
 use crate::check;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome, nearest};
+use crate::failure::{Failure, Outcome};
 use crate::inventory;
 use crate::local;
 use crate::place::{Place, pasted};
@@ -94,8 +95,8 @@ fn write_pages(
 fn find_series(id: &str) -> Result<&'static Series, Failure> {
     series::by_id(id).ok_or_else(|| {
         let ids: Vec<&str> = series::ALL.iter().map(|series| series.id).collect();
-        let hint =
-            nearest(id, ids.iter().copied()).map_or(String::new(), |near| format!("did you mean {near}? "));
+        let hint = near::nearest(id, ids.iter().copied())
+            .map_or(String::new(), |near| format!("did you mean {near}? "));
         Failure::usage(format!("there is no series '{id}'; {hint}there are {}", ids.join(" and ")))
     })
 }
@@ -106,7 +107,7 @@ pub(crate) fn check_test(test: Option<&str>, series: &Series) -> Result<(), Fail
     if names.contains(&name) {
         return Ok(());
     }
-    let hint = match nearest(name, names.iter().copied()) {
+    let hint = match near::nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("'assay quick --series list' shows them; the first is '{}'", names[0]),
     };
@@ -358,12 +359,14 @@ pub(crate) fn show(run: &Run, baselines: &[String], context: &Context) -> Result
 fn show_with(run: &Run, references: &[Reference], context: &Context) {
     let style = &context.style;
     let mut text = terminal::heading(run, style);
+    text.push('\n');
     if run.plan.series.is_empty() {
         text.push_str(&terminal::run_summary(run, style));
     } else {
         text.push_str(&terminal::quick_table(run, references, style));
     }
     text.push_str(&terminal::findings(&run.findings, style));
+    text.push('\n');
     text.push_str(&terminal::verdict_line(run, style));
     context.out(&text);
 }

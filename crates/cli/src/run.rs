@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use assay_formats::{Diagnostic, native};
+use assay_formats::{Diagnostic, native, near};
 use assay_host::space;
 use assay_host::workdir::{WorkDir, is_assay_dir};
 use assay_report::terminal;
+use assay_results::probe::Probe;
+use assay_results::store;
 use assay_workload::job::EngineKind;
 use assay_workload::units::Nanos;
 use assay_workload::{Plan, Workload, resolve};
 
-use crate::args::{PlanArgs, RunArgs};
+use crate::args::{PlanArgs, ReadingArgs, RunArgs};
 use crate::check;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome, nearest};
+use crate::failure::{Failure, Outcome};
 use crate::fio_bridge::{self, FioExecutor, FioPlan};
 use crate::input::{self, Input};
 use crate::inventory;
@@ -23,6 +25,9 @@ use crate::local::{self, LocalExecutor};
 use crate::quick;
 use crate::session::{self, Finished};
 use crate::signals;
+use crate::simulated;
+use crate::steps;
+use crate::traced::RunTrace;
 
 /// The directory that a profile's files are made in.
 const WORK_DIR: &str = "assay-run";
@@ -40,6 +45,9 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
     if args.profile.as_deref() == Some("list") {
         context.out(&profile_list(context));
         return Ok(Outcome::Done);
+    }
+    if args.engine.as_deref() == Some("sim") {
+        return simulated::run(args, context);
     }
     if args.dry_run {
         let asked = asked(args, false, context)?;
@@ -90,7 +98,15 @@ fn carry_out(
         Ready::Here(_) => None,
         Ready::Fio(_) => Some(fio_bridge::find(args.install_missing, context)?),
     };
+    let trace = RunTrace::to(args.trace.as_deref())?;
+    if trace.is_some() && fio.is_some() {
+        return Err(Failure::usage("--trace is for Assay's own engines; fio has write_iolog"));
+    }
     local::check_consent(ready.plan(), &context.host, &args.destroy_data)?;
+    local::check_memory(ready.plan(), &context.host)?;
+    if let Some(words) = terminal::writes_ahead(ready.plan()) {
+        context.say(&words);
+    }
     let made = |plan: &Plan| local::make_files(plan, &context.host);
     match (ready, fio) {
         (Ready::Fio(plan), Some(fio)) => {
@@ -104,10 +120,28 @@ fn carry_out(
             made(&plan)?;
             let environment = local::environment_of(&plan, &context.host);
             let executor = LocalExecutor::new(&environment, &context.host, Arc::clone(stop));
-            let mut executor = executor.naming(&args.destroy_data);
-            session::record(Arc::new(plan), environment, notes, &mut executor, context)
+            let sink = trace.as_ref().map(|trace| Arc::clone(&trace.sink));
+            let mut executor = executor
+                .naming(&args.destroy_data)
+                .tracing(sink)
+                .with_probes(probes(args, context)?)
+                .watching(!args.unwatched);
+            let plan = Arc::new(plan);
+            let finished = session::record(Arc::clone(&plan), environment, notes, &mut executor, context);
+            if let Some(trace) = &trace {
+                trace.write(&plan, context)?;
+            }
+            finished
         }
     }
+}
+
+/// The probes that the run is to be judged with.
+fn probes(args: &RunArgs, context: &Context) -> Result<Vec<Probe>, Failure> {
+    let load = |id: &String| {
+        context.probes_root().and_then(|root| store::load_probe(&root, id).map_err(Failure::usage))
+    };
+    args.probe.iter().map(load).collect()
 }
 
 pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failure> {
@@ -129,7 +163,7 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
 /// The runs of a foreign file in the words of its own tool, the diagnostics behind them.
 fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
     let file = args.file.as_ref().ok_or_else(|| Failure::usage("--runs needs a file"))?;
-    let input = input::read_file(file, &args.format, &args.variables)?;
+    let input = input::read_file(file, &args.reading, None)?;
     if input.format == native::Format::Native {
         return Err(Failure::usage(
             "--runs is for fio and vdbench files; 'assay plan' shows a plan of Assay's own",
@@ -142,8 +176,10 @@ fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
 
 pub(crate) fn asked(args: &RunArgs, make: bool, context: &Context) -> Result<Asked, Failure> {
     let mut asked = match (&args.profile, &args.file) {
-        (Some(name), _) => profile(name, &args.target, make, context)?,
-        (None, Some(file)) => from(input::read_file(file, &args.format, &args.variables)?, args, context)?,
+        (Some(name), _) => profile(name, args, make, context)?,
+        (None, Some(file)) => {
+            from(input::read_file(file, &args.reading, Some(&args.target))?, args, context)?
+        }
         (None, None) if !args.fio_words.is_empty() => {
             from(input::parse_words(&args.fio_words), args, context)?
         }
@@ -155,18 +191,31 @@ pub(crate) fn asked(args: &RunArgs, make: bool, context: &Context) -> Result<Ask
             asked.notes.push(("runtime".to_owned(), change.to_string()));
         }
     }
-    let once = asked.workload.phases.clone();
-    for _ in 1..args.repeat {
-        asked.workload.phases.extend(once.iter().cloned());
-    }
+    let phases = steps::multiply(std::mem::take(&mut asked.workload.phases), &args.steps)?;
+    let shuffle =
+        args.steps.shuffle.then(|| args.seed.or(asked.workload.seed).map_or_else(session::random_seed, Ok));
+    let shuffle = shuffle.transpose()?;
+    asked.workload.seed = shuffle.or(asked.workload.seed);
+    asked.workload.phases = steps::repeat(phases, args.repeat, shuffle);
     Ok(asked)
+}
+
+/// Makes a workload smaller where that was asked for; what changed is noted.
+fn scale(workload: &mut Workload, args: &RunArgs) -> Result<Vec<(String, String)>, Failure> {
+    let Some(share) = args.scale else { return Ok(Vec::new()) };
+    if !(share > 0.0 && share <= 1.0) {
+        return Err(Failure::usage(format!("--scale: {share} is not above 0 and at most 1")));
+    }
+    let changes = native::scale_by(workload, share);
+    Ok(changes.iter().map(|change| ("scaled".to_owned(), change.to_string())).collect())
 }
 
 /// What a file asks for; its diagnostics have still to be said.
 fn from(input: Input, args: &RunArgs, context: &Context) -> Result<Asked, Failure> {
-    let (workload, diagnostics) = input.checked(args.strict, context)?;
+    let (mut workload, diagnostics) = input.checked(args.strict, context)?;
     let directory = input::directory_of(&args.target)?;
-    Ok(Asked { workload, directory, notes: Vec::new(), diagnostics, work_dir: None })
+    let notes = scale(&mut workload, args)?;
+    Ok(Asked { workload, directory, notes, diagnostics, work_dir: None })
 }
 
 fn profile_list(context: &Context) -> String {
@@ -177,15 +226,15 @@ fn profile_list(context: &Context) -> String {
     terminal::words_table(&["profile", "what it does"], &rows, &context.style)
 }
 
-fn profile(name: &str, target: &Path, make: bool, context: &Context) -> Result<Asked, Failure> {
+fn profile(name: &str, args: &RunArgs, make: bool, context: &Context) -> Result<Asked, Failure> {
     let all = native::profiles();
     let Some(found) = all.iter().find(|profile| profile.name == name) else {
-        let hint = nearest(name, all.iter().map(|profile| profile.name));
+        let hint = near::nearest(name, all.iter().map(|profile| profile.name));
         let hint =
             hint.map_or("'--profile list' shows them".to_owned(), |near| format!("did you mean {near}?"));
         return Err(Failure::usage(format!("there is no profile '{name}'; {hint}")));
     };
-    let place = input::directory_of(target)?;
+    let place = input::directory_of(&args.target)?;
     let path = if is_assay_dir(&place) { place.clone() } else { place.join(WORK_DIR) };
     let work_dir = if make {
         Some(WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "run").map_err(Failure::usage)?)
@@ -193,7 +242,9 @@ fn profile(name: &str, target: &Path, make: bool, context: &Context) -> Result<A
         None
     };
     let mut workload =
-        input::parse(found.name, found.text, native::Format::Native, &[])?.accept(true, context)?;
+        input::parse(found.name, found.text, native::Format::Native, &ReadingArgs::default(), None)?
+            .accept(true, context)?;
+    let mut notes = scale(&mut workload, args)?;
     let space = space::of(&place).map_err(|error| Failure::failed(format!("free space: {error}")))?;
     let available = space.usable_bytes() + crate::prefill::bytes_in(&path);
     let scaled = native::scale_to(&mut workload, available);
@@ -203,8 +254,7 @@ fn profile(name: &str, target: &Path, make: bool, context: &Context) -> Result<A
             "profile {name} does not fit into the space that is free in {place}"
         )));
     }
-    let notes: Vec<(String, String)> =
-        scaled.changes.iter().map(|change| ("scaled".to_owned(), change.to_string())).collect();
+    notes.extend(scaled.changes.iter().map(|change| ("scaled".to_owned(), change.to_string())));
     Ok(Asked { workload, directory: path, notes, diagnostics: Vec::new(), work_dir })
 }
 
@@ -252,7 +302,7 @@ pub(crate) fn planned(
 pub(crate) fn engine_of(name: &str) -> Result<EngineKind, Failure> {
     EngineKind::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = EngineKind::ALL.iter().map(|kind| kind.name()).collect();
-        let hint = nearest(name, names.iter().copied());
+        let hint = near::nearest(name, names.iter().copied());
         let hint = hint.map_or(String::new(), |near| format!("did you mean {near}? "));
         Failure::usage(format!("there is no engine '{name}'; {hint}there are {}", names.join(", ")))
     })

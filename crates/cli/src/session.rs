@@ -11,6 +11,7 @@ use assay_results::store::{RunDir, RunRecorder};
 use assay_results::{Run, RunEnd, RunEvent, checks};
 use assay_workload::Plan;
 
+use crate::bench_self;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::live::Live;
@@ -104,6 +105,11 @@ pub(crate) fn record(
     }
     let (end, error) = conduct(&plan, executor, &mut sink);
     let mut run = builder.finish().map_err(Failure::failed)?;
+    // Another tool's cost is not ours, and that of a simulation is not this machine's.
+    let ours = !matches!(run.assay.engine.as_str(), "" | "fio" | "sim" | "null");
+    if ours && end == RunEnd::Completed {
+        run.assay.overhead_ns_per_io = bench_self::overhead_ns_per_io(&plan);
+    }
     checks::judge(&mut run);
     let directory = recorder.dir().path().to_owned();
     // What was measured is shown, whether or not there is room to keep it.

@@ -1,5 +1,7 @@
 //! Workload files through the whole program: what it says of bad ones, and what it makes of good ones.
 
+#[path = "formats_files/audit.rs"]
+mod audit;
 #[path = "formats_files/convert.rs"]
 mod convert;
 #[path = "formats_files/corpus.rs"]
@@ -8,10 +10,14 @@ mod corpus;
 mod explain;
 #[path = "formats_files/foreign.rs"]
 mod foreign;
+#[path = "formats_files/language.rs"]
+mod language;
 #[path = "formats_files/messages.rs"]
 mod messages;
 #[path = "formats_files/new.rs"]
 mod new;
+#[path = "formats_files/shares.rs"]
+mod shares;
 #[path = "../../../xtask/support/skip.rs"]
 mod skip;
 #[path = "formats_support/mod.rs"]

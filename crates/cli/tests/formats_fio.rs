@@ -1,5 +1,7 @@
 //! What needs real fio: as the engine of a run, and beside Assay's own.
 
+#[path = "formats_fio/agree.rs"]
+mod agree;
 #[path = "formats_fio/bridge.rs"]
 mod bridge;
 #[path = "formats_fio/crosscheck.rs"]

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use assay_results::{RunEnd, RunEvent};
 use assay_workload::Plan;
 
+use crate::after;
+use crate::seen::Seen;
+
 /// How a phase ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PhaseOutcome {
@@ -24,6 +27,13 @@ pub trait Executor {
     /// Whether everything is to end.
     fn stopped(&self) -> bool;
 
+    /// Watches the devices while nothing is done, before a phase: what they do then is somebody else's. Counters go to
+    /// `sink`. An executor that has none to read does nothing.
+    fn watch_before(&mut self, _plan: &Arc<Plan>, _phase: usize, _sink: &mut dyn FnMut(RunEvent)) {}
+
+    /// As [`Executor::watch_before`], after a phase that was done.
+    fn watch_after(&mut self, _plan: &Arc<Plan>, _phase: usize, _sink: &mut dyn FnMut(RunEvent)) {}
+
     /// Waits for dirty data of the phase's targets to be written back, then idles as the plan asks.
     fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent));
 
@@ -31,26 +41,26 @@ pub trait Executor {
     fn elapsed_ms(&self) -> u64;
 }
 
-/// Runs all phases of `plan` in order and reports each; returns how the run ended and, if it failed, why.
+/// Runs the phases of `plan` in order and reports each; returns how the run ended and, if it failed, why.
+///
+/// Where a phase depends on those before it (a rate in per cent of a maximum, a step of a search, a round of a block that repeats
+/// until it is steady), it is resolved before it starts, and what it became is reported with [`RunEvent::PhaseResolved`]; phases that
+/// are not needed any more do not start.
 pub fn conduct(
     plan: &Arc<Plan>,
     executor: &mut dyn Executor,
     sink: &mut dyn FnMut(RunEvent),
 ) -> (RunEnd, String) {
+    let mut course = Course { plan: Arc::clone(plan), seen: Seen::default() };
     let (mut end, mut error) = (RunEnd::Completed, String::new());
-    for phase in 0..plan.phases.len() {
+    let mut phase = 0;
+    while phase < course.plan.phases.len() {
         if executor.stopped() {
             end = RunEnd::Interrupted;
             break;
         }
-        sink(RunEvent::PhaseStarted { phase: phase as u32, at_ms: executor.elapsed_ms() });
-        let outcome = executor.execute(plan, phase, sink);
-        if outcome == PhaseOutcome::Done {
-            executor.settle(plan, phase, sink);
-        }
-        sink(RunEvent::PhaseFinished { phase: phase as u32, at_ms: executor.elapsed_ms() });
-        match outcome {
-            PhaseOutcome::Done => {}
+        match course.phase(phase, executor, sink) {
+            PhaseOutcome::Done => phase = course.behind(phase, sink),
             PhaseOutcome::Stopped => {
                 end = RunEnd::Interrupted;
                 break;
@@ -65,92 +75,66 @@ pub fn conduct(
     (end, error)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use assay_workload::job::{EngineKind, Job, Phase, Workload};
-    use assay_workload::pattern::{AccessPattern, Mix, Placement};
-    use assay_workload::resolve::{Inventory, TargetFacts};
-    use assay_workload::target::{Target, TargetKind};
-    use assay_workload::units::Bytes;
+/// A plan on its way, with what it has become so far.
+struct Course {
+    plan: Arc<Plan>,
+    seen: Seen,
+}
 
-    struct Script {
-        outcomes: Vec<PhaseOutcome>,
-        ran: Vec<usize>,
-        settled: Vec<usize>,
-        stop_after: usize,
-    }
-
-    impl Executor for Script {
-        fn execute(&mut self, _: &Arc<Plan>, phase: usize, _: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
-            self.ran.push(phase);
-            self.outcomes[phase].clone()
+impl Course {
+    /// Resolves a phase and runs it.
+    fn phase(
+        &mut self,
+        phase: usize,
+        executor: &mut dyn Executor,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> PhaseOutcome {
+        match after::resolved(&self.plan, phase, &self.seen) {
+            Ok(None) => {}
+            Ok(Some(planned)) => self.becomes(phase, planned, sink),
+            Err(why) => return PhaseOutcome::Failed(why),
         }
-        fn stopped(&self) -> bool {
-            self.ran.len() >= self.stop_after
+        executor.watch_before(&self.plan, phase, sink);
+        sink(RunEvent::PhaseStarted { phase: phase as u32, at_ms: executor.elapsed_ms() });
+        let seen = &mut self.seen;
+        let outcome = executor.execute(&self.plan, phase, &mut |event| {
+            seen.feed(&event);
+            sink(event);
+        });
+        if outcome == PhaseOutcome::Done {
+            executor.settle(&self.plan, phase, sink);
         }
-        fn settle(&mut self, _: &Arc<Plan>, phase: usize, _: &mut dyn FnMut(RunEvent)) {
-            self.settled.push(phase);
+        sink(RunEvent::PhaseFinished { phase: phase as u32, at_ms: executor.elapsed_ms() });
+        if outcome == PhaseOutcome::Done {
+            executor.watch_after(&self.plan, phase, sink);
         }
-        fn elapsed_ms(&self) -> u64 {
-            0
+        self.seen.finish(phase, after::keeps_latency(&self.plan, phase));
+        outcome
+    }
+
+    /// The phase that runs next.
+    fn behind(&mut self, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> usize {
+        let after = after::after(&self.plan, phase, &self.seen);
+        for (index, planned) in after.resolved {
+            self.becomes(index, planned, sink);
         }
+        if let Some(note) = after.note {
+            let id = note.id.to_owned();
+            sink(RunEvent::Note { phase: Some(phase as u32), id, text: note.text });
+        }
+        after.next
     }
 
-    fn plan(phases: usize) -> Arc<Plan> {
-        let job = Job::new("j", &["t"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()));
-        let workload = Workload {
-            name: "w".into(),
-            seed: Some(1),
-            targets: vec![Target {
-                name: "t".into(),
-                path: "t".into(),
-                kind: None,
-                size: Some(Bytes(1 << 20)),
-            }],
-            phases: (0..phases).map(|i| Phase::measure(&format!("p{i}"), vec![job.clone()])).collect(),
-        };
-        let facts = TargetFacts {
-            path: "t".into(),
-            kind: TargetKind::Null,
-            existing_bytes: 0,
-            direct_align_bytes: None,
-            engine_choice: None,
-        };
-        let inventory = Inventory {
-            targets: [("t".to_owned(), facts)].into(),
-            engines: vec![EngineKind::IoUring],
-            engine_override: None,
-        };
-        Arc::new(assay_workload::resolve::plan(&workload, &inventory, 0).unwrap())
-    }
-
-    fn run(outcomes: Vec<PhaseOutcome>, stop_after: usize) -> (Script, RunEnd, Vec<RunEvent>) {
-        let plan = plan(outcomes.len());
-        let mut script = Script { outcomes, ran: vec![], settled: vec![], stop_after };
-        let mut events = Vec::new();
-        let (end, _) = conduct(&plan, &mut script, &mut |event| events.push(event));
-        (script, end, events)
-    }
-
-    #[test]
-    fn phases_go_in_order_and_settle() {
-        let (script, end, events) = run(vec![PhaseOutcome::Done, PhaseOutcome::Done], 9);
-        assert_eq!((script.ran, script.settled, end), (vec![0, 1], vec![0, 1], RunEnd::Completed));
-        assert!(matches!(events.last(), Some(RunEvent::RunFinished { end: RunEnd::Completed, .. })));
-    }
-
-    #[test]
-    fn a_failure_ends_the_run_and_is_said() {
-        let (script, end, events) = run(vec![PhaseOutcome::Failed("no space".into()), PhaseOutcome::Done], 9);
-        assert_eq!((script.ran, script.settled, end), (vec![0], vec![], RunEnd::Failed));
-        let Some(RunEvent::RunFinished { error, .. }) = events.last() else { panic!("no end") };
-        assert_eq!(error, "no space");
-    }
-
-    #[test]
-    fn a_stop_between_phases_is_an_interruption() {
-        let (script, end, _) = run(vec![PhaseOutcome::Done, PhaseOutcome::Done], 1);
-        assert_eq!((script.ran, end), (vec![0], RunEnd::Interrupted));
+    fn becomes(
+        &mut self,
+        phase: usize,
+        planned: assay_workload::PlannedPhase,
+        sink: &mut dyn FnMut(RunEvent),
+    ) {
+        Arc::make_mut(&mut self.plan).phases[phase] = planned.clone();
+        sink(RunEvent::PhaseResolved { phase: phase as u32, planned: Box::new(planned) });
     }
 }
+
+#[cfg(test)]
+mod tests;

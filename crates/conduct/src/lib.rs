@@ -3,7 +3,12 @@
 //! A machine without I/O: it decides what starts when and passes events on; what a phase does is up to the
 //! [`Executor`] that is injected. It knows no clock, no engine, no files.
 
+mod after;
 pub mod conductor;
+mod rates;
+mod search;
+mod seen;
 pub mod series;
+mod steady;
 
 pub use conductor::{Executor, PhaseOutcome, conduct};

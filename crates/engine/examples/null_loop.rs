@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             flush: None,
             think: None,
             errors_tolerated: 0,
+            verify: false,
         },
         stop: Arc::new(AtomicBool::new(false)),
         pass_hook: None,

@@ -59,6 +59,15 @@ pub struct AioEngine {
     batch_max: usize,
 }
 
+/// Whether the kernel has libaio and lets us use it. A context for no events is refused, but in another way than by a kernel
+/// without contexts.
+pub(crate) fn is_there() -> bool {
+    let mut context: u64 = 0;
+    // SAFETY: io_setup(2) writes a context to `context` only where it makes one, which it does not for 0 events.
+    let made = unsafe { libc::syscall(libc::SYS_io_setup, 0, std::ptr::from_mut(&mut context)) };
+    made == 0 || last_errno() == -libc::EINVAL
+}
+
 impl AioEngine {
     /// A context for up to `depth` outstanding I/Os; at most `batch_max` (0: any number) are handed over per call.
     ///

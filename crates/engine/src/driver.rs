@@ -29,6 +29,7 @@ use crate::recorder::{Intervals, Recorder, Schedule, Shared};
 use crate::sampler::Sampler;
 use crate::seam::{Clock, Engine, EngineError};
 use crate::targets::{self, OpenTargets};
+use crate::tracing::{AnyEngine, TraceSink, TracedEngine};
 use crate::tree::{ThreadOptions, TreeThread, Trees};
 use crate::uring::UringEngine;
 
@@ -100,6 +101,21 @@ pub fn run_phase_naming(
     sink: &mut dyn FnMut(RunEvent),
     tick: &mut Tick<'_>,
 ) -> Result<PhaseEnd, EngineError> {
+    run_phase_traced(plan, phase, options, (named, None), sink, tick)
+}
+
+/// As [`run_phase_naming`]; every I/O is written down where there is a trace.
+///
+/// # Errors
+/// As [`run_phase`].
+pub fn run_phase_traced(
+    plan: &Arc<Plan>,
+    phase: usize,
+    options: &PhaseOptions,
+    (named, trace): (&[PathBuf], Option<&Arc<TraceSink>>),
+    sink: &mut dyn FnMut(RunEvent),
+    tick: &mut Tick<'_>,
+) -> Result<PhaseEnd, EngineError> {
     let mut note = |id: &str, text: String| {
         sink(RunEvent::Note { phase: Some(phase as u32), id: id.to_owned(), text });
     };
@@ -117,7 +133,7 @@ pub fn run_phase_naming(
         start_ns: AtomicU64::new(0),
         cancelled: AtomicBool::new(false),
     });
-    let running = spawn_all(plan, phase, options, &trees, &gate)?;
+    let running = spawn_all(plan, phase, options, (&trees, trace), &gate)?;
     gate.ready.wait();
     let start_ns = clock.now_ns() + START_AHEAD_NS;
     gate.start_ns.store(start_ns, Ordering::SeqCst);
@@ -148,7 +164,7 @@ fn spawn_all(
     plan: &Arc<Plan>,
     phase: usize,
     options: &PhaseOptions,
-    trees: &Trees,
+    (trees, trace): (&Trees, Option<&Arc<TraceSink>>),
     gate: &Arc<Gate>,
 ) -> Result<Vec<Running>, EngineError> {
     let mut running = Vec::new();
@@ -169,6 +185,7 @@ fn spawn_all(
                 shared,
                 tree,
                 options: options.clone(),
+                trace: trace.cloned(),
             };
             let handle = std::thread::Builder::new()
                 .name(format!("assay-{job_index}.{thread}"))
@@ -230,6 +247,7 @@ struct ThreadContext {
     shared: Arc<Shared>,
     tree: Option<TreeThread>,
     options: PhaseOptions,
+    trace: Option<Arc<TraceSink>>,
 }
 
 /// Passes both gates whatever happens to its owner, so that nobody waits for a thread that failed.
@@ -299,7 +317,26 @@ impl ThreadContext {
         self.with(engine, format!("psync instead: {error}"), pass)
     }
 
-    fn with<E: Engine + outcome::Notes>(
+    fn with<E: Engine + outcome::Notes + 'static>(
+        &self,
+        engine: E,
+        fallback: String,
+        pass: &mut GatePass<'_>,
+    ) -> Result<ThreadEnd, EngineError> {
+        match &self.trace {
+            Some(trace) => self.paced(self.traced(Box::new(engine), trace), fallback, pass),
+            None => self.paced(engine, fallback, pass),
+        }
+    }
+
+    fn traced(&self, engine: Box<dyn AnyEngine>, trace: &Arc<TraceSink>) -> TracedEngine {
+        let job = self.planned();
+        let threads = self.plan.phases[self.phase].jobs.iter().map(|job| job.slices.len()).sum();
+        let targets = job.slices[self.thread].sites.iter().map(|site| site.target).collect();
+        TracedEngine::new(engine, trace, threads, job.job.outstanding_per_thread, targets)
+    }
+
+    fn paced<E: Engine + outcome::Notes>(
         &self,
         engine: E,
         fallback: String,
@@ -324,6 +361,9 @@ impl ThreadContext {
         let depth = job.job.outstanding_per_thread;
         let mut buffers = MappedBuffers::new(depth, job.job.pattern.max_block_bytes() as usize)?;
         let mut filler = Filler::new(&job.job.content, derive_seed(slice.seed, 2));
+        if job.job.content.verify {
+            filler = filler.sealing(job.job.pattern.align(), self.plan.seed);
+        }
         if job.job.pattern.mix.share(OpKind::Write) > 0.0 {
             for slot in 0..depth {
                 // SAFETY: no I/O is outstanding yet.
@@ -390,6 +430,7 @@ impl ThreadContext {
             flush: job.job.flush.periodic,
             think: job.job.think_time,
             errors_tolerated: job.job.errors_tolerated,
+            verify: job.job.content.verify,
         }
     }
 }

@@ -16,6 +16,10 @@ use crate::buffers::MappedBuffers;
 use crate::recorder::{Latency, Recorder};
 use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, Wait};
 
+mod slot_list;
+
+use slot_list::SlotList;
+
 /// Near a deadline a sleeping thread may come too late, so the last stretch is spun.
 const SPIN_NS: u64 = 30_000;
 /// Every so many batches the submitting call is timed on its own; else it also waits, and cannot be told from waiting.
@@ -42,9 +46,19 @@ struct Slot {
     /// When it was handed over; 0: nothing is outstanding.
     issued_ns: AtomicU64,
     intended_ns: u64,
+    offset_bytes: u64,
     len_bytes: u32,
     target: u16,
     kind: u8,
+}
+
+/// Completions of one look with one operation and one issue time.
+#[derive(Debug)]
+struct Streak {
+    issued_ns: u64,
+    op: usize,
+    count: u32,
+    bytes: u64,
 }
 
 /// How a job paces itself and when it ends; times on the job's clock.
@@ -64,6 +78,8 @@ pub struct LoopSpec {
     pub think: Option<ThinkTime>,
     /// Errors that may happen before the job gives up.
     pub errors_tolerated: u64,
+    /// Whether reads are checked for holding what was written there.
+    pub verify: bool,
 }
 
 /// What a job thread knows at its end, beside its intervals.
@@ -81,6 +97,8 @@ pub struct LoopEnd {
     pub zero_sampled: u64,
     /// See `zero_sampled`.
     pub zero_found: u64,
+    /// Reads that did not hold what was written there.
+    pub verify_failed: u64,
     /// Failed operations by errno.
     pub errors: Vec<(i32, u64)>,
     /// The errno that ended the job; 0: none.
@@ -108,8 +126,8 @@ pub struct JobLoop<E, C, const OPEN: bool> {
     next_intended: usize,
 
     slots: Box<[Slot]>,
-    free: Vec<u32>,
-    pending: Vec<u32>,
+    free: SlotList,
+    pending: SlotList,
     chained: Vec<(u32, u16)>,
     completions: Completions,
     outstanding: u32,
@@ -187,8 +205,8 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             intended: [0; 32],
             next_intended: 32,
             slots: (0..depth).map(|_| Slot::default()).collect(),
-            free: (0..depth).rev().collect(),
-            pending: Vec::with_capacity(depth as usize),
+            free: SlotList::full(depth),
+            pending: SlotList::empty(depth),
             chained: Vec::with_capacity(depth as usize),
             completions: Completions::with_capacity(depth as usize),
             outstanding: 0,
@@ -210,6 +228,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
                 busy_max_ns: 0,
                 zero_sampled: 0,
                 zero_found: 0,
+                verify_failed: 0,
                 errors: Vec::new(),
                 fatal_errno: 0,
             },
@@ -249,7 +268,8 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         self.hand_over(now)
     }
 
-    /// Records everything that was reaped.
+    /// Records everything that was reaped. All of it is stamped alike, so what was handed over together has one latency
+    /// and is recorded at once.
     #[inline(always)]
     fn account(&mut self, now: u64) {
         let count = self.completions.as_slice().len();
@@ -257,17 +277,30 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             return;
         }
         self.end.last_completion_ns = now;
+        let mut streak = Streak { issued_ns: now, op: 0, count: 0, bytes: 0 };
         for index in 0..count {
             let completion = self.completions.as_slice()[index];
-            self.account_one(now, completion);
+            self.account_one(now, completion, &mut streak);
+        }
+        self.record(now, &streak);
+    }
+
+    #[inline(always)]
+    fn record(&mut self, now: u64, streak: &Streak) {
+        if let Some(recorder) = self.recorder.as_mut()
+            && streak.count > 0
+        {
+            let latency_ns = now.saturating_sub(streak.issued_ns);
+            recorder.latency(Latency::Completion, streak.op, latency_ns, streak.count);
+            recorder.bytes(streak.op, streak.bytes);
         }
     }
 
     #[inline(always)]
-    fn account_one(&mut self, now: u64, completion: Completion) {
+    fn account_one(&mut self, now: u64, completion: Completion, streak: &mut Streak) {
         let slot_index = completion.slot as usize;
         let slot = &mut self.slots[slot_index];
-        let issued = *slot.issued_ns.get_mut();
+        let issued_ns = *slot.issued_ns.get_mut();
         *slot.issued_ns.get_mut() = 0;
         let op = usize::from(slot.kind).min(3);
         let (len, target, intended) = (slot.len_bytes, slot.target, slot.intended_ns);
@@ -277,17 +310,25 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             self.failed(completion.result, completion.slot);
             return;
         }
-        if let Some(recorder) = self.recorder.as_mut() {
-            recorder.latency(Latency::Completion, op, now.saturating_sub(issued), 1);
-            recorder.bytes(op, u64::from(len));
-            if OPEN && op < 3 {
-                recorder.latency(Latency::Response, op, now.saturating_sub(intended), 1);
-            }
+        if streak.issued_ns != issued_ns || streak.op != op {
+            self.record(now, streak);
+            *streak = Streak { issued_ns, op, count: 0, bytes: 0 };
+        }
+        streak.count += 1;
+        streak.bytes += u64::from(len);
+        if OPEN
+            && op < 3
+            && let Some(recorder) = self.recorder.as_mut()
+        {
+            recorder.latency(Latency::Response, op, now.saturating_sub(intended), 1);
         }
         if op == OpKind::Read as usize {
             self.until_zero_sample -= 1;
             if self.until_zero_sample == 0 {
                 self.look_for_zeros(completion.slot, len);
+            }
+            if self.spec.verify {
+                self.check_content(completion.slot, len);
             }
         } else if op == OpKind::Write as usize && self.flush_is_due() {
             self.chained.push((completion.slot, target));
@@ -321,16 +362,33 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         self.end.zero_found += u64::from(bytes.iter().all(|&byte| byte == 0));
     }
 
+    /// Whether a read holds what was written there. It was an I/O all the same, and is counted as one.
+    #[inline(never)]
+    fn check_content(&mut self, slot: u32, len: u32) {
+        let offset_bytes = self.slots[slot as usize].offset_bytes;
+        // SAFETY: the slot's I/O has completed, and it is not refilled before this returns.
+        let bytes = unsafe { self.buffers.slice_mut(slot, len as usize) };
+        if !self.filler.holds(bytes, offset_bytes) {
+            self.end.verify_failed += 1;
+            self.count_error(libc::EILSEQ);
+        }
+    }
+
     #[cold]
     fn failed(&mut self, result: i32, slot: u32) {
         // A short transfer has no errno of its own; EIO is what an application would make of it.
         let errno = if result < 0 { -result } else { libc::EIO };
         self.errno_counts[(errno as usize).min(ERRNO_MAX - 1)] += 1;
+        self.free.push(slot);
+        self.count_error(errno);
+    }
+
+    #[cold]
+    fn count_error(&mut self, errno: i32) {
         self.error_count += 1;
         if let Some(recorder) = self.recorder.as_mut() {
             recorder.error();
         }
-        self.free.push(slot);
         if self.error_count > self.spec.errors_tolerated {
             self.end.fatal_errno = errno;
             self.draining = true;
@@ -343,7 +401,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         while let Some((slot, target)) = self.chained.pop() {
             self.queue_flush(slot, target);
         }
-        while let Some(&slot) = self.free.last() {
+        while let Some(slot) = self.free.last() {
             if self.spec.flush.is_some() && self.flush_goes_next() {
                 if self.flush_is_alone() && self.outstanding > 0 {
                     return;
@@ -456,7 +514,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         if op.kind == OpKind::Write {
             // SAFETY: the slot is free, so no I/O on its buffer is outstanding.
             let bytes = unsafe { self.buffers.slice_mut(slot_index, op.len_bytes as usize) };
-            self.filler.refresh(bytes);
+            self.filler.refresh(bytes, op.offset_bytes);
             self.last_write_target = op.target;
             if self.spec.flush.is_some_and(|flush| flush.order != FlushOrder::AfterWrite) {
                 self.since_flush += 1;
@@ -464,6 +522,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         }
         let slot = &mut self.slots[slot_index as usize];
         slot.intended_ns = intended_ns;
+        slot.offset_bytes = op.offset_bytes;
         slot.len_bytes = if op.kind == OpKind::Trim { 0 } else { op.len_bytes };
         slot.kind = op.kind as u8;
         slot.target = op.target;
@@ -526,14 +585,17 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let busy = stamp - reaped_ns.min(stamp);
         self.end.busy_sum_ns += busy;
         self.end.busy_max_ns = self.end.busy_max_ns.max(busy);
+        if !OPEN && let Some(recorder) = self.recorder.as_mut() {
+            // What is handed over now had nobody to do it since the look that freed its slot.
+            recorder.idle_slots(busy * submitting as u64);
+        }
         let wait = self.wait_for();
         self.flush(wait, submitting, stamp)
     }
 
     #[inline(always)]
     fn stamp(&mut self, now: u64) {
-        let pending = std::mem::take(&mut self.pending);
-        for &slot_index in &pending {
+        for &slot_index in self.pending.as_slice() {
             let slot = &mut self.slots[slot_index as usize];
             *slot.issued_ns.get_mut() = now;
             if OPEN
@@ -543,7 +605,6 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
                 recorder.lateness(now.saturating_sub(slot.intended_ns));
             }
         }
-        self.pending = pending;
         self.pending.clear();
     }
 

@@ -11,6 +11,7 @@ pub mod buffers;
 pub mod choose;
 pub mod clock;
 pub mod driver;
+pub mod extents;
 pub mod fio_bridge;
 pub mod job_loop;
 pub mod null;
@@ -22,6 +23,7 @@ mod sampler;
 pub mod seam;
 mod sync_io;
 pub mod targets;
+pub mod tracing;
 pub mod tree;
 pub mod uring;
 

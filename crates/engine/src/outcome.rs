@@ -41,6 +41,8 @@ pub struct ThreadCpu {
     pub waits: u64,
     /// Involuntary context switches: somebody else was given the processor.
     pub preempted: u64,
+    /// Time spent ready to run, waiting for a processor; 0 where the kernel does not account it.
+    pub run_queue_ns: u64,
 }
 
 fn usage(who: libc::c_int) -> ThreadCpu {
@@ -56,7 +58,17 @@ fn usage(who: libc::c_int) -> ThreadCpu {
         system_ns: ns(usage.ru_stime),
         waits: usage.ru_nvcsw as u64,
         preempted: usage.ru_nivcsw as u64,
+        run_queue_ns: 0,
     }
+}
+
+/// The calling thread's time on a processor and on the run queue, nanoseconds (Documentation/scheduler/sched-stats.rst).
+const RUN_QUEUE: &str = "/proc/thread-self/schedstat";
+
+/// Time on the run queue; 0 where the kernel keeps no such statistics.
+fn run_queue_ns() -> u64 {
+    let text = std::fs::read_to_string(RUN_QUEUE).unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
 /// CPU time of the whole process, kernel workers on its behalf included.
@@ -67,7 +79,7 @@ pub(crate) fn process_cpu() -> ThreadCpu {
 impl ThreadCpu {
     /// Of the calling thread.
     pub(crate) fn of_this_thread() -> Self {
-        usage(libc::RUSAGE_THREAD)
+        ThreadCpu { run_queue_ns: run_queue_ns(), ..usage(libc::RUSAGE_THREAD) }
     }
 
     /// What was used since `before`.
@@ -77,6 +89,7 @@ impl ThreadCpu {
             system_ns: self.system_ns.saturating_sub(before.system_ns),
             waits: self.waits.saturating_sub(before.waits),
             preempted: self.preempted.saturating_sub(before.preempted),
+            run_queue_ns: self.run_queue_ns.saturating_sub(before.run_queue_ns),
         }
     }
 
@@ -151,6 +164,12 @@ pub(crate) fn of_job(
     for (errno, count) in ends.iter().flat_map(|end| &end.end.errors) {
         *errors.entry(*errno).or_default() += count;
     }
+    let mut errors_by_kind: Vec<(String, u64)> =
+        errors.into_iter().map(|(errno, count)| (errno_name(errno), count)).collect();
+    let unverified: u64 = ends.iter().map(|end| end.end.verify_failed).sum();
+    if unverified > 0 {
+        errors_by_kind.push(("verify".to_owned(), unverified));
+    }
     let fatal = ends.iter().map(|end| end.end.fatal_errno).find(|errno| *errno != 0);
     let error = fatal.map_or(String::new(), |errno| {
         format!(
@@ -174,12 +193,15 @@ pub(crate) fn of_job(
         cpu_system_ns: ends.iter().map(|end| end.cpu.system_ns).sum::<u64>() + extra.system_ns / share,
         stamp_error_ns_max: ends.iter().map(|end| end.end.busy_max_ns).max().unwrap_or(0),
         stamp_error_ns_mean: if calls == 0 { 0.0 } else { busy as f64 / calls as f64 },
-        errors_by_kind: errors.into_iter().map(|(errno, count)| (errno_name(errno), count)).collect(),
+        errors_by_kind,
         read_buffers_sampled: ends.iter().map(|end| end.end.zero_sampled).sum(),
         read_buffers_zero: ends.iter().map(|end| end.end.zero_found).sum(),
         submit_calls: calls,
         waits: ends.iter().map(|end| end.cpu.waits).sum(),
         preempted: ends.iter().map(|end| end.cpu.preempted).sum(),
+        run_queue_ns: std::path::Path::new(RUN_QUEUE)
+            .exists()
+            .then(|| ends.iter().map(|end| end.cpu.run_queue_ns).sum()),
     };
     (outcome, error)
 }

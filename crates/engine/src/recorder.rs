@@ -96,11 +96,12 @@ pub struct BlockCounts {
     histograms: Histograms<HISTOGRAMS>,
     bytes: [u64; 4],
     errors: u64,
+    idle_slot_ns: u64,
 }
 
 impl Counting for BlockCounts {
     fn new() -> Self {
-        BlockCounts { histograms: Histograms::new(), bytes: [0; 4], errors: 0 }
+        BlockCounts { histograms: Histograms::new(), bytes: [0; 4], errors: 0, idle_slot_ns: 0 }
     }
 
     fn take(&mut self, counts: &mut JobCounts) {
@@ -123,6 +124,7 @@ impl Counting for BlockCounts {
             op.bytes += std::mem::take(bytes);
         }
         counts.errors += std::mem::take(&mut self.errors);
+        counts.idle_slot_ns += std::mem::take(&mut self.idle_slot_ns);
     }
 }
 
@@ -351,6 +353,12 @@ impl Recorder {
     #[inline(always)]
     pub fn bytes(&mut self, op: usize, bytes: u64) {
         self.counts().bytes[op & 3] += bytes;
+    }
+
+    /// Adds time in which free slots had something to do and were not handed over yet, summed over the slots.
+    #[inline(always)]
+    pub fn idle_slots(&mut self, slot_ns: u64) {
+        self.counts().idle_slot_ns += slot_ns;
     }
 
     /// Counts a failed operation.

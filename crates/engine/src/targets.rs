@@ -71,6 +71,9 @@ pub fn open_for(plan: &Plan, job: &PlannedJob, thread: usize) -> Result<OpenTarg
             continue;
         }
         let fd = open_target(target, job)?;
+        if job.job.access_hint && !job.direct {
+            hint(fd.as_raw_fd(), job.job.pattern.placement.is_random());
+        }
         let block_device = target.kind == TargetKind::BlockDevice;
         open.table.targets.push(OpenTarget {
             fd: fd.as_raw_fd(),
@@ -99,6 +102,13 @@ fn open_target(target: &PlannedTarget, job: &PlannedJob) -> Result<OwnedFd, Engi
     open_raw(&target.path, flags | libc::O_NOATIME)
         .or_else(|_| open_raw(&target.path, flags))
         .map_err(|source| target_error(&target.path, "open", source))
+}
+
+/// Tells the kernel how a descriptor's file is going to be read. It may not care.
+fn hint(fd: RawFd, random: bool) {
+    let advice = if random { libc::POSIX_FADV_RANDOM } else { libc::POSIX_FADV_SEQUENTIAL };
+    // SAFETY: plain numbers and an open descriptor.
+    unsafe { libc::posix_fadvise(fd, 0, 0, advice) };
 }
 
 /// Asks the kernel to forget clean pages of the descriptor's file, as fio's `invalidate` does.
@@ -153,10 +163,13 @@ pub fn lay_out(plan: &Plan, phase: usize, go_on: &dyn Fn() -> bool) -> Result<Ve
         wanted.sort_unstable();
         wanted.reverse();
         wanted.dedup_by_key(|entry| entry.0);
+        // Reads that check what they find must find blocks of ours.
+        let unit_bytes = if job.job.content.verify { job.job.pattern.align() } else { 0 };
         for (index, end) in wanted {
             let target = &plan.targets[usize::from(index)];
             if target.kind == TargetKind::File {
-                done.extend(extend(target, end, plan.seed, go_on)?);
+                let filler = Filler::new(&Content::default(), plan.seed ^ target.existing_bytes);
+                done.extend(extend(target, end, filler.sealing(unit_bytes, plan.seed), go_on)?);
             }
         }
     }
@@ -166,7 +179,7 @@ pub fn lay_out(plan: &Plan, phase: usize, go_on: &dyn Fn() -> bool) -> Result<Ve
 fn extend(
     target: &PlannedTarget,
     end: u64,
-    seed: u64,
+    mut filler: Filler,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<LaidOut>, EngineError> {
     let error = |what, source| target_error(&target.path, what, source);
@@ -177,13 +190,12 @@ fn extend(
     let fd =
         open_raw(&target.path, libc::O_RDWR | libc::O_CREAT).map_err(|source| error("create", source))?;
     let mut buffer = MappedBuffers::new(1, LAYOUT_BLOCK)?;
-    let mut filler = Filler::new(&Content::default(), seed ^ size);
     // SAFETY: no I/O on the buffer is outstanding, here and below: pwrite is synchronous.
     filler.fill(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) });
     let mut offset = size;
     while offset < end && go_on() {
         // SAFETY: as above.
-        filler.refresh(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) });
+        filler.refresh(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) }, offset);
         let len = LAYOUT_BLOCK.min((end - offset) as usize);
         // SAFETY: the buffer holds at least `len` bytes.
         let written = unsafe {

@@ -32,6 +32,18 @@ struct GeteventsArg {
     ts: u64,
 }
 
+/// The start of struct io_uring_sqe: what differs from one read or write of a slot to the next.
+#[repr(C)]
+struct EntryHead {
+    opcode: u8,
+    flags: u8,
+    ioprio: u16,
+    file: i32,
+    offset_bytes: u64,
+    address: u64,
+    len_bytes: u32,
+}
+
 /// One ring, used by the thread that made it.
 pub struct UringEngine {
     ring: IoUring,
@@ -43,6 +55,12 @@ pub struct UringEngine {
     base: usize,
     fixed_files: bool,
     fixed_buffers: bool,
+    /// A read of each slot; only its [`EntryHead`] is written again.
+    templates: Box<[squeue::Entry]>,
+    /// Operation codes of a read and of a write.
+    opcodes: [u8; 2],
+    /// What names each target: its index among the registered files, or its descriptor.
+    files: Box<[i32]>,
     options: EngineOptions,
     /// Trims on block devices, done by ioctl one after the other.
     synchronous: Vec<Io>,
@@ -121,6 +139,9 @@ impl UringEngine {
             base: 0,
             fixed_files: false,
             fixed_buffers: false,
+            templates: Box::default(),
+            opcodes: [0; 2],
+            files: Box::default(),
             options,
             synchronous: Vec::new(),
             finished: Vec::new(),
@@ -155,7 +176,38 @@ impl UringEngine {
         self.fixed_buffers = whole && unsafe { submitter.register_buffers(&vectors) }.is_ok();
     }
 
+    /// Everything about reads and writes that does not change from one to the next.
+    fn make_templates(&mut self) {
+        let read = |slot| Io { slot, target: 0, kind: OpKind::Read, len_bytes: 0, offset_bytes: 0 };
+        let slots = if self.targets.is_empty() { 0 } else { self.buffers.len() as u32 };
+        self.templates = (0..slots).map(|slot| self.entry(read(slot))).collect();
+        self.opcodes = if self.fixed_buffers {
+            [opcode::ReadFixed::CODE, opcode::WriteFixed::CODE]
+        } else {
+            [opcode::Read::CODE, opcode::Write::CODE]
+        };
+        let name = |(index, target): (usize, &OpenTarget)| {
+            if self.fixed_files { index as i32 } else { target.fd }
+        };
+        self.files = self.targets.iter().enumerate().map(name).collect();
+    }
+
+    /// The entry of a read or write: the slot's template with this operation's head.
     #[inline(always)]
+    fn refreshed(&mut self, io: Io) -> &squeue::Entry {
+        let template = &mut self.templates[io.slot as usize];
+        let head = std::ptr::from_mut(template).cast::<EntryHead>();
+        // SAFETY: an entry is a transparent struct io_uring_sqe, 64 bytes that start with an EntryHead.
+        unsafe {
+            (*head).opcode = self.opcodes[(io.kind as usize) & 1];
+            (*head).file = self.files[usize::from(io.target)];
+            (*head).offset_bytes = io.offset_bytes;
+            (*head).len_bytes = io.len_bytes;
+        }
+        template
+    }
+
+    #[cold]
     fn entry(&self, io: Io) -> squeue::Entry {
         let slot = io.slot as usize;
         let target = &self.targets[usize::from(io.target)];
@@ -297,6 +349,7 @@ impl Engine for UringEngine {
         if !self.options.unregistered {
             self.register(targets, buffers);
         }
+        self.make_templates();
         for (registered, what) in [(self.fixed_files, "files"), (self.fixed_buffers, "buffers")] {
             self.notes.push(format!("{} {what}", if registered { "registered" } else { "unregistered" }));
         }
@@ -305,13 +358,20 @@ impl Engine for UringEngine {
 
     #[inline(always)]
     fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
-        if io.kind == OpKind::Trim && self.targets[usize::from(io.target)].block_device {
+        let pushed = if matches!(io.kind, OpKind::Read | OpKind::Write) {
+            let entry = std::ptr::from_ref(self.refreshed(io));
+            // SAFETY: the template lives as long as the engine, and its buffer belongs to the slot and stays valid until
+            // the completion is reaped.
+            unsafe { self.ring.submission().push(&*entry) }
+        } else if io.kind == OpKind::Trim && self.targets[usize::from(io.target)].block_device {
             self.synchronous.push(io);
             return Ok(());
-        }
-        let entry = self.entry(io);
-        // SAFETY: the entry's buffer belongs to the slot and stays valid until its completion is reaped.
-        unsafe { self.ring.submission().push(&entry) }.map_err(|_| QueueFull)?;
+        } else {
+            let entry = self.entry(io);
+            // SAFETY: flushes and hole punching name no memory.
+            unsafe { self.ring.submission().push(&entry) }
+        };
+        pushed.map_err(|_| QueueFull)?;
         self.queued += 1;
         Ok(())
     }

@@ -8,7 +8,9 @@ pub mod diagnostic;
 pub mod fio;
 pub mod loader;
 pub mod native;
+pub mod near;
 pub mod terms;
+pub mod trace;
 pub mod vdbench;
 
 pub use diagnostic::{Diagnostic, Position, Severity};

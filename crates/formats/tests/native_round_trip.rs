@@ -134,13 +134,14 @@ fn content() -> impl Strategy<Value = Content> {
         "\\PC{1,20}".prop_map(|text| Payload::Pattern(text.into_bytes())),
     ];
     let refresh = select(vec![Refresh::EveryWrite, Refresh::Stamp, Refresh::Never]);
-    (payload, refresh, 1.0..50.0_f64, 1.0..50.0_f64, block()).prop_map(
-        |(payload, refresh, compression_ratio, dedup_ratio, dedup_unit_bytes)| Content {
+    (payload, refresh, 1.0..50.0_f64, 1.0..50.0_f64, block(), any::<bool>()).prop_map(
+        |(payload, refresh, compression_ratio, dedup_ratio, dedup_unit_bytes, verify)| Content {
             payload,
             refresh,
             compression_ratio,
             dedup_ratio,
             dedup_unit_bytes,
+            verify,
         },
     )
 }
@@ -315,6 +316,7 @@ fn phase(targets: Vec<String>) -> impl Strategy<Value = Phase> {
         drain_after,
         pause_after,
         point,
+        until: None,
     })
 }
 

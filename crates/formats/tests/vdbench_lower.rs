@@ -166,6 +166,46 @@ fn a_single_remote_host_is_not_forgotten() {
 }
 
 #[test]
+fn hosts_that_are_this_machine_lose_nothing() {
+    let hosts =
+        "hd=default,shell=vdbench,jvms=2\nhd=h1,system=localhost\nhd=h2,system=127.0.0.1\nhd=h3,system=db1\n";
+    let text = format!("{hosts}{}", one("rdpct=50,host=h1", "iorate=max"));
+    let options = Options { local_names: vec!["db1".to_owned()], ..Options::default() };
+    let (file, _) = parse("main", &text, &options, &MemoryLoader::default());
+    let (_, said) = lower("w", &file.expect("a file"));
+    assert!(said.iter().all(|d| d.severity == Severity::Note), "{said:?}");
+    let mut elsewhere = losses(&text);
+    elsewhere.sort_unstable();
+    assert_eq!(
+        elsewhere,
+        ["hosts", "hosts", "launcher"],
+        "db1 is another machine, and h1 is named for the work"
+    );
+}
+
+#[test]
+fn a_hotband_is_faithful_unless_its_units_are_to_be_repaired() {
+    let text = "sd=sd1,lun=a.dat,size=16g\nwd=w,sd=sd1,hotband=(0,100),rdpct=50\nrd=r,wd=w,iorate=max";
+    let read = |hotband_corrected: bool| {
+        let options = Options { hotband_corrected, ..Options::default() };
+        let (file, said) = parse("main", text, &options, &MemoryLoader::default());
+        let (workload, _) = lower("w", &file.expect("a file"));
+        let job = workload.expect("a workload").phases.pop().expect("a phase").jobs.remove(0);
+        let Placement::Random(random) = job.pattern.placement else { panic!("not random") };
+        let Distribution::Hotband { corrected, .. } = random.distribution else { panic!("no hotband") };
+        let said = said.into_iter().find(|d| d.id.starts_with("hotband")).expect("a note");
+        (corrected, said.message)
+    };
+    let (corrected, said) = read(false);
+    assert!(!corrected && said.contains("16.4 % of the traffic to the first MiB"), "half of 32.7 %: {said}");
+    let (corrected, said) = read(true);
+    assert!(
+        corrected && said.contains("repaired sends 0.3 %") && said.contains("16.4 % as in vdbench"),
+        "{said}"
+    );
+}
+
+#[test]
 fn missing_files_are_written_first() {
     let (workload, _) = lowered("sd=sd1,lun=/data/f,size=10m\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max,pause=7");
     assert_eq!(workload.targets[0].kind, Some(TargetKind::File));

@@ -4,6 +4,7 @@ use assay_results::LatencyHistogram;
 use assay_results::evidence::PhaseEvidence;
 use assay_results::run::{JobResult, LatencySummary, OpResult, Run, SeriesPoint};
 
+use crate::curves::Curve;
 use crate::format;
 use crate::svg::{
     Axis, Chart, Line, Scale, density, percentile_points, percentile_ticks, percentile_x, summary_points,
@@ -83,7 +84,7 @@ fn time_axis(end_s: f64) -> Axis {
 }
 
 /// Ticks are round: no digits that say nothing.
-fn tick_name(value: f64) -> String {
+pub(crate) fn tick_name(value: f64) -> String {
     if value.abs() >= 1e3 && value.abs() < 1e15 && value.fract() == 0.0 {
         return format::significant(value);
     }
@@ -293,7 +294,29 @@ fn percentile_chart(id: &str, distributions: &[Distribution]) -> Option<Chart> {
 
 /// How often each latency occurred, on a log axis; `None` where no distribution was stored.
 pub fn latency_histogram(id: &str, job: &JobResult) -> Option<Chart> {
-    let stored: Vec<(Distribution, LatencyHistogram)> = distributions(job)
+    histogram_chart(id, distributions(job))
+}
+
+/// Completion latencies of several sides over each other: how often each occurred, and by percentile.
+pub fn latency_overlay(id: &str, sides: &[(String, LatencyHistogram)]) -> [Option<Chart>; 2] {
+    let distributions = || -> Vec<Distribution> {
+        let of = |(colour, (name, histogram)): (usize, &(String, LatencyHistogram))| Distribution {
+            name: name.clone(),
+            colour,
+            dashed: colour > 0,
+            summary: LatencySummary::of(histogram),
+            histogram: Some(histogram.clone()),
+        };
+        sides.iter().enumerate().map(of).collect()
+    };
+    [
+        histogram_chart(&format!("{id}-histogram"), distributions()),
+        percentile_chart(&format!("{id}-percentiles"), &distributions()),
+    ]
+}
+
+fn histogram_chart(id: &str, distributions: Vec<Distribution>) -> Option<Chart> {
+    let stored: Vec<(Distribution, LatencyHistogram)> = distributions
         .into_iter()
         .filter_map(|mut one| one.histogram.take().map(|histogram| (one, histogram)))
         .collect();
@@ -385,57 +408,48 @@ pub fn processors_over_time(id: &str, evidence: &PhaseEvidence) -> Option<Chart>
     })
 }
 
-/// The points of a curve or sweep: phases of one name with different points.
+/// The curves of a run: latency against rate, with the knee.
 pub fn curves(run: &Run) -> Vec<Chart> {
-    let measured = || run.phases.iter().filter(|phase| phase.kind == "measure" && !phase.point.is_empty());
-    let mut names: Vec<&str> = Vec::new();
-    for phase in measured() {
-        if !names.contains(&phase.name.as_str()) {
-            names.push(&phase.name);
-        }
-    }
-    let charts = names.iter().enumerate().filter_map(|(index, name)| {
-        let points: Vec<(&str, &OpResult)> = measured()
-            .filter(|phase| phase.name == *name && phase.jobs.len() == 1)
-            .map(|phase| (phase.point.as_str(), &phase.jobs[0].total))
-            .collect();
-        curve(&format!("curve-{index}"), name, &points)
-    });
-    charts.collect()
+    let all = crate::curves::curves(run);
+    all.iter().enumerate().filter_map(|(index, one)| curve(&format!("curve-{index}"), one)).collect()
 }
 
-fn curve(id: &str, name: &str, points: &[(&str, &OpResult)]) -> Option<Chart> {
-    if points.len() < 3 {
-        return None;
-    }
-    let mut points = points.to_vec();
-    points.sort_by(|a, b| a.1.iops.total_cmp(&b.1.iops));
-    let paced = points.iter().all(|(_, op)| op.response_ns.is_some());
-    let latency = |op: &OpResult| if paced { op.response_ns } else { Some(op.completion_ns) };
-    let word = if paced { "response time" } else { "completion latency" };
+fn curve(id: &str, curve: &Curve<'_>) -> Option<Chart> {
     let line = |label: &str, colour: usize, value: fn(LatencySummary) -> Option<u64>| Line {
         name: label.to_owned(),
         colour,
-        points: points
+        points: curve
+            .points
             .iter()
-            .map(|(_, op)| (op.iops, latency(op).and_then(value).map(|ns| ns as f64)))
+            .map(|point| (point.iops, value(point.latency).map(|ns| ns as f64)))
             .collect(),
         marked: true,
         ..Line::default()
     };
-    let lines = vec![line("p99", 1, |summary| summary.p99), line("p50", 0, |summary| summary.p50)];
+    let mut lines = vec![line("p99", 1, |summary| summary.p99), line("p50", 0, |summary| summary.p50)];
     let values: Vec<f64> = lines.iter().flat_map(|line| &line.points).filter_map(|point| point.1).collect();
-    let reached = points.iter().map(|(point, op)| {
-        let p99 = format::latency(latency(op).and_then(|summary| summary.p99));
-        format!("{point}: {} IOPS of {}, p99 {p99}", format::iops(op.iops), format::bytes(op.block_size))
+    let (low, high) =
+        values.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), ns| (low.min(*ns), high.max(*ns)));
+    lines.extend(curve.knee.and_then(|knee| curve.points.get(knee)).map(|point| Line {
+        name: "knee".to_owned(),
+        colour: 3,
+        points: vec![(point.iops, Some(low)), (point.iops, Some(high))],
+        dashed: true,
+        ..Line::default()
+    }));
+    let reached = curve.points.iter().map(|point| {
+        let (p99, size) = (format::latency(point.latency.p99), format::bytes(point.block_size));
+        format!("{}: {} IOPS of {size}, p99 {p99}", point.words, format::iops(point.iops))
     });
+    let reached = reached.collect::<Vec<_>>().join("; ");
+    let word = curve.latency_word();
     (!values.is_empty()).then(|| Chart {
         id: id.to_owned(),
-        title: format!("{name}: {word} against IOPS"),
-        description: reached.collect::<Vec<_>>().join("; ") + ".",
-        x: Axis::new("IOPS", Scale::from_zero(points.iter().map(|(_, op)| op.iops)), tick_name),
+        title: format!("{}: {word} against IOPS", curve.name),
+        description: format!("{reached}. {}.", curve.knee_words()),
+        x: Axis::new("IOPS", Scale::from_zero(curve.points.iter().map(|point| point.iops)), tick_name),
         y: Axis::new(word, Scale::around(values.iter().copied()), tick_time),
-        lines: lines.clone(),
+        lines,
         hints: Vec::new(),
     })
 }
@@ -495,11 +509,5 @@ mod tests {
         assert_eq!(tick_time(500.0), "500 ns");
         assert_eq!(tick_name(0.5), "0.5");
         assert_eq!(tick_name(20_000.0), "20,000");
-    }
-
-    #[test]
-    fn a_curve_needs_three_points() {
-        let op = OpResult { iops: 10.0, ..OpResult::default() };
-        assert!(curve("c", "x", &[("a", &op), ("b", &op)]).is_none());
     }
 }

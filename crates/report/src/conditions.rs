@@ -105,6 +105,28 @@ pub(crate) fn of_place(run: &Run) -> Vec<String> {
     facts
 }
 
+/// Each target in words; of files that differ in their names alone only the first, with how many more there are.
+pub(crate) fn of_targets(targets: &[TargetEnvironment]) -> Vec<String> {
+    let place = |target: &TargetEnvironment| {
+        let path = target.path.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
+        let nameless = TargetEnvironment { path: String::new(), ..target.clone() };
+        (path, of_target(&nameless))
+    };
+    let mut found: Vec<((String, String), String, u64)> = Vec::new();
+    for target in targets {
+        let place = place(target);
+        match found.iter_mut().find(|entry| entry.0 == place) {
+            Some(entry) => entry.2 += 1,
+            None => found.push((place, of_target(target), 0)),
+        }
+    }
+    let told = found.into_iter().map(|(_, words, more)| match more {
+        0 => words,
+        more => format!("{words}; and {more} more like it"),
+    });
+    told.collect()
+}
+
 /// One target: path, file system, device.
 pub(crate) fn of_target(target: &TargetEnvironment) -> String {
     let mut parts = vec![target.path.clone()];

@@ -65,11 +65,13 @@ pub(crate) fn group(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
 }
 
 fn place(finding: &Finding) -> String {
-    match (&finding.phase, &finding.job) {
+    let place = match (&finding.phase, &finding.job) {
         (Some(phase), Some(job)) if phase != job => format!("{phase} / {job}"),
         (Some(place), _) | (None, Some(place)) => place.clone(),
-        (None, None) => String::new(),
-    }
+        (None, None) => return String::new(),
+    };
+    // Counted from 1 for people.
+    finding.repeat.map_or_else(|| place.clone(), |repeat| format!("{place}, repetition {}", repeat + 1))
 }
 
 /// The word for a severity.

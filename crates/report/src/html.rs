@@ -3,6 +3,7 @@
 //! Drawings are SVG in the page and take their colours from its style sheet, in light, in the dark and on paper.
 
 mod about;
+mod compare;
 mod devices;
 mod header;
 mod phases;
@@ -12,14 +13,33 @@ mod table;
 use assay_results::Run;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+pub use compare::comparison;
+
 use crate::quick::Reference;
 use crate::svg::Chart;
 
 /// The style sheet, part of the page.
-const STYLE: &str = include_str!("html/style.css");
+pub(crate) const STYLE: &str = include_str!("html/style.css");
 
 /// The page of a run. `references` are what a quick series is compared with.
 pub fn page(run: &Run, references: &[Reference]) -> String {
+    let body = html! {
+        (header::header(run))
+        main {
+            (header::findings(run))
+            @if is_quick(run) { (quick::results(run, references)) } @else { (phases::results(run)) }
+            (devices::truth(run))
+            (about::environment(run))
+            (about::plan(run))
+            (about::how_to_read(run))
+            (about::provenance(run))
+        }
+    };
+    document(&run.name, &format!("Assay {}", run.assay.version), &body)
+}
+
+/// The page around a body.
+fn document(title: &str, generator: &str, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -27,26 +47,20 @@ pub fn page(run: &Run, references: &[Reference]) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "Assay " (run.assay.version) };
-                title { (run.name) " – Assay" }
+                meta name="generator" content=(generator);
+                title { (title) " – Assay" }
                 style { (PreEscaped(STYLE)) }
             }
-            body {
-                (header::header(run))
-                main {
-                    (header::findings(run))
-                    @if is_quick(run) { (quick::results(run, references)) } @else { (phases::results(run)) }
-                    (devices::truth(run))
-                    (about::environment(run))
-                    (about::plan(run))
-                    (about::how_to_read(run))
-                    (about::provenance(run))
-                }
-            }
+            body { (body) }
         }
     };
     // Control characters are not allowed in HTML, and names may hold some.
     markup.into_string().chars().filter(|c| !c.is_control() || *c == '\n').collect()
+}
+
+/// Findings as cards, the gravest first.
+pub(crate) fn finding_cards(findings: &[assay_results::Finding]) -> Markup {
+    header::finding_cards(findings)
 }
 
 /// Whether a run is shown as a series of tests instead of as phases.
@@ -55,7 +69,7 @@ fn is_quick(run: &Run) -> bool {
 }
 
 /// A drawing with its title above and its legend and description below.
-fn figure(chart: &Chart) -> Markup {
+pub(crate) fn figure(chart: &Chart) -> Markup {
     html! {
         figure {
             h4 { (chart.title) }

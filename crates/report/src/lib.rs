@@ -11,6 +11,7 @@ pub mod fio_json;
 pub mod fio_logs;
 pub mod format;
 pub mod html;
+pub mod landing;
 pub mod md;
 pub mod quick;
 pub mod records;
@@ -19,10 +20,13 @@ pub mod terminal;
 pub mod text;
 pub mod vdbench_files;
 
+mod compare;
 mod conditions;
+mod curves;
 mod findings;
 mod fio_options;
 mod moment;
+mod rounds;
 
 pub use fio_json::{fio_json, fio_json_with};
 pub use fio_logs::{FioLogOptions, LogPrefix, fio_logs};

@@ -1,11 +1,14 @@
 //! Markdown: what goes into an issue or a wiki. Tables in GitHub's dialect.
 
+mod compare;
+
 use std::fmt::Write as _;
 
 use assay_results::Run;
 use assay_results::baseline::percent_of;
 use assay_results::run::OpResult;
 
+pub use self::compare::comparison;
 use crate::findings::{group, severity_word, verdict_sentence};
 use crate::quick::{Against, QuickRow, Reference, ReferenceIops, against, reference_notes, rows};
 use crate::records::{Record, records};
@@ -21,9 +24,7 @@ pub fn markdown(run: &Run, references: &[Reference]) -> String {
     };
     let _ = writeln!(text, "# {}{series}\n", escape(&run.name));
     let _ = writeln!(text, "**{}**\n", escape(&verdict_sentence(run)));
-    let place = conditions::of_place(run)
-        .into_iter()
-        .chain(run.environment.targets.iter().map(conditions::of_target));
+    let place = conditions::of_place(run).into_iter().chain(conditions::of_targets(&run.environment.targets));
     for fact in place {
         let _ = writeln!(text, "- {}", escape(&fact));
     }

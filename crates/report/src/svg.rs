@@ -18,7 +18,7 @@ pub use scale::{Scale, log_ticks, nice_ticks};
 pub const COLOURS: usize = 6;
 
 /// A coordinate with one digit behind the point: a tenth of a pixel.
-fn px(value: f64) -> String {
+pub(crate) fn px(value: f64) -> String {
     let text = format!("{:.1}", if value.is_finite() { value } else { 0.0 });
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }

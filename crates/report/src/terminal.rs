@@ -1,6 +1,8 @@
 //! What the command line shows, as text: nothing here prints. Each function answers whole lines, the last one ended,
 //! except [`progress_line`], which is one line without an end.
 
+mod compare;
+mod curve;
 mod findings;
 mod page;
 mod plan;
@@ -9,9 +11,10 @@ mod quick;
 mod sections;
 mod summary;
 
+pub use compare::comparison;
 pub use findings::{findings, verdict_line};
 pub use page::{Words, figures, page};
-pub use plan::plan;
+pub use plan::{plan, writes_ahead};
 pub use progress::{Progress, progress_line};
 pub use quick::{quick_table, quick_words};
 pub use sections::{Mark, Section, sections, words_table};

@@ -8,9 +8,10 @@ mod files;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compare::test_name;
 use crate::environment::TargetEnvironment;
 use crate::histogram::LatencyHistogram;
-use crate::run::{JobResult, LatencySummary, PhaseResult, Run};
+use crate::run::{JobResult, LatencySummary, Run};
 use crate::stats;
 
 pub use builtin::builtins;
@@ -175,14 +176,6 @@ fn tests_of(run: &Run) -> Vec<(String, Vec<&JobResult>)> {
         }
     }
     tests
-}
-
-fn test_name(phase: &PhaseResult, job: &JobResult) -> String {
-    let mut name = phase.name.clone();
-    if !phase.point.is_empty() {
-        name = format!("{name} [{}]", phase.point);
-    }
-    if phase.jobs.len() > 1 { format!("{name} / {}", job.name) } else { name }
 }
 
 /// `jobs` is not empty.

@@ -6,6 +6,7 @@
 
 mod job;
 mod machine;
+pub mod observed;
 mod points;
 pub(crate) mod truth;
 
@@ -23,6 +24,7 @@ use crate::event::{JobOutcome, RunEnd, RunEvent};
 use crate::evidence::{Remark, WorkerReport};
 use crate::histogram::LatencyHistogram;
 use crate::interval::{Interval, IntervalKey, JobCounts};
+use crate::probe::Probe;
 use crate::run::{JobResult, PhaseResult, Producer, Run, SCHEMA, Verdict};
 
 /// More remarks than this are counted, not kept.
@@ -67,6 +69,7 @@ struct PhaseTally {
 pub struct RunBuilder {
     start: Option<Box<Start>>,
     phases: BTreeMap<u32, PhaseTally>,
+    probes: Vec<Probe>,
     remarks: Vec<Remark>,
     remarks_dropped: u64,
     last_at_ms: u64,
@@ -98,6 +101,12 @@ impl RunBuilder {
                 tally.started_at_ms = *at_ms;
                 self.last_at_ms = self.last_at_ms.max(*at_ms);
             }
+            RunEvent::PhaseResolved { phase, planned } => {
+                let place = self.start.as_mut().and_then(|start| start.plan.phases.get_mut(*phase as usize));
+                if let Some(place) = place {
+                    place.clone_from(planned);
+                }
+            }
             RunEvent::Interval(interval) => self.feed_interval(interval),
             RunEvent::Counters { phase, record } => {
                 let tally = self.phase(*phase);
@@ -110,6 +119,7 @@ impl RunBuilder {
                 self.phase(*phase).finished = true;
                 self.last_at_ms = self.last_at_ms.max(*at_ms);
             }
+            RunEvent::Probed { probe } => self.probes.push((**probe).clone()),
             RunEvent::Note { phase, id, text } => self.feed_note(*phase, id, text),
             RunEvent::RunFinished { end, at_ms, error } => {
                 self.end = Some((*end, error.clone()));
@@ -168,6 +178,7 @@ impl RunBuilder {
             plan: start.plan,
             phases,
             findings: Vec::new(),
+            probes: self.probes,
             notes: self.remarks.iter().map(|remark| remark.text.clone()).collect(),
             remarks: self.remarks,
             end,

@@ -21,6 +21,7 @@ mod outlier_interval;
 mod outlier_run;
 mod outlier_worker;
 mod rate_not_reached;
+mod session_drift;
 mod short_run;
 mod start_skew;
 mod subject;

@@ -1,12 +1,13 @@
 //! The stream of events of a run: the live screen, the journal and every other consumer see the same.
 
-use assay_workload::Plan;
+use assay_workload::{Plan, PlannedPhase};
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
 use crate::environment::Environment;
 use crate::evidence::WorkerReport;
 use crate::interval::Interval;
+use crate::probe::Probe;
 
 /// How a job ended, beside its counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -44,6 +45,8 @@ pub struct JobOutcome {
     pub waits: u64,
     /// Involuntary context switches: how often the processor was taken from them.
     pub preempted: u64,
+    /// Time the job threads were ready to run and had no processor, all together, nanoseconds; `None`: not known.
+    pub run_queue_ns: Option<u64>,
 }
 
 /// How a run ended.
@@ -85,6 +88,14 @@ pub enum RunEvent {
         /// Milliseconds since the start of the run.
         at_ms: u64,
     },
+    /// A phase became something else than the plan said, by what was known from those before it: its rates, its place in a search
+    /// or in rounds. What it is from here on.
+    PhaseResolved {
+        /// Its index in the plan.
+        phase: u32,
+        /// What it is now.
+        planned: Box<PlannedPhase>,
+    },
     /// A reporting period of one job is complete. Kept in `series.bin`, not in the journal.
     #[serde(skip)]
     Interval(Box<Interval>),
@@ -121,6 +132,11 @@ pub enum RunEvent {
         phase: u32,
         /// Milliseconds since the start of the run.
         at_ms: u64,
+    },
+    /// What a probe found of caches below the targets, to accompany the run.
+    Probed {
+        /// What it found.
+        probe: Box<Probe>,
     },
     /// Something a reader of the result should know.
     Note {

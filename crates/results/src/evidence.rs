@@ -43,6 +43,9 @@ pub struct JobEvidence {
     pub waits: u64,
     /// How often the processor was taken from them (involuntary context switches).
     pub preempted: u64,
+    /// Time the job threads were ready to run and had no processor, all together, nanoseconds; `None`: the kernel did
+    /// not say.
+    pub run_queue_ns: Option<u64>,
     /// How late a completion may have been stamped at most, nanoseconds.
     pub stamp_error_ns_max: u64,
     /// Why another engine than the one asked for was used; empty: none was.
@@ -132,6 +135,12 @@ pub struct QuietWindow {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
+    /// Of the bytes read, those that the kernel fetched for Assay itself.
+    pub own_read_bytes: u64,
+    /// Of the bytes written, those that may be Assay's own: the journal of the run.
+    pub own_written_bytes: u64,
+    /// Share of the window in which the busiest of the devices had something in flight, 0 to 1.
+    pub busy_share: Option<f64>,
 }
 
 /// Some seconds of the machine between two readings of the counters.

@@ -54,6 +54,7 @@ pub(crate) fn plan(jobs: Vec<PlannedJob>) -> Plan {
             pause_after: Nanos(0),
             point: String::new(),
             repeat: 0,
+            step: None,
         }],
     }
 }

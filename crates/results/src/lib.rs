@@ -7,6 +7,7 @@
 pub mod baseline;
 pub mod build;
 pub mod checks;
+pub mod compare;
 pub mod counters;
 pub mod environment;
 pub mod event;
@@ -16,6 +17,8 @@ pub(crate) mod fixture;
 pub mod histogram;
 pub mod import;
 pub mod interval;
+pub mod knee;
+pub mod probe;
 pub mod run;
 #[cfg(any(test, feature = "schema"))]
 pub mod schema;

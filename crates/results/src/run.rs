@@ -7,6 +7,7 @@ use crate::environment::Environment;
 use crate::event::RunEnd;
 use crate::evidence::{JobEvidence, PhaseEvidence, Remark};
 use crate::histogram::{LatencyHistogram, SparseHistogram};
+use crate::probe::Probe;
 
 /// The schema of `run.json`.
 pub const SCHEMA: &str = "assay.run/1";
@@ -51,6 +52,9 @@ pub struct Finding {
     pub severity: FindingSeverity,
     /// Name of the phase, if it belongs to one.
     pub phase: Option<String>,
+    /// Which repetition of that phase, from 0; `None`: there is only one, or it is about all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// Name of the job, if it belongs to one.
     pub job: Option<String>,
     /// One sentence: what was found, with numbers.
@@ -309,6 +313,9 @@ pub struct Run {
     pub phases: Vec<PhaseResult>,
     /// What the checks found.
     pub findings: Vec<Finding>,
+    /// What probes found of caches below the targets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<Probe>,
     /// Things said on the way, as sentences.
     pub notes: Vec<String>,
     /// The same with what they are about, for the checks.

@@ -7,6 +7,7 @@
 mod directory;
 mod journal;
 mod locations;
+mod probes;
 mod recorder;
 mod tape;
 
@@ -17,6 +18,7 @@ pub(crate) use directory::{Layout, write_json_atomically};
 pub use directory::{RunDir, RunEntry, RunState, find, list, load, rm};
 pub use journal::{JournalContent, recover};
 pub use locations::{data_root, runs_root};
+pub use probes::{load_probe, save_probe};
 pub use recorder::RunRecorder;
 
 use crate::build::BuildError;
@@ -67,6 +69,14 @@ pub enum StoreError {
         wanted: String,
         /// Where it was looked for.
         root: PathBuf,
+    },
+    /// No probe goes by that name.
+    #[error("no probe '{wanted}' in {}; 'assay probe TARGET' makes one", dir.display())]
+    NoProbe {
+        /// What was asked for.
+        wanted: String,
+        /// Where it was looked for.
+        dir: PathBuf,
     },
     /// Several runs go by that name.
     #[error("'{wanted}' could be {}", candidates.join(", "))]

@@ -38,6 +38,8 @@ pub(crate) struct EventQueue {
     /// A bit for each slot of the wheel that holds something.
     used: Vec<u64>,
     far: Heap,
+    /// The slot of the first of them; `u64::MAX`: there are none.
+    far_slot: u64,
     shift: u32,
     len: usize,
     inserted: u64,
@@ -65,6 +67,7 @@ impl EventQueue {
             wheel: vec![Vec::new(); SLOTS_START],
             used: vec![0; SLOTS_START / 64],
             far: Heap::default(),
+            far_slot: u64::MAX,
             shift: SHIFT_START,
             len: 0,
             inserted: 0,
@@ -117,6 +120,7 @@ impl EventQueue {
             self.used[index / 64] |= 1 << (index % 64);
         } else {
             self.far.push(key);
+            self.far_slot = self.far_slot.min(slot);
         }
     }
 
@@ -141,7 +145,12 @@ impl EventQueue {
     fn distance_to_next(&self) -> Option<u64> {
         let slots = self.wheel.len();
         let start = (self.front_slot as usize + 1) & (slots - 1);
-        let words = self.used.len();
+        let near = self.used[start / 64] >> (start % 64);
+        if near != 0 { Some(u64::from(near.trailing_zeros()) + 1) } else { self.distance_beyond(start) }
+    }
+
+    fn distance_beyond(&self, start: usize) -> Option<u64> {
+        let (slots, words) = (self.wheel.len(), self.used.len());
         // The first word is looked at from the start on, and at last from its beginning.
         for step in 0..=words {
             let word = (start / 64 + step) & (words - 1);
@@ -158,20 +167,32 @@ impl EventQueue {
     /// Makes the next slot that holds something the front.
     fn refill(&mut self) {
         let near = self.distance_to_next().map_or(u64::MAX, |distance| self.front_slot + distance);
-        let far = self.far.first().map_or(u64::MAX, |key| time_of(key) >> self.shift);
-        self.front_slot = near.min(far);
-        if near <= far {
+        self.front_slot = near.min(self.far_slot);
+        if near <= self.far_slot {
             let index = near as usize & (self.wheel.len() - 1);
             std::mem::swap(&mut self.front, &mut self.wheel[index]);
             self.used[index / 64] &= !(1 << (index % 64));
         }
-        while let Some(key) = self.far.first().filter(|key| time_of(*key) >> self.shift == self.front_slot) {
-            self.front.push(key);
-            self.far.pop();
+        if self.far_slot == self.front_slot {
+            self.take_far();
         }
         if self.front.len() > 1 {
             self.front.sort_unstable_by(|a, b| b.cmp(a));
         }
+    }
+
+    /// Moves what is far and belongs to the front there.
+    fn take_far(&mut self) {
+        self.far_slot = loop {
+            match self.far.first() {
+                Some(key) if time_of(key) >> self.shift == self.front_slot => {
+                    self.front.push(key);
+                    self.far.pop();
+                }
+                Some(key) => break time_of(key) >> self.shift,
+                None => break u64::MAX,
+            }
+        };
     }
 
     /// Gives slots the width of the mean distance between events, and the wheel four turns of what is pending. Called with
@@ -190,7 +211,7 @@ impl EventQueue {
             keys.push(key);
             self.far.pop();
         }
-        self.shift = shift;
+        (self.shift, self.far_slot) = (shift, u64::MAX);
         if slots > self.wheel.len() {
             self.wheel = vec![Vec::new(); slots];
             self.used = vec![0; slots / 64];

@@ -29,8 +29,6 @@ pub use phase::{PlanSimulation, SimError, SimOptions};
 pub use service::Service;
 pub use simulation::{PortId, Simulation, VolumeId};
 
-#[cfg(all(test, not(debug_assertions)))]
-mod speed;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -288,6 +288,7 @@ impl PlanSimulation {
                 flush: job.job.flush.periodic,
                 think: job.job.think_time,
                 errors_tolerated: job.job.errors_tolerated,
+                verify: false,
             },
             stop: Arc::clone(&options.stop),
             pass_hook: None,

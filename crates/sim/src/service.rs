@@ -90,6 +90,15 @@ impl Service {
         match self {
             Service::Constant(time) => time.0,
             Service::Exponential(mean) => draw::whole_ns(draw::exponential(rng) * mean.0 as i64 as f64),
+            _ => self.draw_other_ns(rng),
+        }
+    }
+
+    /// The kinds that are not worth having at every place a time is drawn.
+    #[inline(never)]
+    fn draw_other_ns(&self, rng: &mut Rng) -> u64 {
+        match self {
+            Service::Constant(time) | Service::Exponential(time) => time.0,
             Service::Lognormal { median, sigma } => {
                 draw::whole_ns(median.0 as i64 as f64 * (sigma * draw::normal(rng)).exp())
             }

@@ -119,6 +119,8 @@ impl Tally {
 struct ReadCache {
     pages: PageSet,
     page_bytes: u64,
+    /// The page size as a shift, where it is a power of two.
+    page_shift: Option<u32>,
     hit: Service,
     miss: Service,
     write_allocate: bool,
@@ -126,6 +128,18 @@ struct ReadCache {
     dirty: Option<DirtyPages>,
     /// Writes that wait for room: first and last.
     waiting: (u32, u32),
+}
+
+impl ReadCache {
+    /// First and last page of a piece of the address space.
+    #[inline]
+    fn pages_of(&self, address: u64, len_bytes: u32) -> (u64, u64) {
+        let last = address + u64::from(len_bytes.max(1)) - 1;
+        match self.page_shift {
+            Some(shift) => (address >> shift, last >> shift),
+            None => (address / self.page_bytes, last / self.page_bytes),
+        }
+    }
 }
 
 /// Requests that no station serves.
@@ -166,6 +180,7 @@ fn cache_of(model: &Model, seed: u64) -> Option<ReadCache> {
     Some(ReadCache {
         pages: PageSet::new((cache.size.0 / cache.page.0) as usize, cache.policy),
         page_bytes: cache.page.0,
+        page_shift: cache.page.0.is_power_of_two().then(|| cache.page.0.trailing_zeros()),
         hit: cache.hit.clone(),
         miss: cache.miss.clone(),
         write_allocate: cache.write_allocate,
@@ -343,8 +358,7 @@ impl World {
     /// The program of a request; reads look the cache up here, in the order they come.
     fn program_for(&mut self, kind: OpKind, address: u64, len_bytes: u32) -> u16 {
         let Some(cache) = &mut self.cache else { return self.programs.of(kind, false) };
-        let first = address / cache.page_bytes;
-        let last = (address + u64::from(len_bytes.max(1)) - 1) / cache.page_bytes;
+        let (first, last) = cache.pages_of(address, len_bytes);
         match kind {
             OpKind::Read => {
                 let mut hit = true;

@@ -44,6 +44,13 @@ pub struct Content {
     pub dedup_ratio: f64,
     /// The unit within which duplicates are made, in bytes.
     pub dedup_unit_bytes: u64,
+    /// Whether writes carry self-describing blocks ([`crate::block`]) and reads check them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub verify: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Default for Content {
@@ -55,6 +62,7 @@ impl Default for Content {
             compression_ratio: 1.0,
             dedup_ratio: 1.0,
             dedup_unit_bytes: 4096,
+            verify: false,
         }
     }
 }

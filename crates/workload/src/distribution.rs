@@ -3,6 +3,7 @@
 //! A sampler draws *block indexes* in `0..blocks`; [`crate::ops`] turns them into offsets. Skewed distributions over ranks
 //! (zipf, Pareto) scatter their ranks with a keyed permutation, so that popular blocks are not neighbours.
 
+use crate::map::Map;
 use crate::pattern::{Distribution, OpKind, Zone};
 use crate::permutation::Permutation;
 use crate::rng::{Rng, derive_seed};
@@ -14,6 +15,8 @@ pub enum Sampler {
     Uniform,
     /// Uniform, each block once per pass.
     OncePerPass(Box<Pass>),
+    /// Uniform, each of the smallest blocks once per pass, for sizes that vary.
+    Mapped(Box<Map>),
     /// Zipf over scattered ranks.
     Zipf(Box<(Zipf, Permutation)>),
     /// Pareto: rank = blocks * u^power, over scattered ranks.
@@ -54,6 +57,26 @@ impl Pass {
         let block = self.permutation.at(self.next);
         self.next += 1;
         block
+    }
+
+    /// Hands the next `n` blocks to `take` with their place in the row, a pass's worth at a time: without the question
+    /// whether the pass has ended between them, several are worked out at once.
+    #[inline]
+    pub(crate) fn draw_each(&mut self, n: usize, mut take: impl FnMut(usize, u64)) {
+        let mut done = 0;
+        while done < n {
+            if self.next == self.permutation.len() {
+                take(done, self.draw());
+                done += 1;
+                continue;
+            }
+            let left = (self.permutation.len() - self.next).min((n - done) as u64);
+            for index in 0..left {
+                take(done + index as usize, self.permutation.at(self.next + index));
+            }
+            self.next += left;
+            done += left as usize;
+        }
     }
 }
 
@@ -174,6 +197,22 @@ impl Hotband {
     }
 }
 
+/// The share, 0 to 1, of the operations of `kind` that vdbench's hotband sends to the first `head_bytes` of a band of
+/// `band_bytes`: the curve, wrapped around the band, as [`Sampler::draw`] draws it, but for the rounding to blocks.
+pub fn hotband_head_share(head_bytes: u64, band_bytes: u64, corrected: bool, kind: OpKind) -> f64 {
+    let band = (band_bytes.max(1)) as f64;
+    let head = (head_bytes as f64).min(band);
+    let unit = if corrected { 1e6 } else { 1e3 };
+    let shift = if kind == OpKind::Read { 0.0 } else { band / 100.0 };
+    // Bytes below `x` that lie in the head of some turn around the band.
+    let in_head = |x: f64| (x / band).floor() * head + (x % band).min(head);
+    let stretches = HOTBAND_CURVE.windows(2).map(|points| {
+        let (from, to) = (points[0].0 * unit + shift, points[1].0 * unit + shift);
+        (points[1].1 - points[0].1) * (in_head(to) - in_head(from)) / (to - from)
+    });
+    stretches.sum()
+}
+
 fn zones(list: &[Zone], blocks: u64, block_bytes: u64) -> Vec<(f64, u64, u64)> {
     let total: f64 = list.iter().map(|zone| zone.access_percent).sum();
     let (mut first, mut share, mut result) = (0, 0.0, Vec::with_capacity(list.len()));
@@ -226,6 +265,7 @@ impl Sampler {
         match self {
             Sampler::Uniform => rng.below(blocks),
             Sampler::OncePerPass(pass) => pass.draw(),
+            Sampler::Mapped(map) => map.draw(1, rng).0,
             Sampler::Zipf(both) => both.1.at(both.0.draw(rng)),
             Sampler::Pareto(power, scatter) => {
                 let rank = (blocks as f64 * (1.0 - rng.unit()).powf(*power)) as u64;
@@ -276,6 +316,27 @@ mod tests {
         let corrected = Distribution::Hotband { low_bytes: 0, high_bytes: 16 * GIB, corrected: true };
         let share = share_of_first(&corrected, OpKind::Read, 16 * GIB, 1 << 20);
         assert!((share - 0.0058).abs() < 0.002, "{share}");
+    }
+
+    #[test]
+    fn the_share_of_the_first_mib_of_a_hotband_is_what_is_drawn() {
+        for (band, corrected, kind) in [
+            (16 * GIB, false, OpKind::Read),
+            (16 * GIB, true, OpKind::Read),
+            (16 * GIB, true, OpKind::Write),
+            // Writes begin 1 % into the band: 0.6 MiB here, so that their hot spot reaches into the first MiB.
+            (64 << 20, false, OpKind::Write),
+            (64 << 20, true, OpKind::Read),
+        ] {
+            let drawn = Distribution::Hotband { low_bytes: 0, high_bytes: band, corrected };
+            let drawn = share_of_first(&drawn, kind, band, 1 << 20);
+            let computed = hotband_head_share(1 << 20, band, corrected, kind);
+            assert!(
+                (drawn - computed).abs() < 0.005,
+                "{band} {corrected} {kind:?}: {drawn}, computed {computed}"
+            );
+        }
+        assert!((hotband_head_share(GIB, GIB, false, OpKind::Read) - 1.0).abs() < 1e-9, "the whole band");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::Content;
 use crate::pattern::AccessPattern;
+use crate::steps::Until;
 use crate::target::{Extent, Target};
 pub use crate::tree::TreeWorkload;
 use crate::units::Nanos;
@@ -308,6 +309,10 @@ pub struct Job {
     /// With `invalidate`: do so again whenever a thread begins another pass over its active range, once what is outstanding has completed
     /// (fio opens its files anew for each pass).
     pub invalidate_each_pass: bool,
+    /// Tell the kernel for buffered I/O whether blocks are going to be read at random or one behind the other
+    /// (posix_fadvise; fio's `fadvise_hint`): it reads ahead less or more.
+    #[serde(default)]
+    pub access_hint: bool,
     /// The I/O path.
     pub engine: EngineKind,
     /// Options of the I/O path.
@@ -343,6 +348,7 @@ impl Job {
             caching: Caching::default(),
             invalidate: true,
             invalidate_each_pass: true,
+            access_hint: false,
             engine: EngineKind::default(),
             engine_options: EngineOptions::default(),
             errors_tolerated: 0,
@@ -393,6 +399,9 @@ pub struct Phase {
     pub pause_after: Nanos,
     /// The point of a curve or sweep it stands for, as `name=value` words; empty where there is none.
     pub point: String,
+    /// Repeat it until a rule holds; neighbouring phases of one name and rule are one block. `None`: once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
 }
 
 impl Phase {
@@ -405,6 +414,7 @@ impl Phase {
             drain_after: false,
             pause_after: Nanos(0),
             point: String::new(),
+            until: None,
         }
     }
 }

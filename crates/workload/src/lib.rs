@@ -5,16 +5,19 @@
 //! This crate knows nothing of engines, files on disk, results or reports.
 
 pub mod arrival;
+pub mod block;
 pub mod content;
 pub mod distribution;
 pub mod fill;
 pub mod job;
+mod map;
 pub mod ops;
 pub mod pattern;
 pub mod permutation;
 pub mod plan;
 pub mod resolve;
 pub mod rng;
+pub mod steps;
 pub mod target;
 pub mod tree;
 pub mod units;

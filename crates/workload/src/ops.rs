@@ -5,7 +5,8 @@
 
 use crate::distribution::Sampler;
 use crate::job::TargetSelection;
-use crate::pattern::{AccessPattern, BlockSizes, OpKind, Placement, Random, Sequential};
+use crate::map::{MAP_BLOCKS_MAX, Map};
+use crate::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement, Random, Sequential};
 use crate::rng::{Rng, derive_seed};
 use crate::target::ActiveRange;
 
@@ -235,7 +236,13 @@ struct Draw {
 }
 
 impl Draw {
-    fn new(random: &Random, range: ActiveRange, align: u64, max_block: u64, seed: u64) -> Draw {
+    /// `mapped`: blocks differ in size and begin at multiples of the smallest, so that a random map cuts them.
+    fn new(random: &Random, range: ActiveRange, align: u64, max_block: u64, mapped: bool, seed: u64) -> Draw {
+        let all = range.length_bytes / align;
+        let once = random.once_per_pass && random.distribution == Distribution::Uniform;
+        if mapped && once && all <= MAP_BLOCKS_MAX {
+            return Draw { sampler: Sampler::Mapped(Box::new(Map::new(all))), blocks: all };
+        }
         // The last block that fits starts max_block before the end; with one size this is length / size.
         let blocks = ((range.length_bytes.saturating_sub(max_block)) / align + 1).max(1);
         Draw {
@@ -250,6 +257,20 @@ impl Draw {
         match &mut self.sampler {
             Sampler::Uniform => {
                 ops.iter_mut().for_each(|op| op.offset_bytes = base + rng.below(blocks) * align)
+            }
+            Sampler::OncePerPass(pass) => {
+                pass.draw_each(ops.len(), |index, block| {
+                    if let Some(op) = ops.get_mut(index) {
+                        op.offset_bytes = base + block * align;
+                    }
+                });
+            }
+            Sampler::Mapped(map) => {
+                for op in ops {
+                    let (first, count) = map.draw(u64::from(op.len_bytes).div_ceil(align), rng);
+                    op.offset_bytes = base + first * align;
+                    op.len_bytes = u64::from(op.len_bytes).min(count * align) as u32;
+                }
             }
             sampler => {
                 for op in ops {
@@ -315,10 +336,12 @@ impl Generator {
         let mut rng = Rng::new(seed);
         let align = pattern.align();
         let max_block = pattern.max_block_bytes();
+        let block_sizes = Sizes::new(pattern);
+        let mapped = matches!(block_sizes, Sizes::PerKind(_)) && align == pattern.min_block_bytes();
         let site = |(index, spec): (usize, &SiteSpec)| {
             let seed = derive_seed(seed, 1 + index as u64);
             let walk = |sequential, rng: &mut Rng| Walk::new(sequential, spec.range, align, rng);
-            let draw = |random| Draw::new(random, spec.range, align, max_block, seed);
+            let draw = |random| Draw::new(random, spec.range, align, max_block, mapped, seed);
             let place = match &pattern.placement {
                 Placement::Sequential(sequential) => Place::Sequential(walk(sequential, &mut rng)),
                 Placement::Random(random) => Place::Random(draw(random)),
@@ -333,7 +356,7 @@ impl Generator {
         let sites_built = sites.iter().enumerate().map(site).collect();
         Generator {
             kinds: Kinds::new(pattern),
-            sizes: Sizes::new(pattern),
+            sizes: block_sizes,
             align,
             sites: sites_built,
             targets: sites.iter().map(|spec| spec.target).collect(),

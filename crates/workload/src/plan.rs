@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::{Arrival, EngineKind, FlushCall, FlushOrder, FlushPolicy, Job, OpenSync, PhaseKind, Rate};
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement};
+use crate::steps::Step;
 use crate::target::TargetKind;
 use crate::tree::{TreeLayout, TreeOperation, TreeWorkload};
 use crate::units::{Bytes, Nanos};
@@ -135,9 +136,27 @@ pub struct PlannedPhase {
     pub point: String,
     /// Which repetition of the phase of that name and point, from 0.
     pub repeat: u32,
+    /// What it is in a block that repeats until a rule holds; `None`: it is in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
 }
 
+/// What a thread's histograms and lists take beside its buffers, bytes: two halves of 13 histograms, as far as they are used.
+const THREAD_BYTES: u64 = 600 << 10;
+/// Buffers are whole pages.
+const PAGE_BYTES: u64 = 4096;
+
 impl PlannedPhase {
+    /// Memory the threads take at most, bytes: a buffer of the largest block for each outstanding I/O, and what counts.
+    pub fn memory_bytes(&self) -> u64 {
+        let of_job = |job: &PlannedJob| {
+            let block = job.job.pattern.max_block_bytes().max(1).next_multiple_of(PAGE_BYTES);
+            let thread = block.saturating_mul(u64::from(job.job.outstanding_per_thread)) + THREAD_BYTES;
+            thread.saturating_mul(job.slices.len() as u64)
+        };
+        self.jobs.iter().map(of_job).fold(0, u64::saturating_add)
+    }
+
     /// How long it takes at most, ramp included, where that is known.
     pub fn expected_time(&self) -> Option<Nanos> {
         self.jobs
@@ -167,6 +186,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Memory the phase that takes most takes at most, bytes.
+    pub fn memory_bytes_max(&self) -> u64 {
+        self.phases.iter().map(PlannedPhase::memory_bytes).max().unwrap_or(0)
+    }
+
     /// The plan as text, one fact a line, stable: what `--dry-run` prints and what two plans are compared by.
     pub fn describe(&self) -> String {
         let mut text = String::new();
@@ -175,7 +199,11 @@ impl Plan {
         for target in &self.targets {
             let _ = writeln!(text, "target {}: {}", target.name, describe_target(target));
         }
-        for phase in &self.phases {
+        // The further rounds of a block say nothing new.
+        for phase in self.phases.iter().filter(|phase| phase.step.is_none_or(|step| step.round == 0)) {
+            if let Some(step) = phase.step {
+                let _ = writeln!(text, "repeated: {}", step.until.describe());
+            }
             let point = if phase.point.is_empty() { "" } else { &format!(" [{}]", phase.point) };
             let _ = writeln!(text, "phase {}{point}: {}", phase.name, phase_kind_name(phase.kind));
             for job in &phase.jobs {
@@ -415,11 +443,13 @@ fn describe_distribution(distribution: &Distribution) -> String {
             )
         }
         Distribution::Exponential { midpoint } => format!("exponential, midpoint {midpoint}"),
-        Distribution::Hotband { low_bytes, high_bytes, corrected } => format!(
-            "hotband {}-{}{}",
-            Bytes(*low_bytes).short(),
-            Bytes(*high_bytes).short(),
-            if *corrected { ", units corrected" } else { "" }
-        ),
+        Distribution::Hotband { low_bytes, high_bytes, corrected } => {
+            let band = match (*low_bytes, *high_bytes) {
+                (0, u64::MAX) => String::new(),
+                (low, u64::MAX) => format!(" from {}", Bytes(low).short()),
+                (low, high) => format!(" {}-{}", Bytes(low).short(), Bytes(high).short()),
+            };
+            format!("hotband{band}{}", if *corrected { ", units corrected" } else { "" })
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! From what was asked to what will be done: the only place where something about this system enters.
 
+mod steps;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -104,6 +105,14 @@ pub enum ResolveError {
         /// Its name.
         engine: &'static str,
     },
+    /// Blocks that repeat would make too many phases.
+    #[error("with all rounds of '{name}' the plan has more than {max} phases; fewer points or fewer rounds")]
+    TooManyRounds {
+        /// A phase of the block.
+        name: String,
+        /// The bound.
+        max: usize,
+    },
     /// Direct I/O was asked for and is not possible.
     #[error("job '{job}' asks for direct I/O, but {why}")]
     DirectImpossible {
@@ -132,7 +141,8 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         .collect();
     let mut repeats: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     let mut phases = Vec::with_capacity(workload.phases.len());
-    for (phase_index, phase) in workload.phases.iter().enumerate() {
+    let unrolled = steps::unrolled(&workload.phases)?;
+    for (phase_index, (phase, step)) in unrolled.iter().enumerate() {
         if phase.jobs.is_empty() {
             return Err(ResolveError::Empty(format!("phase '{}'", phase.name)));
         }
@@ -150,6 +160,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
             pause_after: phase.pause_after,
             point: phase.point.clone(),
             repeat: *repeat,
+            step: *step,
         });
         *repeat += 1;
     }

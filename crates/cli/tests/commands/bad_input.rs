@@ -154,3 +154,15 @@ fn nowhere_to_keep_runs() {
     assert!(said.err.contains("nowhere to keep runs"), "{}", said.err);
     assert!(entries(&world.data()).is_empty());
 }
+
+#[test]
+fn more_memory_than_there_is_is_refused_before_anything_is_made() {
+    let world = World::new();
+    let plan = world.path().join("large.toml");
+    let text = "[[target]]\nname = \"data\"\npath = \"large.bin\"\nsize = \"4g\"\n[[job]]\nop = \"read\"\nblock_size = \"1g\"\n\
+                pattern = \"random\"\noutstanding = 65536\nruntime = 1\n";
+    std::fs::write(&plan, text).expect("a plan");
+    let said = world.assay(&["run", path_text(&plan)]).ended(2);
+    assert!(said.err.contains("of memory for its buffers"), "{}", said.err);
+    assert!(!world.path().join("large.bin").exists() && entries(&world.runs()).is_empty());
+}

@@ -4,6 +4,7 @@
 mod skip;
 
 mod bad_input;
+mod compare;
 mod consent;
 mod doctor;
 mod help;
@@ -12,6 +13,7 @@ mod remote;
 mod schema;
 mod space;
 mod sshd;
+mod stall;
 mod stopping;
 mod stored;
 mod world;

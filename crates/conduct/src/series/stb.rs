@@ -206,6 +206,7 @@ impl Test {
             invalidate: true,
             // fio opens its files anew, and drops their clean pages, for each pass of a timed job.
             invalidate_each_pass: true,
+            access_hint: true,
             engine: self.engine,
             ..Job::new(self.name, &names, AccessPattern::new(mix, self.block, placement))
         }

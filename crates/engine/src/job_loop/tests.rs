@@ -108,6 +108,7 @@ impl Setup {
                 flush: None,
                 think: None,
                 errors_tolerated: 0,
+                verify: false,
             },
             ios: None,
             rate_per_s: None,

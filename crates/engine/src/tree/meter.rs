@@ -78,6 +78,7 @@ impl Meter {
                 busy_max_ns: 0,
                 zero_sampled: 0,
                 zero_found: 0,
+                verify_failed: 0,
                 errors: Vec::new(),
                 fatal_errno: 0,
             },

@@ -181,12 +181,17 @@ impl Check<'_> {
                     .to_owned();
             self.note("fio-poisson-below-block", "rate", message, "rate_iops=<n>");
         }
-        if used.iter().any(|slot| {
-            pacing.rate_iops[*slot].is_some()
-                && matches!(self.job.access.sizes[*slot], super::BlockSizes::Range { .. })
-        }) {
-            let message = "fio turns rate_iops into bytes with the smallest block of bsrange".to_owned();
-            self.note("fio-rate-iops-with-range", "rate_iops", message, "");
+        let varying = |slot: &&usize| !matches!(self.job.access.sizes[**slot], super::BlockSizes::Fixed(_));
+        let counted = |slot: &&usize| match pacing.poisson {
+            false => pacing.rate_iops[**slot].is_some(),
+            true => pacing.rate_bytes_per_s[**slot].is_some(),
+        };
+        if used.iter().filter(varying).any(|slot| counted(&slot)) {
+            let (option, message) = match pacing.poisson {
+                false => ("rate_iops", "fio turns rate_iops into bytes with the smallest of the block sizes"),
+                true => ("rate", "fio turns a Poisson rate into I/Os with the smallest of the block sizes"),
+            };
+            self.note("fio-rate-with-sizes", option, message.to_owned(), "");
         }
     }
 

@@ -162,6 +162,8 @@ impl<'a> Lowering<'a> {
         job.engine_options = self.engine_options(source);
         job.caching = if resolved.durability.direct { Caching::Direct } else { Caching::Buffered };
         job.invalidate = resolved.durability.invalidate;
+        // Where I/O is direct nothing is read ahead.
+        job.access_hint = !resolved.durability.direct && resolved.durability.access_hint;
         job.flush = self.flush(source);
         job.content = self.content(source);
         job.errors_tolerated = match resolved.errors.continue_on {
@@ -284,6 +286,7 @@ impl<'a> Lowering<'a> {
             compression_ratio: if content.zero { 1.0 } else { ratio(content.compress_percent) },
             dedup_ratio: ratio(content.dedupe_percent),
             dedup_unit_bytes: 4096,
+            verify: false,
         }
     }
 

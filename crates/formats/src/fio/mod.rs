@@ -28,7 +28,6 @@ mod resolved;
 mod resolved_line;
 mod settings;
 mod substitute;
-mod suggest;
 mod table;
 mod table_data;
 mod table_engines;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::loader::Loader;
+use crate::near::nearest;
 
 use super::distribution;
 use super::lines::RawOption;
 use super::number::{self, NumberError, Quantity};
 use super::pattern;
 use super::report::Report;
-use super::suggest;
 use super::table::{Entry, Kind};
 use super::value::{Size, SteadyCriterion, Value};
 
@@ -384,7 +384,7 @@ impl ValueReader<'_> {
         let help = if words.contains(&trimmed) {
             "fio takes the blank as part of the word; remove the blanks round =".to_owned()
         } else {
-            match suggest::nearest(trimmed, words.iter().copied()) {
+            match nearest(trimmed, words.iter().copied()) {
                 Some(near) => format!("did you mean {near}? known are {}", words.join(", ")),
                 None => format!("known are {}", words.join(", ")),
             }

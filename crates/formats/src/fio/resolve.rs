@@ -356,6 +356,7 @@ fn durability(read: Reader<'_>) -> Durability {
         end_syncfs: read.flag("end_syncfs", false),
         fsync_on_close: read.flag("fsync_on_close", false),
         invalidate: read.flag("invalidate", true) && !read.flag("pre_read", false),
+        access_hint: read.word("fadvise_hint", "1").0 != "0",
     }
 }
 

@@ -295,6 +295,8 @@ pub struct Durability {
     pub fsync_on_close: bool,
     /// Drop clean pages when a file is opened.
     pub invalidate: bool,
+    /// Tell the kernel the order of access.
+    pub access_hint: bool,
 }
 
 /// What is written.

@@ -291,6 +291,7 @@ impl Durability {
         line.set("end_syncfs", self.end_syncfs);
         line.set("fsync_on_close", self.fsync_on_close);
         line.unless("invalidate", u8::from(self.invalidate), 1);
+        line.unless("fadvise_hint", u8::from(self.access_hint), 1);
     }
 }
 

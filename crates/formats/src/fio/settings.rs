@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::Position;
 use crate::loader::Loader;
+use crate::near::nearest;
 
 use super::lines::{RawOption, RawSection};
 use super::read_value::ValueReader;
 use super::report::{Place, Report};
 use super::substitute::{System, substitute};
-use super::suggest;
 use super::table::{self, EngineEntry, EngineFate, Entry, Status};
 use super::value::Value;
 
@@ -308,7 +308,7 @@ impl Applier<'_> {
             }
             None => {
                 let native = ["io_uring", "libaio", "psync", "posixaio", "null", "sync"];
-                let help = match suggest::nearest(name.trim(), native.into_iter()) {
+                let help = match nearest(name.trim(), native) {
                     Some(near) => format!("did you mean {near}?"),
                     None => "a plug-in of fio runs with --engine fio only".to_owned(),
                 };
@@ -380,7 +380,7 @@ impl Applier<'_> {
         let owners = table::engines_with(trimmed);
         let help = if !owners.is_empty() {
             format!("it is an option of {}, and the engine here is {engine_name}", owners.join(", "))
-        } else if let Some(near) = suggest::nearest(trimmed, table::names(engine)) {
+        } else if let Some(near) = nearest(trimmed, table::names(engine)) {
             format!("did you mean {near}?")
         } else {
             "no option has a similar name".to_owned()

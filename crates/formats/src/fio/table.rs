@@ -172,8 +172,9 @@ pub(super) fn core(word: &str) -> Option<&'static Entry> {
     OPTIONS.iter().find(|entry| entry.is_named(word))
 }
 
-/// Finds an engine by fio's name.
+/// Finds an engine by fio's name. fio takes any name that begins like these for libaio.
 pub(super) fn engine(name: &str) -> Option<&'static EngineEntry> {
+    let name = if name.starts_with("linuxaio") || name.starts_with("aio") { "libaio" } else { name };
     ENGINES.iter().find(|entry| entry.name == name)
 }
 

@@ -109,7 +109,7 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("fallocate", Word(&["none", "native", "posix", "keep", "truncate", "0", "1"]))
         .moot("files are laid out with data before the phase starts"),
     option("fadvise_hint", Word(&["0", "1", "random", "sequential", "noreuse"]))
-        .lost("the kernel is given no access hint", "direct=1, where it does not matter").unless(&["0"]),
+        .lost("the kernel is told the order of access as it is, and no other hint", "fadvise_hint=1 or 0").unless(&["0", "1"]),
     option("write_hint", Word(&["none", "short", "medium", "long", "extreme"]))
         .lost("writes carry no lifetime hint", "").unless(&["none"]),
     option("overwrite", Bool)

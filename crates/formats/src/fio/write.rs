@@ -36,6 +36,7 @@ pub fn write(workload: &Workload) -> (String, Vec<Diagnostic>) {
         kind: phase.kind,
         drains: phase.drain_after,
         pause: phase.pause_after,
+        repeats: phase.until.is_some(),
         jobs: phase.jobs.iter().map(|job| JobView { job, engine: job.engine, direct: None }).collect(),
     });
     Writer::new(&workload.name, workload.seed, targets.collect()).write(&phases.collect::<Vec<_>>())
@@ -54,6 +55,8 @@ pub fn write_plan(plan: &Plan) -> (String, Vec<Diagnostic>) {
         kind: phase.kind,
         drains: phase.drain_after,
         pause: phase.pause_after,
+        // The bridge repeats it itself.
+        repeats: false,
         jobs: phase
             .jobs
             .iter()
@@ -79,6 +82,7 @@ struct PhaseView<'a> {
     kind: PhaseKind,
     drains: bool,
     pause: Nanos,
+    repeats: bool,
     jobs: Vec<JobView<'a>>,
 }
 
@@ -170,6 +174,9 @@ impl<'a> Writer<'a> {
         }
         if phase.pause.0 > 0 {
             self.phase_loss("fio-no-pause", phase, "fio does not pause behind it");
+        }
+        if phase.repeats {
+            self.phase_loss("fio-no-until", phase, "fio runs it once, and not until a rule holds");
         }
         self.wall = index > 0;
         self.group = None;
@@ -309,6 +316,9 @@ impl<'a> Writer<'a> {
         lines.set("direct", u8::from(direct));
         if !job.invalidate {
             lines.set("invalidate", 0);
+        }
+        if !direct && !job.access_hint {
+            lines.set("fadvise_hint", 0);
         }
         if name.starts_with("io_uring") {
             if options.iopoll {

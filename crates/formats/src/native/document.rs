@@ -14,6 +14,7 @@ use super::nearest::nearest;
 use super::node::{Entry, Fields};
 use super::sink::{Sink, clip};
 use super::sweep;
+use super::until;
 use super::words;
 
 /// Jobs a plan may have, all points of all sweeps counted.
@@ -29,7 +30,7 @@ const SCANNED_PER_REFERENCE: usize = 16;
 pub(super) const TOP_KEYS: &[&str] = &["assay", "name", "seed", "target", "defaults", "job", "phase"];
 pub(super) const TARGET_KEYS: &[&str] = &["name", "path", "size", "kind", "count"];
 pub(super) const PHASE_KEYS: &[&str] =
-    &["name", "kind", "drain", "pause", "point", "repeat", "curve", "sweep", "job"];
+    &["name", "kind", "drain", "pause", "point", "repeat", "until", "find_rate", "curve", "sweep", "job"];
 
 /// Lowers a parsed document.
 pub(super) struct Document<'s, 't> {
@@ -172,6 +173,7 @@ impl<'s, 't> Document<'s, 't> {
             drain_after: table.read(self.sink, "drain", Sink::boolean).unwrap_or(false),
             pause_after: table.read(self.sink, "pause", Sink::time).unwrap_or(Nanos(0)),
             point: table.read(self.sink, "point", Sink::string).unwrap_or_default().to_owned(),
+            until: until::until(self.sink, &table),
         };
         let repeat =
             table.read(self.sink, "repeat", |sink, e| sink.count(e, 1..=JOBS_MAX as u64)).unwrap_or(1);

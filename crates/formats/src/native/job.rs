@@ -51,6 +51,7 @@ pub(super) const JOB_KEYS: &[&str] = &[
     "caching",
     "invalidate",
     "invalidate_each_pass",
+    "access_hint",
     "engine",
     "engine_options",
     "errors_tolerated",
@@ -128,6 +129,7 @@ fn path(sink: &mut Sink, job: &Fields<'_>, made: &mut Job) {
     set!(made.caching, job, sink, "caching", |sink: &mut Sink, e| sink.word(e, words::CACHINGS));
     set!(made.invalidate, job, sink, "invalidate", Sink::boolean);
     set!(made.invalidate_each_pass, job, sink, "invalidate_each_pass", Sink::boolean);
+    set!(made.access_hint, job, sink, "access_hint", Sink::boolean);
     set!(made.engine, job, sink, "engine", |sink: &mut Sink, e| sink.word(e, words::ENGINES));
     set!(made.engine_options, job, sink, "engine_options", engine_options);
     set!(made.errors_tolerated, job, sink, "errors_tolerated", |sink: &mut Sink, e| {
@@ -157,7 +159,7 @@ fn think_time(sink: &mut Sink, entry: Entry<'_>) -> Option<ThinkTime> {
 }
 
 pub(super) const CONTENT_KEYS: &[&str] =
-    &["payload", "refresh", "compression_ratio", "dedup_ratio", "dedup_unit"];
+    &["payload", "refresh", "compression_ratio", "dedup_ratio", "dedup_unit", "verify"];
 
 fn content(sink: &mut Sink, entry: Entry<'_>) -> Option<Content> {
     let defaults = Content::default();
@@ -174,6 +176,7 @@ fn content(sink: &mut Sink, entry: Entry<'_>) -> Option<Content> {
         compression_ratio: table.read(sink, "compression_ratio", ratio).unwrap_or(defaults.compression_ratio),
         dedup_ratio: table.read(sink, "dedup_ratio", ratio).unwrap_or(defaults.dedup_ratio),
         dedup_unit_bytes: unit.unwrap_or(defaults.dedup_unit_bytes),
+        verify: table.read(sink, "verify", Sink::boolean).unwrap_or(defaults.verify),
     })
 }
 

@@ -16,6 +16,7 @@ mod scale;
 mod sink;
 mod sweep;
 mod tree;
+mod until;
 mod words;
 mod write;
 
@@ -28,7 +29,7 @@ use sink::Sink;
 
 pub use detect::{Detection, Format, detect};
 pub use profiles::{Profile, profile, profiles};
-pub use scale::{Change, Scaled, override_runtime, scale_to};
+pub use scale::{Change, Scaled, override_runtime, scale_by, scale_to};
 pub use write::write;
 
 /// Longer texts are refused: nobody writes them, and reading one takes about 60 times its size of memory.

@@ -12,7 +12,8 @@ pub struct Profile {
     pub text: &'static str,
 }
 
-/// The profiles of the I/O Test VM: 16 jobs with 32 outstanding I/Os each, in the order in which it runs them.
+/// The profiles of the I/O Test VM, 16 jobs with 32 outstanding I/Os each, in the order in which it runs them; then the tests of
+/// SNIA's Solid State Storage Performance Test Specification.
 /// Published with it are operation, block size, outstanding I/Os and jobs; file sizes and times are our choice.
 pub fn profiles() -> &'static [Profile] {
     const PROFILES: &[Profile] = &[
@@ -36,6 +37,26 @@ pub fn profiles() -> &'static [Profile] {
             summary: "sequential 512-byte reads: why IOPS need their block size beside them",
             text: include_str!("../../profiles/silly-512b.toml"),
         },
+        Profile {
+            name: "snia-iops",
+            summary: "SNIA's IOPS test: 7 mixes x 8 block sizes until steady; up to a day, see --scale",
+            text: include_str!("../../profiles/snia-iops.toml"),
+        },
+        Profile {
+            name: "snia-throughput",
+            summary: "SNIA's throughput test: sequential 128 KiB and 1 MiB until steady",
+            text: include_str!("../../profiles/snia-throughput.toml"),
+        },
+        Profile {
+            name: "snia-latency",
+            summary: "SNIA's latency test: one outstanding I/O, 3 mixes x 3 block sizes until steady",
+            text: include_str!("../../profiles/snia-latency.toml"),
+        },
+        Profile {
+            name: "snia-write-saturation",
+            summary: "SNIA's write saturation test: 4 KiB random writes of four times the capacity",
+            text: include_str!("../../profiles/snia-write-saturation.toml"),
+        },
     ];
     PROFILES
 }
@@ -47,6 +68,7 @@ pub fn profile(name: &str) -> Option<&'static Profile> {
 
 #[cfg(test)]
 mod tests {
+    use assay_workload::PhaseKind;
     use assay_workload::pattern::{BlockSizes, Mix};
     use assay_workload::units::Nanos;
 
@@ -61,7 +83,6 @@ mod tests {
             ("real-life", Mix::read_write(80.0), 8192, true),
             ("silly-512b", Mix::READ, 512, false),
         ];
-        assert_eq!(profiles().len(), published.len());
         for (profile, (name, mix, block_bytes, random)) in profiles().iter().zip(published) {
             let (workload, said) = parse(name, profile.text);
             assert!(said.is_empty(), "{said:#?}");
@@ -83,5 +104,32 @@ mod tests {
     fn profiles_are_found_by_name() {
         assert_eq!(profile("real-life"), Some(&profiles()[2]));
         assert_eq!(profile("real_life"), None);
+    }
+
+    #[test]
+    fn the_tests_of_snia_have_their_matrices_and_end_when_steady() {
+        let shapes = [
+            ("snia-iops", 56, true),
+            ("snia-throughput", 4, true),
+            ("snia-latency", 9, true),
+            ("snia-write-saturation", 1, false),
+        ];
+        for (name, points, steady) in shapes {
+            let profile = profile(name).expect("it is shipped");
+            let (workload, said) = parse(name, profile.text);
+            assert!(said.is_empty(), "{said:#?}");
+            let workload = workload.expect("a profile without errors");
+            let measured: Vec<_> =
+                workload.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).collect();
+            assert_eq!(measured.len(), points, "{name}");
+            assert!(measured.iter().all(|phase| phase.until.is_some() == steady), "{name}");
+            let written: u32 = workload
+                .phases
+                .iter()
+                .filter(|phase| phase.until.is_none())
+                .filter_map(|phase| phase.jobs[0].limits.passes)
+                .sum();
+            assert_eq!(written, if steady { 2 } else { 4 }, "{name}: times the capacity");
+        }
     }
 }

@@ -65,27 +65,59 @@ pub fn scale_to(workload: &mut Workload, bytes_available: u64) -> Scaled {
     let total =
         |workload: &Workload| workload.targets.iter().filter_map(file_size).fold(0, u64::saturating_add);
     let asked = total(workload);
-    let mut changes = Vec::new();
-    if asked > budget_bytes {
-        let least = least_sizes(workload);
-        let (mut ratios, mut resized) = (BTreeMap::new(), Vec::new());
-        for target in &mut workload.targets {
-            let Some(size) = file_size(target) else { continue };
-            let share = u128::from(size) * u128::from(budget_bytes) / u128::from(asked);
-            let floor = least.get(&target.name).copied().unwrap_or(0).max(SMALL_GRANULE_BYTES);
-            let scaled = round_down(share as u64).max(floor).min(size);
-            if scaled < size {
-                Resized::add(&mut resized, &target.name, Bytes(size), Bytes(scaled));
-                target.size = Some(Bytes(scaled));
-                ratios.insert(target.name.clone(), scaled as f64 / size as f64);
+    let changes = if asked > budget_bytes { shrink(workload, asked, budget_bytes) } else { Vec::new() };
+    Scaled { changes, total_bytes: total(workload), budget_bytes }
+}
+
+/// Measuring phases are not shortened below this by [`scale_by`].
+const RUNTIME_MIN: Nanos = Nanos(1_000_000_000);
+
+/// Makes a plan smaller by one factor, `share` of 1: its files, to at least 1 MiB and as [`scale_to`] does, and the runtimes and ramps
+/// of its measuring phases, to at least a second. What it writes shrinks with the files where amounts are passes. Nothing grows.
+pub fn scale_by(workload: &mut Workload, share: f64) -> Vec<Change> {
+    let asked: u64 = workload.targets.iter().filter_map(file_size).fold(0, u64::saturating_add);
+    let files = workload.targets.iter().filter_map(file_size).count() as u64;
+    let budget = ((asked as f64 * share) as u64).max(files * GRANULE_BYTES);
+    let mut changes = if budget < asked { shrink(workload, asked, budget) } else { Vec::new() };
+    let measured = workload.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
+    for job in measured.flat_map(|phase| &mut phase.jobs) {
+        let mut shorten = |what: &str, from: Nanos, least: Nanos| {
+            let to = Nanos((from.0 as f64 * share) as u64).max(least).min(from);
+            let what = format!("job {}: {what}", job.name);
+            let change = Change { what, from: from.to_string(), to: to.to_string() };
+            if to < from && !changes.contains(&change) {
+                changes.push(change);
             }
-        }
-        changes.extend(resized.iter().map(Resized::change));
-        for job in workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs) {
-            scale_job(job, &ratios, &mut changes);
+            to
+        };
+        let time = job.limits.time.map(|time| shorten("runtime", time, RUNTIME_MIN));
+        let ramp = shorten("ramp", job.ramp, Nanos(0));
+        (job.limits.time, job.ramp) = (time, ramp);
+    }
+    changes
+}
+
+/// Shrinks the files, which take `asked` bytes together, to `budget_bytes`, and what is counted in bytes of them.
+fn shrink(workload: &mut Workload, asked: u64, budget_bytes: u64) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let least = least_sizes(workload);
+    let (mut ratios, mut resized) = (BTreeMap::new(), Vec::new());
+    for target in &mut workload.targets {
+        let Some(size) = file_size(target) else { continue };
+        let share = u128::from(size) * u128::from(budget_bytes) / u128::from(asked);
+        let floor = least.get(&target.name).copied().unwrap_or(0).max(SMALL_GRANULE_BYTES);
+        let scaled = round_down(share as u64).max(floor).min(size);
+        if scaled < size {
+            Resized::add(&mut resized, &target.name, Bytes(size), Bytes(scaled));
+            target.size = Some(Bytes(scaled));
+            ratios.insert(target.name.clone(), scaled as f64 / size as f64);
         }
     }
-    Scaled { changes, total_bytes: total(workload), budget_bytes }
+    changes.extend(resized.iter().map(Resized::change));
+    for job in workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs) {
+        scale_job(job, &ratios, &mut changes);
+    }
+    changes
 }
 
 /// The size of a target that takes room on a file system.
@@ -364,5 +396,17 @@ mod tests {
         assert!(override_runtime(&mut workload, Nanos::from_secs(10)).is_empty());
         assert_eq!(said(&override_runtime(&mut workload, Nanos::from_secs(600))).len(), 1);
         assert_eq!(workload.phases[1].jobs[0].ramp, Nanos::from_secs(1));
+    }
+
+    #[test]
+    fn a_factor_shrinks_files_and_times_and_says_so() {
+        let mut workload = load("snia-iops");
+        let changes = said(&scale_by(&mut workload, 0.01));
+        assert_eq!(sizes(&workload), [655 << 20]);
+        assert_eq!(changes, ["target data: 64 GiB -> 655 MiB", "job iops: runtime: 60 s -> 1 s"]);
+        let before = workload.clone();
+        assert!(scale_by(&mut workload, 1.0).is_empty() && workload == before);
+        scale_by(&mut workload, 1e-9);
+        assert_eq!(sizes(&workload), [32 << 20], "a block for each outstanding I/O remains");
     }
 }

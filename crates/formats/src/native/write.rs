@@ -8,6 +8,7 @@ use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Job, units};
 
 use super::scalar::{write_extent, write_hex, write_number, write_rate, write_time, write_weighted};
+use super::until::write_until;
 use super::words::{self, word};
 
 /// Up to this many targets of a job are listed even where they are all there are.
@@ -97,6 +98,10 @@ fn write_phase(text: &mut String, phase: &Phase) {
     }
     if !phase.point.is_empty() {
         line(text, "point", &quote(&phase.point));
+    }
+    if let Some(until) = &phase.until {
+        let (key, value) = write_until(until);
+        line(text, key, &value);
     }
     if phase.drain_after {
         line(text, "drain", "true");
@@ -188,6 +193,7 @@ fn job_entries(job: &Job, targets: &[Target]) -> Vec<Entry> {
         caching,
         invalidate,
         invalidate_each_pass,
+        access_hint,
         engine,
         engine_options,
         errors_tolerated,
@@ -213,6 +219,7 @@ fn job_entries(job: &Job, targets: &[Target]) -> Vec<Entry> {
     entries.add_unless("invalidate", invalidate, &default.invalidate, bool::to_string);
     let each = &default.invalidate_each_pass;
     entries.add_unless("invalidate_each_pass", invalidate_each_pass, each, bool::to_string);
+    entries.add_unless("access_hint", access_hint, &default.access_hint, bool::to_string);
     entries.add_unless("engine", engine, &default.engine, |word| quoted(words::ENGINES, word));
     entries.add_unless("engine_options", engine_options, &default.engine_options, write_engine_options);
     entries.add_unless("errors_tolerated", errors_tolerated, &0, |errors| write_count(*errors));
@@ -398,6 +405,9 @@ fn write_content(content: &Content) -> String {
     }
     if content.dedup_unit_bytes != default.dedup_unit_bytes {
         pairs.push(("dedup_unit", quoted_size(content.dedup_unit_bytes)));
+    }
+    if content.verify {
+        pairs.push(("verify", "true".to_owned()));
     }
     inline(&pairs)
 }

@@ -13,6 +13,10 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
+use crate::near;
+
 /// One thing and its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Term {
@@ -87,37 +91,9 @@ fn plain(word: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
-/// Words that contain the one that was typed, or differ in at most a third of its letters.
+/// The nearest words, each spelling once.
 fn nearest(wanted: &str) -> Vec<&'static str> {
-    let far = wanted.chars().count() / 3;
-    let mut near: Vec<(usize, &'static str)> = Vec::new();
-    for word in all().flat_map(Term::words) {
-        let own = plain(word);
-        let distance = match wanted.chars().count() > 2 && own.contains(wanted) {
-            true => 1,
-            false => distance(wanted, &own),
-        };
-        if distance <= far.max(1) && !near.iter().any(|(_, known)| plain(known) == own) {
-            near.push((distance, word));
-        }
-    }
-    near.sort_by_key(|(distance, _)| *distance);
-    near.truncate(OFFERED);
-    near.into_iter().map(|(_, word)| word).collect()
-}
-
-/// Levenshtein's distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    let mut seen = BTreeSet::new();
+    let ranked = near::ranked(wanted, all().flat_map(Term::words));
+    ranked.into_iter().filter(|word| seen.insert(plain(word))).take(OFFERED).collect()
 }

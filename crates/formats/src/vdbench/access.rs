@@ -53,6 +53,17 @@ pub struct Span {
     pub high: Bound,
 }
 
+impl Span {
+    /// How many bytes it holds of a target of `size` bytes; without a size only where both bounds are in bytes.
+    pub(crate) fn bytes_of(&self, size: Option<u64>) -> Option<u64> {
+        let place = |bound: Bound| match bound {
+            Bound::Percent(percent) => size.map(|size| to_u64(size as f64 * percent / 100.0)),
+            Bound::Bytes(bytes) => Some(size.map_or(bytes, |size| bytes.min(size))),
+        };
+        Some(place(self.high)?.saturating_sub(place(self.low)?))
+    }
+}
+
 /// An amount that may be given in bytes or in percent of a target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::access::{Amount, Seek, Sizes};
+use assay_workload::distribution::hotband_head_share;
+use assay_workload::pattern::OpKind;
+
+use super::access::{Amount, Seek, Sizes, Span};
 use super::expand::count;
 use super::file::ParameterFile;
 use super::number::{show, show_size};
@@ -118,16 +121,43 @@ fn workload(wd: &WorkloadDef, file: &ParameterFile, sink: &mut Sink) {
             format!("xfersize=(min,max,align) of wd `{}` needs align={align} on sd `{}`", wd.name, sd.name);
         sink.note("align-must-match", wd.at, &wd.name, message, "vdbench refuses the file without it");
     }
-    if wd.hot_band.is_some() {
-        let message = format!(
-            "wd `{}`: hotband sends 32.7 % of its reads to the first MiB of the band, whatever the band's size (a unit \
-             error of 1000 in vdbench, 0.6 % if it were right); writes are as hot, 1 % further in",
-            wd.name
-        );
-        let help = "kept as it is; one wd for each core with bounds staggered by 1 MiB spreads the load";
-        sink.note("hotband-unit-error", wd.at, &wd.name, message, help);
+    if let Some(band) = wd.hot_band {
+        hotband(wd, band, file, sink);
     }
     hit_area(wd, file, sink);
+}
+
+/// Where a hotband sends its traffic, which is not what its manual says.
+fn hotband(wd: &WorkloadDef, band: Span, file: &ParameterFile, sink: &mut Sink) {
+    const HEAD_BYTES: u64 = 1 << 20;
+    /// For a band whose size is not known.
+    const BAND_BYTES: u64 = 16 << 30;
+    let size = wd.storages.iter().find_map(|i| file.storages.get(*i)?.size);
+    let known = band.bytes_of(size);
+    let bytes = known.unwrap_or(BAND_BYTES);
+    let percent = |corrected: bool| {
+        let share = |kind| hotband_head_share(HEAD_BYTES, bytes, corrected, kind);
+        let reads = wd.read_pct / 100.0;
+        let all = reads * share(OpKind::Read) + (1.0 - reads) * share(OpKind::Write);
+        format!("{:.1} %", 100.0 * all)
+    };
+    let (faithful, repaired) = (percent(false), percent(true));
+    let of = if known.is_some() { "the band" } else { "a band of 16 GiB" };
+    let writes = if wd.read_pct < 100.0 { "; writes are as hot, 1 % of the band further in" } else { "" };
+    let (id, message, help) = if file.hotband_corrected {
+        let message = format!(
+            "hotband with its units repaired sends {repaired} of the traffic to the first MiB of {of}, {faithful} as in vdbench{writes}"
+        );
+        ("hotband-corrected", message, "--hotband faithful does as vdbench does")
+    } else {
+        let message = format!(
+            "hotband sends {faithful} of the traffic to the first MiB of {of}, by a unit error of 1000 in vdbench; {repaired} without it{writes}"
+        );
+        let help =
+            "kept as it is; --hotband corrected repairs it, or one wd for each core with bounds 1 MiB apart";
+        ("hotband-unit-error", message, help)
+    };
+    sink.note(id, wd.at, &wd.name, format!("wd `{}`: {message}", wd.name), help);
 }
 
 /// A hit area that is small against what one core or controller serves.

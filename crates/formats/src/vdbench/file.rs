@@ -34,11 +34,24 @@ pub struct ParameterFile {
     pub unformatted: Vec<usize>,
     /// The rate that stands for the maximum in a listing of curve points, in operations a second.
     pub simulated_max_rate: f64,
+    /// Whether the unit error of vdbench's hotband is repaired.
+    pub hotband_corrected: bool,
+    /// Names of the machine that runs the file.
+    pub local_names: Vec<String>,
     /// Bounds.
     pub(crate) limits: Limits,
 }
 
 impl ParameterFile {
+    /// Hosts that are not the machine that runs the file.
+    pub fn remote_hosts(&self) -> impl Iterator<Item = &HostDef> {
+        let here = |name: &str| {
+            ["localhost", "127.0.0.1", "::1"].contains(&name)
+                || self.local_names.iter().any(|own| own == name)
+        };
+        self.hosts.iter().filter(move |host| !here(host.machine()))
+    }
+
     /// The readable form of a place.
     #[must_use]
     pub fn position(&self, at: At) -> Position {

@@ -26,18 +26,19 @@ pub struct HostDef {
     pub set: Vec<(&'static str, At)>,
 }
 
+impl HostDef {
+    /// The address or name of the machine.
+    pub fn machine(&self) -> &str {
+        self.system.as_deref().unwrap_or(&self.name)
+    }
+}
+
 /// Applies one parameter.
 pub(crate) fn apply(host: &mut HostDef, args: &mut Args<'_>) {
     host.set.push((args.name, args.at));
     match args.name {
         "system" => host.system = Some(args.word()),
-        "shell" => {
-            let shell = args.lower();
-            if shell != "ssh" {
-                args.lose("launcher", "remote workers are started by ssh only", "set up ssh with a key");
-            }
-            host.shell = Some(shell);
-        }
+        "shell" => host.shell = Some(args.lower()),
         "user" => host.user = Some(args.word()),
         "jvms" => {
             host.jvms = args.whole(1, 1024);

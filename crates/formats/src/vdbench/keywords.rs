@@ -1,5 +1,7 @@
 //! Which keywords each kind of definition knows, in the order in which a shortened keyword is matched.
 
+use crate::near::nearest;
+
 /// The kinds of definitions, in the order in which a file must give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
@@ -84,43 +86,16 @@ pub(crate) fn lookup(kind: Kind, key: &str) -> Option<&'static str> {
 
 /// What to say about a keyword that `kind` does not know.
 pub(crate) fn suggestion(kind: Kind, key: &str) -> String {
-    let nearest = kind.keywords().map(|name| (distance(key, name), name)).min();
-    if let Some((d, name)) = nearest
-        && d <= 2
-        && d < key.len()
-    {
-        return format!("did you mean `{name}`?");
-    }
     let elsewhere: Vec<&str> =
         KINDS.iter().filter(|k| **k != kind && lookup(**k, key).is_some()).map(|k| k.name()).collect();
-    if elsewhere.is_empty() {
-        "definitions must come in the order general, hd, fsd, sd, wd, fwd, rd".into()
-    } else {
-        format!(
-            "it belongs to: {}; definitions must come in the order general, hd, fsd, sd, wd, fwd, rd",
-            elsewhere.join(", ")
-        )
+    let order = "definitions must come in the order general, hd, fsd, sd, wd, fwd, rd";
+    if !elsewhere.is_empty() {
+        return format!("it belongs to: {}; {order}", elsewhere.join(", "));
     }
-}
-
-/// Levenshtein distance, for words of keyword length only (longer ones count as far away).
-pub(crate) fn distance(a: &str, b: &str) -> usize {
-    const LONGEST: usize = 24;
-    if a.len() > LONGEST || b.len() > LONGEST {
-        return LONGEST;
+    match nearest(key, kind.keywords()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => order.to_owned(),
     }
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 const GENERAL: &[(&str, bool)] = &[
@@ -377,6 +352,5 @@ mod tests {
     fn unknown_keywords_come_with_help() {
         assert_eq!(suggestion(Kind::Run, "elapsd"), "did you mean `elapsed`?");
         assert!(suggestion(Kind::Workload, "lun").contains("storage definition"));
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::file::ParameterFile;
 use super::options::Options;
 use super::sink::{At, Sink};
+use crate::near::nearest;
 
 /// Names of one kind of definition, for exact and prefix look-ups.
 struct Names {
@@ -69,12 +70,11 @@ impl Names {
     }
 
     fn no_match(&self, word: &str, at: At, sink: &mut Sink) {
-        let near =
-            self.by_name.keys().take(1000).map(|name| (super::keywords::distance(word, name), name)).min();
-        let help = match near {
-            Some((d, name)) if d <= 2 => format!("did you mean `{name}`?"),
-            Some((_, name)) => format!("the first {} of this file is `{name}`", self.kind),
-            None => format!("this file defines no {}", self.kind),
+        let known = || self.by_name.keys().take(1000).map(String::as_str);
+        let help = match (nearest(word, known()), known().next()) {
+            (Some(name), _) => format!("did you mean `{name}`?"),
+            (None, Some(name)) => format!("the first {} of this file is `{name}`", self.kind),
+            (None, None) => format!("this file defines no {}", self.kind),
         };
         let message = format!("no {} matches `{}`", self.kind, super::sink::shorten(word));
         sink.error("no-match", at, word, message, &help);

@@ -15,7 +15,6 @@ use assay_workload::units::{Bytes, Nanos};
 use super::expand::{ExpandedRun, RunKind, RunRate, expand};
 use super::file::ParameterFile;
 use super::general::{DataErrors, Dedup};
-use super::host::HostDef;
 use super::loops::{LoopKind, LoopValue};
 use super::sink::{At, Sink};
 use crate::diagnostic::Diagnostic;
@@ -109,7 +108,15 @@ impl<'f> Lowering<'f> {
         let pause_s = run.definition.and_then(|i| self.file.runs.get(i)).map_or(0, |rd| rd.pause_s);
         let point = if run.kind == RunKind::FileFormat { String::new() } else { point(run) };
         let pause_after = Nanos(nanos(pause_s));
-        Some(Phase { name: run.name.clone(), kind, jobs, drain_after: false, pause_after, point })
+        Some(Phase {
+            name: run.name.clone(),
+            kind,
+            jobs,
+            drain_after: false,
+            pause_after,
+            point,
+            until: None,
+        })
     }
 
     /// Everything that the runs used, in the order of the file.
@@ -191,11 +198,22 @@ impl<'f> Lowering<'f> {
             let at = place("fwd_thread_adjust");
             self.lose("thread-adjust", at, "fwd_thread_adjust", message, "give enough threads");
         }
-        let local = |h: &HostDef| h.system.as_deref().is_none_or(|s| s == "localhost" || s == "127.0.0.1");
-        let hosts = &self.file.hosts;
-        if let Some(host) = hosts.iter().find(|h| hosts.len() > 1 || !local(h)) {
-            let message = format!("the {} hosts of the file are not part of the workload", hosts.len());
-            self.lose("hosts", host.at, "hd", message, "name them on the command line: --on ssh:HOST,..");
+        self.host_losses();
+    }
+
+    /// What happens on other machines in vdbench.
+    fn host_losses(&mut self) {
+        let file = self.file;
+        for host in file.remote_hosts() {
+            let message =
+                format!("hd `{}`: its share of the work is done here, not on {}", host.name, host.machine());
+            let help = "run the file on each host, with the storage of that host";
+            self.lose("hosts", host.at, "hd", message, help);
+            if host.shell.as_deref().is_some_and(|shell| shell != "ssh") {
+                let at = placed(&host.set, "shell", host.at);
+                let message = format!("hd `{}`: remote workers are started by ssh only", host.name);
+                self.lose("launcher", at, "shell", message, "set up ssh with a key");
+            }
         }
     }
 
@@ -282,6 +300,7 @@ impl<'f> Lowering<'f> {
             compression_ratio: ratio,
             dedup_ratio: pick(own.ratio, shared.ratio),
             dedup_unit_bytes: own.unit.or(shared.unit).unwrap_or(4096),
+            verify: false,
         }
     }
 

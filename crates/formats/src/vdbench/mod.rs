@@ -77,11 +77,13 @@ pub fn parse_files(
     let params = reader::read(files, options, loader, &mut sink);
     let objects = objects::group(params, &options.limits, &mut sink);
     let mut file = build::build(objects, options, &mut sink);
+    file.simulated_max_rate = options.simulated_max_rate;
+    file.hotband_corrected = options.hotband_corrected;
+    file.local_names.clone_from(&options.local_names);
+    file.limits = options.limits;
     link::link(&mut file, options, &mut sink);
     checks::check(&mut file, options, &mut sink);
     file.files.clone_from(&sink.files);
-    file.simulated_max_rate = options.simulated_max_rate;
-    file.limits = options.limits;
     let usable = !sink.has_errors();
     (usable.then_some(file), sink.finish())
 }

@@ -51,6 +51,10 @@ pub struct Options {
     pub existing_files: BTreeMap<String, u64>,
     /// The rate that stands for the measured maximum when the points of a curve are listed, in operations a second.
     pub simulated_max_rate: f64,
+    /// Whether the unit error of vdbench's hotband is repaired.
+    pub hotband_corrected: bool,
+    /// Names of the machine that runs the file, beside localhost: an hd with one of them as its system is no other host.
+    pub local_names: Vec<String>,
     /// Bounds on the expansion.
     pub limits: Limits,
 }
@@ -66,6 +70,8 @@ impl Default for Options {
             warmup_s: None,
             existing_files: BTreeMap::new(),
             simulated_max_rate: 10_000.0,
+            hotband_corrected: false,
+            local_names: Vec::new(),
             limits: Limits::default(),
         }
     }

@@ -114,6 +114,10 @@ impl<'w> Writer<'w> {
             let message = format!("phase `{}`: dirty pages are not awaited behind it", phase.name);
             self.lose("drain", &phase.name, message, "use pause=");
         }
+        if phase.until.is_some() {
+            let message = format!("phase `{}`: it runs once, and not until a rule holds", phase.name);
+            self.lose("until", &phase.name, message, "curve= shows the rates of a search");
+        }
         // vdbench inserts this run by itself where a file is missing.
         let inserted = phase.kind == PhaseKind::Precondition && phase.name == "SD_format";
         if !blocks.is_empty() && !inserted {

@@ -49,6 +49,8 @@ impl ProcessSampler {
         if let Some(io) = self.io.read() {
             counters.asked_read_bytes = keyed_number(io, "rchar");
             counters.asked_write_bytes = keyed_number(io, "wchar");
+            counters.asked_reads = keyed_number(io, "syscr");
+            counters.asked_writes = keyed_number(io, "syscw");
             counters.storage_read_bytes = keyed_number(io, "read_bytes");
             counters.storage_write_bytes = keyed_number(io, "write_bytes");
             counters.cancelled_write_bytes = keyed_number(io, "cancelled_write_bytes");

@@ -92,7 +92,7 @@ fn telling_arguments(command_line: &str) -> Vec<String> {
         .collect()
 }
 
-fn memory(root: &HostRoot) -> Memory {
+pub(super) fn memory(root: &HostRoot) -> Memory {
     let meminfo = root.text("/proc/meminfo").unwrap_or_default();
     let bytes = |key| keyed_number(&meminfo, key).map(|kib| kib * 1024);
     Memory {

@@ -6,7 +6,7 @@ use assay_results::environment::{FileSystem, TargetEnvironment, TargetKind};
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags};
 
 use crate::devices::{Chain, SECTOR_BYTES, name_of_number};
-use crate::extents;
+use crate::extents::{self, UnwrittenExtents};
 use crate::mounts::{Mount, MountTable};
 use crate::node::{Node, NodeKind};
 use crate::root::HostRoot;
@@ -15,7 +15,12 @@ use crate::root::HostRoot;
 /// not worth seconds of lseek.
 const MAX_DATA_RUNS: u64 = 20_000;
 
-pub(super) fn describe(root: &HostRoot, mounts: &MountTable, path: &Path) -> TargetEnvironment {
+pub(super) fn describe(
+    root: &HostRoot,
+    mounts: &MountTable,
+    path: &Path,
+    unwritten: &dyn UnwrittenExtents,
+) -> TargetEnvironment {
     let absolute = absolute(path);
     let mut target =
         TargetEnvironment { path: path.to_string_lossy().into_owned(), ..TargetEnvironment::default() };
@@ -52,7 +57,9 @@ pub(super) fn describe(root: &HostRoot, mounts: &MountTable, path: &Path) -> Tar
     if let Some(node) = node.filter(|node| node.kind == NodeKind::File) {
         target.size_bytes = Some(node.len_bytes);
         target.extents = root.open(&node.path).ok().and_then(|file| {
-            extents::summary_limited(&file, 0, node.len_bytes, MAX_DATA_RUNS).ok().flatten()
+            let mut found = extents::summary_limited(&file, 0, node.len_bytes, MAX_DATA_RUNS).ok()??;
+            found.unwritten_bytes = unwritten.unwritten_bytes(&file, 0, node.len_bytes).unwrap_or(None);
+            Some(found)
         });
     }
     (target.devices, target.resolution) = chain.finish();

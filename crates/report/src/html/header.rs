@@ -1,7 +1,7 @@
 //! The top of the page: what was run, whether to believe it, and why not.
 
 use assay_results::Run;
-use assay_results::run::{FindingSeverity, Verdict};
+use assay_results::run::{Finding, FindingSeverity, Verdict};
 use maud::{Markup, html};
 
 use crate::findings::{
@@ -31,8 +31,8 @@ pub(super) fn header(run: &Run) -> Markup {
                 span { "took " (format::seconds(run.elapsed_s)) }
                 span { "seed " (run.plan.seed) }
             }
-            @for target in &run.environment.targets {
-                p .place { span { "target " (conditions::of_target(target)) } }
+            @for target in conditions::of_targets(&run.environment.targets) {
+                p .place { span { "target " (target) } }
             }
         }
     }
@@ -49,11 +49,16 @@ fn verdict_sign(verdict: Verdict) -> &'static str {
 
 /// What the checks found, the gravest first; notes in a list that opens.
 pub(super) fn findings(run: &Run) -> Markup {
-    let groups = group(&run.findings);
+    finding_cards(&run.findings)
+}
+
+/// The same for findings that belong to no run.
+pub(super) fn finding_cards(findings: &[Finding]) -> Markup {
+    let groups = group(findings);
     let (notes, grave): (Vec<_>, Vec<_>) =
         groups.into_iter().partition(|group| group.finding.severity == FindingSeverity::Info);
     html! {
-        @if !run.findings.is_empty() {
+        @if !findings.is_empty() {
             section #findings {
                 h2 { "Findings" }
                 @for one in &grave { (finding(one)) }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::figures;
 use super::table::{conditions_line, number, operations};
 use crate::svg::Chart;
-use crate::{charts, conditions, format};
+use crate::{charts, conditions, format, rounds};
 
 /// From so many measured jobs on there is a table of all of them first.
 const OVERVIEW_MIN: usize = 2;
@@ -26,8 +26,10 @@ pub(super) fn results(run: &Run) -> Markup {
             h2 { "Results" }
             @if run.phases.is_empty() { p { "No phase was run." } }
             @if jobs >= OVERVIEW_MIN { (overview(run)) }
-            (figures(charts::curves(run).into_iter().map(Some)))
-            @for (index, one) in run.phases.iter().enumerate() { (phase(run, one, index, open)) }
+            (figures(charts::curves(run).into_iter().chain(rounds::rounds(run)).map(Some)))
+            @for (index, one) in run.phases.iter().enumerate() {
+                @if !rounds::is_lead_in(run, one) { (phase(run, one, index, open)) }
+            }
             @for note in &run.notes { p .dim { "Note: " (note) } }
         }
     }
@@ -71,7 +73,8 @@ fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult) -> Markup {
 
 fn title(run: &Run, phase: &PhaseResult) -> String {
     let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
-    let repeats = run.phases.iter().filter(|p| p.name == phase.name && p.point == phase.point).count();
+    let alike = |p: &&PhaseResult| (&p.name, &p.point, &p.kind) == (&phase.name, &phase.point, &phase.kind);
+    let repeats = run.phases.iter().filter(alike).count();
     let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat + 1) } else { String::new() };
     format!("{}{point}{repeat}", phase.name)
 }

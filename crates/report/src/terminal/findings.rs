@@ -6,10 +6,12 @@ use super::paragraph;
 use crate::findings::{FindingGroup, PLACES_MAX, group, severity_word, verdict_sentence};
 use crate::text::{Hang, Style, Tone};
 
-/// The findings, the gravest first; one that several phases share is told once, with where it applies.
+/// The findings, the gravest first, each behind an empty line; one that several phases share is told once, with where it
+/// applies.
 pub fn findings(findings: &[Finding], style: &Style) -> String {
     let mut text = String::new();
     for one in group(findings) {
+        text.push('\n');
         push_group(&mut text, &one, style);
     }
     text

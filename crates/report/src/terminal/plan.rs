@@ -17,7 +17,10 @@ pub fn plan(plan: &Plan, style: &Style) -> String {
     paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     push_targets(&mut text, plan, style);
     for phase in &plan.phases {
-        push_phase(&mut text, phase, style);
+        // The further rounds of a block say nothing new.
+        if phase.step.is_none_or(|step| step.round == 0) {
+            push_phase(&mut text, phase, style);
+        }
     }
     text.push('\n');
     paragraph(&mut text, Tone::Plain, &totals(plan), Hang { first: 0, rest: 2 }, style);
@@ -68,6 +71,10 @@ fn push_phase(text: &mut String, phase: &PlannedPhase, style: &Style) {
     paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     for job in &phase.jobs {
         paragraph(text, Tone::Plain, &job_words(phase, job), Hang { first: 2, rest: 4 }, style);
+    }
+    if let Some(step) = phase.step {
+        let words = format!("repeated: {}", step.until.describe());
+        paragraph(text, Tone::Dim, &words, Hang { first: 2, rest: 4 }, style);
     }
     if phase.drain_after {
         paragraph(text, Tone::Dim, "then dirty pages are written back", Hang::flat(2), style);
@@ -135,5 +142,25 @@ fn totals(plan: &Plan) -> String {
     if bounded > 0 {
         words += &format!("; at most {} written by jobs that end by size", format::bytes(bounded));
     }
-    words + "."
+    words + &format!("; {} of memory.", format::bytes(plan.memory_bytes_max()))
+}
+
+/// What will be written, in a sentence for before it is: what is known to the byte, and for how long there is writing besides.
+/// `None`: nothing is written.
+pub fn writes_ahead(plan: &Plan) -> Option<String> {
+    let (mut bytes, mut time_s) = (0_u64, 0.0);
+    for phase in &plan.phases {
+        let written: Vec<Option<u64>> = phase.jobs.iter().map(PlannedJob::write_bytes_max).collect();
+        bytes = written.iter().flatten().fold(bytes, |sum, more| sum.saturating_add(*more));
+        if written.contains(&None) {
+            time_s += phase.expected_time().map_or(0.0, |time| time.as_secs_f64());
+        }
+    }
+    let rounds = plan.phases.iter().any(|phase| phase.step.is_some_and(|step| step.round > 0));
+    let most = if rounds { "at most " } else { "" };
+    let known = (bytes > 0).then(|| format!("{} by size", format::bytes(bytes)));
+    let timed =
+        (time_s > 0.0).then(|| format!("as much as the storage takes in {most}{}", format::seconds(time_s)));
+    let parts: Vec<String> = known.into_iter().chain(timed).collect();
+    (!parts.is_empty()).then(|| format!("will write {}", parts.join(", and ")))
 }

@@ -3,7 +3,9 @@
 use assay_results::Run;
 use assay_results::run::{DeviceTruth, JobResult, LatencySummary, Metric, OpResult, PhaseResult};
 
+use super::curve::curve_tables;
 use super::paragraph;
+use crate::rounds::is_lead_in;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, left_out_note};
 use crate::{conditions, format};
 
@@ -16,8 +18,8 @@ pub fn heading(run: &Run, style: &Style) -> String {
     paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     let place = conditions::of_place(run).join(", ");
     paragraph(&mut text, Tone::Plain, &place, Hang { first: 0, rest: 2 }, style);
-    for target in &run.environment.targets {
-        let words = format!("target {}", conditions::of_target(target));
+    for words in conditions::of_targets(&run.environment.targets) {
+        let words = format!("target {words}");
         paragraph(&mut text, Tone::Plain, &words, Hang { first: 0, rest: 2 }, style);
     }
     text
@@ -27,13 +29,14 @@ pub fn heading(run: &Run, style: &Style) -> String {
 pub fn run_summary(run: &Run, style: &Style) -> String {
     let mut text = String::new();
     let mut left_out: Vec<String> = Vec::new();
-    for phase in &run.phases {
+    for phase in run.phases.iter().filter(|phase| !is_lead_in(run, phase)) {
         if !text.is_empty() {
             text.push('\n');
         }
         push_phase(&mut text, run, phase, &mut left_out, style);
     }
     text.push_str(&left_out_note(&left_out, 0, style));
+    text.push_str(&curve_tables(run, style));
     if run.phases.is_empty() {
         paragraph(&mut text, Tone::Warn, "no phase was run", Hang::flat(0), style);
     }
@@ -45,7 +48,8 @@ pub fn run_summary(run: &Run, style: &Style) -> String {
 
 fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut Vec<String>, style: &Style) {
     let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
-    let repeats = run.phases.iter().filter(|p| p.name == phase.name && p.point == phase.point).count();
+    let alike = |p: &&PhaseResult| (&p.name, &p.point, &p.kind) == (&phase.name, &phase.point, &phase.kind);
+    let repeats = run.phases.iter().filter(alike).count();
     let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat + 1) } else { String::new() };
     let kind = if phase.kind == "measure" { String::new() } else { format!(" ({})", phase.kind) };
     let title = format!("{}{point}{kind}{repeat}, {}", phase.name, format::seconds(phase.measured_s));
@@ -146,14 +150,16 @@ fn metric_words(name: &str, metric: &Metric) -> String {
 /// What the devices did against what was asked of them.
 fn device_words(device: &DeviceTruth) -> String {
     let mut parts = Vec::new();
-    let mut part = |what: &str, asked: u64, got: Option<u64>| {
+    let mut part = |what: &str, asked: u64, fetched: Option<u64>, got: Option<u64>| {
         if asked > 0 || got.is_some_and(|got| got > 0) {
             let got = got.map_or_else(|| "not known".to_owned(), format::bytes);
-            parts.push(format!("{what} {} asked, {got} at the device", format::bytes(asked)));
+            let fetched =
+                fetched.map_or_else(String::new, |bytes| format!(", {} fetched", format::bytes(bytes)));
+            parts.push(format!("{what} {} asked{fetched}, {got} at the device", format::bytes(asked)));
         }
     };
-    part("read", device.asked_read_bytes, device.device_read_bytes);
-    part("written", device.asked_written_bytes, device.device_written_bytes);
+    part("read", device.asked_read_bytes, device.process_read_bytes, device.device_read_bytes);
+    part("written", device.asked_written_bytes, None, device.device_written_bytes);
     if let Some(depth) = device.device_depth_mean {
         parts.push(format!("{} requests in flight at the device on average", format::significant(depth)));
     }

@@ -1,5 +1,6 @@
 //! Snapshots of every renderer on runs made by hand, and runs that no machine would make.
 
+mod compare;
 mod files;
 mod fio;
 mod html;

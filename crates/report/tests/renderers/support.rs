@@ -185,6 +185,7 @@ pub(crate) fn plan(name: &str, series: &str) -> Plan {
         pause_after: Nanos(0),
         point: String::new(),
         repeat: 0,
+        step: None,
     };
     let mut fill = planned_job("fill", 0.0, MIB, 1);
     fill.time = None;
@@ -229,6 +230,7 @@ pub(crate) fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         plan: plan(name, series),
         phases,
         findings: Vec::new(),
+        probes: Vec::new(),
         notes: Vec::new(),
         remarks: Vec::new(),
         end: Some(RunEnd::Completed),
@@ -242,6 +244,7 @@ pub(crate) fn finding(id: &str, severity: FindingSeverity, phase: Option<&str>, 
         id: id.to_owned(),
         severity,
         phase: phase.map(str::to_owned),
+        repeat: None,
         job: None,
         message: message.to_owned(),
         bias: String::new(),

@@ -172,6 +172,12 @@ fn evidence(
         submit_calls: sum(|outcome| outcome.submit_calls),
         waits: sum(|outcome| outcome.waits),
         preempted: sum(|outcome| outcome.preempted),
+        run_queue_ns: tallies
+            .iter()
+            .flat_map(|(_, tally)| &tally.outcomes)
+            .map(|outcome| outcome.run_queue_ns)
+            .sum::<Option<u64>>()
+            .filter(|_| tallies.iter().any(|(_, tally)| !tally.outcomes.is_empty())),
         stamp_error_ns_max: outcomes().map(|outcome| outcome.stamp_error_ns_max).max().unwrap_or(0),
         engine_fallback: in_words(outcomes().map(|outcome| outcome.engine_fallback.as_str())),
         read_buffers_sampled: sum(|outcome| outcome.read_buffers_sampled),

@@ -1,7 +1,7 @@
 //! The counters of a phase: kept in brief, so that a long run does not hold every snapshot.
 
 use super::truth::{Asked, Devices, Reader};
-use crate::counters::Counters;
+use crate::counters::{Counters, ProcessCounters};
 use crate::evidence::{MachineSecond, PhaseEvidence, QuietWindow};
 use crate::run::DeviceTruth;
 
@@ -84,7 +84,7 @@ impl MachineTally {
             whole.processes.retain(|process| process.command.starts_with("fio"));
         }
         let mut reasons: Vec<String> = Vec::new();
-        let process = |field: fn(&crate::counters::ProcessCounters) -> Option<u64>| {
+        let process = |field: fn(&ProcessCounters) -> Option<u64>| {
             let sum: Option<u64> = whole.processes.iter().map(field).sum();
             sum.filter(|_| !whole.processes.is_empty())
         };
@@ -103,8 +103,11 @@ impl MachineTally {
         let flushes: Option<u64> =
             devices.names.iter().map(|name| whole.device(name).and_then(|device| device.flushes)).sum();
         let (depth, busy, depth_window_s) = self.depth(devices, counted, window);
-        let process_read_bytes = process(|process| process.storage_read_bytes);
-        if process_read_bytes.is_none() {
+        let process_read_bytes =
+            process(|process| process.storage_read_bytes).filter(|_| devices.uncharged.is_none());
+        if let Some(why) = &devices.uncharged {
+            reasons.push(why.clone());
+        } else if process_read_bytes.is_none() {
             reasons.push("the kernel does not say what it fetched for this process".to_owned());
         }
         Some(DeviceTruth {
@@ -247,9 +250,19 @@ fn quiet_window(earlier: &Counters, later: &Counters, devices: &[String]) -> Opt
     if delta.at_ns == 0 || devices.is_empty() {
         return None;
     }
-    let mut window = QuietWindow { span_ns: delta.at_ns, ..QuietWindow::default() };
+    let own = |field: fn(&ProcessCounters) -> Option<u64>| {
+        delta.processes.iter().filter_map(field).fold(0, u64::saturating_add)
+    };
+    let mut window = QuietWindow {
+        span_ns: delta.at_ns,
+        own_read_bytes: own(|process| process.storage_read_bytes),
+        own_written_bytes: own(|process| process.storage_write_bytes),
+        ..QuietWindow::default()
+    };
     for name in devices {
         let device = delta.device(name)?;
+        let busy = (device.busy_time_ms as f64 * 1e6 / delta.at_ns as f64).min(1.0);
+        window.busy_share = Some(window.busy_share.map_or(busy, |share| share.max(busy)));
         window.ios = window.ios.saturating_add(device.ios());
         window.read_bytes = window.read_bytes.saturating_add(device.read_bytes);
         window.written_bytes = window.written_bytes.saturating_add(device.write_bytes);

@@ -36,6 +36,8 @@ pub(super) struct Devices {
     pub(super) names: Vec<String>,
     /// Why they are not all of them; empty: they are.
     pub(super) unknown_because: String,
+    /// Why what the kernel fetched for a process is not known of them; `None`: it is.
+    pub(super) uncharged: Option<String>,
 }
 
 /// Which process did the I/O of a phase.
@@ -67,16 +69,8 @@ pub(super) fn bottom_devices(
     plan: &Plan,
     environment: &Environment,
 ) -> Devices {
-    let mut devices = Devices::default();
-    let mut used: Vec<u16> = phase
-        .into_iter()
-        .flat_map(|phase| &phase.jobs)
-        .flat_map(|job| &job.slices)
-        .flat_map(|slice| slice.sites.iter().map(|site| site.target))
-        .collect();
-    used.sort_unstable();
-    used.dedup();
-    for target in used.iter().filter_map(|target| plan.targets.get(usize::from(*target))) {
+    let mut devices = Devices { uncharged: uncharged(phase, plan, environment), ..Devices::default() };
+    for target in used_targets(phase, plan) {
         let Some(found) = recorded(environment, &target.path) else {
             devices.unknown_because = format!("nothing is recorded about {}", target.name);
             continue;
@@ -109,6 +103,37 @@ pub(crate) fn recorded<'a>(environment: &'a Environment, path: &str) -> Option<&
     environment
         .target(path)
         .or_else(|| environment.targets.iter().filter(above).max_by_key(|target| target.path.len()))
+}
+
+/// File systems whose reads the kernel does not charge to the process that asked: what the process fetched is not known
+/// there. FUSE and virtiofs fetch through another process or machine; ZFS and 9p count otherwise.
+const UNCHARGED: [&str; 6] = ["fuseblk", "virtiofs", "9p", "zfs", "vboxsf", "vmhgfs"];
+
+/// Why the kernel's count of what a process fetched says nothing of these targets; `None`: it does.
+fn uncharged(phase: Option<&PlannedPhase>, plan: &Plan, environment: &Environment) -> Option<String> {
+    let names = used_targets(phase, plan).filter_map(|target| {
+        let fs = recorded(environment, &target.path)?.file_system.as_ref()?;
+        let fs_type = fs.fs_type.as_str();
+        (UNCHARGED.contains(&fs_type) || fs_type == "fuse" || fs_type.starts_with("fuse.")).then_some(fs_type)
+    });
+    let name = names.into_iter().next()?;
+    Some(format!("the kernel does not say what it fetched through {name}"))
+}
+
+/// The targets that some job of the phase uses, each once.
+fn used_targets<'p>(
+    phase: Option<&PlannedPhase>,
+    plan: &'p Plan,
+) -> impl Iterator<Item = &'p assay_workload::plan::PlannedTarget> {
+    let mut used: Vec<u16> = phase
+        .into_iter()
+        .flat_map(|phase| &phase.jobs)
+        .flat_map(|job| &job.slices)
+        .flat_map(|slice| slice.sites.iter().map(|site| site.target))
+        .collect();
+    used.sort_unstable();
+    used.dedup();
+    used.into_iter().filter_map(|target| plan.targets.get(usize::from(target)))
 }
 
 /// Sets the share of read bytes that no device served, for the jobs that read.

@@ -15,6 +15,7 @@ impl Draft {
             id: check.to_owned(),
             severity,
             phase: None,
+            repeat: None,
             job: None,
             message: message.into(),
             bias: String::new(),
@@ -25,6 +26,12 @@ impl Draft {
 
     pub(super) fn of_phase(mut self, phase: &str) -> Self {
         self.0.phase = Some(phase.to_owned());
+        self
+    }
+
+    /// One of several repetitions of its phase, counted from 0.
+    pub(super) fn of_repeat(mut self, repeat: Option<u32>) -> Self {
+        self.0.repeat = repeat;
         self
     }
 

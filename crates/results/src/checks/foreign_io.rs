@@ -5,7 +5,7 @@
 //! write them, and are allowed for.
 
 use super::draft::{Draft, iops_low, percent};
-use super::subject::{Subject, on_storage};
+use super::subject::{Subject, on_storage, repeat_of};
 use crate::environment::DeviceKind;
 use crate::evidence::QuietWindow;
 use crate::run::{DeviceTruth, Finding, FindingSeverity, PhaseResult, Run};
@@ -18,8 +18,12 @@ pub(super) const ID: &str = "foreign-io";
 const SHARE_MIN: f64 = 0.05;
 /// A shorter window says nothing.
 const WINDOW_NS_MIN: u64 = 200_000_000;
+/// Fewer bytes than this in a window are the file system's own: its journal, the journal of the run.
+const WINDOW_BYTES_MIN: u64 = 1 << 20;
+/// A device that others keep busy for less of a window is taken for idle.
+const BUSY_MIN: f64 = 0.15;
 /// Fewer bytes than this are metadata and read ahead.
-const BYTES_MIN: u64 = 16 << 20;
+const BYTES_MIN: u64 = 4 << 20;
 /// Share of the asked bytes that must have reached the device.
 const OURS_MIN: f64 = 0.1;
 /// What a file system may write for one byte that is flushed: data, journal, metadata.
@@ -41,13 +45,14 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
             planned.jobs.iter().any(|job| !job.direct && job.job.pattern.mix.share(OpKind::Write) > 0.0)
         });
         let (Some(first), Some(truth)) = (subjects.first(), &phase.device) else { continue };
-        let quiet = quiet(at, phase, truth, (wrote_before, buffered_writes));
+        let quiet = quiet(at, phase, truth, (wrote_before, buffered_writes))
+            .map(|finding| Finding { repeat: repeat_of(run, phase), ..finding });
         let known = phase.evidence.quiet_before.is_some() || truth.device_read_bytes.is_some();
         if !known {
             unseen = unseen.or(Some((first.clone(), &truth.unknown_because)));
         }
         let late_writes = wrote_before || buffered_writes;
-        findings.extend(quiet.or_else(|| beyond_ours(first, truth, late_writes)));
+        findings.extend(quiet.or_else(|| beyond_ours(first, &subjects, truth, late_writes)));
     }
     findings.extend(unseen.map(|(subject, why)| {
         let message = format!("whether others used the storage meanwhile is not known: {why}");
@@ -58,55 +63,77 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     findings
 }
 
+/// What others did in one quiet window: bytes a second, and the share of it in which they kept a device busy. `late`:
+/// whether write-back of our own may go on in it, so that writes say nothing, and neither does a busy device.
+fn others(window: Option<QuietWindow>, late: bool) -> Option<(f64, f64)> {
+    let window = window.filter(|window| window.span_ns >= WINDOW_NS_MIN)?;
+    let read = window.read_bytes.saturating_sub(window.own_read_bytes);
+    let written = if late { 0 } else { window.written_bytes.saturating_sub(window.own_written_bytes) };
+    let bytes = read.saturating_add(written);
+    let counted = if bytes < WINDOW_BYTES_MIN { 0 } else { bytes };
+    let busy = window.busy_share.filter(|share| !late && *share >= BUSY_MIN).unwrap_or(0.0);
+    Some((counted as f64 * 1e9 / window.span_ns as f64, busy))
+}
+
 /// What others did in the quiet windows, against the device's work in the phase. `late_writes`: whether write-back of
 /// our own may still go on before and after.
 fn quiet(at: usize, phase: &PhaseResult, truth: &DeviceTruth, late_writes: (bool, bool)) -> Option<Finding> {
     let span_s = phase.evidence.span_ns as f64 / 1e9;
     let busy_per_s = (truth.device_read_bytes? + truth.device_written_bytes?) as f64 / span_s;
-    let rate = |window: Option<QuietWindow>, late: bool| {
-        let window = window.filter(|window| window.span_ns >= WINDOW_NS_MIN)?;
-        let bytes = window.read_bytes + if late { 0 } else { window.written_bytes };
-        Some(bytes as f64 * 1e9 / window.span_ns as f64)
-    };
-    let before = rate(phase.evidence.quiet_before, late_writes.0);
-    let after = rate(phase.evidence.quiet_after, late_writes.1);
-    let foreign_per_s = before.into_iter().chain(after).fold(0.0, f64::max);
-    let share = foreign_per_s / busy_per_s;
-    if span_s <= 0.0 || busy_per_s <= 0.0 || share < SHARE_MIN {
+    if span_s <= 0.0 || busy_per_s <= 0.0 {
         return None;
     }
-    let when = if before.unwrap_or(0.0) >= after.unwrap_or(0.0) { "before" } else { "after" };
+    let before = others(phase.evidence.quiet_before, late_writes.0);
+    let after = others(phase.evidence.quiet_after, late_writes.1);
+    let share = |seen: Option<(f64, f64)>| {
+        seen.map_or(0.0, |(bytes_per_s, busy)| busy.max((bytes_per_s / busy_per_s).min(1.0)))
+    };
+    let (when, seen) = if share(before) >= share(after) { ("before", before) } else { ("after", after) };
+    let most = share(seen);
+    let (bytes_per_s, busy) = seen?;
+    if most < SHARE_MIN {
+        return None;
+    }
+    let devices = truth.devices.join(", ");
     let message = format!(
-        "right {when} the phase, while Assay did nothing, others moved {}/s on {}: {} of what was measured",
-        Bytes(foreign_per_s as u64),
-        truth.devices.join(", "),
-        percent(share)
+        "right {when} the phase, while Assay did nothing, others moved {}/s on {devices} and kept it busy {} of the time",
+        Bytes(bytes_per_s as u64),
+        percent(busy),
     );
     let finding = Draft::new(ID, FindingSeverity::Warning, message)
         .of_phase(&phase.name)
-        .bias(if share < 1.0 { iops_low(share) } else { bias(1.0) })
+        .bias(bias(most))
         .evidence("at", format!("/phases/{at}/evidence"))
-        .evidence("quiet_before_bytes_per_s", before)
-        .evidence("quiet_after_bytes_per_s", after)
+        .evidence("quiet_before_bytes_per_s", before.map(|seen| seen.0))
+        .evidence("quiet_after_bytes_per_s", after.map(|seen| seen.0))
+        .evidence("quiet_busy_share", busy)
+        .evidence("device_bytes_per_s", busy_per_s)
         .advise(ADVICE);
     Some(finding)
 }
 
 /// What the devices moved beyond what the kernel moved for this process: in phases of direct I/O, and of buffered reads.
-fn beyond_ours(subject: &Subject<'_>, truth: &DeviceTruth, late_writes: bool) -> Option<Finding> {
+///
+/// The counters are of all jobs of the phase, so all of them are looked at; the finding stands at the first.
+fn beyond_ours(
+    first: &Subject<'_>,
+    subjects: &[Subject<'_>],
+    truth: &DeviceTruth,
+    late_writes: bool,
+) -> Option<Finding> {
     let (device_read, our_read) = (truth.device_read_bytes?, truth.process_read_bytes?);
     // Buffered writes reach the device at another time, and make the file system read where they are small.
-    let buffered_writes = subject.does(OpKind::Write) && !subject.job.direct;
+    let buffered_writes = subjects.iter().any(|subject| subject.does(OpKind::Write) && !subject.job.direct);
     // Arrays read parity and other copies for one read of ours, and write each block more than once.
-    let plain = subject.devices().iter().all(|device| device.kind != DeviceKind::Md);
-    if buffered_writes || !plain || !subject.alone() {
+    let mut devices = subjects.iter().flat_map(Subject::devices);
+    if buffered_writes || devices.any(|device| device.kind == DeviceKind::Md) {
         return None;
     }
     let written = truth.device_written_bytes.zip(truth.process_written_bytes).filter(|_| !late_writes);
     let (device_written, our_written) = written.unwrap_or((0, 0));
     // A flush writes the journal, by a thread of the file system.
-    let journal =
-        if subject.job.flush.is_some() || subject.every_write_durable() { JOURNAL_FACTOR } else { 1 };
+    let flushed = |subject: &Subject<'_>| subject.job.flush.is_some() || subject.every_write_durable();
+    let journal = if subjects.iter().any(flushed) { JOURNAL_FACTOR } else { 1 };
     // A job that the device hardly served cannot have been slowed down there.
     let asked = truth.asked_read_bytes.saturating_add(truth.asked_written_bytes) as f64;
     if (our_read.saturating_add(our_written) as f64) < OURS_MIN * asked {
@@ -126,7 +153,7 @@ fn beyond_ours(subject: &Subject<'_>, truth: &DeviceTruth, late_writes: bool) ->
         Bytes(moved),
         percent(share)
     );
-    let finding = subject
+    let finding = first
         .draft(ID, FindingSeverity::Warning, message)
         .bias(bias(share))
         .evidence("device_read_bytes", device_read)
@@ -156,25 +183,47 @@ mod tests {
     fn a_window_that_was_not_quiet() {
         let mut run = run();
         // The phase moved 8.2 MB/s.
-        let window = |read_bytes| QuietWindow { span_ns: SECOND, ios: 100, read_bytes, written_bytes: 0 };
-        run.phases[0].evidence.quiet_before = Some(window(82_000));
+        let window = |read_bytes| QuietWindow { span_ns: SECOND, ios: 100, read_bytes, ..Default::default() };
+        run.phases[0].evidence.quiet_before = Some(window(820_000));
         silent(ID, &run);
-        run.phases[0].evidence.quiet_after = Some(window(820_000));
+        run.phases[0].evidence.quiet_after = Some(window(1_640_000));
         let finding = only(ID, &run);
         assert!(
-            finding.message.starts_with("right after") && finding.bias == "IOPS 0-10 % low",
+            finding.message.starts_with("right after") && finding.bias == "IOPS 0-25 % low",
             "{finding:?}"
         );
+        // What Assay itself read then is not somebody else's.
+        run.phases[0].evidence.quiet_after =
+            Some(QuietWindow { own_read_bytes: 1_600_000, ..window(1_640_000) });
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn a_device_that_others_kept_busy_with_small_requests() {
+        let mut run = run();
+        let window = |busy| QuietWindow {
+            span_ns: SECOND,
+            ios: 100,
+            read_bytes: 409_600,
+            busy_share: Some(busy),
+            ..Default::default()
+        };
+        run.phases[0].evidence.quiet_before = Some(window(0.1));
+        silent(ID, &run);
+        run.phases[0].evidence.quiet_before = Some(window(0.4));
+        let finding = only(ID, &run);
+        assert!(finding.message.ends_with("kept it busy 40 % of the time"), "{}", finding.message);
+        assert_eq!(finding.bias, "IOPS 0-67 % low");
     }
 
     #[test]
     fn our_own_write_back_is_not_somebody_elses() {
         let mut run = writing(buffered(run()));
         run.phases[0].evidence.quiet_after =
-            Some(QuietWindow { span_ns: SECOND, ios: 100, read_bytes: 0, written_bytes: 8_200_000 });
+            Some(QuietWindow { span_ns: SECOND, ios: 100, written_bytes: 8_200_000, ..Default::default() });
         silent(ID, &run);
         run.plan.phases[0].jobs[0].direct = true;
-        assert!(only(ID, &run).message.contains("100 %"));
+        assert_eq!(only(ID, &run).bias, "IOPS low, perhaps by far: others had most of the device");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! A thread that waits for the storage sleeps. Where the job threads worked nearly all of the time, more outstanding
 //! I/O or faster storage would have changed nothing.
 
+use assay_workload::job::EngineOptions;
+
 use super::draft::{percent, time};
 use super::subject::{Subject, measured};
 use crate::run::{Finding, FindingSeverity, Run};
@@ -11,6 +13,8 @@ pub(super) const ID: &str = "generator-bound";
 
 /// Share of their time in which the threads worked.
 const BUSY_MIN: f64 = 0.9;
+/// Share of their time in which the threads waited for a processor.
+const QUEUED_MIN: f64 = 0.05;
 /// Share of slots' time in which there was something to do and nobody to hand it over.
 const IDLE_SLOTS_MIN: f64 = 0.1;
 /// Mean lateness of stamps as a share of the mean completion latency.
@@ -20,8 +24,49 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     let of_storage =
         measured(run).filter(|subject| subject.job.engine != "null" && subject.job.engine != "sim");
     of_storage
-        .filter_map(|subject| busy(&subject).or_else(|| idle_slots(&subject)).or_else(|| late(&subject)))
+        .filter_map(|subject| {
+            let bound = queued(&subject).or_else(|| busy(&subject)).or_else(|| idle_slots(&subject));
+            bound.or_else(|| late(&subject))
+        })
         .collect()
+}
+
+/// Share of the job threads' time in which they were ready to run and had no processor.
+fn queued_share(subject: &Subject<'_>) -> Option<f64> {
+    let evidence = &subject.job.evidence;
+    let time = evidence.measured_ns as f64 * f64::from(evidence.threads.max(1));
+    let share = evidence.run_queue_ns? as f64 / time;
+    (share.is_finite()).then_some(share.min(1.0))
+}
+
+/// Somebody else had the processor: completions lay about meanwhile, and nothing was handed over.
+fn queued(subject: &Subject<'_>) -> Option<Finding> {
+    let share = queued_share(subject).filter(|share| *share >= QUEUED_MIN)?;
+    if !subject.closed_loop() {
+        return None;
+    }
+    let message =
+        format!("the job's threads waited for a processor {} of the time: others used it", percent(share));
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias(lost(share))
+        .evidence("run_queue_share", share)
+        .evidence("run_queue_ns", subject.job.evidence.run_queue_ns)
+        .evidence("preempted", subject.job.evidence.preempted)
+        .evidence("cpus_used", subject.job.evidence.cpus_used())
+        .advise(
+            "stop what else uses the processors, or measure with fewer threads than there are processors",
+        );
+    Some(finding)
+}
+
+/// With a share s of the time lost, up to s / (1 - s) more would have been done.
+fn lost(share: f64) -> String {
+    if share < 0.5 {
+        super::draft::iops_low(share / (1.0 - share))
+    } else {
+        "IOPS low, perhaps by far: the generator had less than half of its time".to_owned()
+    }
 }
 
 fn busy(subject: &Subject<'_>) -> Option<Finding> {
@@ -29,7 +74,10 @@ fn busy(subject: &Subject<'_>) -> Option<Finding> {
     let online = subject.run.environment.machine.cpu.allowed.or(subject.run.environment.machine.cpu.online);
     let available = online.map_or(evidence.threads, |online| online.min(evidence.threads));
     let share = evidence.cpus_used() / f64::from(available.max(1));
-    if share < BUSY_MIN || !subject.closed_loop() {
+    // Who polls for completions works all the time, whoever sets the pace.
+    let polls = |options: EngineOptions| options.iopoll || options.sqpoll;
+    let polling = subject.planned.iter().any(|planned| polls(planned.job.engine_options));
+    if share < BUSY_MIN || polling || !subject.closed_loop() {
         return None;
     }
     let kernel =
@@ -105,9 +153,29 @@ mod tests {
         // As many processors' worth of work is nothing for eight threads.
         run.phases[0].jobs[0].evidence.threads = 8;
         silent(ID, &run);
+        // Nor is it where they poll.
+        run.phases[0].jobs[0].evidence.threads = 1;
+        run.plan.phases[0].jobs[0].job.engine_options.iopoll = true;
+        silent(ID, &run);
+        run.plan.phases[0].jobs[0].job.engine_options.iopoll = false;
+        run.phases[0].jobs[0].evidence.threads = 8;
         // Unless they share one.
         run.environment.machine.cpu.allowed = Some(1);
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
+    }
+
+    #[test]
+    fn a_processor_that_others_had() {
+        let mut run = run();
+        // One thread, five seconds.
+        run.phases[0].jobs[0].evidence.run_queue_ns = Some(SECOND / 5);
+        silent(ID, &run);
+        run.phases[0].jobs[0].evidence.run_queue_ns = Some(SECOND);
+        let finding = only(ID, &run);
+        assert!(finding.message.contains("waited for a processor 20 %"), "{}", finding.message);
+        assert_eq!(finding.bias, "IOPS 0-25 % low");
+        run.phases[0].jobs[0].evidence.run_queue_ns = Some(4 * SECOND);
+        assert!(only(ID, &run).bias.starts_with("IOPS low, perhaps by far"));
     }
 
     #[test]

@@ -6,7 +6,8 @@
 
 use super::draft::{Draft, percent};
 use super::subject::{Subject, measured};
-use super::throttled;
+use super::{session_drift, throttled};
+use crate::evidence::Remark;
 use crate::run::{Finding, FindingSeverity, Run, SeriesPoint};
 use crate::stats::{batch_means, median};
 use crate::steady::{
@@ -16,6 +17,8 @@ use crate::steady::{
 
 pub(super) const ID: &str = "not-steady";
 
+/// The remark of whoever ran rounds that did not become steady.
+const NEVER: &str = "never-steady";
 /// A change below this share is information, not a warning.
 const CHANGE_WARNING: f64 = 0.10;
 /// The test draws random series; the same run is judged the same way each time.
@@ -23,7 +26,9 @@ const SEED: u64 = 1;
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let mut findings: Vec<Finding> = measured(run).filter_map(|subject| of_job(&subject)).collect();
+    findings.extend(session_drift::check(run));
     findings.extend(too_short(run));
+    findings.extend(run.remarks.iter().filter(|remark| remark.id == NEVER).map(|remark| never(run, remark)));
     findings
 }
 
@@ -66,8 +71,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let word = if change > 0.0 { "low" } else { "high" };
     let finding = subject
         .draft(ID, severity, message)
-        // The mean of a window that moves by d lies half of d from where it ended.
-        .bias(format!("IOPS 0-{} {word} against the end of the window", percent(change.abs() / 2.0)))
+        .bias(format!("IOPS 0-{} {word} against the end of the window", percent(off_the_end(&found))))
         .evidence("drift_share", found.drift_share)
         .evidence("step_share", found.step_share)
         .evidence("p_drift", found.p_drift)
@@ -75,6 +79,18 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("intervals", found.intervals)
         .advise("precondition, or measure longer, until the figure stands still");
     Some(finding)
+}
+
+/// How far the mean of a window that moved may be from where it ended, as a share of that.
+///
+/// Of a step by s behind a share p of the window the mean is p s / (1 + s) off. A drift by d, a share of the mean, has no
+/// known shape: the mean lies somewhere between start and end, so at most d / (1 + d) off.
+fn off_the_end(found: &Stationarity) -> f64 {
+    let (change, share) = match found.verdict {
+        StationarityVerdict::Step => (found.step_share, found.step_at as f64 / found.intervals.max(1) as f64),
+        _ => (found.drift_share, 1.0),
+    };
+    (share * change / (1.0 + change).max(0.01)).abs()
 }
 
 /// SNIA's rule over the last rounds of a window that has enough of them.
@@ -105,6 +121,17 @@ fn snia(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("round_s", round.round_s)
         .advise("precondition, or measure longer, until five rounds agree");
     Some(finding)
+}
+
+/// Rounds until steady that ended at their bound.
+fn never(run: &Run, remark: &Remark) -> Finding {
+    let draft = Draft::new(ID, FindingSeverity::Warning, remark.text.clone());
+    let phase = remark.phase.and_then(|phase| run.plan.phases.get(phase as usize));
+    let draft = match phase {
+        Some(phase) => draft.of_phase(&phase.name),
+        None => draft,
+    };
+    draft.advise("allow more rounds, or precondition the device before")
 }
 
 /// One word for the whole run, and only where somebody may take its figures for steady ones: a series says itself that

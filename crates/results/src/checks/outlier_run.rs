@@ -45,8 +45,12 @@ fn of_test(test: &[Subject<'_>]) -> Option<Finding> {
             )
         })
         .collect();
-    let message =
-        format!("of {} repetitions one or more differ from the others: {}", test.len(), listed.join(", "));
+    let message = format!(
+        "of {} repetitions one or more differ from the others: {}; of as many alike {} would look so",
+        test.len(),
+        listed.join(", "),
+        percent(report.false_alarm)
+    );
     let mean = iops.iter().sum::<f64>() / iops.len() as f64;
     let finding = Draft::new(ID, FindingSeverity::Warning, message)
         .of_phase(&first.phase.name)

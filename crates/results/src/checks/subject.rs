@@ -57,6 +57,7 @@ impl<'r> Subject<'r> {
     pub(super) fn draft(&self, check: &str, severity: FindingSeverity, message: impl Into<String>) -> Draft {
         Draft::new(check, severity, message)
             .of_phase(&self.phase.name)
+            .of_repeat(repeat_of(self.run, self.phase))
             .of_job(&self.job.name)
             .evidence("at", self.pointer.as_str())
     }
@@ -139,6 +140,14 @@ impl<'r> Subject<'r> {
         let names = self.file_systems().into_iter().map(|fs| fs.fs_type.as_str());
         names.into_iter().find(|name| MEMORY_FILE_SYSTEMS.contains(name))
     }
+}
+
+/// Which repetition a phase is, where there are several of its name and point.
+pub(super) fn repeat_of(run: &Run, phase: &PhaseResult) -> Option<u32> {
+    let same = |other: &&PhaseResult| {
+        (&other.name, &other.point, &other.kind) == (&phase.name, &phase.point, &phase.kind)
+    };
+    (run.phases.iter().filter(same).count() > 1).then_some(phase.repeat)
 }
 
 /// Memory that the page cache of this run could use, bytes: the machine's, or the control group's limit.

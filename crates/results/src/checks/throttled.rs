@@ -5,7 +5,7 @@
 
 use super::draft::{Draft, iops_low, percent};
 use super::not_steady::movement;
-use super::subject::{Subject, measured, on_storage};
+use super::subject::{Subject, measured, on_storage, repeat_of};
 use crate::environment::CgroupDeviceLimit;
 use crate::run::{Finding, FindingSeverity, PhaseResult, Run};
 use crate::steady::{Stationarity, StationarityVerdict};
@@ -23,7 +23,7 @@ const FALL_MIN: f64 = 0.2;
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let phases = run.phases.iter().enumerate().filter(|(_, phase)| phase.kind == "measure");
-    let mut findings: Vec<Finding> = phases.flat_map(|(at, phase)| of_phase(at, phase)).collect();
+    let mut findings: Vec<Finding> = phases.flat_map(|(at, phase)| of_phase(run, at, phase)).collect();
     for subject in on_storage(run) {
         findings.extend(device_limit(&subject));
     }
@@ -36,10 +36,11 @@ pub(super) fn is_fall_of_level(found: &Stationarity) -> bool {
     found.verdict == StationarityVerdict::Step && found.step_share <= -FALL_MIN
 }
 
-fn of_phase(at: usize, phase: &PhaseResult) -> Vec<Finding> {
+fn of_phase(run: &Run, at: usize, phase: &PhaseResult) -> Vec<Finding> {
     let evidence = &phase.evidence;
     let draft = |message: String| {
-        let draft = Draft::new(ID, FindingSeverity::Warning, message).of_phase(&phase.name);
+        let draft = Draft::new(ID, FindingSeverity::Warning, message);
+        let draft = draft.of_phase(&phase.name).of_repeat(repeat_of(run, phase));
         draft.evidence("at", format!("/phases/{at}/evidence"))
     };
     let quota = evidence.throttled_period_share.filter(|share| *share >= PERIODS_MIN).map(|share| {

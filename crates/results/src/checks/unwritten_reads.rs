@@ -82,7 +82,8 @@ fn extents(subject: &Subject<'_>) -> Option<Finding> {
         unchanged.then_some(extents)
     });
     let (examined, empty) = files.fold((0_u64, 0_u64), |(examined, empty), extents| {
-        let holes = extents.hole_bytes.saturating_add(extents.unwritten_bytes.unwrap_or(0));
+        // lseek counts unwritten extents among the holes, unless they are dirty in the page cache.
+        let holes = extents.hole_bytes.max(extents.unwritten_bytes.unwrap_or(0));
         (
             examined.saturating_add(extents.examined_bytes),
             empty.saturating_add(holes.min(extents.examined_bytes)),

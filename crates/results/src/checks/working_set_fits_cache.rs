@@ -6,8 +6,9 @@
 use assay_workload::pattern::OpKind;
 use assay_workload::units::Bytes;
 
-use super::draft::{iops_high, percent};
+use super::draft::{iops_high, percent, time};
 use super::subject::{Subject, memory_bytes, on_storage};
+use crate::probe::Probe;
 use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "working-set-fits-cache";
@@ -19,7 +20,47 @@ const UNWRITTEN_INVALID: f64 = 0.5;
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let buffered =
         on_storage(run).filter(|subject| !subject.job.direct && subject.memory_file_system().is_none());
-    buffered.flat_map(|subject| reads(&subject).into_iter().chain(writes(&subject))).collect()
+    let above = buffered.flat_map(|subject| reads(&subject).into_iter().chain(writes(&subject)));
+    above.chain(on_storage(run).filter_map(|subject| probed(&subject))).collect()
+}
+
+/// Whether a probe found a cache below that holds all that the job reads.
+fn probed(subject: &Subject<'_>) -> Option<Finding> {
+    let active = subject.job.evidence.active_bytes;
+    if !subject.does(OpKind::Read) || active == 0 {
+        return None;
+    }
+    let below: Vec<&str> = subject.bottom_devices().iter().map(|device| device.name.as_str()).collect();
+    let same = |probe: &&Probe| {
+        probe.direct == subject.job.direct
+            && probe.target.bottom_devices().any(|device| below.contains(&device.name.as_str()))
+    };
+    let fitting = subject.run.probes.iter().filter(same).find_map(|probe| {
+        let level = probe.levels.iter().find(|level| level.holds_bytes >= active)?;
+        Some((probe, level))
+    });
+    let (probe, level) = fitting?;
+    let factor = probe.cold.p50 as f64 / level.read_ns.max(1) as f64;
+    let message = format!(
+        "{} fit a cache of at least {} that a probe found below: {} a read instead of {}",
+        Bytes(active),
+        Bytes(level.holds_bytes),
+        time(level.read_ns as f64),
+        time(probe.cold.p50 as f64)
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias(format!(
+            "reads up to {factor:.1} times as fast as first touches: IOPS 0-{} high",
+            percent(factor - 1.0)
+        ))
+        .evidence("active_bytes", active)
+        .evidence("cache_holds_bytes", level.holds_bytes)
+        .evidence("cache_read_ns", level.read_ns)
+        .evidence("first_touch_ns", probe.cold.p50)
+        .evidence("probe", probe.id.as_str())
+        .advise("read a range well above this cache, or report the figure as that of the cache");
+    Some(finding)
 }
 
 fn reads(subject: &Subject<'_>) -> Option<Finding> {
@@ -90,6 +131,30 @@ mod tests {
         silent(ID, &run);
         run.environment.cgroup.memory_bytes = None;
         run.phases[0].jobs[0].cached_read_share = Some(0.9);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn a_cache_that_a_probe_found() {
+        let mut run = run();
+        run.phases[0].jobs[0].evidence.active_bytes = GIB;
+        let level = crate::probe::CacheLevel { holds_bytes: 4 * GIB, exceeded_bytes: None, read_ns: 100_000 };
+        let mut probe = Probe {
+            id: "cafe".to_owned(),
+            direct: true,
+            target: run.environment.targets[0].clone(),
+            levels: vec![level],
+            ..Probe::default()
+        };
+        probe.cold.p50 = 500_000;
+        run.probes = vec![probe];
+        let finding = only(ID, &run);
+        assert!(finding.message.contains("100 us a read instead of 500 us"), "{}", finding.message);
+        assert!(finding.bias.ends_with("IOPS 0-400 % high"), "{}", finding.bias);
+        run.phases[0].jobs[0].evidence.active_bytes = 8 * GIB;
+        silent(ID, &run);
+        run.phases[0].jobs[0].evidence.active_bytes = GIB;
+        run.probes[0].target.devices[0].name = "sdb".to_owned();
         silent(ID, &run);
     }
 

@@ -15,6 +15,10 @@ pub struct ProcessCounters {
     pub asked_read_bytes: Option<u64>,
     /// Bytes given to write(2) and its kin; io_uring and libaio are not counted.
     pub asked_write_bytes: Option<u64>,
+    /// Calls of read(2) and its kin; io_uring and libaio are not counted.
+    pub asked_reads: Option<u64>,
+    /// Calls of write(2) and its kin.
+    pub asked_writes: Option<u64>,
     /// Bytes the kernel fetched from storage for this process (page cache misses, read ahead and direct
     /// reads).
     pub storage_read_bytes: Option<u64>,
@@ -54,6 +58,8 @@ impl ProcessCounters {
             command: later.command.clone(),
             asked_read_bytes: maybe(|p| p.asked_read_bytes),
             asked_write_bytes: maybe(|p| p.asked_write_bytes),
+            asked_reads: maybe(|p| p.asked_reads),
+            asked_writes: maybe(|p| p.asked_writes),
             storage_read_bytes: maybe(|p| p.storage_read_bytes),
             storage_write_bytes: maybe(|p| p.storage_write_bytes),
             cancelled_write_bytes: maybe(|p| p.cancelled_write_bytes),

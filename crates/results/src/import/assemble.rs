@@ -67,6 +67,7 @@ pub(super) fn assemble(found: Found, text: &str) -> Run {
             pause_after: Nanos(0),
             point: phase.point.clone(),
             repeat: phase.repeat,
+            step: None,
         });
         phases.push(phase);
     }
@@ -95,6 +96,7 @@ pub(super) fn assemble(found: Found, text: &str) -> Run {
         },
         phases,
         findings: Vec::new(),
+        probes: Vec::new(),
         notes: remarks.iter().map(|remark| remark.text.clone()).collect(),
         remarks,
         end: found.end,

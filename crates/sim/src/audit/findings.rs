@@ -6,7 +6,7 @@ use assay_workload::plan::{PlannedJob, PlannedPhase};
 use assay_workload::units::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::{Auditor, JobAudit, PhaseAudit, place, shares, sites_of};
+use super::{Auditor, JobAudit, PhaseAudit, place, repair, shares, sites_of};
 use crate::observe::Imbalance;
 
 /// From here on cores count as unevenly loaded, and from here on it is worth a warning.
@@ -21,6 +21,7 @@ fn finding(id: &str, severity: FindingSeverity, entry: &JobAudit, message: Strin
         id: id.to_owned(),
         severity,
         phase: Some(entry.phase.clone()),
+        repeat: None,
         job: Some(entry.name.clone()),
         message,
         bias: String::new(),
@@ -119,36 +120,25 @@ impl Auditor<'_> {
     }
 
     fn repair(&self, job: &PlannedJob, entry: &JobAudit) -> Repair {
-        let front_end = &self.model.front_end;
-        let (turn, cores) = (self.turn_bytes(), front_end.cores());
-        let segment = Bytes(front_end.segment.0);
+        let (turn, cores) = (self.turn_bytes(), self.model.front_end.cores());
+        let segment = Bytes(self.model.front_end.segment.0);
         match random_of(&job.job.pattern.placement).map(|random| &random.distribution) {
             Some(Distribution::HitArea { read_percent, write_percent, bytes }) => {
-                let bytes = bytes.div_ceil(turn).max(1) * turn;
+                let left_out = repair::left_out(job, turn);
+                let bytes = repair::hit_area(*bytes, turn, left_out);
                 let (read_percent, write_percent) = (*read_percent, *write_percent);
                 let repaired = Distribution::HitArea { read_percent, write_percent, bytes };
                 let predicted = self.over_mean(job, entry, |_| Some(repaired.clone()));
                 let advice = format!(
                     "make the hit area {} (hitarea={}): the smallest multiple of {cores} cores x {segment} that is not \
                      smaller than it is",
-                    Bytes(bytes),
-                    Bytes(bytes).short()
+                    Bytes(bytes + left_out),
+                    Bytes(bytes + left_out).short()
                 );
                 Repair::new(advice, predicted)
             }
             Some(Distribution::Hotband { low_bytes, high_bytes, corrected: false }) => {
-                let (low, high) = (*low_bytes, *high_bytes);
-                let corrected = Distribution::Hotband { low_bytes: low, high_bytes: high, corrected: true };
-                let predicted = self.over_mean(job, entry, |_| Some(corrected.clone()));
-                let advice = format!(
-                    "let the units of the hotband be corrected{}, or split the workload into {cores} with the band \
-                     moved on by {segment} each: hotband=({low}+i*{s},{high}+i*{s}) for i = 0 to {}{}",
-                    stated(predicted),
-                    cores - 1,
-                    stated(self.staggered(job, entry, low, high)),
-                    s = front_end.segment.0,
-                );
-                Repair::new(advice, predicted)
+                self.hotband_repair(job, entry, *low_bytes, *high_bytes)
             }
             Some(Distribution::Zoned(_)) => Repair::new(
                 format!("make every zone a multiple of {} ({cores} cores x {segment})", Bytes(turn)),
@@ -172,6 +162,26 @@ impl Auditor<'_> {
             }
             _ => self.spread(),
         }
+    }
+
+    fn hotband_repair(&self, job: &PlannedJob, entry: &JobAudit, low: u64, high: u64) -> Repair {
+        let (segment, cores) = (self.model.front_end.segment.0, self.model.front_end.cores());
+        let corrected = Distribution::Hotband { low_bytes: low, high_bytes: high, corrected: true };
+        let predicted = self.over_mean(job, entry, |_| Some(corrected.clone()));
+        let site = job.slices.iter().flat_map(|slice| &slice.sites).next();
+        let (offset, length) = site.map_or((0, 0), |site| (site.offset_bytes, site.length_bytes));
+        let high = high.min(length);
+        let end = offset + high.saturating_sub(self.turn_bytes()).max(low);
+        let advice = format!(
+            "let the units of the hotband be corrected{}, or split the workload into {cores} with the band moved on by \
+             {} each: hotband=({start}+i*{segment},{end}+i*{segment}) for i = 0 to {}{}",
+            stated(predicted),
+            Bytes(segment),
+            cores - 1,
+            stated(self.staggered(job, entry, low, high)),
+            start = offset + low,
+        );
+        Repair::new(advice, predicted)
     }
 
     fn spread(&self) -> Repair {

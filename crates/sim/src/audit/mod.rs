@@ -6,10 +6,14 @@
 
 mod density;
 mod distances;
+mod draw;
 mod findings;
+mod heat;
 mod hotband;
 mod place;
+mod profile;
 mod ranks;
+mod repair;
 mod reuse;
 mod shares;
 mod stream;
@@ -25,7 +29,10 @@ use assay_workload::target::ActiveRange;
 use serde::{Deserialize, Serialize};
 
 use self::density::{Class, Density, TargetDensity};
+pub use self::heat::{Heat, HeatGrid, heat, heat_near};
 use self::place::Site;
+pub use self::profile::{Closeness, Comparison, Dimension, Profile};
+pub use self::repair::{Change, Hotbands, repair};
 use self::reuse::Order;
 pub use self::stream::StreamAudit;
 use crate::model::Model;

@@ -58,6 +58,12 @@ impl StreamAudit {
         }
     }
 
+    /// One more target.
+    pub fn add_target(&mut self) {
+        self.kinds.iter_mut().for_each(|tally| tally.segments.push(Vec::new()));
+        self.ends.push([u64::MAX; 4]);
+    }
+
     #[inline]
     fn segment_of(&self, offset: u64) -> u64 {
         match self.segment_shift {

@@ -4,6 +4,7 @@
 //! the stages on the cores, the cache, the drives. Stations serve first come first served.
 
 mod back_end;
+mod bound;
 mod cache;
 mod check;
 mod fault;

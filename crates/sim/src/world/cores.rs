@@ -26,6 +26,8 @@ pub(crate) struct Cores {
     /// request. `None` where they are no powers of two, or the layout is a hash.
     turn: Option<(u32, Box<[u16]>)>,
     per: usize,
+    /// The controller of each core.
+    controllers: Box<[u16]>,
     /// Whether any stage cares which core owns an address.
     bound: bool,
     places: Box<[Place]>,
@@ -62,6 +64,7 @@ impl Cores {
         Cores {
             turn: turns.then(|| (segment.trailing_zeros(), turn.collect())),
             per: usize::from(front_end.cores_per_controller),
+            controllers: (0..front_end.cores()).map(|core| front_end.controller_of(core) as u16).collect(),
             bound: front_end.cores() > 1 && front_end.stages.iter().any(|stage| stage.place != Place::Array),
             places: front_end.stages.iter().map(|stage| stage.place).collect(),
             services: services.collect(),
@@ -125,8 +128,9 @@ impl Cores {
     }
 
     /// The controller of a core.
+    #[inline]
     pub(crate) fn controller(&self, core: u16) -> usize {
-        usize::from(core) / self.per
+        usize::from(self.controllers[usize::from(core)])
     }
 
     /// Runs a stage for a request owned by `owner`; when it is done.

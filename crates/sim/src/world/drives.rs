@@ -185,14 +185,14 @@ impl Drives {
                 let mut end = now;
                 for (unit, part) in units(piece, unit.0) {
                     let mut state = unit;
-                    let drive = (splitmix64(&mut state) % count as u64) as usize;
+                    let drive = even(splitmix64(&mut state), count);
                     end = end.max(self.mirrored(now, part, drive, 1)?);
                 }
                 Ok(end)
             }
             Protection::Replicated { .. } => {
                 let mut state = address / self.segment;
-                let within = (splitmix64(&mut state) % self.per_node as u64) as usize;
+                let within = even(splitmix64(&mut state), self.per_node);
                 self.mirrored(now, piece, (node * self.per_node + within) % count, 1)
             }
         }
@@ -274,6 +274,11 @@ impl Drives {
     pub(crate) fn loads(&self, from: u64, now: u64) -> Vec<StationLoad> {
         self.drives.iter().map(|drive| drive.station.load(from, now, &drive.free)).collect()
     }
+}
+
+/// A hash as an index below `count`, without a division.
+fn even(hash: u64, count: usize) -> usize {
+    ((u128::from(hash) * count as u128) >> 64) as usize
 }
 
 /// The parts of a piece by units of `unit` bytes, with the unit's number. A piece within one unit is its only part.

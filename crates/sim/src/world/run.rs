@@ -54,24 +54,17 @@ impl World {
     /// Does the node's next steps, up to the first that takes time.
     #[inline]
     fn hop(&mut self, index: u32, now: u64) -> Hop {
+        let Node { kind, core, len_bytes, step: mut next, .. } = self.nodes[index as usize];
         loop {
-            let node = &mut self.nodes[index as usize];
-            let step = self.programs.steps[usize::from(node.step)];
-            let (kind, core) = (node.kind as usize, node.core);
+            let step = self.programs.steps[usize::from(next)];
             let at = match step {
                 Step::Done => return Hop::Done,
-                Step::Delay | Step::Hit | Step::Miss | Step::Network => {
-                    let at = self.delay(index, step, now);
-                    if at > now {
-                        return Hop::At(at);
-                    }
-                    continue;
-                }
-                Step::Stage(stage) => self.cores.stage(usize::from(stage), kind, core, now),
+                Step::Delay | Step::Hit | Step::Miss | Step::Network => self.delay(kind, step, now),
+                Step::Stage(stage) => self.cores.stage(usize::from(stage), kind as usize, core, now),
                 Step::LinkIn | Step::LinkOut => match &mut self.links {
                     Some(links) => {
                         let controller = self.cores.controller(core);
-                        links.transfer(controller, step == Step::LinkIn, node.len_bytes, now)
+                        links.transfer(controller, step == Step::LinkIn, len_bytes, now)
                     }
                     None => now,
                 },
@@ -86,6 +79,7 @@ impl World {
                     now
                 }
                 Step::Join => {
+                    let node = &mut self.nodes[index as usize];
                     node.pending -= 1;
                     if node.pending > 0 {
                         node.step += 1;
@@ -94,11 +88,15 @@ impl World {
                     now
                 }
             };
-            let node = &mut self.nodes[index as usize];
-            node.step += 1;
-            let next = self.programs.steps[usize::from(node.step)];
+            next += 1;
+            let mut at = at;
             // A pure delay behind a visit needs no event of its own.
-            let at = if next.is_delay() { self.delay(index, next, at) } else { at };
+            let behind = self.programs.steps[usize::from(next)];
+            if behind.is_delay() {
+                at = self.delay(kind, behind, at);
+                next += 1;
+            }
+            self.nodes[index as usize].step = next;
             if at > now {
                 return Hop::At(at);
             }
@@ -107,12 +105,10 @@ impl World {
 
     /// A step that takes time, but no place at a station: when it is over.
     #[inline]
-    fn delay(&mut self, index: u32, step: Step, now: u64) -> u64 {
-        let node = &mut self.nodes[index as usize];
-        node.step += 1;
+    fn delay(&mut self, kind: OpKind, step: Step, now: u64) -> u64 {
         let delay = match (step, &mut self.cache) {
             (Step::Delay, _) => {
-                let delay = self.delays.services[node.kind as usize].draw_ns(&mut self.delays.rng);
+                let delay = self.delays.services[kind as usize].draw_ns(&mut self.delays.rng);
                 self.delays.slow.stretch(now, delay)
             }
             (Step::Network, _) => self.delays.network.draw_ns(&mut self.delays.rng),
@@ -160,9 +156,8 @@ impl World {
     fn admit(&mut self, index: u32, now: u64) -> Option<u64> {
         let node = self.nodes[index as usize];
         let Some(cache) = &mut self.cache else { return Some(now) };
+        let (first, last) = cache.pages_of(node.address, node.len_bytes);
         let Some(dirty) = &mut cache.dirty else { return Some(now) };
-        let first = node.address / cache.page_bytes;
-        let last = (node.address + u64::from(node.len_bytes.max(1)) - 1) / cache.page_bytes;
         // Who came earlier goes first.
         if cache.waiting.0 != NONE || !dirty.admit(first..=last, &mut cache.rng) {
             dirty.stalled += 1;
@@ -220,11 +215,10 @@ impl World {
     /// Admits the write that waits longest, if there is room: which it is, and when it is stored.
     fn admit_first_waiting(&mut self, now: u64) -> Option<(u32, u64)> {
         let cache = self.cache.as_mut()?;
-        let dirty = cache.dirty.as_mut()?;
         let index = cache.waiting.0;
         let node = self.nodes.get_mut(index as usize)?;
-        let first = node.address / cache.page_bytes;
-        let last = (node.address + u64::from(node.len_bytes.max(1)) - 1) / cache.page_bytes;
+        let (first, last) = cache.pages_of(node.address, node.len_bytes);
+        let dirty = cache.dirty.as_mut()?;
         if !dirty.admit(first..=last, &mut cache.rng) {
             return None;
         }

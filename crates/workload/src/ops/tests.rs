@@ -134,3 +134,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_random_map_of_mixed_sizes_does_every_byte_once() {
+    let mut pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
+    pattern.read_sizes = BlockSizes::Range { min_bytes: 4096, max_bytes: 65_536, step_bytes: 4096 };
+    let range = ActiveRange { offset_bytes: 1 << 20, length_bytes: 4 << 20 };
+    let sites = [SiteSpec { target: 0, range }];
+    let mut source =
+        Generator::new(&pattern, &sites, TargetSelection::RoundRobin, 5, None, Some(range.length_bytes));
+    let (mut done, mut ios, mut block) = (vec![0_u8; 1024], 0_u64, OpBlock::default());
+    while !block.last {
+        source.fill(&mut block);
+        for op in &block.ops[..block.len] {
+            ios += 1;
+            let first = (op.offset_bytes - range.offset_bytes) / 4096;
+            (first..first + u64::from(op.len_bytes) / 4096).for_each(|index| done[index as usize] += 1);
+        }
+    }
+    assert!(done.iter().all(|count| *count == 1), "each once");
+    let uncut = range.length_bytes / 34_816;
+    assert!(ios > uncut * 12 / 10, "{ios} I/Os, {uncut} if none were cut");
+}

@@ -17,16 +17,21 @@ enum Limit {
     Bytes(f64),
 }
 
-/// The limit of a direction. fio turns I/Os into bytes with the smallest block where sizes vary.
+/// The limit of a direction.
+///
+/// Where sizes vary, fio counts a rate in smallest blocks. Even arrivals then keep the bytes that this means; Poisson
+/// arrivals keep the I/Os, whatever their sizes are.
 fn limit(job: &ResolvedJob, slot: usize) -> Option<Limit> {
-    if let Some(bytes) = job.pacing.rate_bytes_per_s[slot] {
-        return Some(Limit::Bytes(bytes as f64));
-    }
-    let ios = job.pacing.rate_iops[slot]? as f64;
-    Some(match &job.access.sizes[slot] {
-        BlockSizes::Fixed(_) => Limit::Ios(ios),
-        varying => Limit::Bytes(ios * varying.min_bytes() as f64),
-    })
+    let sizes = &job.access.sizes[slot];
+    let smallest = sizes.min_bytes() as f64;
+    let (ios, bytes) = match (job.pacing.rate_bytes_per_s[slot], job.pacing.rate_iops[slot]) {
+        (Some(bytes), _) => (bytes as f64 / smallest.max(1.0), bytes as f64),
+        (None, ios) => (ios? as f64, ios? as f64 * smallest),
+    };
+    let by_bytes = job.pacing.rate_bytes_per_s[slot].is_some() || !matches!(sizes, BlockSizes::Fixed(_));
+    // Below one block a second fio has no Poisson arrivals to be faithful to.
+    let by_bytes = by_bytes && !(job.pacing.poisson && ios >= 1.0);
+    Some(if by_bytes { Limit::Bytes(bytes) } else { Limit::Ios(ios) })
 }
 
 /// I/Os per second that a limit means, at the mean block size.

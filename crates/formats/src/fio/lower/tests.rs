@@ -113,6 +113,13 @@ fn shared_files_grow_to_the_last_clone() {
 }
 
 #[test]
+fn libaio_has_other_names() {
+    for name in ["libaio", "aio", "linuxaio"] {
+        assert_eq!(job(&format!("ioengine={name}\ndirect=1")).engine, EngineKind::Libaio, "{name}");
+    }
+}
+
+#[test]
 fn what_ends_a_job() {
     assert_eq!(job("loops=3").limits.passes, Some(3));
     assert_eq!(job("io_size=4m\nloops=2").limits.bytes, Some(8 << 20));
@@ -129,6 +136,9 @@ fn rates_are_of_all_threads_and_decide_the_mix() {
     assert_eq!((mixed.rate, mixed.arrival), (Rate::Iops(400.0), Arrival::Poisson));
     assert_eq!(mixed.pattern.mix, Mix::read_write(75.0));
     assert_eq!(job("rate_iops=100\nbsrange=4k-8k").rate, Rate::BytesPerS(409_600.0));
+    // Measured with fio 3.33: Poisson gaps are per I/O, even ones per byte.
+    assert_eq!(job("rate_iops=100\nbsrange=4k-8k\nrate_process=poisson").rate, Rate::Iops(100.0));
+    assert_eq!(job("rate=1m\nbssplit=4k/50:8k/50\nrate_process=poisson").rate, Rate::Iops(256.0));
     assert_eq!(ids("rw=randrw\nrate_iops=300,0"), ["rate-by-direction"]);
 }
 

@@ -1,9 +1,34 @@
 //! How fast, with which pauses, and how long, in fio's words.
 
 use assay_workload::job::{Arrival, Job, Limits, Rate};
-use assay_workload::pattern::OpKind;
+use assay_workload::pattern::{BlockSizes, OpKind};
 
 use super::{Lines, Writer, time_text};
+
+/// The option of a rate and its value for each direction, all threads together.
+fn by_direction(job: &Job, total: f64) -> (&'static str, [f64; 3]) {
+    let pattern = &job.pattern;
+    let share = |kind: OpKind| pattern.mix.share(kind);
+    let used = || OpKind::DATA.into_iter().filter(|kind| share(*kind) > 0.0);
+    let mean = |kind: OpKind| pattern.sizes(kind).mean_bytes();
+    // fio's Poisson arrivals are I/Os. Even ones are counted in smallest blocks where sizes vary, unless in bytes.
+    let ios = match (job.arrival, job.rate) {
+        (Arrival::Poisson, _) => true,
+        (_, Rate::BytesPerS(_)) => false,
+        _ => used().all(|kind| matches!(pattern.sizes(kind), BlockSizes::Fixed(_))),
+    };
+    let mean_all = used().map(|kind| share(kind) * mean(kind)).sum::<f64>() / used().map(share).sum::<f64>();
+    let total = match (job.rate, ios) {
+        (Rate::BytesPerS(_), true) => total / mean_all,
+        (Rate::Iops(_), false) => total * mean_all,
+        _ => total,
+    };
+    // Bytes are shared among directions by their mean sizes.
+    let weight = |kind: OpKind| share(kind) * if ios { 1.0 } else { mean(kind) };
+    let sum: f64 = used().map(weight).sum();
+    let rates = OpKind::DATA.map(|kind| if share(kind) > 0.0 { total * weight(kind) / sum } else { 0.0 });
+    (if ios { "rate_iops" } else { "rate" }, rates)
+}
 
 impl Writer<'_> {
     pub(super) fn pace(&mut self, phase: usize, job: &Job, lines: &mut Lines) {
@@ -31,7 +56,7 @@ impl Writer<'_> {
 
     fn rate(&mut self, job: &Job, lines: &mut Lines) {
         let threads = f64::from(job.threads.max(1));
-        let (option, total) = match job.rate {
+        let total = match job.rate {
             Rate::Unlimited => return,
             Rate::PercentOfMax(_) => {
                 return self.lost(
@@ -40,20 +65,10 @@ impl Writer<'_> {
                     "a rate relative to an earlier result is not known to fio; it runs unlimited",
                 );
             }
-            Rate::Iops(rate) => ("rate_iops", rate),
-            Rate::BytesPerS(rate) => ("rate", rate),
+            Rate::Iops(rate) | Rate::BytesPerS(rate) => rate,
         };
-        let pattern = &job.pattern;
-        // Bytes are shared among directions by their mean sizes.
-        let weight = |kind: OpKind| match job.rate {
-            Rate::BytesPerS(_) => pattern.mix.share(kind) * pattern.sizes(kind).mean_bytes(),
-            _ => pattern.mix.share(kind),
-        };
-        let sum: f64 =
-            OpKind::DATA.into_iter().filter(|kind| pattern.mix.share(*kind) > 0.0).map(weight).sum();
-        let exact = OpKind::DATA.map(|kind| {
-            if pattern.mix.share(kind) > 0.0 { total / threads * weight(kind) / sum } else { 0.0 }
-        });
+        let (option, all) = by_direction(job, total);
+        let exact = all.map(|rate| rate / threads);
         if exact.iter().any(|rate| (rate - rate.round()).abs() > 0.01) {
             self.lost(
                 "fio-whole-rate",

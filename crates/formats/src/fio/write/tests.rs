@@ -186,6 +186,23 @@ fn phases_are_stages_and_groups_stay_apart() {
 }
 
 #[test]
+fn rates_of_varying_sizes_are_in_what_fio_keeps() {
+    let sizes = BlockSizes::Weighted(vec![(4096, 1.0), (8192, 1.0)]);
+    let rated = |rate: Rate, arrival: Arrival| {
+        let mut rated = Job { rate, arrival, ..job() };
+        rated.pattern = AccessPattern::new(Mix::READ, 4096, Placement::sequential());
+        rated.pattern.read_sizes = sizes.clone();
+        let found = again(&workload(vec![rated])).phases.remove(0).jobs.remove(0);
+        (found.rate, found.arrival)
+    };
+    // 6 KiB each, whichever way the rate is said.
+    assert_eq!(rated(Rate::Iops(100.0), Arrival::Deterministic).0, Rate::BytesPerS(614_400.0));
+    assert_eq!(rated(Rate::BytesPerS(614_400.0), Arrival::Deterministic).0, Rate::BytesPerS(614_400.0));
+    assert_eq!(rated(Rate::Iops(100.0), Arrival::Poisson), (Rate::Iops(100.0), Arrival::Poisson));
+    assert_eq!(rated(Rate::BytesPerS(614_400.0), Arrival::Poisson).0, Rate::Iops(100.0));
+}
+
+#[test]
 fn threads_with_files_of_their_own_are_sections() {
     let own = Job {
         targets: vec!["f".into(), "g:h".into()],

@@ -204,11 +204,11 @@ impl Lowering<'_> {
                 "give both trees the same shape",
             ));
         }
-        if !fwd.hosts.is_empty() && self.file.hosts.len() > 1 {
+        if !fwd.hosts.is_empty() && self.file.remote_hosts().next().is_some() {
             lost.push((
                 "hosts",
                 "host",
-                "it runs on every worker, not on the named hosts only",
+                "it runs here, not on the hosts that it names",
                 "run one file for each host",
             ));
         }
@@ -217,11 +217,11 @@ impl Lowering<'_> {
 
     fn tree_losses(&mut self, fsd: &FileSystemDef) {
         let mut lost: Vec<(&'static str, &str, &str, &str)> = Vec::new();
-        if fsd.shared && self.file.hosts.len() > 1 {
+        if fsd.shared && self.file.remote_hosts().next().is_some() {
             lost.push((
                 "shared-tree",
                 "shared",
-                "each worker would use the whole tree",
+                "the whole tree is used from here",
                 "give each host its own anchor",
             ));
         }

@@ -214,7 +214,8 @@ impl Lowering<'_> {
                 bytes,
             },
             (None, _, Some(_)) => {
-                Distribution::Hotband { low_bytes: 0, high_bytes: u64::MAX, corrected: false }
+                let corrected = self.file.hotband_corrected;
+                Distribution::Hotband { low_bytes: 0, high_bytes: u64::MAX, corrected }
             }
             (None, Seek::Poisson { midpoint }, None) => Distribution::Exponential { midpoint },
             _ => Distribution::Uniform,
@@ -254,8 +255,8 @@ impl Lowering<'_> {
                 "give each its own rate",
             );
         }
-        if !wd.hosts.is_empty() && self.file.hosts.len() > 1 {
-            let message = format!("wd `{}`: it runs on every worker, not on the named hosts only", wd.name);
+        if !wd.hosts.is_empty() && self.file.remote_hosts().next().is_some() {
+            let message = format!("wd `{}`: it runs here, not on the hosts that it names", wd.name);
             self.lose("hosts", placed(&wd.set, "host", wd.at), "host", message, "run one file for each host");
         }
     }

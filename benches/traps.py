@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""Staged traps in doses: how often each check speaks, and whether the bias it states holds the real one.
+
+`benches/traps.py --assay BINARY --dir DIR [--trials 10] [--doses 2,5,10,20,35,50] [--only NAME ..] [--clean 30]`
+
+A trial is a clean run and a run with the trap, right after each other; the real bias is the one against the other. A
+trial is repeated where a disk or the processors were busy with something else before or after it, and where it took much
+longer than it should (a machine that was stopped meanwhile). Output is Markdown on stdout.
+"""
+
+import argparse
+import contextlib
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+MIB = 1 << 20
+READS = 'op = "read"\nblock_size = "4k"\npattern = "random"\n'
+FILE_MIB = 64
+
+
+def busy(seconds=0.25):
+    """Shares of the processors and of the busiest real disk that something used just now."""
+
+    def look():
+        cpu = [int(x) for x in open("/proc/stat").readline().split()[1:9]]
+        disks = [l.split() for l in open("/proc/diskstats")]
+        disk = max((int(w[12]) for w in disks if not w[2].startswith(("loop", "zram"))), default=0)
+        return sum(cpu[:3]) + sum(cpu[5:8]), disk
+
+    before = look()
+    time.sleep(seconds)
+    after = look()
+    return (after[0] - before[0]) / (100 * seconds * os.cpu_count()), (after[1] - before[1]) / (1000 * seconds)
+
+
+def quiet():
+    cpu, disk = busy()
+    return cpu < 0.35 and disk < 0.25
+
+
+class Discard(Exception):
+    pass
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.env = {**os.environ, "HOME": args.dir, "ASSAY_RUNS": os.path.join(args.dir, "runs")}
+        self.discarded = 0
+
+    def path(self, name):
+        return os.path.join(self.args.dir, name)
+
+    def file(self, name, mib=FILE_MIB):
+        path = self.path(name)
+        with open(path, "wb") as out:
+            for _ in range(mib):
+                out.write(os.urandom(MIB))
+            out.flush()
+            os.fsync(out.fileno())
+        return path
+
+    def command(self, target, job, *more, by=()):
+        plan = self.path(f"plan-{threading.get_ident()}.toml")
+        with open(plan, "w") as out:
+            out.write(f'name = "trap"\ntarget = [{{ name = "t", path = "{target}" }}]\n[[job]]\n{job}\n')
+        return [*by, self.args.assay, "run", plan, "--json", "--quiet", *more]
+
+    def start(self, *args, **kwargs):
+        command = self.command(*args, **kwargs)
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env, cwd=self.args.dir)
+
+    def end(self, process, expected_s=None):
+        begun = time.monotonic()
+        out, err = process.communicate()
+        if expected_s and time.monotonic() - begun > 3 * expected_s + 3:
+            raise Discard("took too long")
+        if not out:
+            raise RuntimeError(err.decode())
+        return json.loads(out)
+
+    def run(self, *args, expected_s=4, **kwargs):
+        return self.end(self.start(*args, **kwargs), expected_s)
+
+
+def total(run):
+    return run["phases"][0]["jobs"][0]["total"]["iops"]
+
+
+def finding(run, ids):
+    return next((f for f in run["findings"] if f["id"] in ids and f["severity"] in ("info", "warning", "invalid")), None)
+
+
+def stated(bias):
+    """The stated range as shares low and high; None where it is in words only."""
+    if found := re.search(r"IOPS 0-([\d.]+) % (high|low)", bias):
+        return (0.0, float(found[1]) / 100)
+    if found := re.search(r"IOPS up to (\d+) times too high", bias):
+        return (0.0, float(found[1]) - 1)
+    return None
+
+
+@contextlib.contextmanager
+def group(name="assay-qualify"):
+    path = f"/sys/fs/cgroup/blkio/{name}-{os.getpid()}"
+    os.mkdir(path)
+    try:
+        yield path
+    finally:
+        for _ in range(100):
+            try:
+                os.rmdir(path)
+                break
+            except OSError:
+                time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def loop(image):
+    device = subprocess.check_output(["losetup", "--find", "--show", "--direct-io=on", image], text=True).strip()
+    try:
+        yield device
+    finally:
+        subprocess.run(["losetup", "-d", device], check=True)
+
+
+class Throttled:
+    """A loop device whose pace is set from outside, in a control group."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.image = bench.file("image")
+
+    @contextlib.contextmanager
+    def ready(self):
+        with loop(self.image) as device, group() as path:
+            number = open(f"/sys/class/block/{device[5:]}/dev").read().strip()
+
+            def limit(iops):
+                with open(f"{path}/blkio.throttle.read_iops_device", "w") as out:
+                    out.write(f"{number} {int(iops)}")
+
+            by = ["sh", "-c", f'echo $$ > {path}/cgroup.procs && exec "$0" "$@"']
+            yield device, limit, by
+
+    def course(self, seconds, steps, job=""):
+        """A run in which the limit changes: (seconds after the start of the measured part, IOPS)."""
+        with self.ready() as (device, limit, by):
+            limit(steps[0][1])
+            text = f'{READS}outstanding = 4\nruntime = "{int(seconds * 1000)}ms"\n{job}'
+            process = self.bench.start(device, text, by=by)
+            begun = time.monotonic() + 0.6
+            for at, iops in steps[1:]:
+                time.sleep(max(0, begun + at - time.monotonic()))
+                limit(iops)
+            return self.bench.end(process, seconds)
+
+
+BASE = 2500
+
+
+def cache(bench, dose):
+    path = bench.file("data")
+    job = READS + 'engine = "psync"\ncaching = "buffered"\ninvalidate = false\npasses = 1'
+
+    def drop():
+        handle = os.open(path, os.O_RDONLY)
+        os.fsync(handle)
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(handle)
+
+    drop()
+    clean = total(bench.run(path, job))
+    drop()
+    with open(path, "rb", buffering=0) as warm:
+        os.posix_fadvise(warm.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+        warm.read(int(dose * FILE_MIB * MIB))
+    run = bench.run(path, job)
+    return finding(run, ["cache-served-reads"]), total(run) / clean - 1
+
+
+def holes(bench, dose):
+    path = bench.file("data")
+    job = READS + 'engine = "psync"\ncaching = "direct"\npasses = 1'
+    clean = total(bench.run(path, job))
+    bytes_ = int(dose * FILE_MIB * MIB) // 4096 * 4096
+    subprocess.run(["fallocate", "--punch-hole", "-o", "0", "-l", str(bytes_), path], check=True)
+    run = bench.run(path, job)
+    return finding(run, ["unwritten-reads"]), total(run) / clean - 1
+
+
+def midway(bench, dose):
+    after = BASE * (1 - dose)
+    run = bench.throttled.course(3.2, [(0, BASE), (1.6, after)])
+    return finding(run, ["throttled", "not-steady"]), total(run) / after - 1
+
+
+def drift(bench, dose):
+    steps = [(0.2 * i, BASE * (1 - dose * i / 15)) for i in range(16)]
+    run = bench.throttled.course(3.2, steps)
+    return finding(run, ["not-steady", "throttled"]), total(run) / (BASE * (1 - dose)) - 1
+
+
+def stall(bench, dose):
+    run = bench.throttled.course(3.2, [(0, BASE), (1.6, BASE * (1 - dose)), (2.0, BASE)])
+    return finding(run, ["outlier-interval"]), BASE / total(run) - 1
+
+
+def rate(bench, dose):
+    offered = int(BASE / (1 - dose))
+    run = bench.throttled.course(3.2, [(0, BASE)], f"rate = {offered}")
+    return finding(run, ["rate-not-reached"]), 1 - total(run) / offered
+
+
+def others(bench, dose):
+    ours, theirs = bench.file("data"), bench.file("theirs")
+    job = READS + 'outstanding = 4\nruntime = "2s"'
+    clean = total(bench.run(ours, job))
+    rival = f'{READS}outstanding = 4\nruntime = "4500ms"\nrate = {int(clean * dose / (1 - dose))}'
+    other = bench.start(theirs, rival)
+    try:
+        time.sleep(0.7)
+        run = bench.run(ours, job)
+    finally:
+        other.terminate()
+        other.communicate()
+    return finding(run, ["foreign-io"]), clean / total(run) - 1
+
+
+SPIN = "import time\nwhile 1:\n t=time.perf_counter()+{on}\n while time.perf_counter()<t: pass\n time.sleep({off})"
+
+
+def processor(bench, dose):
+    path = bench.file("data")
+    job = READS + 'engine = "psync"\ncaching = "buffered"\ninvalidate = false\nruntime = "1500ms"'
+    open(path, "rb").read()
+    clean = total(bench.run(path, job, by=["taskset", "-c", "0"]))
+    spin = SPIN.format(on=0.02 * dose, off=0.02 * (1 - dose))
+    other = subprocess.Popen(["taskset", "-c", "0", sys.executable, "-c", spin])
+    try:
+        time.sleep(0.2)
+        run = bench.run(path, job, by=["taskset", "-c", "0"])
+    finally:
+        other.kill()
+        other.wait()
+    waited = next((f for f in run["findings"] if "waited for a processor" in f["message"]), None)
+    return waited, clean / total(run) - 1
+
+
+TRAPS = {
+    "cached part of a file (cache-served-reads)": cache,
+    "holes in a file (unwritten-reads)": holes,
+    "device throttled midway (throttled, not-steady)": midway,
+    "pace that falls all along (not-steady, throttled)": drift,
+    "stall of 0.4 s in 3.2 s (outlier-interval)": stall,
+    "rate beyond the device (rate-not-reached)": rate,
+    "second process on the device (foreign-io)": others,
+    "job on a busy processor (generator-bound)": processor,
+}
+
+
+def interval(k, n):
+    """Clopper and Pearson, 95 %."""
+
+    def tail(p, upto):
+        return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(upto + 1))
+
+    def solve(good):
+        low, high = 0.0, 1.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if good(middle) else (low, middle)
+        return low
+
+    low = 0.0 if k == 0 else solve(lambda p: 1 - tail(p, k - 1) < 0.025)
+    high = 1.0 if k == n else solve(lambda p: tail(p, k) > 0.025)
+    return low, high
+
+
+def trial(bench, trap, dose):
+    found, real = None, 0.0
+    for attempt in range(5):
+        deadline = time.monotonic() + bench.args.patience
+        while not quiet() and time.monotonic() < deadline:
+            time.sleep(0.5)
+        try:
+            found, real = trap(bench, dose)
+        except Discard:
+            bench.discarded += 1
+            continue
+        if quiet() or attempt >= bench.args.retries:
+            break
+        bench.discarded += 1
+    return found, real
+
+
+def percent(share):
+    return f"{100 * share:.1f} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
+
+
+def table(bench, name, trap, doses, trials):
+    print(f"\n### {name}\n")
+    print("| dose | trials | found | 95 % interval | real bias, median (range) | stated, median | real within stated |")
+    print("|--:|--:|--:|--:|--:|--:|--:|")
+    for dose in doses:
+        seen = [trial(bench, trap, dose) for _ in range(trials)]
+        found = [f for f, _ in seen if f]
+        reals = [real for _, real in seen]
+        low, high = interval(len(found), trials)
+        ranges = [(stated(f["bias"]), real) for f, real in seen if f and stated(f["bias"])]
+        # Two runs after each other differ by some per cent anyway.
+        within = sum(r[0] - 0.05 <= real <= r[1] * 1.05 + 0.05 for r, real in ranges)
+        said = percent(statistics.median(r[1] for r, _ in ranges)) if ranges else "in words"
+        print(
+            f"| {percent(dose)} | {trials} | {len(found)} | {percent(low)} to {percent(high)} "
+            f"| {percent(statistics.median(reals))} ({percent(min(reals))} to {percent(max(reals))}) "
+            f"| 0 to {said} | {f'{within} of {len(ranges)}' if ranges else '-'} |",
+            flush=True,
+        )
+
+
+def clean(bench, count):
+    path = bench.file("data", 128)
+    flagged, causes, done = 0, {}, 0
+    jobs = ["outstanding = 1", "outstanding = 8", 'block_size = "16k"\noutstanding = 4']
+    waited = 0
+    while done < count:
+        if waited < bench.args.patience and not quiet():
+            waited += 1
+            time.sleep(0.75)
+            continue
+        job = 'op = "read"\npattern = "random"\nruntime = "2500ms"\n' + jobs[done % 3]
+        job = job if "block_size" in job else job + '\nblock_size = "4k"'
+        try:
+            run = bench.run(path, job)
+        except Discard:
+            bench.discarded += 1
+            continue
+        if not quiet() and bench.args.retries > 1:
+            bench.discarded += 1
+            continue
+        done, waited = done + 1, 0
+        grave = {f["id"] for f in run["findings"] if f["severity"] in ("warning", "invalid")}
+        flagged += bool(grave)
+        for one in grave:
+            causes[one] = causes.get(one, 0) + 1
+    low, high = interval(flagged, count)
+    print(f"\n### Clean runs\n\n{flagged} of {count} runs with nothing staged were flagged: {percent(low)} to {percent(high)} at 95 %.")
+    if causes:
+        print("Flagged by: " + ", ".join(f"{one} ({n})" for one, n in sorted(causes.items())) + ".")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--doses", default="2,5,10,20,35,50")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--clean", type=int, default=30)
+    parser.add_argument("--patience", type=float, default=60, help="seconds to wait for a quiet machine")
+    parser.add_argument("--retries", type=int, default=4, help="repeats of a trial that something else disturbed")
+    args = parser.parse_args()
+    args.assay = os.path.abspath(args.assay)
+    bench = Bench(args)
+    bench.throttled = Throttled(bench)
+    doses = [float(dose) / 100 for dose in args.doses.split(",")]
+    for name, trap in TRAPS.items():
+        if not args.only or any(word in name for word in args.only):
+            table(bench, name, trap, doses, args.trials)
+    if args.clean:
+        clean(bench, args.clean)
+    print(f"\n{bench.discarded} trials or clean runs were repeated because something else used the machine meanwhile.")
+
+
+if __name__ == "__main__":
+    main()

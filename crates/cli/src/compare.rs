@@ -1,0 +1,302 @@
+//! `assay compare`: results side by side.
+
+use std::path::{Path, PathBuf};
+
+use assay_report::{html, md, terminal};
+use assay_results::compare::{self, CompareOptions, Comparison, Side, Unit};
+use assay_results::stats::{CompareVerdict, Margins};
+use assay_results::store::{self, RunState};
+use assay_results::{Run, import};
+use clap::{Args, ValueEnum};
+
+use crate::check;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::import::{FLATFILE, read};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Each RUN is a side, and the first is what the others are compared with. A side is
+  a run: the start of its id, its directory, its run.json, or 'last'
+  several runs: a plan's name, a pattern ('*before*'), or a directory of runs
+  another tool's result: fio's JSON, vdbench's flatfile.html or output directory
+With --vs, everything before it is one side and everything behind it the other.
+
+Examples:
+  assay compare 3f9c 77aa                       two runs, their repetitions being the values
+  assay compare 3f9c 41d0 5b2e 9c11 --vs 77aa 80c2 91f3 a0d4
+  assay compare '*before*' '*after*' --fail-on worse
+  assay compare old-fio.json new-fio.json --html difference.html
+
+better, worse, equivalent and no evidence are defined against the margin, below the table and in
+docs/methodology/compare.md.")]
+pub(crate) struct CompareArgs {
+    /// What to compare, the reference first
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+    /// The runs of the other side
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub(crate) vs: Vec<String>,
+    /// Sides whose whole interval is within this are equivalent
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
+    pub(crate) margin: f64,
+    /// Chance of calling any figure better or worse without reason
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
+    pub(crate) alpha: f64,
+    /// What one value is: a run, or a repetition within one [default: run where every side has several]
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub(crate) unit: Option<UnitWord>,
+    /// Rank even what was measured under other conditions
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    /// End with status 4 if a figure is worse, or not shown to be equivalent or better
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) fail_on: Option<FailOn>,
+    /// Print the comparison as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) md: Option<PathBuf>,
+}
+
+/// The unit of repetition in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UnitWord {
+    /// A whole run: the median of its repetitions
+    Run,
+    /// One repetition of a test within a run
+    Repeat,
+}
+
+/// What a comparison may fail on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Any figure is worse
+    Worse,
+    /// Any figure is neither equivalent nor better
+    NotEquivalent,
+}
+
+/// `5%`, `5 %` or `5` as a share of one.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim();
+    let value: f64 = number.parse().map_err(|_| format!("'{text}' is not a percentage, such as 5%"))?;
+    if value > 0.0 && value < 100.0 {
+        Ok(value / 100.0)
+    } else {
+        Err(format!("{text} is not between 0 and 100 %"))
+    }
+}
+
+pub(crate) fn compare(args: &CompareArgs, context: &Context) -> Result<Outcome, Failure> {
+    for path in args.html.iter().chain(&args.md) {
+        check::can_write(path)?;
+    }
+    let sides = sides(args, context)?;
+    let borrowed: Vec<Side<'_>> =
+        sides.iter().map(|(name, runs)| Side { name: name.clone(), runs: runs.iter().collect() }).collect();
+    let found = compare::compare(&borrowed, &options(args)).map_err(Failure::usage)?;
+    if args.json {
+        context.out(&serde_json::to_string_pretty(&found).map_err(Failure::failed)?);
+    } else {
+        context.out(&terminal::comparison(&found, &context.style));
+    }
+    if let Some(path) = &args.html {
+        check::write(path, &html::comparison(&found))?;
+    }
+    if let Some(path) = &args.md {
+        check::write(path, &md::comparison(&found))?;
+    }
+    if let Some(reason) = found.nothing_ranked() {
+        let hint = if args.anyway { "" } else { "; --anyway ranks what is not comparable, too" };
+        return Err(Failure::usage(format!("nothing could be ranked: {reason}{hint}")));
+    }
+    Ok(outcome(&found, args.fail_on))
+}
+
+fn options(args: &CompareArgs) -> CompareOptions {
+    let defaults = Margins::default();
+    CompareOptions {
+        // What is equivalent is not worth a word of its own.
+        margins: Margins {
+            equivalent: args.margin,
+            relevant: defaults.relevant.min(args.margin),
+            alpha: args.alpha,
+        },
+        anyway: args.anyway,
+        unit: args.unit.map(|unit| match unit {
+            UnitWord::Run => Unit::Run,
+            UnitWord::Repeat => Unit::Repeat,
+        }),
+        ..CompareOptions::default()
+    }
+}
+
+fn outcome(found: &Comparison, fail_on: Option<FailOn>) -> Outcome {
+    let bad = match fail_on {
+        None => 0,
+        Some(FailOn::Worse) => found.count(CompareVerdict::Worse),
+        Some(FailOn::NotEquivalent) => {
+            found.count(CompareVerdict::Worse) + found.count(CompareVerdict::NoEvidence)
+        }
+    };
+    if bad > 0 { Outcome::Regression } else { Outcome::Done }
+}
+
+/// The sides with their runs.
+fn sides(args: &CompareArgs, context: &Context) -> Result<Vec<(String, Vec<Run>)>, Failure> {
+    if !args.vs.is_empty() {
+        return Ok(vec![side(&args.runs, context)?, side(&args.vs, context)?]);
+    }
+    if args.runs.len() < 2 {
+        return Err(Failure::usage(
+            "a comparison takes two sides: name another run, or put the other side behind --vs",
+        ));
+    }
+    args.runs.iter().map(|word| side(std::slice::from_ref(word), context)).collect()
+}
+
+fn side(words: &[String], context: &Context) -> Result<(String, Vec<Run>), Failure> {
+    let mut runs = Vec::new();
+    for word in words {
+        runs.extend(runs_of(word, context)?);
+    }
+    Ok((words.join(" "), runs))
+}
+
+/// The runs that a word of the command line stands for: at least one.
+fn runs_of(word: &str, context: &Context) -> Result<Vec<Run>, Failure> {
+    let path = Path::new(word);
+    if path.is_file() {
+        return Ok(vec![file(path, word, context)?]);
+    }
+    if path.is_dir() {
+        return directory(path, word, context);
+    }
+    let root = context.runs_root()?;
+    if !word.contains(['*', '?']) {
+        match store::find(&root, word) {
+            Ok(_) => return Ok(vec![check::load(word, context)?]),
+            Err(error @ (store::StoreError::NotFound { .. } | store::StoreError::Ambiguous { .. })) => {
+                // Several runs of one plan are found by its name.
+                let named = matching(&root, |entry| entry.name == word, context)?;
+                return if named.is_empty() { Err(Failure::usage(error)) } else { Ok(named) };
+            }
+            Err(error) => return Err(Failure::usage(error)),
+        }
+    }
+    let found = matching(
+        &root,
+        |entry| {
+            let names = [entry.name.as_str(), entry.id.as_str(), entry.dir.name()];
+            names.into_iter().any(|name| matches_pattern(word, name))
+        },
+        context,
+    )?;
+    if found.is_empty() {
+        return Err(Failure::usage(format!("no run in {} matches '{word}'", root.display())));
+    }
+    Ok(found)
+}
+
+fn file(path: &Path, word: &str, context: &Context) -> Result<Run, Failure> {
+    let (name, text) = read(path)?;
+    if import::detect(&text).is_none() {
+        return check::load(word, context);
+    }
+    import::import(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))
+}
+
+fn directory(path: &Path, word: &str, context: &Context) -> Result<Vec<Run>, Failure> {
+    if store::RunDir::open(path).is_ok() {
+        return Ok(vec![check::load(word, context)?]);
+    }
+    if path.join(FLATFILE).is_file() {
+        return Ok(vec![file(&path.join(FLATFILE), word, context)?]);
+    }
+    let runs = matching(path, |_| true, context)?;
+    if runs.is_empty() {
+        return Err(Failure::usage(format!("{word} is neither a run nor a directory of runs")));
+    }
+    Ok(runs)
+}
+
+/// The finished runs below `root` that are wanted, the oldest first; what cannot be read is said.
+fn matching(
+    root: &Path,
+    wanted: impl Fn(&store::RunEntry) -> bool,
+    context: &Context,
+) -> Result<Vec<Run>, Failure> {
+    let mut runs = Vec::new();
+    for entry in store::list(root).map_err(Failure::usage)? {
+        if !wanted(&entry) {
+            continue;
+        }
+        if entry.state == RunState::Done {
+            runs.push(entry.dir.read_run().map_err(Failure::usage)?);
+        } else {
+            context.say(&format!("left out {}: it has no result", entry.dir.name()));
+        }
+    }
+    Ok(runs)
+}
+
+/// Whether `text` matches a pattern of `*` (anything) and `?` (one character).
+fn matches_pattern(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                retry = Some((p, t));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => match retry {
+                // The last star takes one character more.
+                Some((star, from)) => {
+                    retry = Some((star, from + 1));
+                    p = star + 1;
+                    t = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_as_in_a_shell() {
+        let cases = [
+            ("*before*", "20250101T000000Z-before-3f9c", true),
+            ("before", "before", true),
+            ("b*e?t", "beforest", true),
+            ("b*e?t", "beforet", false),
+            ("*", "", true),
+            ("?", "", false),
+            ("a*b*c", "aXbYbZc", true),
+        ];
+        for (pattern, text, expected) in cases {
+            assert_eq!(matches_pattern(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn percentages() {
+        assert_eq!(percent("5%"), Ok(0.05));
+        assert_eq!(percent("2.5 %"), Ok(0.025));
+        assert!(percent("0").is_err() && percent("x").is_err() && percent("100").is_err());
+    }
+}

@@ -1,0 +1,342 @@
+//! `assay judge -- COMMAND`: runs any other tool, and judges its storage traffic by the same checks.
+
+mod files;
+mod follow;
+
+use std::path::{Path, PathBuf};
+
+use assay_engine::extents::Kernel;
+use assay_host::environment;
+use assay_report::terminal;
+use assay_results::build::observed::{Observation, adopt, run_of};
+use assay_results::counters::Counters;
+use assay_results::environment::Environment;
+use assay_results::import::import;
+use assay_results::store::RunDir;
+use assay_results::{Run, Verdict};
+use assay_workload::plan::PlannedTarget;
+use assay_workload::target::TargetKind;
+use clap::Args;
+
+use crate::args::OutputArgs;
+use crate::check;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::session::random_u64;
+use crate::signals;
+use files::OpenFile;
+use follow::{Following, Seen};
+
+/// How fio is told to write its figures as JSON, and where.
+const FIO_FORMAT: &str = "--output-format";
+const FIO_OUTPUT: &str = "--output";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay judge -- fio --output-format=json+ job.fio      fio's own figures, judged by what the kernel saw
+  assay judge -- dd if=/mnt/data/file of=/dev/null bs=1M
+  assay judge --target /var/lib/postgresql --pid 4711 -- pgbench -T 60 bench
+
+What the command works on is found from the files it has open, or named with --target. What the command prints goes
+where it always goes; the judgement goes to stderr, and the run is kept like any other. The exit status is the
+command's own, or 3 with --require-valid where the result is not valid.")]
+pub(crate) struct JudgeArgs {
+    /// What the command works on: a file, a directory or a device; may be given several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) target: Vec<PathBuf>,
+    /// Also count what this process and its children do: a server that works for the command; may be given several times
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Vec<u32>,
+    /// What the run is called [default: the command's name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required = true, last = true)]
+    pub(crate) command: Vec<String>,
+}
+
+pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Failure> {
+    args.output.html.as_deref().map_or(Ok(()), check::can_write)?;
+    for path in &args.target {
+        if !path.exists() {
+            return Err(Failure::usage(format!(
+                "--target {}: there is no such file or device",
+                path.display()
+            )));
+        }
+    }
+    for pid in &args.pid {
+        if !context.host.exists(format!("/proc/{pid}/stat")) {
+            return Err(Failure::usage(format!("--pid {pid}: there is no such process")));
+        }
+    }
+    context.make_runs_root()?;
+    let program = program_of(&args.command);
+    let fio = FioFigures::of(&args.command);
+    let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let following = Following {
+        host: &context.host,
+        pids: &args.pid,
+        keep_output: fio == FioFigures::OnStdout,
+        divert_output: args.output.json,
+        stop: signals::stop_flag()?,
+    };
+    let seen = follow::follow(&args.command, &following)?;
+    let figures = fio.read(&seen.output);
+    if let Some(Err(error)) = &figures {
+        context.say(&format!("note: fio's figures could not be read: {error}"));
+    }
+    let figures = figures.and_then(Result::ok);
+    let name = args.name.clone().unwrap_or_else(|| program.clone());
+    let run = made(args, &name, &program, started, &seen, figures, context)?;
+    let directory = RunDir::create(&context.runs_root()?, &run.started, &run.name, &run.id)
+        .and_then(|directory| directory.write_run(&run).map(|()| directory))
+        .map_err(Failure::failed)?;
+    show(&run, args, context)?;
+    let page = directory.path().join("report.html");
+    check::write_html(&run, args.output.html.as_ref().unwrap_or(&page), &[], context)?;
+    context.say(&format!("kept in {}", directory.path().display()));
+    Ok(outcome(&run, &seen, args.output.require_valid))
+}
+
+/// The name of the program that does the work: behind wrappers such as sudo or taskset, fio is looked for.
+fn program_of(command: &[String]) -> String {
+    let base = |word: &String| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+    let names: Vec<String> = command.iter().filter_map(base).collect();
+    let fio = names.iter().find(|name| *name == "fio");
+    fio.or(names.first()).cloned().unwrap_or_else(|| "command".to_owned())
+}
+
+/// Where a command that is fio writes its figures as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum FioFigures {
+    None,
+    OnStdout,
+    In(PathBuf),
+}
+
+impl FioFigures {
+    fn of(command: &[String]) -> Self {
+        if program_of(command) != "fio" {
+            return FioFigures::None;
+        }
+        let value = |option: &str| {
+            command.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
+                "" => command.get(at + 1).cloned(),
+                rest => rest.strip_prefix('=').map(str::to_owned),
+            })
+        };
+        let json = value(FIO_FORMAT).is_some_and(|format| format.contains("json"));
+        match (json, value(FIO_OUTPUT)) {
+            (false, _) => FioFigures::None,
+            (true, None) => FioFigures::OnStdout,
+            (true, Some(path)) => FioFigures::In(PathBuf::from(path)),
+        }
+    }
+
+    /// The figures as a run, or why they are none; `None`: there are none to be had.
+    fn read(&self, stdout: &str) -> Option<Result<Run, String>> {
+        let text = match self {
+            FioFigures::None => return None,
+            FioFigures::OnStdout => Ok(stdout.to_owned()),
+            FioFigures::In(path) => {
+                std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+            }
+        };
+        Some(text.and_then(|text| import(&text).map_err(|error| error.to_string())))
+    }
+}
+
+/// The run of what was seen, with the command's own figures where it wrote some.
+fn made(
+    args: &JudgeArgs,
+    name: &str,
+    program: &str,
+    started: String,
+    seen: &Seen,
+    figures: Option<Run>,
+    context: &Context,
+) -> Result<Run, Failure> {
+    let files = targets_of(args, seen);
+    let environment = environment_of(&files, context);
+    let direct = !files.is_empty() && files.iter().all(|file| file.direct);
+    let version = Context::version();
+    let observation = Observation {
+        own_figures: figures.is_some(),
+        id: format!("{:08x}", random_u64()? as u32),
+        started,
+        producer: (version.version, version.commit.unwrap_or_default()),
+        name: name.to_owned(),
+        program: program.to_owned(),
+        targets: files.iter().map(|file| planned(file, &environment)).collect(),
+        environment,
+        direct,
+        opened_for: (
+            files.is_empty() || files.iter().any(|file| file.opened_for.0),
+            files.is_empty() || files.iter().any(|file| file.opened_for.1),
+        ),
+        threads: seen.threads_max.clamp(1, 4096) as u32,
+        before: seen.before.clone(),
+        during: match &figures {
+            Some(figures) => part_of(&seen.during, figures),
+            None => seen.during.clone(),
+        },
+        after: seen.after.clone(),
+    };
+    let observed = run_of(&observation).map_err(Failure::failed)?;
+    Ok(match figures {
+        Some(figures) => adopt(observed, Run { name: name.to_owned(), ..figures }),
+        None => observed,
+    })
+}
+
+/// The readings of the time that fio's figures are about: the last part of its life, behind laying out files and ramps.
+/// Of several groups of jobs all of it.
+fn part_of(during: &[Counters], figures: &Run) -> Vec<Counters> {
+    let [phase] = figures.phases.as_slice() else { return during.to_vec() };
+    let active = |pair: &[Counters]| {
+        let delta = Counters::delta(&pair[0], &pair[1]);
+        let cpu: u64 = delta.processes.iter().map(|process| process.cpu_ns()).sum();
+        let moved =
+            delta.processes.iter().filter_map(|p| Some(p.storage_read_bytes? + p.storage_write_bytes?));
+        cpu * 10 >= delta.at_ns || moved.sum::<u64>() > 0
+    };
+    let end = during.windows(2).rposition(active).map_or(during.len(), |at| at + 2).min(during.len());
+    let Some(ended) = during.get(end.wrapping_sub(1)).map(|reading| reading.at_ns) else {
+        return during.to_vec();
+    };
+    let begun = ended.saturating_sub((phase.measured_s * 1e9) as u64);
+    let start = during.iter().rposition(|reading| reading.at_ns <= begun).unwrap_or(0);
+    // A reading more on either side: what was fetched must not lack a part of what was asked for.
+    during[start.saturating_sub(1)..(end + 1).min(during.len())].to_vec()
+}
+
+/// What was named, else what the command had open.
+fn targets_of(args: &JudgeArgs, seen: &Seen) -> Vec<OpenFile> {
+    let found = seen.files.targets();
+    if args.target.is_empty() {
+        return found;
+    }
+    let named = args.target.iter().map(|path| {
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let below: Vec<&OpenFile> = found.iter().filter(|file| file.path.starts_with(&path)).collect();
+        let meta = std::fs::metadata(&path).ok();
+        OpenFile {
+            is_device: path.starts_with("/dev"),
+            bytes: meta.map_or(0, |meta| meta.len()),
+            direct: !below.is_empty() && below.iter().all(|file| file.direct),
+            // What works on it may be a server whose files are not seen.
+            opened_for: (
+                below.is_empty() || below.iter().any(|file| file.opened_for.0),
+                below.is_empty() || below.iter().any(|file| file.opened_for.1),
+            ),
+            extents: below.iter().find(|file| file.path == path).and_then(|file| file.extents),
+            path,
+        }
+    });
+    named.collect()
+}
+
+/// The environment, files as they were when they were first seen.
+fn environment_of(files: &[OpenFile], context: &Context) -> Environment {
+    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+    let mut environment = environment::collect_with(&context.host, Context::version(), &paths, &Kernel);
+    for (target, file) in environment.targets.iter_mut().zip(files) {
+        target.extents = file.extents;
+    }
+    environment
+}
+
+fn planned(file: &OpenFile, environment: &Environment) -> PlannedTarget {
+    let path = file.path.to_string_lossy().into_owned();
+    let size = environment.target(&path).and_then(|target| target.size_bytes).unwrap_or(file.bytes);
+    PlannedTarget {
+        name: path.clone(),
+        path,
+        kind: match (file.is_device, file.path.is_dir()) {
+            (true, _) => TargetKind::BlockDevice,
+            (false, true) => TargetKind::Directory,
+            (false, false) => TargetKind::File,
+        },
+        size_bytes: size,
+        // What the command made itself was not there before.
+        existing_bytes: if file.extents.is_some() || file.is_device { size } else { 0 },
+        direct_align_bytes: None,
+    }
+}
+
+fn show(run: &Run, args: &JudgeArgs, context: &Context) -> Result<(), Failure> {
+    if args.output.json {
+        context.out(&check::json(run)?);
+        return Ok(());
+    }
+    let style = &context.error_style;
+    let mut text = terminal::heading(run, style);
+    text.push_str(&terminal::run_summary(run, style));
+    text.push_str(&terminal::findings(&run.findings, style));
+    text.push_str(&terminal::verdict_line(run, style));
+    context.report(&text);
+    Ok(())
+}
+
+/// The command's own status; that of the verdict only where the command had none to complain about.
+fn outcome(run: &Run, seen: &Seen, require_valid: bool) -> Outcome {
+    use std::os::unix::process::ExitStatusExt as _;
+    let signal = seen.status.signal().map(|signal| 128 + signal);
+    let code = seen.status.code().or(signal).unwrap_or(1);
+    match code {
+        0 if require_valid && run.verdict != Verdict::Valid => Outcome::NotValid,
+        0 => Outcome::Done,
+        code => Outcome::Passed(code as u8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn fio_says_where_its_figures_are() {
+        let of = |line: &str| FioFigures::of(&words(line));
+        assert_eq!(of("fio --output-format=json+ a.fio"), FioFigures::OnStdout);
+        assert_eq!(of("taskset -c 1 /usr/bin/fio --output-format json a.fio"), FioFigures::OnStdout);
+        assert_eq!(of("fio a.fio --output-format=json --output=x.json"), FioFigures::In("x.json".into()));
+        assert_eq!(of("fio a.fio"), FioFigures::None);
+        assert_eq!(of("dd --output-format=json"), FioFigures::None);
+        assert_eq!(program_of(&words("/usr/bin/dd if=/x")), "dd");
+    }
+
+    #[test]
+    fn figures_are_about_the_end() {
+        let reading = |ms: u64, read: u64| {
+            let mut record = Counters { at_ns: ms * 1_000_000, ..Counters::default() };
+            record.processes.push(assay_results::counters::ProcessCounters {
+                pid: 1,
+                storage_read_bytes: Some(read),
+                storage_write_bytes: Some(0),
+                ..Default::default()
+            });
+            record
+        };
+        // Reads from 1 s to 3 s, and half a second for its report.
+        let during: Vec<Counters> = (0..=17).map(|i| reading(i * 200, (i.clamp(5, 15) - 5) * 1000)).collect();
+        let mut figures = import(
+            r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "read": {"total_ios": 5, "io_bytes": 20480,
+                "runtime": 2000, "iops": 2.5, "clat_ns": {"N": 5, "min": 1, "max": 2, "mean": 1.5}}}]}"#,
+        )
+        .unwrap();
+        let times = |figures: &Run| -> Vec<u64> {
+            part_of(&during, figures).iter().map(|reading| reading.at_ns / 1_000_000).collect()
+        };
+        let part = times(&figures);
+        assert_eq!((part[0], part[part.len() - 1]), (800, 3200));
+        figures.phases.clear();
+        assert_eq!(times(&figures).len(), 18);
+    }
+}

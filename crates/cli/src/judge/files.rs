@@ -1,0 +1,148 @@
+//! The files and devices that a command has open: what it works on, where nobody says it.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use assay_engine::extents::Kernel;
+use assay_host::HostRoot;
+use assay_host::extents::summary;
+use assay_results::environment::ExtentSummary;
+
+/// More files than this are not looked at: a database may have thousands open.
+const FILES_MAX: usize = 4096;
+/// The largest ones are the targets.
+const TARGETS_MAX: usize = 16;
+/// Smaller files are configuration and logs, unless there are no others.
+const BYTES_MIN: u64 = 1 << 20;
+/// File systems that hold no data of anybody's.
+const NO_STORAGE: [&str; 5] = ["/proc/", "/sys/", "/dev/pts/", "/run/", "/dev/shm/"];
+/// `O_DIRECT` in the flags that fdinfo shows, and `O_ACCMODE`.
+const O_DIRECT: u32 = rustix::fs::OFlags::DIRECT.bits();
+const O_ACCMODE: u32 = 0o3;
+
+/// One file or device.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct OpenFile {
+    pub(super) path: PathBuf,
+    pub(super) is_device: bool,
+    pub(super) bytes: u64,
+    /// Whether every descriptor seen on it was opened with O_DIRECT.
+    pub(super) direct: bool,
+    /// Whether some descriptor was opened for reading, and some for writing.
+    pub(super) opened_for: (bool, bool),
+    /// What it held when it was first seen; `None` for a device, and for a file that the command made.
+    pub(super) extents: Option<ExtentSummary>,
+}
+
+/// All that were seen open.
+#[derive(Debug)]
+pub(super) struct OpenFiles {
+    begun: SystemTime,
+    found: BTreeMap<PathBuf, OpenFile>,
+}
+
+impl Default for OpenFiles {
+    fn default() -> Self {
+        OpenFiles { begun: SystemTime::now(), found: BTreeMap::new() }
+    }
+}
+
+impl OpenFiles {
+    /// Takes note of what a process has open now.
+    pub(super) fn look_at(&mut self, host: &HostRoot, pid: u32) {
+        let directory = format!("/proc/{pid}/fd");
+        for name in host.names(&directory) {
+            let Ok(path) = std::fs::read_link(host.locate(format!("{directory}/{name}"))) else { continue };
+            let text = path.to_string_lossy();
+            let storage = text.starts_with('/') && !NO_STORAGE.iter().any(|prefix| text.starts_with(prefix));
+            if !storage {
+                continue;
+            }
+            let flags = host.text(format!("/proc/{pid}/fdinfo/{name}")).and_then(|text| flags(&text));
+            self.add(&path, flags.unwrap_or(0));
+        }
+    }
+
+    fn add(&mut self, path: &Path, flags: u32) {
+        let direct = flags & O_DIRECT != 0;
+        // 0 is reading, 1 writing, 2 both.
+        let (reads, writes) = (flags & O_ACCMODE != 1, flags & O_ACCMODE != 0);
+        if let Some(known) = self.found.get_mut(path) {
+            known.direct &= direct;
+            known.opened_for = (known.opened_for.0 || reads, known.opened_for.1 || writes);
+            return;
+        }
+        let Ok(meta) = std::fs::metadata(path) else { return };
+        let kind = meta.file_type();
+        if !(kind.is_file() || kind.is_block_device()) || self.found.len() >= FILES_MAX {
+            return;
+        }
+        let new = meta.created().is_ok_and(|made| made >= self.begun);
+        let extents = (kind.is_file() && !new && meta.len() >= BYTES_MIN)
+            .then(|| summary(&std::fs::File::open(path).ok()?, 0, meta.len(), &Kernel).ok())
+            .flatten();
+        let bytes = meta.len().max(meta.blocks() * 512);
+        let file = OpenFile {
+            path: path.to_owned(),
+            is_device: kind.is_block_device(),
+            bytes,
+            direct,
+            opened_for: (reads, writes),
+            extents,
+        };
+        self.found.insert(path.to_owned(), file);
+    }
+
+    /// What the command most likely works on: devices, and the largest files as they are now.
+    pub(super) fn targets(&self) -> Vec<OpenFile> {
+        let mut files: Vec<OpenFile> = self.found.values().cloned().collect();
+        for file in files.iter_mut().filter(|file| !file.is_device) {
+            file.bytes = std::fs::metadata(&file.path).map_or(file.bytes, |meta| meta.len().max(file.bytes));
+        }
+        if files.iter().any(|file| file.is_device || file.bytes >= BYTES_MIN) {
+            files.retain(|file| file.is_device || file.bytes >= BYTES_MIN);
+        }
+        files.sort_by_key(|file| (!file.is_device, std::cmp::Reverse(file.bytes)));
+        files.truncate(TARGETS_MAX);
+        files
+    }
+}
+
+/// The flags of a descriptor, as `/proc/PID/fdinfo/N` shows them in octal.
+fn flags(text: &str) -> Option<u32> {
+    let word = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    u32::from_str_radix(word.trim(), 8).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_octal() {
+        assert_eq!(flags("pos:\t0\nflags:\t0100002\nmnt_id:\t29\n"), Some(0o100_002));
+        assert_eq!(flags("pos:\t0\n"), None);
+    }
+
+    #[test]
+    fn the_large_files_are_the_targets() {
+        let directory = tempfile::tempdir().unwrap();
+        let (large, small) = (directory.path().join("large"), directory.path().join("small"));
+        std::fs::write(&large, vec![1; 2 << 20]).unwrap();
+        std::fs::write(&small, b"x").unwrap();
+        let mut files = OpenFiles { begun: SystemTime::UNIX_EPOCH, found: BTreeMap::new() };
+        files.add(&small, O_DIRECT);
+        assert_eq!(files.targets().len(), 1);
+        files.add(&large, O_DIRECT);
+        files.add(&large, 0o2);
+        files.add(directory.path(), 0);
+        let targets = files.targets();
+        assert_eq!(targets.len(), 1);
+        assert_eq!(
+            (targets[0].path.as_path(), targets[0].direct, targets[0].opened_for),
+            (large.as_path(), false, (true, true))
+        );
+    }
+}

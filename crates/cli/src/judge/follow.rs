@@ -1,0 +1,257 @@
+//! Starting the command, and following it with all its children until it ends.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use assay_host::HostRoot;
+use assay_host::counters::{Sampler, Selection, process_tree};
+use assay_results::counters::{Counters, ProcessCounters};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use super::files::OpenFiles;
+use crate::failure::Failure;
+use crate::quiet;
+
+/// Time between two readings at first; later readings are made once a second.
+const PERIOD_SHORT: Duration = Duration::from_millis(200);
+const PERIOD_LONG: Duration = Duration::from_secs(1);
+/// How long readings are short.
+const SHORT_FOR: Duration = Duration::from_secs(60);
+/// How often it is looked whether the command has ended.
+const STEP: Duration = Duration::from_millis(5);
+/// How long the command has to end by itself after Assay was told to stop, before it is told too.
+const PASS_ON_AFTER: Duration = Duration::from_secs(2);
+/// More of the command's output than this is not kept for reading figures from.
+const OUTPUT_BYTES_MAX: u64 = 64 << 20;
+
+/// What was seen of a command.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// Before it was started, at two moments.
+    pub(super) before: [Counters; 2],
+    /// While it ran: from its start to its end.
+    pub(super) during: Vec<Counters>,
+    /// After its end, at two moments.
+    pub(super) after: [Counters; 2],
+    pub(super) status: ExitStatus,
+    /// What it said on stdout, where that was asked for.
+    pub(super) output: String,
+    pub(super) files: OpenFiles,
+    pub(super) threads_max: u64,
+}
+
+/// How to follow.
+#[derive(Debug)]
+pub(super) struct Following<'a> {
+    pub(super) host: &'a HostRoot,
+    /// Further processes that work for the command: servers that were there before.
+    pub(super) pids: &'a [u32],
+    /// Whether the command's stdout is kept as well as passed on.
+    pub(super) keep_output: bool,
+    /// Whether its stdout goes to our stderr, because ours is for the result.
+    pub(super) divert_output: bool,
+    pub(super) stop: Arc<AtomicBool>,
+}
+
+/// Counters of all whole devices, and of each process tree as one.
+struct Watcher {
+    host: HostRoot,
+    sampler: Sampler,
+    roots: Vec<u32>,
+}
+
+impl Watcher {
+    fn snapshot(&mut self, files: &mut OpenFiles) -> Counters {
+        let trees: Vec<Vec<u32>> = self.roots.iter().map(|pid| process_tree(&self.host, *pid)).collect();
+        let all: Vec<u32> = trees.concat();
+        self.sampler.select_processes(&all);
+        let mut record = self.sampler.snapshot();
+        let found: BTreeMap<u32, ProcessCounters> =
+            record.processes.drain(..).map(|process| (process.pid, process)).collect();
+        record.processes = trees.iter().filter_map(|tree| as_one(tree, &found)).collect();
+        all.iter().for_each(|pid| files.look_at(&self.host, *pid));
+        record
+    }
+}
+
+/// A process tree as one process. The kernel adds what an ended child did to the parent that waits for it, so the sum
+/// over those that are alive holds what all of them did.
+fn as_one(tree: &[u32], found: &BTreeMap<u32, ProcessCounters>) -> Option<ProcessCounters> {
+    let mut members = tree.iter().filter_map(|pid| found.get(pid));
+    let mut sum = members.next()?.clone();
+    for member in members {
+        let add = |to: &mut Option<u64>, more: Option<u64>| *to = to.zip(more).map(|(a, b)| a + b);
+        add(&mut sum.asked_read_bytes, member.asked_read_bytes);
+        add(&mut sum.asked_write_bytes, member.asked_write_bytes);
+        add(&mut sum.asked_reads, member.asked_reads);
+        add(&mut sum.asked_writes, member.asked_writes);
+        add(&mut sum.storage_read_bytes, member.storage_read_bytes);
+        add(&mut sum.storage_write_bytes, member.storage_write_bytes);
+        add(&mut sum.cancelled_write_bytes, member.cancelled_write_bytes);
+        sum.user_ns += member.user_ns;
+        sum.system_ns += member.system_ns;
+        sum.threads += member.threads;
+        sum.io_workers += member.io_workers;
+    }
+    Some(sum)
+}
+
+/// Runs `command` to its end and watches it, the time before and the time after.
+///
+/// # Errors
+/// [`Failure::Usage`] where it cannot be started.
+pub(super) fn follow(command: &[String], following: &Following<'_>) -> Result<Seen, Failure> {
+    let devices = assay_host::list_block_devices(following.host);
+    let selection = Selection { devices, processes: Vec::new(), threads: false };
+    let sampler = Sampler::new(following.host, &selection);
+    let mut watcher = Watcher { host: following.host.clone(), sampler, roots: following.pids.to_vec() };
+    let mut files = OpenFiles::default();
+    // Children whose parent ends become ours, so that they stay in the tree.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let before = window(&mut watcher, following);
+    let (mut child, reader) = start(command, following)?;
+    watcher.roots.insert(0, child.id());
+    let started = Instant::now();
+    let mut during = vec![watcher.snapshot(&mut files)];
+    let mut threads_max = 1;
+    let mut stopped_at: Option<Instant> = None;
+    let mut told = false;
+    let mut next = PERIOD_SHORT;
+    while !has_ended(&child) {
+        std::thread::sleep(STEP);
+        if following.stop.load(Ordering::Relaxed) {
+            stopped_at.get_or_insert_with(Instant::now);
+        }
+        if !told && stopped_at.is_some_and(|since| since.elapsed() > PASS_ON_AFTER) {
+            // A terminal tells the command itself; a signal to Assay alone is passed on.
+            let _ = Pid::from_raw(child.id() as i32)
+                .map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM));
+            told = true;
+        }
+        if started.elapsed() >= next {
+            during.push(watcher.snapshot(&mut files));
+            next = started.elapsed() + if next < SHORT_FOR { PERIOD_SHORT } else { PERIOD_LONG };
+        }
+        let threads = during.last().and_then(|record| record.processes.first()).map(|tree| tree.threads);
+        threads_max = threads_max.max(threads.unwrap_or(1));
+    }
+    // Before it is waited for, its counters can still be read, with those of all its children.
+    during.push(watcher.snapshot(&mut files));
+    let status = child.wait().map_err(|error| Failure::failed(format!("the command: {error}")))?;
+    watcher.roots.remove(0);
+    let output = reader.map(|reader| reader.join().unwrap_or_default()).unwrap_or_default();
+    let after = window(&mut watcher, following);
+    if started.elapsed() > SHORT_FOR {
+        during = once_a_second(during);
+    }
+    Ok(Seen { before, during, after, status, output, files, threads_max })
+}
+
+/// Two looks at the devices with nothing done between them.
+fn window(watcher: &mut Watcher, following: &Following<'_>) -> [Counters; 2] {
+    let mut nobody = OpenFiles::default();
+    let begun = watcher.snapshot(&mut nobody);
+    let until = Instant::now() + quiet::WINDOW;
+    while Instant::now() < until && !following.stop.load(Ordering::Relaxed) {
+        std::thread::sleep(STEP);
+    }
+    [begun, watcher.snapshot(&mut nobody)]
+}
+
+fn start(
+    command: &[String],
+    following: &Following<'_>,
+) -> Result<(Child, Option<JoinHandle<String>>), Failure> {
+    let [program, arguments @ ..] = command else { return Err(Failure::usage("name a command behind --")) };
+    let mut made = Command::new(program);
+    made.args(arguments);
+    let passed_on = following.keep_output || following.divert_output;
+    if passed_on {
+        made.stdout(Stdio::piped());
+    }
+    let mut child =
+        made.spawn().map_err(|error| Failure::usage(format!("cannot start '{program}': {error}")))?;
+    let divert = following.divert_output;
+    let reader = child
+        .stdout
+        .take()
+        .filter(|_| passed_on)
+        .map(|stdout| std::thread::spawn(move || pass_on(stdout, divert)));
+    Ok((child, reader))
+}
+
+/// Passes on what the command says, and keeps it.
+fn pass_on(mut from: std::process::ChildStdout, divert: bool) -> String {
+    let mut kept: Vec<u8> = Vec::new();
+    let mut buffer = [0; 16 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        let piece = &buffer[..length];
+        // A reader that went away is not the command's fault.
+        let _ = if divert {
+            std::io::stderr().write_all(piece)
+        } else {
+            let mut stdout = std::io::stdout().lock();
+            stdout.write_all(piece).and_then(|()| stdout.flush())
+        };
+        if ((kept.len() + length) as u64) < OUTPUT_BYTES_MAX {
+            kept.extend_from_slice(piece);
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+/// Whether the child has ended, leaving it to be waited for.
+fn has_ended(child: &Child) -> bool {
+    let Some(pid) = Pid::from_raw(child.id() as i32) else { return true };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+}
+
+/// The first and the last reading, and of those between one a second.
+fn once_a_second(readings: Vec<Counters>) -> Vec<Counters> {
+    let last = readings.len().saturating_sub(1);
+    let mut kept: Vec<Counters> = Vec::new();
+    for (at, reading) in readings.into_iter().enumerate() {
+        let far = kept.last().is_none_or(|before| reading.at_ns >= before.at_ns + 950_000_000);
+        if far || at == last {
+            kept.push(reading);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_the_sum_of_its_members() {
+        let process = |pid, read| ProcessCounters {
+            pid,
+            command: format!("c{pid}"),
+            storage_read_bytes: Some(read),
+            user_ns: 5,
+            threads: 1,
+            ..ProcessCounters::default()
+        };
+        let found: BTreeMap<u32, ProcessCounters> =
+            [process(7, 100), process(9, 20)].into_iter().map(|process| (process.pid, process)).collect();
+        let sum = as_one(&[7, 8, 9], &found).unwrap();
+        assert_eq!((sum.pid, sum.command.as_str()), (7, "c7"));
+        assert_eq!((sum.storage_read_bytes, sum.user_ns, sum.threads), (Some(120), 10, 2));
+        assert_eq!(as_one(&[1], &found), None);
+    }
+
+    #[test]
+    fn long_runs_keep_a_reading_a_second_and_the_last() {
+        let at = |ms: u64| Counters { at_ns: ms * 1_000_000, ..Counters::default() };
+        let kept = once_a_second((0..=16).map(|i| at(i * 200)).collect());
+        let times: Vec<u64> = kept.iter().map(|reading| reading.at_ns / 1_000_000).collect();
+        assert_eq!(times, [0, 1000, 2000, 3000, 3200]);
+    }
+}

@@ -1,0 +1,62 @@
+//! fio's side: a run with a log of every I/O.
+
+use std::process::Command;
+
+use assay_workload::pattern::OpKind;
+use serde_json::Value;
+
+use super::assay::Job;
+use super::{Did, End, Traced};
+use crate::support::Place;
+
+/// Runs `job.fio`; the jobs have as many clones as Assay's have threads.
+pub(super) fn run(place: &Place, names: &[(&str, End)], by_assay: &[Job]) -> Vec<Did> {
+    let mut command = Command::new("fio");
+    command.args(["--output-format=json", "--output=fio.json", "--write_lat_log=each", "--log_offset=1"]);
+    let output = command.arg("job.fio").current_dir(place.path()).output().expect("fio starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let text = place.read("fio.json");
+    // Whatever fio has to say stands before its document.
+    let document = text.find('{').map_or("", |at| &text[at..]);
+    let report: Value = serde_json::from_str(document).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let entries = report["jobs"].as_array().expect("jobs");
+    let mut clones = 1..;
+    names
+        .iter()
+        .zip(by_assay)
+        .map(|((name, _), job)| {
+            let mut did = Did::default();
+            entries.iter().filter(|entry| entry["jobname"] == **name).for_each(|entry| add(&mut did, entry));
+            for clone in clones.by_ref().take(job.threads) {
+                did.trace.extend(log(&place.read(&format!("each_lat.{clone}.log"))));
+            }
+            did
+        })
+        .collect()
+}
+
+fn add(did: &mut Did, entry: &Value) {
+    for name in ["read", "write", "trim"] {
+        let ios = entry[name]["total_ios"].as_u64().unwrap_or(0);
+        if ios > 0 {
+            *did.totals.entry(name).or_default() += ios;
+            *did.rates.entry(name).or_default() += entry[name]["iops"].as_f64().unwrap_or(0.0);
+        }
+    }
+    let flushes = entry["sync"]["total_ios"].as_u64().unwrap_or(0);
+    if flushes > 0 {
+        *did.totals.entry("flush").or_default() += flushes;
+    }
+}
+
+/// Lines of time, latency, direction, size and offset.
+fn log(text: &str) -> Vec<Traced> {
+    let line = |line: &str| {
+        let mut words = line.split(", ").skip(2).map(|word| word.trim().parse::<u64>().ok());
+        let (kind, len_bytes, offset_bytes) = (words.next()??, words.next()??, words.next()??);
+        let kind = *OpKind::DATA.get(kind as usize)?;
+        Some(Traced { kind, offset_bytes, len_bytes })
+    };
+    text.lines().map(|text| line(text).unwrap_or_else(|| panic!("a line of fio's log: {text}"))).collect()
+}

@@ -1,0 +1,82 @@
+//! Reads that no storage serves.
+
+use std::process::Command;
+
+use crate::stage::{Loop, MIB, Stage, text, until};
+
+#[test]
+fn reads_from_the_page_cache() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    until("reads from the page cache", || {
+        // Idle pages may be taken away: warmed right before.
+        std::fs::read(&file).expect("warm");
+        let job = "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\ncaching = \"buffered\"\n\
+                   invalidate = false\nruntime = \"1s\"";
+        let run = stage.run("data", job);
+        let share = run.run["phases"][0]["jobs"][0]["cached_read_share"].as_f64().ok_or("no share")?;
+        (share > 0.9).then_some(()).ok_or(format!("only {share} came from the cache"))?;
+        assert_eq!(run.finding("cache-served-reads", "invalid")["bias"], "the figure is the cache's");
+        assert_eq!(run.run["verdict"], "invalid");
+        Ok(())
+    });
+}
+
+#[test]
+fn reads_of_a_file_with_holes() {
+    let stage = Stage::new();
+    stage.sparse("holes", 64);
+    let run =
+        stage.run("holes", "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\nruntime = \"1s\"");
+    let finding = run.finding("unwritten-reads", "invalid");
+    assert_eq!(finding["bias"], "the figure is that of no storage at all");
+    assert!(run.found("cache-served-reads").is_none(), "{:#?}", run.findings());
+}
+
+/// Reserved and never written: no hole, and nothing to read either.
+#[test]
+fn reads_of_reserved_space_through_the_cache() {
+    let stage = Stage::new();
+    let file = stage.sparse("reserved", 64);
+    if !Command::new("fallocate").args(["-l", "64M", text(&file)]).status().is_ok_and(|s| s.success()) {
+        return;
+    }
+    let job = "op = \"read\"\nblock_size = \"64k\"\npattern = \"random\"\ncaching = \"buffered\"\nruntime = \"500ms\"";
+    let run = stage.run("reserved", job);
+    let finding = run.finding("unwritten-reads", "invalid");
+    assert!(finding["message"].as_str().unwrap_or("").contains("100 %"), "{finding:#}");
+    let extents = &run.run["environment"]["targets"][0]["extents"];
+    assert_eq!(extents["unwritten_bytes"].as_u64(), Some(64 * MIB), "{extents:#}");
+}
+
+/// O_DIRECT on a loop device ends at the page cache of its file.
+#[test]
+fn a_cache_that_direct_reads_do_not_pass() {
+    let stage = Stage::new();
+    let file = stage.file("image", 64);
+    let Some(device) = Loop::over(&file, false) else { return };
+    until("a cache below", || {
+        std::fs::read(&file).expect("warm");
+        let job =
+            "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\noutstanding = 4\nruntime = \"1s\"";
+        let run = stage.run(&device.device, job);
+        let served = run.run["phases"][0]["device"]["device_read_bytes"].as_u64().ok_or("no device")?;
+        let fetched = run.run["phases"][0]["device"]["process_read_bytes"].as_u64().ok_or("no process")?;
+        (served * 10 < fetched).then_some(()).ok_or(format!("{served} of {fetched} came from below"))?;
+        let finding = run.finding("cache-served-reads", "invalid");
+        assert!(finding["message"].as_str().unwrap_or("").contains("a layer above"), "{finding:#}");
+        Ok(())
+    });
+}
+
+#[test]
+fn writes_that_stayed_in_memory() {
+    let stage = Stage::new();
+    let job = "op = \"write\"\nblock_size = \"64k\"\npattern = \"sequential\"\ncaching = \"buffered\"\n\
+               bytes = \"64m\"";
+    let plan = "name = \"trap\"\ntarget = [{ name = \"t\", path = \"new\", size = \"64m\" }]\n[[job]]\n";
+    let plan = stage.plan(&format!("{plan}{job}\n"));
+    let output = stage.command(&["run", text(&plan), "--json", "--quiet"]).output().expect("assay");
+    let run = crate::stage::Run::of(output);
+    run.finding("working-set-fits-cache", "invalid");
+}

@@ -1,0 +1,87 @@
+//! What happens above the device: processors, rates, repetitions.
+
+use std::process::Command;
+
+use crate::stage::{Group, Loop, Run, Running, Stage, one_job, text, until};
+
+#[test]
+fn a_job_on_a_processor_that_others_use() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    let _other = Running::start(Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]));
+    std::fs::read(&file).expect("warm");
+    let job = "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\ncaching = \"buffered\"\ninvalidate = false\n\
+               engine = \"psync\"\nruntime = \"1500ms\"";
+    let plan = stage.plan(&one_job(text(&file), job));
+    let mut command = stage.wrapped(&["taskset", "-c", "0"], &["run", text(&plan), "--json", "--quiet"]);
+    let run = Run::of(command.output().expect("assay"));
+    let finding = run.finding("generator-bound", "warning");
+    assert!(finding["message"].as_str().unwrap_or("").contains("waited for a processor"), "{finding:#}");
+    let share = finding["evidence"]["run_queue_share"].as_f64().unwrap_or(0.0);
+    assert!((0.2..0.9).contains(&share), "{share}");
+}
+
+#[test]
+fn a_rate_beyond_the_device() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    let job = "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\noutstanding = 4\nrate = 5000000\nruntime = \"1s\"";
+    let run = stage.run(text(&file), job);
+    run.finding("rate-not-reached", "invalid");
+}
+
+#[test]
+fn a_job_of_a_few_operations() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    let run = stage.run(text(&file), "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\nios = 10");
+    run.finding("too-few-samples", "warning");
+    run.finding("short-run", "warning");
+}
+
+#[test]
+fn a_hot_area_for_one_core() {
+    let stage = Stage::new();
+    let file = stage.file("data", 128);
+    let job = "op = \"read\"\nblock_size = \"4k\"\nruntime = \"500ms\"\n\
+               pattern = { random = \"hit-area\", read_percent = 90, write_percent = 90, size = \"1m\" }";
+    let run = stage.run(text(&file), job);
+    run.finding("hot-area-imbalance", "info");
+}
+
+/// One of seven repetitions on a device that was held back for its time.
+#[test]
+fn a_repetition_that_differs() {
+    until("an outlier", || {
+        let stage = Stage::new();
+        let file = stage.file("image", 64);
+        let Some(device) = Loop::over(&file, true) else { return Ok(()) };
+        let Some(group) = Group::new("blkio", "cgroup-v1-blkio") else { return Ok(()) };
+        let limit = |iops: u64| {
+            let line = format!("{} {iops}", device.number());
+            group.set("blkio.throttle.read_iops_device", &line).expect("a limit");
+        };
+        limit(2000);
+        let job =
+            "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\noutstanding = 4\nruntime = \"600ms\"";
+        let plan = stage.plan(&one_job(&device.device, job));
+        let enter = group.enter();
+        let enter: Vec<&str> = enter.iter().map(String::as_str).collect();
+        let words = ["run", text(&plan), "--json", "--quiet", "--repeat", "7"];
+        let mut command = stage.wrapped(&enter, &words);
+        let child = command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("assay");
+        // Into the third repetition, and out of the fourth.
+        stage.wait_until_measured();
+        std::thread::sleep(std::time::Duration::from_millis(1050));
+        limit(700);
+        std::thread::sleep(std::time::Duration::from_millis(550));
+        limit(2000);
+        let run = Run::of(child.wait_with_output().expect("its end"));
+        drop(group);
+        run.found("outlier-run").map(|_| ()).ok_or(format!("{:#}", run.run["findings"]))
+    });
+}

@@ -1,0 +1,14 @@
+//! Each trap that a storage benchmark falls into, staged for real, once: the check must speak of it, and of nothing where
+//! nothing is staged. One after the other, because they share the machine.
+
+#[path = "../../../../xtask/support/skip.rs"]
+mod skip;
+
+mod cache;
+mod clean;
+mod device;
+mod generator;
+mod judge;
+mod probe;
+mod stage;
+mod trace;

@@ -1,0 +1,197 @@
+//! Steps that depend on results, over the simulated array: what they find is known beforehand.
+
+use std::sync::Arc;
+
+use assay_conduct::{Executor, PhaseOutcome, conduct};
+use assay_results::environment::Environment;
+use assay_results::knee::{CurvePoint, knee};
+use assay_results::run::Run;
+use assay_results::{RunBuilder, RunEnd, RunEvent};
+use assay_sim::service::Time;
+use assay_sim::{Model, PlanSimulation, Service, SimOptions};
+use assay_workload::job::{Arrival, EngineKind, Job, Limits, Phase, Rate, Workload};
+use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::resolve::{self, Inventory, TargetFacts};
+use assay_workload::steps::Until;
+use assay_workload::target::{Target, TargetKind};
+use assay_workload::units::{Bytes, Nanos};
+use assay_workload::{PhaseKind, Plan};
+
+/// Mean time of one operation.
+const SERVICE_NS: u64 = 100_000;
+
+/// Runs phases on a simulated array.
+struct Simulated {
+    simulation: PlanSimulation,
+}
+
+impl Executor for Simulated {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+        match self.simulation.run_phase(plan, phase, &SimOptions::default(), sink) {
+            Ok(error) if error.is_empty() => PhaseOutcome::Done,
+            Ok(error) => PhaseOutcome::Failed(error),
+            Err(error) => PhaseOutcome::Failed(error.to_string()),
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        false
+    }
+
+    fn settle(&mut self, _: &Arc<Plan>, _: usize, _: &mut dyn FnMut(RunEvent)) {}
+
+    fn elapsed_ms(&self) -> u64 {
+        0
+    }
+}
+
+/// A job whose slots are servers: the array only delays, so arrivals that find all slots taken wait as in M/M/c.
+fn job(servers: u32, seconds: u64) -> Job {
+    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_independent());
+    Job {
+        outstanding_per_thread: servers,
+        engine: EngineKind::Sim,
+        limits: Limits { time: Some(Nanos::from_secs(seconds)), ..Limits::default() },
+        ..Job::new("reads", &["lun"], pattern)
+    }
+}
+
+fn run(phases: Vec<Phase>) -> Run {
+    let workload = Workload {
+        name: "virtual".to_owned(),
+        seed: Some(5),
+        targets: vec![Target {
+            name: "lun".to_owned(),
+            path: "/sim/lun".to_owned(),
+            kind: Some(TargetKind::Null),
+            size: Some(Bytes(1 << 30)),
+        }],
+        phases,
+    };
+    let facts = TargetFacts {
+        path: "/sim/lun".to_owned(),
+        kind: TargetKind::Null,
+        existing_bytes: 1 << 30,
+        direct_align_bytes: Some(512),
+        engine_choice: None,
+    };
+    let inventory = Inventory {
+        targets: [("lun".to_owned(), facts)].into(),
+        engines: vec![EngineKind::Sim],
+        engine_override: None,
+    };
+    let plan = Arc::new(resolve::plan(&workload, &inventory, 1).expect("a plan"));
+    let model = Model::known_latency(Service::Exponential(Time(SERVICE_NS)), Service::ZERO);
+    let mut executor =
+        Simulated { simulation: PlanSimulation::new(&model, &plan, 11).expect("a simulation") };
+    let mut builder = RunBuilder::new();
+    builder.feed(&RunEvent::RunStarted {
+        id: "virt".to_owned(),
+        started: "2025-03-04T05:06:07Z".to_owned(),
+        plan: Box::new(Plan::clone(&plan)),
+        environment: Box::<Environment>::default(),
+        version: String::new(),
+        commit: String::new(),
+    });
+    let (end, error) = conduct(&plan, &mut executor, &mut |event| builder.feed(&event));
+    assert_eq!((end, error.as_str()), (RunEnd::Completed, ""));
+    builder.finish().expect("a run")
+}
+
+/// Mean response time of M/M/c in service times (Erlang C).
+fn mean_response(servers: u32, load: f64) -> f64 {
+    let c = f64::from(servers);
+    let offered = c * load;
+    let mut blocked = 1.0;
+    for n in 1..=servers {
+        blocked = offered * blocked / (f64::from(n) + offered * blocked);
+    }
+    let waits = blocked / (1.0 - load * (1.0 - blocked));
+    1.0 + waits / (c * (1.0 - load))
+}
+
+fn curve(servers: u32, percents: &[f64], seconds: u64) -> Vec<Phase> {
+    let point = |word: String, rate| Phase {
+        point: word,
+        ..Phase::measure("curve", vec![Job { rate, arrival: Arrival::Poisson, ..job(servers, seconds) }])
+    };
+    let max = point("curve=max".to_owned(), Rate::Unlimited);
+    let shares = percents.iter().map(|p| point(format!("curve={p}%"), Rate::PercentOfMax(*p)));
+    std::iter::once(max).chain(shares).collect()
+}
+
+/// Shares of the unlimited rate are what is offered, response times follow Erlang, and the knee is where power is highest.
+#[test]
+fn a_curve_on_known_queues_has_its_knee_where_theory_has_it() {
+    for servers in [1, 4] {
+        let percents: Vec<f64> = (1..=9).map(|tenth| f64::from(tenth) * 10.0).collect();
+        let found = run(curve(servers, &percents, 5));
+        let capacity = f64::from(servers) * 1e9 / SERVICE_NS as f64;
+        let mut measured = Vec::new();
+        for (phase, percent) in found.phases[1..].iter().zip(&percents) {
+            let (total, load) = (&phase.jobs[0].total, percent / 100.0);
+            let response = total.response_ns.expect("a response time");
+            assert!(
+                (total.iops / (load * capacity) - 1.0).abs() < 0.05,
+                "{servers} {percent}: {}",
+                total.iops
+            );
+            let expected_ns = SERVICE_NS as f64 * mean_response(servers, load);
+            let off = (response.mean / expected_ns - 1.0).abs();
+            // Near saturation a few seconds are few.
+            assert!(
+                off < if load < 0.75 { 0.1 } else { 0.35 },
+                "{servers} {percent}: {} {expected_ns}",
+                response.mean
+            );
+            measured.push(CurvePoint { iops: total.iops, mean_ns: response.mean });
+        }
+        let power = |load: &f64| load / mean_response(servers, *load);
+        let best = (1..=9)
+            .map(|tenth| f64::from(tenth) / 10.0)
+            .max_by(|a, b| power(a).total_cmp(&power(b)))
+            .expect("nine loads");
+        let at = knee(&measured).expect("a knee within the curve");
+        // The power is flat around its highest, so a neighbour will do.
+        assert!((percents[at] / 100.0 - best).abs() < 0.11, "{servers}: {} and not {best}", percents[at]);
+        assert!(servers > 1 || best == 0.5);
+    }
+}
+
+/// The 99th percentile of M/M/1 is `S ln 100 / (1 - load)`.
+#[test]
+fn a_search_finds_the_rate_at_which_a_known_queue_reaches_the_limit() {
+    let limit_ns = 1_500_000.0;
+    let truth = (1.0 - SERVICE_NS as f64 * 100_f64.ln() / limit_ns) * 1e9 / SERVICE_NS as f64;
+    let until = Some(Until::Rate("p99<1500us".parse().expect("a goal")));
+    let found = run(vec![Phase { until, ..Phase::measure("search", vec![job(1, 10)]) }]);
+    let best = found
+        .phases
+        .iter()
+        .filter(|phase| {
+            phase.jobs[0].total.response_ns.is_some_and(|r| r.p99.unwrap_or(u64::MAX) < limit_ns as u64)
+        })
+        .map(|phase| phase.jobs[0].evidence.offered_iops.expect("a rate was offered"))
+        .fold(0.0, f64::max);
+    // The search stops at a gap of 5 %, and ten seconds tell the percentile to a few per cent.
+    assert!((best / truth - 1.0).abs() < 0.08, "{best} and not {truth}");
+    let said = found.remarks.iter().find(|remark| remark.id == "find-rate").expect("the result is said");
+    assert!(
+        said.text.contains("IOPS meet p99<1500 us") || said.text.contains("meet p99<1.5 ms"),
+        "{}",
+        said.text
+    );
+    assert!(found.phases.len() < 14, "it stops by its rule: {}", found.phases.len());
+    let offered = &found.plan.phases[2].jobs[0].job.rate;
+    assert!(matches!(offered, Rate::Iops(_)), "the resolved rate is in the plan: {offered:?}");
+}
+
+#[test]
+fn rounds_on_a_device_that_does_not_move_end_with_the_first_window() {
+    let until = Some(Until::Steady(assay_workload::steps::UntilSteady::default()));
+    let found = run(vec![Phase { until, ..Phase::measure("rounds", vec![job(4, 2)]) }]);
+    let measured = found.phases.iter().filter(|phase| phase.kind == "measure").count();
+    assert_eq!((found.phases.len(), measured), (5, 5));
+    assert!(found.remarks.iter().any(|remark| remark.id == "steady-state"));
+    assert!(found.plan.phases.iter().all(|phase| phase.kind == PhaseKind::Measure));
+}

@@ -1,0 +1,62 @@
+//! What follows a finished phase.
+
+use assay_workload::Plan;
+use assay_workload::plan::PlannedPhase;
+use assay_workload::steps::Until;
+
+use crate::seen::Seen;
+use crate::{rates, search, steady};
+
+/// Something to be said with the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Note {
+    /// A stable word.
+    pub(crate) id: &'static str,
+    /// A sentence.
+    pub(crate) text: String,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct After {
+    /// The phase that runs next.
+    pub(crate) next: usize,
+    /// Phases that have become something else by what is known now, with their index.
+    pub(crate) resolved: Vec<(usize, PlannedPhase)>,
+    /// What to say.
+    pub(crate) note: Option<Note>,
+}
+
+impl After {
+    /// Just the phase behind this one.
+    pub(crate) fn next(phase: usize) -> After {
+        After { next: phase + 1, resolved: Vec::new(), note: None }
+    }
+}
+
+/// What follows `phase`, which is done.
+pub(crate) fn after(plan: &Plan, phase: usize, seen: &Seen) -> After {
+    match plan.phases[phase].step {
+        None => After::next(phase),
+        Some(step) => match &step.until {
+            Until::Steady(rule) => steady::after(plan, phase, &step, rule, seen),
+            Until::Rate(find) => search::after(plan, phase, &step, find, seen),
+        },
+    }
+}
+
+/// The phase as it will run, where that depends on those before it.
+///
+/// # Errors
+/// A sentence, where what it depends on is not there.
+pub(crate) fn resolved(plan: &Plan, phase: usize, seen: &Seen) -> Result<Option<PlannedPhase>, String> {
+    match plan.phases[phase].step.as_ref().map(|step| (step, &step.until)) {
+        Some((step, Until::Rate(find))) => Ok(search::resolved(plan, phase, step, find, seen)),
+        _ => rates::resolved(plan, phase, seen),
+    }
+}
+
+/// Whether later steps look at the latencies of this phase.
+pub(crate) fn keeps_latency(plan: &Plan, phase: usize) -> bool {
+    plan.phases[phase].step.is_some_and(|step| matches!(step.until, Until::Rate(_)))
+}

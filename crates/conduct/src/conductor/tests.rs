@@ -1,0 +1,259 @@
+use super::*;
+use assay_workload::PhaseKind;
+use assay_workload::job::{EngineKind, Job, Phase, Rate, Workload};
+use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::resolve::{Inventory, TargetFacts};
+use assay_workload::steps::{Until, UntilSteady};
+use assay_workload::target::{Target, TargetKind};
+use assay_workload::units::Bytes;
+
+struct Script {
+    outcomes: Vec<PhaseOutcome>,
+    ran: Vec<usize>,
+    settled: Vec<usize>,
+    stop_after: usize,
+}
+
+impl Executor for Script {
+    fn execute(&mut self, _: &Arc<Plan>, phase: usize, _: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+        self.ran.push(phase);
+        self.outcomes[phase].clone()
+    }
+    fn stopped(&self) -> bool {
+        self.ran.len() >= self.stop_after
+    }
+    fn settle(&mut self, _: &Arc<Plan>, phase: usize, _: &mut dyn FnMut(RunEvent)) {
+        self.settled.push(phase);
+    }
+    fn elapsed_ms(&self) -> u64 {
+        0
+    }
+}
+
+fn plan(phases: usize) -> Arc<Plan> {
+    let job = Job::new("j", &["t"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()));
+    planned((0..phases).map(|i| Phase::measure(&format!("p{i}"), vec![job.clone()])).collect())
+}
+
+fn planned(phases: Vec<Phase>) -> Arc<Plan> {
+    let workload = Workload {
+        name: "w".into(),
+        seed: Some(1),
+        targets: vec![Target { name: "t".into(), path: "t".into(), kind: None, size: Some(Bytes(1 << 20)) }],
+        phases,
+    };
+    let facts = TargetFacts {
+        path: "t".into(),
+        kind: TargetKind::Null,
+        existing_bytes: 0,
+        direct_align_bytes: None,
+        engine_choice: None,
+    };
+    let inventory = Inventory {
+        targets: [("t".to_owned(), facts)].into(),
+        engines: vec![EngineKind::IoUring],
+        engine_override: None,
+    };
+    Arc::new(assay_workload::resolve::plan(&workload, &inventory, 0).unwrap())
+}
+
+fn run(outcomes: Vec<PhaseOutcome>, stop_after: usize) -> (Script, RunEnd, Vec<RunEvent>) {
+    let plan = plan(outcomes.len());
+    let mut script = Script { outcomes, ran: vec![], settled: vec![], stop_after };
+    let mut events = Vec::new();
+    let (end, _) = conduct(&plan, &mut script, &mut |event| events.push(event));
+    (script, end, events)
+}
+
+#[test]
+fn phases_go_in_order_and_settle() {
+    let (script, end, events) = run(vec![PhaseOutcome::Done, PhaseOutcome::Done], 9);
+    assert_eq!((script.ran, script.settled, end), (vec![0, 1], vec![0, 1], RunEnd::Completed));
+    assert!(matches!(events.last(), Some(RunEvent::RunFinished { end: RunEnd::Completed, .. })));
+}
+
+#[test]
+fn a_failure_ends_the_run_and_is_said() {
+    let (script, end, events) = run(vec![PhaseOutcome::Failed("no space".into()), PhaseOutcome::Done], 9);
+    assert_eq!((script.ran, script.settled, end), (vec![0], vec![], RunEnd::Failed));
+    let Some(RunEvent::RunFinished { error, .. }) = events.last() else { panic!("no end") };
+    assert_eq!(error, "no space");
+}
+
+#[test]
+fn a_stop_between_phases_is_an_interruption() {
+    let (script, end, _) = run(vec![PhaseOutcome::Done, PhaseOutcome::Done], 1);
+    assert_eq!((script.ran, end), (vec![0], RunEnd::Interrupted));
+}
+
+/// An array that serves `capacity` operations a second, and whose mean time follows a single server's.
+struct Server {
+    capacity: f64,
+    /// What each phase reaches without a rate, over `capacity`; the last one goes on.
+    course: Vec<f64>,
+    ran: Vec<(usize, f64)>,
+}
+
+impl Executor for Server {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+        let level = self.course.get(self.ran.len()).or(self.course.last()).copied().unwrap_or(1.0);
+        let offered =
+            plan.phases[phase].jobs[0].slices.iter().filter_map(|slice| slice.rate_per_s).sum::<f64>();
+        let unlimited = plan.phases[phase].jobs[0].slices[0].rate_per_s.is_none();
+        let iops = if unlimited { self.capacity * level } else { offered.min(self.capacity) };
+        self.ran.push((phase, if unlimited { 0.0 } else { offered }));
+        let mut counts = assay_results::JobCounts::default();
+        let op = counts.op_mut(assay_workload::pattern::OpKind::Read);
+        op.ios = iops as u64;
+        let time_ns = 1e5 / (1.0 - (iops / self.capacity).min(0.999));
+        if unlimited {
+            op.completion.record_n(1_000_000, op.ios);
+        } else {
+            op.response.record_n(time_ns as u64, op.ios);
+        }
+        let key = assay_results::IntervalKey {
+            phase: phase as u32,
+            job: 0,
+            index: 0,
+            ramp: false,
+            start_ns: 0,
+            length_ns: 1_000_000_000,
+        };
+        sink(RunEvent::Interval(Box::new(assay_results::Interval { key, counts })));
+        let outcome = assay_results::JobOutcome { measured_ns: 1_000_000_000, ..Default::default() };
+        sink(RunEvent::JobFinished { phase: phase as u32, job: 0, outcome: Box::new(outcome) });
+        PhaseOutcome::Done
+    }
+    fn stopped(&self) -> bool {
+        false
+    }
+    fn settle(&mut self, _: &Arc<Plan>, _: usize, _: &mut dyn FnMut(RunEvent)) {}
+    fn elapsed_ms(&self) -> u64 {
+        0
+    }
+}
+
+fn serve(phases: Vec<Phase>, course: &[f64]) -> (Vec<(usize, f64)>, Vec<RunEvent>, RunEnd, String) {
+    let mut events = Vec::new();
+    let mut server = Server { capacity: 10_000.0, course: course.to_vec(), ran: Vec::new() };
+    let (end, error) = conduct(&planned(phases), &mut server, &mut |event| events.push(event));
+    (server.ran, events, end, error)
+}
+
+fn job() -> Job {
+    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
+    let limits = assay_workload::job::Limits {
+        time: Some(assay_workload::units::Nanos::from_secs(1)),
+        ..Default::default()
+    };
+    Job { threads: 2, limits, ..Job::new("j", &["t"], pattern) }
+}
+
+fn at(point: &str, rate: Rate) -> Phase {
+    Phase { point: point.to_owned(), ..Phase::measure("p", vec![Job { rate, ..job() }]) }
+}
+
+fn note(events: &[RunEvent], wanted: &str) -> String {
+    let text = |event: &RunEvent| match event {
+        RunEvent::Note { id, text, .. } if id == wanted => Some(text.clone()),
+        _ => None,
+    };
+    events.iter().find_map(text).unwrap_or_default()
+}
+
+#[test]
+fn a_curve_offers_shares_of_what_was_reached() {
+    let phases = vec![
+        at("curve=max", Rate::Unlimited),
+        at("curve=50%", Rate::PercentOfMax(50.0)),
+        at("curve=90%", Rate::PercentOfMax(90.0)),
+    ];
+    let (ran, events, end, _) = serve(phases, &[0.8]);
+    assert_eq!(ran, [(0, 0.0), (1, 4000.0), (2, 7200.0)]);
+    assert_eq!(end, RunEnd::Completed);
+    let resolved = events.iter().find_map(|event| match event {
+        RunEvent::PhaseResolved { phase: 2, planned } => Some(planned),
+        _ => None,
+    });
+    let job = &resolved.expect("it is recorded").jobs[0];
+    assert_eq!((job.job.rate, job.slices[1].rate_per_s), (Rate::Iops(7200.0), Some(3600.0)));
+}
+
+#[test]
+fn a_share_of_nothing_is_a_failure() {
+    let (ran, _, end, error) = serve(vec![at("", Rate::PercentOfMax(50.0))], &[1.0]);
+    assert_eq!((ran.len(), end), (0, RunEnd::Failed));
+    assert!(error.contains("no phase before it ran without a rate"), "{error}");
+}
+
+#[test]
+fn a_search_ends_at_the_highest_rate_that_meets_the_goal() {
+    // Mean 100 us / (1 - load) < 500 us: load 0.8 of 10000 a second.
+    let until = Some(Until::Rate("mean<500us".parse().unwrap()));
+    let (ran, events, end, _) =
+        serve(vec![Phase { until, ..at("", Rate::Unlimited) }, at("", Rate::Unlimited)], &[1.0]);
+    assert_eq!(end, RunEnd::Completed);
+    assert_eq!(&ran[..4], [(0, 0.0), (1, 10_000.0), (2, 5_000.0), (3, 7_500.0)]);
+    assert_eq!(ran.last().map(|ran| ran.0), Some(13), "what follows the search runs");
+    let text = note(&events, "find-rate");
+    assert!(text.contains("7812 IOPS meet mean<500 us, 8125 IOPS do not"), "{text}");
+    let points: Vec<String> = events
+        .iter()
+        .filter_map(|event| match event {
+            RunEvent::PhaseResolved { planned, .. } => Some(planned.point.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(points[..3], ["find=100%", "find=50%", "find=75%"]);
+}
+
+#[test]
+fn a_goal_that_nothing_meets_is_said() {
+    let until = Some(Until::Rate("mean<50us".parse().unwrap()));
+    let (ran, events, ..) = serve(vec![Phase { until, ..at("", Rate::Unlimited) }], &[1.0]);
+    assert_eq!(ran.len(), 13);
+    assert!(note(&events, "find-rate").contains("not even"), "{}", note(&events, "find-rate"));
+}
+
+#[test]
+fn rounds_end_when_they_are_steady_and_the_last_window_counts() {
+    let until = Some(Until::Steady(UntilSteady::default()));
+    let course: Vec<f64> = (0..25).map(|i| 1.0 + 4.0 * (-0.5 * f64::from(i)).exp()).collect();
+    let (ran, events, end, _) = serve(vec![Phase { until, ..at("", Rate::Unlimited) }], &course);
+    assert_eq!(end, RunEnd::Completed);
+    // As in the unit test of the rule itself: settled from the seventh to the tenth round on, five rounds in the window.
+    assert!((11..=14).contains(&ran.len()), "{}", ran.len());
+    assert!(note(&events, "steady-state").contains("steady after"), "{}", note(&events, "steady-state"));
+    let kinds: Vec<(PhaseKind, u32)> = events
+        .iter()
+        .filter_map(|event| match event {
+            RunEvent::PhaseResolved { planned, .. } => Some((planned.kind, planned.repeat)),
+            _ => None,
+        })
+        .collect();
+    let measured: Vec<u32> =
+        kinds.iter().filter(|kind| kind.0 == PhaseKind::Measure).map(|kind| kind.1).collect();
+    assert_eq!((kinds.len(), measured), (ran.len(), vec![0, 1, 2, 3, 4]));
+}
+
+#[test]
+fn rounds_that_never_settle_end_at_the_bound_and_say_so() {
+    let until = Some(Until::Steady(UntilSteady { rounds_max: 8, ..UntilSteady::default() }));
+    let rising: Vec<f64> = (0..30).map(|i| 1.1_f64.powi(i)).collect();
+    let (ran, events, ..) = serve(vec![Phase { until, ..at("", Rate::Unlimited) }], &rising);
+    assert_eq!(ran.len(), 8);
+    assert!(note(&events, "never-steady").contains("not steady after 8 rounds"));
+}
+
+#[test]
+fn a_round_is_all_points_of_a_phase() {
+    let until = Some(Until::Steady(UntilSteady::default()));
+    let phases = vec![
+        Phase { until, ..at("a=1", Rate::Unlimited) },
+        Phase { until, ..at("a=2", Rate::Unlimited) },
+        at("", Rate::Unlimited),
+    ];
+    let (ran, ..) = serve(phases, &[1.0]);
+    let order: Vec<usize> = ran.iter().map(|ran| ran.0).collect();
+    assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50]);
+}

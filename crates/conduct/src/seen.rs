@@ -1,0 +1,72 @@
+//! What the phases before did, as far as later ones depend on it.
+
+use std::collections::BTreeMap;
+
+use assay_results::{JobCounts, LatencyHistogram, RunEvent};
+
+/// What one job of a finished phase did.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct JobFigures {
+    /// Operations a second.
+    pub(crate) iops: f64,
+    /// Response times where arrivals were due at a time, else completion latencies.
+    pub(crate) latency: LatencyHistogram,
+}
+
+/// One job while its events come in.
+#[derive(Debug, Default)]
+struct Tally {
+    counts: JobCounts,
+    measured_ns: u64,
+}
+
+/// Figures of finished phases by index.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    current: BTreeMap<u32, Tally>,
+    phases: BTreeMap<usize, Vec<JobFigures>>,
+}
+
+impl Seen {
+    /// Takes note of an event of the phase that runs.
+    pub(crate) fn feed(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Interval(interval) if !interval.key.ramp => {
+                self.current.entry(interval.key.job).or_default().counts.merge(&interval.counts);
+            }
+            RunEvent::JobFinished { job, outcome, .. } => {
+                let tally = self.current.entry(*job).or_default();
+                // Several workers share a job's time.
+                tally.measured_ns = tally.measured_ns.max(outcome.measured_ns);
+            }
+            _ => {}
+        }
+    }
+
+    /// The phase is over. Whether its latencies are needed later is up to the caller: they are large.
+    pub(crate) fn finish(&mut self, phase: usize, keep_latency: bool) {
+        let jobs = std::mem::take(&mut self.current).into_values().map(|tally| {
+            let data = tally.counts.data();
+            let iops =
+                if tally.measured_ns == 0 { 0.0 } else { data.ios as f64 * 1e9 / tally.measured_ns as f64 };
+            let latency = match (keep_latency, data.response.is_empty()) {
+                (false, _) => LatencyHistogram::new(),
+                (true, true) => data.completion,
+                (true, false) => data.response,
+            };
+            JobFigures { iops, latency }
+        });
+        let jobs = jobs.collect();
+        self.phases.insert(phase, jobs);
+    }
+
+    /// The jobs of a finished phase; empty where it did not run.
+    pub(crate) fn jobs(&self, phase: usize) -> &[JobFigures] {
+        self.phases.get(&phase).map_or(&[], Vec::as_slice)
+    }
+
+    /// Operations a second of all jobs of a finished phase.
+    pub(crate) fn iops(&self, phase: usize) -> f64 {
+        self.jobs(phase).iter().map(|job| job.iops).sum()
+    }
+}

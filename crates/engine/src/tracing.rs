@@ -1,0 +1,207 @@
+//! A trace of what a run does: an engine around another one that writes down every I/O, into memory that is there before the
+//! start. Runs that are not traced do not go through it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use assay_workload::pattern::OpKind;
+
+use crate::clock::RealClock;
+use crate::outcome::Notes;
+use crate::seam::{
+    BufferPool, Capabilities, Clock, Completions, Engine, EngineError, Flushed, Io, QueueFull, TargetTable,
+    Wait,
+};
+
+/// One I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceRecord {
+    /// When it was handed to the engine, nanoseconds of CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// How long it took; `u64::MAX`: it had not completed when the trace ended.
+    pub latency_ns: u64,
+    /// Byte offset within the target.
+    pub offset_bytes: u64,
+    /// Length in bytes.
+    pub len_bytes: u32,
+    /// Index of the target in the plan.
+    pub target: u16,
+    /// What it was.
+    pub kind: OpKind,
+}
+
+const EMPTY: TraceRecord =
+    TraceRecord { at_ns: 0, latency_ns: 0, offset_bytes: 0, len_bytes: 0, target: 0, kind: OpKind::Read };
+
+/// What all threads of a run wrote down.
+#[derive(Debug, Default)]
+pub struct Traced {
+    /// In the order of time.
+    pub records: Vec<TraceRecord>,
+    /// I/Os there was no room for.
+    pub dropped: u64,
+}
+
+/// Where threads put their traces when they end.
+#[derive(Debug)]
+pub struct TraceSink {
+    records_max: usize,
+    traced: Mutex<Traced>,
+}
+
+impl TraceSink {
+    /// Room for about so many I/Os in each phase, over all threads; 40 bytes each.
+    pub fn new(records_max: usize) -> TraceSink {
+        TraceSink { records_max, traced: Mutex::new(Traced::default()) }
+    }
+
+    /// Everything since the last call.
+    pub fn take(&self) -> Traced {
+        let mut traced = self.traced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut traced = std::mem::take(&mut *traced);
+        traced.records.sort_by_key(|record| record.at_ns);
+        traced
+    }
+
+    fn give(&self, records: &[TraceRecord], dropped: u64) {
+        let mut traced = self.traced.lock().unwrap_or_else(PoisonError::into_inner);
+        traced.records.extend_from_slice(records);
+        traced.dropped += dropped;
+    }
+}
+
+/// An engine that says what it chose.
+pub(crate) trait AnyEngine: Engine + Notes {}
+impl<E: Engine + Notes> AnyEngine for E {}
+
+/// An engine whose I/Os are written down.
+pub(crate) struct TracedEngine {
+    inner: Box<dyn AnyEngine>,
+    clock: RealClock,
+    records: Box<[TraceRecord]>,
+    len: usize,
+    dropped: u64,
+    /// The record of what is outstanding in each slot; `usize::MAX`: there was no room.
+    open: Box<[usize]>,
+    /// The plan's target of each of the thread's.
+    targets: Vec<u16>,
+    sink: Arc<TraceSink>,
+}
+
+impl TracedEngine {
+    /// Around `inner`, for one of `threads` threads with `depth` outstanding I/Os.
+    pub(crate) fn new(
+        inner: Box<dyn AnyEngine>,
+        sink: &Arc<TraceSink>,
+        threads: usize,
+        depth: u32,
+        targets: Vec<u16>,
+    ) -> TracedEngine {
+        let room = sink.records_max.div_ceil(threads.max(1));
+        // Written once, so that the kernel has the memory ready.
+        let mut records = vec![EMPTY; room].into_boxed_slice();
+        records.iter_mut().for_each(|record| record.len_bytes = 1);
+        TracedEngine {
+            inner,
+            clock: RealClock::new(),
+            records,
+            len: 0,
+            dropped: 0,
+            open: vec![usize::MAX; depth as usize].into_boxed_slice(),
+            targets,
+            sink: Arc::clone(sink),
+        }
+    }
+}
+
+impl Drop for TracedEngine {
+    fn drop(&mut self) {
+        self.sink.give(&self.records[..self.len], self.dropped);
+    }
+}
+
+impl Notes for TracedEngine {
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.inner.notes();
+        notes.push("traced".to_owned());
+        notes
+    }
+}
+
+impl Engine for TracedEngine {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn prepare(&mut self, targets: &TargetTable, buffers: &dyn BufferPool) -> Result<(), EngineError> {
+        self.inner.prepare(targets, buffers)
+    }
+
+    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+        self.inner.submit(io)?;
+        let target = self.targets.get(usize::from(io.target)).copied().unwrap_or(io.target);
+        let (offset_bytes, len_bytes, kind) = (io.offset_bytes, io.len_bytes, io.kind);
+        let index = match self.records.get_mut(self.len) {
+            Some(record) => {
+                let at_ns = self.clock.now_ns();
+                *record = TraceRecord { at_ns, latency_ns: u64::MAX, offset_bytes, len_bytes, target, kind };
+                self.len += 1;
+                self.len - 1
+            }
+            None => {
+                self.dropped += 1;
+                usize::MAX
+            }
+        };
+        if let Some(open) = self.open.get_mut(io.slot as usize) {
+            *open = index;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, wait: Wait) -> Result<Flushed, EngineError> {
+        self.inner.flush(wait)
+    }
+
+    fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError> {
+        let before = out.as_slice().len();
+        self.inner.reap(out, wait)?;
+        let now = self.clock.now_ns();
+        for completion in &out.as_slice()[before..] {
+            let index = self.open.get(completion.slot as usize).copied().unwrap_or(usize::MAX);
+            if let Some(record) = self.records.get_mut(index) {
+                record.latency_ns = now.saturating_sub(record.at_ns);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::null::NullEngine;
+
+    fn io(slot: u32, offset_bytes: u64) -> Io {
+        Io { slot, target: 0, kind: OpKind::Write, len_bytes: 4096, offset_bytes }
+    }
+
+    #[test]
+    fn every_io_is_written_down_as_far_as_there_is_room() {
+        let sink = Arc::new(TraceSink::new(3));
+        let mut engine = TracedEngine::new(Box::new(NullEngine::new(2)), &sink, 1, 2, vec![7]);
+        let mut found = Completions::with_capacity(2);
+        for round in 0..2 {
+            (0..2).for_each(|slot| engine.submit(io(slot, round * 8192 + u64::from(slot) * 4096)).unwrap());
+            engine.flush(Wait::Poll).unwrap();
+            found.clear();
+            engine.reap(&mut found, Wait::Poll).unwrap();
+            assert_eq!(found.as_slice().len(), 2);
+        }
+        assert!(sink.take().records.is_empty(), "nothing is handed over before the end");
+        drop(engine);
+        let traced = sink.take();
+        let offsets: Vec<u64> = traced.records.iter().map(|record| record.offset_bytes).collect();
+        assert_eq!((offsets, traced.dropped), (vec![0, 4096, 8192], 1));
+        assert!(traced.records.iter().all(|record| record.target == 7 && record.latency_ns < u64::MAX));
+    }
+}

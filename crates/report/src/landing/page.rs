@@ -1,0 +1,138 @@
+//! The page: complete in itself, every text escaped.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{Facts, Landing, Part, heat};
+use crate::html::{figure, finding_cards};
+use crate::svg::COLOURS;
+
+/// What heat maps and bars need beside the style sheet of all pages.
+const STYLE: &str = "rect.heat { fill: var(--s1); } rect.heat-back { fill: var(--grid); fill-opacity: .45; } \
+     rect.bar.hot { fill: var(--bad); } .facts-table { margin: .6rem 0 1rem; } .change { margin: .2rem 0; }";
+
+/// The page.
+pub fn page(landing: &Landing) -> String {
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "Assay " (landing.version) };
+                title { (landing.title) " – Assay" }
+                style { (PreEscaped(crate::html::STYLE)) (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    p .kind { (landing.kind) }
+                    h1 { (landing.title) }
+                    p .place { @for fact in &landing.facts { span { (fact) } } }
+                }
+                main {
+                    @if !landing.changes.is_empty() {
+                        section {
+                            h2 { "The repair" }
+                            ul { @for change in &landing.changes { li .change { (change) } } }
+                        }
+                    }
+                    @if !landing.findings.is_empty() { (finding_cards(&landing.findings)) }
+                    @for (index, part) in landing.parts.iter().enumerate() { (section(part, index)) }
+                }
+            }
+        }
+    };
+    // Control characters are not allowed in HTML, and names may hold some.
+    markup.into_string().chars().filter(|c| !c.is_control() || *c == '\n').collect()
+}
+
+fn section(part: &Part, index: usize) -> Markup {
+    html! {
+        section {
+            h2 { (part.title) }
+            @for words in &part.words { p .words { (words) } }
+            @for facts in &part.facts { (table(facts)) }
+            div .figures {
+                @for (place, bars) in part.bars.iter().enumerate() {
+                    figure {
+                        h4 { (bars.title) }
+                        (heat::bars(bars, &format!("bars-{index}-{place}")))
+                        figcaption {
+                            @if !bars.repaired.is_empty() {
+                                ul .legend {
+                                    li { span .swatch .s0 {} "before" }
+                                    li { span class={ "swatch s" (3 % COLOURS) } {} "after the repair" }
+                                }
+                            }
+                            @if bars.even.is_some() { p { "dashed: an even share" } }
+                        }
+                    }
+                }
+                @for map in &part.heat {
+                    figure {
+                        h4 { (map.title) }
+                        (heat::map(map))
+                        figcaption { p { (map.description) " " (map.legend) } }
+                    }
+                }
+                @for chart in &part.charts { (figure(chart)) }
+            }
+        }
+    }
+}
+
+fn table(facts: &Facts) -> Markup {
+    html! {
+        div .scroll .facts-table {
+            table .rows {
+                thead { tr { @for head in &facts.heads { th scope="col" .n[head.number] { (head.name) } } } }
+                tbody {
+                    @for row in &facts.rows {
+                        tr {
+                            @for (head, text) in facts.heads.iter().zip(row) {
+                                td .n[head.number] data-h=(head.name) { (text) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if !facts.note.is_empty() { p .dim { (facts.note) } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CoreBars, Head, HeatMap};
+    use super::*;
+
+    #[test]
+    fn a_page_is_complete_in_itself_and_escapes_names() {
+        let landing = Landing {
+            title: "<script>alert(1)</script>".to_owned(),
+            changes: vec!["hitarea=8m & more".to_owned()],
+            parts: vec![Part {
+                title: "rd1".to_owned(),
+                facts: vec![Facts {
+                    heads: vec![Head::number("share", 0)],
+                    rows: vec![vec!["78.1 %".to_owned()]],
+                    note: String::new(),
+                }],
+                bars: vec![CoreBars {
+                    values: vec![0.5, 0.5],
+                    repaired: vec![0.1, 0.2],
+                    ..CoreBars::default()
+                }],
+                heat: vec![HeatMap { rows: vec![vec![1.0, 0.5]], ..HeatMap::default() }],
+                ..Part::default()
+            }],
+            ..Landing::default()
+        };
+        let text = page(&landing);
+        assert!(!text.contains("<script") && text.contains("hitarea=8m &amp; more"));
+        assert!(
+            text.contains("78.1 %") && text.contains("class=\"heat\"") && text.contains("after the repair")
+        );
+        assert!(!text.contains("http:") && !text.contains("https:") && !text.contains("src="));
+    }
+}

@@ -1,0 +1,61 @@
+//! The curves of a run on a terminal: latency against rate, with the knee.
+
+use assay_results::Run;
+
+use super::paragraph;
+use crate::curves::{Curve, curves};
+use crate::format;
+use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
+
+/// Columns of the longest bar.
+const BAR_COLUMNS: f64 = 30.0;
+
+/// A table for each curve of a run; empty without curves.
+pub(super) fn curve_tables(run: &Run, style: &Style) -> String {
+    let mut text = String::new();
+    for curve in curves(run) {
+        text.push('\n');
+        push_curve(&mut text, &curve, style);
+    }
+    text
+}
+
+fn push_curve(text: &mut String, curve: &Curve<'_>, style: &Style) {
+    let title = format!("{}: {} against IOPS ({})", curve.name, curve.latency_word(), curve.conditions());
+    paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
+    let columns = vec![
+        Column::words("point", Keep::Always),
+        Column::numbers("IOPS", Keep::Always),
+        Column::numbers("mean", Keep::Always),
+        Column::numbers("p99", Keep::Always),
+        Column::words("", Keep::Always),
+        Column::words("p99, log scale", Keep::IfRoom(5)),
+    ];
+    let mut table = Table::new(columns).indented(2);
+    let p99: Vec<f64> =
+        curve.points.iter().filter_map(|point| point.latency.p99).map(|ns| ns as f64).collect();
+    let (low, high) =
+        p99.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), ns| (low.min(*ns), high.max(*ns)));
+    for (index, point) in curve.points.iter().enumerate() {
+        let knee = curve.knee == Some(index);
+        let tone = if knee { Tone::Accent } else { Tone::Plain };
+        table.row(vec![
+            Cell::toned(point.words, tone),
+            Cell::toned(format::iops(point.iops), tone),
+            Cell::toned(format::time_ns(point.latency.mean), tone),
+            Cell::toned(format::latency(point.latency.p99), tone),
+            Cell::toned(if knee { "knee" } else { "" }, tone),
+            Cell::toned(bar(point.latency.p99.map(|ns| ns as f64), low, high), tone),
+        ]);
+    }
+    text.push_str(&table.render(style));
+    paragraph(text, Tone::Plain, &curve.knee_words(), Hang { first: 2, rest: 4 }, style);
+}
+
+/// A bar whose length grows with the logarithm.
+fn bar(value: Option<f64>, low: f64, high: f64) -> String {
+    let Some(value) = value.filter(|value| *value > 0.0 && low > 0.0) else { return String::new() };
+    let span = (high / low).ln();
+    let share = if span > 0.0 { (value / low).ln() / span } else { 0.0 };
+    "█".repeat((1.0 + share.clamp(0.0, 1.0) * (BAR_COLUMNS - 1.0)).round() as usize)
+}

@@ -1,0 +1,139 @@
+//! Which tests are comparable: a difference of numbers that were measured under other conditions says nothing.
+
+use super::metrics::MetricKind;
+use super::units::Test;
+use crate::run::{JobResult, OpResult};
+
+/// Offered rates and sizes within this share of each other are the same.
+const SAME_SHARE: f64 = 0.01;
+
+/// Why two tests are not comparable: one reason for each condition that differs.
+pub(super) fn obstacles(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
+    let (a, b) = (first.sample().job, second.sample().job);
+    let mut found = Vec::new();
+    let mut differ = |what: &str, a: String, b: String| {
+        if a != b {
+            found.push(format!("{what}: {a} against {b}"));
+        }
+    };
+    let sizes = block_sizes(a, b);
+    for (what, a, b) in &sizes {
+        differ(what, bytes(*a), bytes(*b));
+    }
+    // The words of a pattern hold block sizes too: one reason is enough.
+    if sizes.iter().all(|(_, a, b)| a == b) && !a.pattern.is_empty() && !b.pattern.is_empty() {
+        differ("access pattern", a.pattern.clone(), b.pattern.clone());
+    }
+    differ("outstanding I/Os", a.outstanding_io.to_string(), b.outstanding_io.to_string());
+    differ("path", path(a).to_owned(), path(b).to_owned());
+    if writes(a) && writes(b) && known(&a.durability) && known(&b.durability) {
+        differ("durability of writes", a.durability.clone(), b.durability.clone());
+    }
+    differ("engine", engine(first), engine(second));
+    let (offered_a, offered_b) = (a.evidence.offered_iops, b.evidence.offered_iops);
+    match (offered_a, offered_b) {
+        (Some(x), Some(y)) if near(x, y) => {}
+        (None, None) => {}
+        _ => differ("offered rate", offered(offered_a), offered(offered_b)),
+    }
+    found
+}
+
+/// Why this figure is not comparable although the tests are.
+pub(super) fn obstacle_of(metric: MetricKind, first: &Test<'_>, second: &Test<'_>) -> Option<String> {
+    let (a, b) = (first.sample().run, second.sample().run);
+    let (a, b) = (&a.assay.latency_definition, &b.assay.latency_definition);
+    let word = |text: &str| if text.is_empty() { "Assay's".to_owned() } else { text.to_owned() };
+    (metric.is_latency() && a != b).then(|| format!("latency means {} against {}", word(a), word(b)))
+}
+
+/// What a reader should know although the tests are ranked.
+pub(super) fn cautions(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (side, test) in [("first", first), ("second", second)] {
+        let ids = test.invalid_findings();
+        if !ids.is_empty() {
+            found.push(format!("the {side} side's numbers are not what they seem: {}", ids.join(", ")));
+        }
+    }
+    let (a, b) = (first.sample().job, second.sample().job);
+    let (area_a, area_b) = (a.evidence.active_bytes as f64, b.evidence.active_bytes as f64);
+    if area_a > 0.0 && area_b > 0.0 && !near(area_a, area_b) {
+        found.push(format!(
+            "the working sets differ: {} against {}",
+            bytes(a.evidence.active_bytes),
+            bytes(b.evidence.active_bytes)
+        ));
+    }
+    if a.measured_s > 0.0 && b.measured_s > 0.0 {
+        let ratio = a.measured_s / b.measured_s;
+        if !(0.5..=2.0).contains(&ratio) {
+            found.push(format!("measured for {:.3} s against {:.3} s", a.measured_s, b.measured_s));
+        }
+    }
+    found
+}
+
+/// The conditions of a test in words.
+pub(super) fn words(test: &Test<'_>) -> String {
+    let job = test.sample().job;
+    let mut parts = Vec::new();
+    if job.pattern.is_empty() {
+        parts.push(format!("blocks of {}", bytes(job.total.block_size)));
+    } else {
+        parts.push(job.pattern.clone());
+    }
+    parts.push(format!("{} outstanding", job.outstanding_io));
+    parts.extend(job.evidence.offered_iops.map(|rate| offered(Some(rate))));
+    parts.push(path(job).to_owned());
+    if writes(job) && known(&job.durability) {
+        parts.push(format!("writes {}", job.durability));
+    }
+    if !job.engine.is_empty() {
+        parts.push(format!("engine {}", job.engine));
+    }
+    parts.join(", ")
+}
+
+/// Block sizes of operations that both have, by name.
+fn block_sizes(a: &JobResult, b: &JobResult) -> Vec<(&'static str, u64, u64)> {
+    let size = |op: &Option<OpResult>| op.as_ref().map(|op| op.block_size).filter(|size| *size > 0);
+    let pair = |what, a: &Option<OpResult>, b: &Option<OpResult>| Some((what, size(a)?, size(b)?));
+    [
+        pair("block size of reads", &a.read, &b.read),
+        pair("block size of writes", &a.write, &b.write),
+        pair("block size of trims", &a.trim, &b.trim),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The engine. What another tool ran by itself is not the engine of that name in Assay.
+fn engine(test: &Test<'_>) -> String {
+    test.sample().job.engine.clone()
+}
+
+fn path(job: &JobResult) -> &'static str {
+    if job.direct { "direct" } else { "buffered" }
+}
+
+fn writes(job: &JobResult) -> bool {
+    job.write.is_some()
+}
+
+fn known(durability: &str) -> bool {
+    !durability.is_empty() && durability != "not known"
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= SAME_SHARE * a.abs().max(b.abs())
+}
+
+fn offered(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "as fast as it goes".to_owned(), |rate| format!("{rate:.0} IOPS offered"))
+}
+
+fn bytes(value: u64) -> String {
+    assay_workload::units::Bytes(value).to_string()
+}

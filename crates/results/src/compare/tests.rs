@@ -1,0 +1,223 @@
+use assay_workload::rng::Rng;
+
+use super::*;
+use crate::fixture;
+use crate::run::FindingSeverity;
+use crate::stats::Reason;
+
+/// A run whose one test was repeated with these IOPS; latencies go with them.
+fn repeated(id: &str, iops: &[f64]) -> Run {
+    let mut run = fixture::run();
+    run.id = id.to_owned();
+    let phase = run.phases[0].clone();
+    run.phases = (0_u32..)
+        .zip(iops)
+        .map(|(repeat, iops)| {
+            let mut phase = phase.clone();
+            phase.repeat = repeat;
+            let total = &mut phase.jobs[0].total;
+            total.iops = *iops;
+            let scaled = |ns: f64| Some((ns * 1000.0 / iops) as u64);
+            total.completion_ns.p50 = scaled(8e6);
+            total.completion_ns.p99 = scaled(20e6);
+            total.completion_ns.p99_9 = None;
+            phase.jobs[0].cpu_ns_per_io = 0.0;
+            phase
+        })
+        .collect();
+    run
+}
+
+fn noisy(id: &str, level: f64, noise: f64, n: usize, seed: u64) -> Run {
+    let mut rng = Rng::new(seed);
+    repeated(id, &(0..n).map(|_| level * (noise * rng.normal()).exp()).collect::<Vec<_>>())
+}
+
+fn side<'r>(name: &str, runs: &[&'r Run]) -> Side<'r> {
+    Side { name: name.to_owned(), runs: runs.to_vec() }
+}
+
+fn of(a: &Run, b: &Run) -> Comparison {
+    compare(&[side("a", &[a]), side("b", &[b])], &CompareOptions::default()).unwrap()
+}
+
+fn metric(comparison: &Comparison, kind: MetricKind) -> &MetricComparison {
+    comparison.pairs[0].tests[0].metrics.iter().find(|metric| metric.metric == kind).unwrap()
+}
+
+fn word(comparison: &Comparison, kind: MetricKind) -> CompareVerdict {
+    metric(comparison, kind).judgement.as_ref().unwrap().verdict
+}
+
+#[test]
+fn a_slower_side_is_worse_in_rate_and_in_latency() {
+    let (a, b) = (noisy("a", 1000.0, 0.01, 7, 1), noisy("b", 800.0, 0.01, 7, 2));
+    let found = of(&a, &b);
+    assert_eq!(found.unit, Unit::Repeat);
+    assert_eq!(word(&found, MetricKind::Iops), CompareVerdict::Worse);
+    assert_eq!(word(&found, MetricKind::CompletionP99), CompareVerdict::Worse, "lower is better there");
+    assert_eq!(found.count(CompareVerdict::Worse), 3);
+    assert_eq!(found.pairs[0].judged_together, 3);
+    let ratio = metric(&found, MetricKind::Iops).judgement.as_ref().unwrap().ratio.clone().unwrap();
+    assert!((ratio.value - 0.8).abs() < 0.02 && ratio.interval.unwrap().contains(0.8), "{ratio:?}");
+    assert_eq!(word(&of(&b, &a), MetricKind::Iops), CompareVerdict::Better);
+    let latency = found.pairs[0].tests[0].first_latency.as_ref().unwrap();
+    let one = fixture::run().phases[0].jobs[0].completion_histogram().n();
+    assert_eq!(LatencyHistogram::from_sparse(latency).n(), 7 * one);
+}
+
+#[test]
+fn equal_sides_are_equivalent_when_there_are_enough_of_them() {
+    let (a, b) = (noisy("a", 1000.0, 0.01, 10, 3), noisy("b", 1000.0, 0.01, 10, 4));
+    assert_eq!(word(&of(&a, &b), MetricKind::Iops), CompareVerdict::Equivalent);
+}
+
+#[test]
+fn too_few_say_how_many_would_do() {
+    let (a, b) = (noisy("a", 1000.0, 0.01, 3, 5), noisy("b", 500.0, 0.01, 3, 6));
+    let found = of(&a, &b);
+    let judgement = metric(&found, MetricKind::Iops).judgement.as_ref().unwrap();
+    assert_eq!(judgement.verdict, CompareVerdict::NoEvidence);
+    assert_eq!(judgement.reason, Reason::TooFewRuns { needed_per_side: 4 });
+    // 1 % noise is far below the margin: the least that can be significant is enough.
+    assert_eq!(metric(&found, MetricKind::Iops).units_for_margin, Some(4));
+    let (a, b) = (noisy("a", 1000.0, 0.1, 6, 7), noisy("b", 1000.0, 0.1, 6, 8));
+    let units = metric(&of(&a, &b), MetricKind::Iops).units_for_margin.unwrap();
+    // By hand: 2 (1.96 + 0.84)^2 (0.1 / 0.0488)^2 1.047 = 69 at the true noise of 10 %.
+    assert!((30..150).contains(&units), "{units}");
+}
+
+#[test]
+fn runs_are_the_unit_where_there_are_several() {
+    let runs: Vec<Run> = (0..10).map(|i| noisy(&format!("r{i}"), 1000.0, 0.02, 3, 20 + i)).collect();
+    let (first, second) = runs.split_at(5);
+    let sides = [side("a", &first.iter().collect::<Vec<_>>()), side("b", &second.iter().collect::<Vec<_>>())];
+    let found = compare(&sides, &CompareOptions::default()).unwrap();
+    assert_eq!((found.unit, found.sides[0].units), (Unit::Run, 5));
+    let values = &metric(&found, MetricKind::Iops).first;
+    let middle = stats::median(&runs[0].phases.iter().map(|p| p.jobs[0].total.iops).collect::<Vec<_>>());
+    assert_eq!(values[0], middle.unwrap());
+    let repeats = CompareOptions { unit: Some(Unit::Repeat), ..CompareOptions::default() };
+    assert_eq!(compare(&sides, &repeats).unwrap().sides[0].units, 15);
+}
+
+#[test]
+fn other_conditions_are_not_ranked_unless_told() {
+    let a = noisy("a", 1000.0, 0.01, 5, 9);
+    let mut b = noisy("b", 500.0, 0.01, 5, 10);
+    for job in b.phases.iter_mut().flat_map(|phase| &mut phase.jobs) {
+        job.outstanding_io = 16;
+        job.engine = "libaio".to_owned();
+        job.read.as_mut().unwrap().block_size = 8192;
+    }
+    let found = of(&a, &b);
+    let test = &found.pairs[0].tests[0];
+    let expected = [
+        "block size of reads: 4 KiB against 8 KiB",
+        "outstanding I/Os: 8 against 16",
+        "engine: io_uring against libaio",
+    ];
+    assert_eq!(test.not_comparable, expected);
+    assert!(found.nothing_ranked().unwrap().starts_with("block size"));
+    let told = CompareOptions { anyway: true, ..CompareOptions::default() };
+    let found = compare(&[side("a", &[&a]), side("b", &[&b])], &told).unwrap();
+    assert_eq!(word(&found, MetricKind::Iops), CompareVerdict::Worse);
+    assert_eq!(found.pairs[0].tests[0].not_comparable.len(), 3, "it is still said");
+}
+
+#[test]
+fn latencies_of_other_meaning_are_not_ranked_but_rates_are() {
+    let a = noisy("a", 1000.0, 0.01, 5, 11);
+    let mut b = noisy("b", 500.0, 0.01, 5, 12);
+    b.assay.latency_definition = "fio clat".to_owned();
+    let found = of(&a, &b);
+    assert_eq!(word(&found, MetricKind::Iops), CompareVerdict::Worse);
+    let latency = metric(&found, MetricKind::CompletionP50);
+    assert!(latency.judgement.is_none() && latency.refused.contains("fio clat"), "{}", latency.refused);
+}
+
+#[test]
+fn what_differs_is_named() {
+    let a = noisy("a", 1000.0, 0.01, 2, 13);
+    let mut b = noisy("b", 1000.0, 0.01, 2, 14);
+    b.environment.machine.kernel_release = Some("6.9".to_owned());
+    b.environment.targets[0].devices[0].queue.scheduler = Some("mq-deadline".to_owned());
+    b.environment.machine.memory.available_bytes = Some(1);
+    b.plan.seed += 1;
+    b.plan.phases[0].jobs[0].job.ramp = assay_workload::units::Nanos(1_000_000_000);
+    b.findings.push(crate::run::Finding {
+        severity: FindingSeverity::Invalid,
+        phase: Some("measure".to_owned()),
+        ..a.findings.first().cloned().unwrap_or_else(finding)
+    });
+    let found = of(&a, &b);
+    let names: Vec<&str> = found.differences.iter().map(|difference| difference.name.as_str()).collect();
+    assert_eq!(names, ["machine kernel_release", "target device queue scheduler"]);
+    assert_eq!(found.differences[0].values, ["", "6.9"]);
+    assert!(
+        found.plan_differences.iter().any(|line| line.contains("ramp 1 s")),
+        "{:?}",
+        found.plan_differences
+    );
+    assert!(found.plan_differences.iter().all(|line| !line.contains("seed")), "{:?}", found.plan_differences);
+    assert_eq!(found.pairs[0].tests[0].cautions.len(), 1);
+}
+
+fn finding() -> crate::run::Finding {
+    crate::run::Finding {
+        id: "cache-served-reads".to_owned(),
+        severity: FindingSeverity::Invalid,
+        phase: None,
+        repeat: None,
+        job: None,
+        message: String::new(),
+        bias: String::new(),
+        evidence: serde_json::Map::new(),
+        advice: String::new(),
+    }
+}
+
+#[test]
+fn one_test_each_is_the_same_job_whatever_its_name() {
+    let a = noisy("a", 1000.0, 0.01, 4, 15);
+    let mut b = noisy("b", 1000.0, 0.01, 4, 16);
+    b.phases.iter_mut().for_each(|phase| phase.name = "other".to_owned());
+    let test = &of(&a, &b).pairs[0].tests[0];
+    assert_eq!((test.name.as_str(), test.second_name.as_str()), ("measure", "other"));
+    let mut two = b.clone();
+    let mut more = two.phases[0].clone();
+    more.name = "third".to_owned();
+    two.phases.push(more);
+    let pair = &of(&a, &two).pairs[0];
+    assert_eq!((pair.tests.len(), pair.only_first.len(), pair.only_second.len()), (0, 1, 2));
+    assert_eq!(of(&a, &two).nothing_ranked().unwrap(), "the sides have no test in common");
+}
+
+#[test]
+fn a_figure_that_some_repetition_lacks_is_left_out() {
+    let mut a = noisy("a", 1000.0, 0.01, 5, 17);
+    a.phases[2].jobs[0].total.completion_ns.p99 = None;
+    let found = of(&a, &noisy("b", 1000.0, 0.01, 5, 18));
+    let kinds: Vec<MetricKind> = found.pairs[0].tests[0].metrics.iter().map(|metric| metric.metric).collect();
+    assert_eq!(kinds, [MetricKind::Iops, MetricKind::CompletionP50]);
+}
+
+#[test]
+fn what_cannot_be_compared_is_an_error() {
+    let a = noisy("a", 1000.0, 0.01, 2, 19);
+    let options = CompareOptions::default();
+    assert_eq!(compare(&[side("a", &[&a])], &options), Err(CompareError::Sides(1)));
+    let mut b = a.clone();
+    b.phases.clear();
+    let error = compare(&[side("a", &[&a]), side("b", &[&b])], &options).unwrap_err();
+    assert_eq!(error, CompareError::NothingMeasured("b".to_owned()));
+}
+
+#[test]
+fn a_comparison_survives_json() {
+    let found = of(&noisy("a", 1000.0, 0.01, 5, 21), &noisy("b", 900.0, 0.01, 5, 22));
+    let read: Comparison = serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
+    assert_eq!(word(&read, MetricKind::Iops), CompareVerdict::Worse);
+    assert_eq!(read.pairs[0].tests[0].first_latency, found.pairs[0].tests[0].first_latency);
+    assert_eq!((read.sides, read.unit, read.cautions), (found.sides, found.unit, found.cautions));
+}
