@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::stage::{Loop, MIB, Stage, text, until};
+use crate::look::until;
+use crate::stage::{Loop, MIB, Stage, text};
 
 #[test]
 fn reads_from_the_page_cache() {

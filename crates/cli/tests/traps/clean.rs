@@ -1,6 +1,7 @@
 //! Runs with nothing staged: no check may raise a doubt.
 
-use crate::stage::{Run, Stage, text, until};
+use crate::look::until;
+use crate::stage::{Run, Stage, text};
 
 /// Findings that say something is wrong.
 fn doubts(run: &Run) -> Result<(), String> {

@@ -3,16 +3,18 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::look::until;
 use crate::skip;
-use crate::stage::{Group, Loop, Run, Running, Stage, one_job, text, until};
+use crate::stage::{Group, Loop, Run, Running, Stage, one_job, random_file, text};
 
 const LIMIT: &str = "blkio.throttle.read_iops_device";
 
-/// A loop device in a group whose limits change while it is read: `(after ms, IOPS)`.
+/// A loop device over memory in a group whose limits change while it is read, and are all of its pace: `(after ms, IOPS)`.
 fn limited(job: &str, course: &[(u64, u64)]) -> Option<Run> {
     let stage = Stage::new();
-    let file = stage.file("image", 64);
-    let device = Loop::over(&file, true)?;
+    let memory = stage.memory();
+    let file = random_file(memory.path().join("image"), 32);
+    let device = Loop::over(&file, false)?;
     let group = Group::new("blkio", "cgroup-v1-blkio")?;
     let number = device.number();
     let limit = |iops: u64| group.set(LIMIT, &format!("{number} {iops}")).expect("a limit");

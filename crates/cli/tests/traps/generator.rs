@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::stage::{Group, Loop, Run, Running, Stage, one_job, text, until};
+use crate::look::until;
+use crate::stage::{Group, Loop, Run, Running, Stage, one_job, random_file, text};
 
 #[test]
 fn a_job_on_a_processor_that_others_use() {
@@ -49,13 +50,15 @@ fn a_hot_area_for_one_core() {
     run.finding("hot-area-imbalance", "info");
 }
 
-/// One of seven repetitions on a device that was held back for its time.
+/// One of seven repetitions on a device that was held back for its time. The device is in memory and all of its pace a
+/// limit, so that nothing else differs between them.
 #[test]
 fn a_repetition_that_differs() {
     until("an outlier", || {
         let stage = Stage::new();
-        let file = stage.file("image", 64);
-        let Some(device) = Loop::over(&file, true) else { return Ok(()) };
+        let memory = stage.memory();
+        let file = random_file(memory.path().join("image"), 32);
+        let Some(device) = Loop::over(&file, false) else { return Ok(()) };
         let Some(group) = Group::new("blkio", "cgroup-v1-blkio") else { return Ok(()) };
         let limit = |iops: u64| {
             let line = format!("{} {iops}", device.number());
@@ -74,11 +77,9 @@ fn a_repetition_that_differs() {
             .stderr(std::process::Stdio::piped())
             .spawn()
             .expect("assay");
-        // Into the third repetition, and out of the fourth.
-        stage.wait_until_measured();
-        std::thread::sleep(std::time::Duration::from_millis(1050));
+        stage.wait_until_begun(2);
         limit(700);
-        std::thread::sleep(std::time::Duration::from_millis(550));
+        stage.wait_until_begun(3);
         limit(2000);
         let run = Run::of(child.wait_with_output().expect("its end"));
         drop(group);

@@ -9,6 +9,7 @@ mod clean;
 mod device;
 mod generator;
 mod judge;
+mod look;
 mod probe;
 mod stage;
 mod trace;

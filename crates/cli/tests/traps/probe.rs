@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::stage::{Group, Loop, MIB, Stage, text, until};
+use crate::look::until;
+use crate::stage::{Group, Loop, MIB, Stage, text};
 
 fn probed(stage: &Stage, by: &[&str], words: &[&str]) -> Value {
     let words = [&["probe", "--json", "--quiet", "--seed", "5"], words].concat();

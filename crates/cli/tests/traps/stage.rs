@@ -12,12 +12,8 @@ use serde_json::Value;
 use crate::skip;
 
 pub(crate) const MIB: u64 = 1 << 20;
-/// How often a trap is staged anew where something else was seen on the machine.
-const TRIES: u32 = 3;
 /// A series without an interval is not longer.
 const SERIES_HEAD_BYTES: u64 = 16;
-/// A disk that is busy for more of a moment, or processors, when nothing of ours goes on.
-const BUSY_SHARE: f64 = 0.3;
 
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -33,6 +29,14 @@ impl Stage {
         // The temporary directory may be memory; that of the build is not.
         let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
         Stage { root, _turn: turn }
+    }
+
+    /// Where a file is in memory, so that a device over it has no other pace than the one it is given; the directory of
+    /// the stage where there is no such place.
+    pub(crate) fn memory(&self) -> tempfile::TempDir {
+        tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir_in(self.root.path()))
+            .expect("a directory")
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -63,11 +67,20 @@ impl Stage {
 
     /// Waits until the first interval of the only run here was written.
     pub(crate) fn wait_until_measured(&self) {
+        self.wait("series.bin", |path| fs::metadata(path).is_ok_and(|meta| meta.len() > SERIES_HEAD_BYTES));
+    }
+
+    /// Waits until the only run here has begun its phase of this number, counted from 0.
+    pub(crate) fn wait_until_begun(&self, phase: usize) {
+        let line = format!("{{\"event\":\"phase_started\",\"phase\":{phase},");
+        self.wait("journal.jsonl", |path| fs::read_to_string(path).is_ok_and(|text| text.contains(&line)));
+    }
+
+    fn wait(&self, file: &str, holds: impl Fn(&Path) -> bool) {
         let begun = std::time::Instant::now();
         while begun.elapsed() < Duration::from_secs(30) {
             let runs = fs::read_dir(self.path("runs")).into_iter().flatten().flatten();
-            let mut series = runs.map(|run| run.path().join("series.bin"));
-            if series.any(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > SERIES_HEAD_BYTES)) {
+            if runs.into_iter().any(|run| holds(&run.path().join(file))) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -84,13 +97,7 @@ impl Stage {
 
     /// A file of random data.
     pub(crate) fn file(&self, name: &str, mib: u64) -> PathBuf {
-        let path = self.path(name);
-        let mut random = fs::File::open("/dev/urandom").expect("random data");
-        let mut file = fs::File::create(&path).expect("a file");
-        std::io::copy(&mut std::io::Read::take(&mut random, mib * MIB), &mut file).expect("written");
-        file.sync_all().expect("durable");
-        // Writing it makes it ours; else it could only be read.
-        path
+        random_file(self.path(name), mib)
     }
 
     /// A file that reads as zeros without having been written.
@@ -99,6 +106,15 @@ impl Stage {
         fs::File::create(&path).and_then(|file| file.set_len(mib * MIB)).expect("a sparse file");
         path
     }
+}
+
+/// A file of random data. Writing it makes it ours; else it could only be read.
+pub(crate) fn random_file(path: PathBuf, mib: u64) -> PathBuf {
+    let mut random = fs::File::open("/dev/urandom").expect("random data");
+    let mut file = fs::File::create(&path).expect("a file");
+    std::io::copy(&mut std::io::Read::take(&mut random, mib * MIB), &mut file).expect("written");
+    file.sync_all().expect("durable");
+    path
 }
 
 /// A plan of one job on one target.
@@ -147,58 +163,6 @@ impl Run {
     pub(crate) fn iops(&self) -> f64 {
         self.run["phases"][0]["jobs"][0]["total"]["iops"].as_f64().expect("IOPS")
     }
-}
-
-/// Stages a trap until it shows, anew only where an independent look saw something else going on; every such retry is
-/// printed.
-#[track_caller]
-pub(crate) fn until(what: &str, mut staged: impl FnMut() -> Result<(), String>) {
-    for attempt in 1.. {
-        let before = interference();
-        let Err(why) = staged() else { return };
-        let seen = before.or_else(interference);
-        match seen {
-            Some(seen) if attempt < TRIES => {
-                let line = format!("retry: {what}: {why}; meanwhile {seen}\n");
-                let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-                std::thread::sleep(Duration::from_secs(2));
-            }
-            _ => panic!("{what}: {why}"),
-        }
-    }
-}
-
-/// What else goes on, by the kernel's own counters and not by Assay.
-pub(crate) fn interference() -> Option<String> {
-    let (cpu, disk) = (cpu_busy_ticks(), disk_busy_ms());
-    std::thread::sleep(Duration::from_millis(300));
-    let (cpu_after, disk_after) = (cpu_busy_ticks(), disk_busy_ms());
-    // Ticks of 10 ms, of all processors.
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-    let cpu_share = (cpu_after - cpu) as f64 / 30.0 / cpus;
-    if cpu_share > BUSY_SHARE {
-        return Some(format!("processors were {:.0} % busy", 100.0 * cpu_share));
-    }
-    let disk_share = (disk_after - disk) as f64 / 300.0;
-    (disk_share > BUSY_SHARE).then(|| format!("a disk was {:.0} % busy", 100.0 * disk_share))
-}
-
-fn cpu_busy_ticks() -> u64 {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let fields: Vec<u64> =
-        stat.lines().next().unwrap_or("").split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    // user, nice, system, idle, iowait, irq, softirq, steal
-    fields.iter().enumerate().filter(|(at, _)| ![3, 4].contains(at)).map(|(_, ticks)| ticks).take(6).sum()
-}
-
-/// Time in which the busiest disk had something to do.
-fn disk_busy_ms() -> u64 {
-    let stats = fs::read_to_string("/proc/diskstats").unwrap_or_default();
-    let of_line = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        (!words.get(2)?.starts_with("loop")).then(|| words.get(12)?.parse().ok()).flatten()
-    };
-    stats.lines().filter_map(of_line).max().unwrap_or(0)
 }
 
 /// A running command that ends with the value.

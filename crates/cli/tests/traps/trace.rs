@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::look::until;
 use crate::skip;
-use crate::stage::{Run, Stage, one_job, said, text, until};
+use crate::stage::{Run, Stage, one_job, said, text};
 
 /// tracefs in a place of our own, with a trace instance that nobody else sees.
 struct Trace {

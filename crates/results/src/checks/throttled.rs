@@ -7,7 +7,7 @@ use super::draft::{Draft, iops_low, percent};
 use super::not_steady::movement;
 use super::subject::{Subject, measured, on_storage, repeat_of};
 use crate::environment::CgroupDeviceLimit;
-use crate::run::{Finding, FindingSeverity, PhaseResult, Run};
+use crate::run::{Finding, FindingSeverity, OpResult, PhaseResult, Run};
 use crate::steady::{Stationarity, StationarityVerdict};
 
 pub(super) const ID: &str = "throttled";
@@ -60,23 +60,35 @@ fn of_phase(run: &Run, at: usize, phase: &PhaseResult) -> Vec<Finding> {
 }
 
 fn device_limit(subject: &Subject<'_>) -> Option<Finding> {
-    let truth = subject.truth().filter(|_| subject.alone())?;
-    let span_s = subject.phase.evidence.span_ns as f64 / 1e9;
+    let done = moved_per_s(subject).filter(|_| subject.alone())?;
     let names: Vec<String> = subject.devices().iter().filter_map(|device| device.number.clone()).collect();
     let limits = subject.run.environment.cgroup.devices.iter();
     limits.filter(|limit| names.contains(&limit.device)).find_map(|limit| {
-        let rates = [
-            ("bytes read a second", truth.device_read_bytes, limit.read_bytes_per_s),
-            ("bytes written a second", truth.device_written_bytes, limit.write_bytes_per_s),
-            ("reads a second", truth.device_reads, limit.read_iops),
-            ("writes a second", truth.device_writes, limit.write_iops),
-        ];
-        rates.into_iter().find_map(|(name, total, limit_per_s)| {
-            let (rate, most) = (total? as f64 / span_s, limit_per_s?);
-            (span_s > 0.0 && rate >= AT_LIMIT * most as f64)
-                .then(|| at_limit(subject, limit, name, rate, most))
+        let most = [limit.read_bytes_per_s, limit.write_bytes_per_s, limit.read_iops, limit.write_iops];
+        let names = ["bytes read a second", "bytes written a second", "reads a second", "writes a second"];
+        names.into_iter().zip(done).zip(most).find_map(|((name, rate), most)| {
+            let (rate, most) = (rate?, most?);
+            (rate >= AT_LIMIT * most as f64).then(|| at_limit(subject, limit, name, rate, most))
         })
     })
+}
+
+/// Bytes read, bytes written, reads and writes a second: at the devices where they say it, else those of a job past the
+/// page cache, whose every I/O is at least a request to the upper device.
+fn moved_per_s(subject: &Subject<'_>) -> Option<[Option<f64>; 4]> {
+    let truth = subject.truth()?;
+    let per_s =
+        |count: Option<u64>| count.map(|count| count as f64 / (subject.phase.evidence.span_ns as f64 / 1e9));
+    let at_devices =
+        [truth.device_read_bytes, truth.device_written_bytes, truth.device_reads, truth.device_writes]
+            .map(per_s);
+    if at_devices.iter().any(Option::is_some) || !subject.job.direct {
+        return Some(at_devices);
+    }
+    let (read, write) = (subject.job.read.as_ref(), subject.job.write.as_ref());
+    let bytes = |op: Option<&OpResult>| op.map(|op| op.bytes);
+    let ios = |op: Option<&OpResult>| op.map(|op| op.ios);
+    Some([bytes(read), bytes(write), ios(read), ios(write)].map(per_s))
 }
 
 fn at_limit(subject: &Subject<'_>, limit: &CgroupDeviceLimit, name: &str, rate: f64, most: u64) -> Finding {
@@ -147,6 +159,27 @@ mod tests {
         run.environment.cgroup.devices = vec![limit(Some(2000))];
         assert!(only(ID, &run).message.contains("limit of 2000 reads a second"));
         run.environment.cgroup.devices = vec![limit(Some(20_000))];
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn a_limit_on_a_device_over_something_that_does_not_count() {
+        let mut run = run();
+        run.environment.targets[0].devices[0].number = Some("7:0".to_owned());
+        let truth = run.phases[0].device.as_mut().unwrap();
+        (truth.device_read_bytes, truth.device_written_bytes) = (None, None);
+        (truth.device_reads, truth.device_writes) = (None, None);
+        let span_s = run.phases[0].evidence.span_ns as f64 / 1e9;
+        let reads_per_s = (run.phases[0].jobs[0].read.as_ref().unwrap().ios as f64 / span_s) as u64;
+        let limit = CgroupDeviceLimit {
+            device: "7:0".to_owned(),
+            read_iops: Some(reads_per_s),
+            ..CgroupDeviceLimit::default()
+        };
+        run.environment.cgroup.devices = vec![limit];
+        run.phases[0].jobs[0].direct = true;
+        assert!(only(ID, &run).message.contains(&format!("limit of {reads_per_s} reads a second")));
+        run.phases[0].jobs[0].direct = false;
         silent(ID, &run);
     }
 
