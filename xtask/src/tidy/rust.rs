@@ -307,13 +307,15 @@ mod tests {
 
     #[test]
     fn tests_are_not_ignored_and_lints_not_allowed() {
-        for attribute in
-            ["#[ignore]", "#[ignore = \"slow\"]", "#[allow(dead_code)]", "#[cfg_attr(a, allow(b))]"]
-        {
-            assert_eq!(rules(&format!("\n{attribute} fn f() {{}}")), [(2, "attribute")], "{attribute}");
+        for attribute in ["ignore", "ignore = \"slow\"", "allow(dead_code)", "cfg_attr(a, allow(b))"] {
+            assert_eq!(rules(&format!("\n#[{attribute}] fn f() {{}}")), [(2, "attribute")], "{attribute}");
+            assert_eq!(rules(&format!("#![{attribute}]")), [(1, "attribute")], "{attribute}");
+            assert_eq!(
+                rules(&format!("fn f() {{ g(1,#[{attribute}] 2) }}")),
+                [(1, "attribute")],
+                "{attribute}"
+            );
         }
-        assert_eq!(rules("#![allow(missing_docs)]"), [(1, "attribute")]);
-        assert_eq!(rules("fn f() { g(1,#[allow(a)] 2) }"), [(1, "attribute")]);
         assert_eq!(rules("#[expect(dead_code, reason = \"..\")] #[arg(ignore_case)] fn f() {}"), []);
     }
 
