@@ -17,15 +17,20 @@ use crate::foreign::ForeignArgs;
 #[command(name = "assay", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ASSAY_COMMIT"), ")"))]
 #[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:
-  assay quick /mnt/data                 how fast is the storage under /mnt/data, in under three minutes
-  assay quick --series stb-2.1          the 26 published tests, here
-  assay quick admin@db1:/var/lib/data   the same on another host, over ssh
+  # how fast is the storage under /mnt/data, in under three minutes
+  assay quick /mnt/data
+  # the 26 published tests, here
+  assay quick --series stb-2.1
+  # the same on another host, over ssh
+  assay quick admin@db1:/var/lib/data
   assay run --profile real-life --target /mnt/data
   assay run plan.toml --json > run.json
-  assay runs                            what has been measured
+  # what has been measured
+  assay runs
 
-Exit status: 0 done; 1 failed; 2 usage or bad input; 3 not valid (--require-valid); 4 regression (--fail-on);
-5 interrupted, partial result kept.")]
+Exit status: 0 done; 1 failed; 2 usage or bad input;
+  3 not valid (--require-valid); 4 regression (--fail-on);
+  5 interrupted, partial result kept.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -109,14 +114,19 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay quick                                    the storage under the current directory
-  assay quick /mnt/data --html report.html       and a page with pictures
-  assay quick --series list                      which series there are, and what each is for
+  # the storage under the current directory
+  assay quick
+  # and a page with pictures
+  assay quick /mnt/data --html report.html
+  # which series there are, and what each is for
+  assay quick --series list
   assay quick --test '4k random reads, 1 outstanding' --repeat 3
-  assay quick root@backup:/srv                   another host: Assay is copied there, and removed by cleanup
+  # another host: Assay is copied there, and removed by cleanup
+  assay quick root@backup:/srv
 
-On another host, an empty directory is the home directory. ASSAY_SSH names the command to use instead of ssh
-(ASSAY_SSH='ssh -p 2222'); it takes OpenSSH's options.")]
+On another host, an empty directory is the home directory. ASSAY_SSH names the
+command to use instead of ssh (ASSAY_SSH='ssh -p 2222'); it takes OpenSSH's
+options.")]
 pub(crate) struct QuickArgs {
     /// A directory, or [user@]host[:dir]
     #[arg(default_value = ".", value_name = "WHERE")]
@@ -192,11 +202,16 @@ pub(crate) struct CleanupArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay run plan.toml                                   Assay's own plans (docs/formats/plan.md)
-  assay run --profile list                              the shipped profiles
-  assay run --profile real-life --target /mnt/data      sized to the space that is there
-  assay run plan.toml --dry-run                         what it would do
-  assay run device.toml --destroy-data /dev/sdx         a plan that writes to a device must be allowed to")]
+  # Assay's own plans (docs/formats/plan.md)
+  assay run plan.toml
+  # the shipped profiles
+  assay run --profile list
+  # sized to the space that is there
+  assay run --profile real-life --target /mnt/data
+  # what it would do
+  assay run plan.toml --dry-run
+  # a plan that writes to a device must be allowed to
+  assay run device.toml --destroy-data /dev/sdx")]
 pub(crate) struct RunArgs {
     /// The plan
     #[arg(value_name = "FILE", required_unless_present = "profile")]
@@ -265,9 +280,12 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay plan job.fio                  every job and clone with everything resolved
-  assay plan parmfile --runs          the runs of a vdbench file, as vdbench -s lists them
-  assay plan plan.toml --json         the plan and the diagnostics as one document")]
+  # every job and clone with everything resolved
+  assay plan job.fio
+  # the runs of a vdbench file, as vdbench -s lists them
+  assay plan parmfile --runs
+  # the plan and the diagnostics as one document
+  assay plan plan.toml --json")]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,

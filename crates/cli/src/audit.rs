@@ -24,16 +24,25 @@ use source::Source;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay audit parmfile                          which core of an eight-core array gets how much of the traffic
-  assay audit job.fio --array list              the shipped arrays, and what each stands for
-  assay audit job.fio --array my-array.toml     an array of one's own (docs/methodology/array-model.md)
-  assay audit parmfile --fix repaired           the same workload, repaired, in the same language
-  assay audit plan.toml --html page.html        bars per core and a heat map, before and after the repair
-  assay audit parmfile --simulate --bound-range what it costs in IOPS and latency on the array model
-  assay audit --trace app.iolog --against plan.toml   is the synthetic workload like the application?
-  assay audit plan.toml --size 4t --cache 64g   sizes of targets the file gives none for; hits of a cache of 64 GiB
+  # which core of an eight-core array gets how much of the traffic
+  assay audit parmfile
+  # the shipped arrays, and what each stands for
+  assay audit job.fio --array list
+  # an array of one's own (docs/methodology/array-model.md)
+  assay audit job.fio --array my-array.toml
+  # the same workload, repaired, in the same language
+  assay audit parmfile --fix repaired
+  # bars per core and a heat map, before and after the repair
+  assay audit plan.toml --html page.html
+  # what it costs in IOPS and latency on the array model
+  assay audit parmfile --simulate --bound-range
+  # is the synthetic workload like the application?
+  assay audit --trace app.iolog --against plan.toml
+  # sizes of targets the file gives none for; hits of a cache of 64 GiB
+  assay audit plan.toml --size 4t --cache 64g
 
-No target is opened, looked at or made: sizes come from the file, else from --size.")]
+No target is opened, looked at or made: sizes come from the file, else from
+--size.")]
 pub(crate) struct AuditArgs {
     /// A fio job file, a vdbench parameter file or a plan
     #[arg(value_name = "FILE")]

@@ -15,20 +15,23 @@ use crate::failure::{Failure, Outcome};
 use crate::import::{FLATFILE, read};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Each RUN is a side, and the first is what the others are compared with. A side is
+#[command(after_help = "Each RUN is a side, and the first is what the others are compared with.
+A side is
   a run: the start of its id, its directory, its run.json, or 'last'
   several runs: a plan's name, a pattern ('*before*'), or a directory of runs
   another tool's result: fio's JSON, vdbench's flatfile.html or output directory
-With --vs, everything before it is one side and everything behind it the other.
+With --vs, everything before it is one side and everything behind it the
+other.
 
 Examples:
-  assay compare 3f9c 77aa                       two runs, their repetitions being the values
+  # two runs, their repetitions being the values
+  assay compare 3f9c 77aa
   assay compare 3f9c 41d0 5b2e 9c11 --vs 77aa 80c2 91f3 a0d4
   assay compare '*before*' '*after*' --fail-on worse
   assay compare old-fio.json new-fio.json --html difference.html
 
-better, worse, equivalent and no evidence are defined against the margin, below the table and in
-docs/methodology/compare.md.")]
+better, worse, equivalent and no evidence are defined against the margin,
+below the table and in docs/methodology/compare.md.")]
 pub(crate) struct CompareArgs {
     /// What to compare, the reference first
     #[arg(value_name = "RUN", required = true)]

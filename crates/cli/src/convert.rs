@@ -14,9 +14,12 @@ use crate::input;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay convert job.fio --to vdbench              to stdout; what is lost goes to stderr and into comments
-  assay convert parmfile --to toml -o plan.toml   Assay's own plans hold everything the other two can say
-  assay convert job.fio --to vdbench --strict     status 2 and no output if anything is lost")]
+  # to stdout; what is lost goes to stderr and into comments
+  assay convert job.fio --to vdbench
+  # Assay's own plans hold everything the other two can say
+  assay convert parmfile --to toml -o plan.toml
+  # status 2 and no output if anything is lost
+  assay convert job.fio --to vdbench --strict")]
 pub(crate) struct ConvertArgs {
     /// A fio job file, a vdbench parameter file or a plan
     #[arg(value_name = "FILE")]

@@ -30,11 +30,13 @@ use judge::{Pair, Row};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay crosscheck job.fio --runtime 10s              seven pairs of windows, about five minutes
+  # seven pairs of windows, about five minutes
+  assay crosscheck job.fio --runtime 10s
   assay crosscheck job.fio --engine libaio --json
 
-Both run the plan as Assay resolves it, fio with the engine that Assay would use. Windows alternate (A B B A ..), so
-that slow changes of the machine cancel. Fewer than six pairs give no interval of 95 %.")]
+Both run the plan as Assay resolves it, fio with the engine that Assay would
+use. Windows alternate (A B B A ..), so that slow changes of the machine
+cancel. Fewer than six pairs give no interval of 95 %.")]
 pub(crate) struct CrosscheckArgs {
     /// A fio job file, a vdbench parameter file or a plan
     #[arg(value_name = "FILE")]

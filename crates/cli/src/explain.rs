@@ -14,10 +14,13 @@ const CHECKS: &str = include_str!("../../../docs/methodology/checks.md");
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay explain                the whole table
-  assay explain xfersize       a word of vdbench, fio or SNIA, or one of Assay's own
+  # the whole table
+  assay explain
+  # a word of vdbench, fio or SNIA, or one of Assay's own
+  assay explain xfersize
   assay explain \"queue depth\"
-  assay explain not-steady     what a check means, how it knows, and what it does not catch")]
+  # what a check means, how it knows, and what it does not catch
+  assay explain not-steady")]
 pub(crate) struct ExplainArgs {
     /// A word, an option, or the id of a check; without one, the table of all
     #[arg(value_name = "TERM")]

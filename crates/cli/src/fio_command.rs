@@ -12,9 +12,11 @@ use crate::run;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay fio --name=a --filename=/mnt/data/a --size=1g --rw=randread --bs=4k --iodepth=32 --direct=1 --ioengine=libaio
-  assay fio --dry-run --name=a --size=1g --rw=write       what it would do
-  assay fio --engine fio --name=a --size=1g --rw=write    the same, by real fio
+  assay fio --name=a --filename=/mnt/data/a --size=1g --rw=randread --iodepth=32
+  # what it would do
+  assay fio --dry-run --name=a --size=1g --rw=write
+  # the same, by real fio
+  assay fio --engine fio --name=a --size=1g --rw=write
 
 Options of Assay come before the first option of fio.")]
 pub(crate) struct FioArgs {

@@ -17,8 +17,10 @@ pub(crate) const FLATFILE: &str = "flatfile.html";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay import fio.json              fio --output-format=json or json+; json+ has whole distributions
-  assay import output/               the directory of a vdbench run, or its flatfile.html
+  # fio --output-format=json or json+; json+ has whole distributions
+  assay import fio.json
+  # the directory of a vdbench run, or its flatfile.html
+  assay import output/
   fio --output-format=json+ job.fio | assay import -
 
 The same file is the same run: a second time it is found and not stored again.")]

@@ -33,12 +33,14 @@ const FIO_OUTPUT: &str = "--output";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay judge -- fio --output-format=json+ job.fio      fio's own figures, judged by what the kernel saw
+  # fio's own figures, judged by what the kernel saw
+  assay judge -- fio --output-format=json+ job.fio
   assay judge -- dd if=/mnt/data/file of=/dev/null bs=1M
   assay judge --target /var/lib/postgresql --pid 4711 -- pgbench -T 60 bench
 
-What the command works on is found from the files it has open, or named with --target. What the command prints goes
-where it always goes; the judgement goes to stderr, and the run is kept like any other. The exit status is the
+What the command works on is found from the files it has open, or named with
+--target. What the command prints goes where it always goes; the judgement
+goes to stderr, and the run is kept like any other. The exit status is the
 command's own, or 3 with --require-valid where the result is not valid.")]
 pub(crate) struct JudgeArgs {
     /// What the command works on: a file, a directory or a device; may be given several times

@@ -22,14 +22,17 @@ use grid::Cell;
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
-  assay new                                               asks what it needs to know
-  assay new --target /mnt/data/a --size 20g --block-size 8k --read 70 --outstanding 16
+  # asks what it needs to know
+  assay new
+  assay new --target /mnt/data/a --size 20g --block-size 8k --read 70
   assay new --to vdbench --target /dev/sdx --read 100 -o parmfile
-  assay new --to fio --target a.bin --size 20g --grid '4k,8k x 100,70 x 100 x 8,32' -o grid/
+  assay new --to fio --target a.bin --size 20g --grid '4k,8k x 100,70' -o grid/
 
-A grid is block sizes x per cent of reads x per cent random x outstanding I/Os, each one value or several; what is left
-out at the end has one value. Its files are named like those of HCIBench: vdb-8vmdk-100ws-4k-100rdpct-100randompct-8threads
-is eight disks, all of them, 4 KiB, all reads, all random, eight outstanding on each disk.")]
+A grid is block sizes x per cent of reads x per cent random x outstanding
+I/Os, each one value or several; what is left out at the end has one value.
+Its files are named like those of HCIBench:
+vdb-8vmdk-100ws-4k-100rdpct-100randompct-8threads is eight disks, all of them,
+4 KiB, all reads, all random, eight outstanding on each disk.")]
 pub(crate) struct NewArgs {
     /// The language: fio, vdbench or toml
     #[arg(long, value_enum, value_name = "LANGUAGE", default_value = "toml")]

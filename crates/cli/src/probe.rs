@@ -35,13 +35,18 @@ const SAY_EVERY: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay probe /dev/sdx                    an array's or a controller's cache below a device
-  assay probe /mnt/data/file              what is below the file, past the page cache of this machine
-  assay probe /mnt/data/file --buffered   the page cache itself, as far as it is allowed to grow
-  assay run plan.toml --probe 5f3a        judge a run by what a probe found
+  # an array's or a controller's cache below a device
+  assay probe /dev/sdx
+  # what is below the file, past the page cache of this machine
+  assay probe /mnt/data/file
+  # the page cache itself, as far as it is allowed to grow
+  assay probe /mnt/data/file --buffered
+  # judge a run by what a probe found
+  assay run plan.toml --probe 5f3a
 
-It reads, and writes nothing. The target must hold data: use a file or a range that was written before. What was written
-shortly before may still be in a cache below: the probe then finds first touches as fast as re-reads.")]
+It reads, and writes nothing. The target must hold data: use a file or a range
+that was written before. What was written shortly before may still be in a
+cache below: the probe then finds first touches as fast as re-reads.")]
 pub(crate) struct ProbeArgs {
     /// A file or a block device that holds data
     #[arg(value_name = "TARGET")]

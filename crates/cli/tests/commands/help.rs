@@ -25,6 +25,14 @@ fn every_command_explains_itself() {
         let said = world.assay(&words).ended(0);
         assert!(said.err.is_empty() && said.out.contains("Usage: assay"), "{words:?}: {}", said.out);
         assert!(said.out.lines().all(|line| line.chars().count() <= 120), "{words:?} is too wide");
+        // What is to be copied must not be broken in two.
+        let examples = said.out.lines().skip_while(|line| *line != "Examples:");
+        assert!(examples.clone().all(|line| line.chars().count() <= 80), "{words:?} has a long example");
+        let whole = |line: &str| {
+            ["  assay ", "  fio ", "  # ", "  ASSAY_"].iter().any(|begin| line.starts_with(begin))
+        };
+        let broken = examples.skip(1).take_while(|line| !line.is_empty()).find(|line| !whole(line));
+        assert_eq!(broken, None, "{words:?}");
         seen += 1;
         pending.extend(commands(&said.out).into_iter().map(|name| [path.clone(), vec![name]].concat()));
     }
