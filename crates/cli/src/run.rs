@@ -73,6 +73,11 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
             return Err(failure);
         }
     };
+    present(&finished, args, context)
+}
+
+/// Shows what came of a run, writes what is to be written of it, and says where it is kept.
+pub(crate) fn present(finished: &Finished, args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
     if args.output.json {
         context.out(&check::json(&finished.run)?);
     } else {

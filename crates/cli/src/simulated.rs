@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::local;
 use crate::session::{self, Finished};
-use crate::{check, input, quick, run, signals};
+use crate::{input, run, signals};
 
 /// What every name of a simulated run carries, so that no output of it can be taken for a measurement.
 const MARK: &str = "simulated";
@@ -117,14 +117,5 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
     }
     let stop = signals::stop_flag()?;
     let finished = simulate(&plan, &model, &stop, context)?.finished;
-    if args.output.json {
-        context.out(&check::json(&finished.run)?);
-    } else {
-        quick::show(&finished.run, &[], context)?;
-    }
-    args.foreign.write(&finished.run, Some(&finished.directory))?;
-    let page = finished.directory.join("report.html");
-    check::write_html(&finished.run, args.output.html.as_ref().unwrap_or(&page), &[], context)?;
-    context.say(&format!("kept in {}", finished.directory.display()));
-    finished.outcome(args.output.require_valid)
+    run::present(&finished, args, context)
 }

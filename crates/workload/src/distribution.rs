@@ -139,8 +139,8 @@ pub struct Hotband {
     bytes_per_unit: f64,
 }
 
-/// Cache size in 10^6 bytes, and the probability that it holds the block.
-const HOTBAND_CURVE: [(f64, f64); 29] = [
+/// vdbench's curve of hits: a cache's size in units of 10^6 bytes, and the probability that it holds a block.
+pub const HOTBAND_CURVE: [(f64, f64); 29] = [
     (0.0, 0.0),
     (16.0, 0.087_217),
     (32.0, 0.101_01),
