@@ -1,7 +1,7 @@
 //! Jobs on trees of files: real system calls on real files and directories, each timed and counted by its name.
 //!
 //! The shape of a tree and the state of its files are `assay_workload::tree`'s. Here the anchor is opened and looked
-//! through ([`Trees::prepare`]), and each thread of a job does operations in a mix, or, in phases that prepare or remove,
+//! through (`Trees::prepare`), and each thread of a job does operations in a mix, or, in phases that prepare or remove,
 //! step by step. A tree stands in a directory that Assay made or that was named for destruction; see [`check_anchor`].
 
 mod anchor;

@@ -75,7 +75,7 @@ impl HeatGrid {
     }
 }
 
-/// The first `draws` operations of a phase: see [`super::draw::phase`]. `None` where no job has addresses.
+/// The first `draws` operations of a phase: see `draw::phase`. `None` where no job has addresses.
 pub fn heat(plan: &Plan, phase: usize, rows: usize, columns: usize, draws: u64) -> Option<Heat> {
     let mut ops = Vec::with_capacity(draws.min(1 << 22) as usize);
     draw::phase(plan, phase, draws, |op| ops.push((op.target, op.offset_bytes)))?;
