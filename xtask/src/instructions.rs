@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::error::Error;
 
 /// Outstanding I/Os, and the most instructions an operation may take.
-const LIMITS: [(u32, f64); 2] = [(1, 450.0), (32, 290.0)];
+const LIMITS: [(u32, f64); 2] = [(1, 420.0), (32, 200.0)];
 /// Operations of the shorter and the longer run.
 const IOS: [u64; 2] = [20_000, 120_000];
 
