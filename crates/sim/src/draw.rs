@@ -51,11 +51,21 @@ pub(crate) fn whole_ns(ns: f64) -> u64 {
 }
 
 /// Exponential with mean 1.
-#[inline]
+#[inline(always)]
 pub(crate) fn exponential(rng: &mut Rng) -> f64 {
     let table = &*EXPONENTIAL_TABLE;
+    let bits = rng.next_u64();
+    let layer = (bits & 0xFF) as usize;
+    let x = unit(bits) * table.x[layer];
+    // 99 of 100 draws.
+    if x < table.x[layer + 1] { x } else { exponential_at_edge(bits, rng) }
+}
+
+#[cold]
+fn exponential_at_edge(bits: u64, rng: &mut Rng) -> f64 {
+    let table = &*EXPONENTIAL_TABLE;
+    let mut bits = bits;
     loop {
-        let bits = rng.next_u64();
         let layer = (bits & 0xFF) as usize;
         let x = unit(bits) * table.x[layer];
         if x < table.x[layer + 1] {
@@ -67,6 +77,7 @@ pub(crate) fn exponential(rng: &mut Rng) -> f64 {
         if between(table, layer, rng) < (-x).exp() {
             return x;
         }
+        bits = rng.next_u64();
     }
 }
 

@@ -3,11 +3,18 @@
 pub use assay_engine::job_loop::Pending;
 use assay_engine::{Clock, EngineError};
 
-use crate::events::EventQueue;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use crate::{PortId, Simulation};
 
 /// What a look takes a loop that asks for a time that has come: it spins, and as for a real one the time goes by meanwhile.
 const SPIN_NS: u64 = 200;
+/// As many as a port can name.
+const LOOPS_MAX: usize = 1 << 16;
+
+/// Times that loops wait for, and their indexes; those a loop waits for no longer are left in.
+type Timers = BinaryHeap<Reverse<(u64, u32)>>;
 
 /// A loop that can be stepped: does all it can at the present time, then says what it waits for.
 pub trait Stepper {
@@ -32,8 +39,8 @@ pub enum DriverError {
     /// A loop waits for a completion while nothing is outstanding.
     #[error("job loop {0} waits for a completion, but nothing is outstanding")]
     Stuck(usize),
-    /// More loops than an event can name.
-    #[error("more than {} job loops", EventQueue::PAYLOAD_MAX)]
+    /// More loops than there are ports.
+    #[error("more than {} job loops", LOOPS_MAX)]
     TooMany,
 }
 
@@ -74,11 +81,11 @@ impl<L: Stepper> Driver<L> {
     /// # Errors
     /// [`DriverError`] if a loop fails, or waits for what never comes.
     pub fn run(mut self, simulation: &Simulation) -> Result<Vec<L>, DriverError> {
-        if self.runners.len() > EventQueue::PAYLOAD_MAX as usize {
+        if self.runners.len() > LOOPS_MAX {
             return Err(DriverError::TooMany);
         }
         let clock = simulation.clock();
-        let mut timers = EventQueue::new();
+        let mut timers = Timers::new();
         let mut due: Vec<u32> = (0..self.runners.len() as u32).collect();
         let mut ports = Vec::with_capacity(self.owners.len());
         let mut left = self.runners.len();
@@ -86,26 +93,39 @@ impl<L: Stepper> Driver<L> {
             for index in due.drain(..) {
                 left -= usize::from(self.step(index, clock.now_ns(), &mut timers)?);
             }
+            while left > 0 {
+                let next_ns = timers.peek().map_or(u64::MAX, |timer| timer.0.0);
+                let mut world = simulation.world().borrow_mut();
+                if world.is_idle() && next_ns == u64::MAX {
+                    let stuck = self.runners.iter().position(|runner| !runner.done);
+                    return Err(DriverError::Stuck(stuck.unwrap_or(0)));
+                }
+                world.run_until(next_ns);
+                let now_ns = clock.now_ns();
+                if now_ns >= next_ns {
+                    break;
+                }
+                let Some(port) = world.take_only_ready() else { break };
+                drop(world);
+                let owner = self.owners[usize::from(port)];
+                if self.runners.get(owner as usize).is_some_and(|runner| !runner.done) {
+                    left -= usize::from(self.step(owner, now_ns, &mut timers)?);
+                }
+            }
             if left == 0 {
                 return Ok(self.runners.into_iter().map(|runner| runner.stepper).collect());
             }
-            let mut world = simulation.world().borrow_mut();
-            if world.is_idle() && timers.first().is_none() {
-                let stuck = self.runners.iter().position(|runner| !runner.done);
-                return Err(DriverError::Stuck(stuck.unwrap_or(0)));
-            }
-            world.run_until(timers.first_ns());
-            world.take_ready(&mut ports);
-            drop(world);
+            simulation.world().borrow_mut().take_ready(&mut ports);
             for &port in &ports {
                 self.mark(self.owners[usize::from(port)], &mut due);
             }
-            while timers.first_ns() <= clock.now_ns() {
-                if let Some(timer) = timers.pop()
-                    && self.runners[timer.payload as usize].wake_ns == timer.at_ns
-                {
-                    self.runners[timer.payload as usize].wake_ns = u64::MAX;
-                    self.mark(timer.payload, &mut due);
+            while let Some(&Reverse((at_ns, index))) = timers.peek()
+                && at_ns <= clock.now_ns()
+            {
+                timers.pop();
+                if self.runners[index as usize].wake_ns == at_ns {
+                    self.runners[index as usize].wake_ns = u64::MAX;
+                    self.mark(index, &mut due);
                 }
             }
             due.sort_unstable();
@@ -123,7 +143,8 @@ impl<L: Stepper> Driver<L> {
     }
 
     /// Steps a runner; whether that ended it.
-    fn step(&mut self, index: u32, now_ns: u64, timers: &mut EventQueue) -> Result<bool, DriverError> {
+    #[inline(always)]
+    fn step(&mut self, index: u32, now_ns: u64, timers: &mut Timers) -> Result<bool, DriverError> {
         let runner = &mut self.runners[index as usize];
         runner.due = false;
         let pending =
@@ -137,7 +158,7 @@ impl<L: Stepper> Driver<L> {
             // A timer that still stands in the heap is not pushed again.
             Pending::Until(at_ns) if at_ns != runner.wake_ns => {
                 runner.wake_ns = at_ns;
-                timers.push(at_ns, index);
+                timers.push(Reverse((at_ns, index)));
             }
             Pending::Until(_) => {}
             Pending::Done => {

@@ -4,7 +4,7 @@ mod heap;
 
 use heap::Heap;
 
-/// Bits of a key that hold the payload.
+/// Bits of a key in the heap that hold the payload.
 const PAYLOAD_BITS: u32 = 24;
 /// Slots of the wheel at first, and at most.
 const SLOTS_START: usize = 1024;
@@ -12,7 +12,9 @@ const SLOTS_MAX: usize = 1 << 16;
 /// Width of a slot at first: 2^12 ns.
 const SHIFT_START: u32 = 12;
 /// Events between two looks whether slots have the right width.
-const RETUNE_EVENTS: u64 = 8192;
+const RETUNE_EVENTS: u32 = 8192;
+/// No payload.
+const NONE: u32 = u32::MAX;
 
 /// An event taken from the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,37 +25,59 @@ pub(crate) struct Event {
     pub(crate) payload: u32,
 }
 
-/// Events in order of time and then of insertion, which together with the payload make a key of 128 bits.
+/// What the queue knows of a payload that is in it.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    at_ns: u64,
+    /// The payload behind it in its slot.
+    next: u32,
+}
+
+/// A chain of payloads in order of time.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    first: u32,
+    /// Of no meaning in an empty slot.
+    last: u32,
+}
+
+const EMPTY: Slot = Slot { first: NONE, last: NONE };
+
+/// Events in order of time and then of insertion; a payload is in the queue at most once.
 ///
-/// A calendar queue (Brown 1988): a wheel of slots as wide as events are apart on average, so that finding the next one
-/// rarely has to compare anything. The events of the slot whose turn it is are kept sorted; what lies beyond the wheel waits
-/// in a heap. Slots keep their memory, so that nothing is allocated once the queue has been as full as it gets.
+/// A calendar queue (Brown 1988): a wheel of slots as wide as events are apart on average, so that finding the next one, or
+/// the place for a new one, rarely has to compare anything. A slot is a chain through an array by payload, so that nothing is
+/// moved, and nothing is allocated once the queue has seen its largest payload. What lies beyond the wheel waits in a heap.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    /// The events of slot `front_slot` and before, the next one last.
-    front: Vec<u128>,
-    front_slot: u64,
-    /// By slot number modulo their count; only slots behind `front_slot`, less than a turn ahead.
-    wheel: Vec<Vec<u128>>,
-    /// A bit for each slot of the wheel that holds something.
-    used: Vec<u64>,
+    /// The next event; `u64::MAX` and `NONE`: there is none.
+    first_ns: u64,
+    first: u32,
+    shift: u32,
+    /// The slot of the last event taken, and of this moment or before: the wheel's turn begins here.
+    base: u64,
+    entries: Vec<Entry>,
+    /// By slot number modulo their count.
+    wheel: Box<[Slot]>,
+    /// Events in the wheel.
+    near: usize,
+    /// All events a turn ahead of `base` or more.
     far: Heap,
     /// The slot of the first of them; `u64::MAX`: there are none.
     far_slot: u64,
-    shift: u32,
-    len: usize,
-    inserted: u64,
-    taken: u64,
+    far_inserted: u64,
+    until_tuned: u32,
     tuned_ns: u64,
-}
-
-fn unpack(key: u128) -> Event {
-    Event { at_ns: time_of(key), payload: key as u32 & ((1 << PAYLOAD_BITS) - 1) }
 }
 
 #[inline]
 fn time_of(key: u128) -> u64 {
     (key >> 64) as u64
+}
+
+#[inline]
+fn payload_of(key: u128) -> u32 {
+    key as u32 & EventQueue::PAYLOAD_MAX
 }
 
 impl EventQueue {
@@ -62,163 +86,196 @@ impl EventQueue {
 
     pub(crate) fn new() -> Self {
         EventQueue {
-            front: Vec::with_capacity(64),
-            front_slot: 0,
-            wheel: vec![Vec::new(); SLOTS_START],
-            used: vec![0; SLOTS_START / 64],
+            first_ns: u64::MAX,
+            first: NONE,
+            shift: SHIFT_START,
+            base: 0,
+            entries: Vec::new(),
+            wheel: vec![EMPTY; SLOTS_START].into_boxed_slice(),
+            near: 0,
             far: Heap::default(),
             far_slot: u64::MAX,
-            shift: SHIFT_START,
-            len: 0,
-            inserted: 0,
-            taken: 0,
+            far_inserted: 0,
+            until_tuned: RETUNE_EVENTS,
             tuned_ns: 0,
         }
     }
 
     /// When the first event is due; `u64::MAX`: there is none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first_ns(&self) -> u64 {
-        self.front.last().map_or(u64::MAX, |key| time_of(*key))
+        self.first_ns
     }
 
-    #[inline]
-    pub(crate) fn first(&self) -> Option<Event> {
-        self.front.last().copied().map(unpack)
-    }
-
-    /// Adds an event, not before the last one taken. 2^40 insertions are three orders of magnitude more than a run has,
-    /// and a wrap would only reorder equals.
-    #[inline]
+    /// Adds an event, not before the last one taken; its payload is not in the queue.
+    #[inline(always)]
     pub(crate) fn push(&mut self, at_ns: u64, payload: u32) {
         debug_assert!(payload <= Self::PAYLOAD_MAX);
-        self.inserted = self.inserted.wrapping_add(1);
-        let key = u128::from(at_ns) << 64 | u128::from(self.inserted << PAYLOAD_BITS | u64::from(payload));
-        self.len += 1;
-        self.place(key);
+        if payload as usize >= self.entries.len() {
+            self.entries.resize(payload as usize + 1, Entry { at_ns: 0, next: NONE });
+        }
+        if at_ns < self.first_ns {
+            (self.first_ns, self.first) = (at_ns, payload);
+        }
+        let slot = at_ns >> self.shift;
+        if slot - self.base < self.wheel.len() as u64 {
+            self.place(slot, at_ns, payload);
+        } else {
+            self.push_far(slot, at_ns, payload);
+        }
     }
 
-    /// Events there is room for, for tests of what is held.
+    /// Entries there is room for, for tests of what is held.
     #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
-        self.front.capacity() + self.wheel.iter().map(Vec::capacity).sum::<usize>()
+        self.entries.capacity() + self.wheel.len()
     }
 
-    #[inline]
-    fn place(&mut self, key: u128) {
-        let slot = time_of(key) >> self.shift;
-        if self.front.is_empty() {
-            // An empty front means an empty queue.
-            self.front_slot = slot;
-            self.front.push(key);
-        } else if slot <= self.front_slot {
-            let index = self.front.iter().rposition(|other| *other > key).map_or(0, |index| index + 1);
-            self.front.insert(index, key);
-        } else if slot - self.front_slot < self.wheel.len() as u64 {
-            let index = slot as usize & (self.wheel.len() - 1);
-            self.wheel[index].push(key);
-            self.used[index / 64] |= 1 << (index % 64);
+    /// 2^40 insertions are three orders of magnitude more than a run has, and a wrap would only reorder equals.
+    #[cold]
+    fn push_far(&mut self, slot: u64, at_ns: u64, payload: u32) {
+        self.far_inserted = self.far_inserted.wrapping_add(1);
+        let behind = self.far_inserted << PAYLOAD_BITS | u64::from(payload);
+        self.far.push(u128::from(at_ns) << 64 | u128::from(behind));
+        self.far_slot = self.far_slot.min(slot);
+    }
+
+    /// Chains an event into its slot of the wheel, behind those of the same time.
+    #[inline(always)]
+    fn place(&mut self, slot: u64, at_ns: u64, payload: u32) {
+        self.near += 1;
+        let index = slot as usize & (self.wheel.len() - 1);
+        let chain = &mut self.wheel[index];
+        let Slot { first, last } = *chain;
+        self.entries[payload as usize] = Entry { at_ns, next: NONE };
+        if first == NONE {
+            *chain = Slot { first: payload, last: payload };
+        } else if self.entries[last as usize].at_ns <= at_ns {
+            self.entries[last as usize].next = payload;
+            chain.last = payload;
+        } else if self.entries[first as usize].at_ns > at_ns {
+            self.entries[payload as usize].next = first;
+            chain.first = payload;
         } else {
-            self.far.push(key);
-            self.far_slot = self.far_slot.min(slot);
+            self.place_within(first, at_ns, payload);
         }
     }
 
-    #[inline]
+    /// Chains an event in behind `before` or one of those after it, but not at the end.
+    fn place_within(&mut self, before: u32, at_ns: u64, payload: u32) {
+        let (mut before, mut next) = (before, self.entries[before as usize].next);
+        while self.entries[next as usize].at_ns <= at_ns {
+            (before, next) = (next, self.entries[next as usize].next);
+        }
+        self.entries[before as usize].next = payload;
+        self.entries[payload as usize].next = next;
+    }
+
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        let first = self.front.pop()?;
-        self.len -= 1;
-        self.taken += 1;
-        if self.front.is_empty() {
-            if self.taken >= RETUNE_EVENTS {
-                self.retune(time_of(first));
-            }
-            if self.len > 0 && self.front.is_empty() {
-                self.refill();
-            }
+        let event = Event { at_ns: self.first_ns, payload: self.first };
+        if event.payload == NONE {
+            return None;
         }
-        Some(unpack(first))
-    }
-
-    /// The number of slots from the front's to the next used one of the wheel.
-    #[inline]
-    fn distance_to_next(&self) -> Option<u64> {
-        let slots = self.wheel.len();
-        let start = (self.front_slot as usize + 1) & (slots - 1);
-        let near = self.used[start / 64] >> (start % 64);
-        if near != 0 { Some(u64::from(near.trailing_zeros()) + 1) } else { self.distance_beyond(start) }
-    }
-
-    fn distance_beyond(&self, start: usize) -> Option<u64> {
-        let (slots, words) = (self.wheel.len(), self.used.len());
-        // The first word is looked at from the start on, and at last from its beginning.
-        for step in 0..=words {
-            let word = (start / 64 + step) & (words - 1);
-            let mask = if step == 0 { u64::MAX << (start % 64) } else { u64::MAX };
-            let found = self.used[word] & mask;
-            if found != 0 {
-                let index = word * 64 + found.trailing_zeros() as usize;
-                return Some((index.wrapping_sub(start) & (slots - 1)) as u64 + 1);
-            }
-        }
-        None
-    }
-
-    /// Makes the next slot that holds something the front.
-    fn refill(&mut self) {
-        let near = self.distance_to_next().map_or(u64::MAX, |distance| self.front_slot + distance);
-        self.front_slot = near.min(self.far_slot);
-        if near <= self.far_slot {
-            let index = near as usize & (self.wheel.len() - 1);
-            std::mem::swap(&mut self.front, &mut self.wheel[index]);
-            self.used[index / 64] &= !(1 << (index % 64));
-        }
-        if self.far_slot == self.front_slot {
+        self.base = event.at_ns >> self.shift;
+        if self.far_slot - self.base < self.wheel.len() as u64 {
             self.take_far();
         }
-        if self.front.len() > 1 {
-            self.front.sort_unstable_by(|a, b| b.cmp(a));
+        self.near -= 1;
+        let index = self.base as usize & (self.wheel.len() - 1);
+        let next = self.entries[event.payload as usize].next;
+        self.wheel[index].first = next;
+        if next == NONE {
+            self.find_first(index);
+        } else {
+            (self.first, self.first_ns) = (next, self.entries[next as usize].at_ns);
+        }
+        self.until_tuned -= 1;
+        if self.until_tuned == 0 {
+            self.retune(event.at_ns);
+        }
+        Some(event)
+    }
+
+    /// Finds the next event when slot `index` of the wheel, that of `base`, is empty. Slots are as wide as events are apart,
+    /// so that few are looked at: how many there are in a turn does not matter.
+    #[inline(always)]
+    fn find_first(&mut self, index: usize) {
+        if self.near == 0 {
+            return self.find_first_far();
+        }
+        let mut index = index;
+        loop {
+            index = (index + 1) & (self.wheel.len() - 1);
+            let first = self.wheel[index].first;
+            if first != NONE {
+                (self.first, self.first_ns) = (first, self.entries[first as usize].at_ns);
+                return;
+            }
         }
     }
 
-    /// Moves what is far and belongs to the front there.
+    /// What is far has no entry yet.
+    #[cold]
+    fn find_first_far(&mut self) {
+        (self.first, self.first_ns) =
+            self.far.first().map_or((NONE, u64::MAX), |key| (payload_of(key), time_of(key)));
+    }
+
+    /// Moves what is less than a turn ahead to the wheel: before anything else can come into its slots, so that equals stay
+    /// in order.
+    #[cold]
     fn take_far(&mut self) {
         self.far_slot = loop {
-            match self.far.first() {
-                Some(key) if time_of(key) >> self.shift == self.front_slot => {
-                    self.front.push(key);
-                    self.far.pop();
-                }
-                Some(key) => break time_of(key) >> self.shift,
-                None => break u64::MAX,
+            let Some(key) = self.far.first() else { break u64::MAX };
+            let slot = time_of(key) >> self.shift;
+            if slot - self.base >= self.wheel.len() as u64 {
+                break slot;
             }
+            self.place(slot, time_of(key), payload_of(key));
+            self.far.pop();
         };
     }
 
-    /// Gives slots the width of the mean distance between events, and the wheel four turns of what is pending. Called with
-    /// an empty front.
+    /// Gives slots the width of the mean distance between events, and the wheel four times as many as hold something.
     #[cold]
     fn retune(&mut self, now_ns: u64) {
-        let gap = (now_ns - self.tuned_ns) / self.taken;
-        (self.taken, self.tuned_ns) = (0, now_ns);
-        let shift = gap.max(1).ilog2();
-        let slots = (self.len * 4).next_power_of_two().clamp(SLOTS_START, SLOTS_MAX);
-        if shift.abs_diff(self.shift) < 2 && slots <= self.wheel.len() {
+        let gap = (now_ns - self.tuned_ns) / u64::from(RETUNE_EVENTS);
+        (self.until_tuned, self.tuned_ns) = (RETUNE_EVENTS, now_ns);
+        // As wide as that distance, or up to half or twice as wide.
+        let shift = gap.max(1).ilog2() + 1;
+        let slots = (self.near * 4).next_power_of_two().clamp(SLOTS_START, SLOTS_MAX);
+        if (shift == self.shift || shift == self.shift + 1) && slots <= self.wheel.len() {
             return;
         }
-        let mut keys: Vec<u128> = self.wheel.iter_mut().flat_map(std::mem::take).collect();
+        let events = self.drain();
+        self.shift = shift;
+        self.base = now_ns >> shift;
+        if slots > self.wheel.len() {
+            self.wheel = vec![EMPTY; slots].into_boxed_slice();
+        }
+        events.into_iter().for_each(|event| self.push(event.at_ns, event.payload));
+    }
+
+    /// Takes everything out, in order.
+    fn drain(&mut self) -> Vec<Event> {
+        let mut events = Vec::with_capacity(self.near);
+        let turn = self.wheel.len() as u64;
+        for slot in self.base..self.base + turn {
+            let chain = &mut self.wheel[(slot & (turn - 1)) as usize];
+            let mut payload = std::mem::replace(&mut chain.first, NONE);
+            while payload != NONE {
+                let Entry { at_ns, next } = self.entries[payload as usize];
+                events.push(Event { at_ns, payload });
+                payload = next;
+            }
+        }
         while let Some(key) = self.far.first() {
-            keys.push(key);
+            events.push(Event { at_ns: time_of(key), payload: payload_of(key) });
             self.far.pop();
         }
-        (self.shift, self.far_slot) = (shift, u64::MAX);
-        if slots > self.wheel.len() {
-            self.wheel = vec![Vec::new(); slots];
-            self.used = vec![0; slots / 64];
-        }
-        self.used.fill(0);
-        keys.sort_unstable();
-        keys.into_iter().for_each(|key| self.place(key));
+        (self.first, self.first_ns, self.far_slot, self.near) = (NONE, u64::MAX, u64::MAX, 0);
+        events
     }
 }
 
@@ -257,7 +314,7 @@ mod tests {
                 if map.len() < wanted || (map.len() == wanted && rng.below(2) == 0) {
                     let magnitude = rng.below(9) as u32;
                     let at = now + rng.below(10_u64.pow(magnitude));
-                    queue.push(at, inserted & 0xFF_FFFF);
+                    queue.push(at, inserted);
                     map.insert((at, inserted), inserted);
                     inserted += 1;
                 } else {

@@ -182,6 +182,37 @@ impl Service {
     }
 }
 
+/// A service as it is drawn from once for every visit: what is common costs no more than it must.
+#[derive(Debug, Clone)]
+pub(crate) enum Timing {
+    Constant(u64),
+    /// The mean, nanoseconds.
+    Exponential(f64),
+    Other(Box<Service>),
+}
+
+impl From<&Service> for Timing {
+    fn from(service: &Service) -> Timing {
+        match service {
+            Service::Constant(time) => Timing::Constant(time.0),
+            Service::Exponential(mean) => Timing::Exponential(mean.0 as f64),
+            other => Timing::Other(Box::new(other.clone())),
+        }
+    }
+}
+
+impl Timing {
+    /// One time in nanoseconds.
+    #[inline(always)]
+    pub(crate) fn draw_ns(&self, rng: &mut Rng) -> u64 {
+        match self {
+            Timing::Constant(ns) => *ns,
+            Timing::Exponential(mean_ns) => draw::whole_ns(draw::exponential(rng) * mean_ns),
+            Timing::Other(service) => service.draw_other_ns(rng),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,7 +28,7 @@ use crate::SimClock;
 use crate::events::EventQueue;
 use crate::model::{Fault, Model, Protection};
 use crate::observe::{CacheLoad, Observations, SCHEMA};
-use crate::service::Service;
+use crate::service::{Service, Timing};
 
 /// No node.
 const NONE: u32 = u32::MAX;
@@ -98,19 +98,35 @@ struct Tally {
     completed: u64,
     failed: u64,
     completion_ns_sum: u64,
-    /// Requests inside now, and the integral of that over time up to `changed_ns`.
+    /// Requests inside now, and the integral of that over time less their number times the present time, wrapping.
     inside: u64,
-    inside_ns: u128,
-    changed_ns: u64,
+    inside_ns: u64,
     read_hits: u64,
     read_misses: u64,
 }
 
 impl Tally {
-    #[inline]
-    fn change(&mut self, now: u64) {
-        self.inside_ns += u128::from(self.inside) * u128::from(now - self.changed_ns);
-        self.changed_ns = now;
+    /// Counting from `now` on, with so many inside.
+    fn new(now: u64, inside: u64) -> Tally {
+        let inside_ns = inside.wrapping_mul(now).wrapping_neg();
+        Tally { from_ns: now, inside, inside_ns, ..Tally::default() }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, now: u64) {
+        self.inside += 1;
+        self.inside_ns = self.inside_ns.wrapping_sub(now);
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, now: u64) {
+        self.inside -= 1;
+        self.inside_ns = self.inside_ns.wrapping_add(now);
+    }
+
+    /// The integral over time of the number inside.
+    fn integral_ns(&self, now: u64) -> u64 {
+        self.inside_ns.wrapping_add(self.inside.wrapping_mul(now))
     }
 }
 
@@ -121,8 +137,8 @@ struct ReadCache {
     page_bytes: u64,
     /// The page size as a shift, where it is a power of two.
     page_shift: Option<u32>,
-    hit: Service,
-    miss: Service,
+    hit: Timing,
+    miss: Timing,
     write_allocate: bool,
     rng: Rng,
     dirty: Option<DirtyPages>,
@@ -145,10 +161,10 @@ impl ReadCache {
 /// Requests that no station serves.
 #[derive(Debug)]
 struct Delays {
-    services: [Service; 5],
+    services: [Timing; 5],
     slow: Slowdown,
-    network: Service,
-    store: Service,
+    network: Timing,
+    store: Timing,
     copies: u16,
     rng: Rng,
 }
@@ -181,8 +197,8 @@ fn cache_of(model: &Model, seed: u64) -> Option<ReadCache> {
         pages: PageSet::new((cache.size.0 / cache.page.0) as usize, cache.policy),
         page_bytes: cache.page.0,
         page_shift: cache.page.0.is_power_of_two().then(|| cache.page.0.trailing_zeros()),
-        hit: cache.hit.clone(),
-        miss: cache.miss.clone(),
+        hit: Timing::from(&cache.hit),
+        miss: Timing::from(&cache.miss),
         write_allocate: cache.write_allocate,
         rng: Rng::new(derive_seed(seed, 2)),
         dirty: cache.write_back.as_ref().map(|write_back| DirtyPages::new(cache, write_back)),
@@ -193,17 +209,17 @@ fn cache_of(model: &Model, seed: u64) -> Option<ReadCache> {
 fn delays_of(model: &Model, seed: u64) -> Delays {
     let protection = model.back_end.as_ref().map(|back_end| &back_end.protection);
     let (network, store, copies) = match protection {
-        Some(Protection::Replicated { copies, network, store }) => (network.clone(), store.clone(), *copies),
-        _ => (Service::ZERO, Service::ZERO, 1),
+        Some(Protection::Replicated { copies, network, store }) => (network, store, *copies),
+        _ => (&Service::ZERO, &Service::ZERO, 1),
     };
     Delays {
-        services: KINDS.map(|kind| model.delay.of(kind).clone()),
+        services: KINDS.map(|kind| Timing::from(model.delay.of(kind))),
         slow: Slowdown::new(model, |fault| match fault {
             Fault::SlowDelay { factor, .. } => Some(*factor),
             _ => None,
         }),
-        network,
-        store,
+        network: Timing::from(network),
+        store: Timing::from(store),
         copies,
         rng: Rng::new(derive_seed(seed, 1)),
     }
@@ -246,6 +262,15 @@ impl World {
         &mut self.ports[usize::from(port)].completed
     }
 
+    /// The port that got completions since the last call, if it is the only one. Closed loops are mostly alone.
+    #[inline]
+    pub(crate) fn take_only_ready(&mut self) -> Option<u16> {
+        let &[port] = self.ready.as_slice() else { return None };
+        self.ready.clear();
+        self.ports[usize::from(port)].ready = false;
+        Some(port)
+    }
+
     /// The ports that got completions since the last call, in `out`.
     pub(crate) fn take_ready(&mut self, out: &mut Vec<u16>) {
         out.clear();
@@ -260,6 +285,7 @@ impl World {
         self.tally.inside == 0
     }
 
+    #[inline(always)]
     fn allocate(&mut self, node: Node) -> u32 {
         if self.free == NONE {
             self.nodes.push(node);
@@ -279,8 +305,7 @@ impl World {
     /// Takes a request in at the present time.
     pub(crate) fn accept(&mut self, port: u16, io: Io) {
         let now = self.clock.now_ns();
-        self.tally.change(now);
-        self.tally.inside += 1;
+        self.tally.enter(now);
         let volume = self.ports[usize::from(port)].volumes.get(usize::from(io.target)).copied();
         let (len_bytes, refused) = volume.map_or((0, -EINVAL), |volume| volume.grants(&io));
         let mut node = Node {
@@ -340,6 +365,7 @@ impl World {
         }
     }
 
+    #[inline(always)]
     fn start(&mut self, index: u32, now: u64) {
         let Node { address, len_bytes, kind, .. } = self.nodes[index as usize];
         match self.cores.owner(address, now) {
@@ -393,7 +419,7 @@ impl World {
     /// Counts from now on.
     pub(crate) fn reset(&mut self) {
         let now = self.clock.now_ns();
-        self.tally = Tally { from_ns: now, changed_ns: now, inside: self.tally.inside, ..Tally::default() };
+        self.tally = Tally::new(now, self.tally.inside);
         self.cores.reset(now);
         if let Some(links) = &mut self.links {
             links.reset(now);
@@ -409,8 +435,7 @@ impl World {
     /// What happened since the last reset.
     pub(crate) fn observe(&self) -> Observations {
         let (from, now) = (self.tally.from_ns, self.clock.now_ns());
-        let since_change = u128::from(self.tally.inside) * u128::from(now - self.tally.changed_ns);
-        let inside_ns = self.tally.inside_ns + since_change;
+        let inside_ns = self.tally.integral_ns(now);
         let links = |inward| self.links.as_ref().map_or(Vec::new(), |links| links.loads(inward, from, now));
         Observations {
             schema: SCHEMA.to_owned(),

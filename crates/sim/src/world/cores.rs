@@ -7,7 +7,7 @@ use super::program::KINDS;
 use super::station::Station;
 use crate::model::{Fault, FrontEnd, Link, Model, Place};
 use crate::observe::{CoreLoad, StationLoad};
-use crate::service::Service;
+use crate::service::Timing;
 
 /// What one core did.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Cores {
     /// Whether any stage cares which core owns an address.
     bound: bool,
     places: Box<[Place]>,
-    services: Box<[[Service; 5]]>,
+    services: Box<[[Timing; 5]]>,
     /// When each is free; apart from the rest, as it is searched.
     free: Box<[u64]>,
     cores: Box<[Core]>,
@@ -60,7 +60,8 @@ impl Cores {
             let failed = |fault: &Fault| matches!(fault, Fault::FailedController { controller, .. } if *controller == index);
             Outage::new(model, failed)
         };
-        let services = front_end.stages.iter().map(|stage| KINDS.map(|kind| stage.service.of(kind).clone()));
+        let services =
+            front_end.stages.iter().map(|stage| KINDS.map(|kind| Timing::from(stage.service.of(kind))));
         Cores {
             turn: turns.then(|| (segment.trailing_zeros(), turn.collect())),
             per: usize::from(front_end.cores_per_controller),
@@ -91,7 +92,7 @@ impl Cores {
     }
 
     /// The core that owns an address now; `None`: no controller is left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn owner(&self, address: u64, now: u64) -> Option<u16> {
         let core = match &self.turn {
             Some((shift, turn)) => turn[(address >> shift) as usize & (turn.len() - 1)],
@@ -134,7 +135,7 @@ impl Cores {
     }
 
     /// Runs a stage for a request owned by `owner`; when it is done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn stage(&mut self, stage: usize, kind: usize, owner: u16, now: u64) -> u64 {
         let core = match self.places[stage] {
             Place::Bound => usize::from(owner),
@@ -146,7 +147,7 @@ impl Cores {
     }
 
     /// Runs something on the first free core of the controller of `core`.
-    pub(crate) fn on_controller(&mut self, core: u16, service: &Service, now: u64) -> u64 {
+    pub(crate) fn on_controller(&mut self, core: u16, service: &Timing, now: u64) -> u64 {
         let core = self.first_free_of(core);
         let service = service.draw_ns(&mut self.cores[core].rng);
         self.visit(core, service, now)
@@ -157,7 +158,7 @@ impl Cores {
         first_free(&self.free[first..first + self.per], first)
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit(&mut self, index: usize, service: u64, now: u64) -> u64 {
         let core = &mut self.cores[index];
         let start = now.max(self.free[index]);
@@ -187,7 +188,7 @@ impl Cores {
 }
 
 /// The index, counted from `base`, of the smallest.
-#[inline]
+#[inline(always)]
 fn first_free(free: &[u64], base: usize) -> usize {
     let (mut best, mut least) = (0, u64::MAX);
     for (index, &at) in free.iter().enumerate() {
@@ -202,6 +203,8 @@ fn first_free(free: &[u64], base: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Links {
     ns_per_byte: f64,
+    /// The last length, bytes, and how long it takes: most are as long as the one before.
+    last: (u32, u64),
     /// In and out of each controller: when it is free, and what it did.
     links: Box<[[(u64, Station); 2]]>,
 }
@@ -209,15 +212,18 @@ pub(crate) struct Links {
 impl Links {
     pub(crate) fn new(link: Link, controllers: u16) -> Links {
         let links = (0..controllers).map(|_| std::array::from_fn(|_| (0, Station::new())));
-        Links { ns_per_byte: 1e9 / link.bytes_per_s, links: links.collect() }
+        Links { ns_per_byte: 1e9 / link.bytes_per_s, last: (0, 0), links: links.collect() }
     }
 
     /// Moves bytes over the link of a controller; when they have arrived.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transfer(&mut self, controller: usize, inward: bool, len_bytes: u32, now: u64) -> u64 {
+        if self.last.0 != len_bytes {
+            self.last = (len_bytes, (f64::from(len_bytes) * self.ns_per_byte) as u64);
+        }
         let (free, station) = &mut self.links[controller][usize::from(!inward)];
         let start = now.max(*free);
-        *free = start + (f64::from(len_bytes) * self.ns_per_byte) as u64;
+        *free = start + self.last.1;
         station.visit(now, start, *free);
         *free
     }

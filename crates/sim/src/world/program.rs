@@ -37,17 +37,23 @@ pub(crate) enum Step {
 
 impl Step {
     /// Whether it takes time, but no place at a station.
-    #[inline]
-    pub(crate) fn is_delay(self) -> bool {
+    fn is_delay(self) -> bool {
         matches!(self, Step::Delay | Step::Hit | Step::Miss | Step::Network)
     }
 }
 
-/// Steps of all programs in one list, and where each begins.
+/// A step, and the pure delay behind it, which needs no event of its own; `Done`: there is none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hop {
+    pub(crate) step: Step,
+    pub(crate) delay: Step,
+}
+
+/// Hops of all programs in one list, and where each begins.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    /// Read by index at every hop.
-    pub(crate) steps: Box<[Step]>,
+    /// Read by index at every event.
+    pub(crate) hops: Box<[Hop]>,
     requests: [u16; 10],
     /// A write that does not fit into the write-back cache.
     pub(crate) write_through: u16,
@@ -65,11 +71,14 @@ pub(crate) const KINDS: [OpKind; 5] =
 
 impl Programs {
     pub(crate) fn new(model: &Model) -> Programs {
-        let mut steps = Vec::new();
+        let mut hops = Vec::new();
         let mut add = |program: Vec<Step>| {
-            let start = steps.len() as u16;
-            steps.extend(program);
-            steps.push(Step::Done);
+            let start = hops.len() as u16;
+            let mut steps = program.into_iter().peekable();
+            while let Some(step) = steps.next() {
+                hops.push(Hop { step, delay: steps.next_if(|step| step.is_delay()).unwrap_or(Step::Done) });
+            }
+            hops.push(Hop { step: Step::Done, delay: Step::Done });
             start
         };
         let requests =
@@ -80,7 +89,7 @@ impl Programs {
             destage: add(to_drives(model, true)),
             copy: add(vec![Step::Network, Step::Store, Step::Drives]),
             done: add(Vec::new()),
-            steps: steps.into_boxed_slice(),
+            hops: hops.into_boxed_slice(),
         }
     }
 

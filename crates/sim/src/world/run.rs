@@ -6,8 +6,8 @@ use assay_workload::pattern::OpKind;
 use super::program::Step;
 use super::{EIO, NO_PORT, NONE, Node, World};
 
-/// What came of a step.
-enum Hop {
+/// What came of a hop.
+enum Next {
     /// It takes until then.
     At(u64),
     /// Somebody else will wake it.
@@ -18,11 +18,12 @@ enum Hop {
 
 impl World {
     /// Starts a node's program; its first event is not before `earliest_ns`.
+    #[inline(always)]
     pub(super) fn launch(&mut self, index: u32, now: u64, earliest_ns: u64) {
         match self.hop(index, now) {
-            Hop::At(at) => self.events.push(at.max(earliest_ns), index),
-            Hop::Done => self.events.push(earliest_ns, index),
-            Hop::Waiting => {}
+            Next::At(at) => self.events.push(at.max(earliest_ns), index),
+            Next::Done => self.events.push(earliest_ns, index),
+            Next::Waiting => {}
         }
     }
 
@@ -32,11 +33,10 @@ impl World {
         let mut stop_ns = limit_ns;
         while self.events.first_ns() <= stop_ns {
             let Some(event) = self.events.pop() else { break };
-            self.clock.set_ns(event.at_ns);
             match self.hop(event.payload, event.at_ns) {
-                Hop::At(at) => self.events.push(at, event.payload),
-                Hop::Waiting => {}
-                Hop::Done => {
+                Next::At(at) => self.events.push(at, event.payload),
+                Next::Waiting => {}
+                Next::Done => {
                     let stall = if self.stalls.is_empty() { None } else { self.stalls.at(event.at_ns) };
                     if let Some(stall) = stall {
                         self.events.push(stall.to.0, event.payload);
@@ -46,65 +46,74 @@ impl World {
                 }
             }
         }
-        if self.ready.is_empty() && limit_ns != u64::MAX {
+        // Nothing looks at the clock in between.
+        if !self.ready.is_empty() {
+            self.clock.set_ns(stop_ns);
+        } else if limit_ns != u64::MAX {
             self.clock.set_ns(limit_ns.max(self.clock.now_ns()));
         }
     }
 
     /// Does the node's next steps, up to the first that takes time.
-    #[inline]
-    fn hop(&mut self, index: u32, now: u64) -> Hop {
-        let Node { kind, core, len_bytes, step: mut next, .. } = self.nodes[index as usize];
+    #[inline(always)]
+    fn hop(&mut self, index: u32, now: u64) -> Next {
+        let Node { kind, core, len_bytes, mut step, .. } = self.nodes[index as usize];
         loop {
-            let step = self.programs.steps[usize::from(next)];
-            let at = match step {
-                Step::Done => return Hop::Done,
-                Step::Delay | Step::Hit | Step::Miss | Step::Network => self.delay(kind, step, now),
+            let hop = self.programs.hops[usize::from(step)];
+            let mut at = match hop.step {
+                Step::Done => return Next::Done,
                 Step::Stage(stage) => self.cores.stage(usize::from(stage), kind as usize, core, now),
                 Step::LinkIn | Step::LinkOut => match &mut self.links {
                     Some(links) => {
                         let controller = self.cores.controller(core);
-                        links.transfer(controller, step == Step::LinkIn, len_bytes, now)
+                        links.transfer(controller, hop.step == Step::LinkIn, len_bytes, now)
                     }
                     None => now,
                 },
-                Step::Store => self.cores.on_controller(core, &self.delays.store, now),
                 Step::Drives => self.visit_drives(index, now),
-                Step::Admit => match self.admit(index, now) {
+                other => match self.rare_step(index, other, now) {
                     Some(at) => at,
-                    None => return Hop::Waiting,
+                    None => return Next::Waiting,
                 },
-                Step::Copies => {
-                    self.start_copies(index, now);
-                    now
-                }
-                Step::Join => {
-                    let node = &mut self.nodes[index as usize];
-                    node.pending -= 1;
-                    if node.pending > 0 {
-                        node.step += 1;
-                        return Hop::Waiting;
-                    }
-                    now
-                }
             };
-            next += 1;
-            let mut at = at;
-            // A pure delay behind a visit needs no event of its own.
-            let behind = self.programs.steps[usize::from(next)];
-            if behind.is_delay() {
-                at = self.delay(kind, behind, at);
-                next += 1;
+            if hop.delay != Step::Done {
+                at = self.delay(kind, hop.delay, at);
             }
-            self.nodes[index as usize].step = next;
+            step += 1;
+            self.nodes[index as usize].step = step;
             if at > now {
-                return Hop::At(at);
+                return Next::At(at);
             }
         }
     }
 
+    /// The steps that few requests take, or that do little; `None`: somebody else will wake the node.
+    #[inline(never)]
+    fn rare_step(&mut self, index: u32, step: Step, now: u64) -> Option<u64> {
+        let Node { kind, core, .. } = self.nodes[index as usize];
+        match step {
+            Step::Delay | Step::Hit | Step::Miss | Step::Network => Some(self.delay(kind, step, now)),
+            Step::Store => Some(self.cores.on_controller(core, &self.delays.store, now)),
+            Step::Admit => self.admit(index, now),
+            Step::Copies => {
+                self.start_copies(index, now);
+                Some(now)
+            }
+            Step::Join => {
+                let node = &mut self.nodes[index as usize];
+                node.pending -= 1;
+                if node.pending > 0 {
+                    node.step += 1;
+                    return None;
+                }
+                Some(now)
+            }
+            Step::Done | Step::Stage(_) | Step::LinkIn | Step::LinkOut | Step::Drives => Some(now),
+        }
+    }
+
     /// A step that takes time, but no place at a station: when it is over.
-    #[inline]
+    #[inline(always)]
     fn delay(&mut self, kind: OpKind, step: Step, now: u64) -> u64 {
         let delay = match (step, &mut self.cache) {
             (Step::Delay, _) => {
@@ -119,6 +128,7 @@ impl World {
         now + delay
     }
 
+    #[inline(never)]
     fn visit_drives(&mut self, index: u32, now: u64) -> u64 {
         let node = &mut self.nodes[index as usize];
         let Some(drives) = &mut self.drives else { return now };
@@ -231,7 +241,19 @@ impl World {
     }
 
     /// Ends a node; whether that completed a request of a host.
-    fn finish(&mut self, mut index: u32, now: u64) -> bool {
+    #[inline(always)]
+    fn finish(&mut self, index: u32, now: u64) -> bool {
+        let node = &self.nodes[index as usize];
+        if node.parent == NONE && node.port != NO_PORT {
+            self.complete(index, now);
+            return true;
+        }
+        self.finish_part(index, now)
+    }
+
+    /// Ends a part of a request, or a background write.
+    #[inline(never)]
+    fn finish_part(&mut self, mut index: u32, now: u64) -> bool {
         let mut node = self.nodes[index as usize];
         while node.parent != NONE {
             self.release(index);
@@ -246,21 +268,30 @@ impl World {
             }
             node = *parent;
             match self.hop(index, now) {
-                Hop::At(at) => {
+                Next::At(at) => {
                     self.events.push(at, index);
                     return false;
                 }
-                Hop::Waiting => return false,
-                Hop::Done => {}
+                Next::Waiting => return false,
+                Next::Done => {}
             }
         }
-        self.release(index);
         if node.port == NO_PORT {
+            self.release(index);
             self.destaged(node.slot, now);
             return false;
         }
-        self.tally.change(now);
-        self.tally.inside -= 1;
+        self.complete(index, now);
+        true
+    }
+
+    /// Hands a request of a host back.
+    #[inline(always)]
+    fn complete(&mut self, index: u32, now: u64) {
+        let node = &mut self.nodes[index as usize];
+        node.next = self.free;
+        self.free = index;
+        self.tally.leave(now);
         self.tally.completed += 1;
         self.tally.failed += u64::from(node.result < 0);
         self.tally.completion_ns_sum += now - node.started_ns;
@@ -270,6 +301,5 @@ impl World {
             port.ready = true;
             self.ready.push(node.port);
         }
-        true
     }
 }

@@ -13,10 +13,22 @@ struct Bin {
     inside_ns: u64,
 }
 
+impl Bin {
+    #[inline(always)]
+    fn add(&mut self, other: Bin) {
+        self.busy_ns += other.busy_ns;
+        self.inside_ns += other.inside_ns;
+    }
+}
+
 /// Time spent serving, and by requests inside, in at most [`BINS`] bins whose width doubles as time goes on: memory stays
 /// the same however long a simulation is.
 #[derive(Debug)]
 struct Timeline {
+    /// The bin that visits fall into now, from `from_ns` to before `until_ns`; what it holds comes on top of `bins`.
+    open: Bin,
+    from_ns: u64,
+    until_ns: u64,
     origin_ns: u64,
     shift: u32,
     bins: Vec<Bin>,
@@ -24,24 +36,70 @@ struct Timeline {
 
 impl Timeline {
     fn new(origin_ns: u64) -> Timeline {
-        Timeline { origin_ns, shift: SHIFT_START, bins: Vec::with_capacity(BINS) }
+        Timeline {
+            open: Bin::default(),
+            from_ns: origin_ns,
+            until_ns: origin_ns,
+            origin_ns,
+            shift: SHIFT_START,
+            bins: Vec::with_capacity(BINS),
+        }
     }
 
     /// A visit that came at `now_ns`, was served from `start_ns` and left at `end_ns`.
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, now_ns: u64, start_ns: u64, end_ns: u64) {
-        let from = now_ns.saturating_sub(self.origin_ns) >> self.shift;
-        let to = end_ns.saturating_sub(self.origin_ns) >> self.shift;
         // Nearly all visits lie within a bin.
-        if from == to
-            && let Some(bin) = self.bins.get_mut(to as usize)
-        {
-            bin.busy_ns += end_ns - start_ns;
-            bin.inside_ns += end_ns - now_ns;
+        if end_ns < self.until_ns && now_ns >= self.from_ns {
+            self.open.add(Bin { busy_ns: end_ns - start_ns, inside_ns: end_ns - now_ns });
         } else {
-            self.add_slowly(start_ns, end_ns, true);
-            self.add_slowly(now_ns, end_ns, false);
+            self.add_across(now_ns, start_ns, end_ns);
         }
+    }
+
+    #[inline(never)]
+    fn add_across(&mut self, now_ns: u64, start_ns: u64, end_ns: u64) {
+        self.add_slowly(start_ns, end_ns, true);
+        self.add_slowly(now_ns, end_ns, false);
+        if now_ns >= self.until_ns {
+            self.open_at(now_ns);
+        }
+    }
+
+    /// The bin at `now_ns`, which exists, is the one that visits fall into from now on.
+    fn open_at(&mut self, now_ns: u64) {
+        self.close();
+        let index = now_ns.saturating_sub(self.origin_ns) >> self.shift;
+        self.from_ns = self.origin_ns + (index << self.shift);
+        self.until_ns = self.from_ns + (1 << self.shift);
+    }
+
+    /// Puts what the open bin holds into its place.
+    fn close(&mut self) {
+        let (open, index) = (std::mem::take(&mut self.open), self.open_index());
+        if let Some(bin) = self.bins.get_mut(index) {
+            bin.add(open);
+        }
+        self.until_ns = self.from_ns;
+    }
+
+    fn open_index(&self) -> usize {
+        ((self.from_ns - self.origin_ns) >> self.shift) as usize
+    }
+
+    /// Bin `index` with what is still open.
+    fn bin(&self, index: usize) -> Bin {
+        let mut bin = self.bins.get(index).copied().unwrap_or_default();
+        if index == self.open_index() {
+            bin.add(self.open);
+        }
+        bin
+    }
+
+    fn total(&self) -> Bin {
+        let mut total = self.open;
+        self.bins.iter().for_each(|bin| total.add(*bin));
+        total
     }
 
     fn add_slowly(&mut self, from_ns: u64, to_ns: u64, busy: bool) {
@@ -63,52 +121,48 @@ impl Timeline {
     }
 
     fn fold(&mut self) {
+        self.close();
         self.shift += 1;
-        let joined = self.bins.chunks(2).map(|pair| Bin {
-            busy_ns: pair.iter().map(|bin| bin.busy_ns).sum(),
-            inside_ns: pair.iter().map(|bin| bin.inside_ns).sum(),
-        });
-        let joined: Vec<Bin> = joined.collect();
-        self.bins.clear();
-        self.bins.extend(joined);
+        for index in 0..self.bins.len().div_ceil(2) {
+            let mut joined = self.bins[2 * index];
+            joined.add(self.bins.get(2 * index + 1).copied().unwrap_or_default());
+            self.bins[index] = joined;
+        }
+        self.bins.truncate(self.bins.len().div_ceil(2));
     }
 }
 
 /// The record of one station.
 #[derive(Debug)]
 pub(crate) struct Station {
-    busy_ns: u64,
-    waited_ns: u64,
-    inside_ns: u64,
     served: u64,
+    /// What its servers still had to do when counting began.
+    carried_ns: u64,
     timeline: Timeline,
 }
 
 impl Station {
     pub(crate) fn new() -> Station {
-        Station { busy_ns: 0, waited_ns: 0, inside_ns: 0, served: 0, timeline: Timeline::new(0) }
+        Station { served: 0, carried_ns: 0, timeline: Timeline::new(0) }
     }
 
     /// A visit that came at `now_ns`, was served from `start_ns` and left at `end_ns`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn visit(&mut self, now_ns: u64, start_ns: u64, end_ns: u64) {
-        self.busy_ns += end_ns - start_ns;
-        self.waited_ns += start_ns - now_ns;
-        self.inside_ns += end_ns - now_ns;
         self.served += 1;
         self.timeline.add(now_ns, start_ns, end_ns);
     }
 
     /// Forgets what was, keeping what its servers, free at `free_ns`, still have to do.
     pub(crate) fn reset(&mut self, now_ns: u64, free_ns: &[u64]) {
-        *self = Station::new();
-        self.timeline = Timeline::new(now_ns);
-        self.busy_ns = committed_ns(now_ns, free_ns);
+        let carried_ns = committed_ns(now_ns, free_ns);
+        *self = Station { served: 0, carried_ns, timeline: Timeline::new(now_ns) };
     }
 
     /// What it did from its last reset, at `from_ns`, to `now_ns`; its servers are free at `free_ns`.
     pub(crate) fn load(&self, from_ns: u64, now_ns: u64, free_ns: &[u64]) -> StationLoad {
-        let busy_ns = self.busy_ns - committed_ns(now_ns, free_ns).min(self.busy_ns);
+        let total = self.timeline.total();
+        let busy_ns = (self.carried_ns + total.busy_ns).saturating_sub(committed_ns(now_ns, free_ns));
         let elapsed = (now_ns - from_ns).max(1) as f64;
         let servers = free_ns.len() as f64;
         let per_bin = |value: u64, index: usize, servers: f64| {
@@ -116,14 +170,14 @@ impl Station {
             let width = (now_ns - from_ns).saturating_sub(start).min(1 << self.timeline.shift);
             if width == 0 { 0.0 } else { value as f64 / width as f64 / servers }
         };
-        let bins = self.timeline.bins.iter().enumerate();
+        let bins = (0..self.timeline.bins.len()).map(|index| (index, self.timeline.bin(index)));
         let bins = bins.take_while(|(index, _)| (*index as u64) << self.timeline.shift < now_ns - from_ns);
         StationLoad {
             served: self.served,
             busy_ns,
             utilisation: busy_ns as f64 / elapsed / servers,
-            waited_ns_mean: self.waited_ns as f64 / self.served.max(1) as f64,
-            inside_mean: self.inside_ns as f64 / elapsed,
+            waited_ns_mean: (total.inside_ns - total.busy_ns) as f64 / self.served.max(1) as f64,
+            inside_mean: total.inside_ns as f64 / elapsed,
             interval_ns: 1 << self.timeline.shift,
             utilisation_over_time: bins
                 .clone()

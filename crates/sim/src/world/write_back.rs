@@ -4,7 +4,7 @@ use assay_workload::rng::Rng;
 
 use super::pages::PageSet;
 use crate::model::{Cache, Policy, WriteBack};
-use crate::service::Service;
+use crate::service::Timing;
 
 /// A run of pages to write to the drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct DirtyPages {
     leaving: usize,
     outstanding: u32,
     outstanding_max: u32,
-    pub(crate) service: Service,
+    pub(crate) service: Timing,
     pub(crate) absorbed: u64,
     pub(crate) destaged: u64,
     pub(crate) stalled: u64,
@@ -41,7 +41,7 @@ impl DirtyPages {
             leaving: 0,
             outstanding: 0,
             outstanding_max: write_back.destage_outstanding,
-            service: write_back.service.clone(),
+            service: Timing::from(&write_back.service),
             absorbed: 0,
             destaged: 0,
             stalled: 0,
@@ -103,6 +103,7 @@ impl DirtyPages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Service;
     use crate::model::Size;
 
     fn dirty_pages(destage_above: f64) -> DirtyPages {
