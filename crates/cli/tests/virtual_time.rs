@@ -8,13 +8,11 @@ use assay_results::knee::{CurvePoint, knee};
 use assay_results::run::Run;
 use assay_results::{RunBuilder, RunEnd, RunEvent};
 use assay_sim::service::Time;
-use assay_sim::{Model, PlanSimulation, Service, SimOptions};
-use assay_workload::job::{Arrival, EngineKind, Job, Limits, Phase, Rate, Workload};
+use assay_sim::{Model, PlanSimulation, Service, SimOptions, lun};
+use assay_workload::job::{Arrival, Job, Limits, Phase, Rate};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::steps::Until;
-use assay_workload::target::{Target, TargetKind};
-use assay_workload::units::{Bytes, Nanos};
+use assay_workload::units::Nanos;
 use assay_workload::{PhaseKind, Plan};
 
 /// Mean time of one operation.
@@ -48,39 +46,12 @@ impl Executor for Simulated {
 /// A job whose slots are servers: the array only delays, so arrivals that find all slots taken wait as in M/M/c.
 fn job(servers: u32, seconds: u64) -> Job {
     let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_independent());
-    Job {
-        outstanding_per_thread: servers,
-        engine: EngineKind::Sim,
-        limits: Limits { time: Some(Nanos::from_secs(seconds)), ..Limits::default() },
-        ..Job::new("reads", &["lun"], pattern)
-    }
+    let limits = Limits { time: Some(Nanos::from_secs(seconds)), ..Limits::default() };
+    lun::job("reads", pattern, servers, limits)
 }
 
 fn run(phases: Vec<Phase>) -> Run {
-    let workload = Workload {
-        name: "virtual".to_owned(),
-        seed: Some(5),
-        targets: vec![Target {
-            name: "lun".to_owned(),
-            path: "/sim/lun".to_owned(),
-            kind: Some(TargetKind::Null),
-            size: Some(Bytes(1 << 30)),
-        }],
-        phases,
-    };
-    let facts = TargetFacts {
-        path: "/sim/lun".to_owned(),
-        kind: TargetKind::Null,
-        existing_bytes: 1 << 30,
-        direct_align_bytes: Some(512),
-        engine_choice: None,
-    };
-    let inventory = Inventory {
-        targets: [("lun".to_owned(), facts)].into(),
-        engines: vec![EngineKind::Sim],
-        engine_override: None,
-    };
-    let plan = Arc::new(resolve::plan(&workload, &inventory, 1).expect("a plan"));
+    let plan = Arc::new(lun::plan(5, 1 << 30, phases).expect("a plan"));
     let model = Model::known_latency(Service::Exponential(Time(SERVICE_NS)), Service::ZERO);
     let mut executor =
         Simulated { simulation: PlanSimulation::new(&model, &plan, 11).expect("a simulation") };

@@ -9,14 +9,12 @@ use std::io::Write as _;
 use assay_engine::{Completions, Engine, EngineError, Io, Wait};
 use assay_sim::audit::{AuditOptions, StreamAudit, audit_stream};
 use assay_sim::phase::SimOptions;
-use assay_sim::{Driver, Model, Pending, PlanSimulation, SimEngine, Simulation, Stepper};
-use assay_workload::job::{EngineKind, Job, Limits, Phase, TargetSelection, Workload};
+use assay_sim::{Driver, Model, Pending, PlanSimulation, SimEngine, Simulation, Stepper, lun};
+use assay_workload::job::{Limits, Phase, TargetSelection};
 use assay_workload::ops::{Generator, OpBlock, OpSource, SiteSpec};
 use assay_workload::pattern::{AccessPattern, Distribution, Mix, OpKind, Placement, Random};
-use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::rng::Rng;
-use assay_workload::target::{ActiveRange, Target, TargetKind};
-use assay_workload::units::Bytes;
+use assay_workload::target::ActiveRange;
 
 const SIZE: u64 = 16 << 30;
 const OUTSTANDING: u32 = 64;
@@ -122,34 +120,9 @@ fn bare(
 
 /// The same through the job loop of real runs, with its histograms and intervals.
 fn whole(model: &Model, pattern: &AccessPattern, ios: u64) -> Result<f64, Box<dyn std::error::Error>> {
-    let job = Job {
-        engine: EngineKind::Sim,
-        outstanding_per_thread: OUTSTANDING,
-        limits: Limits { ios: Some(ios), ..Limits::default() },
-        ..Job::new("job", &["lun"], pattern.clone())
-    };
-    let target = Target {
-        name: "lun".into(),
-        path: "lun".into(),
-        kind: Some(TargetKind::Null),
-        size: Some(Bytes(SIZE)),
-    };
-    let workload = Workload {
-        name: "speed".into(),
-        seed: Some(1),
-        targets: vec![target],
-        phases: vec![Phase::measure("speed", vec![job])],
-    };
-    let facts = TargetFacts {
-        path: "lun".into(),
-        kind: TargetKind::Null,
-        existing_bytes: SIZE,
-        direct_align_bytes: Some(512),
-        engine_choice: None,
-    };
-    let targets = [("lun".to_owned(), facts)].into();
-    let inventory = Inventory { targets, engines: vec![EngineKind::Sim], engine_override: None };
-    let plan = resolve::plan(&workload, &inventory, 1)?;
+    let limits = Limits { ios: Some(ios), ..Limits::default() };
+    let job = lun::job("job", pattern.clone(), OUTSTANDING, limits);
+    let plan = lun::plan(1, SIZE, vec![Phase::measure("speed", vec![job])])?;
     let mut simulation = PlanSimulation::new(model, &plan, 1)?;
     let before = cpu_s();
     simulation.run_phase(&plan, 0, &SimOptions::default(), &mut |_| {})?;

@@ -12,6 +12,8 @@ mod draw;
 mod driver;
 mod engine;
 mod events;
+#[doc(hidden)]
+pub mod lun;
 pub mod model;
 mod normal;
 pub mod observe;

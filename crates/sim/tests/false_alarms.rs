@@ -4,49 +4,20 @@
 use assay_engine::Clock as _;
 use assay_results::environment::Environment;
 use assay_results::{FindingSeverity, Run, RunBuilder, RunEnd, RunEvent};
-use assay_sim::{Model, PlanSimulation, SimOptions};
+use assay_sim::{Model, PlanSimulation, SimOptions, lun};
 use assay_workload::Plan;
-use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
+use assay_workload::job::{Limits, Phase};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::resolve::{self, Inventory, TargetFacts};
-use assay_workload::target::{Target, TargetKind};
-use assay_workload::units::{Bytes, Nanos};
+use assay_workload::units::Nanos;
 
 /// Clean runs; with none of them flagged, the share of false alarms is below 4 % at 97.5 %.
 const CLEAN_RUNS: u64 = 100;
 
 fn plan(mix: Mix, outstanding: u32, seed: u64) -> Plan {
     let pattern = AccessPattern::new(mix, 4096, Placement::random_independent());
-    let job = Job {
-        outstanding_per_thread: outstanding,
-        engine: EngineKind::Sim,
-        limits: Limits { time: Some(Nanos(1_250_000_000)), ..Limits::default() },
-        ..Job::new("job", &["lun"], pattern)
-    };
-    let workload = Workload {
-        name: "clean".to_owned(),
-        seed: Some(seed),
-        targets: vec![Target {
-            name: "lun".to_owned(),
-            path: "/sim/lun".to_owned(),
-            kind: Some(TargetKind::Null),
-            size: Some(Bytes(1 << 30)),
-        }],
-        phases: vec![Phase::measure("measure", vec![job])],
-    };
-    let facts = TargetFacts {
-        path: "/sim/lun".to_owned(),
-        kind: TargetKind::Null,
-        existing_bytes: 1 << 30,
-        direct_align_bytes: Some(512),
-        engine_choice: None,
-    };
-    let inventory = Inventory {
-        targets: [("lun".to_owned(), facts)].into(),
-        engines: vec![EngineKind::Sim],
-        engine_override: None,
-    };
-    resolve::plan(&workload, &inventory, seed).expect("a plan")
+    let limits = Limits { time: Some(Nanos(1_250_000_000)), ..Limits::default() };
+    let job = lun::job("job", pattern, outstanding, limits);
+    lun::plan(seed, 1 << 30, vec![Phase::measure("measure", vec![job])]).expect("a plan")
 }
 
 /// Runs a plan on the model and builds the run, judged.

@@ -121,7 +121,11 @@ pub fn heat_near(
 
 #[cfg(test)]
 mod tests {
+    use assay_workload::job::{Limits, Phase};
+    use assay_workload::pattern::{AccessPattern, Mix, Placement, Sequential};
+
     use super::*;
+    use crate::lun;
 
     #[test]
     fn shares_are_those_of_a_column() {
@@ -135,5 +139,22 @@ mod tests {
         assert_eq!(heat.bytes, 200);
         assert_eq!(heat.rows, [[1.0, 0.0], [0.0, 0.5], [0.0, 0.0], [0.0, 0.5]]);
         assert_eq!(heat.targets[1], (100, "b".to_owned()));
+    }
+
+    /// Reads of one MiB after the other from the start of the target: which share of a column's operations falls into which
+    /// segment behind 2 MiB is known.
+    #[test]
+    fn shares_near_a_place_are_those_of_all_operations_of_a_column() {
+        const MIB: u64 = 1 << 20;
+        let pattern = AccessPattern::new(Mix::READ, MIB, Placement::Sequential(Sequential::default()));
+        let limits = Limits { ios: Some(8), ..Limits::default() };
+        let job = lun::job("job", pattern, 1, limits);
+        let plan = lun::plan(1, 64 * MIB, vec![Phase::measure("measure", vec![job])]).unwrap();
+        // Columns: MiB 0 to 3, MiB 4 to 7. Rows: MiB 2 and 3, 4 and 5, 6 and 7, 8 and 9.
+        let near = heat_near(&plan, 0, (0, 2 * MIB, 2 * MIB), (4, 2), 8).unwrap();
+        assert_eq!(near.rows, [[0.5, 0.0], [0.0, 0.5], [0.0, 0.5], [0.0, 0.0]]);
+        assert_eq!((near.bytes, near.span), (8 * MIB, 8));
+        assert_eq!(near.targets, [(0, "lun".to_owned())]);
+        assert_eq!(heat_near(&plan, 0, (1, 0, MIB), (4, 2), 8), None, "there is no such target");
     }
 }

@@ -1,10 +1,10 @@
-use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
+use assay_workload::job::{Job, Limits, Phase};
 use assay_workload::pattern::{Mix, Random, Sequential, Zone};
-use assay_workload::resolve::{self, Inventory, TargetFacts};
-use assay_workload::target::{Extent, Target, TargetKind};
-use assay_workload::units::{Bytes, Nanos};
+use assay_workload::target::Extent;
+use assay_workload::units::Nanos;
 
 use super::*;
+use crate::lun;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -22,39 +22,12 @@ fn hotband(corrected: bool) -> Placement {
 }
 
 fn job(name: &str, mix: Mix, block: u64, placement: Placement) -> Job {
-    Job {
-        engine: EngineKind::Sim,
-        limits: Limits { time: Some(Nanos::from_secs(60)), ..Limits::default() },
-        outstanding_per_thread: 32,
-        ..Job::new(name, &["lun"], AccessPattern::new(mix, block, placement))
-    }
+    let limits = Limits { time: Some(Nanos::from_secs(60)), ..Limits::default() };
+    lun::job(name, AccessPattern::new(mix, block, placement), 32, limits)
 }
 
 fn plan_of(jobs: Vec<Job>) -> Plan {
-    let workload = Workload {
-        name: "test".to_owned(),
-        seed: Some(5),
-        targets: vec![Target {
-            name: "lun".to_owned(),
-            path: "/sim/lun".to_owned(),
-            kind: Some(TargetKind::Null),
-            size: Some(Bytes(16 * GIB)),
-        }],
-        phases: vec![Phase::measure("measure", jobs)],
-    };
-    let facts = TargetFacts {
-        path: "/sim/lun".to_owned(),
-        kind: TargetKind::Null,
-        existing_bytes: 16 * GIB,
-        direct_align_bytes: Some(512),
-        engine_choice: None,
-    };
-    let inventory = Inventory {
-        targets: [("lun".to_owned(), facts)].into(),
-        engines: vec![EngineKind::Sim],
-        engine_override: None,
-    };
-    resolve::plan(&workload, &inventory, 1).unwrap()
+    lun::plan(5, 16 * GIB, vec![Phase::measure("measure", jobs)]).unwrap()
 }
 
 fn two_brick() -> Model {

@@ -1,13 +1,12 @@
 use std::sync::atomic::Ordering;
 
 use assay_results::LatencyHistogram;
-use assay_workload::job::{Arrival, EngineKind, Job, Limits, Phase, Rate, Workload};
+use assay_workload::job::{Arrival, Job, Limits, Phase, Rate};
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
-use assay_workload::resolve::{self, Inventory, TargetFacts};
-use assay_workload::target::{Target, TargetKind};
-use assay_workload::units::{Bytes, Nanos};
+use assay_workload::units::Nanos;
 
 use super::*;
+use crate::lun;
 use crate::model::{Fault, Span};
 use crate::service::{Service, Time};
 
@@ -15,40 +14,12 @@ const SECOND: u64 = 1_000_000_000;
 
 fn job(name: &str, mix: Mix, threads: u32, depth: u32, seconds: u64) -> Job {
     let pattern = AccessPattern::new(mix, 4096, Placement::random_independent());
-    Job {
-        threads,
-        outstanding_per_thread: depth,
-        engine: EngineKind::Sim,
-        limits: Limits { time: Some(Nanos::from_secs(seconds)), ..Limits::default() },
-        ..Job::new(name, &["lun"], pattern)
-    }
+    let limits = Limits { time: Some(Nanos::from_secs(seconds)), ..Limits::default() };
+    Job { threads, ..lun::job(name, pattern, depth, limits) }
 }
 
 fn plan_of(jobs: Vec<Job>) -> Plan {
-    let workload = Workload {
-        name: "test".to_owned(),
-        seed: Some(5),
-        targets: vec![Target {
-            name: "lun".to_owned(),
-            path: "/sim/lun".to_owned(),
-            kind: Some(TargetKind::Null),
-            size: Some(Bytes(1 << 30)),
-        }],
-        phases: vec![Phase::measure("measure", jobs)],
-    };
-    let facts = TargetFacts {
-        path: "/sim/lun".to_owned(),
-        kind: TargetKind::Null,
-        existing_bytes: 1 << 30,
-        direct_align_bytes: Some(512),
-        engine_choice: None,
-    };
-    let inventory = Inventory {
-        targets: [("lun".to_owned(), facts)].into(),
-        engines: vec![EngineKind::Sim],
-        engine_override: None,
-    };
-    resolve::plan(&workload, &inventory, 1).unwrap()
+    lun::plan(5, 1 << 30, vec![Phase::measure("measure", jobs)]).unwrap()
 }
 
 struct Outcome {
