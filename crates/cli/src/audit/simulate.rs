@@ -139,17 +139,17 @@ impl Simulation {
     }
 
     fn range_part(&self, model: &Model) -> Part {
-        let heads = vec![
-            Head::number("bound share", 0),
-            Head::number("IOPS before", 0),
-            Head::number("after", 0),
-            Head::number("lost", 0),
-            Head::number("completion before", 0),
-            Head::number("after", 0),
-            Head::number("added", 0),
-            Head::number("busiest core", 1),
-            Head::number("others", 2),
-        ];
+        let heads = tables::heads(&[
+            ("bound share", 0, false),
+            ("IOPS before", 0, false),
+            ("after", 0, false),
+            ("lost", 0, false),
+            ("completion before", 0, false),
+            ("after", 0, false),
+            ("added", 0, false),
+            ("busiest core", 1, false),
+            ("others", 2, false),
+        ]);
         let row = |point: &BoundPoint| {
             let (before, after) = (point.before, point.after);
             vec![
@@ -272,16 +272,20 @@ fn part(
 }
 
 fn heads() -> Vec<Head> {
-    let mut heads = vec![Head::words("", 0), Head::words("job", 0), Head::number("IOPS", 0)];
-    heads.extend(
-        ["mean", "p50", "p99", "p99.9"].map(|name| Head::number(name, if name == "p99.9" { 3 } else { 0 })),
-    );
-    heads.push(Head::words("of", 4));
-    heads.push(Head::number("outstanding", 2));
-    heads.push(Head::number("busiest core", 0));
-    heads.push(Head::number("× mean", 1));
-    heads.push(Head::number("cache hits", 5));
-    heads
+    tables::heads(&[
+        ("", 0, true),
+        ("job", 0, true),
+        ("IOPS", 0, false),
+        ("mean", 0, false),
+        ("p50", 0, false),
+        ("p99", 0, false),
+        ("p99.9", 3, false),
+        ("of", 4, true),
+        ("outstanding", 2, false),
+        ("busiest core", 0, false),
+        ("× mean", 1, false),
+        ("cache hits", 5, false),
+    ])
 }
 
 /// A row a job.

@@ -56,6 +56,14 @@ pub(crate) fn share(value: f64) -> String {
     if value > 0.0 && value < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", value * 100.0) }
 }
 
+/// Heads of columns of words (`true`) or numbers, and how soon each gives way where there is no room.
+pub(super) fn heads(columns: &[(&str, u8, bool)]) -> Vec<Head> {
+    let one = |&(name, rank, words): &(&str, u8, bool)| {
+        if words { Head::words(name, rank) } else { Head::number(name, rank) }
+    };
+    columns.iter().map(one).collect()
+}
+
 /// A row an operation of each job.
 pub(super) fn jobs(entries: &[&JobAudit], model: &Model) -> Facts {
     let own = model.cache.as_ref().map(|cache| cache.size.0);
@@ -63,16 +71,16 @@ pub(super) fn jobs(entries: &[&JobAudit], model: &Model) -> Facts {
         entries.iter().flat_map(|entry| &entry.reuse.caches).map(|cache| cache.bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let mut heads = vec![
-        Head::words("job", 0),
-        Head::words("op", 0),
-        Head::number("of job", 5),
-        Head::number("busiest core", 0),
-        Head::number("× mean", 0),
-        Head::number("50 % in", 4),
-        Head::number("90 % in", 2),
-        Head::number("99 % in", 3),
-    ];
+    let mut heads = heads(&[
+        ("job", 0, true),
+        ("op", 0, true),
+        ("of job", 5, false),
+        ("busiest core", 0, false),
+        ("× mean", 0, false),
+        ("50 % in", 4, false),
+        ("90 % in", 2, false),
+        ("99 % in", 3, false),
+    ]);
     for size in &sizes {
         let whose = if own == Some(*size) { "own cache" } else { "cache" };
         heads.push(Head::number(&format!("hits {whose} {}", format::bytes(*size)), 6));

@@ -71,17 +71,7 @@ impl Meter {
             stop,
             ios: 0,
             bytes: 0,
-            end: LoopEnd {
-                last_completion_ns: 0,
-                submit_calls: 0,
-                busy_sum_ns: 0,
-                busy_max_ns: 0,
-                zero_sampled: 0,
-                zero_found: 0,
-                verify_failed: 0,
-                errors: Vec::new(),
-                fatal_errno: 0,
-            },
+            end: LoopEnd::default(),
             errors: 0,
             errno_counts: Box::new([0; ERRNO_MAX]),
         }
