@@ -7,6 +7,7 @@
 use std::io::Write as _;
 
 use assay_engine::{Completions, Engine, EngineError, Io, Wait};
+use assay_results::RunEvent;
 use assay_sim::audit::{AuditOptions, StreamAudit, audit_stream};
 use assay_sim::phase::SimOptions;
 use assay_sim::{Driver, Model, Pending, PlanSimulation, SimEngine, Simulation, Stepper, lun};
@@ -119,13 +120,28 @@ fn bare(
 }
 
 /// The same through the job loop of real runs, with its histograms and intervals.
-fn whole(model: &Model, pattern: &AccessPattern, ios: u64) -> Result<f64, Box<dyn std::error::Error>> {
+fn whole(
+    model: &Model,
+    pattern: &AccessPattern,
+    ios: u64,
+    report_every: u64,
+) -> Result<f64, Box<dyn std::error::Error>> {
     let limits = Limits { ios: Some(ios), ..Limits::default() };
     let job = lun::job("job", pattern.clone(), OUTSTANDING, limits);
     let plan = lun::plan(1, SIZE, vec![Phase::measure("speed", vec![job])])?;
     let mut simulation = PlanSimulation::new(model, &plan, 1)?;
     let before = cpu_s();
-    simulation.run_phase(&plan, 0, &SimOptions::default(), &mut |_| {})?;
+    let (mut done, mut next, mut last_s) = (0, report_every, before);
+    simulation.run_phase(&plan, 0, &SimOptions::default(), &mut |event| {
+        let RunEvent::Interval(interval) = event else { return };
+        done += interval.counts.ops.iter().map(|op| op.ios).sum::<u64>();
+        if done >= next {
+            let (now_s, memory) = (cpu_s(), memory_mib());
+            let rate = report_every as f64 / (now_s - last_s) / 1e6;
+            say!("    {:>6} million done, {rate:.2} million a second, {memory} MiB in use", done / 1_000_000);
+            (next, last_s) = (next + report_every, now_s);
+        }
+    })?;
     Ok(ios as f64 / (cpu_s() - before) / 1e6)
 }
 
@@ -162,8 +178,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             continue;
         }
         let pattern = AccessPattern::new(mix, 4096, placement.clone());
+        let whole = whole(&model, &pattern, ios, every)?;
         let alone = bare(&model, &pattern, ios, every)?;
-        let whole = whole(&model, &pattern, ios.min(20_000_000))?;
         say!("{name}, {label}: {alone:.2} million I/Os a second; {whole:.2} through the job loop");
     }
     if only.is_some() {

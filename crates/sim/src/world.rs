@@ -41,8 +41,9 @@ const ENOSPC: i32 = 28;
 /// An I/O error.
 const EIO: i32 = 5;
 
-/// A request, or a part of one, on its way.
+/// A request, or a part of one, on its way: a cache line, found by a shift.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 struct Node {
     address: u64,
     started_ns: u64,

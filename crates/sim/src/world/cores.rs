@@ -18,6 +18,25 @@ struct Core {
     slow: Slowdown,
 }
 
+impl Core {
+    /// Serves a visit; when it is done, and the core free again.
+    #[inline(always)]
+    fn visit(&mut self, free: &mut u64, service: u64, now: u64) -> u64 {
+        let start = now.max(*free);
+        let end = start + self.slow.stretch(now, service);
+        *free = end;
+        self.station.visit(now, start, end);
+        end
+    }
+}
+
+/// Where a stage runs, and how long by kind.
+#[derive(Debug)]
+struct Stage {
+    place: Place,
+    timings: [Timing; 5],
+}
+
 /// All cores. Segments go to cores by the layout, and to the next controller that is up if theirs is not.
 #[derive(Debug)]
 pub(crate) struct Cores {
@@ -30,8 +49,7 @@ pub(crate) struct Cores {
     controllers: Box<[u16]>,
     /// Whether any stage cares which core owns an address.
     bound: bool,
-    places: Box<[Place]>,
-    services: Box<[[Timing; 5]]>,
+    stages: Box<[Stage]>,
     /// When each is free; apart from the rest, as it is searched.
     free: Box<[u64]>,
     cores: Box<[Core]>,
@@ -60,15 +78,16 @@ impl Cores {
             let failed = |fault: &Fault| matches!(fault, Fault::FailedController { controller, .. } if *controller == index);
             Outage::new(model, failed)
         };
-        let services =
-            front_end.stages.iter().map(|stage| KINDS.map(|kind| Timing::from(stage.service.of(kind))));
+        let stages = front_end.stages.iter().map(|stage| Stage {
+            place: stage.place,
+            timings: KINDS.map(|kind| Timing::from(stage.service.of(kind))),
+        });
         Cores {
             turn: turns.then(|| (segment.trailing_zeros(), turn.collect())),
             per: usize::from(front_end.cores_per_controller),
             controllers: (0..front_end.cores()).map(|core| front_end.controller_of(core) as u16).collect(),
             bound: front_end.cores() > 1 && front_end.stages.iter().any(|stage| stage.place != Place::Array),
-            places: front_end.stages.iter().map(|stage| stage.place).collect(),
-            services: services.collect(),
+            stages: stages.collect(),
             free: vec![0; front_end.cores() as usize].into_boxed_slice(),
             cores: (0..front_end.cores()).map(core).collect(),
             down: (0..front_end.controllers).map(outage).collect(),
@@ -137,35 +156,28 @@ impl Cores {
     /// Runs a stage for a request owned by `owner`; when it is done.
     #[inline(always)]
     pub(crate) fn stage(&mut self, stage: usize, kind: usize, owner: u16, now: u64) -> u64 {
-        let core = match self.places[stage] {
+        let Stage { place, timings } = &self.stages[stage];
+        let index = match place {
             Place::Bound => usize::from(owner),
             Place::Array => first_free(&self.free, 0),
             Place::Controller => self.first_free_of(owner),
         };
-        let service = self.services[stage][kind].draw_ns(&mut self.cores[core].rng);
-        self.visit(core, service, now)
+        let core = &mut self.cores[index];
+        let service = timings[kind].draw_ns(&mut core.rng);
+        core.visit(&mut self.free[index], service, now)
     }
 
     /// Runs something on the first free core of the controller of `core`.
     pub(crate) fn on_controller(&mut self, core: u16, service: &Timing, now: u64) -> u64 {
-        let core = self.first_free_of(core);
-        let service = service.draw_ns(&mut self.cores[core].rng);
-        self.visit(core, service, now)
+        let index = self.first_free_of(core);
+        let core = &mut self.cores[index];
+        let service = service.draw_ns(&mut core.rng);
+        core.visit(&mut self.free[index], service, now)
     }
 
     fn first_free_of(&self, core: u16) -> usize {
         let first = self.controller(core) * self.per;
         first_free(&self.free[first..first + self.per], first)
-    }
-
-    #[inline(always)]
-    fn visit(&mut self, index: usize, service: u64, now: u64) -> u64 {
-        let core = &mut self.cores[index];
-        let start = now.max(self.free[index]);
-        let end = start + core.slow.stretch(now, service);
-        self.free[index] = end;
-        core.station.visit(now, start, end);
-        end
     }
 
     pub(crate) fn reset(&mut self, now: u64) {
