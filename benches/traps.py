@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Staged traps in doses: how often each check speaks, and whether the bias it states holds the real one.
 
-`benches/traps.py --assay BINARY --dir DIR [--trials 10] [--doses 2,5,10,20,35,50] [--only NAME ..] [--clean 30]`
+`benches/traps.py --assay BINARY --dir DIR [--trials 10] [--doses 2,5,10,20,35,50] [--only NAME ..] [--clean 30] [--keep FILE]`
 
-A trial is a clean run and a run with the trap, right after each other; the real bias is the one against the other. A
-trial is repeated where a disk or the processors were busy with something else before or after it, and where it took much
-longer than it should (a machine that was stopped meanwhile). Output is Markdown on stdout.
+A trial is a clean run and a run with the trap, right after each other; the real bias is the one against the other. The
+traps whose pace a throttle sets need no clean run, and are staged several at a time, each on a device of its own over
+memory: they use a small part of a processor, and what they find does not depend on the others. A trial is repeated where
+a disk or the processors were busy with something else before or after it, and where it took much longer than it should (a
+machine that was stopped meanwhile). Each trial is written to FILE at once, and what is there is not staged again. Output
+is Markdown on stdout.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import math
@@ -17,12 +21,16 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 MIB = 1 << 20
 READS = 'op = "read"\nblock_size = "4k"\npattern = "random"\n'
 FILE_MIB = 64
+IMAGE_MIB = 48
+# Throttled traps that are staged at a time.
+ABREAST = 5
 
 
 def busy(seconds=0.25):
@@ -54,6 +62,21 @@ class Bench:
         self.args = args
         self.env = {**os.environ, "HOME": args.dir, "ASSAY_RUNS": os.path.join(args.dir, "runs")}
         self.discarded = 0
+        self.kept = {}
+        if args.keep and os.path.exists(args.keep):
+            for line in open(args.keep):
+                one = json.loads(line)
+                self.kept[tuple(one["key"])] = one["value"]
+
+    def once(self, key, stage):
+        """What `stage` answers, or answered when it was called for this key before."""
+        if key not in self.kept:
+            value = stage()
+            self.kept[key] = value
+            if self.args.keep:
+                with open(self.args.keep, "a") as out:
+                    out.write(json.dumps({"key": key, "value": value}) + "\n")
+        return self.kept[key]
 
     def path(self, name):
         return os.path.join(self.args.dir, name)
@@ -66,6 +89,11 @@ class Bench:
             out.flush()
             os.fsync(out.fileno())
         return path
+
+    def whole_file(self, name="whole"):
+        """A file that no trap changes, made once."""
+        path = self.path(name)
+        return path if os.path.exists(path) else self.file(name)
 
     def command(self, target, job, *more, by=()):
         plan = self.path(f"plan-{threading.get_ident()}.toml")
@@ -109,7 +137,7 @@ def stated(bias):
 
 @contextlib.contextmanager
 def group(name="assay-qualify"):
-    path = f"/sys/fs/cgroup/blkio/{name}-{os.getpid()}"
+    path = f"/sys/fs/cgroup/blkio/{name}-{os.getpid()}-{threading.get_ident()}"
     os.mkdir(path)
     try:
         yield path
@@ -124,7 +152,13 @@ def group(name="assay-qualify"):
 
 @contextlib.contextmanager
 def loop(image):
-    device = subprocess.check_output(["losetup", "--find", "--show", "--direct-io=on", image], text=True).strip()
+    # Several at a time may be given the same free device, of which one gets it.
+    for attempt in range(20):
+        made = subprocess.run(["losetup", "--find", "--show", image], text=True, stdout=subprocess.PIPE)
+        if made.returncode == 0:
+            break
+        time.sleep(0.1)
+    device = made.stdout.strip()
     try:
         yield device
     finally:
@@ -132,15 +166,22 @@ def loop(image):
 
 
 class Throttled:
-    """A loop device whose pace is set from outside, in a control group."""
+    """Loop devices over memory whose pace is set from outside, in a control group each."""
 
     def __init__(self, bench):
         self.bench = bench
-        self.image = bench.file("image")
 
     @contextlib.contextmanager
     def ready(self):
-        with loop(self.image) as device, group() as path:
+        with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="assay-traps-") as image:
+            image.write(os.urandom(IMAGE_MIB * MIB))
+            image.flush()
+            with self.device(image.name) as parts:
+                yield parts
+
+    @contextlib.contextmanager
+    def device(self, image):
+        with loop(image) as device, group() as path:
             number = open(f"/sys/class/block/{device[5:]}/dev").read().strip()
 
             def limit(iops):
@@ -167,7 +208,7 @@ BASE = 2500
 
 
 def cache(bench, dose):
-    path = bench.file("data")
+    path = bench.whole_file()
     job = READS + 'engine = "psync"\ncaching = "buffered"\ninvalidate = false\npasses = 1'
 
     def drop():
@@ -220,10 +261,10 @@ def rate(bench, dose):
 
 
 def others(bench, dose):
-    ours, theirs = bench.file("data"), bench.file("theirs")
-    job = READS + 'outstanding = 4\nruntime = "2s"'
+    ours, theirs = bench.whole_file(), bench.whole_file("theirs")
+    job = READS + 'outstanding = 4\nruntime = "1200ms"'
     clean = total(bench.run(ours, job))
-    rival = f'{READS}outstanding = 4\nruntime = "4500ms"\nrate = {int(clean * dose / (1 - dose))}'
+    rival = f'{READS}outstanding = 4\nruntime = "3500ms"\nrate = {int(clean * dose / (1 - dose))}'
     other = bench.start(theirs, rival)
     try:
         time.sleep(0.7)
@@ -238,8 +279,8 @@ SPIN = "import time\nwhile 1:\n t=time.perf_counter()+{on}\n while time.perf_cou
 
 
 def processor(bench, dose):
-    path = bench.file("data")
-    job = READS + 'engine = "psync"\ncaching = "buffered"\ninvalidate = false\nruntime = "1500ms"'
+    path = bench.whole_file()
+    job = READS + 'engine = "psync"\ncaching = "buffered"\ninvalidate = false\nruntime = "1s"'
     open(path, "rb").read()
     clean = total(bench.run(path, job, by=["taskset", "-c", "0"]))
     spin = SPIN.format(on=0.02 * dose, off=0.02 * (1 - dose))
@@ -285,24 +326,40 @@ def interval(k, n):
 
 
 def trial(bench, trap, dose):
-    found, real = None, 0.0
+    # Beside others of its kind the machine is never idle, and need not be.
+    throttled = trap in THROTTLED
     for attempt in range(5):
-        deadline = time.monotonic() + bench.args.patience
-        while not quiet() and time.monotonic() < deadline:
+        deadline = time.monotonic() + (0 if throttled else bench.args.patience)
+        while time.monotonic() < deadline and not quiet():
             time.sleep(0.5)
         try:
             found, real = trap(bench, dose)
         except Discard:
             bench.discarded += 1
             continue
-        if quiet() or attempt >= bench.args.retries:
-            break
+        if throttled or attempt >= bench.args.retries or quiet():
+            return found and {"bias": found["bias"]}, real
         bench.discarded += 1
-    return found, real
+    raise RuntimeError("a trial took much too long five times: is the machine stopped now and then?")
 
 
 def percent(share):
     return f"{100 * share:.1f} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
+
+
+THROTTLED = [midway, drift, stall, rate]
+
+
+def trials_of(bench, name, trap, dose, trials):
+    """What was found and the real bias of every trial of a dose."""
+
+    def one(index):
+        return bench.once((name, dose, index), lambda: trial(bench, trap, dose))
+
+    if trap not in THROTTLED:
+        return [one(index) for index in range(trials)]
+    with concurrent.futures.ThreadPoolExecutor(ABREAST) as pool:
+        return list(pool.map(one, range(trials)))
 
 
 def table(bench, name, trap, doses, trials):
@@ -310,7 +367,7 @@ def table(bench, name, trap, doses, trials):
     print("| dose | trials | found | 95 % interval | real bias, median (range) | stated, median | real within stated |")
     print("|--:|--:|--:|--:|--:|--:|--:|")
     for dose in doses:
-        seen = [trial(bench, trap, dose) for _ in range(trials)]
+        seen = trials_of(bench, name, trap, dose, trials)
         found = [f for f, _ in seen if f]
         reals = [real for _, real in seen]
         low, high = interval(len(found), trials)
@@ -326,31 +383,34 @@ def table(bench, name, trap, doses, trials):
         )
 
 
-def clean(bench, count):
-    path = bench.file("data", 128)
-    flagged, causes, done = 0, {}, 0
-    jobs = ["outstanding = 1", "outstanding = 8", 'block_size = "16k"\noutstanding = 4']
-    waited = 0
-    while done < count:
-        if waited < bench.args.patience and not quiet():
-            waited += 1
-            time.sleep(0.75)
-            continue
-        job = 'op = "read"\npattern = "random"\nruntime = "2500ms"\n' + jobs[done % 3]
-        job = job if "block_size" in job else job + '\nblock_size = "4k"'
+def clean_run(bench, index):
+    """The checks that speak gravely of a run with nothing staged."""
+    path = bench.path("clean")
+    if not os.path.exists(path):
+        bench.file("clean", 128)
+    job = 'op = "read"\npattern = "random"\nruntime = "2500ms"\n'
+    job += ["outstanding = 1", "outstanding = 8", 'block_size = "16k"\noutstanding = 4'][index % 3]
+    job = job if "block_size" in job else job + '\nblock_size = "4k"'
+    for attempt in range(5):
+        deadline = time.monotonic() + bench.args.patience
+        while time.monotonic() < deadline and not quiet():
+            time.sleep(0.5)
         try:
             run = bench.run(path, job)
         except Discard:
             bench.discarded += 1
             continue
-        if not quiet() and bench.args.retries > 1:
-            bench.discarded += 1
-            continue
-        done, waited = done + 1, 0
-        grave = {f["id"] for f in run["findings"] if f["severity"] in ("warning", "invalid")}
-        flagged += bool(grave)
-        for one in grave:
-            causes[one] = causes.get(one, 0) + 1
+        if attempt >= bench.args.retries or quiet():
+            return sorted({f["id"] for f in run["findings"] if f["severity"] in ("warning", "invalid")})
+        bench.discarded += 1
+    raise RuntimeError("a run took much too long five times: is the machine stopped now and then?")
+
+
+def clean(bench, count):
+    runs = [bench.once(("clean", index), lambda: clean_run(bench, index)) for index in range(count)]
+    flagged, causes = sum(bool(grave) for grave in runs), {}
+    for one in (one for grave in runs for one in grave):
+        causes[one] = causes.get(one, 0) + 1
     low, high = interval(flagged, count)
     print(f"\n### Clean runs\n\n{flagged} of {count} runs with nothing staged were flagged: {percent(low)} to {percent(high)} at 95 %.")
     if causes:
@@ -366,6 +426,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--clean", type=int, default=30)
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for a quiet machine")
+    parser.add_argument("--keep", help="file of trials, to stop and take up")
     parser.add_argument("--retries", type=int, default=4, help="repeats of a trial that something else disturbed")
     args = parser.parse_args()
     args.assay = os.path.abspath(args.assay)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use assay_report::{html, md, terminal};
-use assay_results::compare::{self, CompareOptions, Comparison, Side, Unit};
+use assay_results::compare::{self, CompareOptions, Comparison, Side};
 use assay_results::stats::{CompareVerdict, Margins};
 use assay_results::store::{self, RunState};
 use assay_results::{Run, import};
@@ -24,12 +24,15 @@ With --vs, everything before it is one side and everything behind it the
 other.
 
 Examples:
-  # two runs, their repetitions being the values
+  # two runs, against what runs are known to differ by
   assay compare 3f9c 77aa
   assay compare 3f9c 41d0 5b2e 9c11 --vs 77aa 80c2 91f3 a0d4
   assay compare '*before*' '*after*' --fail-on worse
   assay compare old-fio.json new-fio.json --html difference.html
 
+A single run is a first look: what runs of the same plan here differ by is
+taken from those that are stored (five tell it), else assumed. Four runs a side
+are the fewest that speak for themselves.
 better, worse, equivalent and no evidence are defined against the margin,
 below the table and in docs/methodology/compare.md.")]
 pub(crate) struct CompareArgs {
@@ -45,9 +48,6 @@ pub(crate) struct CompareArgs {
     /// Chance of calling any figure better or worse without reason
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     pub(crate) alpha: f64,
-    /// What one value is: a run, or a repetition within one [default: run where every side has several]
-    #[arg(long, value_enum, value_name = "UNIT")]
-    pub(crate) unit: Option<UnitWord>,
     /// Rank even what was measured under other conditions
     #[arg(long)]
     pub(crate) anyway: bool,
@@ -63,15 +63,6 @@ pub(crate) struct CompareArgs {
     /// Write Markdown
     #[arg(long, value_name = "FILE")]
     pub(crate) md: Option<PathBuf>,
-}
-
-/// The unit of repetition in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UnitWord {
-    /// A whole run: the median of its repetitions
-    Run,
-    /// One repetition of a test within a run
-    Repeat,
 }
 
 /// What a comparison may fail on.
@@ -99,9 +90,17 @@ pub(crate) fn compare(args: &CompareArgs, context: &Context) -> Result<Outcome, 
         check::can_write(path)?;
     }
     let sides = sides(args, context)?;
-    let borrowed: Vec<Side<'_>> =
-        sides.iter().map(|(name, runs)| Side { name: name.clone(), runs: runs.iter().collect() }).collect();
-    let found = compare::compare(&borrowed, &options(args)).map_err(Failure::usage)?;
+    let mut borrowed: Vec<Side<'_>> =
+        sides.iter().map(|(name, runs)| Side::new(name, runs.iter().collect())).collect();
+    let options = options(args);
+    let earlier = match compare::wants_history(&borrowed, &options.margins) {
+        true => earlier(&borrowed, context),
+        false => Vec::new(),
+    };
+    for side in &mut borrowed {
+        side.history = earlier.iter().filter(|run| compare::alike(side.runs[0], run)).collect();
+    }
+    let found = compare::compare(&borrowed, &options).map_err(Failure::usage)?;
     if args.json {
         context.out(&serde_json::to_string_pretty(&found).map_err(Failure::failed)?);
     } else {
@@ -130,10 +129,6 @@ fn options(args: &CompareArgs) -> CompareOptions {
             alpha: args.alpha,
         },
         anyway: args.anyway,
-        unit: args.unit.map(|unit| match unit {
-            UnitWord::Run => Unit::Run,
-            UnitWord::Repeat => Unit::Repeat,
-        }),
         ..CompareOptions::default()
     }
 }
@@ -160,6 +155,17 @@ fn sides(args: &CompareArgs, context: &Context) -> Result<Vec<(String, Vec<Run>)
         ));
     }
     args.runs.iter().map(|word| side(std::slice::from_ref(word), context)).collect()
+}
+
+/// Most stored runs of a plan that are looked at for what runs differ by; the newest ones.
+const EARLIER_RUNS_MAX: usize = 40;
+
+/// The newest finished runs of the sides' plans. What cannot be read is left out: nothing was asked of it.
+fn earlier(sides: &[Side<'_>], context: &Context) -> Vec<Run> {
+    let names: Vec<&str> = sides.iter().map(|side| side.runs[0].plan.name.as_str()).collect();
+    let entries = context.runs_root().ok().and_then(|root| store::list(&root).ok()).unwrap_or_default();
+    let named = entries.iter().rev().filter(|entry| names.contains(&entry.name.as_str()));
+    named.take(EARLIER_RUNS_MAX).filter_map(|entry| entry.dir.read_run().ok()).collect()
 }
 
 fn side(words: &[String], context: &Context) -> Result<(String, Vec<Run>), Failure> {

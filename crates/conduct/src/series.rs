@@ -27,7 +27,7 @@ pub const ALL: [Series; 2] = [
         about: "Durable single writes; 4 KiB and 16 KiB random reads, writes and 70/30 mixes at 1 and 32 outstanding; \
                 sequential reads and writes of 128 KiB and 1 MiB. Direct where the file system can, durable where it \
                 says so, on files prefilled with random data. Each cell is measured in five short windows spread \
-                over the session; medians with an interval. It claims no steady state.",
+                over the run; medians with an interval. It claims no steady state.",
         tests: assay1::tests,
     },
     Series {

@@ -1,7 +1,7 @@
 //! A comparison in the words that all renderers share.
 
-use assay_results::compare::{Comparison, Difference, MetricComparison, PairComparison, SideBrief, Unit};
-use assay_results::stats::{CompareVerdict, Judgement, Reason};
+use assay_results::compare::{Comparison, Difference, MetricComparison, PairComparison, SideBrief};
+use assay_results::stats::{CompareVerdict, Judgement, Reason, RunSpread};
 
 use crate::format;
 
@@ -30,8 +30,8 @@ impl Row {
     }
 }
 
-/// The row of a figure; `units` is what repetitions are called in the plural.
-pub(crate) fn row(metric: &MetricComparison, unit: Unit) -> Row {
+/// The row of a figure.
+pub(crate) fn row(metric: &MetricComparison) -> Row {
     let value = |v: f64| if metric.metric.unit() == "ns" { format::time_ns(v) } else { format::iops(v) };
     let judgement = metric.judgement.as_ref();
     let ratio = judgement.and_then(|judgement| judgement.ratio.as_ref());
@@ -47,7 +47,7 @@ pub(crate) fn row(metric: &MetricComparison, unit: Unit) -> Row {
         }),
         p: judgement.and_then(|j| j.p_suite.or(j.p)).map_or_else(String::new, p_value),
         word: judgement.map(|judgement| judgement.verdict),
-        why: judgement.map_or_else(|| metric.refused.clone(), |judgement| why(judgement, metric, unit)),
+        why: judgement.map_or_else(|| metric.refused.clone(), |judgement| why(judgement, metric)),
     }
 }
 
@@ -68,9 +68,9 @@ fn p_value(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-fn why(judgement: &Judgement, metric: &MetricComparison, unit: Unit) -> String {
+fn why(judgement: &Judgement, metric: &MetricComparison) -> String {
     let margin = share(judgement.margins.equivalent);
-    let many = metric.units_for_margin.map(|n| format!("{n} {} a side would show {margin}", units(unit)));
+    let many = metric.runs_for_margin.map(|n| format!("{n} runs a side would show {margin}"));
     let more = many.map_or_else(String::new, |words| format!("; about {words}"));
     match judgement.reason {
         Reason::Significant | Reason::InsideMargin { significant: false } => String::new(),
@@ -84,6 +84,13 @@ fn why(judgement: &Judgement, metric: &MetricComparison, unit: Unit) -> String {
             "{} against {} cannot show any; {needed_per_side} a side can",
             judgement.n_first, judgement.n_second
         ),
+        Reason::BetweenRuns { needed_per_side } => {
+            let undecided = "undecided: no more than runs may differ by";
+            match needed_per_side {
+                Some(n) => format!("{undecided}; about {} runs a side would show it", format::count(n)),
+                None => undecided.to_owned(),
+            }
+        }
         Reason::NoRatio => "a value is not positive".to_owned(),
     }
 }
@@ -93,50 +100,82 @@ fn share(value: f64) -> String {
     format!("{} %", (value * 1e4).round() / 1e2)
 }
 
-/// Why figures got no verdict, and how many repetitions would do: a sentence each.
-pub(crate) fn shortfalls(pair: &PairComparison, unit: Unit) -> Vec<String> {
-    let metrics = || pair.tests.iter().flat_map(|test| &test.metrics);
-    let judged =
-        || metrics().filter_map(|metric| metric.judgement.as_ref().map(|judgement| (metric, judgement)));
+/// What few runs were judged by, why figures got no verdict, and how many runs would do: a sentence each.
+pub(crate) fn shortfalls(pair: &PairComparison) -> Vec<String> {
+    let metrics = pair.tests.iter().flat_map(|test| &test.metrics);
+    let judged: Vec<(&MetricComparison, &Judgement)> =
+        metrics.filter_map(|metric| Some((metric, metric.judgement.as_ref()?))).collect();
     let mut sentences: Vec<String> = Vec::new();
-    for (_, judgement) in judged() {
-        let Reason::TooFewRuns { needed_per_side } = judgement.reason else { continue };
-        let sentence = format!(
-            "{} against {} {} cannot show a difference, whatever the figures are: {needed_per_side} a side are the \
-             fewest that can",
-            judgement.n_first,
-            judgement.n_second,
-            units(unit)
-        );
-        if !sentences.contains(&sentence) {
-            sentences.push(sentence);
-        }
-    }
-    let scattered =
-        || judged().filter(|(_, j)| matches!(j.reason, Reason::NotSignificant | Reason::OnlyAlone));
-    let needed = || scattered().filter_map(|(metric, _)| metric.units_for_margin);
-    if let (Some(least), Some(most), Some((_, one))) = (needed().min(), needed().max(), scattered().next()) {
-        let range = if least == most {
-            format::count(least)
-        } else {
-            format!("{} to {}", format::count(least), format::count(most))
-        };
+    sentences.extend(taken_instead(&judged));
+    let scattered: Vec<&(&MetricComparison, &Judgement)> = judged
+        .iter()
+        .filter(|(_, j)| j.spread.is_none() && matches!(j.reason, Reason::NotSignificant | Reason::OnlyAlone))
+        .collect();
+    let needed = || scattered.iter().filter_map(|(metric, _)| metric.runs_for_margin);
+    if let (Some(range), Some((_, one))) = (range(needed()), scattered.first()) {
         sentences.push(format!(
-            "{} scatter too much for so few {}: about {range} a side would show a difference of {}, by figure (80 % of the time, alone)",
-            format::plural(scattered().count() as u64, "figure"),
-            units(unit),
+            "{} scatter too much for so few runs: about {range} a side would show a difference of {}, by figure (80 % of the time, alone)",
+            format::plural(scattered.len() as u64, "figure"),
             share(one.margins.equivalent)
         ));
     }
     sentences
 }
 
-/// What repetitions are called, in the plural.
-pub(crate) fn units(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Run => "runs",
-        Unit::Repeat => "repetitions",
+/// What stands for the scatter of runs where they are too few to show it.
+fn taken_instead(judged: &[(&MetricComparison, &Judgement)]) -> Option<String> {
+    let spreads: Vec<RunSpread> = judged.iter().filter_map(|(_, judgement)| judgement.spread).collect();
+    let one = judged.iter().find(|(_, judgement)| judgement.spread.is_some())?.1;
+    let sd = |pick: fn(f64, f64) -> f64| spreads.iter().map(|s| s.sd.exp_m1()).reduce(pick).unwrap_or(0.0);
+    let (low, high) = (share_of(sd(f64::min)), share_of(sd(f64::max)));
+    let by = if low == high { low } else { format!("{low} to {high} by figure") };
+    let assumed = spreads.iter().filter(|spread| spread.measured == 0).count();
+    let source = match assumed {
+        0 => "as measured in runs of the same configuration".to_owned(),
+        n if n == spreads.len() => {
+            "which is assumed: five stored runs of the same configuration would tell".to_owned()
+        }
+        n => format!(
+            "as measured in runs of the same configuration, for {} assumed",
+            format::plural(n as u64, "figure")
+        ),
+    };
+    let counts = format!("{} against {}", format::plural(one.n_first, "run"), one.n_second);
+    let mut sentence = format!(
+        "{counts} cannot show by themselves what runs differ by; taken instead: {by} (standard deviation), {source}"
+    );
+    let undecided = || {
+        judged.iter().filter_map(|(_, judgement)| match judgement.reason {
+            Reason::BetweenRuns { needed_per_side } => Some(needed_per_side),
+            _ => None,
+        })
+    };
+    let count = undecided().count() as u64;
+    if let (true, Some(range)) = (count > 0, range(undecided().flatten())) {
+        sentence.push_str(&format!(
+            ". {} undecided: about {range} runs a side would show such differences (80 % of the time, alone)",
+            format::plural(count, "figure")
+        ));
     }
+    Some(sentence)
+}
+
+/// `4`, or `4 to 69`.
+fn range(counts: impl Iterator<Item = u64> + Clone) -> Option<String> {
+    let (least, most) = (counts.clone().min()?, counts.max()?);
+    Some(if least == most {
+        format::count(least)
+    } else {
+        format!("{} to {}", format::count(least), format::count(most))
+    })
+}
+
+/// A share that was measured, in per cent with two figures.
+fn share_of(value: f64) -> String {
+    format!(
+        "{} %",
+        if value < 0.1 { format!("{:.1}", value * 100.0) } else { format!("{:.0}", value * 100.0) }
+    )
 }
 
 /// The letter of a side: A for the first.
@@ -145,7 +184,7 @@ pub(crate) fn letter(index: usize) -> String {
 }
 
 /// One side in words, without its letter.
-pub(crate) fn side(side: &SideBrief, unit: Unit) -> String {
+pub(crate) fn side(side: &SideBrief) -> String {
     let ids: Vec<&str> = side.runs.iter().map(|run| run.id.as_str()).collect();
     let mut names: Vec<&str> = side.runs.iter().map(|run| run.name.as_str()).collect();
     names.dedup();
@@ -156,11 +195,9 @@ pub(crate) fn side(side: &SideBrief, unit: Unit) -> String {
             parts.push(format!("host {}", first.host));
         }
     }
-    if side.runs.len() > 1 || unit == Unit::Repeat {
-        parts.push(format::plural(side.runs.len() as u64, "run"));
-    }
-    if unit == Unit::Repeat {
-        parts.push(format::plural(side.units, "repetition"));
+    parts.push(format::plural(side.runs.len() as u64, "run"));
+    if side.repetitions > side.runs.len() as u64 {
+        parts.push(format::plural(side.repetitions, "repetition"));
     }
     let verdicts = side.runs.iter().filter(|run| run.verdict != assay_results::Verdict::Valid).count();
     if verdicts > 0 {
@@ -220,19 +257,25 @@ pub(crate) fn outcome(pair: &PairComparison) -> String {
 pub(crate) fn legend(comparison: &Comparison) -> Vec<String> {
     let margins = comparison.margins;
     let margin = share(margins.equivalent);
-    let unit = units(comparison.unit);
+    let few = comparison.judgements().any(|judgement| judgement.spread.is_some());
+    let (change, family) = if few {
+        (
+            "a change is the ratio of geometric means, its interval by Student's t and what runs differ by (95 %)",
+            "Holm",
+        )
+    } else {
+        (
+            "a change is the Hodges-Lehmann estimate on logarithms, with the interval that inverts the exact \
+             Mann-Whitney test (95 %, or as stated)",
+            "max-T by permutation of whole runs",
+        )
+    };
     vec![
         format!(
-            "Unit of repetition: {}. Figures are medians over the {unit}; a change is the Hodges-Lehmann estimate on \
-             logarithms, with the interval that inverts the exact Mann-Whitney test (95 %, or as stated).",
-            match comparison.unit {
-                Unit::Run => "the run",
-                Unit::Repeat => "one repetition of a test within a run",
-            }
+            "The unit is the run, its value the median of its repetitions. Figures are medians over the runs; {change}."
         ),
         format!(
-            "better, worse: significant at {} among all figures judged together (max-T by permutation of whole passes), \
-             the interval excludes no change, and the change is at least {}. equivalent: the whole interval is within \
+            "better, worse: significant at {} among all figures judged together ({family}), the interval excludes no change, and the change is at least {}. equivalent: the whole interval is within \
              {margin}. no evidence: neither is shown, which is not the same as no difference.",
             share(margins.alpha),
             share(margins.relevant)

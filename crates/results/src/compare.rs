@@ -2,13 +2,15 @@
 //!
 //! Pure: runs go in, a [`Comparison`] comes out, and every renderer shows the same. Configurations are compared
 //! first; tests whose conditions differ in a way that makes a difference of the numbers meaningless are not ranked.
-//! The unit of repetition is stated: a run, or a repetition of a test within one run. Reporting intervals are never a
-//! unit, because neighbouring ones depend on each other. The rule behind the words is [`stats::judge`].
+//! The unit is the run, and its value the median of its repetitions: repetitions within a run share what changes from
+//! run to run, and reporting intervals depend on their neighbours. Where the runs are enough the rule behind the words is
+//! [`stats::judge`]; where they are not it is [`stats::judge_by_spread`] with what runs are [`known`] to differ by.
 
 mod conditions;
 mod differences;
 #[cfg(test)]
 mod evidence;
+mod known;
 mod metrics;
 #[cfg(test)]
 mod tests;
@@ -17,14 +19,15 @@ mod units;
 use serde::{Deserialize, Serialize};
 
 pub use self::differences::Difference;
+pub use self::known::{alike, wants_history};
 pub use self::metrics::MetricKind;
-pub use self::units::Unit;
 pub(crate) use self::units::test_name;
 use self::units::{Test, tests_of};
 use crate::histogram::{LatencyHistogram, SparseHistogram};
 use crate::run::{Run, Verdict};
 use crate::stats::{
-    self, CompareVerdict, Judgement, Margins, Orientation, SuiteEntry, judge, judge_suite, normal_quantile,
+    self, CompareVerdict, Judgement, Margins, Orientation, SpreadEntry, SuiteEntry, judge, judge_by_spread,
+    judge_suite,
 };
 
 /// The schema of a comparison as JSON.
@@ -37,6 +40,15 @@ pub struct Side<'r> {
     pub name: String,
     /// At least one.
     pub runs: Vec<&'r Run>,
+    /// Other runs of the same configuration. Only how far runs lie from each other is taken from them.
+    pub history: Vec<&'r Run>,
+}
+
+impl<'r> Side<'r> {
+    /// A side that has only its runs.
+    pub fn new(name: impl Into<String>, runs: Vec<&'r Run>) -> Self {
+        Side { name: name.into(), runs, history: Vec::new() }
+    }
 }
 
 /// How to compare.
@@ -46,8 +58,6 @@ pub struct CompareOptions {
     pub margins: Margins,
     /// Rank what is not comparable, too.
     pub anyway: bool,
-    /// The unit of repetition; `None`: runs where every side has several, else repetitions within them.
-    pub unit: Option<Unit>,
     /// Random relabellings where there are too many to visit them all.
     pub draws: usize,
     /// Seed of these.
@@ -56,7 +66,7 @@ pub struct CompareOptions {
 
 impl Default for CompareOptions {
     fn default() -> Self {
-        CompareOptions { margins: Margins::default(), anyway: false, unit: None, draws: 4_999, seed: 1 }
+        CompareOptions { margins: Margins::default(), anyway: false, draws: 4_999, seed: 1 }
     }
 }
 
@@ -76,6 +86,7 @@ pub enum CompareError {
 
 /// One run of a side, in brief.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunBrief {
     /// Its id.
     pub id: String,
@@ -91,22 +102,24 @@ pub struct RunBrief {
 
 /// One side, in brief.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideBrief {
     /// What the user called it.
     pub name: String,
     /// Its runs.
     pub runs: Vec<RunBrief>,
-    /// Units of repetition of the test that has most.
-    pub units: u64,
+    /// Repetitions of the test that has most, in all runs together.
+    pub repetitions: u64,
 }
 
 /// One figure of one test on two sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricComparison {
     /// Which figure.
     pub metric: MetricKind,
-    /// One value for each unit of repetition of the first side, in order of the passes; nanoseconds or operations a
-    /// second, see [`MetricKind::unit`].
+    /// One value for each run of the first side, the median of its repetitions; nanoseconds or operations a second,
+    /// see [`MetricKind::unit`].
     pub first: Vec<f64>,
     /// The same of the second side.
     pub second: Vec<f64>,
@@ -118,13 +131,14 @@ pub struct MetricComparison {
     pub judgement: Option<Judgement>,
     /// Why this figure is not ranked although the test is; empty: it is.
     pub refused: String,
-    /// Units on each side with which a true difference as large as the margin would be seen in 80 of 100 comparisons at
-    /// the spread seen here, the test alone; `None` where the spread is not known.
-    pub units_for_margin: Option<u64>,
+    /// Runs on each side with which a true difference as large as the margin would be seen in 80 of 100 comparisons, the
+    /// figure alone, at the spread seen here, or known or assumed where that cannot be seen; `None`: too many to say.
+    pub runs_for_margin: Option<u64>,
 }
 
 /// One test on two sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestComparison {
     /// Its name on the first side.
     pub name: String,
@@ -138,7 +152,7 @@ pub struct TestComparison {
     pub cautions: Vec<String>,
     /// The figures.
     pub metrics: Vec<MetricComparison>,
-    /// Latencies of all units of the first side together, where they were stored.
+    /// Latencies of all runs of the first side together, where they were stored.
     pub first_latency: Option<SparseHistogram>,
     /// The same of the second side.
     pub second_latency: Option<SparseHistogram>,
@@ -146,6 +160,7 @@ pub struct TestComparison {
 
 /// One side against the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairComparison {
     /// Index of the other side in [`Comparison::sides`]; the first one is 0.
     pub second: usize,
@@ -162,13 +177,12 @@ pub struct PairComparison {
 
 /// Several sides, the first being what the others are compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: String,
     /// What counted as a difference.
     pub margins: Margins,
-    /// What one value stands for.
-    pub unit: Unit,
     /// The sides.
     pub sides: Vec<SideBrief>,
     /// What differs in how they were made.
@@ -218,21 +232,22 @@ pub fn compare(sides: &[Side<'_>], options: &CompareOptions) -> Result<Compariso
     if let Some(side) = sides.iter().find(|side| side.runs.is_empty()) {
         return Err(CompareError::NoRuns(side.name.clone()));
     }
-    let unit = options.unit.unwrap_or_else(|| Unit::for_sides(sides));
-    let tests: Vec<Vec<Test<'_>>> = sides.iter().map(|side| tests_of(&side.runs, unit)).collect();
+    let tests: Vec<Vec<Test<'_>>> = sides.iter().map(|side| tests_of(&side.runs)).collect();
     if let Some(at) = tests.iter().position(Vec::is_empty) {
         return Err(CompareError::NothingMeasured(sides[at].name.clone()));
     }
     let briefs = sides.iter().zip(&tests).map(|(side, tests)| brief(side, tests));
-    let pairs = (1..sides.len()).map(|second| pair(&tests[0], &tests[second], second, options));
+    let pairs = (1..sides.len()).map(|second| {
+        let known = known::groups(&sides[0], &sides[second]);
+        pair(&tests[0], &tests[second], second, &known, options)
+    });
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
         margins: options.margins,
-        unit,
         sides: briefs.collect(),
         differences: differences::settings(sides),
         plan_differences: differences::plans(sides),
-        cautions: cautions(sides, unit),
+        cautions: cautions(sides),
         pairs: pairs.collect(),
     })
 }
@@ -248,19 +263,12 @@ fn brief(side: &Side<'_>, tests: &[Test<'_>]) -> SideBrief {
     SideBrief {
         name: side.name.clone(),
         runs: side.runs.iter().map(run).collect(),
-        units: tests.iter().map(|test| test.units.len()).max().unwrap_or(0) as u64,
+        repetitions: tests.iter().map(|test| test.repetitions().count()).max().unwrap_or(0) as u64,
     }
 }
 
-fn cautions(sides: &[Side<'_>], unit: Unit) -> Vec<String> {
+fn cautions(sides: &[Side<'_>]) -> Vec<String> {
     let mut cautions = Vec::new();
-    if unit == Unit::Repeat {
-        cautions.push(
-            "the unit is a repetition within a run: what changes from one session to the next (temperature, placement, \
-             other users) is not in the intervals; several runs on each side take it in"
-                .to_owned(),
-        );
-    }
     let mut seen: Vec<&str> = Vec::new();
     for run in sides.iter().flat_map(|side| &side.runs) {
         if seen.contains(&run.id.as_str()) {
@@ -276,7 +284,14 @@ fn cautions(sides: &[Side<'_>], unit: Unit) -> Vec<String> {
     cautions
 }
 
-fn pair(first: &[Test<'_>], second: &[Test<'_>], index: usize, options: &CompareOptions) -> PairComparison {
+/// The tests of one side against those of the first, `known` being other runs of their configurations.
+fn pair(
+    first: &[Test<'_>],
+    second: &[Test<'_>],
+    index: usize,
+    known: &[Vec<Test<'_>>; 2],
+    options: &CompareOptions,
+) -> PairComparison {
     let mut matched: Vec<(&Test<'_>, &Test<'_>)> = Vec::new();
     let (mut left, mut right): (Vec<&Test<'_>>, Vec<&Test<'_>>) = (Vec::new(), second.iter().collect());
     for test in first {
@@ -292,7 +307,7 @@ fn pair(first: &[Test<'_>], second: &[Test<'_>], index: usize, options: &Compare
     }
     let mut tests: Vec<TestComparison> =
         matched.iter().map(|(a, b)| compare_test(a, b, options.anyway)).collect();
-    let judged_together = judge_all(&mut tests, options);
+    let judged_together = judge_all(&mut tests, &matched, known, options);
     let names = |tests: &[&Test<'_>]| tests.iter().map(|test| test.name.clone()).collect();
     PairComparison {
         second: index,
@@ -320,7 +335,7 @@ fn compare_test(first: &Test<'_>, second: &Test<'_>, anyway: bool) -> TestCompar
             second_median: stats::median(&b)?,
             judgement: None,
             refused: refused(metric).unwrap_or_default(),
-            units_for_margin: None,
+            runs_for_margin: None,
             first: a,
             second: b,
         })
@@ -345,47 +360,62 @@ fn latency_of(test: &Test<'_>) -> Option<SparseHistogram> {
 }
 
 /// Judges all figures that may be ranked, together; answers how many.
-fn judge_all(tests: &mut [TestComparison], options: &CompareOptions) -> usize {
-    let mut ranked: Vec<&mut MetricComparison> =
-        tests.iter_mut().flat_map(|test| &mut test.metrics).filter(|m| m.refused.is_empty()).collect();
-    let entry = |metric: &MetricComparison| (metric.metric.orientation(), options.margins);
-    if let [one] = &mut ranked[..] {
-        let (orientation, margins) = entry(one);
-        one.judgement = Some(judge(&one.first, &one.second, orientation, &margins));
-    } else {
-        let entries: Vec<SuiteEntry<'_>> = ranked
+fn judge_all(
+    tests: &mut [TestComparison],
+    sources: &[(&Test<'_>, &Test<'_>)],
+    known: &[Vec<Test<'_>>; 2],
+    options: &CompareOptions,
+) -> usize {
+    let figures = tests.iter_mut().zip(sources);
+    let figures =
+        figures.flat_map(|(test, source)| test.metrics.iter_mut().map(move |metric| (metric, source)));
+    let mut ranked: Vec<(&mut MetricComparison, _)> =
+        figures.filter(|(metric, _)| metric.refused.is_empty()).collect();
+    let few =
+        |m: &MetricComparison| stats::too_few(m.first.len(), m.second.len(), &options.margins).is_some();
+    let judged = if ranked.iter().any(|(metric, _)| few(metric)) {
+        let entries: Vec<SpreadEntry<'_>> = ranked
             .iter()
-            .map(|m| SuiteEntry { first: &m.first, second: &m.second, orientation: m.metric.orientation() })
+            .map(|(m, (a, b))| SpreadEntry {
+                first: &m.first,
+                second: &m.second,
+                orientation: m.metric.orientation(),
+                spread: known::spread(m.metric, [a, b], known),
+            })
             .collect();
-        let judged = judge_suite(&entries, &options.margins, options.draws, options.seed);
-        for (metric, judgement) in ranked.iter_mut().zip(judged) {
-            metric.judgement = Some(judgement);
-        }
-    }
-    for metric in &mut ranked {
-        metric.units_for_margin = units_for_margin(&metric.first, &metric.second, &options.margins);
+        judge_by_spread(&entries, &options.margins)
+    } else {
+        let figures: Vec<&MetricComparison> = ranked.iter().map(|(metric, _)| &**metric).collect();
+        judge_by_ranks(&figures, options)
+    };
+    for ((metric, _), judgement) in ranked.iter_mut().zip(judged) {
+        metric.runs_for_margin = runs_for_margin(metric, &judgement, &options.margins);
+        metric.judgement = Some(judgement);
     }
     ranked.len()
 }
 
-/// Units on each side for 80 % power at a true difference of the margin: the formula for a two-sided t-test on
-/// logarithms, divided by the efficiency of the Mann-Whitney test for normal data (3 / pi), at least as many as can be
-/// significant at all.
-fn units_for_margin(first: &[f64], second: &[f64], margins: &Margins) -> Option<u64> {
-    let (a, b) = (stats::logs(first)?, stats::logs(second)?);
-    if a.len() < 2 || b.len() < 2 {
-        return None;
+fn judge_by_ranks(figures: &[&MetricComparison], options: &CompareOptions) -> Vec<Judgement> {
+    if let [m] = figures {
+        return vec![judge(&m.first, &m.second, m.metric.orientation(), &options.margins)];
     }
-    let squares = |values: &[f64]| {
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>()
+    let entries: Vec<SuiteEntry<'_>> = figures
+        .iter()
+        .map(|m| SuiteEntry { first: &m.first, second: &m.second, orientation: m.metric.orientation() })
+        .collect();
+    judge_suite(&entries, &options.margins, options.draws, options.seed)
+}
+
+fn runs_for_margin(metric: &MetricComparison, judgement: &Judgement, margins: &Margins) -> Option<u64> {
+    let sd = match judgement.spread {
+        Some(spread) => spread.sd,
+        None => {
+            let (a, b) = (stats::logs(&metric.first)?, stats::logs(&metric.second)?);
+            let squares = known::squares_of(&a) + known::squares_of(&b);
+            (squares / (a.len() + b.len() - 2) as f64).sqrt()
+        }
     };
-    let variance = (squares(&a) + squares(&b)) / (a.len() + b.len() - 2) as f64;
-    let reach = normal_quantile(1.0 - margins.alpha / 2.0) + normal_quantile(0.8);
-    let units = 2.0 * variance * (reach / margins.equivalent.ln_1p()).powi(2) * std::f64::consts::PI / 3.0;
-    let least = stats::smallest_n_per_side(margins.alpha, stats::Family::Alone)? as f64;
-    let units = units.ceil().max(least);
-    (units.is_finite() && units < 1e6).then_some(units as u64)
+    stats::runs_to_show(sd, margins.equivalent.ln_1p(), margins)
 }
 
 impl MetricKind {

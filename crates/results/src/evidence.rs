@@ -27,8 +27,6 @@ pub struct JobEvidence {
     /// Arrivals of the measured part that were not completed within it, as a share of those offered; `None` in a
     /// closed loop.
     pub missed_share: Option<f64>,
-    /// Completions that had been waiting when they were looked for.
-    pub found_waiting: u64,
     /// Slot-nanoseconds that stood idle although there was something to do.
     pub idle_slot_ns: u64,
     /// Slot-nanoseconds an operation was outstanding.
@@ -65,6 +63,13 @@ impl JobEvidence {
             return 0.0;
         }
         (self.cpu_user_ns as f64 + self.cpu_system_ns as f64) / self.measured_ns as f64
+    }
+
+    /// Share of the calls that handed I/Os over for which the thread did not have to sleep, 0 to 1: completions had been
+    /// waiting when it looked, or came within the call. A thread sleeps about once a call where the storage sets the pace.
+    /// `None` without calls.
+    pub fn found_waiting_share(&self) -> Option<f64> {
+        (self.submit_calls > 0).then(|| (1.0 - self.waits as f64 / self.submit_calls as f64).max(0.0))
     }
 
     /// Share of the slots' time that stood idle although there was something to do, 0 to 1.

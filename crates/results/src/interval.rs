@@ -54,8 +54,6 @@ pub struct JobCounts {
     pub lateness: LatencyHistogram,
     /// Failed operations.
     pub errors: u64,
-    /// Completions that had been waiting when they were looked for: the generator was busy elsewhere.
-    pub found_waiting: u64,
     /// Slot-nanoseconds that stood idle although there was something to do.
     pub idle_slot_ns: u64,
     /// Slot-nanoseconds an operation was outstanding.
@@ -117,7 +115,6 @@ impl JobCounts {
         }
         self.lateness.merge(&other.lateness);
         self.errors = self.errors.saturating_add(other.errors);
-        self.found_waiting = self.found_waiting.saturating_add(other.found_waiting);
         self.idle_slot_ns = self.idle_slot_ns.saturating_add(other.idle_slot_ns);
         self.busy_slot_ns = self.busy_slot_ns.saturating_add(other.busy_slot_ns);
     }

@@ -1,4 +1,4 @@
-//! JSON Schemas of what is stored, made from the types and their documentation. Published in `docs/schemas`; a test
+//! JSON Schemas of what is stored and printed, made from the types and their documentation. Published in `docs/schemas`; a test
 //! holds the published ones against these. With the feature `schema` only.
 
 #[cfg(feature = "schema")]
@@ -15,6 +15,8 @@ pub fn all() -> Vec<(&'static str, Value)> {
     vec![
         ("run-1.json", of::<crate::Run>(crate::run::SCHEMA)),
         ("plan-1.json", of::<assay_workload::Plan>(assay_workload::plan::SCHEMA)),
+        ("comparison-1.json", of::<crate::compare::Comparison>(crate::compare::SCHEMA)),
+        ("probe-1.json", of::<crate::probe::Probe>(crate::probe::SCHEMA)),
         ("baseline-1.json", of::<crate::baseline::Baseline>(crate::baseline::SCHEMA)),
     ]
 }

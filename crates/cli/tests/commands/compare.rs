@@ -30,16 +30,38 @@ fn altered(world: &World, name: &str, factor: f64, change: impl Fn(&mut Value)) 
 #[test]
 fn a_slower_run_is_worse_and_can_fail_a_pipeline() {
     let world = World::new();
-    let (a, b) = (altered(&world, "a", 1.0, |_| {}), altered(&world, "b", 0.8, |_| {}));
+    let (a, b) = (altered(&world, "a", 1.0, |_| {}), altered(&world, "b", 0.6, |_| {}));
     let said = world.assay(&["compare", &a, &b]).ended(0);
-    for expected in [TEST, "worse", "-20.0 %", "5 repetitions", "differs: nothing"] {
+    for expected in [TEST, "worse", "-40.0 %", "5 repetitions", "which is assumed", "differs: nothing"] {
         assert!(said.out.contains(expected), "{expected} in {}", said.out);
     }
     world.assay(&["compare", &a, &b, "--fail-on", "worse"]).ended(4);
     world.assay(&["compare", &b, &a, "--fail-on", "worse"]).ended(0);
-    world.assay(&["compare", &a, &a, "--fail-on", "not-equivalent"]).ended(0);
-    let found = json(&world.assay(&["compare", &a, "--vs", &b, "--json", "--margin", "30%"]).ended(0).out);
-    assert_eq!(found["pairs"][0]["tests"][0]["metrics"][0]["judgement"]["verdict"], "equivalent");
+    // One run a side shows equivalence within a wide margin only.
+    world.assay(&["compare", &a, &a, "--fail-on", "not-equivalent"]).ended(4);
+    world.assay(&["compare", &a, &a, "--fail-on", "not-equivalent", "--margin", "40%"]).ended(0);
+}
+
+#[test]
+fn single_runs_are_judged_by_what_stored_ones_differ_by() {
+    let world = World::new();
+    let (a, b) = (altered(&world, "a", 1.0, |_| {}), altered(&world, "b", 0.95, |_| {}));
+    let judgement = || {
+        let found = json(&world.assay(&["compare", &a, &b, "--json"]).ended(0).out);
+        found["pairs"][0]["tests"][0]["metrics"][0]["judgement"].clone()
+    };
+    let alone = judgement();
+    assert_eq!((&alone["verdict"], &alone["spread"]["measured"]), (&"no_evidence".into(), &0.into()));
+    assert_eq!(alone["reason"]["why"], "between_runs");
+    for (index, factor) in [1.0, 1.001, 0.999, 1.002, 0.998].into_iter().enumerate() {
+        let id = format!("e{index}");
+        let path = altered(&world, &id, factor, |_| {});
+        let directory = world.runs().join(format!("2025010{index}T000000Z-earlier-{id}"));
+        fs::create_dir_all(&directory).expect("made");
+        fs::copy(path, directory.join("run.json")).expect("copied");
+    }
+    let known = judgement();
+    assert_eq!((&known["verdict"], &known["spread"]["measured"]), (&"worse".into(), &4.into()));
 }
 
 #[test]
@@ -59,8 +81,8 @@ fn several_runs_are_found_by_pattern_directory_and_name() {
     }
     for words in [["old", "new"], ["*-old-*", "*-new-*"]] {
         let found = json(&world.assay(&["compare", words[0], words[1], "--json"]).ended(0).out);
-        assert_eq!(found["unit"], "run");
-        assert_eq!(found["sides"][1]["units"], 4);
+        assert_eq!(found["sides"][1]["runs"].as_array().map(Vec::len), Some(4));
+        assert_eq!(found["sides"][1]["repetitions"], 20);
         assert_eq!(found["pairs"][0]["tests"][0]["metrics"][0]["judgement"]["verdict"], "worse");
     }
     let said = world.assay(&["compare", "old", "none-such"]).ended(2);

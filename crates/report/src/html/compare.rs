@@ -18,7 +18,7 @@ pub fn comparison(found: &Comparison) -> String {
             h1 { @for (index, side) in found.sides.iter().enumerate() { @if index > 0 { " / " } (side.name) } }
             @for pair in &found.pairs { (verdict(pair)) }
             @for (index, side) in found.sides.iter().enumerate() {
-                p .place { strong { (letter(index)) } " " (compare::side(side, found.unit)) }
+                p .place { strong { (letter(index)) } " " (compare::side(side)) }
             }
         }
         main {
@@ -29,7 +29,7 @@ pub fn comparison(found: &Comparison) -> String {
                     ul .notes { @for words in &found.cautions { li { (words) } } }
                 }
             }
-            @for pair in &found.pairs { (results(found, pair)) }
+            @for pair in &found.pairs { (results(pair)) }
             section #words {
                 h2 { "How to read this" }
                 @for words in compare::legend(found) { p { (words) } }
@@ -86,19 +86,19 @@ fn differences(found: &Comparison) -> Markup {
     }
 }
 
-fn results(found: &Comparison, pair: &PairComparison) -> Markup {
+fn results(pair: &PairComparison) -> Markup {
     let second = letter(pair.second);
     html! {
         section {
             h2 { (second) " against " (letter(0)) }
-            @for words in compare::shortfalls(pair, found.unit) { p { (words) "." } }
+            @for words in compare::shortfalls(pair) { p { (words) "." } }
             @for (index, test) in pair.tests.iter().enumerate() {
                 div .job {
                     h3 { (test.name) @if !test.second_name.is_empty() { " / " (test.second_name) } }
                     p .conditions { (test.conditions) }
                     @for why in &test.not_comparable { p .remark { "Not comparable: " (why) } }
                     @for why in &test.cautions { p .remark { (why) } }
-                    (rows(found, test, &second))
+                    (rows(test, &second))
                     (overlay(pair, index, test, &second))
                 }
             }
@@ -109,7 +109,7 @@ fn results(found: &Comparison, pair: &PairComparison) -> Markup {
     }
 }
 
-fn rows(found: &Comparison, test: &TestComparison, second: &str) -> Markup {
+fn rows(test: &TestComparison, second: &str) -> Markup {
     let heads = [letter(0), second.to_owned(), "change".to_owned(), "interval".to_owned(), "p".to_owned()];
     html! {
         div .scroll {
@@ -121,7 +121,7 @@ fn rows(found: &Comparison, test: &TestComparison, second: &str) -> Markup {
                 } }
                 tbody {
                     @for metric in &test.metrics {
-                        @let row = compare::row(metric, found.unit);
+                        @let row = compare::row(metric);
                         tr {
                             th scope="row" { (row.label) }
                             @for (head, value) in heads.iter().zip(values(&row)) { (number(head, value)) }

@@ -12,7 +12,7 @@ pub fn comparison(found: &Comparison) -> String {
     let names: Vec<String> = found.sides.iter().map(|side| escape(&side.name)).collect();
     let mut text = format!("# Comparison: {}\n\n", names.join(" / "));
     for (index, side) in found.sides.iter().enumerate() {
-        let _ = writeln!(text, "- **{}**: {}", letter(index), escape(&compare::side(side, found.unit)));
+        let _ = writeln!(text, "- **{}**: {}", letter(index), escape(&compare::side(side)));
     }
     text.push_str("\n## What differs\n\n");
     for one in &found.differences {
@@ -28,14 +28,14 @@ pub fn comparison(found: &Comparison) -> String {
     for words in &found.cautions {
         let _ = writeln!(text, "\n> {}", escape(words));
     }
-    found.pairs.iter().for_each(|pair| push_pair(&mut text, found, pair));
+    found.pairs.iter().for_each(|pair| push_pair(&mut text, pair));
     for words in compare::legend(found) {
         let _ = writeln!(text, "\n{}", escape(&words));
     }
     text
 }
 
-fn push_pair(text: &mut String, found: &Comparison, pair: &PairComparison) {
+fn push_pair(text: &mut String, pair: &PairComparison) {
     let second = letter(pair.second);
     let outcome = compare::outcome(pair);
     let _ = writeln!(text, "\n## {second} against {}\n\n**{}**\n", letter(0), escape(&outcome));
@@ -43,7 +43,7 @@ fn push_pair(text: &mut String, found: &Comparison, pair: &PairComparison) {
     push_head(text, &heads.map(str::to_owned), 3);
     for test in &pair.tests {
         for metric in &test.metrics {
-            let row = compare::row(metric, found.unit);
+            let row = compare::row(metric);
             let word = if row.why.is_empty() {
                 row.word_text()
             } else {
@@ -54,7 +54,7 @@ fn push_pair(text: &mut String, found: &Comparison, pair: &PairComparison) {
             push_row(text, &cells.map(escape));
         }
     }
-    for words in compare::shortfalls(pair, found.unit) {
+    for words in compare::shortfalls(pair) {
         let _ = writeln!(text, "\n- {}", escape(&words));
     }
     for test in &pair.tests {

@@ -11,7 +11,7 @@ use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
 pub fn comparison(found: &Comparison, style: &Style) -> String {
     let mut text = String::new();
     for (index, side) in found.sides.iter().enumerate() {
-        let words = format!("{}  {}", compare::letter(index), compare::side(side, found.unit));
+        let words = format!("{}  {}", compare::letter(index), compare::side(side));
         paragraph(&mut text, Tone::Strong, &words, Hang { first: 0, rest: 3 }, style);
     }
     push_differences(&mut text, found, style);
@@ -20,7 +20,7 @@ pub fn comparison(found: &Comparison, style: &Style) -> String {
     }
     for pair in &found.pairs {
         text.push('\n');
-        push_pair(&mut text, found, pair, style);
+        push_pair(&mut text, pair, style);
     }
     text.push('\n');
     for words in compare::legend(found) {
@@ -49,7 +49,7 @@ fn push_differences(text: &mut String, found: &Comparison, style: &Style) {
     }
 }
 
-fn push_pair(text: &mut String, found: &Comparison, pair: &PairComparison, style: &Style) {
+fn push_pair(text: &mut String, pair: &PairComparison, style: &Style) {
     let (first, second) = (compare::letter(0), compare::letter(pair.second));
     let columns = vec![
         Column::words("", Keep::Always),
@@ -66,7 +66,7 @@ fn push_pair(text: &mut String, found: &Comparison, pair: &PairComparison, style
     for test in &pair.tests {
         table.group(&title(test));
         for metric in &test.metrics {
-            let row = compare::row(metric, found.unit);
+            let row = compare::row(metric);
             let word = Cell::toned(row.word_text(), tone(row.word));
             let cells = [row.first.as_str(), &row.second, &row.change, &row.interval, &row.p];
             let mut line = vec![Cell::from(row.label)];
@@ -89,7 +89,7 @@ fn push_pair(text: &mut String, found: &Comparison, pair: &PairComparison, style
     }
     let words = format!("{second} against {first}: {}.", compare::outcome(pair));
     paragraph(text, Tone::Strong, &words, Hang { first: 0, rest: 2 }, style);
-    for words in compare::shortfalls(pair, found.unit) {
+    for words in compare::shortfalls(pair) {
         paragraph(text, Tone::Plain, &format!("{words}."), Hang { first: 0, rest: 2 }, style);
     }
 }

@@ -6,34 +6,35 @@ use assay_results::compare::{CompareOptions, Comparison, Side, compare};
 
 use crate::support::{job, op, phase, run};
 
-/// Two tests, each repeated: the second side does reads at `factor` of the first, and writes with so much outstanding.
-fn sides(factor: f64, outstanding: u64, repeats: u32) -> [Run; 2] {
-    let side = |name: &str, factor: f64, outstanding: u64, odd: f64| -> Run {
-        let repeats = (0..repeats).flat_map(|repeat| {
-            let wobble = 1.0 + 0.01 * f64::from(repeat % 3) + odd;
+/// Two tests, `runs` times on each side: the second side does reads at `factor` of the first, and writes with so much
+/// outstanding.
+fn sides(factor: f64, outstanding: u64, runs: u32) -> [Vec<Run>; 2] {
+    let side = |name: &str, factor: f64, outstanding: u64, odd: f64| -> Vec<Run> {
+        let one = |index: u32| {
+            let wobble = 1.0 + 0.01 * f64::from(index % 3) + odd;
             let read = op(8000.0 * factor * wobble, 4096, (120_000.0 / factor / wobble) as u64, 5.0);
             let write = op(3000.0 * wobble, 16384, (330_000.0 / wobble) as u64, 5.0);
             let tests = [
                 ("reads", job("reads", "read 4k, random uniform", "read", read, 8, 5)),
                 ("writes", job("writes", "write 16k, random uniform", "write", write, outstanding, 5)),
             ];
-            tests.map(|(name, job)| {
-                let mut phase = phase(name, vec![job]);
-                phase.repeat = repeat;
-                phase
-            })
-        });
-        run(name, "", repeats.collect())
+            let mut run = run(name, "", tests.map(|(name, job)| phase(name, vec![job])).to_vec());
+            run.id = format!("{}{index}", run.id);
+            run
+        };
+        (0..runs).map(one).collect()
     };
     let mut second = side("after", factor, outstanding, 0.003);
-    second.id = "77aa".to_owned();
-    second.environment.machine.kernel_release = Some("6.13.1".to_owned());
+    for (index, run) in second.iter_mut().enumerate() {
+        run.id = format!("77aa{index}");
+        run.environment.machine.kernel_release = Some("6.13.1".to_owned());
+    }
     [side("before", 1.0, 16, 0.0), second]
 }
 
-fn compared(runs: &[Run; 2]) -> Comparison {
-    let side = |run| Side { name: "x".to_owned(), runs: vec![run] };
-    compare(&[side(&runs[0]), side(&runs[1])], &CompareOptions::default()).expect("two sides")
+fn compared(runs: &[Vec<Run>; 2]) -> Comparison {
+    let sides = runs.each_ref().map(|runs| Side::new("x", runs.iter().collect()));
+    compare(&sides, &CompareOptions::default()).expect("two sides")
 }
 
 #[test]
@@ -49,13 +50,18 @@ fn worse_reads_and_writes_that_are_not_comparable() {
 }
 
 #[test]
-fn too_few_repetitions_say_how_many_would_do() {
-    let found = compared(&sides(0.8, 16, 2));
+fn too_few_runs_say_what_they_are_judged_by_and_how_many_would_do() {
+    let found = compared(&sides(0.8, 16, 1));
     let text = terminal::comparison(&found, &Style::plain(100));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("2 against 2 repetitions cannot show a difference"), "{text}");
-    assert!(text.contains("4 a side are the fewest that can"), "{text}");
-    assert!(html::comparison(&found).contains("4 a side are the fewest that can"));
+    assert!(text.contains("1 run against 1 cannot show by themselves what runs differ by"), "{text}");
+    assert!(
+        text.contains("which is assumed: five stored runs of the same configuration would tell"),
+        "{text}"
+    );
+    assert!(text.contains("undecided: about"), "{text}");
+    assert!(html::comparison(&found).contains("which is assumed"));
+    insta::assert_snapshot!("comparison_single", terminal::comparison(&found, &Style::plain(100)));
 }
 
 #[test]

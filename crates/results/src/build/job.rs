@@ -164,7 +164,6 @@ fn evidence(
         missed_share: expected
             .filter(|expected| *expected > 0.0)
             .map(|expected| (1.0 - counts.data_ios() as f64 / expected).max(0.0)),
-        found_waiting: counts.found_waiting,
         idle_slot_ns: counts.idle_slot_ns,
         busy_slot_ns: counts.busy_slot_ns,
         cpu_user_ns: sum(|outcome| outcome.cpu_user_ns),

@@ -92,6 +92,7 @@ fn busy(subject: &Subject<'_>) -> Option<Finding> {
         .bias("IOPS low by an unknown amount: the storage does at least this")
         .evidence("cpus_used", evidence.cpus_used())
         .evidence("threads", evidence.threads)
+        .evidence("found_waiting_share", evidence.found_waiting_share())
         .evidence("cpu_ns_per_io", subject.job.cpu_ns_per_io)
         .advise("use more threads, on more processors");
     Some(finding)
@@ -108,7 +109,7 @@ fn idle_slots(subject: &Subject<'_>) -> Option<Finding> {
         .draft(ID, FindingSeverity::Warning, message)
         .bias(super::draft::iops_low(share / (1.0 - share.min(0.99))))
         .evidence("idle_slot_share", share)
-        .evidence("found_waiting", subject.job.evidence.found_waiting)
+        .evidence("found_waiting_share", subject.job.evidence.found_waiting_share())
         .advise("use more threads, with fewer outstanding I/Os each");
     Some(finding)
 }

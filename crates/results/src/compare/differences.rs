@@ -11,6 +11,7 @@ use crate::run::Run;
 
 /// One setting that is not the same everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// Its name: `machine kernel_release`, `target 0 device 0 queue scheduler`.
     pub name: String,

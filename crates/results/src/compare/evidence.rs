@@ -8,10 +8,10 @@ use crate::run::PhaseResult;
 use crate::stats::binomial_cdf;
 
 /// How runs scatter. The numbers are of the size seen on shared virtual machines.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Noise {
-    /// What a whole session has in common: relative standard deviation.
-    session: f64,
+    /// What the repetitions of a run have in common: relative standard deviation.
+    run: f64,
     /// What the tests of a pass have in common, each pass depending on the one before.
     pass: f64,
     /// A test's own, with the heavy tails of a t distribution of five degrees.
@@ -20,8 +20,11 @@ struct Noise {
     disturbed: f64,
 }
 
-const REALISTIC: Noise = Noise { session: 0.02, pass: 0.015, own: 0.02, disturbed: 0.03 };
-const WITHOUT_SESSIONS: Noise = Noise { session: 0.0, ..REALISTIC };
+const REALISTIC: Noise = Noise { run: 0.02, pass: 0.015, own: 0.02, disturbed: 0.03 };
+/// Runs that differ by as much as is assumed where nothing is known.
+const AS_ASSUMED: Noise = Noise { run: 0.1, ..REALISTIC };
+/// Runs that differ by more than that.
+const WILD: Noise = Noise { run: 0.25, ..REALISTIC };
 
 fn heavy(rng: &mut Rng) -> f64 {
     let chi: f64 = (0..5).map(|_| rng.normal().powi(2)).sum();
@@ -29,13 +32,22 @@ fn heavy(rng: &mut Rng) -> f64 {
     rng.normal() / (chi / 5.0).sqrt() * (3.0_f64 / 5.0).sqrt()
 }
 
-/// What is simulated: how many tests, each with how many repetitions, and whether their latencies count, too.
-#[derive(Clone, Copy)]
+/// What is simulated.
+#[derive(Debug, Clone, Copy)]
 struct Shape {
     tests: usize,
+    /// Repetitions of each test in a run.
     repeats: u32,
+    /// Whether latencies count, too.
     latencies: bool,
+    /// Runs of each side.
+    runs: u64,
+    /// Other stored runs of the same configuration.
+    earlier: u64,
 }
+
+/// Twelve tests of three figures each, five times in a run, one run a side.
+const SINGLE: Shape = Shape { tests: 12, repeats: 5, latencies: true, runs: 1, earlier: 0 };
 
 /// A run without phases, environment and plan: small enough to be copied many times. Its phase apart.
 fn template() -> (Run, PhaseResult) {
@@ -55,12 +67,12 @@ fn template() -> (Run, PhaseResult) {
 fn simulated(template: &(Run, PhaseResult), noise: &Noise, shape: Shape, factor: f64, seed: u64) -> Run {
     let mut rng = Rng::new(seed);
     let (mut run, empty) = template.clone();
-    let session = noise.session * rng.normal();
+    let whole = noise.run * rng.normal();
     let mut pass = noise.pass * rng.normal();
     for repeat in 0..shape.repeats {
         pass = 0.3 * pass + noise.pass * (1.0_f64 - 0.09).sqrt() * rng.normal();
         for test in 0..shape.tests {
-            let mut log = session + pass + noise.own * heavy(&mut rng);
+            let mut log = whole + pass + noise.own * heavy(&mut rng);
             if rng.unit() < noise.disturbed {
                 log += (1.0 - 0.5 * rng.unit()).ln();
             }
@@ -83,23 +95,28 @@ fn simulated(template: &(Run, PhaseResult), noise: &Noise, shape: Shape, factor:
     run
 }
 
-/// Of `trials` comparisons of `runs` runs a side, how many called any figure better or worse, and how many called the IOPS of test
-/// 0 worse. Configurations are not compared: they are equal, and that takes most of the time.
-fn trials(trials: u64, seed: u64, noise: Noise, runs: u64, shape: Shape, factor: f64) -> (u64, u64) {
+/// Of `trials` comparisons, how many called any figure better or worse, and how many called the IOPS of test 0 worse.
+/// Configurations are not compared: they are equal, and that takes most of the time.
+fn trials(trials: u64, seed: u64, noise: Noise, shape: Shape, factor: f64) -> (u64, u64) {
     let template = template();
-    let unit = if runs > 1 { Unit::Run } else { Unit::Repeat };
     let options = CompareOptions { draws: 499, ..CompareOptions::default() };
     let mut counts = (0, 0);
     for trial in 0..trials {
         let seed = derive_seed(seed, trial);
-        let side = |factor: f64, from: u64| -> Vec<Run> {
-            (0..runs)
-                .map(|i| simulated(&template, &noise, shape, factor, derive_seed(seed, from + i)))
-                .collect()
+        let made = |factor: f64, from: u64, n: u64| -> Vec<Run> {
+            let run = |i: u64| {
+                let mut run = simulated(&template, &noise, shape, factor, derive_seed(seed, from + i));
+                run.id = (from + i).to_string();
+                run
+            };
+            (0..n).map(run).collect()
         };
-        let (a, b) = (side(1.0, 1), side(factor, 1_000));
-        let (a, b): (Vec<&Run>, Vec<&Run>) = (a.iter().collect(), b.iter().collect());
-        let found = pair(&tests_of(&a, unit), &tests_of(&b, unit), 1, &options);
+        let (a, b) = (made(1.0, 1, shape.runs), made(factor, 1_000, shape.runs));
+        let earlier = made(1.0, 2_000, shape.earlier);
+        let mut sides = [Side::new("a", a.iter().collect()), Side::new("b", b.iter().collect())];
+        sides[0].history = earlier.iter().collect();
+        let known = known::groups(&sides[0], &sides[1]);
+        let found = pair(&tests_of(&sides[0].runs), &tests_of(&sides[1].runs), 1, &known, &options);
         let judgements =
             || found.tests.iter().flat_map(|test| &test.metrics).filter_map(|m| m.judgement.as_ref());
         let moved = |verdict| matches!(verdict, CompareVerdict::Better | CompareVerdict::Worse);
@@ -110,38 +127,55 @@ fn trials(trials: u64, seed: u64, noise: Noise, runs: u64, shape: Shape, factor:
     counts
 }
 
-/// Not more than 5 % of the trials, as far as so many trials can tell (99.9 %).
-fn at_most_five_percent(alarms: u64, trials: u64) {
-    assert!(binomial_cdf(alarms.saturating_sub(1), trials, 0.05) < 0.999, "{alarms} of {trials}");
+/// Not more than 5 % of 1000 A/A comparisons, as far as so many can tell (99.9 %).
+fn at_most_five_percent(seed: u64, noise: Noise, shape: Shape) {
+    let (alarms, _) = trials(1_000, seed, noise, shape, 1.0);
+    assert!(
+        binomial_cdf(alarms.saturating_sub(1), 1_000, 0.05) < 0.999,
+        "{alarms} of 1000: {noise:?} {shape:?}"
+    );
 }
 
 #[test]
 fn equal_runs_are_called_different_in_at_most_five_of_a_hundred_comparisons() {
-    let shape = Shape { tests: 12, repeats: 1, latencies: true };
-    let (alarms, _) = trials(1_000, 1, REALISTIC, 5, shape, 1.0);
-    at_most_five_percent(alarms, 1_000);
+    at_most_five_percent(1, REALISTIC, Shape { repeats: 1, runs: 5, ..SINGLE });
+    at_most_five_percent(11, REALISTIC, Shape { runs: 3, ..SINGLE });
 }
 
 #[test]
-fn so_are_repetitions_as_long_as_sessions_do_not_differ() {
-    let shape = Shape { tests: 12, repeats: 5, latencies: true };
-    let (alarms, _) = trials(1_000, 2, WITHOUT_SESSIONS, 1, shape, 1.0);
-    // Passes that depend on each other are not quite exchangeable, which costs a little.
-    assert!(binomial_cdf(alarms.saturating_sub(1), 1_000, 0.08) < 0.999, "{alarms}");
-    // What a session has in common is beyond what its repetitions can know: the output warns of it.
-    let (with_sessions, _) = trials(300, 3, REALISTIC, 1, shape, 1.0);
-    assert!(with_sessions > 30, "{with_sessions} of 300: then the warning could go");
+fn so_are_single_runs_where_nothing_is_known_of_others() {
+    at_most_five_percent(2, REALISTIC, SINGLE);
+    at_most_five_percent(4, AS_ASSUMED, Shape { repeats: 1, ..SINGLE });
+    at_most_five_percent(8, AS_ASSUMED, Shape { tests: 1, latencies: false, ..SINGLE });
+}
+
+#[test]
+fn so_are_single_runs_where_others_are_stored() {
+    at_most_five_percent(5, REALISTIC, Shape { earlier: 10, ..SINGLE });
+    at_most_five_percent(6, WILD, Shape { earlier: 5, ..SINGLE });
+    at_most_five_percent(7, WILD, Shape { tests: 1, latencies: false, earlier: 5, ..SINGLE });
 }
 
 #[test]
 fn a_difference_is_seen_as_often_as_the_number_of_runs_allows() {
-    let quiet = Noise { session: 0.0, pass: 0.0, own: 0.02, disturbed: 0.0 };
+    let quiet = Noise { run: 0.0, pass: 0.0, own: 0.02, disturbed: 0.0 };
     let seen = |runs, tests| {
-        let shape = Shape { tests, repeats: 1, latencies: false };
-        trials(100, 4, quiet, runs, shape, 0.95).1
+        let shape = Shape { tests, repeats: 1, latencies: false, runs, earlier: 0 };
+        trials(100, 4, quiet, shape, 0.95).1
     };
     let alone = [5, 7, 10].map(|runs| seen(runs, 1));
     assert!(alone[0] >= 70 && alone[1] >= 90 && alone[2] >= 97, "alone: {alone:?} of 100");
     let suite = [5, 7, 10].map(|runs| seen(runs, 26));
     assert!(suite[0] >= 20 && suite[1] >= 60 && suite[2] >= 90, "in a suite of 26: {suite:?} of 100");
+}
+
+#[test]
+fn a_single_run_sees_large_differences_only() {
+    let alone = Shape { tests: 1, latencies: false, ..SINGLE };
+    let seen = |shape, factor| trials(200, 8, REALISTIC, shape, factor).1;
+    let assumed = [0.95, 0.5].map(|factor| seen(alone, factor));
+    assert!(assumed[0] <= 5 && assumed[1] >= 190, "{assumed:?} of 200");
+    let known = Shape { earlier: 10, ..alone };
+    let known = [0.95, 0.85].map(|factor| seen(known, factor));
+    assert!(known[0] >= 25 && known[1] >= 150, "{known:?} of 200");
 }

@@ -7,6 +7,7 @@ use crate::run::{JobResult, LatencySummary};
 
 /// A figure of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MetricKind {
     /// Operations per second, all kinds together.
@@ -70,6 +71,17 @@ impl MetricKind {
     /// Whether it is a latency, whose meaning depends on who measured it.
     pub fn is_latency(self) -> bool {
         !matches!(self, MetricKind::Iops | MetricKind::CpuPerIo)
+    }
+
+    /// What runs of one configuration are assumed to differ by where too few were stored to know it: the standard
+    /// deviation of a run's figure on logarithms. Tails differ by more. Chosen above what was measured:
+    /// `docs/methodology/compare.md`.
+    pub fn assumed_spread(self) -> f64 {
+        match self {
+            MetricKind::ResponseP99 | MetricKind::CompletionP99 => 0.2,
+            MetricKind::ResponseP999 | MetricKind::CompletionP999 => 0.3,
+            _ => 0.1,
+        }
     }
 
     /// Its value in one result; `None` where it was not measured.

@@ -34,11 +34,23 @@ fn noisy(id: &str, level: f64, noise: f64, n: usize, seed: u64) -> Run {
 }
 
 fn side<'r>(name: &str, runs: &[&'r Run]) -> Side<'r> {
-    Side { name: name.to_owned(), runs: runs.to_vec() }
+    Side::new(name, runs.to_vec())
 }
 
 fn of(a: &Run, b: &Run) -> Comparison {
     compare(&[side("a", &[a]), side("b", &[b])], &CompareOptions::default()).unwrap()
+}
+
+/// Runs of three repetitions each.
+fn several(name: &str, level: f64, noise: f64, n: u64, seed: u64) -> Vec<Run> {
+    let mut rng = Rng::new(seed);
+    let mut run = |i| noisy(&format!("{name}{i}"), level * (noise * rng.normal()).exp(), 0.01, 3, seed + i);
+    (0..n).map(&mut run).collect()
+}
+
+fn of_groups(a: &[Run], b: &[Run]) -> Comparison {
+    let sides = [side("a", &a.iter().collect::<Vec<_>>()), side("b", &b.iter().collect::<Vec<_>>())];
+    compare(&sides, &CompareOptions::default()).unwrap()
 }
 
 fn metric(comparison: &Comparison, kind: MetricKind) -> &MetricComparison {
@@ -51,54 +63,107 @@ fn word(comparison: &Comparison, kind: MetricKind) -> CompareVerdict {
 
 #[test]
 fn a_slower_side_is_worse_in_rate_and_in_latency() {
-    let (a, b) = (noisy("a", 1000.0, 0.01, 7, 1), noisy("b", 800.0, 0.01, 7, 2));
-    let found = of(&a, &b);
-    assert_eq!(found.unit, Unit::Repeat);
+    let (a, b) = (several("a", 1000.0, 0.01, 7, 1), several("b", 800.0, 0.01, 7, 50));
+    let found = of_groups(&a, &b);
     assert_eq!(word(&found, MetricKind::Iops), CompareVerdict::Worse);
     assert_eq!(word(&found, MetricKind::CompletionP99), CompareVerdict::Worse, "lower is better there");
     assert_eq!(found.count(CompareVerdict::Worse), 3);
     assert_eq!(found.pairs[0].judged_together, 3);
     let ratio = metric(&found, MetricKind::Iops).judgement.as_ref().unwrap().ratio.clone().unwrap();
     assert!((ratio.value - 0.8).abs() < 0.02 && ratio.interval.unwrap().contains(0.8), "{ratio:?}");
-    assert_eq!(word(&of(&b, &a), MetricKind::Iops), CompareVerdict::Better);
+    assert_eq!(word(&of_groups(&b, &a), MetricKind::Iops), CompareVerdict::Better);
     let latency = found.pairs[0].tests[0].first_latency.as_ref().unwrap();
     let one = fixture::run().phases[0].jobs[0].completion_histogram().n();
-    assert_eq!(LatencyHistogram::from_sparse(latency).n(), 7 * one);
+    assert_eq!(LatencyHistogram::from_sparse(latency).n(), 21 * one);
 }
 
 #[test]
 fn equal_sides_are_equivalent_when_there_are_enough_of_them() {
-    let (a, b) = (noisy("a", 1000.0, 0.01, 10, 3), noisy("b", 1000.0, 0.01, 10, 4));
-    assert_eq!(word(&of(&a, &b), MetricKind::Iops), CompareVerdict::Equivalent);
+    let found = of_groups(&several("a", 1000.0, 0.01, 10, 3), &several("b", 1000.0, 0.01, 10, 70));
+    assert_eq!(word(&found, MetricKind::Iops), CompareVerdict::Equivalent);
 }
 
 #[test]
-fn too_few_say_how_many_would_do() {
-    let (a, b) = (noisy("a", 1000.0, 0.01, 3, 5), noisy("b", 500.0, 0.01, 3, 6));
+fn repetitions_of_one_run_do_not_stand_for_runs() {
+    // 5 % apart, without overlap in 20 repetitions each: more than chance within a run, less than between runs.
+    let (a, b) = (noisy("a", 1000.0, 0.01, 20, 5), noisy("b", 950.0, 0.01, 20, 6));
     let found = of(&a, &b);
+    assert_eq!((found.sides[0].runs.len(), found.sides[0].repetitions), (1, 20));
+    let values = &metric(&found, MetricKind::Iops).first;
+    let middle = stats::median(&a.phases.iter().map(|p| p.jobs[0].total.iops).collect::<Vec<_>>());
+    assert_eq!(*values, [middle.unwrap()]);
     let judgement = metric(&found, MetricKind::Iops).judgement.as_ref().unwrap();
     assert_eq!(judgement.verdict, CompareVerdict::NoEvidence);
-    assert_eq!(judgement.reason, Reason::TooFewRuns { needed_per_side: 4 });
-    // 1 % noise is far below the margin: the least that can be significant is enough.
-    assert_eq!(metric(&found, MetricKind::Iops).units_for_margin, Some(4));
-    let (a, b) = (noisy("a", 1000.0, 0.1, 6, 7), noisy("b", 1000.0, 0.1, 6, 8));
-    let units = metric(&of(&a, &b), MetricKind::Iops).units_for_margin.unwrap();
-    // By hand: 2 (1.96 + 0.84)^2 (0.1 / 0.0488)^2 1.047 = 69 at the true noise of 10 %.
-    assert!((30..150).contains(&units), "{units}");
+    let Reason::BetweenRuns { needed_per_side: Some(needed) } = judgement.reason else {
+        panic!("{:?}", judgement.reason)
+    };
+    // By hand: 2 (2.80)^2 (0.1 / 0.051)^2 1.047 = 63.
+    assert!((50..80).contains(&needed), "{needed}");
+    let spread = judgement.spread.unwrap();
+    assert!(spread.measured == 0 && (0.1..0.11).contains(&spread.sd), "{spread:?}");
+    // Twice as fast is beyond what runs differ by.
+    assert_eq!(word(&of(&a, &noisy("c", 2000.0, 0.01, 20, 7)), MetricKind::Iops), CompareVerdict::Better);
+    // Without repetitions it is not known how well a run's value is: twice the spread is assumed.
+    let (a, b) = (noisy("a", 1000.0, 0.0, 1, 8), noisy("b", 1600.0, 0.0, 1, 9));
+    assert_eq!(word(&of(&a, &b), MetricKind::Iops), CompareVerdict::NoEvidence);
+    assert_eq!(word(&of(&a, &noisy("c", 2000.0, 0.0, 1, 9)), MetricKind::Iops), CompareVerdict::Better);
 }
 
 #[test]
-fn runs_are_the_unit_where_there_are_several() {
-    let runs: Vec<Run> = (0..10).map(|i| noisy(&format!("r{i}"), 1000.0, 0.02, 3, 20 + i)).collect();
-    let (first, second) = runs.split_at(5);
-    let sides = [side("a", &first.iter().collect::<Vec<_>>()), side("b", &second.iter().collect::<Vec<_>>())];
-    let found = compare(&sides, &CompareOptions::default()).unwrap();
-    assert_eq!((found.unit, found.sides[0].units), (Unit::Run, 5));
-    let values = &metric(&found, MetricKind::Iops).first;
-    let middle = stats::median(&runs[0].phases.iter().map(|p| p.jobs[0].total.iops).collect::<Vec<_>>());
-    assert_eq!(values[0], middle.unwrap());
-    let repeats = CompareOptions { unit: Some(Unit::Repeat), ..CompareOptions::default() };
-    assert_eq!(compare(&sides, &repeats).unwrap().sides[0].units, 15);
+fn stored_runs_tell_what_runs_differ_by() {
+    let (a, b) = (noisy("a", 1000.0, 0.01, 5, 10), noisy("b", 900.0, 0.01, 5, 11));
+    let earlier = several("e", 700.0, 0.01, 8, 90);
+    let with = |earlier: &[Run]| {
+        let mut sides = [side("a", &[&a]), side("b", &[&b])];
+        // The same runs for both sides, and the sides themselves among them: each counts once, those not at all.
+        for side in &mut sides {
+            side.history = earlier.iter().chain([&a, &b]).collect();
+        }
+        compare(&sides, &CompareOptions::default()).unwrap()
+    };
+    let found = with(&earlier);
+    let judgement = metric(&found, MetricKind::Iops).judgement.as_ref().unwrap();
+    assert_eq!((judgement.verdict, judgement.spread.unwrap().measured), (CompareVerdict::Worse, 7));
+    assert!(judgement.spread.unwrap().sd < 0.03, "{judgement:?}");
+    // Four are not enough; but where even four lie far apart the assumption gives way.
+    let spread =
+        |found: &Comparison| metric(found, MetricKind::Iops).judgement.as_ref().unwrap().spread.unwrap();
+    let few = spread(&with(&earlier[..4]));
+    assert!(few.measured == 0 && few.sd >= 0.1, "{few:?}");
+    let apart = [400.0, 700.0, 1200.0, 2000.0].map(|level| noisy(&level.to_string(), level, 0.01, 3, 95));
+    // By hand: logarithms 5.99, 6.55, 7.09, 7.60 deviate by 0.69.
+    assert!((spread(&with(&apart)).sd - 0.69).abs() < 0.02);
+    let mut invalid = earlier.clone();
+    invalid.iter_mut().for_each(|run| run.verdict = Verdict::Invalid);
+    assert_eq!(spread(&with(&invalid)).measured, 0);
+}
+
+#[test]
+fn few_runs_are_judged_by_what_they_and_repetitions_show() {
+    // Three against three have four degrees of freedom between them: enough.
+    let found = of_groups(&several("a", 1000.0, 0.01, 3, 5), &several("b", 500.0, 0.01, 3, 60));
+    let judgement = metric(&found, MetricKind::Iops).judgement.as_ref().unwrap();
+    assert_eq!((judgement.verdict, judgement.spread.unwrap().measured), (CompareVerdict::Worse, 4));
+    let (a, b) = (several("a", 1000.0, 0.1, 20, 7), several("b", 1000.0, 0.1, 20, 80));
+    let found = of_groups(&a, &b);
+    assert!(metric(&found, MetricKind::Iops).judgement.as_ref().unwrap().spread.is_none());
+    let runs = metric(&found, MetricKind::Iops).runs_for_margin.unwrap();
+    // By hand: 2 (1.96 + 0.84)^2 (0.1 / 0.0488)^2 1.047 = 69 at the true noise of 10 %.
+    assert!((30..150).contains(&runs), "{runs}");
+}
+
+#[test]
+fn runs_are_alike_where_nothing_that_is_recorded_differs() {
+    let (a, mut b) = (noisy("a", 1000.0, 0.01, 5, 1), noisy("b", 900.0, 0.01, 5, 2));
+    b.plan.seed += 1;
+    assert!(alike(&a, &b));
+    let mut other = b.clone();
+    other.environment.machine.kernel_release = Some("6.9".to_owned());
+    assert!(!alike(&a, &other));
+    b.plan.phases[0].jobs[0].job.ramp = assay_workload::units::Nanos(1_000_000_000);
+    assert!(!alike(&a, &b));
+    assert!(wants_history(&[side("a", &[&a; 3]), side("b", &[&b; 3])], &Margins::default()));
+    assert!(!wants_history(&[side("a", &[&a; 4]), side("b", &[&b; 4])], &Margins::default()));
 }
 
 #[test]
@@ -215,9 +280,9 @@ fn what_cannot_be_compared_is_an_error() {
 
 #[test]
 fn a_comparison_survives_json() {
-    let found = of(&noisy("a", 1000.0, 0.01, 5, 21), &noisy("b", 900.0, 0.01, 5, 22));
+    let found = of(&noisy("a", 1000.0, 0.01, 5, 21), &noisy("b", 500.0, 0.01, 5, 22));
     let read: Comparison = serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
     assert_eq!(word(&read, MetricKind::Iops), CompareVerdict::Worse);
     assert_eq!(read.pairs[0].tests[0].first_latency, found.pairs[0].tests[0].first_latency);
-    assert_eq!((read.sides, read.unit, read.cautions), (found.sides, found.unit, found.cautions));
+    assert_eq!((read.sides, read.cautions), (found.sides, found.cautions));
 }

@@ -1,28 +1,8 @@
-//! The tests of a side with their units of repetition.
+//! The tests of a side with their runs, and the repetitions within these.
 
-use serde::{Deserialize, Serialize};
-
-use super::Side;
 use super::metrics::MetricKind;
 use crate::run::{FindingSeverity, JobResult, PhaseResult, Run};
 use crate::stats;
-
-/// What one value of a comparison stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// A whole run: the median of its repetitions.
-    Run,
-    /// One repetition of a test (a window of a quick series, a pass of `--repeat`) within a run.
-    Repeat,
-}
-
-impl Unit {
-    /// Runs where every side has several: they differ in all that differs between sessions. Else repetitions.
-    pub(super) fn for_sides(sides: &[Side<'_>]) -> Unit {
-        if sides.iter().all(|side| side.runs.len() > 1) { Unit::Run } else { Unit::Repeat }
-    }
-}
 
 /// One repetition of a test with the run it is from.
 #[derive(Debug, Clone, Copy)]
@@ -36,13 +16,13 @@ pub(super) struct Repetition<'r> {
 #[derive(Debug, Clone)]
 pub(super) struct Test<'r> {
     pub(super) name: String,
-    /// Repetitions by unit; no unit is empty.
-    pub(super) units: Vec<Vec<Repetition<'r>>>,
+    /// Repetitions by run; no run is empty.
+    pub(super) runs: Vec<Vec<Repetition<'r>>>,
 }
 
 impl<'r> Test<'r> {
     pub(super) fn repetitions(&self) -> impl Iterator<Item = &Repetition<'r>> {
-        self.units.iter().flatten()
+        self.runs.iter().flatten()
     }
 
     pub(super) fn jobs(&self) -> impl Iterator<Item = &'r JobResult> {
@@ -51,17 +31,25 @@ impl<'r> Test<'r> {
 
     /// What stands for it where all repetitions share a fact.
     pub(super) fn sample(&self) -> &Repetition<'r> {
-        &self.units[0][0]
+        &self.runs[0][0]
     }
 
-    /// A value for each unit: the median of its repetitions; `None` where some repetition lacks it, since leaving that
+    /// A value for each run: the median of its repetitions; `None` where some repetition lacks it, since leaving that
     /// one out would choose by what was measured.
     pub(super) fn values(&self, metric: MetricKind) -> Option<Vec<f64>> {
-        let of_unit = |unit: &Vec<Repetition<'_>>| {
-            let values: Option<Vec<f64>> = unit.iter().map(|repetition| metric.of(repetition.job)).collect();
+        self.of_runs(metric).collect()
+    }
+
+    /// The same of those runs that have it in every repetition.
+    pub(super) fn values_there_are(&self, metric: MetricKind) -> Vec<f64> {
+        self.of_runs(metric).flatten().collect()
+    }
+
+    fn of_runs(&self, metric: MetricKind) -> impl Iterator<Item = Option<f64>> {
+        self.runs.iter().map(move |run| {
+            let values: Option<Vec<f64>> = run.iter().map(|repetition| metric.of(repetition.job)).collect();
             stats::median(&values?)
-        };
-        self.units.iter().map(of_unit).collect()
+        })
     }
 
     /// Ids of findings that say its numbers do not mean what they seem to.
@@ -82,17 +70,13 @@ impl<'r> Test<'r> {
 }
 
 /// The tests of runs in the order of the first run that has them.
-pub(super) fn tests_of<'r>(runs: &[&'r Run], unit: Unit) -> Vec<Test<'r>> {
+pub(super) fn tests_of<'r>(runs: &[&'r Run]) -> Vec<Test<'r>> {
     let mut tests: Vec<Test<'r>> = Vec::new();
     for run in runs {
         for (name, repetitions) in repetitions_of(run) {
-            let units = match unit {
-                Unit::Run => vec![repetitions],
-                Unit::Repeat => repetitions.into_iter().map(|repetition| vec![repetition]).collect(),
-            };
             match tests.iter_mut().find(|test| test.name == name) {
-                Some(test) => test.units.extend(units),
-                None => tests.push(Test { name, units }),
+                Some(test) => test.runs.push(repetitions),
+                None => tests.push(Test { name, runs: vec![repetitions] }),
             }
         }
     }

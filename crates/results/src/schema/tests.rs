@@ -75,6 +75,50 @@ fn plans_and_baselines_fit_theirs() {
 }
 
 #[test]
+fn comparisons_fit_theirs() {
+    use crate::compare::{CompareOptions, Side, compare};
+    let first = full_run();
+    let runs: Vec<Run> = (0..10)
+        .map(|index| {
+            let mut run = first.clone();
+            run.id = format!("run{index}");
+            run.phases[0].jobs[0].total.iops *= 1.0 + 0.01 * f64::from(index % 5);
+            run
+        })
+        .collect();
+    let mut other = first.clone();
+    other.phases[0].jobs[0].outstanding_io += 1;
+    other.environment.machine.kernel_release = Some("6.9".to_owned());
+    let all: Vec<&Run> = runs.iter().collect();
+    // By ranks, by what single runs are assumed to differ by, and not comparable.
+    let pairs = [(&all[..5], &all[5..]), (&all[..1], &all[1..2]), (&all[..1], &[&other][..])];
+    for (a, b) in pairs {
+        let sides = [Side::new("a", a.to_vec()), Side::new("b", b.to_vec())];
+        let found = compare(&sides, &CompareOptions::default()).unwrap();
+        let found = serde_json::to_value(found).unwrap();
+        assert_eq!(validate(&read("comparison-1.json"), &found), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn probes_fit_theirs() {
+    use crate::probe::{Ask, ProbeSpec, Prober};
+    let spec = ProbeSpec { region_bytes: 64 << 20, chunk_bytes: 64 << 10, block_bytes: 4 << 10, seed: 3 };
+    let mut prober = Prober::new(spec).unwrap();
+    let mut took = 0;
+    // A cache that holds everything: a fast second reading of each chunk.
+    let mut seen = std::collections::BTreeSet::new();
+    while let Ask::Read { offset_bytes, .. } = prober.next(took) {
+        took = if seen.insert(offset_bytes >> 16) { 100_000 } else { 2_000 };
+    }
+    let mut probe = prober.finish();
+    probe.target = fixture::run().environment.targets[0].clone();
+    let probe = serde_json::to_value(probe).unwrap();
+    assert!(!probe["levels"].as_array().unwrap().is_empty());
+    assert_eq!(validate(&read("probe-1.json"), &probe), Vec::<String>::new());
+}
+
+#[test]
 fn a_run_that_does_not_fit_is_noticed() {
     let mut run = serde_json::to_value(full_run()).unwrap();
     run["verdict"] = "perhaps".into();

@@ -9,6 +9,8 @@ use crate::interval::{Interval, IntervalKey, JobCounts, OpCounts};
 /// The only kind of frame there is; others are skipped, so that later minor versions can add some.
 const KIND_INTERVAL: u8 = 0;
 const FLAG_RAMP: u8 = 1;
+/// Where nothing is counted yet.
+const RESERVED: u64 = 0;
 
 pub(super) fn encode(level: Level, interval: &Interval, out: &mut Vec<u8>) {
     let Interval { key, counts } = interval;
@@ -19,7 +21,7 @@ pub(super) fn encode(level: Level, interval: &Interval, out: &mut Vec<u8>) {
     out.push(if key.ramp { FLAG_RAMP } else { 0 });
     put(out, key.start_ns);
     put(out, key.length_ns);
-    for value in [counts.errors, counts.found_waiting, counts.idle_slot_ns, counts.busy_slot_ns] {
+    for value in [counts.errors, RESERVED, counts.idle_slot_ns, counts.busy_slot_ns] {
         put(out, value);
     }
     put_histogram(out, &counts.lateness);
@@ -74,9 +76,10 @@ impl Head<'_> {
     /// The whole frame; `None` where the rest makes no sense. Bytes behind it are left alone.
     pub(super) fn decode(self) -> Option<Frame> {
         let mut cursor = self.rest;
+        let errors = cursor.varint()?;
+        let _reserved = cursor.varint()?;
         let mut counts = JobCounts {
-            errors: cursor.varint()?,
-            found_waiting: cursor.varint()?,
+            errors,
             idle_slot_ns: cursor.varint()?,
             busy_slot_ns: cursor.varint()?,
             lateness: cursor.histogram()?,

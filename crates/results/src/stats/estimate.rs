@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// With few values the exact methods cannot reach 95 %: the interval is then the widest they have, and
 /// `level` says what that is worth (five values give minimum to maximum at 93.75 % for a median).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval95 {
     /// Lower end, in the unit of the estimate; the end itself belongs to the interval.
     pub low: f64,
@@ -51,6 +52,7 @@ impl Interval95 {
 
 /// A value with the number of runs behind it, its unit and, where one exists, its interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The value, in `unit`.
     pub value: f64,

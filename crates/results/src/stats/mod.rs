@@ -20,6 +20,8 @@ mod permutation;
 mod power;
 mod shift;
 mod special;
+mod spread;
+mod student;
 mod summary;
 mod trend;
 mod verdict;
@@ -39,8 +41,11 @@ pub use permutation::{MaxT, PermutationTest, TwoSamples, max_t, permutation_test
 pub use power::{Power, PowerSetup, power, runs_for_power};
 pub use shift::{ratio_of, shift_of};
 pub use special::{binomial_cdf, kolmogorov_tail, normal_cdf, normal_quantile};
+pub use spread::{RunSpread, SpreadEntry, judge_by_spread, runs_to_show};
+pub use student::{student_p, student_quantile};
 pub use summary::{Moments, mad, median, median_estimate, median_interval, quantile};
 pub use trend::{Drift, LineFit, RankTrend, drift, kendall, line_fit, spearman};
+pub(crate) use verdict::too_few;
 pub use verdict::{CompareVerdict, Judgement, Margins, Orientation, Reason, SuiteEntry, judge, judge_suite};
 
 /// True when every value is finite and there is at least one.

@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_drift_common_to_both_cancels() {
-        // Both sides fall by half over the session; the pairs still tell 3 %.
+        // Both sides fall by half meanwhile; the pairs still tell 3 %.
         let pairs: Vec<(f64, f64)> = (0..8)
             .map(|i| {
                 let level = 1000.0 * (1.0 - 0.06 * f64::from(i));

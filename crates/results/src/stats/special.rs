@@ -49,7 +49,7 @@ pub fn normal_quantile(p: f64) -> f64 {
 }
 
 /// Logarithm of the gamma function for `x > 0` (Stirling's series after shifting `x` above 10).
-fn ln_gamma(x: f64) -> f64 {
+pub(super) fn ln_gamma(x: f64) -> f64 {
     let (mut x, mut shift) = (x, 0.0);
     while x < 10.0 {
         shift += x.ln();

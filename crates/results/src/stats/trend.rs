@@ -107,7 +107,7 @@ pub fn spearman(x: &[f64], y: &[f64], draws: usize, seed: u64) -> Option<RankTre
     Some(RankTrend { coefficient: score / scale, p, exact })
 }
 
-/// How figures moved over a session, first third against last third.
+/// How figures moved over passes or runs in order, first third against last third.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
     /// Mean of the first third, in the unit of the values.

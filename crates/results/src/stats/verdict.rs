@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::multiple::{Family, smallest_n_per_side};
 use super::permutation::{TwoSamples, max_t};
 use super::special::choose;
-use super::{Estimate, Interval95, logs, mann_whitney, ratio_of};
+use super::{Estimate, Interval95, RunSpread, logs, mann_whitney, ratio_of};
 
 /// Which direction of a metric is the good one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Orientation {
     /// IOPS, bandwidth, transactions.
@@ -32,6 +33,7 @@ impl Orientation {
 
 /// What counts as a difference. Relative, and symmetric on the ratio: 0.05 is from 1/1.05 to 1.05.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Margins {
     /// Two sides are equivalent when the whole interval is within this.
     pub equivalent: f64,
@@ -50,6 +52,7 @@ impl Default for Margins {
 
 /// What a comparison found, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CompareVerdict {
     /// The second side is better.
@@ -75,6 +78,7 @@ impl fmt::Display for CompareVerdict {
 
 /// Why the verdict is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Reason {
     /// Significant, and at least the relevant size.
@@ -95,27 +99,37 @@ pub enum Reason {
         /// Runs needed on each side before anything can be.
         needed_per_side: u64,
     },
+    /// Not more than runs of one configuration are known, or assumed, to differ by.
+    BetweenRuns {
+        /// Runs on each side with which a difference as large as the one seen would show (as large as the equivalence
+        /// margin, where it is below the relevant size), 80 times of 100; `None`: too many to say.
+        needed_per_side: Option<u64>,
+    },
     /// A side is empty, or has a value that is not positive and finite: there is no ratio.
     NoRatio,
 }
 
 /// One metric of two sides, judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// The word.
     pub verdict: CompareVerdict,
     /// Why.
     pub reason: Reason,
-    /// Second side over first (Hodges-Lehmann on logarithms) with its interval; `None` where there is no ratio.
+    /// Second side over first with its interval: Hodges-Lehmann on logarithms, of geometric means where `spread` is
+    /// there; `None` where there is no ratio.
     pub ratio: Option<Estimate>,
-    /// Two-sided p of this comparison alone (exact Mann-Whitney).
+    /// Two-sided p of this comparison alone: exact Mann-Whitney, Student's t where `spread` is there.
     pub p: Option<f64>,
-    /// p adjusted for all the tests of the suite (max-T); `None` outside a suite.
+    /// p adjusted for all the tests of the suite: max-T, Holm where `spread` is there; `None` outside a suite.
     pub p_suite: Option<f64>,
     /// Runs on the first side.
     pub n_first: u64,
     /// Runs on the second side.
     pub n_second: u64,
+    /// What runs were taken to differ by, where they are too few to show it themselves by their ranks.
+    pub spread: Option<RunSpread>,
     /// What counted as a difference.
     pub margins: Margins,
     /// Which direction was the good one.
@@ -152,6 +166,7 @@ impl Judgement {
             Reason::TooFewRuns { needed_per_side } => {
                 format!("; too few runs for any, {needed_per_side} on each side can show one")
             }
+            Reason::BetweenRuns { .. } => "; not more than runs differ by".to_owned(),
             Reason::NoRatio => String::new(),
         };
         let (n, m) = (self.n_first, self.n_second);
@@ -217,8 +232,11 @@ fn decide(
     let p = mann_whitney(first, second).map(|test| test.p);
     let (verdict, reason) = match (&ratio, p) {
         (Some(ratio), Some(p)) => {
-            let sizes = (first.len(), second.len());
-            word(ratio, p, p_suite, sizes, orientation, margins)
+            let weak = match too_few(first.len(), second.len(), margins) {
+                Some(needed_per_side) => Reason::TooFewRuns { needed_per_side },
+                None => Reason::NotSignificant,
+            };
+            word(&Evidence { ratio, p, p_suite, weak }, orientation, margins)
         }
         _ => (CompareVerdict::NoEvidence, Reason::NoRatio),
     };
@@ -230,33 +248,44 @@ fn decide(
         p_suite,
         n_first: first.len() as u64,
         n_second: second.len() as u64,
+        spread: None,
         margins: *margins,
         orientation,
     }
 }
 
+/// Where no ranks of so many runs could be significant at `alpha`: how many runs a side could.
+pub(crate) fn too_few(n: usize, m: usize, margins: &Margins) -> Option<u64> {
+    if 2.0 / choose(n + m, n) <= margins.alpha * (1.0 + 1e-12) {
+        return None;
+    }
+    Some(smallest_n_per_side(margins.alpha, Family::Alone).unwrap_or(usize::MAX) as u64)
+}
+
+/// What a verdict rests on.
+pub(super) struct Evidence<'e> {
+    pub(super) ratio: &'e Estimate,
+    pub(super) p: f64,
+    pub(super) p_suite: Option<f64>,
+    /// Why there is no evidence, where it is not significant even alone.
+    pub(super) weak: Reason,
+}
+
 /// The rule of [`judge`].
-fn word(
-    ratio: &Estimate,
-    p: f64,
-    p_suite: Option<f64>,
-    (n, m): (usize, usize),
+pub(super) fn word(
+    evidence: &Evidence<'_>,
     orientation: Orientation,
     margins: &Margins,
 ) -> (CompareVerdict, Reason) {
+    let Evidence { ratio, p, p_suite, weak } = evidence;
     let excludes_one = |i: Interval95| i.reaches_95() && !i.contains(1.0);
-    let alone = p <= margins.alpha && ratio.interval.is_some_and(excludes_one);
+    let alone = *p <= margins.alpha && ratio.interval.is_some_and(excludes_one);
     let significant = alone && p_suite.is_none_or(|p| p <= margins.alpha);
     if ratio.interval.is_some_and(|i| i.shows_equivalence(margins.equivalent)) {
         return (CompareVerdict::Equivalent, Reason::InsideMargin { significant });
     }
-    if 2.0 / choose(n + m, n) > margins.alpha * (1.0 + 1e-12) {
-        let needed = smallest_n_per_side(margins.alpha, Family::Alone).unwrap_or(usize::MAX);
-        return (CompareVerdict::NoEvidence, Reason::TooFewRuns { needed_per_side: needed as u64 });
-    }
     if !significant {
-        let reason = if alone { Reason::OnlyAlone } else { Reason::NotSignificant };
-        return (CompareVerdict::NoEvidence, reason);
+        return (CompareVerdict::NoEvidence, if alone { Reason::OnlyAlone } else { *weak });
     }
     let shift = ratio.value.ln() * orientation.sign();
     if shift.abs() < margins.relevant.ln_1p() {
