@@ -65,11 +65,14 @@ pub(crate) fn group(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
 }
 
 fn place(finding: &Finding) -> String {
-    let place = match (&finding.phase, &finding.job) {
+    let mut place = match (&finding.phase, &finding.job) {
         (Some(phase), Some(job)) if phase != job => format!("{phase} / {job}"),
         (Some(place), _) | (None, Some(place)) => place.clone(),
         (None, None) => return String::new(),
     };
+    if let Some(point) = finding.evidence.get("point").and_then(|point| point.as_str()) {
+        place = format!("{place} [{point}]");
+    }
     // Counted from 1 for people.
     finding.repeat.map_or_else(|| place.clone(), |repeat| format!("{place}, repetition {}", repeat + 1))
 }
@@ -117,4 +120,27 @@ pub(crate) fn verdict_sentence(run: &Run) -> String {
     .collect();
     let counts = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
     format!("Verdict: {}: {meaning} ({counts}).", verdict_word(run.verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_its_point_and_its_repetition() {
+        let mut finding = Finding {
+            id: "short-run".to_owned(),
+            severity: FindingSeverity::Info,
+            phase: Some("latency".to_owned()),
+            repeat: Some(1),
+            job: Some("latency".to_owned()),
+            message: String::new(),
+            bias: String::new(),
+            evidence: serde_json::Map::new(),
+            advice: String::new(),
+        };
+        assert_eq!(place(&finding), "latency, repetition 2");
+        finding.evidence.insert("point".to_owned(), "block_size=8k".into());
+        assert_eq!(place(&finding), "latency [block_size=8k], repetition 2");
+    }
 }

@@ -98,6 +98,8 @@ pub fn seconds(value: f64) -> String {
     if !value.is_finite() || value < 0.0 {
         return NOTHING.to_owned();
     }
+    // Less than a nanosecond is what remains of a sum that was rounded.
+    let value = if value < 1e-9 { 0.0 } else { value };
     if value < 9.95 {
         let text = if value >= 0.1 { format!("{value:.1}") } else { significant(value) };
         let text = if text.contains('e') { &text } else { text.trim_end_matches('0').trim_end_matches('.') };
@@ -203,6 +205,7 @@ mod tests {
         assert_eq!(seconds(45.2), "45 s");
         assert_eq!(seconds(185.0), "3 min 5 s");
         assert_eq!(seconds(7800.0), "2 h 10 min");
+        assert_eq!(seconds(1.13e-14), "0 s");
         assert_eq!(seconds(-1.0), NOTHING);
     }
 

@@ -35,11 +35,11 @@ pub fn page(run: &Run, references: &[Reference]) -> String {
             (about::provenance(run))
         }
     };
-    document(&run.name, &format!("Assay {}", run.assay.version), &body)
+    document(&run.name, &format!("Assay {}", run.assay.version), "", &body)
 }
 
-/// The page around a body.
-fn document(title: &str, generator: &str, body: &Markup) -> String {
+/// The page around a body; `style` is what it needs beside the style sheet of all pages.
+pub(crate) fn document(title: &str, generator: &str, style: &str, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -49,7 +49,7 @@ fn document(title: &str, generator: &str, body: &Markup) -> String {
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content=(generator);
                 title { (title) " – Assay" }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
             }
             body { (body) }
         }

@@ -176,3 +176,17 @@ pub(crate) fn build(events: &[RunEvent]) -> Run {
 pub(crate) fn run() -> Run {
     build(&events())
 }
+
+/// The run with its one test repeated, with these IOPS.
+pub(crate) fn repeated(iops: &[f64]) -> Run {
+    let mut run = run();
+    let phase = run.phases[0].clone();
+    let repetition = |(repeat, iops): (u32, &f64)| {
+        let mut phase = phase.clone();
+        phase.repeat = repeat;
+        phase.jobs[0].total.iops = *iops;
+        phase
+    };
+    run.phases = (0..).zip(iops).map(repetition).collect();
+    run
+}

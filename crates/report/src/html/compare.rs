@@ -36,7 +36,7 @@ pub fn comparison(found: &Comparison) -> String {
             }
         }
     };
-    document("Comparison", "Assay", &body)
+    document("Comparison", "Assay", "", &body)
 }
 
 fn verdict(pair: &PairComparison) -> Markup {

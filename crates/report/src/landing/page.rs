@@ -1,9 +1,9 @@
 //! The page: complete in itself, every text escaped.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::{Facts, Landing, Part, heat};
-use crate::html::{figure, finding_cards};
+use crate::html::{document, figure, finding_cards};
 use crate::svg::COLOURS;
 
 /// What heat maps and bars need beside the style sheet of all pages.
@@ -12,38 +12,24 @@ const STYLE: &str = "rect.heat { fill: var(--s1); } rect.heat-back { fill: var(-
 
 /// The page.
 pub fn page(landing: &Landing) -> String {
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "Assay " (landing.version) };
-                title { (landing.title) " – Assay" }
-                style { (PreEscaped(crate::html::STYLE)) (PreEscaped(STYLE)) }
-            }
-            body {
-                header {
-                    p .kind { (landing.kind) }
-                    h1 { (landing.title) }
-                    p .place { @for fact in &landing.facts { span { (fact) } } }
-                }
-                main {
-                    @if !landing.changes.is_empty() {
-                        section {
-                            h2 { "The repair" }
-                            ul { @for change in &landing.changes { li .change { (change) } } }
-                        }
-                    }
-                    @if !landing.findings.is_empty() { (finding_cards(&landing.findings)) }
-                    @for (index, part) in landing.parts.iter().enumerate() { (section(part, index)) }
+    let body = html! {
+        header {
+            p .kind { (landing.kind) }
+            h1 { (landing.title) }
+            p .place { @for fact in &landing.facts { span { (fact) } } }
+        }
+        main {
+            @if !landing.changes.is_empty() {
+                section {
+                    h2 { "The repair" }
+                    ul { @for change in &landing.changes { li .change { (change) } } }
                 }
             }
+            @if !landing.findings.is_empty() { (finding_cards(&landing.findings)) }
+            @for (index, part) in landing.parts.iter().enumerate() { (section(part, index)) }
         }
     };
-    // Control characters are not allowed in HTML, and names may hold some.
-    markup.into_string().chars().filter(|c| !c.is_control() || *c == '\n').collect()
+    document(&landing.title, &format!("Assay {}", landing.version), STYLE, &body)
 }
 
 fn section(part: &Part, index: usize) -> Markup {

@@ -29,6 +29,11 @@ impl Draft {
         self
     }
 
+    /// At a point of a curve or sweep; empty: none. People and programs find it in the evidence, as `point`.
+    pub(super) fn of_point(self, point: &str) -> Self {
+        if point.is_empty() { self } else { self.evidence("point", point) }
+    }
+
     /// One of several repetitions of its phase, counted from 0.
     pub(super) fn of_repeat(mut self, repeat: Option<u32>) -> Self {
         self.0.repeat = repeat;

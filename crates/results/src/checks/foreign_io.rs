@@ -102,6 +102,7 @@ fn quiet(at: usize, phase: &PhaseResult, truth: &DeviceTruth, late_writes: (bool
     );
     let finding = Draft::new(ID, FindingSeverity::Warning, message)
         .of_phase(&phase.name)
+        .of_point(&phase.point)
         .bias(bias(most))
         .evidence("at", format!("/phases/{at}/evidence"))
         .evidence("quiet_before_bytes_per_s", before.map(|seen| seen.0))

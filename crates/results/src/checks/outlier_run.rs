@@ -54,6 +54,7 @@ fn of_test(test: &[Subject<'_>]) -> Option<Finding> {
     let mean = iops.iter().sum::<f64>() / iops.len() as f64;
     let finding = Draft::new(ID, FindingSeverity::Warning, message)
         .of_phase(&first.phase.name)
+        .of_point(&first.phase.point)
         .of_job(&first.job.name)
         .bias(format!("a mean over all of them is {} off the median", percent((mean / median - 1.0).abs())))
         .evidence("at", first.pointer.as_str())
@@ -68,22 +69,7 @@ fn of_test(test: &[Subject<'_>]) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::checks::tests::{only, silent};
-    use crate::fixture::run;
-
-    fn repeated(iops: &[f64]) -> Run {
-        let mut run = run();
-        let phase = run.phases[0].clone();
-        run.phases = (0_u32..)
-            .zip(iops)
-            .map(|(repeat, iops)| {
-                let mut phase = phase.clone();
-                phase.repeat = repeat;
-                phase.jobs[0].total.iops = *iops;
-                phase
-            })
-            .collect();
-        run
-    }
+    use crate::fixture::repeated;
 
     #[test]
     fn one_of_seven() {

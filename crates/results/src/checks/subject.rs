@@ -57,6 +57,7 @@ impl<'r> Subject<'r> {
     pub(super) fn draft(&self, check: &str, severity: FindingSeverity, message: impl Into<String>) -> Draft {
         Draft::new(check, severity, message)
             .of_phase(&self.phase.name)
+            .of_point(&self.phase.point)
             .of_repeat(repeat_of(self.run, self.phase))
             .of_job(&self.job.name)
             .evidence("at", self.pointer.as_str())

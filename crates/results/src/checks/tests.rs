@@ -106,3 +106,12 @@ fn nothing_at_all_is_judged_without_harm() {
     run.plan.phases.clear();
     judge(&mut run);
 }
+
+#[test]
+fn a_finding_names_the_point_it_was_made_at() {
+    let mut run = fixture::run();
+    run.plan.phases[0].jobs[0].job.pattern.read_sizes = assay_workload::pattern::BlockSizes::Fixed(512);
+    assert!(!only("unrepresentative-block-size", &run).evidence.contains_key("point"));
+    run.phases[0].point = "block_size=512".to_owned();
+    assert_eq!(only("unrepresentative-block-size", &run).evidence["point"], "block_size=512");
+}

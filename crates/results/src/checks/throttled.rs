@@ -40,7 +40,7 @@ fn of_phase(run: &Run, at: usize, phase: &PhaseResult) -> Vec<Finding> {
     let evidence = &phase.evidence;
     let draft = |message: String| {
         let draft = Draft::new(ID, FindingSeverity::Warning, message);
-        let draft = draft.of_phase(&phase.name).of_repeat(repeat_of(run, phase));
+        let draft = draft.of_phase(&phase.name).of_point(&phase.point).of_repeat(repeat_of(run, phase));
         draft.evidence("at", format!("/phases/{at}/evidence"))
     };
     let quota = evidence.throttled_period_share.filter(|share| *share >= PERIODS_MIN).map(|share| {

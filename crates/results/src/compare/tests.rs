@@ -7,24 +7,14 @@ use crate::stats::Reason;
 
 /// A run whose one test was repeated with these IOPS; latencies go with them.
 fn repeated(id: &str, iops: &[f64]) -> Run {
-    let mut run = fixture::run();
+    let mut run = fixture::repeated(iops);
     run.id = id.to_owned();
-    let phase = run.phases[0].clone();
-    run.phases = (0_u32..)
-        .zip(iops)
-        .map(|(repeat, iops)| {
-            let mut phase = phase.clone();
-            phase.repeat = repeat;
-            let total = &mut phase.jobs[0].total;
-            total.iops = *iops;
-            let scaled = |ns: f64| Some((ns * 1000.0 / iops) as u64);
-            total.completion_ns.p50 = scaled(8e6);
-            total.completion_ns.p99 = scaled(20e6);
-            total.completion_ns.p99_9 = None;
-            phase.jobs[0].cpu_ns_per_io = 0.0;
-            phase
-        })
-        .collect();
+    for job in run.phases.iter_mut().map(|phase| &mut phase.jobs[0]) {
+        let scaled = |ns: f64| Some((ns * 1000.0 / job.total.iops) as u64);
+        let latency = &mut job.total.completion_ns;
+        (latency.p50, latency.p99, latency.p99_9) = (scaled(8e6), scaled(20e6), None);
+        job.cpu_ns_per_io = 0.0;
+    }
     run
 }
 
