@@ -195,6 +195,8 @@ struct Walk {
     sequential: Sequential,
     /// One per operation, or the first for all.
     cursors: [u64; 3],
+    /// Whether it has come to the end of a range that it does not begin again.
+    ended: bool,
 }
 
 impl Walk {
@@ -204,7 +206,7 @@ impl Walk {
         } else {
             range.offset_bytes
         };
-        Walk { sequential: *sequential, cursors: [start; 3] }
+        Walk { sequential: *sequential, cursors: [start; 3], ended: false }
     }
 
     #[inline]
@@ -215,8 +217,11 @@ impl Walk {
         if *cursor + len > range.end() {
             if range.end() > *cursor && range.length_bytes < len {
                 op.len_bytes = (range.end() - *cursor) as u32;
-            } else {
+            } else if self.sequential.wrap {
                 *cursor = range.offset_bytes;
+            } else {
+                self.ended = true;
+                return;
             }
         }
         op.offset_bytes = *cursor;
@@ -288,6 +293,17 @@ enum Place {
     Mixed { random_share: f64, draw: Draw, walk: Walk },
 }
 
+impl Place {
+    /// Whether it comes to an end by itself: a walk that does not begin again.
+    fn ends(&self) -> bool {
+        matches!(self, Place::Sequential(walk) if !walk.sequential.wrap)
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self, Place::Sequential(walk) if walk.ended)
+    }
+}
+
 /// One target as a generator sees it.
 #[derive(Debug, Clone)]
 struct Site {
@@ -318,6 +334,8 @@ pub struct Generator {
     current_bytes: u64,
     ios_left: u64,
     bytes_left: u64,
+    /// Whether walks end with their ranges.
+    ends: bool,
     /// Operations of a pass, and how many of this one are left; `u64::MAX` where nobody asks.
     pass_ios: u64,
     pass_left: u64,
@@ -348,16 +366,18 @@ impl Generator {
                 Placement::Mixed { random_percent, random, sequential } => Place::Mixed {
                     random_share: random_percent / 100.0,
                     draw: draw(random),
-                    walk: walk(sequential, &mut rng),
+                    // The next seek takes it away from the end, so that there is always a next block.
+                    walk: walk(&Sequential { wrap: true, ..*sequential }, &mut rng),
                 },
             };
             Site { range: spec.range, place }
         };
-        let sites_built = sites.iter().enumerate().map(site).collect();
+        let sites_built: Vec<Site> = sites.iter().enumerate().map(site).collect();
         Generator {
             kinds: Kinds::new(pattern),
             sizes: block_sizes,
             align,
+            ends: sites_built.iter().any(|site| site.place.ends()),
             sites: sites_built,
             targets: sites.iter().map(|spec| spec.target).collect(),
             selection,
@@ -404,25 +424,65 @@ impl Generator {
         }
     }
 
+    #[inline]
+    fn place_one(&mut self, op: &mut Op, index: usize) {
+        let site = &mut self.sites[index];
+        op.target = self.targets[index];
+        let (range, align, rng) = (site.range, self.align, &mut self.rng);
+        match &mut site.place {
+            Place::Sequential(walk) => walk.next(op, range, align, rng),
+            Place::Random(draw) => draw.fill(std::slice::from_mut(op), range.offset_bytes, align, rng),
+            Place::Mixed { random_share, draw, walk } => {
+                if rng.unit() < *random_share {
+                    draw.fill(std::slice::from_mut(op), range.offset_bytes, align, rng);
+                    // A sequential run goes on behind the block the last seek went to.
+                    walk.cursors = [op.offset_bytes + u64::from(op.len_bytes); 3];
+                } else {
+                    walk.next(op, range, align, rng);
+                }
+            }
+        }
+    }
+
     fn place_each(&mut self, ops: &mut [Op]) {
         for op in ops {
             let index = if self.sites.len() == 1 { 0 } else { self.select(u64::from(op.len_bytes)) };
-            let site = &mut self.sites[index];
-            op.target = self.targets[index];
-            let (range, align, rng) = (site.range, self.align, &mut self.rng);
-            match &mut site.place {
-                Place::Sequential(walk) => walk.next(op, range, align, rng),
-                Place::Random(draw) => draw.fill(std::slice::from_mut(op), range.offset_bytes, align, rng),
-                Place::Mixed { random_share, draw, walk } => {
-                    if rng.unit() < *random_share {
-                        draw.fill(std::slice::from_mut(op), range.offset_bytes, align, rng);
-                        // A sequential run goes on behind the block the last seek went to.
-                        walk.cursors = [op.offset_bytes + u64::from(op.len_bytes); 3];
-                    } else {
-                        walk.next(op, range, align, rng);
-                    }
+            self.place_one(op, index);
+        }
+    }
+
+    /// As [`Generator::place_each`], where walks end: a site that has ended is left out, and when all have, nothing
+    /// more comes. Returns how many were placed.
+    fn place_until_ended(&mut self, ops: &mut [Op]) -> usize {
+        for (placed, op) in ops.iter_mut().enumerate() {
+            loop {
+                if self.sites.is_empty() {
+                    return placed;
                 }
+                let index = if self.sites.len() == 1 { 0 } else { self.select(u64::from(op.len_bytes)) };
+                self.place_one(op, index);
+                if !self.sites[index].place.has_ended() {
+                    break;
+                }
+                self.leave(index);
             }
+        }
+        ops.len()
+    }
+
+    /// Leaves out a site; those behind it move up, and the one whose turn it is keeps it.
+    #[cold]
+    fn leave(&mut self, index: usize) {
+        self.sites.remove(index);
+        self.targets.remove(index);
+        if self.current > index {
+            self.current -= 1;
+        }
+        if self.current >= self.sites.len() {
+            self.current = 0;
+        }
+        if index == self.current {
+            self.current_bytes = 0;
         }
     }
 
@@ -457,7 +517,11 @@ impl OpSource for Generator {
         let wanted = len;
         self.kinds.fill(&mut block.ops[..len], &mut self.rng);
         self.sizes.fill(&mut block.ops[..len], &mut self.rng);
-        self.place(&mut block.ops[..len]);
+        if self.ends {
+            len = self.place_until_ended(&mut block.ops[..len]);
+        } else {
+            self.place(&mut block.ops[..len]);
+        }
         if self.bytes_left != u64::MAX {
             len = self.cut(&mut block.ops[..len]);
         }

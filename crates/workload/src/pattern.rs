@@ -205,7 +205,8 @@ pub struct Sequential {
     pub random_start: bool,
     /// Whether reads, writes and trims walk on their own cursor each (fio) or share one (vdbench).
     pub cursor_per_operation: bool,
-    /// Whether the walk goes on at the start when it reaches the end.
+    /// Whether the walk goes on at the start when it reaches the end. If not, the job ends where the next block does not
+    /// fit behind the last one on any of its targets; within a mix with random access it goes on all the same.
     pub wrap: bool,
 }
 

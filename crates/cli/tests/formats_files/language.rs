@@ -80,3 +80,15 @@ fn storage_that_is_large_enough_is_not_written_again() {
     assert_eq!(phases("parm"), ["r"]);
     assert_eq!(phases("larger"), ["SD_format", "r"], "the file is too small now");
 }
+
+#[test]
+fn a_walk_to_the_end_of_the_storage_ends_there() {
+    let place = Place::new();
+    let text = "sd=sd1,lun=a.dat,size=1m\nsd=sd2,lun=b.dat,size=2m\nwd=w,sd=sd*,rdpct=100,seekpct=eof,xfersize=4k\n\
+        rd=r,wd=w,iorate=max,elapsed=600,interval=1\n";
+    place.file("eof.vdb", text);
+    place.assay(&["run", "eof.vdb", "--trace", "ios.csv"]).done();
+    let trace = place.read("ios.csv");
+    let reads: Vec<&str> = trace.lines().filter(|line| line.contains("read")).collect();
+    assert_eq!(reads.len(), 256 + 512, "each block once, long before the time is over: {:?}", reads.first());
+}

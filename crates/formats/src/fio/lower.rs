@@ -2,6 +2,7 @@
 
 mod access;
 mod pace;
+mod stride;
 mod targets;
 
 use std::collections::{BTreeMap, HashSet};
@@ -11,6 +12,7 @@ use assay_workload::job::{
     Caching, EngineKind, EngineOptions, FlushCall, FlushOrder, FlushPolicy, Job, OpenSync, PeriodicFlush,
     Phase, Workload,
 };
+use assay_workload::pattern::Placement;
 use assay_workload::units::Nanos;
 
 use crate::{Diagnostic, Position};
@@ -183,6 +185,11 @@ impl<'a> Lowering<'a> {
         };
         self.pace(source, &mut job, stage);
         self.limits(source, &mut job);
+        if let Placement::Sequential(walk) = job.pattern.placement
+            && walk.skip_min_bytes > 0
+        {
+            self.stride_laps(source, &mut job, walk.skip_min_bytes);
+        }
         job
     }
 

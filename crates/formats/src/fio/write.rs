@@ -3,6 +3,8 @@
 mod access;
 mod pace;
 
+use std::collections::BTreeMap;
+
 use assay_workload::content::{Content, Payload, Refresh};
 use assay_workload::job::{
     Caching, EngineKind, FlushCall, FlushOrder, Job, OpenSync, PhaseKind, TargetSelection, TargetSharing,
@@ -112,6 +114,8 @@ struct Writer<'a> {
     name: &'a str,
     seed: Option<u64>,
     targets: Vec<TargetView<'a>>,
+    /// Their indices by name: there may be tens of thousands.
+    by_name: BTreeMap<&'a str, usize>,
     report: Report,
     text: String,
     /// Jobs with their clones so far.
@@ -124,10 +128,12 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(name: &'a str, seed: Option<u64>, targets: Vec<TargetView<'a>>) -> Self {
+        let by_name = targets.iter().enumerate().rev().map(|(index, target)| (target.name, index)).collect();
         Self {
             name,
             seed,
             targets,
+            by_name,
             report: Report::default(),
             text: String::new(),
             jobs: 0,
@@ -234,7 +240,7 @@ impl<'a> Writer<'a> {
     fn paths(&mut self, job: &Job) -> Option<Vec<usize>> {
         let mut found = Vec::new();
         for name in &job.targets {
-            let Some(index) = self.targets.iter().position(|target| target.name == name) else {
+            let Some(&index) = self.by_name.get(name.as_str()) else {
                 self.error("fio-no-target", &job.name, &format!("the target `{name}` is not defined"));
                 return None;
             };

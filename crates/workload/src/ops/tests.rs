@@ -95,6 +95,73 @@ fn strides_skip_as_asked() {
     assert_eq!(blocks, [0, 2, 4, 0]);
 }
 
+fn offsets_of(ops: &[Op]) -> Vec<(u16, u64)> {
+    ops.iter().map(|op| (op.target, op.offset_bytes / 4096)).collect()
+}
+
+#[test]
+fn a_walk_that_does_not_wrap_ends_the_job_with_its_range() {
+    let once = |skip: u64, blocks: u64| {
+        let (skip, length) = (skip * 4096, blocks * 4096);
+        let walk =
+            Sequential { skip_min_bytes: skip, skip_max_bytes: skip, wrap: false, ..Sequential::default() };
+        let pattern = AccessPattern::new(Mix::READ, 4096, Placement::Sequential(walk));
+        let site = SiteSpec { target: 0, range: range(0, length) };
+        let mut generator =
+            Generator::new(&pattern, &[site], TargetSelection::RoundRobin, 7, Some(1000), None);
+        let ops = collect(&mut generator, usize::MAX);
+        let mut block = OpBlock::default();
+        generator.fill(&mut block);
+        assert_eq!((block.len, block.last), (0, true), "it stays at its end");
+        offsets_of(&ops).into_iter().map(|op| op.1).collect::<Vec<_>>()
+    };
+    assert_eq!(once(0, 100), (0..100).collect::<Vec<_>>());
+    assert_eq!(once(0, 64), (0..64).collect::<Vec<_>>(), "the end of a block of operations is no end");
+    assert_eq!(once(2, 7), [0, 3, 6], "the last one ends with the range");
+    assert_eq!(once(2, 6), [0, 3]);
+}
+
+#[test]
+fn a_job_goes_on_until_the_last_of_its_walks_has_ended() {
+    let walk = Sequential { wrap: false, ..Sequential::default() };
+    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::Sequential(walk));
+    let sites: Vec<SiteSpec> = [3, 1, 2]
+        .into_iter()
+        .zip(0..)
+        .map(|(n, target)| SiteSpec { target, range: range(0, n * 4096) })
+        .collect();
+    let ops = |selection| {
+        let mut generator = Generator::new(&pattern, &sites, selection, 1, None, None);
+        offsets_of(&collect(&mut generator, usize::MAX))
+    };
+    assert_eq!(ops(TargetSelection::RoundRobin), [(0, 0), (1, 0), (2, 0), (0, 1), (2, 1), (0, 2)]);
+    assert_eq!(ops(TargetSelection::Sequential), [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1)]);
+    let mut random = ops(TargetSelection::Random);
+    random.sort_unstable();
+    assert_eq!(random, [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1)]);
+}
+
+#[test]
+fn the_first_operation_that_comes_to_the_end_ends_the_job() {
+    let walk = Sequential { wrap: false, ..Sequential::default() };
+    let pattern = AccessPattern::new(Mix::read_write(80.0), 4096, Placement::Sequential(walk));
+    let ops = collect(&mut one_site(&pattern, 500 * 4096, None, None), usize::MAX);
+    let reads = ops.iter().filter(|op| op.kind == OpKind::Read).count();
+    assert_eq!(reads, 500);
+    assert!(ops.len() < 700, "{}", ops.len());
+}
+
+#[test]
+fn within_a_mix_a_walk_goes_on() {
+    let placement = Placement::Mixed {
+        random_percent: 0.1,
+        random: Random { distribution: Distribution::Uniform, once_per_pass: false },
+        sequential: Sequential { wrap: false, ..Sequential::default() },
+    };
+    let pattern = AccessPattern::new(Mix::READ, 4096, placement);
+    assert_eq!(collect(&mut one_site(&pattern, 10 * 4096, Some(5000), None), usize::MAX).len(), 5000);
+}
+
 #[test]
 fn passes_end_where_every_block_has_been_visited() {
     let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());

@@ -33,7 +33,7 @@ const PLACES: [&str; 10] = [
     "group_reporting",
 ];
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case {
         file: "KinderRiven_IO_TESTER__jesd219.fio",
         without: &["numjobs"],
@@ -107,10 +107,18 @@ const CASES: [Case; 9] = [
         section: None,
         jobs: &[("randrw", End::Count)],
     },
+    // Its last block ends with the file, where fio ends the job.
+    Case {
+        file: "awslabs_mountpoint-s3__seq_read_skip_17m.fio",
+        without: &["bs", "name"],
+        with: "filename=a.dat\nsize=256m\nbs=64k\nnumber_ios=3000\n",
+        section: None,
+        jobs: &[("seq_read_skip_17m", End::Count)],
+    },
 ];
 
 #[test]
-fn job_files_of_others_agree() {
+fn ten_job_files_of_others_agree() {
     if !has_fio() {
         return;
     }

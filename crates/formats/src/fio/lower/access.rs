@@ -150,7 +150,8 @@ impl Lowering<'_> {
             }
             Postfix::Stride(stride) => {
                 let skip = stride.unsigned_abs();
-                Sequential { skip_min_bytes: skip, skip_max_bytes: skip, ..Sequential::default() }
+                let wrap = stride == 0 || self.stride_wraps(source, skip);
+                Sequential { skip_min_bytes: skip, skip_max_bytes: skip, wrap, ..Sequential::default() }
             }
             _ => Sequential::default(),
         }

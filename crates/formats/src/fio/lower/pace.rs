@@ -163,6 +163,14 @@ impl Lowering<'_> {
             job.limits.ios = Some(life.number_ios.saturating_mul(loops));
         }
         match (resolved.region.io_size, resolved.region.size) {
+            (None, Some(Size::Bytes(size))) if super::targets::is_part(resolved, size) => {
+                if loops > 1 && !resolved.access.random {
+                    let message = "further loops go on behind the part that was done, not again at its start"
+                        .to_owned();
+                    self.loss(source, "loops-of-a-part", "loops", message, "loops=1 and a region of size=");
+                }
+                job.limits.bytes = Some(size.saturating_mul(loops));
+            }
             (None, _) => job.limits.passes = Some(u32::try_from(loops).unwrap_or(u32::MAX)),
             (Some(Size::Bytes(bytes)), _) => job.limits.bytes = Some(bytes.saturating_mul(loops)),
             (Some(Size::Percent(percent)), Some(Size::Bytes(size))) => {

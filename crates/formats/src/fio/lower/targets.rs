@@ -62,7 +62,7 @@ pub(super) struct Part<'a> {
 }
 
 /// Whether a path can only be a device, whose size is its own.
-fn is_device(path: &str) -> bool {
+pub(super) fn is_device(path: &str) -> bool {
     path.starts_with("/dev/")
 }
 
@@ -179,8 +179,7 @@ impl Lowering<'_> {
 
     /// Every file has to hold a block: on smaller ones fio does nothing and says nothing.
     fn room(&mut self, source: Source<'_>) {
-        let held = source.job.region.file_size.map(|(_, high)| high);
-        let room = per_file(source.job).or(held);
+        let room = per_file(source.job);
         let slots = used(source.job.access.direction).iter();
         let block = slots.map(|slot| source.job.access.sizes[*slot].max_bytes()).max().unwrap_or(0);
         if let Some(room) = room.filter(|room| *room < block) {
@@ -205,7 +204,7 @@ impl Lowering<'_> {
         job.offset_increment = extent(region.offset_increment);
         job.length = match region.size {
             Some(Size::Percent(percent)) => Some(Extent::Percent(f64::from(percent))),
-            Some(Size::Bytes(_)) => per_file(source.job).map(Extent::Bytes),
+            Some(Size::Bytes(_)) if region.file_size.is_none() => per_file(source.job).map(Extent::Bytes),
             _ => None,
         };
         if region.file_size.is_some_and(|(low, high)| low != high) {
@@ -215,17 +214,34 @@ impl Lowering<'_> {
     }
 }
 
-/// The share of `size` in each file, in whole blocks of the smallest size.
-fn per_file(job: &ResolvedJob) -> Option<u64> {
-    let Some(Size::Bytes(size)) = job.region.size else { return None };
-    let files = job.files.len().max(1);
+/// Bytes of each file: its length where that is given, else its share of `size`.
+pub(super) fn share(job: &ResolvedJob) -> Option<u64> {
+    match (job.region.file_size, job.region.size) {
+        (Some((_, high)), _) => Some(high),
+        (None, Some(Size::Bytes(size))) => Some(size / job.files.len().max(1)),
+        _ => None,
+    }
+}
+
+/// The region in each file, in whole blocks of the smallest size.
+///
+/// Where `filesize` is given it is all of the file behind the offset, and `size` only says how much is transferred.
+pub(super) fn per_file(job: &ResolvedJob) -> Option<u64> {
     let blocks = used(job.access.direction).iter().map(|slot| job.access.sizes[*slot].min_bytes());
     let block = blocks.min().unwrap_or(1).max(1);
-    let share = size / files;
-    let whole = share - share % block;
-    // filesize bounds what a file can hold.
-    let held = job.region.file_size.map_or(u64::MAX, |(_, high)| high);
-    Some(whole.min(held))
+    let skipped = match (job.region.file_size, job.region.offset) {
+        (Some(_), Size::Bytes(offset)) => offset,
+        (Some((_, high)), Size::Percent(percent)) => high / 100 * u64::from(percent),
+        _ => 0,
+    };
+    let region = share(job)?.saturating_sub(skipped);
+    Some(region - region % block)
+}
+
+/// Whether `size` is less than the files of a given length hold, so that a pass ends before the files do.
+pub(super) fn is_part(job: &ResolvedJob, size: u64) -> bool {
+    let files = job.files.len();
+    job.region.file_size.is_some() && per_file(job).is_some_and(|region| size < region.saturating_mul(files))
 }
 
 /// The length a file has to have for all clones; `None`: as long as it is.

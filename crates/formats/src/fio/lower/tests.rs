@@ -240,3 +240,47 @@ fn names_within_a_phase_differ() {
     let names: Vec<_> = workload.phases[0].jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["a", "a-2"]);
 }
+
+fn walk(lines: &str) -> assay_workload::pattern::Sequential {
+    match job(lines).pattern.placement {
+        Placement::Sequential(walk) => walk,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn walks_with_gaps_end_where_fio_ends_them() {
+    // Blocks of 4 KiB every 16 KiB.
+    let wraps = |lines: &str| walk(&format!("filename=f\nrw=read:12k\nbs=4k\n{lines}")).wrap;
+    assert!(wraps("size=64k"));
+    assert!(!wraps("size=52k"), "a block ends with the file");
+    assert!(!wraps("size=52k\nnumber_ios=20"));
+    assert!(wraps("size=52k\nruntime=3\ntime_based"));
+    assert!(wraps("size=52k\nio_size=104k"));
+    assert!(!wraps("size=64k\noffset=64k"), "the region ends with a block's gap, and the file goes on");
+    assert!(!wraps("size=64k\nfilename=/dev/x"));
+    assert!(walk("rw=read\nsize=52k").wrap);
+    let ids = |lines: &str| ids(&format!("filename=/dev/x\nrw=read:12k\n{lines}"));
+    assert_eq!(ids("size=0"), ["stride-of-unknown-size"]);
+    assert_eq!(ids("bssplit=4k/50:8k/50"), ["stride-of-sizes"]);
+    assert_eq!(ids("runtime=1\ntime_based\nsize=0"), Vec::<&str>::new());
+}
+
+#[test]
+fn laps_of_a_walk_that_ends_with_its_file_are_counted() {
+    let limits = |lines: &str| job(&format!("filename=f\nrw=read:12k\nbs=4k\nsize=52k\n{lines}")).limits;
+    assert_eq!(limits("loops=3").ios, Some(12));
+    assert_eq!(limits("loops=3\nnumber_ios=3").ios, Some(9));
+    assert_eq!(limits("").ios, None);
+}
+
+#[test]
+fn files_of_a_given_length_are_used_whole_and_size_says_how_much() {
+    let part = job("filename=f\nfilesize=1m\nsize=52k\nrw=randread");
+    assert_eq!((part.length, part.limits.bytes, part.limits.passes), (None, Some(52 << 10), None));
+    let all = job("filename=f\nfilesize=1m\nsize=2m\nrw=randread");
+    assert_eq!((all.length, all.limits.bytes, all.limits.passes), (None, None, Some(1)));
+    let text = "[a]\nfilename=f\nfilesize=1m\nsize=52k\n";
+    assert_eq!(workload(text).targets[0].size, Some(Bytes(1 << 20)));
+    assert_eq!(ids("filename=f\nfilesize=1m\nsize=52k\nrw=read\nloops=2"), ["loops-of-a-part"]);
+}

@@ -106,14 +106,6 @@ impl Writer<'_> {
         if mixed && !walk.cursor_per_operation {
             self.lost("fio-shared-cursor", &job.name, "in fio reads and writes walk each on their own");
         }
-        let bounded = job.limits.time.is_none() && job.limits.bytes.is_none() && job.limits.ios.is_none();
-        if !walk.wrap && !bounded {
-            self.lost(
-                "fio-wraps",
-                &job.name,
-                "fio goes on at the start of the region when it reaches the end",
-            );
-        }
         walk.skip_min_bytes
     }
 
@@ -252,11 +244,8 @@ impl Writer<'_> {
 
     /// Two zones per direction, where the length of the region is known.
     fn hit_area(&mut self, job: &Job, read: f64, write: f64, bytes: u64, lines: &mut Lines) {
-        let sizes: Option<Vec<u64>> = job
-            .targets
-            .iter()
-            .map(|name| self.targets.iter().find(|target| target.name == name).and_then(|target| target.size))
-            .collect();
+        let sizes: Option<Vec<u64>> =
+            job.targets.iter().map(|name| self.targets[*self.by_name.get(name.as_str())?].size).collect();
         let size = sizes.and_then(|sizes| sizes.into_iter().min());
         let region = match (job.length, size) {
             (Some(Extent::Bytes(length)), _) => Some(length),

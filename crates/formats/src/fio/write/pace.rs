@@ -1,7 +1,8 @@
 //! How fast, with which pauses, and how long, in fio's words.
 
-use assay_workload::job::{Arrival, Job, Limits, Rate};
-use assay_workload::pattern::{BlockSizes, OpKind};
+use assay_workload::job::{Arrival, Job, Limits, Rate, TargetSharing};
+use assay_workload::pattern::{BlockSizes, OpKind, Placement, Sequential};
+use assay_workload::target::Extent;
 
 use super::{Lines, Writer, time_text};
 
@@ -94,6 +95,11 @@ impl Writer<'_> {
 
     fn limits(&mut self, job: &Job, lines: &mut Lines) {
         let Limits { time, bytes, ios, passes } = job.limits;
+        if let Placement::Sequential(walk) = &job.pattern.placement
+            && !walk.wrap
+        {
+            return self.limits_of_ending(job, walk, lines);
+        }
         if let Some(time) = time {
             lines.set("runtime", time_text(time));
             if bytes.is_none() && ios.is_none() && passes.is_none() {
@@ -120,6 +126,52 @@ impl Writer<'_> {
             }
             (None, _, Some(passes)) if passes != 1 => lines.set("loops", passes),
             _ => {}
+        }
+    }
+
+    /// A walk that ends with its region: what fio does without `time_based`, `io_size` and `loops`. With gaps it is
+    /// counted in I/Os, because fio may begin again.
+    fn limits_of_ending(&mut self, job: &Job, walk: &Sequential, lines: &mut Lines) {
+        let Limits { time, bytes, ios, passes: _ } = job.limits;
+        if let Some(time) = time {
+            lines.set("runtime", time_text(time));
+        }
+        let lap = if walk.skip_max_bytes > 0 { self.lap_ios(job, walk) } else { Some(u64::MAX) };
+        if lap.is_none() || bytes.is_some() {
+            let what = "fio may go on at the start of the region when it reaches the end";
+            self.lost("fio-wraps", &job.name, what);
+        }
+        if let Some(bytes) = bytes {
+            lines.set("io_size", bytes);
+        }
+        if let Some(ios) = [ios, lap.filter(|lap| *lap < u64::MAX)].into_iter().flatten().min() {
+            lines.set("number_ios", ios);
+        }
+    }
+
+    /// I/Os of a walk from the start to the end of the region, for all files of a thread together.
+    fn lap_ios(&self, job: &Job, walk: &Sequential) -> Option<u64> {
+        let mut kinds = job.pattern.kinds();
+        let (Some(BlockSizes::Fixed(block)), None) =
+            (kinds.next().map(|kind| job.pattern.sizes(kind)), kinds.next())
+        else {
+            return None;
+        };
+        let lap = |name: &String| {
+            let size = self.targets[*self.by_name.get(name.as_str())?].size;
+            let region = match (job.length, size) {
+                (Some(Extent::Bytes(length)), _) => length,
+                (Some(length), size) => length.of(size?),
+                (None, size) => size?.saturating_sub(job.offset.of(size?)),
+            };
+            Some(region.checked_sub(*block)? / block.saturating_add(walk.skip_min_bytes) + 1)
+        };
+        let laps = job.targets.iter().map(lap).collect::<Option<Vec<u64>>>()?;
+        match job.sharing {
+            TargetSharing::Shared => Some(laps.into_iter().fold(0, u64::saturating_add)),
+            TargetSharing::PerThread => {
+                laps.first().copied().filter(|first| laps.iter().all(|lap| lap == first))
+            }
         }
     }
 }

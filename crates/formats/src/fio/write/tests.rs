@@ -302,3 +302,42 @@ fn a_plan_is_written_as_it_was_resolved() {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
 }
+
+#[test]
+fn tens_of_thousands_of_files_take_no_time() {
+    let text = "[a]\nrw=read\nsize=4g\nnrfiles=20000\ndirectory=/d\n";
+    let (file, _) = crate::fio::parse("t.fio", text, &crate::loader::MemoryLoader::default());
+    let (workload, _) = crate::fio::lower("t", &file.unwrap());
+    let workload = workload.unwrap();
+    let started = std::time::Instant::now();
+    let (text, _) = write(&workload);
+    assert!(text.len() > 20_000 * 8);
+    let (text, _) = crate::vdbench::write(&workload);
+    assert!(text.len() > 20_000 * 8);
+    // Half a second unoptimised; quadratic it would be half a minute.
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+}
+
+#[test]
+fn walks_that_end_with_their_region_do_so_in_fio() {
+    let walk = |skip: u64, limits: Limits| {
+        let walk =
+            Sequential { skip_min_bytes: skip, skip_max_bytes: skip, wrap: false, ..Sequential::default() };
+        let pattern = AccessPattern::new(Mix::READ, 8192, Placement::Sequential(walk));
+        workload(vec![Job { pattern, limits, ..job() }])
+    };
+    let time = Limits { time: Some(Nanos::from_secs(30)), ..Limits::default() };
+    let (text, said) = write(&walk(0, time));
+    assert!(text.contains("runtime=30\n") && !text.contains("time_based"), "{text}");
+    assert!(said.is_empty(), "{said:?}");
+    let (text, _) = write(&walk(0, Limits { passes: Some(2), ..Limits::default() }));
+    assert!(!text.contains("loops"), "it ends with the first: {text}");
+    // 64 MiB of 8 KiB every 24 KiB: the last begins 16 KiB before the end, where fio would go on.
+    let (text, said) = write(&walk(16 << 10, time));
+    assert!(text.contains("number_ios=2731\n") && !text.contains("time_based"), "{text}");
+    assert!(said.is_empty(), "{said:?}");
+    assert_eq!(lost(&walk(0, Limits { bytes: Some(1 << 30), ..Limits::default() })), ["fio-wraps"]);
+    let mut unknown = walk(16 << 10, time);
+    unknown.targets[0].size = None;
+    assert_eq!(lost(&unknown), ["fio-wraps"]);
+}

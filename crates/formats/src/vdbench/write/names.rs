@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 pub(super) struct Names {
     used: BTreeSet<String>,
+    /// The last number behind a base, so that thousands of one base take no time.
+    numbers: BTreeMap<String, u64>,
     by_origin: BTreeMap<String, String>,
 }
 
@@ -21,13 +23,17 @@ impl Names {
         if !base.starts_with(|c: char| c.is_ascii_alphabetic()) || RESERVED.contains(&base.as_str()) {
             base = format!("{fallback}{base}");
         }
-        let mut name = base.clone();
-        let mut n = 2;
-        while !self.used.insert(name.clone()) {
-            name = format!("{base}_{n}");
-            n += 1;
+        if self.used.insert(base.clone()) {
+            return base;
         }
-        name
+        let number = self.numbers.entry(base.clone()).or_insert(1);
+        loop {
+            *number += 1;
+            let name = format!("{base}_{number}");
+            if self.used.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 
     /// The name that stands for `origin`, the same one each time.

@@ -101,6 +101,13 @@ impl<'w> Writer<'w> {
     }
 
     fn placement(&mut self, job: &Job) -> String {
+        if let Placement::Sequential(s) = &job.pattern.placement
+            && s.skip_max_bytes > 0
+            && !s.wrap
+        {
+            let message = format!("job `{}`: a walk with gaps begins again at the end of the sd", job.name);
+            self.lose("stride-wraps", &job.name, message, "give maxdata=");
+        }
         let walk = |s: &Sequential| {
             if s.skip_max_bytes > 0 {
                 format!(",seekpct=100,stride=({},{})", s.skip_min_bytes, s.skip_max_bytes)
