@@ -6,6 +6,8 @@ mod agree;
 mod bridge;
 #[path = "formats_fio/crosscheck.rs"]
 mod crosscheck;
+#[path = "formats_fio/ends.rs"]
+mod ends;
 #[path = "../../../xtask/support/skip.rs"]
 mod skip;
 #[path = "formats_support/mod.rs"]

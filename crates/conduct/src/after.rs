@@ -5,7 +5,7 @@ use assay_workload::plan::PlannedPhase;
 use assay_workload::steps::Until;
 
 use crate::seen::Seen;
-use crate::{rates, search, steady};
+use crate::{curve, rates, search, steady};
 
 /// Something to be said with the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,7 @@ pub(crate) fn after(plan: &Plan, phase: usize, seen: &Seen) -> After {
         Some(step) => match &step.until {
             Until::Steady(rule) => steady::after(plan, phase, &step, rule, seen),
             Until::Rate(find) => search::after(plan, phase, &step, find, seen),
+            Until::Below(limit) => curve::after(plan, phase, &step, *limit, seen),
         },
     }
 }
@@ -58,5 +59,5 @@ pub(crate) fn resolved(plan: &Plan, phase: usize, seen: &Seen) -> Result<Option<
 
 /// Whether later steps look at the latencies of this phase.
 pub(crate) fn keeps_latency(plan: &Plan, phase: usize) -> bool {
-    plan.phases[phase].step.is_some_and(|step| matches!(step.until, Until::Rate(_)))
+    plan.phases[phase].step.is_some_and(|step| matches!(step.until, Until::Rate(_) | Until::Below(_)))
 }

@@ -5,6 +5,7 @@
 
 mod after;
 pub mod conductor;
+mod curve;
 mod rates;
 mod search;
 mod seen;

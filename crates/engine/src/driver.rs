@@ -20,6 +20,7 @@ use assay_workload::target::ActiveRange;
 use crate::aio::AioEngine;
 use crate::buffers::MappedBuffers;
 use crate::clock::RealClock;
+use crate::ending::Endings;
 use crate::job_loop::{JobLoop, LoopEnd, LoopParts, LoopSpec, PassHook, Pending};
 use crate::null::NullEngine;
 use crate::outcome::{self, ThreadCpu, ThreadEnd};
@@ -133,7 +134,8 @@ pub fn run_phase_traced(
         start_ns: AtomicU64::new(0),
         cancelled: AtomicBool::new(false),
     });
-    let running = spawn_all(plan, phase, options, (&trees, trace), &gate)?;
+    let mut endings = Endings::new(&plan.phases[phase], &options.stop, options.interval);
+    let running = spawn_all(plan, phase, options, &endings, (&trees, trace), &gate)?;
     gate.ready.wait();
     let start_ns = clock.now_ns() + START_AHEAD_NS;
     gate.start_ns.store(start_ns, Ordering::SeqCst);
@@ -142,17 +144,35 @@ pub fn run_phase_traced(
     tick(sink);
     let mut sampler = Sampler::new(&running, phase as u32, start_ns, measured_starts(plan, phase, start_ns));
     while running.iter().any(|thread| !thread.handle.is_finished()) {
-        sampler.wait(options.interval, &|| running.iter().all(|thread| thread.handle.is_finished()));
-        sampler.collect(&running, sink);
+        sampler.wait(options.interval, &|| {
+            endings.look(running.iter().map(|thread| (thread.job, thread.handle.is_finished())));
+            running.iter().all(|thread| thread.handle.is_finished())
+        });
+        sampler.collect(&running, &mut watched(&mut endings, sink));
         tick(sink);
     }
     sampler.collect(&running, sink);
     sampler.finish(sink);
+    for (job, steady, text) in endings.verdicts() {
+        let id = if steady { "steady-state" } else { "never-steady" }.to_owned();
+        let text = format!("{}: {text}", plan.phases[phase].jobs[job].job.name);
+        sink(RunEvent::Note { phase: Some(phase as u32), id, text });
+    }
     for text in trees.take_notes() {
         sink(RunEvent::Note { phase: Some(phase as u32), id: "tree".to_owned(), text });
     }
     let process_cpu = outcome::process_cpu().since(process_before);
     finish_jobs(plan, phase, start_ns, running, process_cpu, sink)
+}
+
+/// Passes events on, and lets the intervals among them end jobs.
+fn watched(endings: &mut Endings, sink: &mut dyn FnMut(RunEvent)) -> impl FnMut(RunEvent) {
+    move |event| {
+        if let RunEvent::Interval(interval) = &event {
+            endings.feed(interval);
+        }
+        sink(event);
+    }
 }
 
 fn measured_starts(plan: &Plan, phase: usize, start_ns: u64) -> Vec<u64> {
@@ -164,6 +184,7 @@ fn spawn_all(
     plan: &Arc<Plan>,
     phase: usize,
     options: &PhaseOptions,
+    endings: &Endings,
     (trees, trace): (&Trees, Option<&Arc<TraceSink>>),
     gate: &Arc<Gate>,
 ) -> Result<Vec<Running>, EngineError> {
@@ -184,7 +205,7 @@ fn spawn_all(
                 gate: Arc::clone(gate),
                 shared,
                 tree,
-                options: options.clone(),
+                options: PhaseOptions { stop: endings.flag(job_index), ..options.clone() },
                 trace: trace.cloned(),
             };
             let handle = std::thread::Builder::new()

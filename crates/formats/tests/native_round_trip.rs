@@ -256,8 +256,26 @@ fn paced(job: BoxedStrategy<Job>) -> BoxedStrategy<Job> {
     ];
     let arrivals = select(vec![Arrival::Deterministic, Arrival::Poisson, Arrival::Uniform]);
     let think = (time(), 1..u32::MAX).prop_map(|(time, every_ios)| ThinkTime { time, every_ios });
-    let limits = (of(time()), of(size()), of(1..u64::MAX), of(1..u32::MAX))
-        .prop_map(|(time, bytes, ios, passes)| Limits { time, bytes, ios, passes });
+    let figures = vec![SteadyFigure::Iops, SteadyFigure::Bandwidth, SteadyFigure::Latency];
+    let steady = (select(figures), any::<bool>(), percent(), time(), sometimes(Nanos(0), time()));
+    let steady = steady.prop_map(|(figure, slope, percent_max, window, skip)| SteadyLimit {
+        figure,
+        slope,
+        percent_max,
+        window,
+        skip,
+    });
+    let with = select(vec![EndsWith::First, EndsWith::Others]);
+    let limits = (of(time()), of(size()), of(1..u64::MAX), of(1..u32::MAX), of(with), of(steady)).prop_map(
+        |(time, bytes, ios, passes, ends_with, steady)| Limits {
+            time,
+            bytes,
+            ios,
+            passes,
+            ends_with,
+            steady,
+        },
+    );
     let depth = (sometimes(1, 1..16_384_u32), sometimes(1, 1..65_536_u32));
     let pace = (sometimes(Rate::Unlimited, rate), arrivals, of(think));
     let times = (sometimes(Nanos(0), time()), sometimes(Nanos(0), time()));

@@ -323,3 +323,22 @@ fn every_corpus_file_becomes_one_phase_for_each_run() {
     }
     assert!(count >= 70, "the corpus is incomplete: {count} lists");
 }
+
+#[test]
+fn a_curve_ends_above_its_response_time() {
+    use assay_workload::steps::{LatencyLimit, Until};
+    let (workload, said) = lowered(&one("seekpct=100", "iorate=curve,curve=(50,90),stopcurve=5"));
+    let until: Vec<Option<Until>> = workload.phases.iter().map(|phase| phase.until).collect();
+    let limit = Some(Until::Below(LatencyLimit { limit_ns: 5_000_000 }));
+    assert_eq!(until, [None, limit, limit]);
+    assert!(said.iter().all(|one| one.id != "stop-curve"), "{said:?}");
+}
+
+#[test]
+fn a_run_ends_with_its_workloads_of_seekpct_eof() {
+    use assay_workload::job::EndsWith;
+    let text = "sd=sd1,lun=/dev/x,openflags=o_direct,size=1g\nwd=w1,sd=sd1,seekpct=eof\nwd=w2,sd=sd1,seekpct=100\n\
+                rd=r,wd=w*,iorate=max,elapsed=60";
+    let with: Vec<Option<EndsWith>> = jobs(text).iter().map(|job| job.limits.ends_with).collect();
+    assert_eq!(with, [None, Some(EndsWith::Others)]);
+}

@@ -217,7 +217,7 @@ pub struct ThinkTime {
 }
 
 /// What ends a job. The first that is reached counts; none at all: one pass over the active range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -229,6 +229,54 @@ pub struct Limits {
     pub ios: Option<u64>,
     /// Passes over the active range, per thread.
     pub passes: Option<u32>,
+    /// It ends with other jobs of its phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ends_with: Option<EndsWith>,
+    /// It ends once it is steady.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyLimit>,
+}
+
+/// Which other jobs end a job with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum EndsWith {
+    /// The first thread that ends, of any job of the phase that says so, ends all of them (fio's `exitall`).
+    First,
+    /// It ends when all jobs of the phase that do not say so have ended (vdbench, with workloads of `seekpct=eof`).
+    Others,
+}
+
+/// What is watched until it is steady.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SteadyFigure {
+    /// Operations a second.
+    Iops,
+    /// Bytes a second.
+    Bandwidth,
+    /// Mean completion latency, nanoseconds.
+    Latency,
+}
+
+/// fio's `steadystate`: a job ends when its figures lie close together over a window of reporting intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SteadyLimit {
+    /// Which figure.
+    pub figure: SteadyFigure,
+    /// Whether the slope of their least-squares line, per interval, is held to the limit instead of the largest distance
+    /// from their mean.
+    pub slope: bool,
+    /// The limit, per cent of the mean; it has to stay below it.
+    pub percent_max: f64,
+    /// Length of the window.
+    pub window: Nanos,
+    /// At the start of the job, not looked at.
+    pub skip: Nanos,
 }
 
 /// How threads share the targets.

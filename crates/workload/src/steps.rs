@@ -1,8 +1,8 @@
 //! Symbolic steps: what depends on results that are not there yet when a plan is made.
 //!
-//! Two kinds of blocks of phases repeat until a rule holds. The plan holds them out to their longest, each phase with its
+//! Two kinds of blocks of phases repeat until a rule holds, a third ends early. The plan holds them out to their longest, each phase with its
 //! [`Step`]; whoever runs the plan leaves out what the rule makes superfluous, and records what became of the others. A rate in
-//! per cent of a maximum ([`Rate::PercentOfMax`](crate::job::Rate::PercentOfMax)) is the third kind, and needs no step.
+//! per cent of a maximum ([`Rate::PercentOfMax`](crate::job::Rate::PercentOfMax)) is the fourth kind, and needs no step.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +20,17 @@ pub enum Until {
     Steady(UntilSteady),
     /// The phase at other rates, until the highest that meets a goal is known.
     Rate(FindRate),
+    /// Each phase of the block once, until one of them is slower than this (vdbench's `stopcurve`).
+    Below(LatencyLimit),
+}
+
+/// The mean response time up to which the points of a curve are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LatencyLimit {
+    /// A point whose mean is above it is the last one, nanoseconds.
+    pub limit_ns: u64,
 }
 
 /// SNIA's rule over rounds, and where the search for it ends.
@@ -77,16 +88,24 @@ pub struct FindRate {
 /// Steps of a search unless somebody says otherwise: enough for a gap of 5 % at a twentieth of the maximum.
 const STEPS_MAX: u32 = 12;
 
+impl FindRate {
+    /// A search for the rate at which `figure` stays below `limit_ns`, with the usual number of steps.
+    pub fn new(figure: LatencyFigure, limit_ns: u64) -> Self {
+        FindRate { figure, limit_ns, steps_max: STEPS_MAX, gap_percent_max: 5.0 }
+    }
+}
+
 impl FromStr for FindRate {
     type Err = String;
 
-    /// `p99<5ms`, `p99.9<800us`, `mean<1ms`.
+    /// `p99<5ms`, `p99.9<800us`, `mean<1ms`, `max<20ms`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("'{text}' is not a goal such as p99<5ms, p99.9<800us or mean<1ms");
         let (figure, limit) = text.split_once('<').ok_or_else(wrong)?;
         let figure = match figure.trim() {
             "mean" => LatencyFigure::Mean,
             "median" => LatencyFigure::Quantile(0.5),
+            "max" => LatencyFigure::Quantile(1.0),
             percentile => {
                 let digits = percentile.strip_prefix('p').ok_or_else(wrong)?;
                 let percent: f64 = digits.parse().map_err(|_| wrong())?;
@@ -107,7 +126,7 @@ impl FromStr for FindRate {
         if limit.0 == 0 {
             return Err(wrong());
         }
-        Ok(FindRate { figure, limit_ns: limit.0, steps_max: STEPS_MAX, gap_percent_max: 5.0 })
+        Ok(FindRate::new(figure, limit.0))
     }
 }
 
@@ -115,6 +134,7 @@ impl fmt::Display for FindRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.figure {
             LatencyFigure::Mean => f.write_str("mean")?,
+            LatencyFigure::Quantile(share) if share >= 1.0 => f.write_str("max")?,
             LatencyFigure::Quantile(share) => write!(f, "p{}", (share * 1e6).round() / 1e4)?,
         }
         write!(f, "<{}", Nanos(self.limit_ns))
@@ -154,6 +174,7 @@ impl Until {
         match self {
             Until::Steady(steady) => steady.rounds_max.max(1),
             Until::Rate(find) => find.steps_max.saturating_add(1),
+            Until::Below(_) => 1,
         }
     }
 
@@ -171,6 +192,9 @@ impl Until {
                 "the highest rate with {find}, to {} % or in {} steps",
                 find.gap_percent_max, find.steps_max
             ),
+            Until::Below(limit) => {
+                format!("points until the mean response time is above {}", Nanos(limit.limit_ns))
+            }
         }
     }
 }
@@ -184,7 +208,7 @@ mod tests {
         let goal: FindRate = "p99<5ms".parse().unwrap();
         assert_eq!((goal.figure, goal.limit_ns), (LatencyFigure::Quantile(0.99), 5_000_000));
         assert_eq!("mean < 800us".parse::<FindRate>().unwrap().limit_ns, 800_000);
-        for text in ["p99.9<800 us", "p50<1 ms", "mean<2 s"] {
+        for text in ["p99.9<800 us", "p50<1 ms", "mean<2 s", "max<3 ms"] {
             assert_eq!(text.parse::<FindRate>().unwrap().to_string(), text);
         }
         for text in ["", "p99", "p99>5ms", "p0<1ms", "p100<1ms", "99<1ms", "p99<5", "p99<0ms", "p99<x"] {

@@ -180,6 +180,24 @@ fn a_curve_offers_shares_of_what_was_reached() {
 }
 
 #[test]
+fn a_curve_ends_behind_the_first_point_that_is_too_slow() {
+    use assay_workload::steps::LatencyLimit;
+    // Mean 100 us / (1 - load): 200 us at 50 %, 400 us at 75 %.
+    let until = Some(Until::Below(LatencyLimit { limit_ns: 300_000 }));
+    let point = |percent: f64| Phase {
+        until,
+        name: format!("p_({percent}%)"),
+        ..at("", Rate::PercentOfMax(percent))
+    };
+    let phases =
+        vec![at("", Rate::Unlimited), point(50.0), point(75.0), point(90.0), at("last", Rate::Unlimited)];
+    let (ran, events, end, _) = serve(phases, &[1.0]);
+    assert_eq!(ran.iter().map(|ran| ran.0).collect::<Vec<_>>(), [0, 1, 2, 4]);
+    assert_eq!(end, RunEnd::Completed);
+    assert!(note(&events, "curve-stopped").contains("1 more points"), "{}", note(&events, "curve-stopped"));
+}
+
+#[test]
 fn a_share_of_nothing_is_a_failure() {
     let (ran, _, end, error) = serve(vec![at("", Rate::PercentOfMax(50.0))], &[1.0]);
     assert_eq!((ran.len(), end), (0, RunEnd::Failed));

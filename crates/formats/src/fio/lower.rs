@@ -1,6 +1,7 @@
 //! From a job file to the workload model: stages become phases, sections become jobs that run side by side.
 
 mod access;
+mod ends;
 mod pace;
 mod stride;
 mod targets;
@@ -84,15 +85,21 @@ impl<'a> Lowering<'a> {
         }
         let groups = group_names(&clones);
         let mut phases = Vec::new();
+        let count = stages.len();
         for ((stage, _), sections) in stages {
             let mut jobs = Vec::new();
+            let mut all = Vec::new();
             for (index, mut clones) in sections {
                 clones.sort_by_key(|clone| clone.clone_number);
                 self.section(index, &clones, stage, &groups, &mut jobs);
+                all.append(&mut clones);
             }
             unique_names(&mut jobs);
             if !jobs.is_empty() {
-                phases.push(Phase::measure(&phase_name(&jobs), jobs));
+                self.exit_all(&all, count, &mut jobs);
+                let mut phase = Phase::measure(&phase_name(&jobs), jobs);
+                self.latency_target(&all, &mut phase);
+                phases.push(phase);
             }
         }
         phases
@@ -185,6 +192,7 @@ impl<'a> Lowering<'a> {
         };
         self.pace(source, &mut job, stage);
         self.limits(source, &mut job);
+        self.steady(source, &mut job);
         if let Placement::Sequential(walk) = job.pattern.placement
             && walk.skip_min_bytes > 0
         {

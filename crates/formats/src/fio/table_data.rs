@@ -55,7 +55,6 @@ const OWN_CHECKS: &str = "it belongs to verify";
 const NO_VERIFY: &str = "written data is not read back and checked";
 const NO_FLOOR: &str = "a job below its rate goes on";
 const NO_FLOW: &str = "the shares of the jobs are not coupled";
-const NO_SEARCH: &str = "the highest load within a latency is not searched for";
 const ANY_CPU: &str = "threads may run on every processor";
 const NO_REPLAY: &str = "traces are not replayed from a job file";
 const ZONED: &str = "zoned block devices are not driven";
@@ -240,14 +239,10 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("flow_sleep", Int)
         .lost(NO_FLOW, "rate_iops for each job").unless(&["0"]),
     // Latency.
-    option("latency_target", MICROS)
-        .lost(NO_SEARCH, "several jobs with rising iodepth or rate_iops").unless(&["0"]),
-    option("latency_window", MICROS)
-        .lost(NO_SEARCH, "").unless(&["0"]),
-    option("latency_percentile", Floats)
-        .lost(NO_SEARCH, ""),
-    option("latency_run", Bool)
-        .lost(NO_SEARCH, "").unless(&["0"]),
+    option("latency_target", MICROS),
+    option("latency_window", MICROS),
+    option("latency_percentile", Floats),
+    option("latency_run", Bool),
     option("max_latency", MICROS)
         .lost("a slow I/O does not end the job", "the maximum is in the result").unless(&["0"]),
     // Syncing.
@@ -265,10 +260,8 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("new_group", Flag),
     option("group_reporting", Flag),
     option("thread", Flag).moot("each job runs in a thread; jobs share no memory that matters"),
-    option("exitall", Flag)
-        .lost("the end of one job does not end the others", "runtime=<seconds> for all"),
-    option("exit_what", Word(&["group", "stonewall", "all"]))
-        .lost("the end of one job does not end the others", "runtime=<seconds> for all"),
+    option("exitall", Flag),
+    option("exit_what", Word(&["group", "stonewall", "all"])),
     option("exitall_on_error", Flag)
         .lost("a failing job does not end the others", ""),
     option("stats", Bool).lost("the job is reported like the others", "").unless(&["1"]),
@@ -341,14 +334,10 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("trim_backlog", Int).lost("written blocks are not trimmed and checked for zeros", "rw=trimwrite").unless(&["0"]),
     option("trim_backlog_batch", Int).lost("written blocks are not trimmed and checked for zeros", "rw=trimwrite").unless(&["0"]),
     // Steady state.
-    option("steadystate", Steady).or(&["ss"])
-        .lost("the job runs its whole time", "the check not-steady says whether it was steady"),
-    option("steadystate_duration", SECONDS).or(&["ss_dur"])
-        .lost("the job runs its whole time", "the check not-steady says whether it was steady").unless(&["0"]),
-    option("steadystate_ramp_time", SECONDS).or(&["ss_ramp"])
-        .lost("the job runs its whole time", "ramp_time").unless(&["0"]),
-    option("steadystate_check_interval", SECONDS).or(&["ss_interval"])
-        .lost("the job runs its whole time", ""),
+    option("steadystate", Steady).or(&["ss"]),
+    option("steadystate_duration", SECONDS).or(&["ss_dur"]),
+    option("steadystate_ramp_time", SECONDS).or(&["ss_ramp"]),
+    option("steadystate_check_interval", SECONDS).or(&["ss_interval"]),
     // Measurements and reporting.
     option("per_job_logs", Bool).moot(LOGS),
     option("write_bw_log", OptionalText).moot(LOGS),

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use assay_workload::job::{Phase, PhaseKind, Workload};
+use assay_workload::job::{Job, Phase, PhaseKind, Rate, Workload};
 use assay_workload::resolve::TARGETS_MAX;
+use assay_workload::steps::Until;
 use assay_workload::target::Target;
 use assay_workload::units::Nanos;
 use toml::de::{DeTable, DeValue};
@@ -29,8 +30,20 @@ const SCANNED_PER_REFERENCE: usize = 16;
 
 pub(super) const TOP_KEYS: &[&str] = &["assay", "name", "seed", "target", "defaults", "job", "phase"];
 pub(super) const TARGET_KEYS: &[&str] = &["name", "path", "size", "kind", "count"];
-pub(super) const PHASE_KEYS: &[&str] =
-    &["name", "kind", "drain", "pause", "point", "repeat", "until", "find_rate", "curve", "sweep", "job"];
+pub(super) const PHASE_KEYS: &[&str] = &[
+    "name",
+    "kind",
+    "drain",
+    "pause",
+    "point",
+    "repeat",
+    "until",
+    "find_rate",
+    "curve",
+    "stop_above",
+    "sweep",
+    "job",
+];
 
 /// Lowers a parsed document.
 pub(super) struct Document<'s, 't> {
@@ -188,7 +201,8 @@ impl<'s, 't> Document<'s, 't> {
                 let Some(jobs) = self.jobs(jobs, Some(&point.settings)) else { return };
                 let words = [made.point.as_str(), &point.words];
                 let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
-                phases.push(Phase { jobs, point: words.join(" "), ..made.clone() });
+                let until = made.until.filter(|until| !matches!(until, Until::Below(_)) || is_share(&jobs));
+                phases.push(Phase { jobs, point: words.join(" "), until, ..made.clone() });
                 // The other points would say the same once more.
                 if self.sink.has_errors() {
                     return;
@@ -285,4 +299,9 @@ impl<'s, 't> Document<'s, 't> {
 /// How much text the values of a table are.
 fn text_bytes(table: &DeTable<'_>) -> usize {
     table.values().map(|value| value.span().len()).sum()
+}
+
+/// Whether jobs are a point of a curve.
+fn is_share(jobs: &[Job]) -> bool {
+    jobs.iter().any(|job| matches!(job.rate, Rate::PercentOfMax(_)))
 }

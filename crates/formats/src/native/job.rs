@@ -3,7 +3,8 @@
 use assay_workload::Job;
 use assay_workload::content::{Content, Payload};
 use assay_workload::job::{
-    EngineOptions, FlushCall, FlushOrder, FlushPolicy, Limits, OpenSync, PeriodicFlush, Rate, ThinkTime,
+    EngineOptions, FlushCall, FlushOrder, FlushPolicy, Limits, OpenSync, PeriodicFlush, Rate, SteadyFigure,
+    SteadyLimit, ThinkTime,
 };
 use assay_workload::resolve::{OUTSTANDING_MAX, THREADS_MAX};
 use assay_workload::target::Extent;
@@ -44,6 +45,8 @@ pub(super) const JOB_KEYS: &[&str] = &[
     "bytes",
     "ios",
     "passes",
+    "ends_with",
+    "ends_steady",
     "ramp",
     "start_delay",
     "content",
@@ -114,6 +117,8 @@ fn pace(sink: &mut Sink, job: &Fields<'_>, made: &mut Job) {
         bytes: job.read_unless_none(sink, "bytes", Sink::size),
         ios: job.read_unless_none(sink, "ios", |sink, e| sink.count(e, 1..=u64::MAX)),
         passes: job.read_unless_none(sink, "passes", |sink, e| sink.count_u32(e, 1..=u32::MAX)),
+        ends_with: job.read_unless_none(sink, "ends_with", |sink, e| sink.word(e, words::ENDS_WITH)),
+        steady: job.read_unless_none(sink, "ends_steady", steady),
     };
     if let Some(entry) = job.get("runtime").filter(|_| made.limits.time == Some(Nanos(0))) {
         sink.bad_value::<()>(entry, "a runtime of 0 measures nothing", "");
@@ -145,6 +150,21 @@ pub(super) fn rate(sink: &mut Sink, entry: Entry<'_>) -> Option<Rate> {
         }
         _ => sink.parsed(entry, scalar::rate, scalar::RATE_FORMS),
     }
+}
+
+/// `{ figure, slope, percent_max, window, skip }`.
+fn steady(sink: &mut Sink, entry: Entry<'_>) -> Option<SteadyLimit> {
+    let table = sink.table(entry, &["figure", "slope", "percent_max", "window", "skip"])?;
+    let required = ["percent_max", "window"];
+    sink.require(&table, &required, "'ends_steady'", "ends_steady = { percent_max = 5, window = \"30s\" }");
+    let figure = table.read(sink, "figure", |sink, e| sink.word(e, words::STEADY_FIGURES));
+    Some(SteadyLimit {
+        figure: figure.unwrap_or(SteadyFigure::Iops),
+        slope: table.read(sink, "slope", Sink::boolean).unwrap_or(false),
+        percent_max: table.read(sink, "percent_max", Sink::percent)?,
+        window: table.read(sink, "window", Sink::time)?,
+        skip: table.read(sink, "skip", Sink::time).unwrap_or(Nanos(0)),
+    })
 }
 
 /// A time after each operation, or `{ time, every_ios }`.

@@ -1,9 +1,10 @@
 //! How often a phase repeats: `until` and `find_rate`.
 
-use assay_workload::steps::{FindRate, Until, UntilSteady};
+use assay_workload::steps::{FindRate, LatencyLimit, Until, UntilSteady};
+use assay_workload::units::Nanos;
 
 use super::node::{Entry, Fields};
-use super::scalar::write_number;
+use super::scalar::{write_number, write_time};
 use super::sink::Sink;
 
 /// The rule of a phase; `None` where it has none, or a wrong one, which is reported.
@@ -16,6 +17,14 @@ pub(super) fn until(sink: &mut Sink, phase: &Fields<'_>) -> Option<Until> {
         let message = "'until', 'find_rate', 'curve' and 'repeat' each say how often the phase runs";
         sink.error("conflict", second.span(), message, "one of them is possible");
         return None;
+    }
+    if let Some(entry) = phase.get("stop_above") {
+        if let Some(other) = steady.or(find) {
+            let message = "'stop_above' ends a curve, which 'until' and 'find_rate' are not";
+            sink.error("conflict", other.span(), message, "one of them is possible");
+            return None;
+        }
+        return sink.time(entry).map(|limit| Until::Below(LatencyLimit { limit_ns: limit.0 }));
     }
     match (steady, find) {
         (Some(entry), _) => self::steady(sink, entry).map(Until::Steady),
@@ -67,12 +76,14 @@ pub(super) fn write_until(until: &Until) -> (&'static str, String) {
                 steady.rounds_max
             ),
         ),
+        Until::Below(limit) => ("stop_above", format!("\"{}\"", write_time(Nanos(limit.limit_ns)))),
         Until::Rate(find) => ("find_rate", format!("\"{}\"", find.to_string().replace(' ', ""))),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::native::{parse, write};
 
     fn plan(line: &str) -> String {
@@ -89,6 +100,7 @@ mod tests {
             "until = { rounds_max = 40 }",
             "until = { window_rounds = 3, range_percent_max = 7.5 }",
             "find_rate = \"p99.9<800us\"",
+            "find_rate = \"max<20ms\"",
         ] {
             let (workload, said) = parse("p", &plan(line));
             assert!(said.is_empty(), "{line}: {said:?}");
@@ -100,12 +112,24 @@ mod tests {
     }
 
     #[test]
+    fn a_curve_ends_above_a_latency_but_not_with_its_maximum() {
+        let (workload, said) = parse("p", &plan("curve = [50, 90]\nstop_above = \"5ms\""));
+        assert!(said.is_empty(), "{said:?}");
+        let workload = workload.unwrap();
+        let limit = Some(Until::Below(LatencyLimit { limit_ns: 5_000_000 }));
+        let until: Vec<Option<Until>> = workload.phases.iter().map(|phase| phase.until).collect();
+        assert_eq!(until, [None, limit, limit]);
+        assert_eq!(parse("p", &write(&workload)).0.unwrap().phases, workload.phases);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_said() {
         let cases = [
             ("until = \"stedy\"", "not a rule"),
             ("until = { rounds_max = 3 }", "out of range"),
             ("find_rate = \"p99\"", "is not a goal"),
             ("until = \"steady\"\nfind_rate = \"p99<5ms\"", "each say how often"),
+            ("until = \"steady\"\nstop_above = \"1ms\"", "ends a curve"),
             ("until = \"steady\"\nrepeat = 3", "each say how often"),
         ];
         for (line, expected) in cases {

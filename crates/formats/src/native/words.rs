@@ -3,7 +3,8 @@
 use assay_workload::PhaseKind;
 use assay_workload::content::Refresh;
 use assay_workload::job::{
-    Arrival, Caching, EngineKind, FlushCall, FlushOrder, OpenSync, TargetSelection, TargetSharing,
+    Arrival, Caching, EndsWith, EngineKind, FlushCall, FlushOrder, OpenSync, SteadyFigure, TargetSelection,
+    TargetSharing,
 };
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
@@ -49,6 +50,14 @@ pub(super) const ARRIVALS: &Words<Arrival> = &[
     ("deterministic", Arrival::Deterministic),
     ("poisson", Arrival::Poisson),
     ("uniform", Arrival::Uniform),
+];
+
+pub(super) const ENDS_WITH: &Words<EndsWith> = &[("first", EndsWith::First), ("others", EndsWith::Others)];
+
+pub(super) const STEADY_FIGURES: &Words<SteadyFigure> = &[
+    ("iops", SteadyFigure::Iops),
+    ("bandwidth", SteadyFigure::Bandwidth),
+    ("latency", SteadyFigure::Latency),
 ];
 
 pub(super) const SHARINGS: &Words<TargetSharing> =

@@ -1,7 +1,7 @@
 //! From the model to text: what [`super::parse`] reads as exactly the same.
 
 use assay_workload::content::{Content, Payload};
-use assay_workload::job::{EngineOptions, FlushPolicy, Phase, PhaseKind, Workload};
+use assay_workload::job::{EngineOptions, FlushPolicy, Phase, PhaseKind, SteadyLimit, Workload};
 use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, Mix, Placement, Random, Sequential};
 use assay_workload::target::{Extent, Target};
 use assay_workload::units::{Bytes, Nanos};
@@ -250,8 +250,21 @@ fn pace_entries(entries: &mut Entries, job: &Job, default: &Job) {
     entries.add_some("bytes", job.limits.bytes, quoted_size);
     entries.add_some("ios", job.limits.ios, write_count);
     entries.add_some("passes", job.limits.passes, |passes| passes.to_string());
+    entries.add_some("ends_with", job.limits.ends_with, |with| quoted(words::ENDS_WITH, &with));
+    entries.add_some("ends_steady", job.limits.steady, |steady| write_steady(&steady));
     entries.add_unless("ramp", &job.ramp, &default.ramp, |time| quoted_time(*time));
     entries.add_unless("start_delay", &job.start_delay, &default.start_delay, |time| quoted_time(*time));
+}
+
+fn write_steady(steady: &SteadyLimit) -> String {
+    let slope = if steady.slope { ", slope = true" } else { "" };
+    format!(
+        "{{ figure = {}{slope}, percent_max = {}, window = {}, skip = {} }}",
+        quoted(words::STEADY_FIGURES, &steady.figure),
+        write_number(steady.percent_max),
+        quoted_time(steady.window),
+        quoted_time(steady.skip)
+    )
 }
 
 fn pattern_entries(entries: &mut Entries, pattern: &AccessPattern) {

@@ -143,7 +143,11 @@ pub(super) const TERMS: &[Term] = &[
             "Five steady rounds below the size of a cache are a steady cache.",
             "fio bounds the largest distance from the mean: its 10 % are SNIA's 20 %.",
         ],
-        example: Example { fio: "steadystate=iops:10%\nsteadystate_duration=300", vdbench: "", plan: "" },
+        example: Example {
+            fio: "steadystate=iops:10%\nsteadystate_duration=300",
+            vdbench: "",
+            plan: "ends_steady = { percent_max = 10, window = \"5m\" }",
+        },
     },
     Term {
         name: "repeat",

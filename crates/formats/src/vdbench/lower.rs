@@ -8,7 +8,9 @@ mod storage;
 use std::collections::BTreeSet;
 
 use assay_workload::content::{Content, Payload, Refresh};
-use assay_workload::job::{Job, Phase, PhaseKind, Workload};
+use assay_workload::job::{EndsWith, Job, Phase, PhaseKind, Workload};
+use assay_workload::pattern::Placement;
+use assay_workload::steps::{LatencyLimit, Until};
 use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
 
@@ -95,7 +97,7 @@ impl<'f> Lowering<'f> {
     }
 
     fn phase(&mut self, run: &ExpandedRun) -> Option<Phase> {
-        let (kind, jobs) = match run.kind {
+        let (kind, mut jobs) = match run.kind {
             RunKind::StorageFormat => (PhaseKind::Precondition, self.storage_format()),
             RunKind::FileFormat => (self.format_kind(run), self.format_jobs(run)),
             RunKind::Storage => (PhaseKind::Measure, self.storage_jobs(run)),
@@ -105,6 +107,9 @@ impl<'f> Lowering<'f> {
             return None;
         }
         self.run_losses(run);
+        if kind == PhaseKind::Measure {
+            follow_to_the_end(&mut jobs);
+        }
         let pause_s = run.definition.and_then(|i| self.file.runs.get(i)).map_or(0, |rd| rd.pause_s);
         let point = if run.kind == RunKind::FileFormat { String::new() } else { point(run) };
         let pause_after = Nanos(nanos(pause_s));
@@ -115,8 +120,15 @@ impl<'f> Lowering<'f> {
             drain_after: false,
             pause_after,
             point,
-            until: None,
+            until: self.stop_curve(run),
         })
+    }
+
+    /// What ends a curve: its points, not the run that finds the maximum.
+    fn stop_curve(&self, run: &ExpandedRun) -> Option<Until> {
+        let rd = run.definition.and_then(|index| self.file.runs.get(index))?;
+        let RunRate::CurvePoint { .. } = run.rate else { return None };
+        rd.stop_curve_ms.map(|limit_ms| Until::Below(LatencyLimit { limit_ns: (limit_ms * 1e6) as u64 }))
     }
 
     /// Everything that the runs used, in the order of the file.
@@ -221,13 +233,9 @@ impl<'f> Lowering<'f> {
     fn run_losses(&mut self, run: &ExpandedRun) {
         let Some(rd) = run.definition.and_then(|i| self.file.runs.get(i)) else { return };
         let mut lost: Vec<(&'static str, &str, &str, &str)> = Vec::new();
-        if rd.stop_curve_ms.is_some() {
-            lost.push((
-                "stop-curve",
-                "stopcurve",
-                "the curve is measured to its end",
-                "read the knee from the result",
-            ));
+        let curve = matches!(run.rate, RunRate::Curve | RunRate::CurvePoint { .. });
+        if rd.stop_curve_ms.is_some() && !curve {
+            lost.push(("stop-curve", "stopcurve", "it ends curves, and this run is none", "iorate=curve"));
         }
         if rd.arrivals.variable {
             lost.push((
@@ -356,4 +364,14 @@ fn point(run: &ExpandedRun) -> String {
         _ => {}
     }
     words.join(" ")
+}
+
+/// Where workloads of `seekpct=eof` are among others, the run ends with the last of them.
+fn follow_to_the_end(jobs: &mut [Job]) {
+    let ends = |job: &Job| matches!(&job.pattern.placement, Placement::Sequential(walk) if !walk.wrap);
+    if jobs.iter().any(ends) {
+        for job in jobs.iter_mut().filter(|job| job.tree.is_none() && !ends(job)) {
+            job.limits.ends_with = Some(EndsWith::Others);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Assay's side: a run, and its operations generated again.
 
 use assay_workload::ops::{Generator, OpBlock, OpSource as _, SiteSpec};
+use assay_workload::plan::ThreadSlice;
 use assay_workload::{ActiveRange, Plan, PlannedJob};
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use crate::support::Place;
 /// What Assay did in a job, and with how many threads.
 pub(super) struct Job {
     pub(super) threads: usize,
+    planned: PlannedJob,
     pub(super) did: Did,
 }
 
@@ -24,7 +26,11 @@ pub(super) fn run(place: &Place, names: &[(&str, End)]) -> Vec<Job> {
         .iter()
         .enumerate()
         .flat_map(|(p, phase)| phase.jobs.iter().enumerate().map(move |(j, job)| (p, j, job)))
-        .map(|(p, j, job)| Job { threads: job.slices.len(), did: did(job, &run["phases"][p]["jobs"][j]) })
+        .map(|(p, j, job)| Job {
+            threads: job.slices.len(),
+            planned: job.clone(),
+            did: did(job, &run["phases"][p]["jobs"][j]),
+        })
         .collect();
     let found: Vec<&str> =
         plan.phases.iter().flat_map(|phase| &phase.jobs).map(|job| job.job.name.as_str()).collect();
@@ -49,14 +55,8 @@ fn did(job: &PlannedJob, result: &Value) -> Did {
 }
 
 /// The first operations of a thread, at most `count`.
-fn operations(job: &PlannedJob, slice: &assay_workload::plan::ThreadSlice, count: usize) -> Vec<Traced> {
-    let sites = slice.sites.iter().map(|site| SiteSpec {
-        target: site.target,
-        range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
-    });
-    let sites: Vec<SiteSpec> = sites.collect();
-    let mut generator =
-        Generator::new(&job.job.pattern, &sites, job.job.selection, slice.seed, slice.ios, slice.bytes);
+fn operations(job: &PlannedJob, slice: &ThreadSlice, count: usize) -> Vec<Traced> {
+    let mut generator = generator(job, slice, slice.seed);
     let (mut traced, mut block) = (Vec::with_capacity(count), OpBlock::default());
     while traced.len() < count {
         generator.fill(&mut block);
@@ -72,4 +72,28 @@ fn operations(job: &PlannedJob, slice: &assay_workload::plan::ThreadSlice, count
     }
     traced.truncate(count);
     traced
+}
+
+fn generator(job: &PlannedJob, slice: &ThreadSlice, seed: u64) -> Generator {
+    let sites = slice.sites.iter().map(|site| SiteSpec {
+        target: site.target,
+        range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
+    });
+    let sites: Vec<SiteSpec> = sites.collect();
+    Generator::new(&job.job.pattern, &sites, job.job.selection, seed, slice.ios, slice.bytes)
+}
+
+/// How many operations a thread of the job does until it ends, for so many seeds.
+pub(super) fn counts(job: &Job, seeds: u64) -> Vec<u64> {
+    let slice = &job.planned.slices[0];
+    let count = |seed| {
+        let (mut generator, mut block, mut ios) =
+            (generator(&job.planned, slice, seed), OpBlock::default(), 0);
+        while !block.last {
+            generator.fill(&mut block);
+            ios += block.len as u64;
+        }
+        ios
+    };
+    (1..=seeds).map(count).collect()
 }

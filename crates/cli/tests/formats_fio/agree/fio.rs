@@ -36,6 +36,29 @@ pub(super) fn run(place: &Place, names: &[(&str, End)], by_assay: &[Job]) -> Vec
         .collect()
 }
 
+/// How many I/Os each clone of the only job of `text` does in fio, for so many seeds; without doing them.
+pub(super) fn counts(place: &Place, text: &str, seeds: u64) -> Vec<u64> {
+    let each = |seed| {
+        let mut own = format!("[global]\nioengine=null\nrandseed={seed}\n");
+        let replaced = ["ioengine", "randseed", "direct", "sync"];
+        let option = |line: &&str| !replaced.contains(&line.split('=').next().unwrap_or_default().trim());
+        text.lines().filter(option).for_each(|line| own += &format!("{line}\n"));
+        place.file("counted.fio", &own);
+        let mut command = Command::new("fio");
+        command.args(["--output-format=json", "--output=counted.json", "counted.fio"]);
+        let output = command.current_dir(place.path()).output().expect("fio starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = place.read("counted.json");
+        let report: Value = serde_json::from_str(&text[text.find('{').unwrap_or(0)..]).expect("fio's report");
+        let clones = report["jobs"].as_array().expect("jobs").iter();
+        let ios = |clone: &Value| {
+            ["read", "write", "trim"].iter().filter_map(|name| clone[name]["total_ios"].as_u64()).sum()
+        };
+        clones.map(ios).collect::<Vec<u64>>()
+    };
+    (1..=seeds).flat_map(each).collect()
+}
+
 fn add(did: &mut Did, entry: &Value) {
     for name in ["read", "write", "trim"] {
         let ios = entry[name]["total_ios"].as_u64().unwrap_or(0);

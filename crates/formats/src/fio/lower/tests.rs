@@ -284,3 +284,49 @@ fn files_of_a_given_length_are_used_whole_and_size_says_how_much() {
     assert_eq!(workload(text).targets[0].size, Some(Bytes(1 << 20)));
     assert_eq!(ids("filename=f\nfilesize=1m\nsize=52k\nrw=read\nloops=2"), ["loops-of-a-part"]);
 }
+
+const TWO: &str = "[global]\nsize=1m\nrw=read\n[a]\nexitall\n[b]\n";
+
+#[test]
+fn the_first_job_that_ends_ends_the_others() {
+    use assay_workload::job::EndsWith;
+    let (found, said) = run(TWO);
+    let jobs = found.unwrap().phases.remove(0).jobs;
+    assert!(jobs.iter().all(|job| job.limits.ends_with == Some(EndsWith::First)));
+    assert!(said.is_empty(), "{said:?}");
+    let ids = |text: &str| run(text).1.iter().map(|d| d.id).collect::<Vec<_>>();
+    assert_eq!(ids(&format!("{TWO}new_group\n")), ["exitall-beside"]);
+    assert_eq!(ids(&format!("{TWO}[c]\nstonewall\nexitall\nexit_what=all\n")), ["exitall-later"]);
+}
+
+#[test]
+fn a_job_ends_once_it_is_steady() {
+    use assay_workload::job::{SteadyFigure, SteadyLimit};
+    let lines = "rw=randread\nruntime=60\ntime_based\nss=bw_slope:5%\nss_dur=20\nss_ramp=5";
+    let wanted = SteadyLimit {
+        figure: SteadyFigure::Bandwidth,
+        slope: true,
+        percent_max: 5.0,
+        window: Nanos::from_secs(20),
+        skip: Nanos::from_secs(5),
+    };
+    assert_eq!(job(lines).limits.steady, Some(wanted));
+    assert_eq!(ids(lines), Vec::<&str>::new());
+    assert_eq!(ids("ss=iops:100\nss_dur=20"), ["steady-unit"]);
+    assert_eq!(ids("ss=iops:5%\nss_dur=20\nss_interval=2"), ["steady-interval"]);
+    assert_eq!(job("ss=iops:5%").limits.steady, None, "fio looks for none without a window");
+}
+
+#[test]
+fn a_latency_is_a_search_for_a_rate() {
+    use assay_workload::steps::Until;
+    let lines = "rw=randread\nruntime=60\nlatency_target=5ms\nlatency_window=2s\nlatency_percentile=99";
+    let phase = workload(&format!("[a]\nsize=1m\n{lines}\n")).phases.remove(0);
+    let Some(Until::Rate(find)) = phase.until else { panic!("{:?}", phase.until) };
+    assert_eq!(find.to_string(), "p99<5 ms");
+    assert_eq!(phase.jobs[0].limits.time, Some(Nanos::from_secs(2)));
+    assert_eq!(ids(lines), ["latency-target-by-rate"]);
+    assert_eq!(ids(&format!("{lines}\nrate_iops=10")), ["latency-target-rate"]);
+    let beside = run(&format!("[a]\nsize=1m\n{lines}\n[b]\nsize=1m\n")).1;
+    assert_eq!(beside.iter().map(|d| d.id).collect::<Vec<_>>(), ["latency-target-beside"]);
+}

@@ -94,7 +94,7 @@ impl Writer<'_> {
     }
 
     fn limits(&mut self, job: &Job, lines: &mut Lines) {
-        let Limits { time, bytes, ios, passes } = job.limits;
+        let Limits { time, bytes, ios, passes, .. } = job.limits;
         if let Placement::Sequential(walk) = &job.pattern.placement
             && !walk.wrap
         {
@@ -132,7 +132,7 @@ impl Writer<'_> {
     /// A walk that ends with its region: what fio does without `time_based`, `io_size` and `loops`. With gaps it is
     /// counted in I/Os, because fio may begin again.
     fn limits_of_ending(&mut self, job: &Job, walk: &Sequential, lines: &mut Lines) {
-        let Limits { time, bytes, ios, passes: _ } = job.limits;
+        let Limits { time, bytes, ios, .. } = job.limits;
         if let Some(time) = time {
             lines.set("runtime", time_text(time));
         }

@@ -304,21 +304,6 @@ fn a_plan_is_written_as_it_was_resolved() {
 }
 
 #[test]
-fn tens_of_thousands_of_files_take_no_time() {
-    let text = "[a]\nrw=read\nsize=4g\nnrfiles=20000\ndirectory=/d\n";
-    let (file, _) = crate::fio::parse("t.fio", text, &crate::loader::MemoryLoader::default());
-    let (workload, _) = crate::fio::lower("t", &file.unwrap());
-    let workload = workload.unwrap();
-    let started = std::time::Instant::now();
-    let (text, _) = write(&workload);
-    assert!(text.len() > 20_000 * 8);
-    let (text, _) = crate::vdbench::write(&workload);
-    assert!(text.len() > 20_000 * 8);
-    // Half a second unoptimised; quadratic it would be half a minute.
-    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
-}
-
-#[test]
 fn walks_that_end_with_their_region_do_so_in_fio() {
     let walk = |skip: u64, limits: Limits| {
         let walk =

@@ -1,0 +1,151 @@
+//! What ends jobs before their own limits do: other jobs of the phase, or that they are steady.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use assay_results::interval::Interval;
+use assay_results::steady::{FioCriterion, FioRule, FioVerdict};
+use assay_workload::job::{EndsWith, SteadyFigure, SteadyLimit};
+use assay_workload::plan::PlannedPhase;
+
+/// The flags that end the jobs of a phase, and what sets them.
+#[derive(Debug)]
+pub(crate) struct Endings {
+    /// Ends everything.
+    all: Arc<AtomicBool>,
+    /// One for each job; `all` itself where nothing else ends jobs.
+    flags: Vec<Arc<AtomicBool>>,
+    ends_with: Vec<Option<EndsWith>>,
+    steady: Vec<Option<Watch>>,
+}
+
+/// A job that is watched until it is steady.
+#[derive(Debug)]
+struct Watch {
+    limit: SteadyLimit,
+    rule: FioRule,
+    interval_ns: u64,
+    values: Vec<f64>,
+    attained: bool,
+}
+
+impl Endings {
+    /// For the jobs of `phase`, which are reported every `interval` and which `all` ends too.
+    pub(crate) fn new(phase: &PlannedPhase, all: &Arc<AtomicBool>, interval: Duration) -> Endings {
+        let limits = || phase.jobs.iter().map(|job| &job.job.limits);
+        let own = limits().any(|limits| limits.ends_with.is_some() || limits.steady.is_some());
+        let flag = |_| if own { Arc::new(AtomicBool::new(false)) } else { Arc::clone(all) };
+        Endings {
+            all: Arc::clone(all),
+            flags: limits().map(flag).collect(),
+            ends_with: limits().map(|limits| limits.ends_with).collect(),
+            steady: limits().map(|limits| limits.steady.map(|limit| Watch::new(limit, interval))).collect(),
+        }
+    }
+
+    /// The flag that ends a job.
+    pub(crate) fn flag(&self, job: usize) -> Arc<AtomicBool> {
+        Arc::clone(&self.flags[job])
+    }
+
+    /// Sets flags; `threads` are the jobs of the threads, and whether each has ended.
+    pub(crate) fn look(&self, threads: impl Iterator<Item = (usize, bool)> + Clone) {
+        let says = |job: usize, with| self.ends_with.get(job) == Some(&Some(with));
+        let first = threads.clone().any(|(job, ended)| ended && says(job, EndsWith::First));
+        let mut others = threads.filter(|(job, _)| !says(*job, EndsWith::Others)).peekable();
+        let others = others.peek().is_some() && others.all(|(_, ended)| ended);
+        let all = self.all.load(Ordering::Relaxed);
+        for (job, flag) in self.flags.iter().enumerate() {
+            let by_others = match self.ends_with[job] {
+                Some(EndsWith::First) => first,
+                Some(EndsWith::Others) => others,
+                None => false,
+            };
+            if all || by_others {
+                flag.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Takes note of an interval; its job ends where it makes it steady.
+    pub(crate) fn feed(&mut self, interval: &Interval) {
+        let job = interval.key.job as usize;
+        if let Some(watch) = self.steady.get_mut(job).and_then(Option::as_mut)
+            && watch.feed(interval)
+        {
+            self.flags[job].store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What became of the jobs that were watched: index, whether it was steady, and a sentence.
+    pub(crate) fn verdicts(&self) -> impl Iterator<Item = (usize, bool, String)> {
+        let watched = self.steady.iter().enumerate();
+        watched.filter_map(|(job, watch)| watch.as_ref().map(|watch| (job, watch.attained, watch.describe())))
+    }
+}
+
+impl Watch {
+    fn new(limit: SteadyLimit, interval: Duration) -> Watch {
+        let interval_ns = (interval.as_nanos() as u64).max(1);
+        let rule = FioRule {
+            criterion: if limit.slope { FioCriterion::Slope } else { FioCriterion::Deviation },
+            limit: limit.percent_max / 100.0,
+            relative: true,
+            window_intervals: usize::try_from(limit.window.0.div_ceil(interval_ns))
+                .unwrap_or(usize::MAX)
+                .max(2),
+        };
+        Watch { limit, rule, interval_ns, values: Vec::new(), attained: false }
+    }
+
+    /// Whether the job is steady now.
+    fn feed(&mut self, interval: &Interval) -> bool {
+        let key = &interval.key;
+        // The last one is shorter than the others: its figures are those of fewer operations.
+        let whole = key.length_ns >= self.interval_ns - self.interval_ns / 10;
+        let skipped = key.ramp || u64::from(key.index) * self.interval_ns < self.limit.skip.0;
+        if self.attained || skipped || !whole {
+            return self.attained;
+        }
+        let data = interval.counts.data();
+        let seconds = key.length_ns as f64 / 1e9;
+        self.values.push(match self.limit.figure {
+            SteadyFigure::Iops => data.ios as f64 / seconds,
+            SteadyFigure::Bandwidth => data.bytes as f64 / seconds,
+            SteadyFigure::Latency => data.completion.mean_ns(),
+        });
+        self.attained = self.verdict().is_some_and(|verdict| verdict.attained);
+        self.attained
+    }
+
+    /// Of the last window.
+    fn verdict(&self) -> Option<FioVerdict> {
+        let from = self.values.len().checked_sub(self.rule.window_intervals)?;
+        self.rule.assess(&self.values[from..])
+    }
+
+    fn describe(&self) -> String {
+        let figure = match (self.limit.figure, self.limit.slope) {
+            (SteadyFigure::Iops, false) => "IOPS",
+            (SteadyFigure::Bandwidth, false) => "bandwidth",
+            (SteadyFigure::Latency, false) => "mean latency",
+            (SteadyFigure::Iops, true) => "the slope of IOPS",
+            (SteadyFigure::Bandwidth, true) => "the slope of bandwidth",
+            (SteadyFigure::Latency, true) => "the slope of mean latency",
+        };
+        let (window, limit) = (self.limit.window, self.limit.percent_max);
+        let last = match self.verdict().and_then(|verdict| verdict.criterion) {
+            Some(share) => format!("{:.2} % of the mean in the last {window}", 100.0 * share),
+            None => format!("fewer intervals than {window} have"),
+        };
+        if self.attained {
+            format!("steady after {} intervals: {figure} {last}, below {limit} %", self.values.len())
+        } else {
+            format!("not steady before its other limits ended it: {figure} {last}, {limit} % are asked for")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
