@@ -50,6 +50,13 @@ fn read(path: &Path) -> Result<String, Failure> {
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(Failure::usage(format!("{shown} is larger than 64 MiB; that is no workload file")));
     }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(Failure::usage(format!("{shown}:1: this is UTF-16 (save it as UTF-8)")));
+    }
+    // Editors of Windows put a byte order mark in front of UTF-8.
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
     text(bytes).map_err(|line| Failure::usage(format!("{shown}:{line}: not text (not valid UTF-8)")))
 }
 
@@ -113,6 +120,10 @@ pub(crate) fn read_file(path: &Path, reading: &ReadingArgs, place: Option<&Path>
     let format = format_of(&reading.format)?;
     let text = read(path)?;
     let name = path.to_string_lossy();
+    if text.trim().is_empty() {
+        let message = format!("{name} is empty: it defines no job and no run ('assay new' writes a file)");
+        return Err(Failure::usage(message));
+    }
     let format = format.unwrap_or_else(|| native::detect(&name, &text).format);
     parse(&name, &text, format, reading, place)
 }
@@ -245,6 +256,14 @@ fn variables_of(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
 }
 
 impl Input {
+    /// Makes an error of a variable that is not set: fio puts nothing in its place, so that `${DIR}/file` is `/file`.
+    pub(crate) fn refuse_unset(mut self) -> Self {
+        for diagnostic in self.diagnostics.iter_mut().filter(|one| one.id == "fio-variable-unset") {
+            diagnostic.severity = Severity::Error;
+        }
+        self
+    }
+
     /// Says what there is to say; fails on errors, and with `strict` on losses too.
     pub(crate) fn accept(self, strict: bool, context: &Context) -> Result<Workload, Failure> {
         let (workload, diagnostics) = self.checked(strict, context)?;
@@ -298,7 +317,8 @@ pub(crate) fn say_all(diagnostics: &[Diagnostic], strict: bool, context: &Contex
 
 /// A diagnostic where the word `error` stands before it anyway.
 fn sentence(diagnostic: &Diagnostic) -> String {
-    diagnostic.to_string().replacen(": error: ", ": ", 1)
+    let text = diagnostic.to_string().replacen(": error: ", ": ", 1);
+    text.strip_prefix("error: ").map_or(text.clone(), str::to_owned)
 }
 
 /// Where targets with relative paths are: below the directory that was named.

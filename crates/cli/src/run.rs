@@ -174,7 +174,10 @@ fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
             "--runs is for fio and vdbench files; 'assay plan' shows a plan of Assay's own",
         ));
     }
-    context.out(&input.runs.join("\n"));
+    let input = input.refuse_unset();
+    if !input.runs.is_empty() {
+        context.out(&input.runs.join("\n"));
+    }
     input.accept(args.strict, context)?;
     Ok(Outcome::Done)
 }
@@ -217,7 +220,7 @@ fn scale(workload: &mut Workload, args: &RunArgs) -> Result<Vec<(String, String)
 
 /// What a file asks for; its diagnostics have still to be said.
 fn from(input: Input, args: &RunArgs, context: &Context) -> Result<Asked, Failure> {
-    let (mut workload, diagnostics) = input.checked(args.strict, context)?;
+    let (mut workload, diagnostics) = input.refuse_unset().checked(args.strict, context)?;
     let directory = input::directory_of(&args.target)?;
     let notes = scale(&mut workload, args)?;
     Ok(Asked { workload, directory, notes, diagnostics, work_dir: None })

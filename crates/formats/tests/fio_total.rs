@@ -126,18 +126,3 @@ fn sixteen_megabytes_of_junk_end_soon() {
     check(&format!("[a]\n{}", "bs=4k,8k\n".repeat(1 << 20)));
     check(&format!("[a]\n{}", "filename=/a/b/c:d\n".repeat(1 << 19)));
 }
-
-#[test]
-fn tens_of_thousands_of_files_take_no_time() {
-    let text = "[a]\nrw=read\nsize=4g\nnrfiles=20000\ndirectory=/d\n";
-    let (file, _) = fio::parse("t.fio", text, &MemoryLoader::default());
-    let (workload, _) = fio::lower("t", &file.unwrap());
-    let workload = workload.unwrap();
-    let started = std::time::Instant::now();
-    let (text, _) = fio::write(&workload);
-    assert!(text.len() > 20_000 * 8);
-    let (text, _) = assay_formats::vdbench::write(&workload);
-    assert!(text.len() > 20_000 * 8);
-    // Half a second unoptimised; quadratic it would be half a minute.
-    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
-}

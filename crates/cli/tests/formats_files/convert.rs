@@ -83,3 +83,16 @@ fn strict_writes_nothing_that_loses_something() {
     let said = place.assay(&["convert", "job.fio", "--to", "toml", "--strict"]);
     assert_eq!(said.code, Some(0), "{said:?}");
 }
+
+#[test]
+fn tens_of_thousands_of_files_take_no_time() {
+    let place = Place::new();
+    place.file("many.fio", "[a]\nrw=read\nsize=4g\nnrfiles=20000\ndirectory=/d\n");
+    for language in ["fio", "vdbench"] {
+        let started = std::time::Instant::now();
+        place.assay(&["convert", "many.fio", "--to", language, "-o", "out"]).done();
+        assert!(place.read("out").len() > 20_000 * 8);
+        // A second unoptimised; quadratic it would be half a minute.
+        assert!(started.elapsed().as_secs() < 15, "{language}: {:?}", started.elapsed());
+    }
+}

@@ -78,3 +78,43 @@ fn notes_are_counted_unless_asked_for() {
     assert!(verbose.err.contains("job.fio:4"), "{verbose:?}");
     assert!(!verbose.err.contains("--verbose shows"), "{verbose:?}");
 }
+
+#[test]
+fn what_is_no_workload_is_said_once_and_plainly() {
+    let place = Place::new();
+    place.file("empty.fio", " \n\n");
+    place.file("unset.fio", "[j]\nrw=write\nsize=1m\nfilename=${ASSAY_NOT_SET}/x\n");
+    place.file("comment.vdb", "* nothing\n");
+    std::fs::write(place.path().join("wide.fio"), b"\xff\xfe[\0j\0]\0\n\0").expect("a file");
+    let cases = [
+        (
+            "empty.fio",
+            "error: empty.fio is empty: it defines no job and no run ('assay new' writes a file)\n",
+        ),
+        ("wide.fio", "error: wide.fio:1: this is UTF-16 (save it as UTF-8)\n"),
+        (
+            "unset.fio",
+            "error: unset.fio:4:10: the environment variable ASSAY_NOT_SET is not set, so it stands for nothing \
+             (ASSAY_NOT_SET=<value> in front of the command)\n",
+        ),
+    ];
+    for (file, wanted) in cases {
+        for words in [&["plan", file][..], &["plan", "--runs", file], &["run", file]] {
+            let said = place.assay(words);
+            assert_eq!((said.code, said.err.as_str()), (Some(2), wanted), "{words:?}");
+        }
+    }
+    let said = place.assay(&["plan", "--runs", "comment.vdb", "--format", "vdbench"]);
+    assert!(said.err.starts_with("error: the file defines no run"), "{said:?}");
+    assert_eq!(said.out, "");
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_file() {
+    let place = Place::new();
+    place.file("j.fio", "\u{feff}[j]\r\nrw=read\r\nsize=1m\r\nfilename=x\r\n");
+    place.file("p.vdb", "\u{feff}sd=s,lun=x.dat,size=1m\r\nwd=w,sd=s\r\nrd=r,wd=w,iorate=max,elapsed=2\r\n");
+    for file in ["j.fio", "p.vdb"] {
+        place.assay(&["plan", "--runs", file]).done();
+    }
+}

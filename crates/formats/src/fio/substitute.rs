@@ -66,7 +66,7 @@ fn environment(line: &str, raw: &RawOption, loader: &dyn Loader, report: &mut Re
                 "fio-variable-unset",
                 &raw.value_place(),
                 format!("the environment variable {name} is not set, so it stands for nothing"),
-                "",
+                &format!("{name}=<value> in front of the command"),
             ),
         }
         rest = &rest[start + length + 1..];
