@@ -181,3 +181,20 @@ pub struct Remark {
     /// A sentence.
     pub text: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_never_slept_found_everything_waiting() {
+        let share = |submit_calls, waits| {
+            JobEvidence { submit_calls, waits, ..JobEvidence::default() }.found_waiting_share()
+        };
+        assert_eq!(share(0, 0), None);
+        assert_eq!(share(1000, 0), Some(1.0));
+        assert_eq!(share(1000, 750), Some(0.25));
+        // Some sleeps have other reasons, such as a page that had to be read.
+        assert_eq!(share(1000, 1010), Some(0.0));
+    }
+}

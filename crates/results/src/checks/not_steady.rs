@@ -224,6 +224,33 @@ mod tests {
     }
 
     #[test]
+    fn still_windows_whose_intervals_became_one_now_and_then_are_not_called_moving() {
+        let mut rng = assay_workload::rng::Rng::new(5);
+        let mut run = run();
+        let point = run.phases[0].jobs[0].series[0];
+        let mut moving = 0;
+        for _ in 0..300 {
+            let (mut series, mut start) = (Vec::new(), 0);
+            while start < 16 {
+                let periods = if rng.unit() < 0.15 { 2 } else { 1 };
+                let iops = (0..periods).map(|_| 1000.0 * (0.05 * rng.normal()).exp()).sum::<f64>();
+                series.push(SeriesPoint {
+                    start_s: 0.2 * f64::from(start),
+                    length_s: 0.2 * f64::from(periods),
+                    iops: iops / f64::from(periods),
+                    ..point
+                });
+                start += periods;
+            }
+            run.phases[0].jobs[0].series = series;
+            let found = measured(&run).next().and_then(|subject| movement(&subject)).expect("values");
+            moving += u32::from(found.verdict != StationarityVerdict::Stationary);
+        }
+        // 1 % is the rule's; more than 8 of 300 has a chance of less than 0.5 % then.
+        assert!(moving <= 8, "{moving} of 300");
+    }
+
+    #[test]
     fn rounds_that_differ_without_a_trend() {
         // Slow swings: neither a drift nor one step, but rounds of them differ.
         let run = with_series((0..3000).map(|i| 1000.0 + 400.0 * (f64::from(i) / 239.0).sin() + noise(i)));
