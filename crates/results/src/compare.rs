@@ -4,7 +4,7 @@
 //! first; tests whose conditions differ in a way that makes a difference of the numbers meaningless are not ranked.
 //! The unit is the run, and its value the median of its repetitions: repetitions within a run share what changes from
 //! run to run, and reporting intervals depend on their neighbours. Where the runs are enough the rule behind the words is
-//! [`stats::judge`]; where they are not it is [`stats::judge_by_spread`] with what runs are [`known`] to differ by.
+//! [`stats::judge`]; where they are not it is [`stats::judge_by_spread`] with what runs are `known` to differ by.
 
 mod conditions;
 mod differences;
