@@ -8,7 +8,8 @@ use crate::svg::COLOURS;
 
 /// What heat maps and bars need beside the style sheet of all pages.
 const STYLE: &str = "rect.heat { fill: var(--s1); } rect.heat-back { fill: var(--grid); fill-opacity: .45; } \
-     rect.bar.hot { fill: var(--bad); } .facts-table { margin: .6rem 0 1rem; } .change { margin: .2rem 0; }";
+     rect.bar.hot { fill: var(--bad); } .facts-table { margin: .6rem 0 1rem; } .change { margin: .2rem 0; } \
+     figure.wide { grid-column: 1 / -1; }";
 
 /// The page.
 pub fn page(landing: &Landing) -> String {
@@ -40,7 +41,8 @@ fn section(part: &Part, index: usize) -> Markup {
             @for facts in &part.facts { (table(facts)) }
             div .figures {
                 @for (place, bars) in part.bars.iter().enumerate() {
-                    figure {
+                    // What follows comes in pairs, before and after, which then stand side by side.
+                    figure .wide[!bars.repaired.is_empty()] {
                         h4 { (bars.title) }
                         (heat::bars(bars, &format!("bars-{index}-{place}")))
                         figcaption {
@@ -119,6 +121,7 @@ mod tests {
         assert!(
             text.contains("78.1 %") && text.contains("class=\"heat\"") && text.contains("after the repair")
         );
+        assert!(text.contains("<figure class=\"wide\">"), "before and after would not stand side by side");
         assert!(!text.contains("http:") && !text.contains("https:") && !text.contains("src="));
     }
 }

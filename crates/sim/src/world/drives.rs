@@ -213,6 +213,9 @@ impl Drives {
     /// On all of the drives from `first` on, or for a read on the one that is free first.
     fn mirrored(&mut self, now: u64, piece: Piece, first: usize, copies: usize) -> Result<u64, Lost> {
         let group = &mut self.drives[first..first + copies];
+        if let [drive] = group {
+            return if drive.is_up(now) { Ok(drive.serve(now, piece)) } else { Err(Lost) };
+        }
         let up = group.iter_mut().filter(|drive| drive.is_up(now));
         let ends = if piece.access == Access::Read {
             up.min_by_key(|drive| drive.first_free_ns()).map(|drive| drive.serve(now, piece))
