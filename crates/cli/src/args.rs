@@ -224,19 +224,12 @@ pub(crate) struct RunArgs {
     /// Directory for targets with relative paths
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) target: PathBuf,
-    /// The I/O path for all jobs: auto, io_uring, libaio, psync, posix-aio, null; or fio: real fio carries out the plan; or
-    /// sim: it is simulated on --array
-    #[arg(long, value_name = "ENGINE")]
-    pub(crate) engine: Option<String>,
     /// With --engine sim: the array model, a shipped one or a file ('assay audit --array list')
     #[arg(long, value_name = "NAME|FILE", default_value = crate::audit::source::ARRAY_DEFAULT)]
     pub(crate) array: String,
     /// With --engine sim: size of targets that the file gives no size for
     #[arg(long, value_name = "SIZE", default_value = crate::audit::source::SIZE_DEFAULT)]
     pub(crate) size: Bytes,
-    /// Install fio with this system's package manager where it is missing and needed (as root)
-    #[arg(long)]
-    pub(crate) install_missing: bool,
     /// Words of fio's command line instead of a file.
     #[arg(skip)]
     pub(crate) fio_words: Vec<String>,
@@ -260,6 +253,23 @@ pub(crate) struct RunArgs {
     /// Read no counters and take no quiet windows: to measure what they cost
     #[arg(long, hide = true)]
     pub(crate) unwatched: bool,
+    /// Write every I/O down as CSV (time, operation, offset, length, target, latency): for 'assay audit --trace'
+    #[arg(long, value_name = "OUT")]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+/// How something is run, whatever says what.
+#[derive(Debug, Args)]
+pub(crate) struct HowArgs {
+    /// The I/O path for all jobs: auto, io_uring, libaio, psync, posix-aio, null; or fio: real fio carries out the plan; or
+    /// sim: it is simulated on --array
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+    /// Install fio with this system's package manager where it is missing and needed (as root)
+    #[arg(long)]
+    pub(crate) install_missing: bool,
     /// Print the plan and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -269,9 +279,6 @@ pub(crate) struct RunArgs {
     /// Allow writing to this device or over this file; may be given several times
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,
-    /// Write every I/O down as CSV (time, operation, offset, length, target, latency): for 'assay audit --trace'
-    #[arg(long, value_name = "OUT")]
-    pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use assay_workload::units::Bytes;
 use assay_workload::{PhaseKind, Plan};
 use clap::Args;
 
-use crate::args::{OutputArgs, ReadingArgs, RunArgs};
+use crate::args::{HowArgs, OutputArgs, ReadingArgs, RunArgs};
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -77,9 +77,9 @@ pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outc
     let args = run_args(args);
     let stop = signals::stop_flag()?;
     let mut asked = run::asked(&args, true, context)?;
-    input::say_all(&asked.diagnostics, args.strict, context)?;
-    let engine = args.engine.as_deref().map(run::engine_of).transpose()?;
-    let fio = fio_bridge::find(args.install_missing, context)?;
+    input::say_all(&asked.diagnostics, args.how.strict, context)?;
+    let engine = args.how.engine.as_deref().map(run::engine_of).transpose()?;
+    let fio = fio_bridge::find(args.how.install_missing, context)?;
     let base = run::planned(&asked.workload, &asked.directory, engine, args.seed, context)?;
     let (plan, pairs) = interleaved(&base, pairs_wanted);
     if pairs.is_empty() {
@@ -88,8 +88,8 @@ pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outc
     let of_fio = |phase: usize| pairs.iter().any(|pair| pair.fio == phase);
     let plan = FioPlan::of_phases(plan, of_fio);
     let mut notes = std::mem::take(&mut asked.notes);
-    notes.extend(plan.losses(args.strict)?);
-    local::check_consent(&plan.plan, &context.host, &args.destroy_data)?;
+    notes.extend(plan.losses(args.how.strict)?);
+    local::check_consent(&plan.plan, &context.host, &args.how.destroy_data)?;
     local::make_files(&plan.plan, &context.host)?;
     lay_out(&base, &|| !stop.load(std::sync::atomic::Ordering::Relaxed), context)?;
     let environment = local::environment_of(&plan.plan, &context.host);
@@ -112,8 +112,6 @@ fn run_args(args: CrosscheckArgs) -> RunArgs {
         reading: args.reading,
         profile: None,
         target: args.target,
-        engine: args.engine,
-        install_missing: args.install_missing,
         fio_words: Vec::new(),
         repeat: 1,
         steps: Default::default(),
@@ -122,11 +120,15 @@ fn run_args(args: CrosscheckArgs) -> RunArgs {
         seed: args.seed,
         probe: Vec::new(),
         unwatched: false,
-        dry_run: false,
-        strict: args.strict,
-        destroy_data: args.destroy_data,
-        foreign: Default::default(),
-        output: OutputArgs { json: args.json, html: None, require_valid: false },
+        how: HowArgs {
+            engine: args.engine,
+            install_missing: args.install_missing,
+            dry_run: false,
+            strict: args.strict,
+            destroy_data: args.destroy_data,
+            foreign: Default::default(),
+            output: OutputArgs { json: args.json, html: None, require_valid: false },
+        },
     }
 }
 

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::{OutputArgs, ReadingArgs, RunArgs};
+use crate::args::{HowArgs, ReadingArgs, RunArgs};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::foreign::ForeignArgs;
 use crate::run;
 
 #[derive(Debug, Args)]
@@ -20,25 +19,8 @@ use crate::run;
 
 Options of Assay come before the first option of fio.")]
 pub(crate) struct FioArgs {
-    /// The I/O path for all jobs, or fio: real fio runs them
-    #[arg(long, value_name = "ENGINE")]
-    pub(crate) engine: Option<String>,
-    /// Install fio with this system's package manager where it is missing and needed (as root)
-    #[arg(long)]
-    pub(crate) install_missing: bool,
-    /// Print the plan and stop
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Treat what fio can do and Assay cannot as an error
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// Allow writing to this device or over this file; may be given several times
-    #[arg(long, value_name = "TARGET")]
-    pub(crate) destroy_data: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) foreign: ForeignArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) how: HowArgs,
     /// Options of fio, and job files
     #[arg(value_name = "FIO", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
@@ -53,8 +35,6 @@ pub(crate) fn fio(args: FioArgs, context: &Context) -> Result<Outcome, Failure> 
         reading: ReadingArgs::default(),
         profile: None,
         target: PathBuf::from("."),
-        engine: args.engine,
-        install_missing: args.install_missing,
         fio_words: args.words,
         repeat: 1,
         steps: Default::default(),
@@ -63,11 +43,7 @@ pub(crate) fn fio(args: FioArgs, context: &Context) -> Result<Outcome, Failure> 
         seed: None,
         probe: Vec::new(),
         unwatched: false,
-        dry_run: args.dry_run,
-        strict: args.strict,
-        destroy_data: args.destroy_data,
-        foreign: args.foreign,
-        output: args.output,
+        how: args.how,
     };
     run::run(&run, context)
 }

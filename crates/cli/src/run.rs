@@ -46,19 +46,19 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         context.out(&profile_list(context));
         return Ok(Outcome::Done);
     }
-    if args.engine.as_deref() == Some("sim") {
+    if args.how.engine.as_deref() == Some("sim") {
         return simulated::run(args, context);
     }
-    if args.dry_run {
+    if args.how.dry_run {
         let asked = asked(args, false, context)?;
         context.out(&terminal::plan(resolved(args, &asked, context)?.plan(), &context.style));
-        input::say_all(&asked.diagnostics, args.strict, context)?;
+        input::say_all(&asked.diagnostics, args.how.strict, context)?;
         return Ok(Outcome::Done);
     }
-    args.foreign.check()?;
+    args.how.foreign.check()?;
     let stop = signals::stop_flag()?;
     let mut asked = asked(args, true, context)?;
-    input::say_all(&asked.diagnostics, args.strict, context)?;
+    input::say_all(&asked.diagnostics, args.how.strict, context)?;
     let work_dir = asked.work_dir.take();
     let created = work_dir.as_ref().is_some_and(WorkDir::created);
     let notes = std::mem::take(&mut asked.notes);
@@ -78,16 +78,16 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
 
 /// Shows what came of a run, writes what is to be written of it, and says where it is kept.
 pub(crate) fn present(finished: &Finished, args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
-    if args.output.json {
+    if args.how.output.json {
         context.out(&check::json(&finished.run)?);
     } else {
         quick::show(&finished.run, &[], context)?;
     }
-    args.foreign.write(&finished.run, Some(&finished.directory))?;
+    args.how.foreign.write(&finished.run, Some(&finished.directory))?;
     let page = finished.directory.join("report.html");
-    check::write_html(&finished.run, args.output.html.as_ref().unwrap_or(&page), &[], context)?;
+    check::write_html(&finished.run, args.how.output.html.as_ref().unwrap_or(&page), &[], context)?;
     context.say(&format!("kept in {}", finished.directory.display()));
-    finished.outcome(args.output.require_valid)
+    finished.outcome(args.how.output.require_valid)
 }
 
 /// Runs a plan here, by Assay's own engines or by fio.
@@ -101,13 +101,13 @@ fn carry_out(
     // What may refuse to go on comes before anything is made.
     let fio = match &ready {
         Ready::Here(_) => None,
-        Ready::Fio(_) => Some(fio_bridge::find(args.install_missing, context)?),
+        Ready::Fio(_) => Some(fio_bridge::find(args.how.install_missing, context)?),
     };
     let trace = RunTrace::to(args.trace.as_deref())?;
     if trace.is_some() && fio.is_some() {
         return Err(Failure::usage("--trace is for Assay's own engines; fio has write_iolog"));
     }
-    local::check_consent(ready.plan(), &context.host, &args.destroy_data)?;
+    local::check_consent(ready.plan(), &context.host, &args.how.destroy_data)?;
     local::check_memory(ready.plan(), &context.host)?;
     if let Some(words) = terminal::writes_ahead(ready.plan()) {
         context.say(&words);
@@ -115,7 +115,7 @@ fn carry_out(
     let made = |plan: &Plan| local::make_files(plan, &context.host);
     match (ready, fio) {
         (Ready::Fio(plan), Some(fio)) => {
-            notes.extend(plan.losses(args.strict)?);
+            notes.extend(plan.losses(args.how.strict)?);
             made(&plan.plan)?;
             let environment = local::environment_of(&plan.plan, &context.host);
             let mut executor = FioExecutor::new(fio, &plan, &environment, &context.host, Arc::clone(stop));
@@ -127,7 +127,7 @@ fn carry_out(
             let executor = LocalExecutor::new(&environment, &context.host, Arc::clone(stop));
             let sink = trace.as_ref().map(|trace| Arc::clone(&trace.sink));
             let mut executor = executor
-                .naming(&args.destroy_data)
+                .naming(&args.how.destroy_data)
                 .tracing(sink)
                 .with_probes(probes(args, context)?)
                 .watching(!args.unwatched);
@@ -155,12 +155,12 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
     }
     let asked = asked(&args.run, false, context)?;
     let ready = resolved(&args.run, &asked, context)?;
-    if args.run.output.json {
+    if args.run.how.output.json {
         let document = serde_json::json!({ "plan": ready.plan(), "diagnostics": asked.diagnostics });
         context.out(&format!("{document:#}"));
     } else {
         context.out(&terminal::plan(ready.plan(), &context.style));
-        input::say_all(&asked.diagnostics, args.run.strict, context)?;
+        input::say_all(&asked.diagnostics, args.run.how.strict, context)?;
     }
     Ok(Outcome::Done)
 }
@@ -178,7 +178,7 @@ fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
     if !input.runs.is_empty() {
         context.out(&input.runs.join("\n"));
     }
-    input.accept(args.strict, context)?;
+    input.accept(args.how.strict, context)?;
     Ok(Outcome::Done)
 }
 
@@ -220,7 +220,7 @@ fn scale(workload: &mut Workload, args: &RunArgs) -> Result<Vec<(String, String)
 
 /// What a file asks for; its diagnostics have still to be said.
 fn from(input: Input, args: &RunArgs, context: &Context) -> Result<Asked, Failure> {
-    let (mut workload, diagnostics) = input.refuse_unset().checked(args.strict, context)?;
+    let (mut workload, diagnostics) = input.refuse_unset().checked(args.how.strict, context)?;
     let directory = input::directory_of(&args.target)?;
     let notes = scale(&mut workload, args)?;
     Ok(Asked { workload, directory, notes, diagnostics, work_dir: None })
@@ -283,7 +283,7 @@ impl Ready {
 }
 
 fn resolved(args: &RunArgs, asked: &Asked, context: &Context) -> Result<Ready, Failure> {
-    let engine = args.engine.as_deref().map(engine_of).transpose()?;
+    let engine = args.how.engine.as_deref().map(engine_of).transpose()?;
     // For fio the plan is made as if it were run here, so that both do the same.
     let fio = engine == Some(EngineKind::Fio);
     let plan = planned(&asked.workload, &asked.directory, engine.filter(|_| !fio), args.seed, context)?;

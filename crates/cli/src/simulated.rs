@@ -98,20 +98,20 @@ fn marked(plan: &Plan, model: &Model) -> Plan {
 
 /// `assay run --engine sim`.
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
-    args.foreign.check()?;
+    args.how.foreign.check()?;
     if args.trace.is_some() {
         return Err(Failure::usage("--trace is for real I/O: a simulation does what 'assay audit' says"));
     }
     let model = source::model(&args.array)?;
     let asked = run::asked(args, false, context)?;
-    input::say_all(&asked.diagnostics, args.strict, context)?;
+    input::say_all(&asked.diagnostics, args.how.strict, context)?;
     let seed = args.seed.or(asked.workload.seed).map_or_else(session::random_seed, Ok)?;
     let (plan, assumed) = source::planned(&asked.workload, args.size, Some(seed))?;
     if !assumed.is_empty() {
         let names = assumed.join(", ");
         context.say(&format!("no size is given for {names}: taken as {} (--size)", args.size));
     }
-    if args.dry_run {
+    if args.how.dry_run {
         context.out(&assay_report::terminal::plan(&marked(&plan, &model), &context.style));
         return Ok(Outcome::Done);
     }

@@ -55,6 +55,13 @@ pub struct Diagnostic {
     pub help: String,
 }
 
+impl Diagnostic {
+    /// One that belongs to no place and no word.
+    pub(crate) fn general(severity: Severity, id: &'static str, message: String) -> Self {
+        Diagnostic { severity, id, position: None, word: String::new(), message, help: String::new() }
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = match self.severity {

@@ -380,7 +380,9 @@ fn with_large_stack(test: fn()) {
 #[test]
 fn a_written_workload_reads_back_as_the_same() {
     with_large_stack(|| {
-        let config = ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() };
+        let default = ProptestConfig::default();
+        // PROPTEST_CASES asks for more.
+        let config = ProptestConfig { cases: default.cases.max(300), failure_persistence: None, ..default };
         proptest!(config, |(workload in workload())| {
             let text = write(&workload);
             let (read, said) = parse("round-trip.toml", &text);

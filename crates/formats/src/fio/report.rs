@@ -50,14 +50,7 @@ impl Report {
 
     /// Adds a remark that belongs to no place.
     pub(super) fn general(&mut self, severity: Severity, id: &'static str, message: String) {
-        self.add(Diagnostic {
-            severity,
-            id,
-            position: None,
-            word: String::new(),
-            message,
-            help: String::new(),
-        });
+        self.add(Diagnostic::general(severity, id, message));
     }
 
     fn push(&mut self, severity: Severity, id: &'static str, place: &Place, message: String, help: &str) {

@@ -171,16 +171,8 @@ impl<'f> Lowering<'f> {
                 "use a fio job file with verify=",
             ));
         }
-        for (commands, key) in [(&general.start_command, "startcmd"), (&general.end_command, "endcmd")] {
-            if !commands.is_empty() {
-                lost.push((
-                    "command",
-                    key,
-                    "the command is not run",
-                    "run it from a script around `assay run`",
-                ));
-            }
-        }
+        lost.extend(lost_command("startcmd", &general.start_command));
+        lost.extend(lost_command("endcmd", &general.end_command));
         if general.repeat.is_some() {
             lost.push(("loop", "loop", "the file is run once", "use --repeat"));
         }
@@ -253,16 +245,8 @@ impl<'f> Lowering<'f> {
                 "use one run for each rate",
             ));
         }
-        for (commands, key) in [(&rd.start_command, "startcmd"), (&rd.end_command, "endcmd")] {
-            if !commands.is_empty() {
-                lost.push((
-                    "command",
-                    key,
-                    "the command is not run",
-                    "run it from a script around `assay run`",
-                ));
-            }
-        }
+        lost.extend(lost_command("startcmd", &rd.start_command));
+        lost.extend(lost_command("endcmd", &rd.end_command));
         let data = rd.max_data.or(rd.max_data_read).or(rd.max_data_written);
         if data.is_some() && run.kind == RunKind::Files {
             lost.push(("max-data", "maxdata", "the limit on data is not kept for trees", "give elapsed="));
@@ -374,4 +358,13 @@ fn follow_to_the_end(jobs: &mut [Job]) {
             job.limits.ends_with = Some(EndsWith::Others);
         }
     }
+}
+
+/// What a command is lost as: id, option, message, help.
+fn lost_command<T>(
+    key: &'static str,
+    commands: &[T],
+) -> Option<(&'static str, &'static str, &'static str, &'static str)> {
+    let help = "run it from a script around `assay run`";
+    (!commands.is_empty()).then_some(("command", key, "the command is not run", help))
 }

@@ -109,14 +109,7 @@ impl Sink {
         for ((severity, id), count) in self.seen {
             if count > KEPT_PER_ID {
                 let message = format!("{} more of the kind `{id}` are not shown", count - KEPT_PER_ID);
-                all.push(Diagnostic {
-                    severity,
-                    id,
-                    position: None,
-                    word: String::new(),
-                    message,
-                    help: String::new(),
-                });
+                all.push(Diagnostic::general(severity, id, message));
             }
         }
         all

@@ -6,7 +6,7 @@ mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use assay_workload::job::{Arrival, Job, Phase, PhaseKind, Rate, Workload};
+use assay_workload::job::{Arrival, FlushPolicy, Job, OpenSync, Phase, PhaseKind, Rate, Workload};
 use assay_workload::pattern::OpKind;
 use assay_workload::target::Target;
 use assay_workload::units::Nanos;
@@ -289,4 +289,15 @@ fn skews(rates: &[f64]) -> Vec<Option<String>> {
         .enumerate()
         .map(|(i, rate)| (i < last).then(|| format!("{:.6}", rate / total * 100.0)))
         .collect()
+}
+
+/// The words of `openflags=`.
+fn open_flags(direct: bool, flush: &FlushPolicy) -> Vec<String> {
+    let open = match flush.open {
+        OpenSync::None => None,
+        OpenSync::Dsync => Some("o_dsync"),
+        OpenSync::Sync => Some("0x101000"),
+    };
+    let words = [direct.then_some("o_direct"), open, flush.at_end.then_some("fsync")];
+    words.into_iter().flatten().map(str::to_owned).collect()
 }

@@ -1,6 +1,6 @@
 //! Trees of files, the workloads on them, and their runs.
 
-use assay_workload::job::{Caching, Job, OpenSync, Phase, PhaseKind, Rate, TreeWorkload};
+use assay_workload::job::{Caching, Job, Phase, PhaseKind, Rate, TreeWorkload};
 use assay_workload::tree::{FileSelection, FileState};
 
 use super::super::number::show;
@@ -91,18 +91,7 @@ impl Writer<'_> {
         if let Some(target) = &tree.copy_to {
             line += &format!(",target={}", self.tree(target, tree));
         }
-        let mut flags: Vec<String> = Vec::new();
-        if job.caching == Caching::Direct {
-            flags.push("o_direct".to_owned());
-        }
-        match job.flush.open {
-            OpenSync::None => {}
-            OpenSync::Dsync => flags.push("o_dsync".to_owned()),
-            OpenSync::Sync => flags.push("0x101000".to_owned()),
-        }
-        if job.flush.at_end {
-            flags.push("fsync".to_owned());
-        }
+        let flags = super::open_flags(job.caching == Caching::Direct, &job.flush);
         if !flags.is_empty() {
             line += &format!(",openflags={}", list(&flags));
         }

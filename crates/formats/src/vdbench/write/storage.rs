@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_workload::job::{Caching, EngineKind, Job, OpenSync, Phase, Rate, TargetSharing};
+use assay_workload::job::{Caching, EngineKind, Job, Phase, Rate, TargetSharing};
 use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement, Sequential};
 use assay_workload::target::{Extent, Target, TargetKind};
 
@@ -176,18 +176,7 @@ impl<'w> Writer<'w> {
     }
 
     fn open_flags(&mut self, job: &Job) -> String {
-        let mut flags: Vec<String> = Vec::new();
-        if job.caching != Caching::Buffered {
-            flags.push("o_direct".to_owned());
-        }
-        match job.flush.open {
-            OpenSync::None => {}
-            OpenSync::Dsync => flags.push("o_dsync".to_owned()),
-            OpenSync::Sync => flags.push("0x101000".to_owned()),
-        }
-        if job.flush.at_end {
-            flags.push("fsync".to_owned());
-        }
+        let flags = super::open_flags(job.caching != Caching::Buffered, &job.flush);
         if flags.is_empty() && job.targets.iter().any(|t| is_raw(self.target(t))) {
             let message = format!("job `{}`: vdbench refuses a raw device without an open flag", job.name);
             self.lose("raw-needs-openflags", &job.name, message, "add openflags=o_direct");
