@@ -59,7 +59,7 @@ def main():
 
         watched, plain = [], []
         for pair in range(args.pairs):
-            order = [(watched, ()), (plain, ("--unwatched",))]
+            order = [(watched, ()), (plain, ("--watch", "nothing"))]
             for kept, more in order if pair % 2 == 0 else reversed(order):
                 kept.append(iops(*more))
         ratios = [a / b for a, b in zip(watched, plain)]

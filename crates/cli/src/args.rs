@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::foreign::ForeignArgs;
+use crate::local::Watch;
 
 /// A storage benchmark whose numbers can be believed
 ///
@@ -250,9 +251,6 @@ pub(crate) struct RunArgs {
     /// Judge with what a probe found of caches below ('assay probe'): its id, or the start of it
     #[arg(long, value_name = "ID")]
     pub(crate) probe: Vec<String>,
-    /// Read no counters and take no quiet windows: to measure what they cost
-    #[arg(long, hide = true)]
-    pub(crate) unwatched: bool,
     /// Write every I/O down as CSV (time, operation, offset, length, target, latency): for 'assay audit --trace'
     #[arg(long, value_name = "OUT")]
     pub(crate) trace: Option<PathBuf>,
@@ -270,6 +268,9 @@ pub(crate) struct HowArgs {
     /// Install fio with this system's package manager where it is missing and needed (as root)
     #[arg(long)]
     pub(crate) install_missing: bool,
+    /// What is looked at beside the job itself
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    pub(crate) watch: Watch,
     /// Print the plan and stop
     #[arg(long)]
     pub(crate) dry_run: bool,

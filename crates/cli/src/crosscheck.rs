@@ -119,10 +119,10 @@ fn run_args(args: CrosscheckArgs) -> RunArgs {
         runtime: args.runtime,
         seed: args.seed,
         probe: Vec::new(),
-        unwatched: false,
         how: HowArgs {
             engine: args.engine,
             install_missing: args.install_missing,
+            watch: Default::default(),
             dry_run: false,
             strict: args.strict,
             destroy_data: args.destroy_data,

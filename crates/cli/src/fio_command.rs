@@ -42,7 +42,6 @@ pub(crate) fn fio(args: FioArgs, context: &Context) -> Result<Outcome, Failure> 
         runtime: None,
         seed: None,
         probe: Vec::new(),
-        unwatched: false,
         how: args.how,
     };
     run::run(&run, context)

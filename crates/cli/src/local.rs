@@ -22,11 +22,24 @@ use assay_workload::Plan;
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
 use assay_workload::units::{Bytes, Nanos};
+use clap::ValueEnum;
 use rustix::fs::OFlags;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::quiet::QuietWindows;
+
+/// What a run looks at beside its jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Watch {
+    /// Counters of devices and processors, and for half a second before and after what others do with the devices
+    #[default]
+    All,
+    /// The counters only: it begins at once, and of others on the device less is known
+    Counters,
+    /// Nothing: to see what looking costs
+    Nothing,
+}
 
 /// Runs phases here.
 pub(crate) struct LocalExecutor {
@@ -35,8 +48,7 @@ pub(crate) struct LocalExecutor {
     started: Instant,
     counters: Sampler,
     quiet: QuietWindows,
-    /// Whether counters are read.
-    watching: bool,
+    watching: Watch,
     /// Probes to be told with the first phase.
     probes: Vec<Probe>,
     /// Directories named for destruction: trees may stand in them.
@@ -196,7 +208,7 @@ impl LocalExecutor {
             started: Instant::now(),
             counters,
             quiet: QuietWindows::default(),
-            watching: true,
+            watching: Watch::default(),
             probes: Vec::new(),
             named: Vec::new(),
             trace: None,
@@ -213,8 +225,8 @@ impl LocalExecutor {
         LocalExecutor { trace, ..self }
     }
 
-    /// Reads counters only if told to.
-    pub(crate) fn watching(self, watching: bool) -> Self {
+    /// Looks at more or less beside the jobs.
+    pub(crate) fn watching(self, watching: Watch) -> Self {
         LocalExecutor { watching, ..self }
     }
 
@@ -234,7 +246,7 @@ impl Executor for LocalExecutor {
         let options = PhaseOptions { interval, stop: Arc::clone(&self.stop), fall_back: true };
         let (counters, watching) = (&mut self.counters, self.watching);
         let mut tick = |sink: &mut dyn FnMut(RunEvent)| {
-            if !watching {
+            if watching == Watch::Nothing {
                 return;
             }
             sink(RunEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
@@ -252,7 +264,7 @@ impl Executor for LocalExecutor {
         for probe in self.probes.drain(..) {
             sink(RunEvent::Probed { probe: Box::new(probe) });
         }
-        if !self.watching {
+        if self.watching != Watch::All {
             return;
         }
         let stop = || self.stop.load(Ordering::Relaxed);
@@ -260,7 +272,7 @@ impl Executor for LocalExecutor {
     }
 
     fn watch_after(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        if !self.watching {
+        if self.watching != Watch::All {
             return;
         }
         let stop = || self.stop.load(Ordering::Relaxed);

@@ -130,7 +130,7 @@ fn carry_out(
                 .naming(&args.how.destroy_data)
                 .tracing(sink)
                 .with_probes(probes(args, context)?)
-                .watching(!args.unwatched);
+                .watching(args.how.watch);
             let plan = Arc::new(plan);
             let finished = session::record(Arc::clone(&plan), environment, notes, &mut executor, context);
             if let Some(trace) = &trace {

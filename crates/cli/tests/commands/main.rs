@@ -16,4 +16,5 @@ mod sshd;
 mod stall;
 mod stopping;
 mod stored;
+mod watching;
 mod world;
