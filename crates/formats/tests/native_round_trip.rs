@@ -62,7 +62,9 @@ fn mix() -> impl Strategy<Value = Mix> {
         percent().prop_map(Mix::read_write),
         (percent(), percent()).prop_map(|(read, share)| {
             let write_percent = (100.0 - read) * share / 100.0;
-            Mix { read_percent: read, write_percent, trim_percent: 100.0 - read - write_percent }
+            // A share is not negative, whatever subtraction makes of it.
+            let trim_percent = (100.0 - read - write_percent).max(0.0);
+            Mix { read_percent: read, write_percent, trim_percent }
         }),
     ]
 }

@@ -8,6 +8,9 @@ use super::scalar;
 use super::sink::Sink;
 use super::words;
 
+/// Per cent that shares may be apart from 100 in all.
+const TOTAL_TOLERANCE: f64 = 0.01;
+
 /// The keys that together say the mix. A job that has one of them takes none from `[defaults]`.
 pub(super) const MIX_KEYS: &[&str] = &["op", "read_percent", "write_percent", "trim_percent"];
 
@@ -79,15 +82,20 @@ fn mix(sink: &mut Sink, entries: &[Entry<'_>]) -> Option<Mix> {
     };
     let (read, write, trim) = (share("read_percent")?, share("write_percent")?, share("trim_percent")?);
     let trim_percent = trim.unwrap_or(0.0);
+    // Of decimal shares the rest may come out a little below nothing.
+    let rest = |other: f64| match 100.0 - other - trim_percent {
+        below if (-TOTAL_TOLERANCE..0.0).contains(&below) => 0.0,
+        rest => rest,
+    };
     let (read_percent, write_percent) = match (read, write) {
         (Some(read), Some(write)) => (read, write),
-        (Some(read), None) => (read, 100.0 - read - trim_percent),
-        (None, Some(write)) => (100.0 - write - trim_percent, write),
+        (Some(read), None) => (read, rest(read)),
+        (None, Some(write)) => (rest(write), write),
         (None, None) => (100.0 - trim_percent, 0.0),
     };
     let total = read_percent + write_percent + trim_percent;
     let first = entries.first()?;
-    if (total - 100.0).abs() > 0.01 || read_percent < 0.0 || write_percent < 0.0 {
+    if (total - 100.0).abs() > TOTAL_TOLERANCE || read_percent < 0.0 || write_percent < 0.0 {
         let message = format!(
             "the mix of {read_percent} % reads, {write_percent} % writes, {trim_percent} % trims is not 100 %"
         );

@@ -100,7 +100,11 @@ fn shares_leave_the_rest_to_the_other() {
     assert_eq!(job("write_percent = 30").pattern.mix, Mix::read_write(70.0));
     let mix = job("read_percent = 60\ntrim_percent = 10").pattern.mix;
     assert_eq!((mix.write_percent, mix.trim_percent), (30.0, 10.0));
+    // 100 - 64.4 - 35.6 is a little less than nothing.
+    let mix = job("read_percent = 64.4\ntrim_percent = 35.6").pattern.mix;
+    assert_eq!((mix.read_percent, mix.write_percent, mix.trim_percent), (64.4, 0.0, 35.6));
     assert!(complaint("read_percent = 60\nwrite_percent = 30").contains("is not 100 %"));
+    assert!(complaint("read_percent = 60\ntrim_percent = 41").contains("is not 100 %"));
     assert!(complaint("read_percent = 101").contains("0 to 100 are possible"));
     assert!(complaint("op = \"read\"\nread_percent = 1").contains("exclude each other"));
 }
