@@ -3,6 +3,8 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::look::until;
 use crate::skip;
 use crate::stage::{Group, Loop, Run, Running, Stage, one_job, random_file, text};
@@ -58,11 +60,14 @@ fn a_device_that_is_throttled_midway() {
 fn a_limit_from_the_beginning_to_the_end() {
     let Some(run) = limited(&format!("{READS}runtime = \"2s\""), &[(0, 1000)]) else { return };
     assert!((900.0..1300.0).contains(&run.iops()), "{}", run.iops());
-    let finding = run.finding("throttled", "warning");
-    assert!(
-        finding["message"].as_str().unwrap_or("").contains("limit of 1000 reads a second"),
-        "{finding:#}"
-    );
+    // The host may take its share besides, which the same check tells.
+    let said = |finding: &&Value| {
+        finding["id"] == "throttled"
+            && finding["severity"] == "warning"
+            && finding["message"].as_str().unwrap_or("").contains("limit of 1000 reads a second")
+    };
+    let findings = run.findings();
+    assert!(findings.iter().any(said), "{findings:#?}");
 }
 
 #[test]
@@ -108,11 +113,14 @@ fn posix_aio_on_one_file() {
     let file = stage.file("data", 64);
     let job = "op = \"read\"\nblock_size = \"16k\"\npattern = \"random\"\noutstanding = 16\n\
                engine = \"posix-aio\"\ncaching = \"direct\"\nruntime = \"1s\"";
-    let run = stage.run(text(&file), job);
-    let finding = run.finding("effective-depth", "warning");
-    assert_eq!(finding["evidence"]["outstanding_io_possible"], 1, "{finding:#}");
-    let depth = finding["evidence"]["device_depth_mean"].as_f64().unwrap_or(0.0);
-    assert!((0.2..2.5).contains(&depth), "the device saw {depth}");
+    until("posix-aio", || {
+        let run = stage.run(text(&file), job);
+        let finding = run.finding("effective-depth", "warning");
+        assert_eq!(finding["evidence"]["outstanding_io_possible"], 1, "{finding:#}");
+        let depth = finding["evidence"]["device_depth_mean"].as_f64().unwrap_or(0.0);
+        // The device has others' requests, too, where there are any.
+        if (0.2..2.5).contains(&depth) { Ok(()) } else { Err(format!("the device saw {depth}")) }
+    });
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::process::Output;
 
-use crate::look::until;
+use crate::clean::doubts;
+use crate::look::{stolen_since, ticks, until};
 use crate::skip;
 use crate::stage::{Run, Stage, text};
 
@@ -69,6 +70,7 @@ fn fio_on_a_clean_file() {
     let stage = Stage::new();
     let file = stage.file("data", 64);
     until("fio, clean", || {
+        let begun = ticks();
         let run = Run::of(fio(&stage, text(&file), &["--direct=1", "--ioengine=libaio", "--iodepth=8"]));
         let truth = &run.run["phases"][0]["device"];
         let share = truth["process_read_bytes"].as_f64().unwrap_or(0.0)
@@ -78,7 +80,10 @@ fn fio_on_a_clean_file() {
         if !(3.0..9.0).contains(&depth) {
             return Err(format!("the device saw a depth of {depth}"));
         }
-        (run.run["verdict"] == "valid").then_some(()).ok_or(format!("{:#?}", run.findings()))
+        doubts(&run, &begun)?;
+        // Without a doubt of any kind it is called valid.
+        assert!(stolen_since(&begun).is_some() || run.run["verdict"] == "valid", "{}", run.run["verdict"]);
+        Ok(())
     });
 }
 
