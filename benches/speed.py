@@ -8,6 +8,7 @@ import argparse
 import os
 import subprocess
 import tempfile
+import time
 
 import pairs
 
@@ -47,6 +48,14 @@ class Bench:
         options = dict(filename=path, size=more.pop("size", "16g"), rw="randread", bs="4k", direct=1, ioengine=engine)
         options.update(iodepth=depth, time_based=1, runtime=self.args.seconds, **more)
         return options
+
+    def settled(self, run):
+        """What the run before left to be written is not for this one to wait for."""
+        def execute():
+            os.sync()
+            time.sleep(1)
+            return run()
+        return execute
 
     def run(self, title, variants):
         if self.args.only and not any(word in title for word in self.args.only):
@@ -169,7 +178,9 @@ class Bench:
         ]:
             job = {**base, **more}
             cpu, self.args.cpu = self.args.cpu, None
-            self.run(f"70/30 8k, 16 jobs, {title}", {"assay": self.assay(job), "fio": self.fio(job)})
+            variants = {"assay": self.assay(job), "fio": self.fio(job)}
+            settled = {name: self.settled(run) for name, run in variants.items()}
+            self.run(f"70/30 8k, 16 jobs, {title}", settled)
             self.args.cpu = cpu
 
 
