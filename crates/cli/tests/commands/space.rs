@@ -29,7 +29,8 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
+        // A ring that is being taken down may hold a file for a moment after its process has ended.
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
     }
 }
 
