@@ -9,6 +9,7 @@ mod header;
 mod phases;
 mod quick;
 mod table;
+mod unbroken;
 
 use assay_results::Run;
 use maud::{DOCTYPE, Markup, PreEscaped, html};

@@ -4,6 +4,7 @@ use assay_results::Run;
 use assay_results::run::{Finding, FindingSeverity, Verdict};
 use maud::{Markup, html};
 
+use super::unbroken::unbroken;
 use crate::findings::{
     FindingGroup, PLACES_MAX, Place, group, severity_word, verdict_sentence, verdict_word,
 };
@@ -88,12 +89,12 @@ fn finding(one: &FindingGroup<'_>) -> Markup {
             @if !rest.is_empty() {
                 details { summary { (rest.len()) " more like it" } @for place in rest { (place_line(place)) } }
             }
-            @if !one.bias.is_empty() { p { strong { "Possible bias: " } (one.bias) } }
+            @if !one.bias.is_empty() { p { strong { "Possible bias: " } (unbroken(one.bias)) } }
             @if !one.finding.advice.is_empty() { p .advice { strong { "Advice: " } (one.finding.advice) } }
         }
     }
 }
 
 fn place_line(place: &Place<'_>) -> Markup {
-    html! { p { @if !place.name.is_empty() { span .where { (place.name) ": " } } (place.words()) } }
+    html! { p { @if !place.name.is_empty() { span .where { (place.name) ": " } } (unbroken(&place.words())) } }
 }

@@ -87,6 +87,19 @@ fn the_page_is_complete_in_itself() {
 }
 
 #[test]
+fn a_range_of_bias_is_not_broken_at_its_hyphen() {
+    let mut run = mixed_run();
+    let page_of_one = page(&run, &[]);
+    assert!(page_of_one.contains("IOPS <span class=\"whole\">0-4 %</span> low"));
+    assert!(page_of_one.contains(".whole { white-space: nowrap; }"));
+    // Where two places differ in it, it stands in their lines.
+    let mut other = run.findings[0].clone();
+    other.bias = "IOPS 0-11 % low".to_owned();
+    run.findings.push(other);
+    assert!(page(&run, &[]).contains("possible bias: IOPS <span class=\"whole\">0-11 %</span> low"));
+}
+
+#[test]
 fn names_are_escaped_everywhere() {
     let evil = "<script>alert(\"1\")</script>&'";
     let mut run = mixed_run();
