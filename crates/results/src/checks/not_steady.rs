@@ -19,6 +19,7 @@ pub(super) const ID: &str = "not-steady";
 
 /// The remark of whoever ran rounds that did not become steady.
 const NEVER: &str = "never-steady";
+const ADVICE: &str = "allow more rounds, or precondition the device before";
 /// A change below this share is information, not a warning.
 const CHANGE_WARNING: f64 = 0.10;
 /// The test draws random series; the same run is judged the same way each time.
@@ -128,15 +129,22 @@ fn snia(subject: &Subject<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-/// Rounds until steady that ended at their bound.
+/// Rounds until steady, or a job that was to end steady, that ended at their bound.
 fn never(run: &Run, remark: &Remark) -> Finding {
-    let draft = Draft::new(ID, FindingSeverity::Warning, remark.text.clone());
-    let phase = remark.phase.and_then(|phase| run.plan.phases.get(phase as usize));
-    let draft = match phase {
-        Some(phase) => draft.of_phase(&phase.name),
-        None => draft,
+    let text = remark.text.as_str();
+    let Some(phase) = remark.phase.and_then(|phase| run.plan.phases.get(phase as usize)) else {
+        return Draft::new(ID, FindingSeverity::Warning, text).advise(ADVICE);
     };
-    draft.advise("allow more rounds, or precondition the device before")
+    // The remark stands alone among the notes of a run and so begins with a name, which a finding has beside its message.
+    let behind = |name: &str| text.strip_prefix(name)?.strip_prefix(": ");
+    let job = phase.jobs.iter().map(|job| job.job.name.as_str()).find_map(|job| Some((job, behind(job)?)));
+    let draft = |message: &str| Draft::new(ID, FindingSeverity::Warning, message).of_phase(&phase.name);
+    let draft = match (behind(&phase.name), job) {
+        (Some(message), _) => draft(message),
+        (None, Some((job, message))) => draft(message).of_job(job),
+        (None, None) => draft(text),
+    };
+    draft.advise(ADVICE)
 }
 
 /// One word for the whole run, and only where somebody may take its figures for steady ones: a series says itself that
@@ -255,6 +263,33 @@ mod tests {
         // Slow swings: neither a drift nor one step, but rounds of them differ.
         let run = with_series((0..3000).map(|i| 1000.0 + 400.0 * (f64::from(i) / 239.0).sin() + noise(i)));
         assert!(only(ID, &run).message.contains("differ by"));
+    }
+
+    #[test]
+    fn rounds_that_never_became_steady_name_their_phase_once() {
+        let mut run = with_series((0..40).map(|i| 1000.0 + noise(i)));
+        let phase = run.plan.phases[0].name.clone();
+        let mut message = |text: &str| {
+            run.remarks = vec![Remark { phase: Some(0), id: NEVER.to_owned(), text: text.to_owned() }];
+            let finding = only(ID, &run);
+            assert_eq!(finding.phase.as_deref(), Some(phase.as_str()));
+            finding.message
+        };
+        assert_eq!(message(&format!("{phase}: not steady after 25 rounds")), "not steady after 25 rounds");
+        // What merely begins alike is not the name.
+        assert_eq!(message(&format!("{phase}d: not steady")), format!("{phase}d: not steady"));
+        assert_eq!(message("not steady before its other limits"), "not steady before its other limits");
+    }
+
+    #[test]
+    fn a_job_that_never_became_steady_is_named_beside_the_message() {
+        let mut run = with_series((0..40).map(|i| 1000.0 + noise(i)));
+        run.plan.phases[0].jobs[0].job.name = "writer".to_owned();
+        let text = "writer: not steady before its other limits ended it".to_owned();
+        run.remarks = vec![Remark { phase: Some(0), id: NEVER.to_owned(), text }];
+        let finding = only(ID, &run);
+        assert_eq!(finding.job.as_deref(), Some("writer"));
+        assert_eq!(finding.message, "not steady before its other limits ended it");
     }
 
     #[test]
