@@ -394,14 +394,14 @@ pub(crate) struct BenchSelfArgs {
     /// Outstanding I/Os to measure with; may be given several times [default: 1, 32 and 256]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) outstanding: Vec<u32>,
-    /// Print JSON
+    /// Print one JSON document (schema: docs/schemas/bench-self-1.json)
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Print JSON
+    /// Print one JSON document (schema: docs/schemas/doctor-1.json)
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,5 +1,6 @@
 //! `assay audit`: where the traffic of a workload lands on an array, what that does, and what repairs it.
 
+mod document;
 mod fix;
 mod output;
 mod pictures;
@@ -20,6 +21,8 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::signals;
 
+#[cfg(all(test, feature = "schema"))]
+pub(crate) use document::Document;
 use source::Source;
 
 #[derive(Debug, Args)]
@@ -82,7 +85,7 @@ pub(crate) struct AuditArgs {
     /// Write the repaired workload, in the language of the file
     #[arg(long, value_name = "OUT")]
     pub(crate) fix: Option<PathBuf>,
-    /// Print one JSON document (schema assay.audit/1)
+    /// Print one JSON document (schema: docs/schemas/audit-1.json)
     #[arg(long)]
     pub(crate) json: bool,
     /// Write a self-contained page with pictures
@@ -141,7 +144,7 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
         false => None,
     };
     if args.json {
-        context.out(&output::json(&audited, simulation.as_ref())?);
+        context.out(&document::json(&audited, simulation.as_ref())?);
     } else if let Some(simulation) = &simulation {
         context.out(&output::simulated(&audited, simulation, context));
     }

@@ -12,6 +12,7 @@ use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
+use serde::Serialize;
 
 use crate::args::BenchSelfArgs;
 use crate::context::Context;
@@ -19,14 +20,35 @@ use crate::failure::{Failure, Outcome};
 
 const DEPTHS: [u32; 3] = [1, 32, 256];
 
-/// One measurement.
-#[derive(Debug, serde::Serialize)]
+/// The schema of `assay bench-self --json`.
+pub(crate) const SCHEMA: &str = "assay.bench-self/1";
+
+/// What `assay bench-self --json` prints.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    schema: &'static str,
+    /// The engine that was driven: one that does nothing.
+    engine: &'static str,
+    /// A measurement for each number of outstanding I/Os.
+    costs: &'a [Cost],
+}
+
+/// One measurement: 4 KiB random reads by one thread.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Cost {
+    /// Outstanding I/Os.
     outstanding_io: u32,
+    /// Operations that were measured.
     ios: u64,
+    /// Operations per second.
     iops: f64,
+    /// Nanoseconds per operation, by the clock.
     wall_ns_per_io: f64,
+    /// The thread's user time per operation, nanoseconds.
     user_ns_per_io: f64,
+    /// The thread's system time per operation, nanoseconds.
     system_ns_per_io: f64,
 }
 
@@ -37,9 +59,8 @@ pub(crate) fn bench_self(args: &BenchSelfArgs, context: &Context) -> Result<Outc
         .map(|&depth| measure(depth, Nanos::from_secs(args.seconds)))
         .collect::<Result<Vec<_>, _>>()?;
     if args.json {
-        let document =
-            serde_json::json!({ "schema": "assay.bench-self/1", "engine": "null", "costs": costs });
-        context.out(&format!("{document:#}"));
+        let document = Document { schema: SCHEMA, engine: EngineKind::Null.name(), costs: &costs };
+        context.out(&serde_json::to_string_pretty(&document).map_err(Failure::failed)?);
         return Ok(Outcome::Done);
     }
     let rows: Vec<Vec<String>> = costs

@@ -15,6 +15,7 @@ use assay_workload::pattern::Mix;
 use assay_workload::units::Bytes;
 use assay_workload::{PhaseKind, Plan};
 use clap::Args;
+use serde::Serialize;
 
 use crate::args::{HowArgs, OutputArgs, ReadingArgs, RunArgs};
 use crate::check;
@@ -67,7 +68,7 @@ pub(crate) struct CrosscheckArgs {
     /// Install fio with this system's package manager where it is missing (as root)
     #[arg(long)]
     pub(crate) install_missing: bool,
-    /// Print JSON
+    /// Print one JSON document (schema: docs/schemas/crosscheck-1.json)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -209,6 +210,32 @@ impl Executor for Both {
     }
 }
 
+/// The schema of `assay crosscheck --json`.
+pub(crate) const SCHEMA: &str = "assay.crosscheck/1";
+
+/// What `assay crosscheck --json` prints.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    schema: &'static str,
+    /// The id of the run that holds the windows of both.
+    run: &'a str,
+    /// fio's version.
+    fio: &'a str,
+    /// Pairs of windows.
+    pairs: usize,
+    /// Whether the two agree in every figure that counts; `null`: so few pairs cannot say.
+    agree: Option<bool>,
+    /// The share by which a figure may differ and is the same still.
+    margin: f64,
+    /// Every figure of every operation of every job.
+    rows: &'a [Row],
+    /// CPU of the whole process of fio, its start and reports included, per operation, nanoseconds.
+    fio_process_cpu_ns_per_io: Option<f64>,
+    /// What the words mean where the two tools differ.
+    definitions: [&'static str; 2],
+}
+
 /// What the words mean where the two tools differ.
 const DEFINITIONS: [&str; 2] = [
     "Completion latency is from before the submitting call to completion: Assay's own; of fio, submit and completion \
@@ -231,12 +258,18 @@ fn show(
     let agree = judge::agree(&rows);
     let whole = whole_process_ns(run, executor);
     if json {
-        let document = serde_json::json!({
-            "schema": "assay.crosscheck/1", "run": run.id, "fio": fio.version, "pairs": pairs.len(), "agree": agree,
-            "margin": margins.equivalent, "rows": rows, "fio_process_cpu_ns_per_io": whole,
-            "definitions": DEFINITIONS,
-        });
-        context.out(&format!("{document:#}"));
+        let document = Document {
+            schema: SCHEMA,
+            run: &run.id,
+            fio: &fio.version,
+            pairs: pairs.len(),
+            agree,
+            margin: margins.equivalent,
+            rows: &rows,
+            fio_process_cpu_ns_per_io: whole,
+            definitions: DEFINITIONS,
+        };
+        context.out(&serde_json::to_string_pretty(&document).map_err(Failure::failed)?);
     } else {
         let title =
             format!("{}: {} pairs of windows, Assay and fio {} in turns", run.name, pairs.len(), fio.version);

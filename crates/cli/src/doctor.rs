@@ -8,10 +8,41 @@ use assay_engine::clock::RealClock;
 use assay_host::inventory::{self, Helper, Inventory, Offer};
 use assay_report::format;
 use assay_report::terminal::{self, Mark, Section};
+use assay_results::environment::AssayVersion;
+use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+
+/// The schema of `assay doctor --json`.
+pub(crate) const SCHEMA: &str = "assay.doctor/1";
+
+/// What `assay doctor --json` prints.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    schema: &'static str,
+    /// The program that asked.
+    assay: AssayVersion,
+    /// What times are taken with.
+    clock: &'a str,
+    /// Engines that were tried.
+    trials: Vec<Trial<'a>>,
+    /// What was found without trying anything.
+    inventory: &'a Inventory,
+}
+
+/// Whether an engine works here: found out by making one.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Trial<'a> {
+    /// As in `--engine`.
+    engine: &'static str,
+    works: bool,
+    /// Its remarks, or why it does not work.
+    said: &'a str,
+}
 
 /// Name, value, mark of one fact.
 type Row = (String, String, Mark);
@@ -38,24 +69,24 @@ pub(crate) fn doctor(args: &DoctorArgs, context: &Context) -> Result<Outcome, Fa
     Ok(Outcome::Done)
 }
 
+impl Trial<'_> {
+    fn of(tried: &Availability) -> Trial<'_> {
+        let (works, said) = match &tried.works {
+            Ok(notes) => (true, notes),
+            Err(error) => (false, error),
+        };
+        Trial { engine: tried.kind.name(), works, said }
+    }
+}
+
 fn json(inventory: &Inventory, trials: &[Availability], clock: &str) -> Result<String, Failure> {
-    let trials: Vec<serde_json::Value> = trials
-        .iter()
-        .map(|trial| {
-            let (works, said) = match &trial.works {
-                Ok(notes) => (true, notes),
-                Err(error) => (false, error),
-            };
-            serde_json::json!({ "engine": trial.kind.name(), "works": works, "said": said })
-        })
-        .collect();
-    let document = serde_json::json!({
-        "schema": "assay.doctor/1",
-        "assay": Context::version(),
-        "clock": clock,
-        "trials": trials,
-        "inventory": inventory,
-    });
+    let document = Document {
+        schema: SCHEMA,
+        assay: Context::version(),
+        clock,
+        trials: trials.iter().map(Trial::of).collect(),
+        inventory,
+    };
     serde_json::to_string_pretty(&document).map_err(Failure::failed)
 }
 

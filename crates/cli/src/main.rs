@@ -35,6 +35,8 @@ mod quiet;
 mod remote;
 mod run;
 mod runs;
+#[cfg(all(test, feature = "schema"))]
+mod schema;
 mod session;
 mod signals;
 mod simulated;

@@ -16,6 +16,8 @@ mod language;
 mod messages;
 #[path = "formats_files/new.rs"]
 mod new;
+#[path = "commands/schema.rs"]
+mod schema;
 #[path = "formats_files/shares.rs"]
 mod shares;
 #[path = "../../../xtask/support/skip.rs"]

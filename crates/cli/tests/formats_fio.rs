@@ -8,6 +8,8 @@ mod bridge;
 mod crosscheck;
 #[path = "formats_fio/ends.rs"]
 mod ends;
+#[path = "commands/schema.rs"]
+mod schema;
 #[path = "../../../xtask/support/skip.rs"]
 mod skip;
 #[path = "formats_support/mod.rs"]

@@ -29,6 +29,7 @@ const HELPERS: &[(&str, &str)] = &[
 
 /// What this machine offers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Inventory {
     /// The machine.
     pub machine: Machine,
@@ -52,6 +53,7 @@ pub struct Inventory {
 
 /// A program that some command uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Helper {
     /// Its name.
     pub name: String,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[cfg(test)]
 mod validator;
 
-/// The published schemas: file name and content.
+/// The published schemas of this crate's documents: file name and content. Commands have their own, made by [`of`].
 #[cfg(feature = "schema")]
 pub fn all() -> Vec<(&'static str, Value)> {
     vec![
@@ -23,7 +23,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
 
 /// The schema (draft 2020-12) of a type that names its version in a field `schema`.
 #[cfg(feature = "schema")]
-fn of<T: JsonSchema>(name: &str) -> Value {
+pub fn of<T: JsonSchema>(name: &str) -> Value {
     // What is written has every field; what is read may lack some.
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();

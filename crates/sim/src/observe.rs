@@ -7,6 +7,7 @@ pub const SCHEMA: &str = "assay.sim/1";
 
 /// What one station did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StationLoad {
     /// Visits.
     pub served: u64,
@@ -28,6 +29,7 @@ pub struct StationLoad {
 
 /// What one core did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoreLoad {
     /// Its controller.
     pub controller: u32,
@@ -39,6 +41,7 @@ pub struct CoreLoad {
 
 /// What the cache did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheLoad {
     /// Reads all of whose pages were there.
     pub read_hits: u64,
@@ -64,6 +67,7 @@ impl CacheLoad {
 
 /// Everything since the start of the simulation, or the last reset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observations {
     /// [`SCHEMA`].
     pub schema: String,

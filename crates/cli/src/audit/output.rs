@@ -1,11 +1,10 @@
-//! An audit as text, as a page and as JSON.
+//! An audit as text and as a page.
 
 use std::path::Path;
 
 use assay_report::landing::{self, HeatMap, Landing, Part, bars, heat_map};
 use assay_report::{format, terminal};
 use assay_sim::audit::{JobAudit, PhaseAudit};
-use serde_json::Value;
 
 use super::simulate::Simulation;
 use super::{Audited, pictures, tables};
@@ -16,25 +15,6 @@ use crate::failure::Failure;
 const PICTURED_MAX: usize = 2;
 /// Phases on a page.
 const PARTS_MAX: usize = 40;
-
-/// The document of schema `assay.audit/1`, with the repair where there is one.
-pub(super) fn json(audited: &Audited, simulation: Option<&Simulation>) -> Result<String, Failure> {
-    let mut document = serde_json::to_value(&audited.audit).map_err(Failure::failed)?;
-    if let (Value::Object(map), Some(repaired)) = (&mut document, &audited.repaired) {
-        let after = &repaired.audit;
-        let value = serde_json::json!({
-            "changes": tables::changes(repaired),
-            "jobs": after.jobs,
-            "phases": after.phases,
-            "findings": after.findings,
-        });
-        map.insert("repaired".to_owned(), value);
-    }
-    if let (Value::Object(map), Some(simulation)) = (&mut document, simulation) {
-        map.insert("simulated".to_owned(), simulation.json());
-    }
-    serde_json::to_string_pretty(&document).map_err(Failure::failed)
-}
 
 /// The phase of that name after the repair.
 fn after<'a>(audited: &'a Audited, phase: &str) -> Option<&'a PhaseAudit> {

@@ -32,19 +32,27 @@ pub(super) struct Simulation {
 
 /// The workload where a share of the time on cores is bound to the address.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct BoundPoint {
     /// That share, 0 to 1.
     pub(super) bound_share: f64,
+    /// The workload as it is.
     pub(super) before: Load,
+    /// Repaired.
     pub(super) after: Load,
 }
 
 /// What a simulation comes to in a few numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Load {
+    /// Operations per second.
     pub(super) iops: f64,
+    /// Mean completion latency, nanoseconds.
     pub(super) completion_ns_mean: f64,
+    /// Utilisation of the busiest core, 0 to 1.
     pub(super) busiest_core: f64,
+    /// Mean utilisation of the other cores, 0 to 1.
     pub(super) other_cores_mean: f64,
 }
 
@@ -109,16 +117,6 @@ impl Simulation {
             after.finished.outcome(false)?;
         }
         self.before.finished.outcome(false)
-    }
-
-    /// For the JSON document.
-    pub(super) fn json(&self) -> serde_json::Value {
-        let one = |simulated: &Simulated| serde_json::json!({ "run": simulated.finished.run, "array": simulated.observed });
-        serde_json::json!({
-            "before": one(&self.before),
-            "after": self.after.as_ref().map(one),
-            "bound_range": self.range,
-        })
     }
 
     /// What is shown of it: a part a phase, and the range over the share that is bound.

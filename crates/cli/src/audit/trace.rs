@@ -13,8 +13,8 @@ use assay_sim::Model;
 use assay_sim::audit::{
     Audit, AuditOptions, Closeness, Comparison, HeatGrid, JobAudit, Profile, StreamAudit, audit_stream,
 };
-use serde_json::Value;
 
+use super::document::{Compared, Document};
 use super::source::Source;
 use super::{AuditArgs, pictures, tables};
 use crate::context::Context;
@@ -233,16 +233,12 @@ pub(super) fn audit(
 }
 
 fn json(audit: &Audit, against: Option<&Against>, comparisons: &[Comparison]) -> Result<String, Failure> {
-    let mut document = serde_json::to_value(audit).map_err(Failure::failed)?;
-    if let (Value::Object(map), Some(against)) = (&mut document, against) {
-        let comparison = serde_json::json!({
-            "against": against.name,
-            "dimensions": comparisons,
-            "fidelity": worst(comparisons),
-        });
-        map.insert("comparison".to_owned(), comparison);
-    }
-    serde_json::to_string_pretty(&document).map_err(Failure::failed)
+    let comparison = against.map(|against| Compared {
+        against: &against.name,
+        dimensions: comparisons,
+        fidelity: worst(comparisons),
+    });
+    Document::of(audit).compared(comparison).text()
 }
 
 /// What is shown, in the terminal and as a page.

@@ -19,6 +19,7 @@ pub(super) struct Pair {
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Figure {
     /// Operations per second.
@@ -57,6 +58,7 @@ impl Figure {
 
 /// What the pairs say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Agreement {
     /// The interval of the ratio lies within the margin of equivalence.
@@ -98,17 +100,23 @@ impl Agreement {
 
 /// One figure of one operation of one job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Row {
+    /// The phase of the file.
     pub(super) phase: String,
+    /// The job's name.
     pub(super) job: String,
     /// `read`, `write`, `trim`, `flush`; `total` for what is not had by operation.
     pub(super) op: &'static str,
+    /// What is compared, and its unit.
     pub(super) figure: Figure,
-    /// One value of each pair.
+    /// Assay's values, one of each pair.
     pub(super) assay: Vec<f64>,
+    /// fio's values, one of each pair.
     pub(super) fio: Vec<f64>,
     /// fio over Assay.
     pub(super) ratio: Option<Estimate>,
+    /// What the pairs say of it.
     pub(super) agreement: Agreement,
 }
 

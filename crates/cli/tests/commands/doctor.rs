@@ -15,9 +15,28 @@ fn it_shows_what_the_machine_offers() {
 fn its_json_holds_the_inventory_and_the_trials() {
     let document = json(&World::new().assay(&["doctor", "--json"]).ended(0).out);
     assert_eq!(document["schema"], "assay.doctor/1");
+    crate::schema::validate("doctor-1", &document);
     let trials = document["trials"].as_array().expect("trials");
     assert!(trials.iter().any(|trial| trial["engine"] == "psync" && trial["works"] == true), "{trials:?}");
     assert!(document["inventory"]["engines"].is_array());
+}
+
+#[test]
+fn what_the_generator_costs_is_printed_as_its_schema_says() {
+    let world = World::new();
+    let said = world
+        .assay(&["bench-self", "--seconds", "1", "--outstanding", "1", "--outstanding", "8", "--json"])
+        .ended(0);
+    let document = json(&said.out);
+    crate::schema::validate("bench-self-1", &document);
+    assert_eq!(document["schema"], "assay.bench-self/1");
+    let depths: Vec<u64> = document["costs"]
+        .as_array()
+        .expect("costs")
+        .iter()
+        .filter_map(|cost| cost["outstanding_io"].as_u64())
+        .collect();
+    assert_eq!(depths, [1, 8]);
 }
 
 #[test]

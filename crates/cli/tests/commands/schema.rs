@@ -3,6 +3,9 @@
 
 use serde_json::Value;
 
+/// Words beside `properties` that fields may be described by, too.
+const ELSEWHERE: [&str; 4] = ["additionalProperties", "oneOf", "anyOf", "$ref"];
+
 /// Asserts that `document` is what `docs/schemas/NAME.json` says.
 #[track_caller]
 pub(crate) fn validate(name: &str, document: &Value) {
@@ -72,6 +75,10 @@ fn check_children(
         match (word, named) {
             ("properties", Some(named)) => check(root, named, field, &below, wrong),
             ("additionalProperties", None) => check(root, rule, field, &below, wrong),
+            // What is printed and not described is a gap of the schema, though readers may pass over it.
+            ("properties", None) if !ELSEWHERE.iter().any(|word| words.contains_key(*word)) => {
+                wrong.push(format!("{below}: not in the schema"));
+            }
             _ => {}
         }
     }
@@ -121,6 +128,8 @@ fn the_schema_refuses_what_it_should() {
         "additionalProperties": false,
         "$defs": { "n": { "anyOf": [{ "type": "null" }, { "type": "integer", "minimum": 1 }] } },
     });
+    let open = serde_json::json!({ "properties": { "a": { "type": "integer" } } });
+    assert!(!fits(&open, &open, &serde_json::json!({ "a": 1, "b": 2 })), "b is not described");
     let fits = |text: &str| fits(&schema, &schema, &serde_json::from_str(text).expect("JSON"));
     assert!(fits(r#"{"a": 1, "b": ["x"]}"#) && fits(r#"{"a": null}"#));
     for bad in [r#"{}"#, r#"{"a": 0}"#, r#"{"a": "1"}"#, r#"{"a": 1, "c": 2}"#, r#"{"a": 1, "b": [3]}"#, "[]"]

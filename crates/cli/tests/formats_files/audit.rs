@@ -14,7 +14,9 @@ fn parmfile(sd: &str, wd: &str) -> String {
 
 fn json(place: &Place, words: &[&str]) -> Value {
     let text = place.assay(&[&["audit", "--json"], words].concat()).done();
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    let document = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    crate::schema::validate("audit-1", &document);
+    document
 }
 
 /// The busiest core's share of the first job, and its multiple of the mean.

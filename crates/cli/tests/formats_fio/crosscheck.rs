@@ -17,6 +17,7 @@ fn both_run_the_plan_and_are_compared_pair_by_pair() {
     let said = place.assay(&["crosscheck", "j.fio", "--pairs", "2", "--runtime", "300ms", "--json"]);
     let text = said.done();
     let found: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    crate::schema::validate("crosscheck-1", &found);
     assert_eq!((&found["schema"], &found["pairs"]), (&"assay.crosscheck/1".into(), &2.into()));
     assert_eq!(found["agree"], Value::Null, "two pairs give no interval of 95 %");
     let rows = found["rows"].as_array().expect("rows");

@@ -13,6 +13,7 @@ const FEW_AIO_REQUESTS: u64 = 4096;
 
 /// Kernel settings that decide about engines. `None` means not known or not in this kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelSettings {
     /// `kernel.io_uring_disabled` (6.6 and later): 0 open to all, 1 only to the privileged, 2 off.
     pub io_uring_disabled: Option<u64>,
@@ -37,6 +38,7 @@ impl KernelSettings {
 
 /// Whether an engine can be expected to work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Offer {
     /// Nothing is known to stand in the way.
@@ -59,6 +61,7 @@ pub enum Offer {
 
 /// An engine by its name on the command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EngineOffer {
     /// As in `--engine`.
     pub engine: String,

@@ -6,6 +6,7 @@ use crate::root::HostRoot;
 
 /// A resource limit; `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limit {
     /// What holds now.
     pub soft: Option<u64>,
@@ -15,6 +16,7 @@ pub struct Limit {
 
 /// Resource limits that can stop a benchmark. The outer `None` means not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// Memory that may be locked, in bytes: registered buffers count, and before Linux 5.12 the rings as
     /// well.
@@ -50,6 +52,7 @@ impl Limits {
 
 /// What this process may do. `None` means not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Privileges {
     /// Effective user id.
     pub effective_uid: Option<u32>,

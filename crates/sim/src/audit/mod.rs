@@ -63,6 +63,7 @@ impl Default for AuditOptions {
 
 /// A segment and its share of the traffic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SegmentShare {
     /// The target's name.
     pub target: String,
@@ -74,6 +75,7 @@ pub struct SegmentShare {
 
 /// The fewest bytes that hold a share of the traffic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkingSet {
     /// Half of it.
     pub p50_bytes: u64,
@@ -85,6 +87,7 @@ pub struct WorkingSet {
 
 /// What an LRU cache of a size would answer of reads like these, once it is full.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheExpectation {
     /// Its size.
     pub bytes: u64,
@@ -94,6 +97,7 @@ pub struct CacheExpectation {
 
 /// How soon data is used again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reuse {
     /// Distinct bytes between two uses, for half of the accesses; `None`: so many are not used again.
     pub p50_bytes: Option<u64>,
@@ -107,6 +111,7 @@ pub struct Reuse {
 
 /// How a share was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Computed.
@@ -117,6 +122,7 @@ pub enum Method {
 
 /// Where one operation of a job lands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobAudit {
     /// The phase's name.
     pub phase: String,
@@ -150,6 +156,7 @@ pub struct JobAudit {
 
 /// All jobs of a phase together, each with its share of the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseAudit {
     /// The phase's name.
     pub phase: String,

@@ -42,6 +42,7 @@ pub struct Profile {
 
 /// A dimension that streams are compared in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Dimension {
     /// Bytes of a request.
@@ -77,6 +78,7 @@ impl Dimension {
 
 /// How near two streams are in a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Closeness {
     /// One of the two does not say.
@@ -91,6 +93,7 @@ pub enum Closeness {
 
 /// Two streams in one dimension.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Which.
     pub dimension: Dimension,
