@@ -3,15 +3,9 @@
 # among them, and 30 clean runs that no check should flag. A quarter of an hour on a quiet machine; AA_GROUPS and CLEAN make it
 # shorter. What was measured is kept in KEEP (target/qualify/compare), so that it can be stopped and started again; remove that
 # to begin anew. ASSAY names another binary, WHERE another file system for the clean runs.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-if [ -z "${ASSAY:-}" ]; then
-    cargo build --release -p assay
-    ASSAY=target/release/assay
-fi
+source "$(dirname "$0")/common.sh"
 keep=${KEEP:-target/qualify/compare}
 mkdir -p "$keep"
 python3 benches/compare_trials.py --assay "$ASSAY" --dir "$keep" --groups "${AA_GROUPS:-30}" "$@"
-dir=$(mktemp -d "${WHERE:-${TMPDIR:-/tmp}}/assay-clean-XXXXXX")
-trap 'rm -rf "$dir"' EXIT
+scratch clean
 python3 benches/traps.py --assay "$ASSAY" --dir "$dir" --only nothing --clean "${CLEAN:-30}" --keep "$keep/clean.jsonl" --patience "${PATIENCE:-20}"

@@ -2,13 +2,7 @@
 # Write saturation of a small real device until it is steady: a compressed memory disk of SIZE, filled and then overwritten at
 # random in 4 KiB with data that does not compress, in rounds of ROUND. Two to four minutes. Needs root and zram; ASSAY names
 # another binary. Prints the rounds and the verdict.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-if [ -z "${ASSAY:-}" ]; then
-    cargo build --release -p assay
-    ASSAY=target/release/assay
-fi
-assay=$(realpath "$ASSAY")
+source "$(dirname "$0")/common.sh"
 dir=$(mktemp -d "${WHERE:-${TMPDIR:-/tmp}}/assay-saturation-XXXXXX")
 number=$(cat /sys/class/zram-control/hot_add)
 device=/dev/zram$number
@@ -36,7 +30,7 @@ outstanding = 16
 caching = "direct"
 runtime = "${ROUND:-4s}"
 PLAN
-ASSAY_RUNS="$dir/runs" "$assay" --quiet run "$dir/plan.toml" --destroy-data "$device" --json > "$dir/run.json" || true
+ASSAY_RUNS="$dir/runs" "$ASSAY" --quiet run "$dir/plan.toml" --destroy-data "$device" --json > "$dir/run.json" || true
 python3 - "$dir/run.json" <<'PYTHON'
 import json
 import sys
