@@ -94,14 +94,14 @@ pub(crate) fn probe(args: &ProbeArgs, context: &Context) -> Result<Outcome, Fail
     }
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let stopped = || stop.load(Ordering::Relaxed);
-    let (found, elapsed) = go(prober, &mut reader, args.time, &stopped, context)?;
+    let (mut found, elapsed) = go(prober, &mut reader, args.time, &stopped, context)?;
+    found.notes.extend(notes);
     let probe = Probe {
         id: format!("{:08x}", random_u64()? as u32),
         started,
         target,
         direct: !args.buffered,
         elapsed_s: elapsed.as_secs_f64(),
-        notes,
         ..found
     };
     let path = store::save_probe(&root, &probe).map_err(Failure::failed)?;

@@ -347,6 +347,7 @@ impl Prober {
             block_bytes: self.spec.block_bytes,
             levels: analysis::levels(&self.stages, cold.p50),
             burst: analysis::burst(&self.fills),
+            notes: analysis::kept_longer(&self.stages).into_iter().collect(),
             cut_short: self.out_of_time,
             stages: self.stages,
             cold,

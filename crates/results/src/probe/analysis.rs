@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use assay_workload::units::Bytes;
+
 use super::ProbeStage;
 use crate::stats::median;
 use crate::steady::{StationarityRule, StationarityVerdict, stationarity};
@@ -46,17 +48,67 @@ struct Plateau {
     last_span: u64,
     next_span: Option<u64>,
     read_ns: f64,
+    /// Median over its stages of the times of re-reads to those of first touches of the same time.
+    to_first: f64,
+}
+
+/// Stages of growing spans, the smallest first.
+fn grown(stages: &[ProbeStage]) -> Vec<&ProbeStage> {
+    let mut grown: Vec<&ProbeStage> = stages.iter().filter(|stage| !stage.refining).collect();
+    grown.sort_by_key(|stage| stage.span_bytes);
+    grown
+}
+
+/// Times of re-reads to those of first touches of the same time.
+fn to_first(stage: &ProbeStage) -> Option<f64> {
+    (stage.first.n > 0).then(|| stage.again.p50.max(1) as f64 / stage.first.p50.max(1) as f64)
+}
+
+/// The spans that were served again although a smaller one had been as slow as first touches, and their medians set to
+/// what that one took: a cache that keeps what was read more than once serves those re-reads of larger spans that are not
+/// the first ones of their chunks, and how much of new data it can hold is known from the smaller span.
+fn served_again(grown: &[&ProbeStage]) -> (Vec<u64>, Vec<f64>) {
+    let (mut spans, mut slow_ns) = (Vec::new(), 0.0_f64);
+    let mut served = false;
+    let paces = grown.iter().map(|stage| {
+        let own_ns = stage.again.p50.max(1) as f64;
+        let hit = to_first(stage).is_some_and(|ratio| ratio * FACTOR_MIN <= 1.0);
+        served |= hit;
+        if hit && own_ns * FACTOR_MIN < slow_ns {
+            spans.push(stage.span_bytes);
+            return slow_ns;
+        }
+        if served && !hit {
+            slow_ns = slow_ns.max(own_ns);
+        }
+        own_ns
+    });
+    let paces = paces.collect();
+    (spans, paces)
+}
+
+/// What to say of spans that were served again behind one that was not.
+pub(super) fn kept_longer(stages: &[ProbeStage]) -> Option<String> {
+    let (spans, _) = served_again(&grown(stages));
+    let (least, most) = (spans.first()?, spans.last()?);
+    let which = if least == most {
+        Bytes(*least).to_string()
+    } else {
+        format!("{} to {}", Bytes(*least), Bytes(*most))
+    };
+    Some(format!(
+        "Re-reads of {which} were served again although those of a smaller span were not: the cache keeps what was read more than once for longer than what is new, and the size is that for new data."
+    ))
 }
 
 /// The plateaus of the re-reads. Times never fall with a growing span but by chance, so a stage that is faster than the
 /// one before is put together with it (pool adjacent violators, in the logarithm).
 fn plateaus(stages: &[ProbeStage]) -> Vec<Plateau> {
-    let mut grown: Vec<&ProbeStage> = stages.iter().filter(|stage| !stage.refining).collect();
-    grown.sort_by_key(|stage| stage.span_bytes);
+    let grown = grown(stages);
     // Sum of logarithms, number of stages.
     let mut pools: Vec<(f64, usize)> = Vec::new();
-    for stage in &grown {
-        let mut pool = ((stage.again.p50.max(1) as f64).ln(), 1);
+    for pace in served_again(&grown).1 {
+        let mut pool = (pace.ln(), 1);
         while let Some(last) = pools.last().filter(|last| last.0 / last.1 as f64 >= pool.0 / pool.1 as f64) {
             pool = (pool.0 + last.0, pool.1 + last.1);
             pools.pop();
@@ -75,6 +127,10 @@ fn plateaus(stages: &[ProbeStage]) -> Vec<Plateau> {
             last_span: grown[at - 1].span_bytes,
             next_span: grown.get(at).map(|stage| stage.span_bytes),
             read_ns: median(&smooth[begun..at]).unwrap_or(0.0),
+            to_first: median(
+                &grown[begun..at].iter().filter_map(|stage| to_first(stage)).collect::<Vec<_>>(),
+            )
+            .unwrap_or(0.0),
         });
         begun = at;
     }
@@ -91,12 +147,13 @@ pub(super) fn boundaries(stages: &[ProbeStage]) -> Vec<(u64, u64, f64)> {
     pairs.collect()
 }
 
-/// The levels that are faster than first touches, `cold_ns` being their median.
+/// The levels that are faster than first touches: than all of them, `cold_ns` being their median, and than those of the
+/// same time, because storage that becomes slower meanwhile is no cache.
 pub(super) fn levels(stages: &[ProbeStage], cold_ns: u64) -> Vec<CacheLevel> {
     let found = plateaus(stages);
     let mut levels = Vec::new();
     for (at, plateau) in found.iter().enumerate() {
-        if plateau.read_ns * FACTOR_MIN > cold_ns as f64 {
+        if plateau.read_ns * FACTOR_MIN > cold_ns as f64 || plateau.to_first * FACTOR_MIN > 1.0 {
             break;
         }
         let (mut holds, mut exceeded) = (plateau.last_span, plateau.next_span);

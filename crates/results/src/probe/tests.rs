@@ -44,14 +44,47 @@ fn spec() -> ProbeSpec {
 
 /// Probes caches of these sizes and times, storage of 100 us below, with noise of a tenth.
 fn probe(caches: &[(u64, u64)]) -> Probe {
-    let mut prober = Prober::new(spec()).unwrap();
     let mut caches: Vec<(Lru, u64)> = caches.iter().map(|(size, ns)| (Lru::of(*size), *ns)).collect();
+    probe_with(|offset, length, _| {
+        let hits = caches.iter_mut().map(|(cache, ns)| cache.read(offset, length).then_some(*ns));
+        hits.collect::<Vec<_>>().into_iter().flatten().next().unwrap_or(100_000)
+    })
+}
+
+/// A cache of two lists of equal size, as a kernel's page cache or 2Q has them: what is read again while it is in the
+/// first list, or soon after it left it, goes to the second one, which reads of new pages never empty.
+struct TwoLists {
+    new: Lru,
+    known: Lru,
+    left: Lru,
+}
+
+impl TwoLists {
+    fn of(bytes: u64) -> TwoLists {
+        TwoLists { new: Lru::of(bytes / 2), known: Lru::of(bytes / 2), left: Lru::of(2 * bytes) }
+    }
+
+    fn read(&mut self, offset: u64, length: u64) -> bool {
+        let holds = |cache: &Lru| cache.used.contains_key(&(offset / 4096));
+        let hit = holds(&self.new) || holds(&self.known);
+        if hit || holds(&self.left) {
+            self.known.read(offset, length);
+        } else {
+            self.new.read(offset, length);
+            self.left.read(offset, length);
+        }
+        hit
+    }
+}
+
+/// Probes what answers by `time_ns` (offset, length, bytes read until then), with noise of a tenth.
+fn probe_with(mut time_ns: impl FnMut(u64, u64, u64) -> u64) -> Probe {
+    let mut prober = Prober::new(spec()).unwrap();
     let mut rng = Rng::new(9);
-    let mut took = 0;
+    let (mut took, mut read) = (0, 0);
     while let Ask::Read { offset_bytes, length_bytes } = prober.next(took) {
-        let hits = caches.iter_mut().map(|(cache, ns)| cache.read(offset_bytes, length_bytes).then_some(*ns));
-        let base = hits.collect::<Vec<_>>().into_iter().flatten().next().unwrap_or(100_000);
-        took = base * (90 + rng.below(21)) / 100;
+        took = time_ns(offset_bytes, length_bytes, read) * (90 + rng.below(21)) / 100;
+        read += length_bytes;
     }
     prober.finish()
 }
@@ -91,6 +124,29 @@ fn no_cache_and_one_that_holds_everything() {
     let found = probe(&[(1 << 30, 5000)]);
     assert_eq!((found.levels.len(), found.levels[0].exceeded_bytes), (1, None));
     assert_eq!(found.levels[0].holds_bytes, 384 * MIB);
+}
+
+#[test]
+fn what_is_kept_because_it_was_read_twice_is_no_further_cache() {
+    let mut cache = TwoLists::of(160 * MIB);
+    let found = probe_with(|offset, length, _| if cache.read(offset, length) { 2000 } else { 100_000 });
+    let fast_behind_slow = found.stages.windows(2).any(|pair| {
+        let [before, after] = [pair[0].again.p50, pair[1].again.p50];
+        !pair[1].refining && before > 50_000 && after < 10_000
+    });
+    assert!(fast_behind_slow, "the staging: a larger span that is served again: {:#?}", found.stages);
+    assert_eq!(found.levels.len(), 1, "{:#?}", found.levels);
+    let level = found.levels[0];
+    assert!((40 * MIB..=160 * MIB).contains(&level.holds_bytes), "{level:?}");
+    assert!((1800..2300).contains(&level.read_ns), "{level:?}");
+    assert_eq!(found.notes.len(), 1, "{:?}", found.notes);
+    assert!(found.notes[0].contains("read more than once"), "{:?}", found.notes);
+}
+
+#[test]
+fn storage_that_becomes_slower_is_no_cache() {
+    let found = probe_with(|_, _, read| if read < 40 * MIB { 10_000 } else { 40_000 });
+    assert_eq!(found.levels, [], "re-reads were never faster than first touches of the same time");
 }
 
 #[test]
