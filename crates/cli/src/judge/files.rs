@@ -1,6 +1,6 @@
 //! The files and devices that a command has open: what it works on, where nobody says it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -41,11 +41,13 @@ pub(super) struct OpenFile {
 pub(super) struct OpenFiles {
     begun: SystemTime,
     found: BTreeMap<PathBuf, OpenFile>,
+    /// What was mapped to be executed: programs and libraries, which a loader has open for a moment.
+    code: BTreeSet<PathBuf>,
 }
 
 impl Default for OpenFiles {
     fn default() -> Self {
-        OpenFiles { begun: SystemTime::now(), found: BTreeMap::new() }
+        OpenFiles { begun: SystemTime::now(), found: BTreeMap::new(), code: BTreeSet::new() }
     }
 }
 
@@ -63,6 +65,8 @@ impl OpenFiles {
             let flags = host.text(format!("/proc/{pid}/fdinfo/{name}")).and_then(|text| flags(&text));
             self.add(&path, flags.unwrap_or(0));
         }
+        let maps = host.text(format!("/proc/{pid}/maps")).unwrap_or_default();
+        self.code.extend(maps.lines().filter_map(code));
     }
 
     fn add(&mut self, path: &Path, flags: u32) {
@@ -97,7 +101,8 @@ impl OpenFiles {
 
     /// What the command most likely works on: devices, and the largest files as they are now.
     pub(super) fn targets(&self) -> Vec<OpenFile> {
-        let mut files: Vec<OpenFile> = self.found.values().cloned().collect();
+        let data = |file: &&OpenFile| !self.code.contains(&file.path);
+        let mut files: Vec<OpenFile> = self.found.values().filter(data).cloned().collect();
         for file in files.iter_mut().filter(|file| !file.is_device) {
             file.bytes = std::fs::metadata(&file.path).map_or(file.bytes, |meta| meta.len().max(file.bytes));
         }
@@ -108,6 +113,15 @@ impl OpenFiles {
         files.truncate(TARGETS_MAX);
         files
     }
+}
+
+/// The file of a line of `/proc/PID/maps`, where it is mapped to be executed.
+fn code(line: &str) -> Option<PathBuf> {
+    let mut words = line.split_ascii_whitespace();
+    let executable = words.nth(1)?.contains('x');
+    // A path may contain blanks: it is what is left behind offset, device and inode.
+    let path = line.find('/').map(|at| PathBuf::from(&line[at..]))?;
+    executable.then_some(path)
 }
 
 /// The flags of a descriptor, as `/proc/PID/fdinfo/N` shows them in octal.
@@ -127,12 +141,30 @@ mod tests {
     }
 
     #[test]
+    fn a_library_that_is_being_loaded_is_no_target() {
+        let line = "7f00-7f10 r-xp 00001000 fe:00 131 /usr/lib/a library.so.2";
+        assert_eq!(code(line), Some(PathBuf::from("/usr/lib/a library.so.2")));
+        assert_eq!(code("7f00-7f10 r--p 00001000 fe:00 131 /var/data"), None);
+        assert_eq!(code("7f00-7f10 r-xp 00000000 00:00 0 [vdso]"), None);
+        let directory = tempfile::tempdir().unwrap();
+        let [library, data] = ["library", "data"].map(|name| directory.path().join(name));
+        let mut files = OpenFiles { begun: SystemTime::UNIX_EPOCH, ..OpenFiles::default() };
+        for path in [&library, &data] {
+            std::fs::write(path, vec![1; 2 << 20]).unwrap();
+            files.add(path, 0);
+        }
+        files.code.extend(code(&format!("7f00-7f10 r-xp 00000000 fe:00 131 {}", library.display())));
+        let targets: Vec<PathBuf> = files.targets().into_iter().map(|file| file.path).collect();
+        assert_eq!(targets, [data]);
+    }
+
+    #[test]
     fn the_large_files_are_the_targets() {
         let directory = tempfile::tempdir().unwrap();
         let (large, small) = (directory.path().join("large"), directory.path().join("small"));
         std::fs::write(&large, vec![1; 2 << 20]).unwrap();
         std::fs::write(&small, b"x").unwrap();
-        let mut files = OpenFiles { begun: SystemTime::UNIX_EPOCH, found: BTreeMap::new() };
+        let mut files = OpenFiles { begun: SystemTime::UNIX_EPOCH, ..OpenFiles::default() };
         files.add(&small, O_DIRECT);
         assert_eq!(files.targets().len(), 1);
         files.add(&large, O_DIRECT);
