@@ -1,8 +1,10 @@
 //! A comparison in the words that all renderers share.
 
+use assay_results::Verdict;
 use assay_results::compare::{Comparison, Difference, MetricComparison, PairComparison, SideBrief};
 use assay_results::stats::{CompareVerdict, Judgement, Reason, RunSpread};
 
+use crate::findings::verdict_word;
 use crate::format;
 
 /// Lines of plans that are told where room is short; the others are counted.
@@ -199,14 +201,14 @@ pub(crate) fn side(side: &SideBrief) -> String {
     if side.repetitions > side.runs.len() as u64 {
         parts.push(format::plural(side.repetitions, "repetition"));
     }
-    let verdicts = side.runs.iter().filter(|run| run.verdict != assay_results::Verdict::Valid).count();
-    if verdicts > 0 {
-        let of = if side.runs.len() == 1 {
-            crate::findings::verdict_word(side.runs[0].verdict).to_owned()
-        } else {
-            format!("{verdicts} of {} not valid", side.runs.len())
-        };
-        parts.push(of);
+    for verdict in [Verdict::Invalid, Verdict::Incomplete, Verdict::Suspect] {
+        let runs = side.runs.iter().filter(|run| run.verdict == verdict).count();
+        let word = verdict_word(verdict);
+        match (runs, side.runs.len()) {
+            (0, _) => {}
+            (1, 1) => parts.push(word.to_owned()),
+            (runs, all) => parts.push(format!("{runs} of {all} {word}")),
+        }
     }
     parts.join(", ")
 }
@@ -285,6 +287,8 @@ pub(crate) fn legend(comparison: &Comparison) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use assay_results::compare::RunBrief;
+
     use super::*;
 
     #[test]
@@ -292,6 +296,27 @@ mod tests {
         assert_eq!([1.065, 0.9, 1.0001, 12.0].map(change), ["+6.5 %", "-10.0 %", "0.0 %", "x 12.0"]);
         assert_eq!(change(f64::NAN), format::NOTHING);
         assert_eq!([0.0004, 0.0079].map(p_value), ["<0.001", "0.008"]);
+    }
+
+    #[test]
+    fn a_side_says_how_many_of_its_runs_are_what() {
+        let run = |verdict| RunBrief {
+            id: "5a".to_owned(),
+            name: "reads".to_owned(),
+            started: "today".to_owned(),
+            host: String::new(),
+            verdict,
+        };
+        let words = |verdicts: &[Verdict]| {
+            let runs = verdicts.iter().copied().map(run).collect();
+            side(&SideBrief { name: String::new(), runs, repetitions: 0 })
+        };
+        assert_eq!(words(&[Verdict::Suspect]), "reads (5a), today, 1 run, suspect");
+        assert_eq!(
+            words(&[Verdict::Suspect, Verdict::Valid, Verdict::Suspect, Verdict::Invalid]),
+            "reads (5a 5a 5a 5a), today, 4 runs, 1 of 4 invalid, 2 of 4 suspect"
+        );
+        assert_eq!(words(&[Verdict::Valid; 2]), "reads (5a 5a), today, 2 runs");
     }
 
     #[test]
