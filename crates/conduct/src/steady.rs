@@ -25,12 +25,7 @@ pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, rule: &UntilSteady, 
             (0..done).map(|round| seen.iops((step.first + round * step.phases + cell) as usize)).collect()
         })
         .collect();
-    let snia = SniaRule {
-        window_rounds: rule.window_rounds as usize,
-        range_share_max: rule.range_percent_max / 100.0,
-        excursion_share_max: rule.excursion_percent_max / 100.0,
-        rounds_max: rule.rounds_max as usize,
-    };
+    let snia = SniaRule::from(rule);
     let series: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
     let verdict = snia.assess_all(&series);
     match verdict.outcome {

@@ -5,6 +5,7 @@
 mod about;
 mod compare;
 mod devices;
+mod grid;
 mod header;
 mod phases;
 mod quick;

@@ -25,6 +25,7 @@ mod conditions;
 mod curves;
 mod findings;
 mod fio_options;
+mod grid;
 mod moment;
 mod rounds;
 

@@ -1,6 +1,7 @@
 //! Markdown: what goes into an issue or a wiki. Tables in GitHub's dialect.
 
 mod compare;
+mod grid;
 
 use std::fmt::Write as _;
 
@@ -91,6 +92,7 @@ fn push_results(text: &mut String, run: &Run) {
         text.push_str("No phase was measured.\n");
         return;
     }
+    grid::push_grids(text, run);
     let heads = [
         "phase, job",
         "conditions",

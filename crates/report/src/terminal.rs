@@ -4,6 +4,7 @@
 mod compare;
 mod curve;
 mod findings;
+mod grid;
 mod page;
 mod plan;
 mod progress;

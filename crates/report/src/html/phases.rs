@@ -4,8 +4,8 @@ use assay_results::Run;
 use assay_results::run::{JobResult, PhaseResult};
 use maud::{Markup, html};
 
-use super::figures;
 use super::table::{conditions_line, number, operations};
+use super::{figures, grid};
 use crate::svg::Chart;
 use crate::{charts, conditions, format, rounds};
 
@@ -25,6 +25,7 @@ pub(super) fn results(run: &Run) -> Markup {
         section #results {
             h2 { "Results" }
             @if run.phases.is_empty() { p { "No phase was run." } }
+            (grid::tables(run))
             @if jobs >= OVERVIEW_MIN { (overview(run)) }
             (figures(charts::curves(run).into_iter().chain(rounds::rounds(run)).map(Some)))
             @for (index, one) in run.phases.iter().enumerate() {

@@ -3,6 +3,7 @@
 mod compare;
 mod files;
 mod fio;
+mod grid;
 mod html;
 mod odd;
 mod support;

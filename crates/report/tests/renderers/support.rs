@@ -151,7 +151,7 @@ fn environment(path: &str) -> Environment {
     environment
 }
 
-fn planned_job(name: &str, read_percent: f64, block_size: u64, threads: usize) -> PlannedJob {
+pub(crate) fn planned_job(name: &str, read_percent: f64, block_size: u64, threads: usize) -> PlannedJob {
     let pattern = AccessPattern::new(Mix::read_write(read_percent), block_size, Placement::random_map());
     let mut job = Job::new(name, &["data"], pattern);
     job.outstanding_per_thread = 16;

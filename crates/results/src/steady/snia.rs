@@ -1,5 +1,6 @@
 //! Steady state by the rule of the SNIA Solid State Storage Performance Test Specification 2.0.2.
 
+use assay_workload::steps::UntilSteady;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::line_fit;
@@ -21,6 +22,18 @@ impl Default for SniaRule {
     /// The published rule: five rounds, range 20 %, excursion 10 %, at most 25 rounds.
     fn default() -> Self {
         Self { window_rounds: 5, range_share_max: 0.20, excursion_share_max: 0.10, rounds_max: 25 }
+    }
+}
+
+impl From<&UntilSteady> for SniaRule {
+    /// The rule that a plan asks for.
+    fn from(until: &UntilSteady) -> Self {
+        Self {
+            window_rounds: until.window_rounds as usize,
+            range_share_max: until.range_percent_max / 100.0,
+            excursion_share_max: until.excursion_percent_max / 100.0,
+            rounds_max: until.rounds_max as usize,
+        }
     }
 }
 
