@@ -1,6 +1,8 @@
 //! Runs whose phases form a full grid of read shares by block sizes, as SNIA's IOPS test does: one table instead of a row for
 //! each point.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use assay_results::Run;
 use assay_results::run::{Finding, FindingSeverity, PhaseResult};
 use assay_results::steady::{SniaOutcome, SniaRule};
@@ -21,14 +23,14 @@ const NEVER: &str = "never-steady";
 const SHARE_UNITS: f64 = 1e6;
 
 /// IOPS of one mix and block size.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GridCell {
     /// Mean over the rounds that count.
     pub(crate) iops: f64,
     /// Its own rounds, or its window, were not steady.
     pub(crate) unsteady: bool,
-    /// A finding of another kind, a warning or worse, is about this cell.
-    pub(crate) flagged: bool,
+    /// Checks of other kinds that say a warning or worse about this cell, each once.
+    pub(crate) flags: Vec<String>,
 }
 
 impl GridCell {
@@ -37,9 +39,15 @@ impl GridCell {
         format!("{}{}", self.marks(), format::iops(self.iops))
     }
 
+    /// The marks in words, for a pointer.
+    pub(crate) fn mark_words(&self) -> String {
+        let steady = self.unsteady.then(|| NOT_STEADY.to_owned());
+        steady.into_iter().chain(self.flags.iter().cloned()).collect::<Vec<_>>().join(", ")
+    }
+
     /// `*`: not steady, `!`: flagged.
     pub(crate) fn marks(&self) -> &'static str {
-        match (self.unsteady, self.flagged) {
+        match (self.unsteady, !self.flags.is_empty()) {
             (false, false) => "",
             (true, false) => "*",
             (false, true) => "!",
@@ -132,8 +140,11 @@ fn point<'r>(run: &Run, index: usize, phase: &'r PhaseResult) -> Option<Point<'r
 
 /// Whether no two phases of different names are in one cell: then they were meant to differ in something else.
 fn one_name_each(points: &[Point<'_>]) -> bool {
-    let cell = |point: &Point<'_>| (point.reads, point.block_size);
-    points.iter().all(|a| points.iter().all(|b| cell(a) != cell(b) || a.phase.name == b.phase.name))
+    let mut names: BTreeMap<(u64, u64), &str> = BTreeMap::new();
+    points.iter().all(|point| {
+        let name = point.phase.name.as_str();
+        *names.entry((point.reads, point.block_size)).or_insert(name) == name
+    })
 }
 
 /// A grid of these points, if they fill one.
@@ -183,7 +194,7 @@ fn cell(run: &Run, points: &[&Point<'_>]) -> Option<GridCell> {
     Some(GridCell {
         iops: values.iter().sum::<f64>() / values.len() as f64,
         unsteady: rounds_apart || findings.iter().any(|finding| finding.id == NOT_STEADY),
-        flagged: findings.iter().any(|finding| finding.id != NOT_STEADY),
+        flags: distinct(findings.iter().map(|finding| &finding.id).filter(|id| *id != NOT_STEADY)),
     })
 }
 
@@ -220,15 +231,21 @@ fn what_counts(run: &Run, points: &[Point<'_>]) -> Option<String> {
     })
 }
 
+/// Each of them once, in alphabetical order.
+fn distinct<'i>(ids: impl Iterator<Item = &'i String>) -> Vec<String> {
+    ids.collect::<BTreeSet<_>>().into_iter().cloned().collect()
+}
+
 /// What the marks that occur mean.
 fn legend(rows: &[(u64, Vec<GridCell>)]) -> Vec<String> {
-    let any = |is: fn(&GridCell) -> bool| rows.iter().any(|(_, cells)| cells.iter().any(is));
+    let cells = || rows.iter().flat_map(|(_, cells)| cells);
     let mut words = Vec::new();
-    if any(|cell| cell.unsteady) {
-        words.push("*: not steady at this point, whatever holds for the rounds as a whole.".to_owned());
+    if cells().any(|cell| cell.unsteady) {
+        words.push("*: this point was not steady.".to_owned());
     }
-    if any(|cell| cell.flagged) {
-        words.push("!: a warning or worse is about this point; see the findings.".to_owned());
+    let flags = distinct(cells().flat_map(|cell| &cell.flags));
+    if !flags.is_empty() {
+        words.push(format!("!: a finding is about this point ({}).", flags.join(", ")));
     }
     words
 }

@@ -13,15 +13,14 @@ pub(super) fn tables(run: &Run) -> Markup {
 
 fn table(grid: &Grid) -> Markup {
     html! {
-        h3 .matrix { (grid.title) }
+        h3 .matrix { (grid.title) " (" (COLUMNS) ")" }
         div .scroll {
             table .rows .matrix {
                 thead {
                     tr {
-                        th scope="col" rowspan="2" { (CORNER) }
-                        th .n scope="colgroup" colspan=(grid.mixes.len()) { (COLUMNS) }
+                        th scope="col" { (CORNER) }
+                        @for mix in &grid.mixes { th .n scope="col" { (mix) } }
                     }
-                    tr { @for mix in &grid.mixes { th .n scope="col" { (mix) } } }
                 }
                 tbody {
                     @for (block, cells) in &grid.rows {
@@ -41,7 +40,7 @@ fn cell(mix: &str, cell: &GridCell) -> Markup {
     let marked = !cell.marks().is_empty();
     html! {
         td .n .suspect[marked] data-h=(mix) {
-            @if marked { span .sign-of-cell { (cell.marks()) } }
+            @if marked { span .sign-of-cell title=(cell.mark_words()) { (cell.marks()) } }
             (format::iops(cell.iops))
         }
     }

@@ -136,12 +136,12 @@ fn cells_that_are_not_steady_or_flagged_are_marked() {
       4 KiB       1,004   66,004  !101,004
       128 KiB     1,128  *66,129   101,128
       Each figure is the mean of rounds 1 to 5, the window in which the rounds were steady.
-      *: not steady at this point, whatever holds for the rounds as a whole.
-      !: a warning or worse is about this point; see the findings.
+      *: this point was not steady.
+      !: a finding is about this point (io-errors).
     ");
     let page = page(&run, &[]);
     assert!(
-        page.contains("<td class=\"n suspect\" data-h=\"65/35\"><span class=\"sign-of-cell\">*</span>"),
+        page.contains("<td class=\"n suspect\" data-h=\"65/35\"><span class=\"sign-of-cell\" title=\"not-steady\">*</span>"),
         "{page}"
     );
     assert!(markdown(&run, &[]).contains("\\!101,004"));
