@@ -8,7 +8,7 @@ use assay_report::terminal::{Progress, progress_line};
 use assay_results::RunEvent;
 use assay_workload::Plan;
 
-use crate::quiet;
+use crate::{quiet, simulated};
 
 /// How often a line is printed where there is no terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -72,6 +72,8 @@ impl Live {
                     self.progress.p99_ns = data.completion.quantile_ns(0.99);
                 }
             }
+            // The commands say it, once however many runs they simulate.
+            RunEvent::Note { id, .. } if id == simulated::MARK => {}
             RunEvent::Note { text, .. } => self.say(text),
             RunEvent::RunFinished { .. } => {
                 self.clear();

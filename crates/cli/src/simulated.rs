@@ -20,7 +20,7 @@ use crate::session::{self, Finished};
 use crate::{input, run, signals};
 
 /// What every name of a simulated run carries, so that no output of it can be taken for a measurement.
-const MARK: &str = "simulated";
+pub(crate) const MARK: &str = "simulated";
 
 /// Runs phases on an array model.
 struct SimExecutor {
@@ -63,7 +63,16 @@ pub(crate) struct Simulated {
     pub(crate) observed: Vec<Observations>,
 }
 
-/// Simulates a plan on the array of `model`, journals it, and keeps the result as a run.
+/// What every simulated run says of itself.
+fn mark(model: &Model, seed: u64) -> String {
+    format!(
+        "simulated on the array model {} with seed {seed}: no storage was used, and times are those of the model",
+        model.name
+    )
+}
+
+/// Simulates a plan on the array of `model`, journals it, and keeps the result as a run. That it is simulated is kept with it,
+/// and for the caller to say.
 pub(crate) fn simulate(
     plan: &Plan,
     model: &Model,
@@ -73,11 +82,7 @@ pub(crate) fn simulate(
     let plan = marked(plan, model);
     let simulation = PlanSimulation::new(model, &plan, plan.seed).map_err(Failure::usage)?;
     let mut executor = SimExecutor { simulation, stop: Arc::clone(stop), observed: Vec::new() };
-    let text = format!(
-        "simulated on the array model {} with seed {}: no storage was used, and times are those of the model",
-        model.name, plan.seed
-    );
-    let notes = vec![(MARK.to_owned(), text)];
+    let notes = vec![(MARK.to_owned(), mark(model, plan.seed))];
     let environment = Environment { assay: Context::version(), ..Environment::default() };
     let finished = session::record(Arc::new(plan), environment, notes, &mut executor, context)?;
     Ok(Simulated { finished, observed: executor.observed })
@@ -116,6 +121,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         return Ok(Outcome::Done);
     }
     let stop = signals::stop_flag()?;
+    context.say(&mark(&model, plan.seed));
     let finished = simulate(&plan, &model, &stop, context)?.finished;
     run::present(&finished, args, context)
 }

@@ -126,10 +126,20 @@ pub(super) fn simulated(audited: &Audited, simulation: &Simulation, context: &Co
             part.heat.iter().for_each(|map| text.push_str(&format!("\n{}", heat_map(map, style))));
         }
     }
-    for one in [Some(&simulation.before), simulation.after.as_ref()].into_iter().flatten() {
-        text.push_str(&landing::words(&format!("kept in {}", one.finished.directory.display()), 0, style));
-    }
+    text.push_str(&kept(&simulation.before.finished.directory, simulation.after_directory()));
     text
+}
+
+/// Where the runs are kept: what their directories have in common is said once. Paths are not broken over lines, so that they
+/// can be copied.
+fn kept(before: &Path, after: Option<&Path>) -> String {
+    let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();
+    match (after, before.parent()) {
+        (Some(after), Some(root)) => {
+            format!("kept in {}\n  before  {}\n  after   {}\n", root.display(), name(before), name(after))
+        }
+        _ => format!("kept in {}\n", before.display()),
+    }
 }
 
 /// Writes the page.

@@ -1,5 +1,6 @@
 //! `--simulate`: what the imbalance costs, before and after the repair.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -119,6 +120,11 @@ impl Simulation {
         self.before.finished.outcome(false)
     }
 
+    /// Where the run after the repair is kept.
+    pub(super) fn after_directory(&self) -> Option<&Path> {
+        self.after.as_ref().map(|after| after.finished.directory.as_path())
+    }
+
     /// What is shown of it: a part a phase, and the range over the share that is bound.
     pub(super) fn parts(&self, model: &Model) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
@@ -129,6 +135,13 @@ impl Simulation {
                 .as_ref()
                 .and_then(|after| Some((after.finished.run.phases.get(index)?, after.observed.get(index)?)));
             parts.push(part(index, (phase, observed), after, model));
+        }
+        // What holds for all of them stands above the first.
+        if let Some(first) = parts.first_mut() {
+            first.words.push(format!(
+                "On the array model {} with seed {}: no storage was used, and times are those of the model.",
+                model.name, self.before.finished.run.plan.seed
+            ));
         }
         if !self.range.is_empty() {
             parts.push(self.range_part(model));
@@ -258,10 +271,7 @@ fn part(
     };
     Part {
         title: format!("simulated: {}", phase.name.trim_end_matches("_simulated")),
-        words: vec![format!(
-            "On the array model {}: no storage was used, and times are those of the model.",
-            model.name
-        )],
+        words: Vec::new(),
         facts: vec![Facts { heads: heads(), rows, note: String::new() }],
         bars: vec![bars],
         heat,

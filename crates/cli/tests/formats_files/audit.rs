@@ -186,6 +186,32 @@ fn the_same_seed_gives_the_same_simulation_on_any_number_of_threads() {
     assert!(busy[0] > 0.9 && busy[1..].iter().all(|busy| *busy < 0.7), "{busy:?}");
 }
 
+#[test]
+fn a_simulation_names_its_model_and_where_it_is_kept_once() {
+    let place = Place::new();
+    // Two phases, before and after the repair: four stretches of simulated time in two runs.
+    let file = format!("{}rd=rd2,wd=wd1,iorate=max,elapsed=10,interval=1\n", parmfile("", ",rhpct=75"));
+    place.file("parmfile", &file);
+    let said = place.assay(&["audit", "parmfile", "--simulate", "--runtime", "20ms", "--seed", "7"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let text = &said.out;
+    let count = |of: &str, part: &str| of.matches(part).count();
+    assert_eq!(count(text, "simulated: rd"), 2, "{text}");
+    assert_eq!(count(text, "On the array model two-brick with seed 7: no storage was used"), 1, "{text}");
+    assert_eq!(count(&said.err, "simulated on the array model"), 0, "{}", said.err);
+    let runs = place.path().join("runs");
+    assert_eq!(count(text, "kept in "), 1, "{text}");
+    let tail: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("kept in ")).collect();
+    assert_eq!(tail[0], format!("kept in {}", runs.display()));
+    let names: Vec<&str> = tail[1..].iter().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!(names.len(), 2, "{text}");
+    assert!(names.iter().all(|name| runs.join(name).join("run.json").exists()), "{text}");
+    // A single run says it too.
+    let said = place.assay(&["run", "parmfile", "--engine", "sim", "--runtime", "20ms", "--seed", "7"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(count(&said.err, "simulated on the array model two-brick with seed 7"), 1, "{}", said.err);
+}
+
 /// Whatever is made of a simulated run says that it is one.
 #[test]
 fn every_output_of_a_simulation_is_marked() {
