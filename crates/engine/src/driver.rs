@@ -153,11 +153,7 @@ pub fn run_phase_traced(
     }
     sampler.collect(&running, sink);
     sampler.finish(sink);
-    for (job, steady, text) in endings.verdicts() {
-        let id = if steady { "steady-state" } else { "never-steady" }.to_owned();
-        let text = format!("{}: {text}", plan.phases[phase].jobs[job].job.name);
-        sink(RunEvent::Note { phase: Some(phase as u32), id, text });
-    }
+    endings.tell(phase, &plan.phases[phase], sink);
     for text in trees.take_notes() {
         sink(RunEvent::Note { phase: Some(phase as u32), id: "tree".to_owned(), text });
     }

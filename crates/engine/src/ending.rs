@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use assay_results::RunEvent;
 use assay_results::interval::Interval;
 use assay_results::steady::{FioCriterion, FioRule, FioVerdict};
 use assay_workload::job::{EndsWith, SteadyFigure, SteadyLimit};
@@ -11,7 +12,7 @@ use assay_workload::plan::PlannedPhase;
 
 /// The flags that end the jobs of a phase, and what sets them.
 #[derive(Debug)]
-pub(crate) struct Endings {
+pub struct Endings {
     /// Ends everything.
     all: Arc<AtomicBool>,
     /// One for each job; `all` itself where nothing else ends jobs.
@@ -32,7 +33,7 @@ struct Watch {
 
 impl Endings {
     /// For the jobs of `phase`, which are reported every `interval` and which `all` ends too.
-    pub(crate) fn new(phase: &PlannedPhase, all: &Arc<AtomicBool>, interval: Duration) -> Endings {
+    pub fn new(phase: &PlannedPhase, all: &Arc<AtomicBool>, interval: Duration) -> Endings {
         let limits = || phase.jobs.iter().map(|job| &job.job.limits);
         let own = limits().any(|limits| limits.ends_with.is_some() || limits.steady.is_some());
         let flag = |_| if own { Arc::new(AtomicBool::new(false)) } else { Arc::clone(all) };
@@ -45,12 +46,12 @@ impl Endings {
     }
 
     /// The flag that ends a job.
-    pub(crate) fn flag(&self, job: usize) -> Arc<AtomicBool> {
+    pub fn flag(&self, job: usize) -> Arc<AtomicBool> {
         Arc::clone(&self.flags[job])
     }
 
     /// Sets flags; `threads` are the jobs of the threads, and whether each has ended.
-    pub(crate) fn look(&self, threads: impl Iterator<Item = (usize, bool)> + Clone) {
+    pub fn look(&self, threads: impl Iterator<Item = (usize, bool)> + Clone) {
         let says = |job: usize, with| self.ends_with.get(job) == Some(&Some(with));
         let first = threads.clone().any(|(job, ended)| ended && says(job, EndsWith::First));
         let mut others = threads.filter(|(job, _)| !says(*job, EndsWith::Others)).peekable();
@@ -69,7 +70,7 @@ impl Endings {
     }
 
     /// Takes note of an interval; its job ends where it makes it steady.
-    pub(crate) fn feed(&mut self, interval: &Interval) {
+    pub fn feed(&mut self, interval: &Interval) {
         let job = interval.key.job as usize;
         if let Some(watch) = self.steady.get_mut(job).and_then(Option::as_mut)
             && watch.feed(interval)
@@ -78,8 +79,17 @@ impl Endings {
         }
     }
 
+    /// Tells what became of the jobs of phase `phase` that were watched: a note each.
+    pub fn tell(&self, phase: usize, planned: &PlannedPhase, sink: &mut dyn FnMut(RunEvent)) {
+        for (job, steady, text) in self.verdicts() {
+            let id = if steady { "steady-state" } else { "never-steady" }.to_owned();
+            let text = format!("{}: {text}", planned.jobs[job].job.name);
+            sink(RunEvent::Note { phase: Some(phase as u32), id, text });
+        }
+    }
+
     /// What became of the jobs that were watched: index, whether it was steady, and a sentence.
-    pub(crate) fn verdicts(&self) -> impl Iterator<Item = (usize, bool, String)> {
+    fn verdicts(&self) -> impl Iterator<Item = (usize, bool, String)> {
         let watched = self.steady.iter().enumerate();
         watched.filter_map(|(job, watch)| watch.as_ref().map(|watch| (job, watch.attained, watch.describe())))
     }

@@ -11,7 +11,7 @@ pub mod buffers;
 pub mod choose;
 pub mod clock;
 pub mod driver;
-mod ending;
+pub mod ending;
 pub mod extents;
 pub mod fio_bridge;
 pub mod job_loop;

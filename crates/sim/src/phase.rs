@@ -1,5 +1,7 @@
 //! Runs the phases of a plan on a simulated array: the engine crate's job loop, in virtual time.
 
+mod watch;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use assay_workload::plan::{Plan, PlannedJob};
 use assay_workload::rng::derive_seed;
 use assay_workload::target::ActiveRange;
 
+use self::watch::Watch;
 use crate::driver::{DriverError, Pending, Stepper};
 use crate::{Driver, Model, ModelError, Observations, SimClock, SimEngine, Simulation, VolumeId};
 
@@ -72,6 +75,8 @@ struct Thread<'a, 's> {
     thread: usize,
     shared: Arc<Shared>,
     seen: Option<u32>,
+    /// Whether something but its limits and the stop of everything can end a job of its phase.
+    watched: bool,
     collector: &'a RefCell<Collector<'s>>,
 }
 
@@ -85,6 +90,9 @@ impl Stepper for Thread<'_, '_> {
         if current != self.seen {
             self.seen = current;
             self.collector.borrow_mut().collect(self.job, self.thread, current, self.shared.take());
+        }
+        if self.watched {
+            return Ok(self.collector.borrow_mut().watch.stepped(self.job, self.thread, pending));
         }
         Ok(pending)
     }
@@ -114,6 +122,7 @@ struct Collector<'s> {
     phase: u32,
     start_ns: u64,
     jobs: Vec<JobIntervals>,
+    watch: Watch,
     sink: &'s mut dyn FnMut(RunEvent),
 }
 
@@ -139,7 +148,9 @@ impl Collector<'_> {
                 start_ns: start.saturating_sub(self.start_ns),
                 length_ns: end.saturating_sub(start),
             };
-            (self.sink)(RunEvent::Interval(Box::new(Interval { key, counts })));
+            let interval = Interval { key, counts };
+            self.watch.feed(&interval);
+            (self.sink)(RunEvent::Interval(Box::new(interval)));
         }
     }
 }
@@ -207,18 +218,22 @@ impl PlanSimulation {
             threads: vec![Some(0); job.slices.len()],
             measured_start_ns: measured_start(job, start_ns),
         });
-        let collector =
-            RefCell::new(Collector { phase: phase as u32, start_ns, jobs: intervals.collect(), sink });
+        let watch = Watch::new(planned, options, self.clock());
+        let (watched, flags) = (watch.active, (0..planned.jobs.len()).map(|job| watch.flag(job)));
+        let flags: Vec<Arc<AtomicBool>> = flags.collect();
+        let jobs = intervals.collect();
+        let collector = RefCell::new(Collector { phase: phase as u32, start_ns, jobs, watch, sink });
         let mut driver = Driver::default();
         for (index, job) in planned.jobs.iter().enumerate() {
             for thread in 0..job.slices.len() {
                 let engine = self.engine(job, thread)?;
                 let port = engine.port();
                 let shared = Shared::new();
-                let machine = self.machine(job, thread, engine, start_ns, &shared, options)?;
+                let machine =
+                    self.machine(job, thread, engine, start_ns, &shared, (options, &flags[index]))?;
                 let seen = shared.current();
                 let collector = &collector;
-                driver.add(port, Thread { machine, job: index, thread, shared, seen, collector });
+                driver.add(port, Thread { machine, job: index, thread, shared, seen, watched, collector });
             }
         }
         let threads = driver.run(&self.simulation)?;
@@ -226,7 +241,8 @@ impl PlanSimulation {
         for (job, end) in threads.into_iter().map(Thread::into_end) {
             ends[job].push(end);
         }
-        let sink = collector.into_inner().sink;
+        let Collector { sink, watch, .. } = collector.into_inner();
+        watch.tell(phase, planned, sink);
         let mut error = String::new();
         for (index, (job, ends)) in planned.jobs.iter().zip(&ends).enumerate() {
             if error.is_empty() {
@@ -255,7 +271,7 @@ impl PlanSimulation {
         engine: SimEngine,
         phase_start_ns: u64,
         shared: &Arc<Shared>,
-        options: &SimOptions,
+        (options, stop): (&SimOptions, &Arc<AtomicBool>),
     ) -> Result<Machine, SimError> {
         let slice = &job.slices[thread];
         let sites = slice.sites.iter().enumerate().map(|(index, site)| SiteSpec {
@@ -290,7 +306,7 @@ impl PlanSimulation {
                 errors_tolerated: job.job.errors_tolerated,
                 verify: false,
             },
-            stop: Arc::clone(&options.stop),
+            stop: Arc::clone(stop),
             pass_hook: None,
         };
         Ok(if open {

@@ -1,3 +1,5 @@
+mod ending;
+
 use std::sync::atomic::Ordering;
 
 use assay_results::LatencyHistogram;

@@ -1,0 +1,83 @@
+//! What ends jobs before their own limits do: the engine's rules, in virtual time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use assay_engine::Clock as _;
+use assay_engine::ending::Endings;
+use assay_engine::job_loop::Pending;
+use assay_results::RunEvent;
+use assay_results::interval::Interval;
+use assay_workload::plan::PlannedPhase;
+
+use super::SimOptions;
+use crate::SimClock;
+
+/// A loop that waits for a time looks this often whether it was ended, nanoseconds of simulated time; one of a real job is
+/// told within a few milliseconds, too.
+const LOOK_NS: u64 = 1_000_000;
+
+/// The endings of a phase, and which of its threads have ended.
+#[derive(Debug)]
+pub(super) struct Watch {
+    endings: Endings,
+    /// Whether any job can be ended by anything but its limits and `stop`.
+    pub(super) active: bool,
+    stop: Arc<AtomicBool>,
+    clock: SimClock,
+    /// Each thread's job, and whether it has ended.
+    threads: Vec<(usize, bool)>,
+    /// The first thread of each job.
+    firsts: Vec<usize>,
+}
+
+impl Watch {
+    pub(super) fn new(phase: &PlannedPhase, options: &SimOptions, clock: SimClock) -> Watch {
+        let limits = || phase.jobs.iter().map(|job| &job.job.limits);
+        let (mut threads, mut firsts) = (Vec::new(), Vec::new());
+        for (index, job) in phase.jobs.iter().enumerate() {
+            firsts.push(threads.len());
+            threads.extend(job.slices.iter().map(|_| (index, false)));
+        }
+        Watch {
+            endings: Endings::new(phase, &options.stop, Duration::from_nanos(options.interval_ns)),
+            active: limits().any(|limits| limits.ends_with.is_some() || limits.steady.is_some()),
+            stop: Arc::clone(&options.stop),
+            clock,
+            threads,
+            firsts,
+        }
+    }
+
+    /// The flag that ends a job.
+    pub(super) fn flag(&self, job: usize) -> Arc<AtomicBool> {
+        self.endings.flag(job)
+    }
+
+    /// Takes note of an interval; its job ends where it makes it steady.
+    pub(super) fn feed(&mut self, interval: &Interval) {
+        self.endings.feed(interval);
+    }
+
+    /// After a step of a job's thread: ends what ends with it. Returns what it waits for, which is never far away.
+    pub(super) fn stepped(&mut self, job: usize, thread: usize, pending: Pending) -> Pending {
+        if pending == Pending::Done {
+            self.threads[self.firsts[job] + thread].1 = true;
+        }
+        if pending == Pending::Done || self.stop.load(Ordering::Relaxed) {
+            self.endings.look(self.threads.iter().copied());
+        }
+        match pending {
+            Pending::Until(at_ns) if at_ns < u64::MAX => {
+                Pending::Until(at_ns.min(self.clock.now_ns() + LOOK_NS))
+            }
+            other => other,
+        }
+    }
+
+    /// Tells what became of the jobs that were to end when they are steady.
+    pub(super) fn tell(&self, phase: usize, planned: &PlannedPhase, sink: &mut dyn FnMut(RunEvent)) {
+        self.endings.tell(phase, planned, sink);
+    }
+}
