@@ -9,6 +9,7 @@ mod consent;
 mod doctor;
 mod help;
 mod looks;
+mod matrix;
 mod remote;
 mod schema;
 mod space;
