@@ -7,10 +7,12 @@ use heap::Heap;
 /// Bits of a key in the heap that hold the payload.
 const PAYLOAD_BITS: u32 = 24;
 /// Slots of the wheel at first, and at most.
-const SLOTS_START: usize = 1024;
-const SLOTS_MAX: usize = 1 << 16;
-/// Width of a slot at first: 2^12 ns.
-const SHIFT_START: u32 = 12;
+const SLOTS_START: usize = 4096;
+const SLOTS_MAX: usize = 1 << 18;
+/// Slots in a word of the map of those in use.
+const WORD: usize = u64::BITS as usize;
+/// Width of a slot at first: 2^10 ns.
+const SHIFT_START: u32 = 10;
 /// Events between two looks whether slots have the right width.
 const RETUNE_EVENTS: u32 = 8192;
 /// No payload.
@@ -31,23 +33,16 @@ struct Entry {
     at_ns: u64,
     /// The payload behind it in its slot.
     next: u32,
-}
-
-/// A chain of payloads in order of time.
-#[derive(Debug, Clone, Copy)]
-struct Slot {
-    first: u32,
-    /// Of no meaning in an empty slot.
+    /// The last of its slot, if it is the first there; else of no meaning.
     last: u32,
 }
 
-const EMPTY: Slot = Slot { first: NONE, last: NONE };
-
 /// Events in order of time and then of insertion; a payload is in the queue at most once.
 ///
-/// A calendar queue (Brown 1988): a wheel of slots as wide as events are apart on average, so that finding the next one, or
-/// the place for a new one, rarely has to compare anything. A slot is a chain through an array by payload, so that nothing is
-/// moved, and nothing is allocated once the queue has seen its largest payload. What lies beyond the wheel waits in a heap.
+/// A calendar queue (Brown 1988): a wheel of slots a quarter to half as wide as events are apart on average, so that nearly
+/// all hold one event or none, and processors guess right which: a wrong guess costs as much as a whole insertion. Which are
+/// in use is a map of bits, found by counting zeros. A slot is a chain through an array by payload, so that nothing is moved,
+/// and nothing is allocated once the queue has seen its largest payload. What lies beyond the wheel waits in a heap.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     /// The next event; `u64::MAX` and `NONE`: there is none.
@@ -57,8 +52,10 @@ pub(crate) struct EventQueue {
     /// The slot of the last event taken, and of this moment or before: the wheel's turn begins here.
     base: u64,
     entries: Vec<Entry>,
-    /// By slot number modulo their count.
-    wheel: Box<[Slot]>,
+    /// The first payload by slot number modulo their count; of no meaning where none is in use.
+    wheel: Box<[u32]>,
+    /// A bit for each slot of the wheel: whether it holds anything.
+    used: Box<[u64]>,
     /// Events in the wheel.
     near: usize,
     /// All events a turn ahead of `base` or more.
@@ -80,6 +77,12 @@ fn payload_of(key: u128) -> u32 {
     key as u32 & EventQueue::PAYLOAD_MAX
 }
 
+/// The bit of a slot in its word.
+#[inline(always)]
+fn bit(index: usize) -> u64 {
+    1 << (index % WORD)
+}
+
 impl EventQueue {
     /// The largest payload.
     pub(crate) const PAYLOAD_MAX: u32 = (1 << PAYLOAD_BITS) - 1;
@@ -91,7 +94,8 @@ impl EventQueue {
             shift: SHIFT_START,
             base: 0,
             entries: Vec::new(),
-            wheel: vec![EMPTY; SLOTS_START].into_boxed_slice(),
+            wheel: vec![NONE; SLOTS_START].into_boxed_slice(),
+            used: vec![0; SLOTS_START / WORD].into_boxed_slice(),
             near: 0,
             far: Heap::default(),
             far_slot: u64::MAX,
@@ -112,7 +116,7 @@ impl EventQueue {
     pub(crate) fn push(&mut self, at_ns: u64, payload: u32) {
         debug_assert!(payload <= Self::PAYLOAD_MAX);
         if payload as usize >= self.entries.len() {
-            self.entries.resize(payload as usize + 1, Entry { at_ns: 0, next: NONE });
+            self.entries.resize(payload as usize + 1, Entry { at_ns: 0, next: NONE, last: NONE });
         }
         if at_ns < self.first_ns {
             (self.first_ns, self.first) = (at_ns, payload);
@@ -145,17 +149,27 @@ impl EventQueue {
     fn place(&mut self, slot: u64, at_ns: u64, payload: u32) {
         self.near += 1;
         let index = slot as usize & (self.wheel.len() - 1);
-        let chain = &mut self.wheel[index];
-        let Slot { first, last } = *chain;
-        self.entries[payload as usize] = Entry { at_ns, next: NONE };
-        if first == NONE {
-            *chain = Slot { first: payload, last: payload };
-        } else if self.entries[last as usize].at_ns <= at_ns {
+        self.entries[payload as usize] = Entry { at_ns, next: NONE, last: payload };
+        let used = &mut self.used[index / WORD];
+        if *used & bit(index) == 0 {
+            *used |= bit(index);
+            self.wheel[index] = payload;
+        } else {
+            self.place_among(index, at_ns, payload);
+        }
+    }
+
+    /// Chains an event into a slot that is in use.
+    #[inline(never)]
+    fn place_among(&mut self, index: usize, at_ns: u64, payload: u32) {
+        let first = self.wheel[index];
+        let last = self.entries[first as usize].last;
+        if self.entries[last as usize].at_ns <= at_ns {
             self.entries[last as usize].next = payload;
-            chain.last = payload;
+            self.entries[first as usize].last = payload;
         } else if self.entries[first as usize].at_ns > at_ns {
-            self.entries[payload as usize].next = first;
-            chain.first = payload;
+            self.entries[payload as usize] = Entry { at_ns, next: first, last };
+            self.wheel[index] = payload;
         } else {
             self.place_within(first, at_ns, payload);
         }
@@ -183,12 +197,15 @@ impl EventQueue {
         }
         self.near -= 1;
         let index = self.base as usize & (self.wheel.len() - 1);
-        let next = self.entries[event.payload as usize].next;
-        self.wheel[index].first = next;
+        let Entry { next, last, .. } = self.entries[event.payload as usize];
         if next == NONE {
+            self.used[index / WORD] &= !bit(index);
             self.find_first(index);
         } else {
-            (self.first, self.first_ns) = (next, self.entries[next as usize].at_ns);
+            let entry = &mut self.entries[next as usize];
+            entry.last = last;
+            (self.first, self.first_ns) = (next, entry.at_ns);
+            self.wheel[index] = next;
         }
         self.until_tuned -= 1;
         if self.until_tuned == 0 {
@@ -197,22 +214,22 @@ impl EventQueue {
         Some(event)
     }
 
-    /// Finds the next event when slot `index` of the wheel, that of `base`, is empty. Slots are as wide as events are apart,
-    /// so that few are looked at: how many there are in a turn does not matter.
+    /// Finds the next event when slot `index` of the wheel, that of `base`, is empty. A word of bits is at least 16 times
+    /// as long as events are apart, so that few are looked at: how many slots there are in a turn does not matter.
     #[inline(always)]
     fn find_first(&mut self, index: usize) {
         if self.near == 0 {
             return self.find_first_far();
         }
-        let mut index = index;
-        loop {
-            index = (index + 1) & (self.wheel.len() - 1);
-            let first = self.wheel[index].first;
-            if first != NONE {
-                (self.first, self.first_ns) = (first, self.entries[first as usize].at_ns);
-                return;
-            }
+        let mut word = index / WORD;
+        // Slots before this one are those of the next turn, and looked at when the wheel has gone round.
+        let mut bits = self.used[word] & (u64::MAX << (index % WORD));
+        while bits == 0 {
+            word = (word + 1) & (self.used.len() - 1);
+            bits = self.used[word];
         }
+        let first = self.wheel[word * WORD + bits.trailing_zeros() as usize];
+        (self.first, self.first_ns) = (first, self.entries[first as usize].at_ns);
     }
 
     /// What is far has no entry yet.
@@ -237,14 +254,14 @@ impl EventQueue {
         };
     }
 
-    /// Gives slots the width of the mean distance between events, and the wheel four times as many as hold something.
+    /// Gives slots their width by the mean distance between events, and the wheel 16 times as many as hold something.
     #[cold]
     fn retune(&mut self, now_ns: u64) {
         let gap = (now_ns - self.tuned_ns) / u64::from(RETUNE_EVENTS);
         (self.until_tuned, self.tuned_ns) = (RETUNE_EVENTS, now_ns);
-        // As wide as that distance, or up to half or twice as wide.
-        let shift = gap.max(1).ilog2() + 1;
-        let slots = (self.near * 4).next_power_of_two().clamp(SLOTS_START, SLOTS_MAX);
+        // Over a quarter and up to half of that distance; they may stay as they are if they are up to half as wide.
+        let shift = gap.max(2).ilog2() - 1;
+        let slots = (self.near * 16).next_power_of_two().clamp(SLOTS_START, SLOTS_MAX);
         if (shift == self.shift || shift == self.shift + 1) && slots <= self.wheel.len() {
             return;
         }
@@ -252,7 +269,8 @@ impl EventQueue {
         self.shift = shift;
         self.base = now_ns >> shift;
         if slots > self.wheel.len() {
-            self.wheel = vec![EMPTY; slots].into_boxed_slice();
+            self.wheel = vec![NONE; slots].into_boxed_slice();
+            self.used = vec![0; slots / WORD].into_boxed_slice();
         }
         events.into_iter().for_each(|event| self.push(event.at_ns, event.payload));
     }
@@ -262,10 +280,13 @@ impl EventQueue {
         let mut events = Vec::with_capacity(self.near);
         let turn = self.wheel.len() as u64;
         for slot in self.base..self.base + turn {
-            let chain = &mut self.wheel[(slot & (turn - 1)) as usize];
-            let mut payload = std::mem::replace(&mut chain.first, NONE);
+            let index = (slot & (turn - 1)) as usize;
+            if self.used[index / WORD] & bit(index) == 0 {
+                continue;
+            }
+            let mut payload = self.wheel[index];
             while payload != NONE {
-                let Entry { at_ns, next } = self.entries[payload as usize];
+                let Entry { at_ns, next, .. } = self.entries[payload as usize];
                 events.push(Event { at_ns, payload });
                 payload = next;
             }
@@ -274,6 +295,7 @@ impl EventQueue {
             events.push(Event { at_ns: time_of(key), payload: payload_of(key) });
             self.far.pop();
         }
+        self.used.fill(0);
         (self.first, self.first_ns, self.far_slot, self.near) = (NONE, u64::MAX, u64::MAX, 0);
         events
     }
