@@ -1,5 +1,9 @@
 //! `short-run`: a job measured less time than planned, or so little that its start and end are a part of the figure.
 
+use assay_workload::job::Limits;
+use assay_workload::plan::PlannedJob;
+use assay_workload::units::Nanos;
+
 use super::draft::{Draft, percent, time};
 use super::subject::{Subject, measured};
 use crate::event::RunEnd;
@@ -9,7 +13,7 @@ pub(super) const ID: &str = "short-run";
 
 /// Share of the planned time that must have been measured.
 const PLANNED_SHARE_MIN: f64 = 0.9;
-/// Below this a job without a time limit is over before its threads are all at work.
+/// Below this a job that not time alone ends is over before its threads are all at work.
 const SECONDS_MIN: f64 = 0.2;
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
@@ -26,7 +30,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let done_s = subject.job.measured_s;
-    let planned_s = subject.planned.iter().filter_map(|planned| planned.time).map(|time| time.0).max();
+    let planned_s = subject.planned.iter().filter_map(|planned| time_alone(planned)).map(|time| time.0).max();
     let (severity, message, planned_s) = match planned_s.map(|ns| ns as f64 / 1e9) {
         Some(planned_s) if done_s < PLANNED_SHARE_MIN * planned_s => {
             let share = percent(done_s / planned_s);
@@ -52,8 +56,18 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     Some(finding)
 }
 
+/// The planned time, where nothing else was to end the job: one with a number of bytes, or that ends with others or once
+/// it is steady, has its time as an upper bound.
+fn time_alone(planned: &PlannedJob) -> Option<Nanos> {
+    let Limits { time: _, bytes, ios, passes, ends_with, steady } = planned.job.limits;
+    let alone = (bytes, ios, passes, ends_with, steady.is_some()) == (None, None, None, None, false);
+    planned.time.filter(|_| alone)
+}
+
 #[cfg(test)]
 mod tests {
+    use assay_workload::job::EndsWith;
+
     use super::*;
     use crate::checks::tests::{only, silent};
     use crate::fixture::run;
@@ -70,6 +84,21 @@ mod tests {
         run.end = Some(RunEnd::Completed);
         run.phases[0].jobs[0].measured_s = 4.9;
         silent(ID, &run);
+    }
+
+    #[test]
+    fn a_job_that_something_else_was_to_end_may_end_before_its_time() {
+        let mut run = run();
+        run.phases[0].jobs[0].measured_s = 2.5;
+        only(ID, &run);
+        let end_by = |change: fn(&mut Limits)| {
+            let mut run = run.clone();
+            change(&mut run.plan.phases[0].jobs[0].job.limits);
+            silent(ID, &run);
+        };
+        end_by(|limits| limits.ends_with = Some(EndsWith::First));
+        end_by(|limits| limits.bytes = Some(1 << 20));
+        end_by(|limits| limits.passes = Some(1));
     }
 
     #[test]
