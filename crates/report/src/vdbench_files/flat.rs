@@ -74,7 +74,7 @@ fn about() -> String {
         "threads            outstanding I/Os",
         "lunsize            GiB that were reached",
         "queue_depth        time-weighted mean of outstanding I/Os",
-        "cpu_used, cpu_idle per cent of all processors",
+        "cpu_used, cpu_idle per cent of all processors; cpu_user and cpu_kernel share cpu_used out as the threads' own time",
         "",
         "Trims count as writes. Written by Assay in the layout of vdbench 5.04.07.",
     ];
@@ -164,8 +164,8 @@ fn line(definition: &Definition<'_>, row: &Row, conditions: &Conditions) -> Stri
         number(1.0),
         number(row.queue_depth),
         known(busy),
-        ABSENT.to_owned(),
-        ABSENT.to_owned(),
+        known(row.cpu.map(|(busy, kernel)| (busy - kernel) * 100.0)),
+        known(row.cpu.map(|(_, kernel)| kernel * 100.0)),
         ABSENT.to_owned(),
         known(busy.map(|busy| 100.0 - busy)),
     ];
