@@ -10,3 +10,4 @@ echo "quick: built $binary, static, $(($(wc -c <"$binary") / 1024)) KiB, after $
 directory=$(mktemp -d "${WHERE:-${TMPDIR:-/tmp}}/assay-quick.XXXXXX")
 trap 'rm -rf -- "$directory"' EXIT
 "$binary" quick "$directory" "$@"
+echo "quick: the report stays; $directory is removed now, with the files in it" >&2
