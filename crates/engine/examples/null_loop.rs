@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         filler: Filler::new(&Content::default(), 1),
         spec: LoopSpec {
             depth,
+            submit_batch_max: 0,
             start_ns,
             measured_start_ns: start_ns,
             deadline_ns: u64::MAX,

@@ -56,7 +56,6 @@ pub struct AioEngine {
     /// Flushes and trims, done one after the other once the rest is handed over.
     synchronous: Vec<Io>,
     finished: Vec<Completion>,
-    batch_max: usize,
 }
 
 /// Whether the kernel has libaio and lets us use it. A context for no events is refused, but in another way than by a kernel
@@ -69,11 +68,11 @@ pub(crate) fn is_there() -> bool {
 }
 
 impl AioEngine {
-    /// A context for up to `depth` outstanding I/Os; at most `batch_max` (0: any number) are handed over per call.
+    /// A context for up to `depth` outstanding I/Os.
     ///
     /// # Errors
     /// [`EngineError::Setup`] if io_setup refuses (`fs.aio-max-nr` is used up).
-    pub fn new(depth: u32, batch_max: u32) -> Result<Self, EngineError> {
+    pub fn new(depth: u32) -> Result<Self, EngineError> {
         let mut context = 0_u64;
         // SAFETY: io_setup writes one word to `context`, which starts as 0 as it demands.
         let result = unsafe { libc::syscall(libc::SYS_io_setup, depth, std::ptr::from_mut(&mut context)) };
@@ -91,7 +90,6 @@ impl AioEngine {
             buffers: Box::default(),
             synchronous: Vec::with_capacity(depth),
             finished: Vec::with_capacity(depth),
-            batch_max: if batch_max == 0 { usize::MAX } else { batch_max as usize },
         })
     }
 
@@ -174,7 +172,7 @@ impl Engine for AioEngine {
     fn flush(&mut self, _: Wait) -> Result<Flushed, EngineError> {
         let mut handed = 0;
         while handed < self.queued.len() {
-            let batch = (self.queued.len() - handed).min(self.batch_max);
+            let batch = self.queued.len() - handed;
             // SAFETY: the pointers are to control blocks that stay in place, and to buffers that live as long.
             let result = unsafe {
                 let first = self.queued.as_mut_ptr().add(handed);

@@ -17,7 +17,7 @@ pub struct Availability {
 /// Tries every engine of this crate.
 pub fn availability() -> Vec<Availability> {
     let uring = UringEngine::new(1, EngineOptions::default());
-    let aio = AioEngine::new(1, 0);
+    let aio = AioEngine::new(1);
     vec![
         Availability {
             kind: EngineKind::IoUring,

@@ -71,7 +71,7 @@ pub fn choose(path: &Path, direct: bool, bytes: u64) -> Result<Option<Choice>, E
         |depth| UringEngine::new(depth, EngineOptions::default()).and_then(|e| rate(e, fd, bytes, depth));
     let (Ok(one), Ok(many)) = (uring(1), uring(32)) else { return Ok(None) };
     let psync = rate(PsyncEngine::new(1), fd, bytes, 1)?;
-    let libaio = AioEngine::new(32, 0).and_then(|engine| rate(engine, fd, bytes, 32)).unwrap_or(0.0);
+    let libaio = AioEngine::new(32).and_then(|engine| rate(engine, fd, bytes, 32)).unwrap_or(0.0);
     let pick = |other: EngineKind, theirs: f64, ours: f64| {
         let told = format!("{} {theirs:.0}, io_uring {ours:.0} IOPS in a short trial", other.name());
         if theirs > ours * ADVANTAGE {

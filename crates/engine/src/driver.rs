@@ -310,7 +310,7 @@ impl ThreadContext {
             EngineKind::Null => self.with(NullEngine::new(depth), String::new(), &mut pass),
             EngineKind::PosixAio => self.with(PosixAioEngine::new(depth), String::new(), &mut pass),
             EngineKind::Psync => self.with(PsyncEngine::new(depth), String::new(), &mut pass),
-            EngineKind::Libaio => match AioEngine::new(depth, options.submit_batch_max) {
+            EngineKind::Libaio => match AioEngine::new(depth) {
                 Ok(engine) => self.with(engine, String::new(), &mut pass),
                 Err(error) => self.fall_back(error, &mut pass),
             },
@@ -441,6 +441,7 @@ impl ThreadContext {
         let measured_start_ns = start_ns + job.job.ramp.0;
         LoopSpec {
             depth: job.job.outstanding_per_thread,
+            submit_batch_max: job.job.engine_options.submit_batch_max,
             start_ns,
             measured_start_ns,
             deadline_ns: job.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),

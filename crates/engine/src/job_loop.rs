@@ -16,8 +16,10 @@ use crate::buffers::MappedBuffers;
 use crate::recorder::{Latency, Recorder};
 use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, Wait};
 
+mod batch;
 mod slot_list;
 
+use batch::Batch;
 use slot_list::SlotList;
 
 /// Near a deadline a sleeping thread may come too late, so the last stretch is spun.
@@ -68,6 +70,8 @@ struct Streak {
 pub struct LoopSpec {
     /// Outstanding I/Os.
     pub depth: u32,
+    /// At most this many are handed over in one call; 0: as the storage takes them best.
+    pub submit_batch_max: u32,
     /// Where it starts.
     pub start_ns: u64,
     /// Where the measured part starts.
@@ -142,6 +146,12 @@ pub struct JobLoop<E, C, const OPEN: bool> {
     /// The last completion was that of a flush.
     last_was_flush: bool,
     last_write_target: u16,
+    batch: Batch,
+    /// Slots that stayed free because the batch was full, and since when.
+    held_back: usize,
+    held_back_ns: u64,
+    /// The last call did not wait, or the next one is not to: what it leaves outstanding tells how the storage takes I/Os.
+    polled: bool,
     until_submit_sample: u32,
     until_zero_sample: u32,
     submit_and_wait: bool,
@@ -189,6 +199,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     pub fn new(parts: LoopParts<E, C>, source: Box<dyn OpSource>) -> Self {
         let depth = parts.spec.depth;
         let capabilities = parts.engine.capabilities();
+        let batch = Batch::new(&parts.spec, capabilities);
         JobLoop {
             gate_ns: parts.spec.start_ns,
             engine: parts.engine,
@@ -218,6 +229,10 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             flushing: false,
             last_was_flush: false,
             last_write_target: 0,
+            batch,
+            held_back: 0,
+            held_back_ns: 0,
+            polled: false,
             until_submit_sample: SUBMIT_SAMPLE,
             // In virtual time buffers are not touched, and there is nothing to look at.
             until_zero_sample: if capabilities.blocks { ZERO_SAMPLE } else { u32::MAX },
@@ -249,6 +264,9 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             recorder.roll(now);
         }
         self.account(now);
+        if self.polled {
+            self.look_back(now);
+        }
         if now >= self.spec.deadline_ns || self.stop.load(Ordering::Relaxed) {
             self.draining = true;
         }
@@ -259,6 +277,17 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             self.refill(now);
         }
         self.hand_over(now)
+    }
+
+    /// After a call that did not wait: what it tells about the storage, and what its being full cost.
+    #[inline(always)]
+    fn look_back(&mut self, now: u64) {
+        self.polled = false;
+        self.batch.learn(self.outstanding);
+        if !OPEN && let Some(recorder) = self.recorder.as_mut() {
+            recorder.idle_slots((now - self.held_back_ns.min(now)) * self.held_back as u64);
+        }
+        self.held_back = 0;
     }
 
     /// Records everything that was reaped. All of it is stamped alike, so what was handed over together has one latency
@@ -388,13 +417,19 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         }
     }
 
-    /// Gives every free slot something to do, as far as there is something.
+    /// Gives every free slot something to do, as far as there is something and one call may hand it over.
     #[inline(always)]
     fn refill(&mut self, now: u64) {
         while let Some((slot, target)) = self.chained.pop() {
             self.queue_flush(slot, target);
         }
+        let limit = self.batch.limit();
         while let Some(slot) = self.free.last() {
+            if self.pending.len() >= limit {
+                (self.held_back, self.held_back_ns) = (self.free.len(), now);
+                self.polled = true;
+                return;
+            }
             if self.spec.flush.is_some() && self.flush_goes_next() {
                 if self.flush_is_alone() && self.outstanding > 0 {
                     return;
@@ -582,7 +617,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             // What is handed over now had nobody to do it since the look that freed its slot.
             recorder.idle_slots(busy * submitting as u64);
         }
-        let wait = self.wait_for();
+        let wait = if self.polled { Wait::Poll } else { self.wait_for() };
         self.flush(wait, submitting, stamp)
     }
 
@@ -621,27 +656,25 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     #[inline(always)]
     fn flush(&mut self, wait: Wait, submitting: usize, stamp: u64) -> Result<Pending, EngineError> {
-        let mut wait = wait;
         let sample = submitting > 0 && {
             self.until_submit_sample -= 1;
             self.until_submit_sample == 0
         };
         if sample {
             self.until_submit_sample = SUBMIT_SAMPLE;
+            self.polled = true;
         }
+        let mut reap_wait = if self.polled { Wait::Poll } else { wait };
         if sample || !self.submit_and_wait {
             let flushed = self.engine.flush(Wait::Poll)?;
             // In virtual time the call takes none, and a sample says so as well.
             if submitting > 0 && !flushed.waited && (sample || self.blocks) {
                 self.record_submit(stamp, submitting as u32);
             }
-        } else {
-            let flushed = self.engine.flush(wait)?;
-            if flushed.waited {
-                wait = Wait::Poll;
-            }
+        } else if self.engine.flush(wait)?.waited {
+            reap_wait = Wait::Poll;
         }
-        self.reap_wait = if self.blocks { wait } else { Wait::Poll };
+        self.reap_wait = if self.blocks { reap_wait } else { Wait::Poll };
         Ok(match wait {
             Wait::Until(at_ns) => Pending::Until(at_ns),
             _ => Pending::Completion,

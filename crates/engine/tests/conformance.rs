@@ -202,8 +202,7 @@ macro_rules! conforms {
 
 conforms!(psync, PsyncEngine::new(DEPTH));
 conforms!(posix_aio, PosixAioEngine::new(DEPTH));
-conforms!(libaio, AioEngine::new(DEPTH, 0).unwrap());
-conforms!(libaio_one_by_one, AioEngine::new(DEPTH, 1).unwrap());
+conforms!(libaio, AioEngine::new(DEPTH).unwrap());
 conforms!(io_uring, UringEngine::new(DEPTH, EngineOptions::default()).unwrap());
 conforms!(
     io_uring_unregistered,

@@ -298,6 +298,7 @@ impl PlanSimulation {
             filler: Filler::new(&unchanged, derive_seed(slice.seed, 2)),
             spec: LoopSpec {
                 depth: job.job.outstanding_per_thread,
+                submit_batch_max: job.job.engine_options.submit_batch_max,
                 start_ns,
                 measured_start_ns,
                 deadline_ns: job.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),

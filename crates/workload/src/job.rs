@@ -83,7 +83,8 @@ pub struct EngineOptions {
     pub passthrough: bool,
     /// io_uring: do not register files and buffers with the ring.
     pub unregistered: bool,
-    /// At most this many I/Os handed to the kernel in one call; 0: as many as are ready.
+    /// At most this many I/Os handed to the kernel in one call; 0: as the storage takes them best (all that are ready where
+    /// they complete inside the call, else a quarter of the outstanding ones, 4 to 16).
     pub submit_batch_max: u32,
     /// Wait for this many completions before going on; 0 and 1: never delay a completion.
     pub reap_batch_min: u32,

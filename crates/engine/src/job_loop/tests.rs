@@ -102,6 +102,7 @@ impl Setup {
             pattern: AccessPattern::new(mix, 4096, Placement::random_map()),
             spec: LoopSpec {
                 depth,
+                submit_batch_max: 0,
                 start_ns: 0,
                 measured_start_ns: 0,
                 deadline_ns: u64::MAX,
