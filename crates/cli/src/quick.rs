@@ -65,7 +65,7 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     }
     write_pages(args, &finished, &references, context)?;
     context.say(&format!(
-        "the files are kept for the next time; assay cleanup {} removes them",
+        "the next run here need not write the files again; assay cleanup {} removes them",
         pasted(&args.place)
     ));
     finished.outcome(args.output.require_valid)

@@ -26,7 +26,7 @@ use crate::null::NullEngine;
 use crate::outcome::{self, ThreadCpu, ThreadEnd};
 use crate::posix_aio::PosixAioEngine;
 use crate::psync::PsyncEngine;
-use crate::recorder::{Intervals, Recorder, Schedule, Shared};
+use crate::recorder::{Intervals, Recorder, Shared};
 use crate::sampler::Sampler;
 use crate::seam::{Clock, Engine, EngineError};
 use crate::targets::{self, OpenTargets};
@@ -399,12 +399,8 @@ impl ThreadContext {
                 what: "start: another thread failed".into(),
             });
         };
-        let spec = self.spec(start_ns);
-        let schedule = Schedule {
-            start_ns: spec.start_ns,
-            measured_start_ns: spec.measured_start_ns,
-            interval_ns: self.options.interval.as_nanos() as u64,
-        };
+        let spec = LoopSpec::of(job, start_ns);
+        let schedule = spec.schedule(self.options.interval.as_nanos() as u64);
         let arrivals = slice
             .rate_per_s
             .map(|rate| ArrivalSource::new(job.job.arrival, rate, derive_seed(slice.seed, 3)));
@@ -433,23 +429,6 @@ impl ThreadContext {
         let made =
             Generator::new(&job.job.pattern, &sites, job.job.selection, slice.seed, slice.ios, slice.bytes);
         if drops_pages(job) { made.with_passes() } else { made }
-    }
-
-    fn spec(&self, phase_start_ns: u64) -> LoopSpec {
-        let job = self.planned();
-        let start_ns = phase_start_ns + job.job.start_delay.0;
-        let measured_start_ns = start_ns + job.job.ramp.0;
-        LoopSpec {
-            depth: job.job.outstanding_per_thread,
-            submit_batch_max: job.job.engine_options.submit_batch_max,
-            start_ns,
-            measured_start_ns,
-            deadline_ns: job.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),
-            flush: job.job.flush.periodic,
-            think: job.job.think_time,
-            errors_tolerated: job.job.errors_tolerated,
-            verify: job.job.content.verify,
-        }
     }
 }
 

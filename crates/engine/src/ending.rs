@@ -45,6 +45,11 @@ impl Endings {
         }
     }
 
+    /// Whether anything but its own limits and what ends everything can end a job.
+    pub fn any(&self) -> bool {
+        self.flags.iter().any(|flag| !Arc::ptr_eq(flag, &self.all))
+    }
+
     /// The flag that ends a job.
     pub fn flag(&self, job: usize) -> Arc<AtomicBool> {
         Arc::clone(&self.flags[job])

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::fill::Filler;
-use assay_workload::job::{FlushCall, FlushOrder, PeriodicFlush, ThinkTime};
+use assay_workload::job::{FlushCall, FlushOrder, PeriodicFlush};
 use assay_workload::ops::{Op, OpBlock, OpSource};
 use assay_workload::pattern::OpKind;
 
@@ -18,9 +18,11 @@ use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, Wait}
 
 mod batch;
 mod slot_list;
+mod spec;
 
 use batch::Batch;
 use slot_list::SlotList;
+pub use spec::LoopSpec;
 
 /// Near a deadline a sleeping thread may come too late, so the last stretch is spun.
 const SPIN_NS: u64 = 30_000;
@@ -63,29 +65,6 @@ struct Streak {
     op: usize,
     count: u32,
     bytes: u64,
-}
-
-/// How a job paces itself and when it ends; times on the job's clock.
-#[derive(Debug, Clone)]
-pub struct LoopSpec {
-    /// Outstanding I/Os.
-    pub depth: u32,
-    /// At most this many are handed over in one call; 0: as the storage takes them best.
-    pub submit_batch_max: u32,
-    /// Where it starts.
-    pub start_ns: u64,
-    /// Where the measured part starts.
-    pub measured_start_ns: u64,
-    /// Where it ends; `u64::MAX`: when the operations end.
-    pub deadline_ns: u64,
-    /// Flush after writes.
-    pub flush: Option<PeriodicFlush>,
-    /// Pauses.
-    pub think: Option<ThinkTime>,
-    /// Errors that may happen before the job gives up.
-    pub errors_tolerated: u64,
-    /// Whether reads are checked for holding what was written there.
-    pub verify: bool,
 }
 
 /// What a job thread knows at its end, beside its intervals.

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use assay_engine::buffers::MappedBuffers;
 use assay_engine::job_loop::{JobLoop, LoopEnd, LoopParts, LoopSpec};
-use assay_engine::recorder::{Recorder, Schedule, Shared, Taken};
+use assay_engine::recorder::{Recorder, Shared, Taken};
 use assay_engine::{Clock, EngineError};
 use assay_results::interval::{Interval, IntervalKey, JobCounts};
 use assay_results::{JobOutcome, RunEvent};
@@ -219,7 +219,7 @@ impl PlanSimulation {
             measured_start_ns: measured_start(job, start_ns),
         });
         let watch = Watch::new(planned, options, self.clock());
-        let (watched, flags) = (watch.active, (0..planned.jobs.len()).map(|job| watch.flag(job)));
+        let (watched, flags) = (watch.active(), (0..planned.jobs.len()).map(|job| watch.flag(job)));
         let flags: Vec<Arc<AtomicBool>> = flags.collect();
         let jobs = intervals.collect();
         let collector = RefCell::new(Collector { phase: phase as u32, start_ns, jobs, watch, sink });
@@ -229,8 +229,10 @@ impl PlanSimulation {
                 let engine = self.engine(job, thread)?;
                 let port = engine.port();
                 let shared = Shared::new();
-                let machine =
-                    self.machine(job, thread, engine, start_ns, &shared, (options, &flags[index]))?;
+                // There are no bytes to check.
+                let spec = LoopSpec { verify: false, ..LoopSpec::of(job, start_ns) };
+                let recorder = Recorder::new(Arc::clone(&shared), spec.schedule(options.interval_ns));
+                let machine = self.machine(job, thread, engine, recorder, spec, &flags[index])?;
                 let seen = shared.current();
                 let collector = &collector;
                 driver.add(port, Thread { machine, job: index, thread, shared, seen, watched, collector });
@@ -269,9 +271,9 @@ impl PlanSimulation {
         job: &PlannedJob,
         thread: usize,
         engine: SimEngine,
-        phase_start_ns: u64,
-        shared: &Arc<Shared>,
-        (options, stop): (&SimOptions, &Arc<AtomicBool>),
+        recorder: Recorder,
+        spec: LoopSpec,
+        stop: &Arc<AtomicBool>,
     ) -> Result<Machine, SimError> {
         let slice = &job.slices[thread];
         let sites = slice.sites.iter().enumerate().map(|(index, site)| SiteSpec {
@@ -281,9 +283,6 @@ impl PlanSimulation {
         let sites: Vec<SiteSpec> = sites.collect();
         let source =
             Generator::new(&job.job.pattern, &sites, job.job.selection, slice.seed, slice.ios, slice.bytes);
-        let start_ns = phase_start_ns + job.job.start_delay.0;
-        let measured_start_ns = measured_start(job, phase_start_ns);
-        let schedule = Schedule { measured_start_ns, start_ns, interval_ns: options.interval_ns };
         let unchanged = Content { refresh: Refresh::Never, ..Content::default() };
         let arrivals = slice
             .rate_per_s
@@ -293,20 +292,10 @@ impl PlanSimulation {
             engine,
             clock: self.clock(),
             arrivals,
-            recorder: Recorder::new(Arc::clone(shared), schedule),
+            recorder,
             buffers: MappedBuffers::new(job.job.outstanding_per_thread, BUFFER_BYTES)?,
             filler: Filler::new(&unchanged, derive_seed(slice.seed, 2)),
-            spec: LoopSpec {
-                depth: job.job.outstanding_per_thread,
-                submit_batch_max: job.job.engine_options.submit_batch_max,
-                start_ns,
-                measured_start_ns,
-                deadline_ns: job.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),
-                flush: job.job.flush.periodic,
-                think: job.job.think_time,
-                errors_tolerated: job.job.errors_tolerated,
-                verify: false,
-            },
+            spec,
             stop: Arc::clone(stop),
             pass_hook: None,
         };

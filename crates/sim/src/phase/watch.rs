@@ -22,8 +22,6 @@ const LOOK_NS: u64 = 1_000_000;
 #[derive(Debug)]
 pub(super) struct Watch {
     endings: Endings,
-    /// Whether any job can be ended by anything but its limits and `stop`.
-    pub(super) active: bool,
     stop: Arc<AtomicBool>,
     clock: SimClock,
     /// Each thread's job, and whether it has ended.
@@ -34,7 +32,6 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new(phase: &PlannedPhase, options: &SimOptions, clock: SimClock) -> Watch {
-        let limits = || phase.jobs.iter().map(|job| &job.job.limits);
         let (mut threads, mut firsts) = (Vec::new(), Vec::new());
         for (index, job) in phase.jobs.iter().enumerate() {
             firsts.push(threads.len());
@@ -42,12 +39,16 @@ impl Watch {
         }
         Watch {
             endings: Endings::new(phase, &options.stop, Duration::from_nanos(options.interval_ns)),
-            active: limits().any(|limits| limits.ends_with.is_some() || limits.steady.is_some()),
             stop: Arc::clone(&options.stop),
             clock,
             threads,
             firsts,
         }
+    }
+
+    /// Whether any job can be ended by anything but its limits and `stop`.
+    pub(super) fn active(&self) -> bool {
+        self.endings.any()
     }
 
     /// The flag that ends a job.

@@ -1,0 +1,53 @@
+//! What a thread's loop has to keep to.
+
+use assay_workload::job::{PeriodicFlush, ThinkTime};
+use assay_workload::plan::PlannedJob;
+
+use crate::recorder::Schedule;
+
+/// How a job paces itself and when it ends; times on the job's clock.
+#[derive(Debug, Clone)]
+pub struct LoopSpec {
+    /// Outstanding I/Os.
+    pub depth: u32,
+    /// At most this many are handed over in one call; 0: as the storage takes them best.
+    pub submit_batch_max: u32,
+    /// Where it starts.
+    pub start_ns: u64,
+    /// Where the measured part starts.
+    pub measured_start_ns: u64,
+    /// Where it ends; `u64::MAX`: when the operations end.
+    pub deadline_ns: u64,
+    /// Flush after writes.
+    pub flush: Option<PeriodicFlush>,
+    /// Pauses.
+    pub think: Option<ThinkTime>,
+    /// Errors that may happen before the job gives up.
+    pub errors_tolerated: u64,
+    /// Whether reads are checked for holding what was written there.
+    pub verify: bool,
+}
+
+impl LoopSpec {
+    /// Of a thread of `job`, in a phase that starts at `phase_start_ns` of the job's clock.
+    pub fn of(job: &PlannedJob, phase_start_ns: u64) -> LoopSpec {
+        let start_ns = phase_start_ns + job.job.start_delay.0;
+        let measured_start_ns = start_ns + job.job.ramp.0;
+        LoopSpec {
+            depth: job.job.outstanding_per_thread,
+            submit_batch_max: job.job.engine_options.submit_batch_max,
+            start_ns,
+            measured_start_ns,
+            deadline_ns: job.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),
+            flush: job.job.flush.periodic,
+            think: job.job.think_time,
+            errors_tolerated: job.job.errors_tolerated,
+            verify: job.job.content.verify,
+        }
+    }
+
+    /// Intervals of this length from the start to the end.
+    pub fn schedule(&self, interval_ns: u64) -> Schedule {
+        Schedule { start_ns: self.start_ns, measured_start_ns: self.measured_start_ns, interval_ns }
+    }
+}
