@@ -16,23 +16,35 @@ const FIGURES_OPEN_MAX: usize = 3;
 /// Up to so many measuring phases stand open.
 const OPEN_MAX: usize = 4;
 
+/// More jobs or phases than this stand behind a line that says how many they are.
+const LIST_MAX: usize = 40;
+
 /// Overview, curves, then every phase.
 pub(super) fn results(run: &Run) -> Markup {
     let measured = run.phases.iter().filter(|phase| phase.kind == "measure");
     let jobs: usize = measured.clone().map(|phase| phase.jobs.len()).sum();
     let open = measured.count() <= OPEN_MAX;
+    let phases = run.phases.iter().enumerate();
+    let shown: Vec<_> = phases.filter(|(_, one)| !rounds::is_lead_in(run, one)).collect();
     html! {
         section #results {
             h2 { "Results" }
             @if run.phases.is_empty() { p { "No phase was run." } }
             (grid::tables(run))
-            @if jobs >= OVERVIEW_MIN { (overview(run)) }
+            @if jobs >= OVERVIEW_MIN { (listed(jobs, "measured jobs", &overview(run))) }
             (figures(charts::curves(run).into_iter().chain(rounds::rounds(run)).map(Some)))
-            @for (index, one) in run.phases.iter().enumerate() {
-                @if !rounds::is_lead_in(run, one) { (phase(run, one, index, open)) }
-            }
+            (listed(shown.len(), "phases", &html! {
+                @for (index, one) in &shown { (phase(run, one, *index, open)) }
+            }))
             @for note in &run.notes { p .dim { "Note: " (note) } }
         }
+    }
+}
+
+/// So many of them: a long list behind a line.
+fn listed(count: usize, what: &str, list: &Markup) -> Markup {
+    html! {
+        @if count > LIST_MAX { details .phase { summary { h3 { "All " (count) " " (what) } } (list) } } @else { (list) }
     }
 }
 

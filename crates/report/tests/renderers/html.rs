@@ -87,6 +87,19 @@ fn the_page_is_complete_in_itself() {
 }
 
 #[test]
+fn long_lists_stand_behind_a_line() {
+    let mut run = mixed_run();
+    assert!(!page(&run, &[]).contains(">All "), "a short run shows everything at once");
+    let one = run.phases[0].clone();
+    run.phases = vec![one; 60];
+    let jobs: usize = run.phases.iter().map(|phase| phase.jobs.len()).sum();
+    let page = page(&run, &[]);
+    assert!(page.contains("<h3>All 60 phases</h3>"));
+    assert!(page.contains(&format!("<h3>All {jobs} measured jobs</h3>")));
+    assert_well_formed(&page);
+}
+
+#[test]
 fn a_range_of_bias_is_not_broken_at_its_hyphen() {
     let mut run = mixed_run();
     let page_of_one = page(&run, &[]);
