@@ -11,6 +11,7 @@ use crate::seam::{
     QueueFull, TargetTable, Wait,
 };
 use crate::sync_io::{Call, execute, last_errno};
+use crate::syscall::syscall;
 
 const NAME: &str = "libaio";
 const PREAD: u16 = 0;
@@ -93,8 +94,8 @@ impl AioEngine {
         })
     }
 
-    fn call_error(call: &'static str) -> EngineError {
-        EngineError::Call { engine: NAME, call, source: std::io::Error::last_os_error() }
+    fn call_error(call: &'static str, result: isize) -> EngineError {
+        EngineError::Call { engine: NAME, call, source: std::io::Error::from_raw_os_error(-result as i32) }
     }
 
     fn getevents(
@@ -108,13 +109,14 @@ impl AioEngine {
         // SAFETY: the kernel writes at most `max` events into a buffer of that many.
         let found = unsafe {
             let events = self.events.as_mut_ptr();
-            libc::syscall(libc::SYS_io_getevents, self.context, min as i64, max as i64, events, time)
+            let arguments = [self.context as usize, min as usize, max, events as usize, time as usize, 0];
+            syscall(libc::SYS_io_getevents, arguments)
         };
         if found < 0 {
-            if last_errno() == -libc::EINTR {
+            if found == -(libc::EINTR as isize) {
                 return Ok(());
             }
-            return Err(Self::call_error("io_getevents"));
+            return Err(Self::call_error("io_getevents", found));
         }
         for event in &self.events[..found as usize] {
             out.push(Completion { slot: event.data as u32, result: event.res as i32 });
@@ -176,15 +178,15 @@ impl Engine for AioEngine {
             // SAFETY: the pointers are to control blocks that stay in place, and to buffers that live as long.
             let result = unsafe {
                 let first = self.queued.as_mut_ptr().add(handed);
-                libc::syscall(libc::SYS_io_submit, self.context, batch as i64, first)
+                syscall(libc::SYS_io_submit, [self.context as usize, batch, first as usize, 0, 0, 0])
             };
             if result > 0 {
                 handed += result as usize;
                 continue;
             }
-            match last_errno() {
+            match result as i32 {
                 code if code == -libc::EINTR => {}
-                code if code == -libc::EAGAIN || result == 0 => break,
+                code if code == -libc::EAGAIN || code == 0 => break,
                 code => {
                     // The first of the batch was refused: that is the outcome of this I/O, not of the job.
                     // SAFETY: the pointer is to a control block of ours.

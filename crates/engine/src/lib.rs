@@ -23,6 +23,7 @@ pub mod recorder;
 mod sampler;
 pub mod seam;
 mod sync_io;
+mod syscall;
 pub mod targets;
 pub mod tracing;
 pub mod tree;

@@ -8,7 +8,8 @@ use crate::seam::{
     Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
     QueueFull, TargetTable, Wait,
 };
-use crate::sync_io::{Call, execute, last_errno};
+use crate::sync_io::{Call, execute};
+use crate::syscall::syscall;
 
 /// IORING_ENTER_GETEVENTS.
 const ENTER_GETEVENTS: u32 = 1;
@@ -302,9 +303,10 @@ impl UringEngine {
         // SAFETY: the arguments are those of io_uring_enter(2); `arg` and `time` outlive the call, and entries in the queue
         // point to buffers that live as long as the engine.
         let result = unsafe {
-            libc::syscall(libc::SYS_io_uring_enter, self.enter_fd, queued, want, flags, pointer, size)
+            let (fd, flags) = (self.enter_fd as usize, flags as usize);
+            syscall(libc::SYS_io_uring_enter, [fd, queued as usize, want as usize, flags, pointer, size])
         };
-        if result >= 0 { Ok(result as u32) } else { Err(-last_errno()) }
+        if result >= 0 { Ok(result as u32) } else { Err(-result as i32) }
     }
 }
 
