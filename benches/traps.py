@@ -3,9 +3,9 @@
 
 `benches/traps.py --assay BINARY --dir DIR [--trials 10] [--doses 2,5,10,20,35,50] [--only NAME ..] [--clean 30] [--keep FILE]`
 
-A trial is a clean run and a run with the trap, right after each other; the real bias is the one against the other. The
-traps whose pace a throttle sets need no clean run, and are staged several at a time, each on a device of its own over
-memory: they use a small part of a processor, and what they find does not depend on the others. A trial is repeated where
+The traps are staged on devices over memory whose pace a throttle sets, several at a time, each on a device of its own: the
+real bias is that of nothing else, and what they find does not depend on the others. Those of a second process, on a throttled file
+of a real disk, and of a busy processor are staged one after the other. A trial is repeated where
 a disk or the processors were busy with something else before or after it, and where it took much longer than it should (a
 machine that was stopped meanwhile). Each trial is written to FILE at once, and what is there is not staged again. Output
 is Markdown on stdout.
@@ -14,6 +14,7 @@ is Markdown on stdout.
 import argparse
 import concurrent.futures
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -27,7 +28,7 @@ import time
 
 MIB = 1 << 20
 READS = 'op = "read"\nblock_size = "4k"\npattern = "random"\n'
-FILE_MIB = 64
+FILE_MIB = 32
 IMAGE_MIB = 48
 # Throttled traps that are staged at a time.
 ABREAST = 5
@@ -62,6 +63,7 @@ class Bench:
         self.args = args
         self.env = {**os.environ, "HOME": args.dir, "ASSAY_RUNS": os.path.join(args.dir, "runs")}
         self.discarded = 0
+        self.numbers = itertools.count()
         self.kept = {}
         if args.keep and os.path.exists(args.keep):
             for line in open(args.keep):
@@ -96,7 +98,7 @@ class Bench:
         return path if os.path.exists(path) else self.file(name)
 
     def command(self, target, job, *more, by=()):
-        plan = self.path(f"plan-{threading.get_ident()}.toml")
+        plan = self.path(f"plan-{threading.get_ident()}-{next(self.numbers)}.toml")
         with open(plan, "w") as out:
             out.write(f'name = "trap"\ntarget = [{{ name = "t", path = "{target}" }}]\n[[job]]\n{job}\n')
         return [*by, self.args.assay, "run", plan, "--json", "--quiet", *more]
@@ -151,10 +153,10 @@ def group(name="assay-qualify"):
 
 
 @contextlib.contextmanager
-def loop(image):
+def loop(image, *how):
     # Several at a time may be given the same free device, of which one gets it.
     for attempt in range(20):
-        made = subprocess.run(["losetup", "--find", "--show", image], text=True, stdout=subprocess.PIPE)
+        made = subprocess.run(["losetup", "--find", "--show", *how, image], text=True, stdout=subprocess.PIPE)
         if made.returncode == 0:
             break
         time.sleep(0.1)
@@ -166,7 +168,7 @@ def loop(image):
 
 
 class Throttled:
-    """Loop devices over memory whose pace is set from outside, in a control group each."""
+    """Loop devices over memory, or over a file, whose pace is set from outside, in a control group each."""
 
     def __init__(self, bench):
         self.bench = bench
@@ -180,8 +182,8 @@ class Throttled:
                 yield parts
 
     @contextlib.contextmanager
-    def device(self, image):
-        with loop(image) as device, group() as path:
+    def device(self, image, *how):
+        with loop(image, *how) as device, group() as path:
             number = open(f"/sys/class/block/{device[5:]}/dev").read().strip()
 
             def limit(iops):
@@ -190,6 +192,24 @@ class Throttled:
 
             by = ["sh", "-c", f'echo $$ > {path}/cgroup.procs && exec "$0" "$@"']
             yield device, limit, by
+
+    @contextlib.contextmanager
+    def file(self):
+        """A file on such a device, at the pace of one pass."""
+        with self.ready() as (device, limit, by), tempfile.TemporaryDirectory(dir=self.bench.args.dir) as at:
+            # What is read ahead is not asked for again, and would be a dose of its own.
+            with open(f"/sys/class/block/{device[5:]}/queue/read_ahead_kb", "w") as out:
+                out.write("0")
+            subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", device], check=True)
+            subprocess.run(["mount", device, at], check=True)
+            try:
+                path = self.bench.file(os.path.join(at, "data"))
+                with open(path, "rb") as made:
+                    os.posix_fadvise(made.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                limit(BASE_PASS)
+                yield path, by
+            finally:
+                subprocess.run(["umount", at], check=True)
 
     def course(self, seconds, steps, job=""):
         """A run in which the limit changes: (seconds after the start of the measured part, IOPS)."""
@@ -205,35 +225,33 @@ class Throttled:
 
 
 BASE = 2500
+# Of one pass over everything.
+BASE_PASS = 2000
 
 
 def cache(bench, dose):
-    path = bench.whole_file()
+    """One pass over a file of which a part is in the page cache: the rest comes at the pace of the throttle."""
     job = READS + 'engine = "psync"\ncaching = "buffered"\ninvalidate = false\npasses = 1'
-
-    def drop():
-        handle = os.open(path, os.O_RDONLY)
-        os.fsync(handle)
-        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-        os.close(handle)
-
-    drop()
-    clean = total(bench.run(path, job))
-    drop()
-    with open(path, "rb", buffering=0) as warm:
-        os.posix_fadvise(warm.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
-        warm.read(int(dose * FILE_MIB * MIB))
-    run = bench.run(path, job)
+    with bench.throttled.file() as (path, by):
+        clean = total(bench.run(path, job, by=by))
+        with open(path, "rb", buffering=0) as warm:
+            os.posix_fadvise(warm.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            os.posix_fadvise(warm.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+            for _ in range(int(dose * FILE_MIB * MIB) // 4096):
+                warm.read(4096)
+        run = bench.run(path, job, by=by)
     return finding(run, ["cache-served-reads"]), total(run) / clean - 1
 
 
 def holes(bench, dose):
-    path = bench.file("data")
+    """One pass over a file with holes: the rest comes at the pace of the throttle."""
     job = READS + 'engine = "psync"\ncaching = "direct"\npasses = 1'
-    clean = total(bench.run(path, job))
-    bytes_ = int(dose * FILE_MIB * MIB) // 4096 * 4096
-    subprocess.run(["fallocate", "--punch-hole", "-o", "0", "-l", str(bytes_), path], check=True)
-    run = bench.run(path, job)
+    with bench.throttled.file() as (path, by):
+        clean = total(bench.run(path, job, by=by))
+        bytes_ = int(dose * FILE_MIB * MIB) // 4096 * 4096
+        subprocess.run(["fallocate", "--punch-hole", "-o", "0", "-l", str(bytes_), path], check=True)
+        subprocess.run(["sync", "-f", path], check=True)
+        run = bench.run(path, job, by=by)
     return finding(run, ["unwritten-reads"]), total(run) / clean - 1
 
 
@@ -261,17 +279,19 @@ def rate(bench, dose):
 
 
 def others(bench, dose):
-    ours, theirs = bench.whole_file(), bench.whole_file("theirs")
-    job = READS + 'outstanding = 4\nruntime = "1200ms"'
-    clean = total(bench.run(ours, job))
-    rival = f'{READS}outstanding = 4\nruntime = "3500ms"\nrate = {int(clean * dose / (1 - dose))}'
-    other = bench.start(theirs, rival)
-    try:
-        time.sleep(0.7)
-        run = bench.run(ours, job)
-    finally:
-        other.terminate()
-        other.communicate()
+    """Two processes below one limit, on a real disk: what the other reads is missing here."""
+    job = READS + 'outstanding = 4\nramp = "300ms"\nruntime = "1200ms"'
+    image = bench.whole_file("image")
+    with bench.throttled.device(image, "--direct-io=on") as (device, limit, by):
+        limit(BASE)
+        clean = total(bench.run(device, job, by=by))
+        rival = bench.start(device, f'{READS}outstanding = 4\nruntime = "4s"\nrate = {int(BASE * dose)}', by=by)
+        try:
+            time.sleep(0.9)
+            run = bench.run(device, job, by=by)
+        finally:
+            rival.terminate()
+            rival.communicate()
     return finding(run, ["foreign-io"]), clean / total(run) - 1
 
 
@@ -347,7 +367,7 @@ def percent(share):
     return f"{100 * share:.1f} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
 
 
-THROTTLED = [midway, drift, stall, rate]
+THROTTLED = [cache, holes, midway, drift, stall, rate]
 
 
 def trials_of(bench, name, trap, dose, trials):
