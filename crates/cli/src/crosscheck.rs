@@ -340,6 +340,7 @@ mod tests {
             name: "x".to_owned(),
             series: String::new(),
             seed: 1,
+            seed_given: false,
             targets: Vec::new(),
             phases: vec![phase("fill", PhaseKind::Precondition), phase("m", PhaseKind::Measure)],
         };

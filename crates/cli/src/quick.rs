@@ -215,7 +215,8 @@ fn measure(
         assay1::prepare(args.test.as_deref(), args.repeat, &windows, filled.bytes, seed)
             .map_err(series_failure)?
     };
-    let plan = plan(&prepared, series, directory, seed, context)?;
+    let mut plan = plan(&prepared, series, directory, seed, context)?;
+    plan.seed_given = args.seed.is_some();
     session::run_here(plan, notes, stop, context)
 }
 

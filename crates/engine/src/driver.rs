@@ -440,8 +440,7 @@ fn drops_pages(job: &PlannedJob) -> bool {
 /// Forgets cached pages before each further pass, where the job asks for that.
 fn pass_hook(job: &PlannedJob, open: &OpenTargets) -> Option<PassHook> {
     let fds: Vec<RawFd> = open.fds().collect();
-    job.job
-        .invalidate_each_pass
+    drops_pages(job)
         .then(|| -> PassHook { Box::new(move || fds.iter().for_each(|&fd| drop(targets::invalidate(fd)))) })
 }
 

@@ -116,14 +116,15 @@ fn pattern() -> impl Strategy<Value = AccessPattern> {
         }),
     ];
     let all_sizes = prop_oneof![sizes().prop_map(|s| [s.clone(), s.clone(), s]), [sizes(), sizes(), sizes()]];
-    (mix(), all_sizes, placement, of(block())).prop_map(
-        |(mix, [read_sizes, write_sizes, trim_sizes], placement, align)| AccessPattern {
+    (mix(), all_sizes, placement, of(block()), any::<bool>()).prop_map(
+        |(mix, [read_sizes, write_sizes, trim_sizes], placement, align_bytes, repeat_passes)| AccessPattern {
             mix,
             read_sizes,
             write_sizes,
             trim_sizes,
             placement,
-            align_bytes: align,
+            align_bytes,
+            repeat_passes,
         },
     )
 }

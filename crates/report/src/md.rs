@@ -31,10 +31,10 @@ pub fn markdown(run: &Run, references: &[Reference]) -> String {
     }
     let _ = writeln!(
         text,
-        "- started {}, took {}, seed {}",
+        "- started {}, took {}, {}",
         escape(&run.started),
         format::seconds(run.elapsed_s),
-        run.plan.seed
+        run.plan.describe_seed()
     );
     push_findings(&mut text, run);
     text.push_str("\n## Results\n\n");

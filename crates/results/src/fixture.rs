@@ -38,6 +38,7 @@ pub(crate) fn plan(jobs: Vec<PlannedJob>) -> Plan {
         name: "fixture".to_owned(),
         series: String::new(),
         seed: 7,
+        seed_given: false,
         targets: vec![PlannedTarget {
             name: "t".to_owned(),
             path: "/data/t".to_owned(),

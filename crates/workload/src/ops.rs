@@ -339,6 +339,8 @@ pub struct Generator {
     /// Operations of a pass, and how many of this one are left; `u64::MAX` where nobody asks.
     pass_ios: u64,
     pass_left: u64,
+    /// What the first pass began as, where each further one repeats it.
+    start: Option<Box<Generator>>,
 }
 
 impl Generator {
@@ -373,7 +375,7 @@ impl Generator {
             Site { range: spec.range, place }
         };
         let sites_built: Vec<Site> = sites.iter().enumerate().map(site).collect();
-        Generator {
+        let made = Generator {
             kinds: Kinds::new(pattern),
             sizes: block_sizes,
             align,
@@ -387,8 +389,11 @@ impl Generator {
             bytes_left: bytes.unwrap_or(u64::MAX),
             pass_ios: u64::MAX,
             pass_left: u64::MAX,
+            start: None,
             rng,
-        }
+        };
+        // Where walks end with their ranges, there is one pass.
+        if pattern.repeat_passes && !made.ends { made.with_repeated_passes() } else { made }
     }
 
     /// Ends a block wherever a pass over the sites ends, and says so.
@@ -402,6 +407,23 @@ impl Generator {
         };
         self.pass_left = self.pass_ios;
         self
+    }
+
+    fn with_repeated_passes(self) -> Self {
+        let made = self.with_passes();
+        Generator { start: Some(Box::new(made.clone())), ..made }
+    }
+
+    /// Begins the next pass; what limits the whole job goes on.
+    #[cold]
+    fn begin_pass(&mut self) {
+        self.pass_left = self.pass_ios;
+        if let Some(start) = self.start.take() {
+            let limits = (self.ios_left, self.bytes_left);
+            self.clone_from(&start);
+            (self.ios_left, self.bytes_left) = limits;
+            self.start = Some(start);
+        }
     }
 
     /// Which site the next operation goes to, where there are several.
@@ -533,7 +555,7 @@ impl OpSource for Generator {
         if self.pass_left != u64::MAX {
             self.pass_left -= len as u64;
             if self.pass_left == 0 {
-                self.pass_left = self.pass_ios;
+                self.begin_pass();
                 block.pass_ends = true;
             }
         }

@@ -292,6 +292,9 @@ pub struct AccessPattern {
     pub placement: Placement,
     /// Offsets are multiples of this; `None`: of the smallest block size in the mix.
     pub align_bytes: Option<u64>,
+    /// Each further pass of a thread over its range does what the first did, in the same order, as fio's `randrepeat` has it.
+    #[serde(default)]
+    pub repeat_passes: bool,
 }
 
 impl AccessPattern {
@@ -305,6 +308,7 @@ impl AccessPattern {
             trim_sizes: sizes,
             placement,
             align_bytes: None,
+            repeat_passes: false,
         }
     }
 

@@ -179,6 +179,9 @@ pub struct Plan {
     pub series: String,
     /// The seed everything random derives from.
     pub seed: u64,
+    /// The file or the command line gave the seed, so that each run has the same addresses.
+    #[serde(default)]
+    pub seed_given: bool,
     /// What receives the I/O.
     pub targets: Vec<PlannedTarget>,
     /// In sequence.
@@ -191,11 +194,17 @@ impl Plan {
         self.phases.iter().map(PlannedPhase::memory_bytes).max().unwrap_or(0)
     }
 
+    /// The seed as reports have it: one that was given says what follows from it.
+    pub fn describe_seed(&self) -> String {
+        let given = if self.seed_given { " (given: every run has the same addresses)" } else { "" };
+        format!("seed {}{given}", self.seed)
+    }
+
     /// The plan as text, one fact a line, stable: what `--dry-run` prints and what two plans are compared by.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         let series = if self.series.is_empty() { "" } else { &format!(", series {}", self.series) };
-        let _ = writeln!(text, "plan {}{series}, seed {}", self.name, self.seed);
+        let _ = writeln!(text, "plan {}{series}, {}", self.name, self.describe_seed());
         for target in &self.targets {
             let _ = writeln!(text, "target {}: {}", target.name, describe_target(target));
         }
@@ -407,7 +416,8 @@ pub fn describe_pattern(pattern: &AccessPattern) -> String {
             }
         })
         .collect();
-    format!("{}, {}", mix.join(", "), describe_placement(&pattern.placement))
+    let passes = if pattern.repeat_passes { ", each pass alike" } else { "" };
+    format!("{}, {}{passes}", mix.join(", "), describe_placement(&pattern.placement))
 }
 
 fn describe_placement(placement: &Placement) -> String {

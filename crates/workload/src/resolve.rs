@@ -128,7 +128,7 @@ pub enum ResolveError {
 /// # Errors
 /// [`ResolveError`]: the first contradiction found, naming job and target.
 pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Plan, ResolveError> {
-    let seed = workload.seed.unwrap_or(seed);
+    let (seed, seed_given) = (workload.seed.unwrap_or(seed), workload.seed.is_some());
     if workload.phases.is_empty() {
         return Err(ResolveError::Empty(format!("'{}'", workload.name)));
     }
@@ -169,6 +169,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         name: workload.name.clone(),
         series: String::new(),
         seed,
+        seed_given,
         targets,
         phases,
     })

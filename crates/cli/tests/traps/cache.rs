@@ -23,6 +23,21 @@ fn reads_from_the_page_cache() {
     });
 }
 
+/// Pages that a job is told to keep stay for all of its passes, also where one is like the other.
+#[test]
+fn pages_are_kept_over_passes_that_repeat() {
+    let stage = Stage::new();
+    let file = stage.file("data", 16);
+    until("reads from the page cache", || {
+        std::fs::read(&file).expect("warm");
+        let job = "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\nrepeat_passes = true\n\
+                   caching = \"buffered\"\ninvalidate = false\npasses = 4";
+        let run = stage.run("data", job);
+        let share = run.run["phases"][0]["jobs"][0]["cached_read_share"].as_f64().ok_or("no share")?;
+        (share > 0.9).then_some(()).ok_or(format!("only {share} came from the cache"))
+    });
+}
+
 #[test]
 fn reads_of_a_file_with_holes() {
     let stage = Stage::new();

@@ -305,30 +305,27 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// One seed for the run, if the file asks for one.
+    /// The one seed of the run, where anything is drawn or a seed is given. In fio each job has its own; unless the file says
+    /// otherwise it is the same number for all of them, in every run.
     fn seed(&mut self) -> Option<u64> {
-        let mut found = None;
-        for section in &self.file.jobs {
-            if section.settings.get("randseed").is_none() {
-                continue;
-            }
-            let seed = super::resolve::Reader(&section.settings).number("randseed", 0).unsigned_abs();
-            let place = place(section, "randseed");
-            match found {
-                None => {
-                    let message =
-                        "the seed repeats this run, but its offsets are not those of fio".to_owned();
-                    self.report.note("seed-of-another-generator", &place, message, "");
-                    found = Some(seed);
-                }
-                Some(first) if first != seed => {
-                    let message = format!("a run has one seed; {first} is taken");
-                    self.report.loss("one-seed", &place, message, "");
-                }
-                Some(_) => {}
-            }
+        let clones = self.file.expand();
+        let of_file = |job: &ResolvedJob| &self.file.jobs[job.section_index];
+        let is_given = |job: &ResolvedJob| of_file(job).settings.get("randseed").is_some();
+        let draws = |job: &ResolvedJob| job.access.random || job.access.direction == Direction::ReadWrite;
+        let mut asking = clones.iter().filter(|job| job.clone_number == 0 && (draws(job) || is_given(job)));
+        let first = asking.next()?;
+        let taken = first.access.seed.map(i64::unsigned_abs);
+        if is_given(first) {
+            let message = "the seed repeats this run, but its offsets are not those of fio".to_owned();
+            self.report.note("seed-of-another-generator", &place(of_file(first), "randseed"), message, "");
         }
-        found
+        if let Some(other) = asking.find(|job| job.access.seed != first.access.seed) {
+            let option = if is_given(other) { "randseed" } else { "randrepeat" };
+            let words = taken.map_or_else(|| "another in each run".to_owned(), |seed| seed.to_string());
+            let message = format!("a run has one seed, that of its first job: {words}");
+            self.report.loss("one-seed", &place(of_file(other), option), message, "");
+        }
+        taken
     }
 }
 

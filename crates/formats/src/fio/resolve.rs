@@ -11,7 +11,7 @@ use super::value::{Size, Value};
 const NORMAL_SLOTS: PerDirection<Option<u64>> = [None; 3];
 const BLOCK_BYTES: u64 = 4096;
 /// fio's seed where none is given.
-const SEED: i64 = 0x89;
+pub(super) const SEED: i64 = 0x89;
 
 /// Typed access to settings with defaults.
 #[derive(Clone, Copy)]
@@ -238,6 +238,7 @@ fn access(read: Reader<'_>, sizes: PerDirection<BlockSizes>) -> Access {
         distribution,
         generator: read.word("random_generator", "tausworthe").0,
         seed: (seeded || repeat).then(|| read.number("randseed", SEED)),
+        repeats: repeat && !seeded,
     }
 }
 

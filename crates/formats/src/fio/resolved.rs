@@ -113,6 +113,8 @@ pub struct Access {
     pub generator: &'static str,
     /// The seed; `None`: another one in each run.
     pub seed: Option<i64>,
+    /// Whether each pass begins with the seed again.
+    pub repeats: bool,
 }
 
 /// Which part of the files is worked on.

@@ -128,9 +128,7 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("percentage_sequential", Refused("use percentage_random=<100 minus the value>")),
     option("unified_rw_reporting", Word(&["none", "mixed", "both", "0", "1", "2"]))
         .moot("reads, writes and their total are always reported"),
-    option("randrepeat", Bool).or(&["allrandrepeat"])
-        .moot("the seed of each run is printed and kept; --seed repeats it")
-        .unless(&["0"]),
+    option("randrepeat", Bool).or(&["allrandrepeat"]),
     option("randseed", Int),
     option("random_distribution", Distribution),
     option("random_sequence_stride", Bool).lost("sequence distributions are not generated", USE_FIO).unless(&["0"]),

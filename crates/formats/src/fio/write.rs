@@ -9,6 +9,7 @@ use assay_workload::content::{Content, Payload, Refresh};
 use assay_workload::job::{
     Caching, EngineKind, FlushCall, FlushOrder, Job, OpenSync, PhaseKind, TargetSelection, TargetSharing,
 };
+use assay_workload::pattern::Placement;
 use assay_workload::target::{Extent, TargetKind};
 use assay_workload::units::Nanos;
 use assay_workload::{Plan, Workload};
@@ -113,6 +114,8 @@ impl Lines {
 struct Writer<'a> {
     name: &'a str,
     seed: Option<u64>,
+    /// Whether the seed is the one that fio takes if none is given.
+    own_seed: bool,
     targets: Vec<TargetView<'a>>,
     /// Their indices by name: there may be tens of thousands.
     by_name: BTreeMap<&'a str, usize>,
@@ -132,6 +135,7 @@ impl<'a> Writer<'a> {
         Self {
             name,
             seed,
+            own_seed: false,
             targets,
             by_name,
             report: Report::default(),
@@ -156,7 +160,14 @@ impl<'a> Writer<'a> {
 
     fn write(mut self, phases: &[PhaseView<'a>]) -> (String, Vec<Diagnostic>) {
         self.text = format!("; {}\n", header_text(self.name));
-        if let Some(seed) = self.seed {
+        let patterns = phases.iter().flat_map(|phase| &phase.jobs).map(|view| &view.job.pattern);
+        let random = patterns.filter(|pattern| !matches!(pattern.placement, Placement::Sequential(_)));
+        let repeats: Vec<bool> = random.map(|pattern| pattern.repeat_passes).collect();
+        // Its own seed need not be given; giving it switches repeated passes off.
+        self.own_seed = self.seed == Some(super::resolve::SEED.unsigned_abs())
+            && !repeats.is_empty()
+            && !repeats.contains(&false);
+        if let Some(seed) = self.seed.filter(|_| !self.own_seed) {
             // fio reads it as a signed number.
             let seed = if i64::try_from(seed).is_ok() { seed } else { seed >> 1 };
             self.text.push_str(&format!("[global]\nrandseed={seed}\n"));

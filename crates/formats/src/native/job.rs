@@ -35,6 +35,7 @@ pub(super) const JOB_KEYS: &[&str] = &[
     "block_size",
     "align",
     "pattern",
+    "repeat_passes",
     "tree",
     "threads",
     "outstanding",

@@ -58,6 +58,7 @@ pub(super) fn lower<'t>(sink: &mut Sink, job: &Fields<'t>, is_tree: bool) -> Acc
         trim_sizes,
         placement: placement.unwrap_or_else(Placement::sequential),
         align_bytes: job.read_unless_none(sink, "align", Sink::block_size),
+        repeat_passes: job.read(sink, "repeat_passes", Sink::boolean).unwrap_or(false),
     }
 }
 

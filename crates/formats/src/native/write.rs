@@ -278,6 +278,7 @@ fn pattern_entries(entries: &mut Entries, pattern: &AccessPattern) {
     }
     entries.add_some("align", pattern.align_bytes, quoted_size);
     entries.add("pattern", write_placement(&pattern.placement));
+    entries.add_unless("repeat_passes", &pattern.repeat_passes, &false, bool::to_string);
 }
 
 fn write_mix(mix: &Mix) -> String {

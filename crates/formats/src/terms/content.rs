@@ -140,13 +140,14 @@ pub(super) const TERMS: &[Term] = &[
         fio: &["randseed", "randrepeat", "allrandrepeat"],
         vdbench: &["compressionseed"],
         snia: &[],
-        assay: &["seed"],
+        assay: &["seed", "repeat_passes"],
         also: &["repeatable", "reproducible", "random numbers"],
         meaning: "The number that all random choices derive from. The same seed replays the same operations; Assay \
                   prints and stores the one it used.",
         traps: &[
             "fio repeats the same addresses in every run and loop (randrepeat=1), so that a second run reads what the \
-             first one cached.",
+             first one cached, and rewrites what it wrote in the order in which it lies there. A job file means the same \
+             here; randrepeat=0 draws others, as a plan without a seed does.",
             "The addresses of two tools differ even with the same seed.",
         ],
         example: Example { fio: "randseed=42", vdbench: "", plan: "" },

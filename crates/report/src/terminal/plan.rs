@@ -13,7 +13,7 @@ use crate::text::{Column, Hang, Keep, Style, Table, Tone};
 pub fn plan(plan: &Plan, style: &Style) -> String {
     let mut text = String::new();
     let series = if plan.series.is_empty() { String::new() } else { format!(", series {}", plan.series) };
-    let title = format!("plan {}{series}, seed {}", plan.name, plan.seed);
+    let title = format!("plan {}{series}, {}", plan.name, plan.describe_seed());
     paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     push_targets(&mut text, plan, style);
     for phase in &plan.phases {

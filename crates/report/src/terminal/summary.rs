@@ -15,7 +15,7 @@ pub fn heading(run: &Run, style: &Style) -> String {
     let mut text = String::new();
     let series =
         if run.plan.series.is_empty() { String::new() } else { format!(", series {}", run.plan.series) };
-    let title = format!("{}{series}, {}, seed {}", run.name, run.started, run.plan.seed);
+    let title = format!("{}{series}, {}, {}", run.name, run.started, run.plan.describe_seed());
     paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     let place = conditions::of_place(run).join(", ");
     paragraph(&mut text, Tone::Plain, &place, Hang { first: 0, rest: 2 }, style);

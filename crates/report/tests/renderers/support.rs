@@ -195,6 +195,7 @@ pub(crate) fn plan(name: &str, series: &str) -> Plan {
         name: name.to_owned(),
         series: series.to_owned(),
         seed: 42,
+        seed_given: false,
         targets: vec![PlannedTarget {
             name: "data".to_owned(),
             path: "/data/assay/data".to_owned(),

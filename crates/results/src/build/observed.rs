@@ -250,6 +250,7 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
         name: observation.name.clone(),
         series: String::new(),
         seed: 0,
+        seed_given: false,
         targets: observation.targets.clone(),
         phases: vec![PlannedPhase {
             name: observation.name.clone(),

@@ -91,6 +91,7 @@ pub(super) fn assemble(found: Found, text: &str) -> Run {
             name: found.name,
             series: String::new(),
             seed: 0,
+            seed_given: false,
             targets: found.targets,
             phases: planned,
         },

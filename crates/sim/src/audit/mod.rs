@@ -376,6 +376,7 @@ impl Auditor<'_> {
     fn reuse(&self, pattern: &AccessPattern, classes: &[Class]) -> Reuse {
         let order = match &pattern.placement {
             Placement::Sequential(_) => Order::Round,
+            Placement::Random(random) if random.once_per_pass && pattern.repeat_passes => Order::Round,
             Placement::Random(random) if random.once_per_pass => Order::Pass,
             _ => Order::Independent,
         };

@@ -177,6 +177,26 @@ fn passes_end_where_every_block_has_been_visited() {
     assert_eq!(ends.iter().enumerate().filter(|end| *end.1).map(|end| end.0).collect::<Vec<_>>(), [3, 7]);
 }
 
+#[test]
+fn a_pass_can_repeat_the_first() {
+    let mut pattern = AccessPattern::new(Mix::read_write(70.0), 4096, Placement::random_map());
+    pattern.repeat_passes = true;
+    let sites = [0, 1].map(|target| SiteSpec { target, range: range(0, 50 * 4096) });
+    let mut generator = Generator::new(&pattern, &sites, TargetSelection::Random, 7, Some(300), None);
+    let ops = collect(&mut generator, usize::MAX);
+    assert_eq!(ops.len(), 300, "the limit is that of all passes");
+    assert!(ops[..100] == ops[100..200] && ops[..100] == ops[200..]);
+    assert!(ops[..50] != ops[50..100]);
+}
+
+#[test]
+fn a_walk_that_ends_has_no_pass_to_repeat() {
+    let walk = Sequential { wrap: false, ..Sequential::default() };
+    let mut pattern = AccessPattern::new(Mix::READ, 4096, Placement::Sequential(walk));
+    pattern.repeat_passes = true;
+    assert_eq!(collect(&mut one_site(&pattern, 10 * 4096, None, None), 100).len(), 10);
+}
+
 proptest! {
     #[test]
     fn operations_stay_inside_the_range(

@@ -40,6 +40,7 @@ impl Lowering<'_> {
             trim_sizes,
             align_bytes: if access.random { self.align(source) } else { None },
             placement,
+            repeat_passes: access.random && access.repeats,
         }
     }
 

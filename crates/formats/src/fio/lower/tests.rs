@@ -46,7 +46,30 @@ fn a_common_job() {
     assert_eq!((job.limits.passes, job.ramp), (None, Nanos::from_secs(5)));
     assert_eq!(job.group.as_deref(), Some("r"));
     assert_eq!(workload.targets[0].size, None);
-    assert_eq!(workload.seed, None);
+}
+
+#[test]
+fn a_run_has_the_seed_of_its_random_jobs() {
+    let seed = |text: &str| {
+        let (workload, said) = run(text);
+        let workload = workload.unwrap();
+        let pattern = &workload.phases[0].jobs[0].pattern;
+        (workload.seed, pattern.repeat_passes, said.iter().map(|d| d.id).collect::<Vec<_>>())
+    };
+    let none = Vec::<&str>::new();
+    // fio repeats the addresses of its first run in every other, and those of the first pass in every further one.
+    assert_eq!(seed("[a]\nsize=1m\nrw=randread\n"), (Some(0x89), true, none.clone()));
+    assert_eq!(seed("[a]\nsize=1m\nrw=randread\nrandrepeat=1\n"), (Some(0x89), true, none.clone()));
+    assert_eq!(seed("[a]\nsize=1m\nrw=randread\nrandrepeat=0\n"), (None, false, none.clone()));
+    // Where nothing is drawn, nothing is said.
+    assert_eq!(seed("[a]\nsize=1m\nrw=read\n"), (None, false, none.clone()));
+    assert_eq!(seed("[a]\nsize=1m\nrw=read\n[b]\nsize=1m\nrw=randread\nrandrepeat=0\n"), (None, false, none));
+    let given = seed("[a]\nsize=1m\nrw=randread\nrandseed=5\n");
+    assert_eq!(given, (Some(5), false, vec!["seed-of-another-generator"]));
+    let sequential = seed("[a]\nsize=1m\nrw=write\nrandseed=5\n");
+    assert_eq!(sequential, (Some(5), false, vec!["seed-of-another-generator"]));
+    let two = seed("[a]\nsize=1m\nrw=randread\n[b]\nsize=1m\nrw=randwrite\nrandrepeat=0\n");
+    assert_eq!(two, (Some(0x89), true, vec!["one-seed"]));
 }
 
 #[test]
@@ -178,7 +201,7 @@ fn losses_of_access() {
         ("continue_on_error=write", "errors-of-one-kind"),
         ("startdelay=5-10", "random-start-delay"),
         ("filesize=1m-2m", "file-size-range"),
-        ("randseed=5", "seed-of-another-generator"),
+        ("rw=randread\nrandseed=5", "seed-of-another-generator"),
     ] {
         assert_eq!(ids(lines), [id], "{lines}");
     }

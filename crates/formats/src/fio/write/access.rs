@@ -26,6 +26,9 @@ impl Writer<'_> {
             lines.set("rwmixread", percent);
         }
         self.sizes(&job.name, pattern, lines);
+        if random {
+            self.repetition(&job.name, pattern.repeat_passes, lines);
+        }
         match &pattern.placement {
             Placement::Sequential(_) => {}
             Placement::Random(random) => self.random(job, random, lines),
@@ -176,6 +179,24 @@ impl Writer<'_> {
             self.lost("fio-whole-percent", job, &format!("{option} has whole per cents: shares are rounded"));
         }
         shares
+    }
+
+    /// fio begins every run and every pass with the same seed, unless it is told otherwise or given one.
+    fn repetition(&mut self, job: &str, repeat_passes: bool, lines: &mut Lines) {
+        match (self.seed, repeat_passes) {
+            (None, false) => lines.set("randrepeat", 0),
+            (None, true) => {
+                self.note("fio-repeats", job, "fio then has the same addresses in every run, too")
+            }
+            (Some(_), true) if !self.own_seed => {
+                self.note(
+                    "fio-repeats",
+                    job,
+                    "with a seed that is given, fio takes another order in each pass",
+                );
+            }
+            (Some(_), _) => {}
+        }
     }
 
     fn random(&mut self, job: &Job, random: &Random, lines: &mut Lines) {

@@ -72,7 +72,7 @@ fn the_text_is_a_plain_job_file() {
     let (text, said) = write(&workload(vec![job()]));
     assert_eq!(
         text,
-        "; w\n\n[j]\nnew_group\nioengine=libaio\niodepth=16\ndirect=1\nrw=randrw\nrwmixread=70\nbs=8192\nruntime=30\ntime_based\n\
+        "; w\n\n[j]\nnew_group\nioengine=libaio\niodepth=16\ndirect=1\nrw=randrw\nrwmixread=70\nbs=8192\nrandrepeat=0\nruntime=30\ntime_based\n\
          numjobs=1\nsize=67108864\nfilename=/d/f\n"
     );
     assert!(said.is_empty(), "{said:?}");
@@ -279,6 +279,17 @@ fn hit_areas_become_zones() {
 }
 
 #[test]
+fn repeated_addresses_come_back() {
+    let mut repeats = job();
+    repeats.pattern.repeat_passes = true;
+    for (seed, job) in [(None, job()), (Some(5), job()), (Some(0x89), job()), (Some(0x89), repeats)] {
+        let asked = Workload { seed, ..workload(vec![job]) };
+        let (found, repeats) = (again(&asked), |w: &Workload| w.phases[0].jobs[0].pattern.repeat_passes);
+        assert_eq!((found.seed, repeats(&found)), (seed, repeats(&asked)));
+    }
+}
+
+#[test]
 fn a_plan_is_written_as_it_was_resolved() {
     use assay_workload::resolve::{Inventory, TargetFacts, plan};
     use assay_workload::target::TargetKind;
@@ -298,6 +309,7 @@ fn a_plan_is_written_as_it_was_resolved() {
     };
     let (text, said) = crate::fio::write_plan(&plan(&asked, &inventory, 7).unwrap());
     assert!(said.is_empty(), "{said:?}");
+    assert!(!text.contains("randrepeat"), "{text}");
     for line in ["randseed=7", "ioengine=libaio", "direct=0", "size=8388608", "filename=/abs/f"] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
