@@ -37,17 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         recorder: Recorder::new(Shared::new(), schedule),
         buffers,
         filler: Filler::new(&Content::default(), 1),
-        spec: LoopSpec {
-            depth,
-            submit_batch_max: 0,
-            start_ns,
-            measured_start_ns: start_ns,
-            deadline_ns: u64::MAX,
-            flush: None,
-            think: None,
-            errors_tolerated: 0,
-            verify: false,
-        },
+        spec: LoopSpec::closed(depth, start_ns),
         stop: Arc::new(AtomicBool::new(false)),
         pass_hook: None,
     };

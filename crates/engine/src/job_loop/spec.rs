@@ -29,6 +29,21 @@ pub struct LoopSpec {
 }
 
 impl LoopSpec {
+    /// `depth` outstanding I/Os from `start_ns` until the operations end, and nothing else.
+    pub const fn closed(depth: u32, start_ns: u64) -> LoopSpec {
+        LoopSpec {
+            depth,
+            submit_batch_max: 0,
+            start_ns,
+            measured_start_ns: start_ns,
+            deadline_ns: u64::MAX,
+            flush: None,
+            think: None,
+            errors_tolerated: 0,
+            verify: false,
+        }
+    }
+
     /// Of a thread of `job`, in a phase that starts at `phase_start_ns` of the job's clock.
     pub fn of(job: &PlannedJob, phase_start_ns: u64) -> LoopSpec {
         let start_ns = phase_start_ns + job.job.start_delay.0;

@@ -100,17 +100,7 @@ impl Setup {
         world.fail_from.set(usize::MAX);
         Setup {
             pattern: AccessPattern::new(mix, 4096, Placement::random_map()),
-            spec: LoopSpec {
-                depth,
-                submit_batch_max: 0,
-                start_ns: 0,
-                measured_start_ns: 0,
-                deadline_ns: u64::MAX,
-                flush: None,
-                think: None,
-                errors_tolerated: 0,
-                verify: false,
-            },
+            spec: LoopSpec::closed(depth, 0),
             ios: None,
             rate_per_s: None,
             world,

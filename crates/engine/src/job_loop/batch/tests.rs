@@ -115,15 +115,9 @@ impl Case {
             buffers: MappedBuffers::new(self.depth, 4096).unwrap(),
             filler: Filler::new(&Content::default(), 1),
             spec: LoopSpec {
-                depth: self.depth,
                 submit_batch_max: self.submit_batch_max,
-                start_ns,
-                measured_start_ns: start_ns,
-                deadline_ns: u64::MAX,
                 flush: self.flush,
-                think: None,
-                errors_tolerated: 0,
-                verify: false,
+                ..LoopSpec::closed(self.depth, start_ns)
             },
             stop: Arc::new(AtomicBool::new(false)),
             pass_hook: None,
