@@ -79,7 +79,10 @@ fn others(window: Option<QuietWindow>, late: bool) -> Option<(f64, f64)> {
 /// our own may still go on before and after.
 fn quiet(at: usize, phase: &PhaseResult, truth: &DeviceTruth, late_writes: (bool, bool)) -> Option<Finding> {
     let span_s = phase.evidence.span_ns as f64 / 1e9;
-    let busy_per_s = (truth.device_read_bytes? + truth.device_written_bytes?) as f64 / span_s;
+    // What others take is known even of devices whose own share is not; then what was asked stands for it.
+    let at_device = truth.device_read_bytes.zip(truth.device_written_bytes);
+    let (read, written) = at_device.unwrap_or((truth.asked_read_bytes, truth.asked_written_bytes));
+    let busy_per_s = read.saturating_add(written) as f64 / span_s;
     if span_s <= 0.0 || busy_per_s <= 0.0 {
         return None;
     }
@@ -94,7 +97,7 @@ fn quiet(at: usize, phase: &PhaseResult, truth: &DeviceTruth, late_writes: (bool
     if most < SHARE_MIN {
         return None;
     }
-    let devices = truth.devices.join(", ");
+    let devices = if truth.devices.is_empty() { "the storage".to_owned() } else { truth.devices.join(", ") };
     let message = format!(
         "right {when} the phase, while Assay did nothing, others moved {}/s on {devices} and kept it busy {} of the time",
         Bytes(bytes_per_s as u64),
@@ -197,6 +200,21 @@ mod tests {
         run.phases[0].evidence.quiet_after =
             Some(QuietWindow { own_read_bytes: 1_600_000, ..window(1_640_000) });
         silent(ID, &run);
+    }
+
+    #[test]
+    fn a_device_whose_own_share_is_not_known() {
+        let mut run = run();
+        let truth = run.phases[0].device.as_mut().unwrap();
+        (truth.device_read_bytes, truth.device_written_bytes) = (None, None);
+        let asked = (truth.asked_read_bytes + truth.asked_written_bytes) as f64;
+        let per_s = asked * 1e9 / run.phases[0].evidence.span_ns as f64;
+        let read_bytes = (per_s / 4.0).max(2e6) as u64;
+        let window = QuietWindow { span_ns: SECOND, ios: 100, read_bytes, ..Default::default() };
+        run.phases[0].evidence.quiet_before = Some(QuietWindow { read_bytes: 0, ..window });
+        silent(ID, &run);
+        run.phases[0].evidence.quiet_before = Some(window);
+        assert!(only(ID, &run).message.starts_with("right before the phase"));
     }
 
     #[test]
