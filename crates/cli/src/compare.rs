@@ -173,7 +173,21 @@ fn side(words: &[String], context: &Context) -> Result<(String, Vec<Run>), Failu
     for word in words {
         runs.extend(runs_of(word, context)?);
     }
-    Ok((words.join(" "), runs))
+    Ok((side_name(words, &runs), runs))
+}
+
+/// One word is the name that the user gave; of several, which are often paths, the runs' own names say more.
+fn side_name(words: &[String], runs: &[Run]) -> String {
+    if let [word] = words {
+        return word.clone();
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for run in runs {
+        if !names.contains(&run.name.as_str()) {
+            names.push(&run.name);
+        }
+    }
+    names.join(", ")
 }
 
 /// The runs that a word of the command line stands for: at least one.
