@@ -295,7 +295,17 @@ fn show(
 
 fn verdict(agree: Option<bool>, rows: &[Row]) -> String {
     match agree {
-        Some(true) => "They agree: no figure differs by what the intervals can show.".to_owned(),
+        Some(true) => match judge::least_certain(rows) {
+            None => "They agree: every figure is the same within the margin.".to_owned(),
+            Some((row, interval)) => format!(
+                "No difference was shown. The least certain figure is {} {}, for which fio / Assay is between {:.2} and {:.2}: \
+                 less than that would not have been seen.",
+                row.op,
+                row.figure.name(),
+                interval.low,
+                interval.high
+            ),
+        },
         Some(false) => {
             let count = rows.iter().filter(|row| row.agreement == judge::Agreement::Differ).count();
             format!("They do not agree: {count} of {} figures differ.", rows.len())

@@ -3,7 +3,7 @@
 use assay_report::format;
 use assay_results::Run;
 use assay_results::run::{JobResult, OpResult, PhaseResult};
-use assay_results::stats::{Estimate, Margins, median, paired_ratio};
+use assay_results::stats::{Estimate, Interval95, Margins, median, paired_ratio};
 use serde::Serialize;
 
 /// Two windows of the same phase of the file, one after the other.
@@ -33,7 +33,7 @@ pub(super) enum Figure {
 }
 
 impl Figure {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Figure::Iops => "IOPS",
             Figure::BytesPerS => "MiB/s",
@@ -188,6 +188,14 @@ pub(super) fn agree(rows: &[Row]) -> Option<bool> {
     counting
         .any(|row| matches!(row.agreement, Agreement::Same | Agreement::NoDifferenceShown))
         .then_some(true)
+}
+
+/// The figure with the widest interval among those that are not known to be the same; `None`: all of them are.
+pub(super) fn least_certain(rows: &[Row]) -> Option<(&Row, Interval95)> {
+    rows.iter()
+        .filter(|row| row.figure.counts() && row.agreement == Agreement::NoDifferenceShown)
+        .filter_map(|row| Some((row, row.ratio.as_ref()?.interval?)))
+        .max_by(|a, b| (a.1.high / a.1.low).total_cmp(&(b.1.high / b.1.low)))
 }
 
 /// The rows as groups of a table: a title for each job, and lines of cells.
