@@ -2,8 +2,10 @@
 
 #![no_main]
 
+use assay_fio as fio;
 use assay_formats::loader::MemoryLoader;
-use assay_formats::{fio, native, vdbench};
+use assay_formats::native;
+use assay_vdbench as vdbench;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use assay_formats::fio;
+use assay_fio as fio;
 use assay_formats::loader::MemoryLoader;
 use libfuzzer_sys::fuzz_target;
 

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
-    let _ = native::detect("fuzz", &text);
+    let _ = native::recognise(&text);
     let (workload, diagnostics) = native::parse("fuzz", &text);
     diagnostics.iter().for_each(|diagnostic| drop(diagnostic.to_string()));
     let Some(workload) = workload else { return };

@@ -2,12 +2,14 @@
 
 #![no_main]
 
-use assay_formats::trace::{self, TraceEvent};
+use assay_formats::trace::{self, Begin, TraceEvent};
 use libfuzzer_sys::fuzz_target;
+
+const KNOWN: &[Begin] = &[assay_fio::iolog, trace::csv, trace::blkparse];
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
-    let (trace, diagnostics) = trace::parse("fuzz", &text);
+    let (trace, diagnostics) = trace::parse("fuzz", &text, KNOWN);
     diagnostics.iter().for_each(|diagnostic| drop(diagnostic.to_string()));
     let Some(trace) = trace else { return };
     let ops = trace.events.iter().filter_map(|event| match event {

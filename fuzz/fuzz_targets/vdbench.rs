@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| assay_formats::vdbench::fuzz(data));
+fuzz_target!(|data: &[u8]| assay_vdbench::fuzz(data));

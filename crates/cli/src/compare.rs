@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use assay_report::{html, md, terminal};
+use assay_results::Run;
 use assay_results::compare::{self, CompareOptions, Comparison, Side};
 use assay_results::stats::{CompareVerdict, Margins};
 use assay_results::store::{self, RunState};
-use assay_results::{Run, import};
 use clap::{Args, ValueEnum};
 
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::import::{FLATFILE, read};
+use crate::languages;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Each RUN is a side, and the first is what the others are compared with.
@@ -227,10 +228,10 @@ fn runs_of(word: &str, context: &Context) -> Result<Vec<Run>, Failure> {
 
 fn file(path: &Path, word: &str, context: &Context) -> Result<Run, Failure> {
     let (name, text) = read(path)?;
-    if import::detect(&text).is_none() {
-        return check::load(word, context);
+    match languages::import_known(&text) {
+        None => check::load(word, context),
+        Some(read) => read.map_err(|error| Failure::usage(format!("{name}: {error}"))),
     }
-    import::import(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))
 }
 
 fn directory(path: &Path, word: &str, context: &Context) -> Result<Vec<Run>, Failure> {

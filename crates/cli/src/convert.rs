@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_formats::native::{self, Format};
-use assay_formats::{Diagnostic, Severity, fio, vdbench};
-use assay_workload::Workload;
+use assay_formats::{Diagnostic, Severity};
 use clap::{Args, ValueEnum};
 
 use crate::args::ReadingArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input;
+use crate::languages::{self, Format};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -62,7 +61,7 @@ pub(crate) fn convert(args: &ConvertArgs, context: &Context) -> Result<Outcome, 
     let input = input::read_file(&args.file, &args.reading, None)?;
     let (from, said) = (input.format, input.diagnostics.clone());
     let workload = input.accept(args.strict, context)?;
-    let (text, more) = written(&workload, args.to.into());
+    let (text, more) = languages::write(&workload, args.to.into());
     input::say_all(&more, args.strict, context)?;
     let head = remarks(&args.file, from, &said, &more, args.to.into());
     write(args.output.as_deref(), &format!("{head}{text}"), context)?;
@@ -79,22 +78,9 @@ pub(crate) fn write(output: Option<&Path>, text: &str, context: &Context) -> Res
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }
 
-/// A workload in a language, and what the language cannot say.
-pub(crate) fn written(workload: &Workload, to: Format) -> (String, Vec<Diagnostic>) {
-    match to {
-        Format::Fio => fio::write(workload),
-        Format::Vdbench => vdbench::write(workload),
-        Format::Native => (native::write(workload), Vec::new()),
-    }
-}
-
 /// Comment lines that say where a text comes from and what did not carry over, in the language `to`.
 fn remarks(file: &Path, from: Format, read: &[Diagnostic], written: &[Diagnostic], to: Format) -> String {
-    let mark = match to {
-        Format::Vdbench => '*',
-        Format::Fio => ';',
-        Format::Native => '#',
-    };
+    let mark = languages::comment_mark(to);
     let mut text = format!("{mark} from the {from} {}\n", one_line(&file.to_string_lossy()));
     // A parameter file lists what its writer lost itself.
     let own = if to == Format::Vdbench { &[] } else { written };

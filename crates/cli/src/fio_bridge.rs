@@ -1,7 +1,6 @@
 //! `--engine fio`: real fio carries out the plan, phase by phase; what it reports becomes the events of a run.
 
 mod install;
-pub(crate) mod report;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +10,9 @@ use std::time::{Duration, Instant};
 use assay_conduct::{Executor, PhaseOutcome};
 use assay_engine::fio_bridge::{Fio, FioEnd, FioOutput, FioRun};
 use assay_engine::{available, targets};
-use assay_formats::{Diagnostic, Severity, fio};
+use assay_fio as fio;
+use assay_fio::status::{Entry, Report, Seen};
+use assay_formats::{Diagnostic, Severity};
 use assay_host::HostRoot;
 use assay_host::counters::{Sampler, own_pid};
 use assay_results::environment::Environment;
@@ -26,7 +27,6 @@ use assay_workload::units::Nanos;
 use crate::failure::Failure;
 use crate::local;
 use crate::quiet::QuietWindows;
-use report::{Entry, Report, Seen};
 
 pub(crate) use install::fio as find;
 

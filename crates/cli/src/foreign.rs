@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_report::{FioLogOptions, LogPrefix, fio_json_with, fio_logs, vdbench_files};
+use assay_fio::{FioLogOptions, LogPrefix, fio_json_with, fio_logs};
 use assay_results::series::{Level, read_level};
 use assay_results::{Interval, Run, store};
+use assay_vdbench::vdbench_files;
 use clap::Args;
 
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_results::import::{TEXT_BYTES_MAX, import as read_result};
+use assay_results::foreign::TEXT_BYTES_MAX;
 use assay_results::store::{self, RunDir};
 use clap::Args;
 
@@ -10,7 +10,7 @@ use crate::args::OutputArgs;
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::quick;
+use crate::{languages, quick};
 
 /// What vdbench calls the file with its rows.
 pub(crate) const FLATFILE: &str = "flatfile.html";
@@ -34,7 +34,7 @@ pub(crate) struct ImportArgs {
 
 pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Failure> {
     let (name, text) = read(&args.file)?;
-    let run = read_result(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    let run = languages::import(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let root = context.runs_root()?;
     let kept = match store::find(&root, &run.id) {
         Ok(known) => format!("was imported before, into {}", known.path().display()),

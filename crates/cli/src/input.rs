@@ -3,14 +3,16 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use assay_fio as fio;
 use assay_formats::loader::Loader;
-use assay_formats::native::{self, Format};
-use assay_formats::{Diagnostic, Severity, fio, near, vdbench};
+use assay_formats::{Diagnostic, Severity, native, near};
+use assay_vdbench as vdbench;
 use assay_workload::Workload;
 
 use crate::args::{Hotband, ReadingArgs};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::languages::{self, Format};
 
 /// Larger files are no workload files.
 const INPUT_BYTES_MAX: u64 = 64 << 20;
@@ -101,13 +103,13 @@ pub(crate) struct Input {
 
 /// The language by the name of an option's value.
 pub(crate) fn format_of(word: &str) -> Result<Option<Format>, Failure> {
-    match word {
-        "auto" => Ok(None),
-        "fio" => Ok(Some(Format::Fio)),
-        "vdbench" => Ok(Some(Format::Vdbench)),
-        "toml" | "assay" => Ok(Some(Format::Native)),
-        other => {
-            let hint = near::nearest(other, ["auto", "fio", "vdbench", "toml"]);
+    match (word, Format::from_name(word)) {
+        ("auto", _) => Ok(None),
+        ("assay", _) => Ok(Some(Format::Native)),
+        (_, Some(format)) => Ok(Some(format)),
+        (other, None) => {
+            let known = Format::ALL.map(Format::name);
+            let hint = near::nearest(other, ["auto"].into_iter().chain(known));
             let hint = hint.map_or(String::new(), |near| format!("; did you mean {near}?"));
             Err(Failure::usage(format!("there is no format '{other}'{hint}")))
         }
@@ -124,7 +126,7 @@ pub(crate) fn read_file(path: &Path, reading: &ReadingArgs, place: Option<&Path>
         let message = format!("{name} is empty: it defines no job and no run ('assay new' writes a file)");
         return Err(Failure::usage(message));
     }
-    let format = format.unwrap_or_else(|| native::detect(&name, &text).format);
+    let format = format.unwrap_or_else(|| languages::detect(&name, &text).format);
     parse(&name, &text, format, reading, place)
 }
 

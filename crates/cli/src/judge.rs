@@ -11,7 +11,6 @@ use assay_report::terminal;
 use assay_results::build::observed::{Observation, adopt, run_of};
 use assay_results::counters::Counters;
 use assay_results::environment::Environment;
-use assay_results::import::import;
 use assay_results::store::RunDir;
 use assay_results::{Run, Verdict};
 use assay_workload::plan::PlannedTarget;
@@ -23,7 +22,7 @@ use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::session::random_u64;
-use crate::signals;
+use crate::{languages, signals};
 use files::OpenFile;
 use follow::{Following, Seen};
 
@@ -147,7 +146,7 @@ impl FioFigures {
                 std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
             }
         };
-        Some(text.and_then(|text| import(&text).map_err(|error| error.to_string())))
+        Some(text.and_then(|text| languages::import(&text).map_err(|error| error.to_string())))
     }
 }
 
@@ -328,7 +327,7 @@ mod tests {
         };
         // Reads from 1 s to 3 s, and half a second for its report.
         let during: Vec<Counters> = (0..=17).map(|i| reading(i * 200, (i.clamp(5, 15) - 5) * 1000)).collect();
-        let mut figures = import(
+        let mut figures = languages::import(
             r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "read": {"total_ios": 5, "io_bytes": 20480,
                 "runtime": 2000, "iops": 2.5, "clat_ns": {"N": 5, "min": 1, "max": 2, "mean": 1.5}}}]}"#,
         )

@@ -24,6 +24,7 @@ mod import;
 mod input;
 mod inventory;
 mod judge;
+mod languages;
 mod live;
 mod local;
 mod new;

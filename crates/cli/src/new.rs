@@ -5,7 +5,6 @@ mod grid;
 
 use std::path::{Path, PathBuf};
 
-use assay_formats::native::Format;
 use assay_workload::job::{Caching, Limits, Rate, TargetSharing};
 use assay_workload::pattern::{AccessPattern, Distribution, Mix, Placement, Random, Sequential};
 use assay_workload::target::{Extent, Target};
@@ -17,6 +16,7 @@ use crate::context::Context;
 use crate::convert::{self, Language};
 use crate::failure::{Failure, Outcome};
 use crate::input;
+use crate::languages::{self, Format};
 use answers::Answers;
 use grid::Cell;
 
@@ -134,7 +134,7 @@ fn write(
 ) -> Result<(), Failure> {
     let name = file_name(cell, answers, args.to);
     let name = name.strip_suffix(".toml").unwrap_or(&name);
-    let (text, said) = convert::written(&workload(name, cell, answers), Format::from(args.to));
+    let (text, said) = languages::write(&workload(name, cell, answers), Format::from(args.to));
     input::say_all(&said, false, context)?;
     if path == Path::new("-") {
         context.out(&text);

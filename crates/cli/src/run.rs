@@ -21,6 +21,7 @@ use crate::failure::{Failure, Outcome};
 use crate::fio_bridge::{self, FioExecutor, FioPlan};
 use crate::input::{self, Input};
 use crate::inventory;
+use crate::languages::Format;
 use crate::local::{self, LocalExecutor};
 use crate::quick;
 use crate::session::{self, Finished};
@@ -169,7 +170,7 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
 fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
     let file = args.file.as_ref().ok_or_else(|| Failure::usage("--runs needs a file"))?;
     let input = input::read_file(file, &args.reading, None)?;
-    if input.format == native::Format::Native {
+    if input.format == Format::Native {
         return Err(Failure::usage(
             "--runs is for fio and vdbench files; 'assay plan' shows a plan of Assay's own",
         ));
@@ -249,9 +250,8 @@ fn profile(name: &str, args: &RunArgs, make: bool, context: &Context) -> Result<
     } else {
         None
     };
-    let mut workload =
-        input::parse(found.name, found.text, native::Format::Native, &ReadingArgs::default(), None)?
-            .accept(true, context)?;
+    let mut workload = input::parse(found.name, found.text, Format::Native, &ReadingArgs::default(), None)?
+        .accept(true, context)?;
     let mut notes = scale(&mut workload, args)?;
     let space = space::of(&place).map_err(|error| Failure::failed(format!("free space: {error}")))?;
     let available = space.usable_bytes() + crate::prefill::bytes_in(&path);

@@ -14,6 +14,8 @@ mod foreign;
 mod language;
 #[path = "formats_files/messages.rs"]
 mod messages;
+#[path = "formats_files/native_corpus.rs"]
+mod native_corpus;
 #[path = "formats_files/new.rs"]
 mod new;
 #[path = "commands/schema.rs"]
@@ -24,3 +26,5 @@ mod shares;
 mod skip;
 #[path = "formats_support/mod.rs"]
 mod support;
+#[path = "formats_files/terms.rs"]
+mod terms;

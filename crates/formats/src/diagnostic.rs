@@ -57,7 +57,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// One that belongs to no place and no word.
-    pub(crate) fn general(severity: Severity, id: &'static str, message: String) -> Self {
+    pub fn general(severity: Severity, id: &'static str, message: String) -> Self {
         Diagnostic { severity, id, position: None, word: String::new(), message, help: String::new() }
     }
 }
@@ -77,5 +77,17 @@ impl fmt::Display for Diagnostic {
             write!(f, " ({})", self.help)?;
         }
         Ok(())
+    }
+}
+
+/// Longer words are cut in messages.
+const WORD_CHARS_MAX: usize = 60;
+
+/// The start of the first line of `word`, short enough for a message.
+pub fn clip(word: &str) -> String {
+    let line = word.lines().next().unwrap_or_default();
+    match line.char_indices().nth(WORD_CHARS_MAX) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
     }
 }

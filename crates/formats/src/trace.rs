@@ -1,4 +1,4 @@
-//! Recorded I/O: fio's iolog (versions 2 and 3), the text of blkparse, and CSV of time, operation, offset and length.
+//! Recorded I/O: what reads traces of any language, the text of blkparse, and CSV of time, operation, offset and length.
 //!
 //! A [`Parser`] takes one line after the other, so that a trace of any length needs no memory; [`parse`] is for those that
 //! are held in memory. Lines that cannot be read are counted, the first of them said with their number; nothing panics on
@@ -6,7 +6,6 @@
 
 mod blkparse;
 mod csv;
-mod iolog;
 #[cfg(test)]
 mod tests;
 
@@ -14,42 +13,15 @@ use assay_workload::pattern::OpKind;
 
 use crate::diagnostic::{Diagnostic, Position, Severity};
 
+pub use blkparse::blkparse;
+pub use csv::csv;
+
 /// Lines that cannot be read are said one by one up to here.
 const SAID_MAX: usize = 8;
 /// Different files or devices in one trace.
 const TARGETS_MAX: usize = 4096;
 /// Requests longer than this are no requests.
 const LENGTH_MAX: u64 = 1 << 30;
-
-/// The language of a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceFormat {
-    /// fio's text log, version 2: without times.
-    IologV2,
-    /// fio's text log, version 3: times in milliseconds.
-    IologV3,
-    /// The default output of blkparse.
-    Blkparse,
-    /// `time,op,offset,length`, optionally `target` and `latency`.
-    Csv,
-}
-
-impl TraceFormat {
-    /// In a few words.
-    pub fn describe(self) -> &'static str {
-        match self {
-            TraceFormat::IologV2 => "fio iolog version 2, without times",
-            TraceFormat::IologV3 => "fio iolog version 3",
-            TraceFormat::Blkparse => "text of blkparse",
-            TraceFormat::Csv => "CSV",
-        }
-    }
-
-    /// Whether its operations have times.
-    pub fn is_timed(self) -> bool {
-        self != TraceFormat::IologV2
-    }
-}
 
 /// One operation of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,33 +53,51 @@ pub enum TraceEvent {
 }
 
 /// Why a line is not part of a trace: the word, what is wrong, and the fix.
-struct Problem {
+pub struct Problem {
     word: String,
     message: String,
     help: &'static str,
 }
 
 impl Problem {
-    fn new(word: &str, message: impl Into<String>, help: &'static str) -> Self {
+    /// Of a word, which is cut short.
+    pub fn new(word: &str, message: impl Into<String>, help: &'static str) -> Self {
         let word = word.chars().take(40).filter(|c| !c.is_control()).collect();
         Problem { word, message: message.into(), help }
     }
 }
 
-/// The parser of each language.
-#[derive(Debug)]
-enum State {
-    Unknown,
-    Iolog(iolog::Iolog),
-    Blkparse(blkparse::Blkparse),
-    Csv(csv::Csv),
+/// What reads one language.
+pub trait Dialect: std::fmt::Debug {
+    /// The language, as people call it.
+    fn describe(&self) -> &'static str;
+
+    /// Whether its lines carry times.
+    fn is_timed(&self) -> bool {
+        true
+    }
+
+    /// What a line says; `index` operations came before it.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn line(&mut self, text: &str, index: u64, targets: &mut Targets) -> Result<Option<TraceEvent>, Problem>;
+
+    /// What there is to say at the end of the trace of this name.
+    fn remark(&self, _name: &str) -> Option<Diagnostic> {
+        None
+    }
 }
+
+/// The reader for a trace that begins with this line, if it is of a language, and whether the line is only its head.
+pub type Begin = fn(&str) -> Option<(Box<dyn Dialect>, bool)>;
 
 /// Reads a trace line by line.
 #[derive(Debug)]
 pub struct Parser {
     name: String,
-    state: State,
+    known: &'static [Begin],
+    dialect: Option<Box<dyn Dialect>>,
     line: u32,
     ops: u64,
     targets: Targets,
@@ -117,14 +107,14 @@ pub struct Parser {
 
 /// Names of files and devices by index.
 #[derive(Debug, Default)]
-struct Targets {
+pub struct Targets {
     names: Vec<String>,
     last: usize,
 }
 
 impl Targets {
     /// The index of a name, which is new or not.
-    fn index(&mut self, name: &str) -> Result<u16, Problem> {
+    pub fn index(&mut self, name: &str) -> Result<u16, Problem> {
         if self.names.get(self.last).is_some_and(|last| last == name) {
             return Ok(self.last as u16);
         }
@@ -145,11 +135,12 @@ impl Targets {
 }
 
 impl Parser {
-    /// For a trace that goes by this name in diagnostics.
-    pub fn new(name: &str) -> Parser {
+    /// For a trace that goes by this name in diagnostics. `known` are its possible languages; the first that fits counts.
+    pub fn new(name: &str, known: &'static [Begin]) -> Parser {
         Parser {
             name: name.to_owned(),
-            state: State::Unknown,
+            known,
+            dialect: None,
             line: 0,
             ops: 0,
             targets: Targets::default(),
@@ -166,18 +157,17 @@ impl Parser {
         if text.trim().is_empty() {
             return None;
         }
-        if matches!(self.state, State::Unknown) {
-            let (state, is_head) = begin(text);
-            self.state = state;
+        if self.dialect.is_none()
+            && let Some((dialect, is_head)) = self.known.iter().find_map(|begin| begin(text))
+        {
+            self.dialect = Some(dialect);
             if is_head {
                 return None;
             }
         }
-        let found = match &mut self.state {
-            State::Unknown => Ok(None),
-            State::Iolog(iolog) => iolog.line(text, self.ops, &mut self.targets),
-            State::Blkparse(blkparse) => blkparse.line(text, &mut self.targets),
-            State::Csv(csv) => csv.line(text, &mut self.targets),
+        let found = match &mut self.dialect {
+            None => Ok(None),
+            Some(dialect) => dialect.line(text, self.ops, &mut self.targets),
         };
         match found {
             Ok(event) => {
@@ -206,13 +196,8 @@ impl Parser {
     }
 
     /// The language, as soon as a line has shown it.
-    pub fn format(&self) -> Option<TraceFormat> {
-        match &self.state {
-            State::Unknown => None,
-            State::Iolog(iolog) => Some(iolog.format()),
-            State::Blkparse(_) => Some(TraceFormat::Blkparse),
-            State::Csv(_) => Some(TraceFormat::Csv),
-        }
+    pub fn dialect(&self) -> Option<&dyn Dialect> {
+        self.dialect.as_deref()
     }
 
     /// Names of files and devices in the order they came.
@@ -228,9 +213,7 @@ impl Parser {
     /// What there is to say at the end. An error where there was no operation at all.
     pub fn finish(mut self) -> Vec<Diagnostic> {
         let said = self.diagnostics.len() as u64;
-        if let State::Blkparse(blkparse) = &self.state {
-            self.diagnostics.extend(blkparse.remark(&self.name));
-        }
+        self.diagnostics.extend(self.dialect.as_ref().and_then(|dialect| dialect.remark(&self.name)));
         if self.unread > said {
             self.remark(Severity::Loss, format!("{} more lines could not be read", self.unread - said));
         }
@@ -254,25 +237,11 @@ impl Parser {
     }
 }
 
-/// The parser for a trace that begins with this line, and whether the line is only its head.
-fn begin(text: &str) -> (State, bool) {
-    if let Some(iolog) = iolog::Iolog::of_head(text) {
-        return (State::Iolog(iolog), true);
-    }
-    if let Some(csv) = csv::Csv::of_head(text) {
-        return (State::Csv(csv), true);
-    }
-    if text.contains(',') && csv::looks_like(text) {
-        return (State::Csv(csv::Csv::default()), false);
-    }
-    (State::Blkparse(blkparse::Blkparse::default()), false)
-}
-
 /// A trace in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// Its language.
-    pub format: TraceFormat,
+    /// Its language, as people call it.
+    pub language: &'static str,
     /// Files and devices.
     pub targets: Vec<String>,
     /// In the order of the lines.
@@ -280,11 +249,11 @@ pub struct Trace {
 }
 
 /// Reads a whole trace; `None` where there is no operation in it.
-pub fn parse(name: &str, text: &str) -> (Option<Trace>, Vec<Diagnostic>) {
-    let mut parser = Parser::new(name);
+pub fn parse(name: &str, text: &str, known: &'static [Begin]) -> (Option<Trace>, Vec<Diagnostic>) {
+    let mut parser = Parser::new(name, known);
     let events: Vec<TraceEvent> = text.lines().filter_map(|line| parser.line(line)).collect();
-    let trace = parser.format().filter(|_| parser.ops() > 0).map(|format| Trace {
-        format,
+    let trace = parser.dialect().filter(|_| parser.ops() > 0).map(|dialect| Trace {
+        language: dialect.describe(),
         targets: parser.targets().to_vec(),
         events,
     });
@@ -292,14 +261,14 @@ pub fn parse(name: &str, text: &str) -> (Option<Trace>, Vec<Diagnostic>) {
 }
 
 /// A whole number of bytes that is no larger than addresses are.
-fn number(word: &str, what: &str) -> Result<u64, Problem> {
+pub fn number(word: &str, what: &str) -> Result<u64, Problem> {
     let refused =
         || Problem::new(word, format!("'{}' is no {what}", clip(word)), "give a whole number of bytes");
     word.parse::<u64>().ok().filter(|value| *value <= i64::MAX as u64).ok_or_else(refused)
 }
 
 /// The length of a request.
-fn length(word: &str) -> Result<u32, Problem> {
+pub fn length(word: &str) -> Result<u32, Problem> {
     let bytes = number(word, "length")?;
     if bytes > LENGTH_MAX {
         return Err(Problem::new(
@@ -311,6 +280,7 @@ fn length(word: &str) -> Result<u32, Problem> {
     Ok(bytes as u32)
 }
 
-fn clip(word: &str) -> String {
+/// A word short enough for a message.
+pub fn clip(word: &str) -> String {
     word.chars().take(40).filter(|c| !c.is_control()).collect()
 }

@@ -1,13 +1,13 @@
 //! Whatever comes, the plan parser returns: a workload or an error with a place, never a panic, never without end.
 
-use assay_formats::native::{detect, override_runtime, parse, scale_to, write};
+use assay_formats::native::{override_runtime, parse, recognise, scale_to, write};
 use assay_formats::{Diagnostic, Severity};
 use assay_workload::units::Nanos;
 use proptest::prelude::*;
 
 /// Everything that can be done with a text; gives what was said about it.
 fn check(text: &str) -> Vec<Diagnostic> {
-    let _ = detect("x", text);
+    let _ = recognise(text);
     let (workload, said) = parse("x", text);
     assert_eq!(workload.is_none(), said.iter().any(|d| d.severity == Severity::Error));
     assert!(said.len() <= 101, "{} remarks", said.len());

@@ -4,7 +4,6 @@ use assay_results::Verdict;
 use assay_results::compare::{Comparison, Difference, MetricComparison, PairComparison, SideBrief};
 use assay_results::stats::{CompareVerdict, Judgement, Reason, RunSpread};
 
-use crate::findings::verdict_word;
 use crate::format;
 
 /// Lines of plans that are told where room is short; the others are counted.
@@ -203,7 +202,7 @@ pub(crate) fn side(side: &SideBrief) -> String {
     }
     for verdict in [Verdict::Invalid, Verdict::Incomplete, Verdict::Suspect] {
         let runs = side.runs.iter().filter(|run| run.verdict == verdict).count();
-        let word = verdict_word(verdict);
+        let word = verdict.word();
         match (runs, side.runs.len()) {
             (0, _) => {}
             (1, 1) => parts.push(word.to_owned()),

@@ -6,7 +6,6 @@
 use assay_results::Run;
 use assay_results::run::LatencySummary;
 
-use crate::findings::verdict_word;
 use crate::records::{Record, records};
 
 /// The columns before the latencies.
@@ -62,7 +61,7 @@ fn row(run: &Run, record: &Record<'_>) -> Vec<String> {
         field(&run.id),
         field(&run.name),
         field(&run.started),
-        verdict_word(run.verdict).to_owned(),
+        run.verdict.word().to_owned(),
         field(&run.plan.series),
         field(&phase.name),
         field(&phase.kind),

@@ -87,16 +87,6 @@ pub(crate) fn severity_word(severity: FindingSeverity) -> &'static str {
     }
 }
 
-/// The word for a verdict, as in `run.json`.
-pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "valid",
-        Verdict::Suspect => "suspect",
-        Verdict::Invalid => "invalid",
-        Verdict::Incomplete => "incomplete",
-    }
-}
-
 /// The verdict, what it means, and how many findings it rests on.
 pub(crate) fn verdict_sentence(run: &Run) -> String {
     let meaning = match run.verdict {
@@ -119,7 +109,7 @@ pub(crate) fn verdict_sentence(run: &Run) -> String {
     })
     .collect();
     let counts = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
-    format!("Verdict: {}: {meaning} ({counts}).", verdict_word(run.verdict))
+    format!("Verdict: {}: {meaning} ({counts}).", run.verdict.word())
 }
 
 #[cfg(test)]

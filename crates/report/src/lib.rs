@@ -7,8 +7,6 @@
 pub mod charts;
 pub mod csv;
 pub mod facts;
-pub mod fio_json;
-pub mod fio_logs;
 pub mod format;
 pub mod html;
 pub mod landing;
@@ -18,18 +16,12 @@ pub mod records;
 pub mod svg;
 pub mod terminal;
 pub mod text;
-pub mod vdbench_files;
 
 mod compare;
 mod conditions;
 mod curves;
 mod findings;
-mod fio_options;
 mod grid;
-mod moment;
 mod rounds;
 
-pub use fio_json::{fio_json, fio_json_with};
-pub use fio_logs::{FioLogOptions, LogPrefix, fio_logs};
 pub use text::{Style, Tone};
-pub use vdbench_files::vdbench_files;

@@ -14,12 +14,14 @@ pub mod event;
 pub mod evidence;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod foreign;
 pub mod histogram;
-pub mod import;
 pub mod interval;
 pub mod knee;
 pub mod probe;
 pub mod run;
+#[cfg(feature = "samples")]
+pub mod samples;
 #[cfg(any(test, feature = "schema"))]
 pub mod schema;
 pub mod series;

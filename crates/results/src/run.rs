@@ -27,6 +27,18 @@ pub enum Verdict {
     Incomplete,
 }
 
+impl Verdict {
+    /// The word for it, as in `run.json`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Valid => "valid",
+            Verdict::Suspect => "suspect",
+            Verdict::Invalid => "invalid",
+            Verdict::Incomplete => "incomplete",
+        }
+    }
+}
+
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -13,6 +13,8 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("workload", &[]),
     ("results", &["workload"]),
     ("formats", &["workload"]),
+    ("fio", &["formats", "results", "workload"]),
+    ("vdbench", &["formats", "results", "workload"]),
     ("report", &["results", "workload"]),
     ("host", &["results", "workload"]),
     ("conduct", &["results", "workload"]),

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use assay_formats::native::Format;
 use assay_sim::Model;
 use assay_sim::audit::{Audit, AuditOptions, Hotbands, audit, repair};
 
@@ -12,6 +11,7 @@ use crate::context::Context;
 use crate::convert;
 use crate::failure::Failure;
 use crate::input;
+use crate::languages::{self, Format};
 
 /// The repair of what `audit` found; `None` where nothing was changed.
 pub(super) fn repaired(
@@ -39,12 +39,8 @@ pub(super) fn write(audited: &Audited, path: &Path, context: &Context) -> Result
         return Ok(());
     };
     let format = audited.source.format;
-    let (text, lost) = convert::written(&repaired.source.workload, format);
-    let mark = match format {
-        Format::Vdbench => '*',
-        Format::Fio => ';',
-        Format::Native => '#',
-    };
+    let (text, lost) = languages::write(&repaired.source.workload, format);
+    let mark = languages::comment_mark(format);
     let mut head =
         format!("{mark} {}, repaired for the array {}\n", one_line(&audited.source.name), audited.model.name);
     for change in super::tables::changes(repaired) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use assay_formats::native::{self, Format};
+use assay_formats::native;
 use assay_formats::near;
 use assay_sim::{Model, ModelError, model};
 use assay_workload::job::{EngineKind, Workload};
@@ -16,6 +16,7 @@ use super::AuditArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input;
+use crate::languages::Format;
 
 /// The array of the published case.
 pub(crate) const ARRAY_DEFAULT: &str = "two-brick";

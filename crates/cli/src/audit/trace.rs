@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
-use assay_formats::trace::{Parser, TraceEvent, TraceOp};
+use assay_formats::trace::{Dialect, Parser, TraceEvent, TraceOp};
 use assay_report::landing::{self, Facts, Head, HeatMap, Landing, Part, bars, heat_map};
 use assay_report::{format, terminal};
 use assay_sim::Model;
@@ -20,6 +20,7 @@ use super::{AuditArgs, pictures, tables};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input;
+use crate::languages::TRACES;
 
 /// Longer lines are in no trace.
 const LINE_BYTES_MAX: u64 = 1 << 16;
@@ -115,7 +116,7 @@ fn lines(path: &Path, mut each: impl FnMut(&str) -> bool) -> Result<(), Failure>
 
 /// Whether a file is a trace: one of its first lines is an operation.
 fn is_trace(path: &Path) -> Result<bool, Failure> {
-    let mut parser = Parser::new("");
+    let mut parser = Parser::new("", TRACES);
     let mut left = LINES_LOOKED_AT;
     lines(path, |line| {
         parser.line(line);
@@ -128,7 +129,7 @@ fn is_trace(path: &Path) -> Result<bool, Failure> {
 /// Counts a trace, line by line.
 fn count(path: &Path, model: &Model, context: &Context) -> Result<Counted, Failure> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let mut parser = Parser::new(&path.to_string_lossy());
+    let mut parser = Parser::new(&path.to_string_lossy(), TRACES);
     let mut stream = StreamAudit::new(model, 0);
     let mut profile = Profile::new(model);
     let (mut places, mut outstanding) = (Places::default(), Outstanding::default());
@@ -143,7 +144,7 @@ fn count(path: &Path, model: &Model, context: &Context) -> Result<Counted, Failu
                 let size = &mut sizes[usize::from(op.target)];
                 *size = op.offset_bytes.saturating_add(u64::from(op.len_bytes)).max(*size);
                 let at = op.at_ns.saturating_sub(*first_ns.get_or_insert(op.at_ns));
-                let timed = parser.format().is_some_and(|format| format.is_timed());
+                let timed = parser.dialect().is_some_and(Dialect::is_timed);
                 let inside = outstanding.issue(&op);
                 stream.add(op.target, op.kind, op.offset_bytes, op.len_bytes);
                 let place = (op.target, op.offset_bytes, op.len_bytes);
@@ -159,9 +160,9 @@ fn count(path: &Path, model: &Model, context: &Context) -> Result<Counted, Failu
     let targets =
         parser.targets().iter().cloned().zip(sizes.into_iter().map(|size| size.next_multiple_of(segment)));
     let targets: Vec<(String, u64)> = targets.collect();
-    let format = parser.format();
-    let (ops, timed) = (parser.ops(), format.is_some_and(|format| format.is_timed()));
-    let what = format.map_or("", |format| format.describe()).to_owned();
+    let dialect = parser.dialect();
+    let (ops, timed) = (parser.ops(), dialect.is_some_and(Dialect::is_timed));
+    let what = dialect.map_or("", Dialect::describe).to_owned();
     input::say_all(&parser.finish(), false, context)?;
     Ok(Counted { name, what, targets, stream, profile, places, ops, timed })
 }

@@ -4,13 +4,13 @@
 //! known key; [`write()`] is its counterpart. [`profiles`] are the plans that are shipped; [`scale_to`] and
 //! [`override_runtime`] fit a plan to the room and the time there is; [`detect`] tells the three formats apart.
 
-mod detect;
 mod document;
 mod job;
 mod nearest;
 mod node;
 mod pattern;
 mod profiles;
+mod recognise;
 mod scalar;
 mod scale;
 mod sink;
@@ -27,8 +27,8 @@ use crate::Diagnostic;
 use document::Document;
 use sink::Sink;
 
-pub use detect::{Detection, Format, detect};
 pub use profiles::{Profile, profile, profiles};
+pub use recognise::recognise;
 pub use scale::{Change, Scaled, override_runtime, scale_by, scale_to};
 pub use write::write;
 

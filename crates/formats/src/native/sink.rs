@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+pub(super) use crate::diagnostic::clip;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 
 /// How many diagnostics are kept; what follows is counted and summed up in one line.
 const KEPT_MAX: usize = 100;
-/// Longer words are cut in messages.
-const WORD_CHARS_MAX: usize = 60;
 
 /// Collects diagnostics about one text.
 pub(super) struct Sink {
@@ -115,15 +114,6 @@ impl Sink {
         let before = self.text.get(self.line_starts[line - 1]..at).unwrap_or_default();
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Position { file: self.file.clone(), line: narrow(line), column: narrow(before.chars().count() + 1) }
-    }
-}
-
-/// The start of the first line of `word`, short enough for a message.
-pub(super) fn clip(word: &str) -> String {
-    let line = word.lines().next().unwrap_or_default();
-    match line.char_indices().nth(WORD_CHARS_MAX) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line.to_owned(),
     }
 }
 

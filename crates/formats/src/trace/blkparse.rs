@@ -6,7 +6,7 @@
 
 use assay_workload::pattern::OpKind;
 
-use super::{Problem, Targets, TraceEvent, TraceOp, length, number};
+use super::{Dialect, Problem, Targets, TraceEvent, TraceOp, length, number};
 use crate::diagnostic::{Diagnostic, Position, Severity};
 
 const SECTOR_BYTES: u64 = 512;
@@ -15,7 +15,7 @@ const QUEUED_MAX: usize = 64;
 
 /// The parser's state.
 #[derive(Debug, Default)]
-pub(super) struct Blkparse {
+struct Blkparse {
     /// Which action counts; not known yet: `None`.
     counted: Option<char>,
     queued: usize,
@@ -23,8 +23,22 @@ pub(super) struct Blkparse {
     completed: u64,
 }
 
-impl Blkparse {
-    pub(super) fn line(&mut self, text: &str, targets: &mut Targets) -> Result<Option<TraceEvent>, Problem> {
+/// The reader of any line: what is of no other language may be a message of blkparse.
+pub fn blkparse(_text: &str) -> Option<(Box<dyn Dialect>, bool)> {
+    Some((Box::new(Blkparse::default()), false))
+}
+
+impl Dialect for Blkparse {
+    fn describe(&self) -> &'static str {
+        "text of blkparse"
+    }
+
+    fn line(
+        &mut self,
+        text: &str,
+        _index: u64,
+        targets: &mut Targets,
+    ) -> Result<Option<TraceEvent>, Problem> {
         let words: Vec<&str> = text.split_whitespace().take(10).collect();
         if !words.first().is_some_and(|word| is_device(word)) {
             // The summary at the end, messages and the like.
@@ -61,26 +75,7 @@ impl Blkparse {
         }
     }
 
-    /// Whether requests are counted at this action.
-    fn counts(&mut self, action: &str) -> bool {
-        match self.counted {
-            Some(counted) => action.starts_with(counted),
-            None if action == "D" => {
-                self.counted = Some('D');
-                true
-            }
-            None => {
-                self.queued += 1;
-                if self.queued > QUEUED_MAX {
-                    self.counted = Some('Q');
-                }
-                self.counted.is_some()
-            }
-        }
-    }
-
-    /// What is to be known of what was counted.
-    pub(super) fn remark(&self, name: &str) -> Option<Diagnostic> {
+    fn remark(&self, name: &str) -> Option<Diagnostic> {
         let queued = self.counted == Some('Q');
         let message = if queued {
             format!(
@@ -101,6 +96,26 @@ impl Blkparse {
     }
 }
 
+impl Blkparse {
+    /// Whether requests are counted at this action.
+    fn counts(&mut self, action: &str) -> bool {
+        match self.counted {
+            Some(counted) => action.starts_with(counted),
+            None if action == "D" => {
+                self.counted = Some('D');
+                true
+            }
+            None => {
+                self.queued += 1;
+                if self.queued > QUEUED_MAX {
+                    self.counted = Some('Q');
+                }
+                self.counted.is_some()
+            }
+        }
+    }
+}
+
 fn unknown(text: &str) -> Problem {
     let help = "read are fio iologs (head: fio version 3 iolog), the text of blkparse, and CSV (head: time,op,offset,length)";
     Problem::new(text, "not a line of any trace that can be read", help)
@@ -113,7 +128,7 @@ fn is_device(word: &str) -> bool {
 }
 
 /// Seconds with up to nine digits behind the point, as nanoseconds.
-pub(super) fn seconds(word: &str) -> Result<u64, Problem> {
+fn seconds(word: &str) -> Result<u64, Problem> {
     let refused = || Problem::new(word, format!("'{}' is no time", super::clip(word)), "times are seconds");
     let (whole, part) = word.split_once('.').unwrap_or((word, ""));
     let whole: u64 = whole.parse().map_err(|_| refused())?;

@@ -4,11 +4,11 @@
 
 use assay_workload::pattern::OpKind;
 
-use super::{Problem, Targets, TraceEvent, TraceOp, length, number};
+use super::{Dialect, Problem, Targets, TraceEvent, TraceOp, length, number};
 
 /// Columns by position.
 #[derive(Debug)]
-pub(super) struct Csv {
+struct Csv {
     time: (usize, f64),
     op: usize,
     offset: usize,
@@ -34,15 +34,23 @@ fn unit_ns(name: &str, column: &str) -> Option<f64> {
     }
 }
 
+/// The reader of a text with such a head, or with lines of four columns.
+pub fn csv(text: &str) -> Option<(Box<dyn Dialect>, bool)> {
+    match Csv::of_head(text) {
+        Some(csv) => Some((Box::new(csv), true)),
+        None => looks_like(text).then(|| (Box::new(Csv::default()) as Box<dyn Dialect>, false)),
+    }
+}
+
 /// Whether a line without a head may be one of this language.
-pub(super) fn looks_like(text: &str) -> bool {
+fn looks_like(text: &str) -> bool {
     let words: Vec<&str> = text.split(',').map(str::trim).collect();
     words.len() >= 4 && words[0].parse::<f64>().is_ok() && kind(words[1]).is_some()
 }
 
 impl Csv {
     /// Of a head.
-    pub(super) fn of_head(text: &str) -> Option<Csv> {
+    fn of_head(text: &str) -> Option<Csv> {
         let names: Vec<String> =
             text.split(',').map(|name| name.trim().trim_matches('"').to_lowercase()).collect();
         let find = |wanted: &[&str]| names.iter().position(|name| wanted.contains(&name.as_str()));
@@ -58,8 +66,19 @@ impl Csv {
             latency: timed("latency"),
         })
     }
+}
 
-    pub(super) fn line(&self, text: &str, targets: &mut Targets) -> Result<Option<TraceEvent>, Problem> {
+impl Dialect for Csv {
+    fn describe(&self) -> &'static str {
+        "CSV"
+    }
+
+    fn line(
+        &mut self,
+        text: &str,
+        _index: u64,
+        targets: &mut Targets,
+    ) -> Result<Option<TraceEvent>, Problem> {
         let words: Vec<&str> = text.split(',').map(str::trim).collect();
         let word = |index: usize, what: &str| {
             let help = "each line has the columns of the head";

@@ -2,6 +2,12 @@ use proptest::prelude::*;
 
 use super::*;
 
+const KNOWN: &[Begin] = &[csv, blkparse];
+
+fn parse(name: &str, text: &str) -> (Option<Trace>, Vec<Diagnostic>) {
+    super::parse(name, text, KNOWN)
+}
+
 fn issued(trace: &Trace) -> Vec<TraceOp> {
     let op = |event: &TraceEvent| match event {
         TraceEvent::Issued(op) => Some(*op),
@@ -12,28 +18,6 @@ fn issued(trace: &Trace) -> Vec<TraceOp> {
 
 fn op(at_ns: u64, target: u16, kind: OpKind, offset_bytes: u64, len_bytes: u32) -> TraceOp {
     TraceOp { at_ns, target, kind, offset_bytes, len_bytes, latency_ns: None }
-}
-
-#[test]
-fn iologs_of_both_versions() {
-    let text = "fio version 2 iolog\n/dev/a b add\n/dev/a b open\n/dev/a b read 4096 512\n/dev/a b wait 250\n/dev/a b write 0 8192\n/dev/a b close\n";
-    let (trace, said) = parse("t", text);
-    let trace = trace.unwrap();
-    assert_eq!(
-        (trace.format, trace.targets.as_slice()),
-        (TraceFormat::IologV2, ["/dev/a b".to_owned()].as_slice())
-    );
-    assert_eq!(issued(&trace), [op(0, 0, OpKind::Read, 4096, 512), op(250_001, 0, OpKind::Write, 0, 8192)]);
-    assert!(said.is_empty(), "{said:?}");
-
-    let text = "fio version 3 iolog\n0 f add\n7 f trim 0 4096\n8 g sync 0 0\n12 f read 1048576 4096\n";
-    let trace = parse("t", text).0.unwrap();
-    let expected = [
-        op(7_000_000, 0, OpKind::Trim, 0, 4096),
-        op(8_000_000, 1, OpKind::Fsync, 0, 0),
-        op(12_000_000, 0, OpKind::Read, 1 << 20, 4096),
-    ];
-    assert_eq!(issued(&trace), expected);
 }
 
 #[test]
@@ -91,20 +75,12 @@ fn what_cannot_be_read_is_said_with_its_line() {
     assert_eq!(said.last().unwrap().severity, Severity::Error);
 }
 
-#[test]
-fn a_thousand_bad_lines_are_counted() {
-    let text = "fio version 3 iolog\n".to_owned() + &"1 f jump 0 0\n".repeat(1000) + "2 f read 0 4096\n";
-    let (trace, said) = parse("t", &text);
-    assert_eq!(trace.unwrap().events.len(), 1);
-    assert!(said.last().unwrap().message.contains("992 more"), "{said:?}");
-}
-
 proptest! {
     /// Whatever the text, there is an answer, and every operation is within bounds.
     #[test]
     fn no_text_breaks_it(
         head in prop_oneof![
-            Just(""), Just("fio version 2 iolog\n"), Just("fio version 3 iolog\n"), Just("time,op,offset,length,latency\n"),
+            Just(""), Just("time,op,offset,length,latency\n"),
             Just("8,0 0 1 0.1 1 D R 8 + 8 [a]\n"),
         ],
         body in "([0-9]{1,22}[ ,.+-]?|read |write |R,|[ \\t\\n,]|8,0 |\\PC){0,60}",

@@ -5,9 +5,7 @@ use assay_results::run::{Finding, FindingSeverity, Verdict};
 use maud::{Markup, html};
 
 use super::unbroken::unbroken;
-use crate::findings::{
-    FindingGroup, PLACES_MAX, Place, group, severity_word, verdict_sentence, verdict_word,
-};
+use crate::findings::{FindingGroup, PLACES_MAX, Place, group, severity_word, verdict_sentence};
 use crate::{conditions, format};
 
 /// Name, verdict, when and where.
@@ -22,8 +20,8 @@ pub(super) fn header(run: &Run) -> Markup {
                 @if !run.plan.series.is_empty() { " · quick series " (run.plan.series) }
             }
             h1 { (run.name) }
-            p .verdict .(verdict_word(run.verdict)) role="status" {
-                strong { span .sign aria-hidden="true" { (verdict_sign(run.verdict)) } (verdict_word(run.verdict)) }
+            p .verdict .(run.verdict.word()) role="status" {
+                strong { span .sign aria-hidden="true" { (verdict_sign(run.verdict)) } (run.verdict.word()) }
                 span { (meaning) }
             }
             p .place {

@@ -2,10 +2,8 @@
 
 mod compare;
 mod files;
-mod fio;
 mod grid;
 mod html;
 mod odd;
 mod support;
 mod terminal;
-mod vdbench;

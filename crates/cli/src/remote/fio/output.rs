@@ -1,10 +1,10 @@
 //! What the fio of another machine writes at its end, as the outcome and the counts of a job.
 
+use assay_fio::status::{Entry, Report, Seen};
 use assay_results::{JobCounts, JobOutcome};
 use assay_workload::plan::PlannedJob;
 
 use super::options;
-use crate::fio_bridge::report::{Entry, Report, Seen};
 
 /// What one fio reported of its one job, all clones together.
 #[derive(Debug)]

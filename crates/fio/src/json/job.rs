@@ -1,0 +1,187 @@
+//! One entry of `jobs`.
+
+use assay_results::Interval;
+use assay_results::Run;
+use assay_results::run::{JobResult, OpResult, PhaseResult};
+use assay_workload::pattern::OpKind;
+
+use super::document::{Json, Object};
+use super::operation::{Detail, latency, operation, response, runtime_ms, sync};
+use super::options::Options;
+use super::samples::samples;
+use super::shares::{batch_levels, depth_levels, latency_tables};
+use assay_results::foreign::planned_of;
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'r> {
+    pub(super) run: &'r Run,
+    pub(super) phase: &'r PhaseResult,
+    /// Its phase's number among those reported: fio's group.
+    pub(super) group: u64,
+}
+
+/// The operations that fio lists.
+fn listed(job: &JobResult) -> [(OpKind, Option<&OpResult>); 3] {
+    [
+        (OpKind::Read, job.read.as_ref()),
+        (OpKind::Write, job.write.as_ref()),
+        (OpKind::Trim, job.trim.as_ref()),
+    ]
+}
+
+pub(super) fn job(
+    place: &Place<'_>,
+    job: &JobResult,
+    options: &Options,
+    intervals: &[Interval],
+    detail: Detail,
+) -> Object {
+    let (_, planned) = planned_of(place.run, place.phase, job);
+    let tolerated = planned.iter().map(|planned| planned.job.errors_tolerated).fold(0, u64::saturating_add);
+    let first_error = job.errors_by_kind.first().map_or(0, |(kind, _)| errno(kind));
+    let mut option_object = Object::new();
+    options.iter().for_each(|(name, value)| option_object.put(name.as_str(), value.as_str()));
+    let mut object = Object::new()
+        .with("jobname", job.name.as_str())
+        .with("groupid", place.group)
+        .with("error", if job.errors > tolerated { first_error } else { 0 })
+        .with("eta", 0_u64)
+        .with("elapsed", place.run.elapsed_s.max(0.0).ceil() as u64)
+        .with("job options", option_object);
+    for (kind, op) in listed(job) {
+        let samples = samples(place.phase, job, kind, intervals);
+        let group = group_bytes_per_s(place.phase, kind);
+        object.put(kind.name(), operation(op, job.measured_s, &samples, group, detail));
+    }
+    object.put("sync", sync(job.flush.as_ref(), detail));
+    put_processor(&mut object, job);
+    put_shares(&mut object, job);
+    if tolerated > 0 || job.errors > 0 {
+        object.put("total_err", job.errors);
+        object.put("first_error", first_error);
+    }
+    put_limits(&mut object, job);
+    let description = description(place.phase);
+    if !description.is_empty() {
+        object.put("desc", description);
+    }
+    object.with("assay", extra(place.phase, job, detail))
+}
+
+fn group_bytes_per_s(phase: &PhaseResult, kind: OpKind) -> f64 {
+    let of = |job: &JobResult| {
+        listed(job)
+            .into_iter()
+            .find(|entry| entry.0 == kind)
+            .and_then(|entry| entry.1)
+            .map_or(0.0, |op| op.bytes_per_s)
+    };
+    phase.jobs.iter().map(of).sum()
+}
+
+/// Per cent of one processor per thread, as fio has it.
+fn put_processor(object: &mut Object, job: &JobResult) {
+    let threads = u64::from(job.evidence.threads.max(1));
+    let runtime = runtime_ms(job.measured_s).saturating_mul(threads);
+    let percent = |ns: u64| ns as f64 / 1e6 * 100.0 / runtime as f64;
+    object.put("job_runtime", runtime);
+    object.put("usr_cpu", percent(job.evidence.cpu_user_ns));
+    object.put("sys_cpu", percent(job.evidence.cpu_system_ns));
+    object.put("ctx", job.evidence.waits.saturating_add(job.evidence.preempted));
+    object.put("majf", 0_u64);
+    object.put("minf", 0_u64);
+}
+
+fn put_shares(object: &mut Object, job: &JobResult) {
+    let threads = f64::from(job.evidence.threads.max(1));
+    let calls = job.evidence.submit_calls;
+    let batch = if calls > 0 { job.total.ios as f64 / calls as f64 } else { 0.0 };
+    object.put("iodepth_level", depth_levels(job.outstanding_io_mean / threads));
+    object.put("iodepth_submit", batch_levels(batch));
+    object.put("iodepth_complete", batch_levels(0.0));
+    for (name, table) in latency_tables(&job.completion_histogram()) {
+        object.put(name, table);
+    }
+}
+
+/// fio's search for a depth that keeps a latency: not used, which it says with these.
+fn put_limits(object: &mut Object, job: &JobResult) {
+    let threads = u64::from(job.evidence.threads.max(1));
+    object.put("latency_depth", (job.outstanding_io / threads).max(1));
+    object.put("latency_target", 0_u64);
+    object.put("latency_percentile", 100.0);
+    object.put("latency_window", 0_u64);
+}
+
+/// The point of a sweep and the repetition, where there are any.
+fn description(phase: &PhaseResult) -> String {
+    let mut parts = Vec::new();
+    if !phase.point.is_empty() {
+        parts.push(phase.point.clone());
+    }
+    if phase.repeat > 0 {
+        parts.push(format!("repeat={}", phase.repeat));
+    }
+    parts.join(" ")
+}
+
+fn extra(phase: &PhaseResult, job: &JobResult, detail: Detail) -> Object {
+    let mut responses = Object::new();
+    for (kind, op) in listed(job) {
+        if op.is_some_and(|op| op.response_ns.is_some()) {
+            responses.put(kind.name(), response(op, detail));
+        }
+    }
+    let responses = if responses.0.is_empty() { Json::Null } else { responses.into() };
+    let lateness = job.lateness_ns.map_or(Json::Null, |lateness| latency(&lateness, None, detail).into());
+    Object::new()
+        .with("phase", phase.name.as_str())
+        .with("point", phase.point.as_str())
+        .with("repeat", u64::from(phase.repeat))
+        .with("pattern", job.pattern.as_str())
+        .with("durability", job.durability.as_str())
+        .with("engine", job.engine.as_str())
+        .with("workers", u64::from(job.workers))
+        .with("outstanding_io", job.outstanding_io)
+        .with("outstanding_io_mean", job.outstanding_io_mean)
+        .with("measured_s", job.measured_s)
+        .with("response_ns", responses)
+        .with("lateness_ns", lateness)
+}
+
+/// The number of an errno name on Linux; EIO where it is not one of those that block I/O fails with. A block that does
+/// not hold what was written is EILSEQ, as in fio.
+fn errno(name: &str) -> u64 {
+    const NUMBERS: [(&str, u64); 28] = [
+        ("EPERM", 1),
+        ("ENOENT", 2),
+        ("EINTR", 4),
+        ("EIO", 5),
+        ("ENXIO", 6),
+        ("EBADF", 9),
+        ("EAGAIN", 11),
+        ("ENOMEM", 12),
+        ("EACCES", 13),
+        ("EBUSY", 16),
+        ("ENODEV", 19),
+        ("EINVAL", 22),
+        ("EFBIG", 27),
+        ("ENOSPC", 28),
+        ("EROFS", 30),
+        ("EBADE", 52),
+        ("ENODATA", 61),
+        ("ENOLINK", 67),
+        ("EPROTO", 71),
+        ("EILSEQ", 84),
+        ("verify", 84),
+        ("EOPNOTSUPP", 95),
+        ("ETIMEDOUT", 110),
+        ("ESTALE", 116),
+        ("EREMOTEIO", 121),
+        ("EDQUOT", 122),
+        ("ENOMEDIUM", 123),
+        ("ECANCELED", 125),
+    ];
+    NUMBERS.iter().find(|entry| entry.0 == name).map_or(5, |entry| entry.1)
+}

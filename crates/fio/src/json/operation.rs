@@ -1,0 +1,131 @@
+//! The objects `read`, `write`, `trim` and `sync` of a job.
+
+use crate::bins::{fio_percentile_ns, to_fio_bins};
+use assay_results::LatencyHistogram;
+use assay_results::histogram::SparseHistogram;
+use assay_results::run::{LatencySummary, OpResult};
+
+use super::document::{Json, Object};
+use super::samples::{Sample, Spread};
+
+/// fio's list of percentiles.
+const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+/// A latency: `min`, `max`, `mean`, `stddev`, `N`, and where asked for and known `percentile` and `bins`. Without the
+/// distribution there are those percentiles that the summary holds.
+pub(super) fn latency(
+    summary: &LatencySummary,
+    distribution: Option<&SparseHistogram>,
+    with: Detail,
+) -> Object {
+    let mut object = Object::new()
+        .with("min", summary.min)
+        .with("max", summary.max)
+        .with("mean", summary.mean)
+        .with("stddev", summary.stddev)
+        .with("N", summary.n);
+    if summary.n == 0 || with == Detail::Brief {
+        return object;
+    }
+    let Some(sparse) = distribution else {
+        let mut percentiles = Object::new();
+        for (_, share, value) in summary.percentiles() {
+            if let Some(value) = value {
+                percentiles.put(format!("{:.6}", share * 100.0), value);
+            }
+        }
+        if !percentiles.0.is_empty() {
+            object.put("percentile", percentiles);
+        }
+        return object;
+    };
+    let histogram = LatencyHistogram::from_sparse(sparse);
+    let bins = to_fio_bins(&histogram);
+    let mut percentiles = Object::new();
+    for percent in PERCENTILES {
+        if let Some(value) = fio_percentile_ns(&bins, histogram.n(), percent) {
+            percentiles.put(format!("{percent:.6}"), value);
+        }
+    }
+    object.put("percentile", percentiles);
+    if with == Detail::Bins {
+        let mut counts = Object::new();
+        bins.iter().for_each(|(middle, count)| counts.put(middle.to_string(), *count));
+        object.put("bins", counts);
+    }
+    object
+}
+
+/// How much of a latency is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// No percentiles.
+    Brief,
+    /// Percentiles.
+    Percentiles,
+    /// Percentiles and the counts of all buckets.
+    Bins,
+}
+
+/// Measured time in milliseconds as fio counts it: rounded up, at least one.
+pub(super) fn runtime_ms(measured_s: f64) -> u64 {
+    ((measured_s * 1e3).ceil() as u64).max(1)
+}
+
+/// What a reported job did of one operation; `None`: nothing, and everything is 0. `group_bytes_per_s` is what all jobs
+/// side by side moved of it.
+pub(super) fn operation(
+    op: Option<&OpResult>,
+    measured_s: f64,
+    samples: &[Sample],
+    group_bytes_per_s: f64,
+    detail: Detail,
+) -> Object {
+    let nothing = OpResult::default();
+    let done = op.unwrap_or(&nothing);
+    let bandwidth = Spread::of(samples.iter().map(|sample| sample.bytes_per_s / 1024.0));
+    let iops = Spread::of(samples.iter().map(|sample| sample.iops));
+    let share = if group_bytes_per_s > 0.0 { bandwidth.mean * 1024.0 / group_bytes_per_s } else { 0.0 };
+    Object::new()
+        .with("io_bytes", done.bytes)
+        .with("io_kbytes", done.bytes / 1024)
+        .with("bw_bytes", done.bytes_per_s as u64)
+        .with("bw", (done.bytes_per_s / 1024.0) as u64)
+        .with("iops", done.iops)
+        .with("runtime", op.map_or(0, |_| runtime_ms(measured_s)))
+        .with("total_ios", done.ios)
+        .with("short_ios", 0_u64)
+        .with("drop_ios", 0_u64)
+        .with("slat_ns", latency(&done.submit_ns.unwrap_or_default(), None, Detail::Brief))
+        .with("clat_ns", latency(&done.completion_ns, done.completion_histogram.as_ref(), detail))
+        .with("lat_ns", latency(&done.completion_ns, None, Detail::Brief))
+        .with("bw_min", bandwidth.min as u64)
+        .with("bw_max", bandwidth.max as u64)
+        .with("bw_agg", (share * 100.0).min(100.0))
+        .with("bw_mean", bandwidth.mean)
+        .with("bw_dev", bandwidth.stddev)
+        .with("bw_samples", bandwidth.n)
+        .with("iops_min", iops.min as u64)
+        .with("iops_max", iops.max as u64)
+        .with("iops_mean", iops.mean)
+        .with("iops_stddev", iops.stddev)
+        .with("iops_samples", iops.n)
+}
+
+/// fsync and fdatasync.
+pub(super) fn sync(op: Option<&OpResult>, detail: Detail) -> Object {
+    let nothing = OpResult::default();
+    let done = op.unwrap_or(&nothing);
+    Object::new()
+        .with("total_ios", done.ios)
+        .with("lat_ns", latency(&done.completion_ns, done.completion_histogram.as_ref(), detail))
+}
+
+/// A response time, with its percentiles where the distribution is known; null in a closed loop.
+pub(super) fn response(op: Option<&OpResult>, detail: Detail) -> Json {
+    match op.and_then(|op| Some((op.response_ns?, op.response_histogram.as_ref()))) {
+        Some((summary, distribution)) => latency(&summary, distribution, detail).into(),
+        None => Json::Null,
+    }
+}

@@ -1,0 +1,212 @@
+//! The options of a job in fio's names: what scripts look up beside the numbers.
+//!
+//! A description of what was done, not a job file: crate `formats` writes those.
+
+use assay_results::Run;
+use assay_results::foreign::planned_of;
+use assay_results::run::{JobResult, PhaseResult};
+use assay_workload::job::{Arrival, EngineKind, FlushCall, FlushPolicy, Job, OpenSync, Rate};
+use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement};
+use assay_workload::plan::PlannedJob;
+use assay_workload::units::{Bytes, Nanos};
+
+/// Option and value, in fio's usual order.
+pub(crate) type Options = Vec<(String, String)>;
+
+/// The options of a reported job: those of the first of its planned jobs, as fio reports a group.
+pub(crate) fn options(run: &Run, phase: &PhaseResult, job: &JobResult) -> Options {
+    let (_, planned) = planned_of(run, phase, job);
+    let mut options = Options::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    set("name", job.name.clone());
+    let Some(first) = planned.first() else {
+        set("ioengine", fio_engine(&job.engine));
+        set("rw", rw_of_result(job).to_owned());
+        set("bs", Bytes(job.total.block_size).short());
+        set("iodepth", job.outstanding_io.max(1).to_string());
+        set("numjobs", "1".to_owned());
+        set("direct", u8::from(job.direct).to_string());
+        return options;
+    };
+    let engine = if job.engine.is_empty() { first.engine.name() } else { &job.engine };
+    set("ioengine", fio_engine(engine));
+    set("rw", rw_word(&first.job.pattern));
+    set("bs", sizes_word(&first.job.pattern));
+    let threads: usize = planned.iter().map(|job| job.slices.len()).sum();
+    set("iodepth", first.job.outstanding_per_thread.to_string());
+    set("numjobs", threads.max(1).to_string());
+    set("direct", u8::from(job.direct).to_string());
+    set("filename", filename(run, first));
+    set("size", first.slices.first().map_or(0, slice_bytes).to_string());
+    options.extend(pattern_options(&first.job.pattern));
+    options.extend(pace_options(first));
+    options.extend(flush_options(&first.job.flush));
+    options
+}
+
+fn slice_bytes(slice: &assay_workload::plan::ThreadSlice) -> u64 {
+    slice.sites.iter().fold(0, |sum, site| sum.saturating_add(site.length_bytes))
+}
+
+/// The name of an engine in fio's words; one that fio does not have keeps ours. That of an imported run has the tool
+/// before it.
+fn fio_engine(name: &str) -> String {
+    let name = name.strip_prefix("fio ").unwrap_or(name);
+    match EngineKind::from_name(name) {
+        Some(EngineKind::PosixAio) => "posixaio".to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+/// fio's `rw` of a pattern.
+pub(crate) fn rw_word(pattern: &AccessPattern) -> String {
+    let mix = pattern.mix;
+    let word = match (mix.read_percent > 0.0, mix.write_percent > 0.0, mix.trim_percent > 0.0) {
+        (true, true, _) => "rw",
+        (_, true, true) => "trimwrite",
+        (false, true, false) => "write",
+        (false, false, true) => "trim",
+        _ => "read",
+    };
+    if pattern.placement.is_random() { format!("rand{word}") } else { word.to_owned() }
+}
+
+/// The same from what was done, where no plan says it.
+fn rw_of_result(job: &JobResult) -> &'static str {
+    let random = job.pattern.contains("random");
+    match (&job.read, &job.write, random) {
+        (Some(_), Some(_), true) => "randrw",
+        (Some(_), Some(_), false) => "rw",
+        (None, Some(_), true) => "randwrite",
+        (None, Some(_), false) => "write",
+        (_, None, _) if job.trim.is_some() && job.read.is_none() => "trim",
+        (_, _, true) => "randread",
+        _ => "read",
+    }
+}
+
+/// fio's `bs` of a pattern: one size, or several where the operations differ; a list as `bssplit` has it.
+fn sizes_word(pattern: &AccessPattern) -> String {
+    let words: Vec<String> = pattern.kinds().map(|kind| size_word(pattern.sizes(kind))).collect();
+    match words.split_first() {
+        Some((first, rest)) if rest.iter().all(|word| word == first) => first.clone(),
+        Some(_) => OpKind::DATA.map(|kind| size_word(pattern.sizes(kind))).join(","),
+        None => "0".to_owned(),
+    }
+}
+
+fn size_word(sizes: &BlockSizes) -> String {
+    match sizes {
+        BlockSizes::Fixed(bytes) => Bytes(*bytes).short(),
+        BlockSizes::Weighted(list) => {
+            let parts = list.iter().map(|(bytes, weight)| format!("{}/{weight}", Bytes(*bytes).short()));
+            parts.collect::<Vec<_>>().join(":")
+        }
+        BlockSizes::Range { min_bytes, max_bytes, .. } => {
+            format!("{}-{}", Bytes(*min_bytes).short(), Bytes(*max_bytes).short())
+        }
+    }
+}
+
+fn filename(run: &Run, planned: &PlannedJob) -> String {
+    let mut paths: Vec<&str> = Vec::new();
+    for site in planned.slices.iter().flat_map(|slice| &slice.sites) {
+        let target = run.plan.targets.get(usize::from(site.target));
+        let path = target.map(|target| target.path.as_str()).filter(|path| !paths.contains(path));
+        paths.extend(path);
+    }
+    paths.iter().map(|path| path.replace(':', "\\:")).collect::<Vec<_>>().join(":")
+}
+
+fn pattern_options(pattern: &AccessPattern) -> Options {
+    let mut options = Options::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    let mix = pattern.mix;
+    if mix.read_percent > 0.0 && mix.write_percent > 0.0 {
+        let share = 100.0 * mix.read_percent / (mix.read_percent + mix.write_percent);
+        set("rwmixread", share.round().to_string());
+    }
+    let random = match &pattern.placement {
+        Placement::Sequential(_) => None,
+        Placement::Random(random) => Some(random),
+        Placement::Mixed { random_percent, random, .. } => {
+            set("percentage_random", random_percent.to_string());
+            Some(random)
+        }
+    };
+    if let Some(random) = random {
+        match &random.distribution {
+            Distribution::Zipf { theta } => set("random_distribution", format!("zipf:{theta}")),
+            Distribution::Pareto { h } => set("random_distribution", format!("pareto:{h}")),
+            Distribution::Normal { stddev_percent } => {
+                set("random_distribution", format!("normal:{stddev_percent}"));
+            }
+            Distribution::Zoned(_) => set("random_distribution", "zoned".to_owned()),
+            Distribution::Uniform if !random.once_per_pass => set("norandommap", "1".to_owned()),
+            _ => {}
+        }
+    }
+    options
+}
+
+fn pace_options(planned: &PlannedJob) -> Options {
+    let mut options = Options::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    let Job { rate, arrival, ramp, start_delay, .. } = &planned.job;
+    if let Some(time) = planned.time {
+        set("runtime", time_word(time));
+        set("time_based", "1".to_owned());
+    }
+    if ramp.0 > 0 {
+        set("ramp_time", time_word(*ramp));
+    }
+    if start_delay.0 > 0 {
+        set("startdelay", time_word(*start_delay));
+    }
+    if let Some(bytes) = planned.slices.first().and_then(|slice| slice.bytes) {
+        set("io_size", bytes.to_string());
+    }
+    if let Some(ios) = planned.slices.first().and_then(|slice| slice.ios) {
+        set("number_ios", ios.to_string());
+    }
+    match rate {
+        Rate::Unlimited | Rate::PercentOfMax(_) => {}
+        Rate::Iops(iops) => set("rate_iops", format!("{iops:.0}")),
+        Rate::BytesPerS(bytes) => set("rate", format!("{bytes:.0}")),
+    }
+    if *rate != Rate::Unlimited && *arrival == Arrival::Poisson {
+        set("rate_process", "poisson".to_owned());
+    }
+    options
+}
+
+/// Seconds, or milliseconds where they are not whole.
+fn time_word(time: Nanos) -> String {
+    let second = 1_000_000_000;
+    if time.0.is_multiple_of(second) {
+        (time.0 / second).to_string()
+    } else {
+        format!("{}ms", time.0 / 1_000_000)
+    }
+}
+
+fn flush_options(flush: &FlushPolicy) -> Options {
+    let mut options = Options::new();
+    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+    match flush.open {
+        OpenSync::None => {}
+        OpenSync::Dsync => set("sync", "dsync".to_owned()),
+        OpenSync::Sync => set("sync", "sync".to_owned()),
+    }
+    if let Some(periodic) = flush.periodic {
+        let name = match periodic.call {
+            FlushCall::Fsync => "fsync",
+            FlushCall::Fdatasync => "fdatasync",
+        };
+        set(name, periodic.every_writes.to_string());
+    }
+    if flush.at_end {
+        set("end_fsync", "1".to_owned());
+    }
+    options
+}

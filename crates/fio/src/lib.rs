@@ -1,0 +1,84 @@
+//! fio job files and command lines.
+//!
+//! [`parse`] reads a job file the way fio does, its traps included, and says what a reader may not expect:
+//!
+//! * *errors*: what fio refuses too, with file, line, column, word and rule; nothing runs,
+//! * *losses*: options whose meaning is not carried over, with the nearest equivalent,
+//! * *notes*: where a file means something else than it seems to.
+//!
+//! The result is a [`JobFile`]; [`JobFile::expand`] lists its jobs and clones in fio's order with every option resolved
+//! ([`ResolvedJob`]).
+//!
+//! Facts about the language: fio's manual, and fio 3.42 and 3.33 tried on the same files.
+
+mod arith;
+mod bins;
+mod checks;
+mod command_line;
+mod distribution;
+mod expand;
+mod import;
+mod iolog;
+mod job_file;
+mod json;
+mod lines;
+mod logs;
+mod lower;
+mod number;
+mod pattern;
+mod read_value;
+mod recognise;
+mod report;
+mod resolve;
+mod resolved;
+mod resolved_line;
+mod settings;
+pub mod status;
+mod substitute;
+mod table;
+mod table_data;
+mod table_engines;
+mod value;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use assay_formats::Diagnostic;
+use assay_formats::loader::Loader;
+
+pub use command_line::{parse_command_line, parse_command_line_with};
+pub use distribution::{Distribution, SplitPart, ZonePart};
+pub use import::{ImportError, import};
+pub use iolog::iolog;
+pub use job_file::JobFile;
+pub use json::{fio_json, fio_json_with};
+pub use logs::{FioLogOptions, LogPrefix, fio_logs};
+pub use lower::lower;
+pub use pattern::Pattern;
+pub use recognise::recognise;
+pub use resolved::*;
+pub use settings::{OptionFate, OptionLine};
+pub use substitute::System;
+pub use value::{Size, SteadyCriterion};
+pub use write::{write, write_plan};
+
+/// Reads a job file. `name` is what positions say; `loader` gives included files and environment variables.
+///
+/// The keywords `$mb_memory` and `$ncpus` are refused, since nothing is known of the machine; see [`parse_with`].
+/// The file is `None` exactly if one of the diagnostics is an error.
+pub fn parse(name: &str, text: &str, loader: &dyn Loader) -> (Option<JobFile>, Vec<Diagnostic>) {
+    parse_with(name, text, loader, &System::default())
+}
+
+/// As [`parse`], with values for `$pagesize`, `$mb_memory` and `$ncpus`.
+pub fn parse_with(
+    name: &str,
+    text: &str,
+    loader: &dyn Loader,
+    system: &System,
+) -> (Option<JobFile>, Vec<Diagnostic>) {
+    let mut builder = job_file::Builder::new(loader, system);
+    builder.text(name, text);
+    builder.finish(name)
+}

@@ -1,0 +1,371 @@
+//! From a job file to the workload model: stages become phases, sections become jobs that run side by side.
+
+mod access;
+mod ends;
+mod pace;
+mod stride;
+mod targets;
+
+use std::collections::{BTreeMap, HashSet};
+
+use assay_workload::content::{Content as ModelContent, Payload, Refresh};
+use assay_workload::job::{
+    Caching, EngineKind, EngineOptions, FlushCall, FlushOrder, FlushPolicy, Job, OpenSync, PeriodicFlush,
+    Phase, Workload,
+};
+use assay_workload::pattern::Placement;
+use assay_workload::units::Nanos;
+
+use assay_formats::{Diagnostic, Position};
+
+use super::checks::place;
+use super::job_file::{JobFile, JobSection};
+use super::report::Report;
+use super::resolved::*;
+use super::table::EngineFate;
+use targets::{Part, Targets};
+
+/// Turns a job file into a workload named `name`.
+///
+/// The workload is `None` exactly if a job cannot run here at all (its engine, or no file to work on); what does not
+/// carry over is a loss at the line that asks for it.
+pub fn lower(name: &str, file: &JobFile) -> (Option<Workload>, Vec<Diagnostic>) {
+    let mut lowering =
+        Lowering { file, report: Report::default(), said: HashSet::new(), targets: Targets::default() };
+    let phases = lowering.phases();
+    let seed = lowering.seed();
+    let workload = Workload { name: name.to_owned(), seed, targets: lowering.targets.finish(), phases };
+    let workload = (!lowering.report.has_errors() && !workload.phases.is_empty()).then_some(workload);
+    (workload, lowering.report.finish())
+}
+
+struct Lowering<'a> {
+    file: &'a JobFile,
+    report: Report,
+    /// Lines in [global] are remarked on once.
+    said: HashSet<(&'static str, Position)>,
+    targets: Targets,
+}
+
+/// What the lowering of one section shares: the section for positions, its resolved first clone for everything else.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    section: &'a JobSection,
+    job: &'a ResolvedJob,
+}
+
+impl<'a> Lowering<'a> {
+    fn loss(&mut self, source: Source<'_>, id: &'static str, option: &str, message: String, help: &str) {
+        let place = place(source.section, option);
+        if self.said.insert((id, place.at.clone())) {
+            self.report.loss(id, &place, message, help);
+        }
+    }
+
+    fn note(&mut self, source: Source<'_>, id: &'static str, option: &str, message: String, help: &str) {
+        let place = place(source.section, option);
+        if self.said.insert((id, place.at.clone())) {
+            self.report.note(id, &place, message, help);
+        }
+    }
+
+    fn error(&mut self, source: Source<'_>, id: &'static str, option: &str, message: String, help: &str) {
+        self.report.error(id, &place(source.section, option), message, help);
+    }
+
+    /// Clones of each section, in order of clone number, keyed by stage, step of waiting and section.
+    fn phases(&mut self) -> Vec<Phase> {
+        let clones = self.file.expand();
+        let steps = self.steps(&clones);
+        let mut stages: BTreeMap<(u32, u32), BTreeMap<usize, Vec<&ResolvedJob>>> = BTreeMap::new();
+        for clone in &clones {
+            let step = steps.get(&clone.section_index).copied().unwrap_or(0);
+            let sections = stages.entry((clone.stage, step)).or_default();
+            sections.entry(clone.section_index).or_default().push(clone);
+        }
+        let groups = group_names(&clones);
+        let mut phases = Vec::new();
+        let count = stages.len();
+        for ((stage, _), sections) in stages {
+            let mut jobs = Vec::new();
+            let mut all = Vec::new();
+            for (index, mut clones) in sections {
+                clones.sort_by_key(|clone| clone.clone_number);
+                self.section(index, &clones, stage, &groups, &mut jobs);
+                all.append(&mut clones);
+            }
+            unique_names(&mut jobs);
+            if !jobs.is_empty() {
+                self.exit_all(&all, count, &mut jobs);
+                let mut phase = Phase::measure(&phase_name(&jobs), jobs);
+                self.latency_target(&all, &mut phase);
+                phases.push(phase);
+            }
+        }
+        phases
+    }
+
+    /// How many jobs of its stage a section waits for, one after the other. A later step is a later phase.
+    fn steps(&mut self, clones: &[ResolvedJob]) -> BTreeMap<usize, u32> {
+        let mut steps: BTreeMap<usize, u32> = BTreeMap::new();
+        let mut by_name: BTreeMap<(u32, &str), u32> = BTreeMap::new();
+        let mut members: BTreeMap<(u32, u32), HashSet<usize>> = BTreeMap::new();
+        for clone in clones.iter().filter(|clone| clone.clone_number == 0) {
+            let awaited = clone.wait_for.as_deref().and_then(|name| by_name.get(&(clone.stage, name)));
+            let step = awaited.map_or(0, |step| step + 1);
+            steps.insert(clone.section_index, step);
+            by_name.insert((clone.stage, &clone.name), step);
+            members.entry((clone.stage, step)).or_default().insert(clone.section_index);
+        }
+        for clone in clones.iter().filter(|clone| clone.clone_number == 0) {
+            let step = steps.get(&clone.section_index).copied().unwrap_or(0);
+            let beside = step.checked_sub(1).and_then(|before| members.get(&(clone.stage, before)));
+            if beside.is_some_and(|beside| beside.len() > 1) {
+                let source = Source { section: &self.file.jobs[clone.section_index], job: clone };
+                let message = "it waits for every job that starts with the one it names".to_owned();
+                self.loss(source, "wait-for-all", "wait_for", message, "stonewall says the same in the file");
+            }
+        }
+        steps
+    }
+
+    /// Lowers one section with its clones to one job, or to one per clone where threads cannot stand for them.
+    fn section(
+        &mut self,
+        index: usize,
+        clones: &[&ResolvedJob],
+        stage: u32,
+        groups: &BTreeMap<u32, String>,
+        jobs: &mut Vec<Job>,
+    ) {
+        let Some(first) = clones.first() else { return };
+        let source = Source { section: &self.file.jobs[index], job: first };
+        let Some(engine) = self.engine(source) else { return };
+        let template = self.template(source, engine, stage);
+        for Part { clones, targets, sharing, fixed_offset } in self.parts(source, clones, engine) {
+            let mut job = template.clone();
+            job.threads = u32::try_from(clones.len()).unwrap_or(u32::MAX);
+            (job.targets, job.sharing) = (targets, sharing);
+            if let Some(offset) = fixed_offset {
+                job.offset = offset;
+                job.offset_increment = assay_workload::target::Extent::Bytes(0);
+                job.name = format!("{}.{}", job.name, clones[0].clone_number);
+                job.group = Some(first.name.clone());
+            }
+            if first.group_reporting {
+                job.group = groups.get(&first.group).cloned();
+            }
+            self.scale_rate(source, &mut job);
+            jobs.push(job);
+        }
+    }
+
+    /// Everything but the targets and the number of threads.
+    fn template(&mut self, source: Source<'_>, engine: EngineKind, stage: u32) -> Job {
+        let resolved = source.job;
+        let mut job = Job::new(&resolved.name, &[], self.pattern(source));
+        self.region(source, &mut job);
+        job.selection = self.selection(source);
+        job.outstanding_per_thread = resolved.depth.effective;
+        job.engine = engine;
+        job.engine_options = self.engine_options(source);
+        job.caching = if resolved.durability.direct { Caching::Direct } else { Caching::Buffered };
+        job.invalidate = resolved.durability.invalidate;
+        // Where I/O is direct nothing is read ahead.
+        job.access_hint = !resolved.durability.direct && resolved.durability.access_hint;
+        job.flush = self.flush(source);
+        job.content = self.content(source);
+        job.errors_tolerated = match resolved.errors.continue_on {
+            "none" => 0,
+            "all" | "io" => u64::MAX,
+            some => {
+                let message = format!("errors of every kind are tolerated, not of {some} alone");
+                self.loss(
+                    source,
+                    "errors-of-one-kind",
+                    "continue_on_error",
+                    message,
+                    "continue_on_error=all",
+                );
+                u64::MAX
+            }
+        };
+        self.pace(source, &mut job, stage);
+        self.limits(source, &mut job);
+        self.steady(source, &mut job);
+        if let Placement::Sequential(walk) = job.pattern.placement
+            && walk.skip_min_bytes > 0
+        {
+            self.stride_laps(source, &mut job, walk.skip_min_bytes);
+        }
+        job
+    }
+
+    fn engine(&mut self, source: Source<'_>) -> Option<EngineKind> {
+        let name = source.job.engine.as_str();
+        let native = match source.section.settings.engine().map(|engine| engine.fate) {
+            Some(EngineFate::Native(native) | EngineFate::Nearest(native, _)) => {
+                EngineKind::from_name(native)
+            }
+            _ => None,
+        };
+        if native.is_none() {
+            let message = format!("[{}]: the engine {name} does not run here", source.section.name);
+            self.error(
+                source,
+                "engine-not-runnable",
+                "ioengine",
+                message,
+                "run the file with --engine fio, or name another ioengine",
+            );
+        }
+        native
+    }
+
+    fn engine_options(&mut self, source: Source<'_>) -> EngineOptions {
+        let set = |name: &str| {
+            source.job.engine_options.iter().any(|(option, value)| *option == name && value != "0")
+        };
+        let given = |name: &str| source.section.settings.get(name).is_some();
+        let depth = source.job.depth;
+        if given("iodepth_batch_complete_max") && depth.batch_complete_max < depth.asked {
+            let message = "as many completions are taken at once as there are".to_owned();
+            self.loss(source, "completion-batch-max", "iodepth_batch_complete_max", message, "");
+        }
+        if given("iodepth_low") && depth.low != depth.effective {
+            let message = "the queue is refilled at once, not drained to iodepth_low first".to_owned();
+            self.loss(source, "iodepth-low", "iodepth_low", message, "iodepth_batch_complete_min=<n>");
+        }
+        let iopoll = set("hipri") && source.job.engine == "io_uring";
+        EngineOptions {
+            iopoll,
+            sqpoll: set("sqthread_poll"),
+            submit_batch_max: if given("iodepth_batch") { depth.batch_submit } else { 0 },
+            reap_batch_min: if given("iodepth_batch_complete_min") { depth.batch_complete_min } else { 0 },
+            ..EngineOptions::default()
+        }
+    }
+
+    fn flush(&mut self, source: Source<'_>) -> FlushPolicy {
+        let durability = &source.job.durability;
+        let periodic = |call, every: u64| PeriodicFlush {
+            call,
+            every_writes: u32::try_from(every).unwrap_or(u32::MAX),
+            order: FlushOrder::Queued,
+        };
+        if durability.fsync_every > 0 && durability.fdatasync_every > 0 {
+            let message = "fsync is called and fdatasync is not, where both are asked for".to_owned();
+            self.loss(source, "two-flushes", "fdatasync", message, "keep one");
+        }
+        if durability.fsync_on_close && !durability.end_fsync {
+            let message = "files are synced once at the end of the job, inside its time".to_owned();
+            self.note(source, "fsync-on-close", "fsync_on_close", message, "");
+        }
+        FlushPolicy {
+            open: match durability.open_sync {
+                "sync" => OpenSync::Sync,
+                "dsync" => OpenSync::Dsync,
+                _ => OpenSync::None,
+            },
+            periodic: match (durability.fsync_every, durability.fdatasync_every) {
+                (0, 0) => None,
+                (0, every) => Some(periodic(FlushCall::Fdatasync, every)),
+                (every, _) => Some(periodic(FlushCall::Fsync, every)),
+            },
+            at_end: durability.end_fsync || durability.fsync_on_close,
+        }
+    }
+
+    fn content(&mut self, source: Source<'_>) -> ModelContent {
+        let content = &source.job.content;
+        if content.pattern.as_ref().is_some_and(|pattern| !pattern.offset_at.is_empty()) {
+            let message = "%o stays zero in the pattern".to_owned();
+            self.loss(source, "pattern-offset", "buffer_pattern", message, "");
+        }
+        let pattern = content.pattern.as_ref().map(|pattern| pattern.bytes.clone());
+        let payload = match pattern {
+            _ if content.zero => Payload::Zero,
+            Some(bytes) => Payload::Pattern(bytes),
+            None => Payload::Random,
+        };
+        let refresh = match () {
+            () if content.refill => Refresh::EveryWrite,
+            () if content.scramble => Refresh::Stamp,
+            () => Refresh::Never,
+        };
+        // A share of p per cent that can go leaves 1 - p: a ratio of 100 / (100 - p).
+        let ratio = |percent: u8| 100.0 / f64::from(100 - percent.min(99));
+        ModelContent {
+            payload,
+            refresh,
+            compression_ratio: if content.zero { 1.0 } else { ratio(content.compress_percent) },
+            dedup_ratio: ratio(content.dedupe_percent),
+            dedup_unit_bytes: 4096,
+            verify: false,
+        }
+    }
+
+    /// The one seed of the run, where anything is drawn or a seed is given. In fio each job has its own; unless the file says
+    /// otherwise it is the same number for all of them, in every run.
+    fn seed(&mut self) -> Option<u64> {
+        let clones = self.file.expand();
+        let of_file = |job: &ResolvedJob| &self.file.jobs[job.section_index];
+        let is_given = |job: &ResolvedJob| of_file(job).settings.get("randseed").is_some();
+        let draws = |job: &ResolvedJob| job.access.random || job.access.direction == Direction::ReadWrite;
+        let mut asking = clones.iter().filter(|job| job.clone_number == 0 && (draws(job) || is_given(job)));
+        let first = asking.next()?;
+        let taken = first.access.seed.map(i64::unsigned_abs);
+        if is_given(first) {
+            let message = "the seed repeats this run, but its offsets are not those of fio".to_owned();
+            self.report.note("seed-of-another-generator", &place(of_file(first), "randseed"), message, "");
+        }
+        if let Some(other) = asking.find(|job| job.access.seed != first.access.seed) {
+            let option = if is_given(other) { "randseed" } else { "randrepeat" };
+            let words = taken.map_or_else(|| "another in each run".to_owned(), |seed| seed.to_string());
+            let message = format!("a run has one seed, that of its first job: {words}");
+            self.report.loss("one-seed", &place(of_file(other), option), message, "");
+        }
+        taken
+    }
+}
+
+/// The name of a reporting group: that of its first job.
+fn group_names(clones: &[ResolvedJob]) -> BTreeMap<u32, String> {
+    let mut names = BTreeMap::new();
+    for clone in clones {
+        names.entry(clone.group).or_insert_with(|| clone.name.clone());
+    }
+    names
+}
+
+/// Jobs of one phase are told apart by name.
+fn unique_names(jobs: &mut [Job]) {
+    let mut seen: HashSet<String> = HashSet::new();
+    for job in jobs {
+        let base = if job.name.is_empty() { "job".to_owned() } else { job.name.clone() };
+        let mut name = base.clone();
+        let mut number = 2;
+        while !seen.insert(name.clone()) {
+            name = format!("{base}-{number}");
+            number += 1;
+        }
+        job.name = name;
+    }
+}
+
+fn phase_name(jobs: &[Job]) -> String {
+    /// More names than this do not help.
+    const NAMES_MAX: usize = 3;
+    let names: Vec<&str> = jobs.iter().take(NAMES_MAX).map(|job| job.name.as_str()).collect();
+    let more = jobs.len().saturating_sub(NAMES_MAX);
+    let rest = if more > 0 { format!("+{more} more") } else { String::new() };
+    format!("{}{rest}", names.join("+"))
+}
+
+#[cfg(test)]
+mod tests;
+
+/// Microseconds as the model counts time.
+fn nanos(us: u64) -> Nanos {
+    Nanos(us.saturating_mul(1000))
+}

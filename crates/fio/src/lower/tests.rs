@@ -1,0 +1,355 @@
+use assay_workload::content::{Payload, Refresh};
+use assay_workload::job::{
+    Arrival, Caching, EngineKind, FlushCall, Job, OpenSync, Rate, TargetSelection, TargetSharing, Workload,
+};
+use assay_workload::pattern::{BlockSizes, Distribution, Mix, Placement};
+use assay_workload::target::{Extent, TargetKind};
+use assay_workload::units::{Bytes, Nanos};
+
+use crate::{lower, parse};
+use assay_formats::Diagnostic;
+use assay_formats::loader::MemoryLoader;
+
+fn run(text: &str) -> (Option<Workload>, Vec<Diagnostic>) {
+    let (file, said) = parse("t.fio", text, &MemoryLoader::default());
+    lower("t", &file.unwrap_or_else(|| panic!("{text}: {said:?}")))
+}
+
+fn workload(text: &str) -> Workload {
+    let (workload, said) = run(text);
+    workload.unwrap_or_else(|| panic!("{text}: {said:?}"))
+}
+
+fn job(lines: &str) -> Job {
+    workload(&format!("[a]\nsize=1m\n{lines}\n")).phases.remove(0).jobs.remove(0)
+}
+
+fn ids(lines: &str) -> Vec<&'static str> {
+    run(&format!("[a]\nsize=1m\n{lines}\n")).1.iter().map(|d| d.id).collect()
+}
+
+#[test]
+fn a_common_job() {
+    let text = "[global]\nioengine=libaio\ndirect=1\niodepth=32\nruntime=30\ntime_based\nramp_time=5\nfilename=/dev/x\n\
+                [r]\nrw=randrw\nrwmixread=70\nbs=8k\nnumjobs=4\ngroup_reporting\n";
+    let workload = workload(text);
+    let job = &workload.phases[0].jobs[0];
+    assert_eq!((job.threads, job.outstanding_per_thread), (4, 32));
+    assert_eq!(
+        (job.engine, job.caching, job.sharing),
+        (EngineKind::Libaio, Caching::Direct, TargetSharing::Shared)
+    );
+    assert_eq!(job.pattern.mix, Mix::read_write(70.0));
+    assert_eq!(job.pattern.read_sizes, BlockSizes::Fixed(8192));
+    assert_eq!(job.pattern.placement, Placement::random_map());
+    assert_eq!(job.limits.time, Some(Nanos::from_secs(30)));
+    assert_eq!((job.limits.passes, job.ramp), (None, Nanos::from_secs(5)));
+    assert_eq!(job.group.as_deref(), Some("r"));
+    assert_eq!(workload.targets[0].size, None);
+}
+
+#[test]
+fn a_run_has_the_seed_of_its_random_jobs() {
+    let seed = |text: &str| {
+        let (workload, said) = run(text);
+        let workload = workload.unwrap();
+        let pattern = &workload.phases[0].jobs[0].pattern;
+        (workload.seed, pattern.repeat_passes, said.iter().map(|d| d.id).collect::<Vec<_>>())
+    };
+    let none = Vec::<&str>::new();
+    // fio repeats the addresses of its first run in every other, and those of the first pass in every further one.
+    assert_eq!(seed("[a]\nsize=1m\nrw=randread\n"), (Some(0x89), true, none.clone()));
+    assert_eq!(seed("[a]\nsize=1m\nrw=randread\nrandrepeat=1\n"), (Some(0x89), true, none.clone()));
+    assert_eq!(seed("[a]\nsize=1m\nrw=randread\nrandrepeat=0\n"), (None, false, none.clone()));
+    // Where nothing is drawn, nothing is said.
+    assert_eq!(seed("[a]\nsize=1m\nrw=read\n"), (None, false, none.clone()));
+    assert_eq!(seed("[a]\nsize=1m\nrw=read\n[b]\nsize=1m\nrw=randread\nrandrepeat=0\n"), (None, false, none));
+    let given = seed("[a]\nsize=1m\nrw=randread\nrandseed=5\n");
+    assert_eq!(given, (Some(5), false, vec!["seed-of-another-generator"]));
+    let sequential = seed("[a]\nsize=1m\nrw=write\nrandseed=5\n");
+    assert_eq!(sequential, (Some(5), false, vec!["seed-of-another-generator"]));
+    let two = seed("[a]\nsize=1m\nrw=randread\n[b]\nsize=1m\nrw=randwrite\nrandrepeat=0\n");
+    assert_eq!(two, (Some(0x89), true, vec!["one-seed"]));
+}
+
+#[test]
+fn nothing_is_said_where_nothing_is_lost() {
+    let lines = "rw=randread\nioengine=io_uring\ndirect=1\niodepth=8\nfsync=4\nrate_iops=100\noffset=4k\n\
+                 bssplit=4k/50:8k/50\nrandom_distribution=zipf:1.2\nnorandommap\nsync=dsync\nloops=3\nhipri";
+    assert_eq!(ids(lines), Vec::<&str>::new());
+}
+
+#[test]
+fn stages_are_phases_and_jobs_of_a_stage_run_side_by_side() {
+    let workload = workload(
+        "[global]\nsize=1m\n[a]\nrw=read\n[b]\nrw=write\n[c]\nstonewall\nrw=read\n[d]\nwait_for=c\nrw=read\n",
+    );
+    let names: Vec<Vec<&str>> = workload
+        .phases
+        .iter()
+        .map(|phase| phase.jobs.iter().map(|job| job.name.as_str()).collect())
+        .collect();
+    assert_eq!(names, [vec!["a", "b"], vec!["c"], vec!["d"]]);
+    assert_eq!(workload.phases[0].name, "a+b");
+}
+
+#[test]
+fn waiting_beside_others_is_a_loss() {
+    let (_, said) = run("[global]\nsize=1m\n[a]\nrw=read\n[b]\nrw=read\n[c]\nwait_for=a\nrw=read\n");
+    assert_eq!(said.iter().map(|d| d.id).collect::<Vec<_>>(), ["wait-for-all"]);
+    assert_eq!(said[0].position.as_ref().map(|at| at.line), Some(8));
+}
+
+#[test]
+fn own_files_of_clones_go_one_to_each_thread() {
+    let workload = workload("[a]\nsize=1m\nnumjobs=3\ndirectory=/d\n");
+    let job = &workload.phases[0].jobs[0];
+    assert_eq!((job.threads, job.sharing), (3, TargetSharing::PerThread));
+    assert_eq!(job.targets, ["/d/a.0.0", "/d/a.1.0", "/d/a.2.0"]);
+    assert!(workload.targets.iter().all(|target| target.size == Some(Bytes(1 << 20))));
+}
+
+#[test]
+fn clones_with_several_files_are_jobs_of_their_own() {
+    let workload =
+        workload("[a]\nsize=1m\nnumjobs=2\nnrfiles=2\noffset_increment=1m\nfile_service_type=random\n");
+    let jobs = &workload.phases[0].jobs;
+    assert_eq!(jobs.len(), 2);
+    assert_eq!((jobs[1].name.as_str(), jobs[1].threads, jobs[1].offset), ("a.1", 1, Extent::Bytes(1 << 20)));
+    assert_eq!(jobs[1].targets, ["a.1.0", "a.1.1"]);
+    assert_eq!(jobs[1].selection, TargetSelection::Random);
+    assert_eq!(jobs[1].length, Some(Extent::Bytes(512 << 10)));
+    assert_eq!(jobs[0].group, jobs[1].group);
+}
+
+#[test]
+fn idle_clones_are_left_out() {
+    assert_eq!(job("numjobs=3\nfilename_format=shared").threads, 1);
+}
+
+#[test]
+fn shared_files_grow_to_the_last_clone() {
+    let workload = workload("[a]\nfilename=f\nsize=1m\noffset=4k\noffset_increment=2m\nnumjobs=3\n");
+    assert_eq!(workload.targets[0].size, Some(Bytes(4096 + (4 << 20) + (1 << 20))));
+    let job = &workload.phases[0].jobs[0];
+    assert_eq!((job.offset, job.offset_increment), (Extent::Bytes(4096), Extent::Bytes(2 << 20)));
+}
+
+#[test]
+fn libaio_has_other_names() {
+    for name in ["libaio", "aio", "linuxaio"] {
+        assert_eq!(job(&format!("ioengine={name}\ndirect=1")).engine, EngineKind::Libaio, "{name}");
+    }
+}
+
+#[test]
+fn what_ends_a_job() {
+    assert_eq!(job("loops=3").limits.passes, Some(3));
+    assert_eq!(job("io_size=4m\nloops=2").limits.bytes, Some(8 << 20));
+    assert_eq!(job("number_ios=10").limits.ios, Some(10));
+    let capped = job("runtime=10").limits;
+    assert_eq!((capped.time, capped.passes), (Some(Nanos::from_secs(10)), Some(1)));
+}
+
+#[test]
+fn rates_are_of_all_threads_and_decide_the_mix() {
+    assert_eq!(job("rate_iops=100\nnumjobs=4\nfilename=f").rate, Rate::Iops(400.0));
+    assert_eq!(job("rate=1m").rate, Rate::BytesPerS(1_048_576.0));
+    let mixed = job("rw=randrw\nrate_iops=300,100\nrate_process=poisson");
+    assert_eq!((mixed.rate, mixed.arrival), (Rate::Iops(400.0), Arrival::Poisson));
+    assert_eq!(mixed.pattern.mix, Mix::read_write(75.0));
+    assert_eq!(job("rate_iops=100\nbsrange=4k-8k").rate, Rate::BytesPerS(409_600.0));
+    // Measured with fio 3.33: Poisson gaps are per I/O, even ones per byte.
+    assert_eq!(job("rate_iops=100\nbsrange=4k-8k\nrate_process=poisson").rate, Rate::Iops(100.0));
+    assert_eq!(job("rate=1m\nbssplit=4k/50:8k/50\nrate_process=poisson").rate, Rate::Iops(256.0));
+    assert_eq!(ids("rw=randrw\nrate_iops=300,0"), ["rate-by-direction"]);
+}
+
+#[test]
+fn placements() {
+    let placement = |lines| job(lines).pattern.placement;
+    assert_eq!(placement("rw=read"), Placement::sequential());
+    assert_eq!(placement("rw=randread\nnorandommap"), Placement::random_independent());
+    let Placement::Mixed { random_percent, .. } = placement("rw=randread\npercentage_random=25") else {
+        panic!()
+    };
+    assert_eq!(random_percent, 25.0);
+    let Placement::Sequential(walk) = placement("rw=write:4k") else { panic!() };
+    assert_eq!((walk.skip_min_bytes, walk.skip_max_bytes), (4096, 4096));
+    let Placement::Random(random) = placement("rw=randread\nrandom_distribution=zoned:60/10:40/90") else {
+        panic!()
+    };
+    let Distribution::Zoned(zones) = random.distribution else { panic!() };
+    assert_eq!((zones[0].access_percent, zones[1].size), (60.0, Extent::Percent(90.0)));
+    assert!(!random.once_per_pass);
+}
+
+#[test]
+fn losses_of_access() {
+    for (lines, id) in [
+        ("rw=read:-4k", "backward-walk"),
+        ("rw=randread:8", "random-every-nth"),
+        ("rw=randread:8\nrw_sequencer=identical", "identical-offsets"),
+        ("rw=randtrimwrite", "trimwrite-order"),
+        ("rw=randrw\npercentage_random=10,90", "random-by-direction"),
+        ("rw=randread\nrandom_distribution=zipf:1.1:0.5", "distribution-center"),
+        ("rw=randrw\npercentage_random=50\nbs=4k,8k\nbs_is_seq_rand=1", "sizes-by-randomness"),
+        ("rw=randrw\nba=8k,16k", "align-by-direction"),
+        ("filename=a:b\nfile_service_type=zipf:1.2", "file-distribution"),
+        ("thinktime=5\nrate_iops=100", "rate-with-thinktime"),
+        ("fsync=1\nfdatasync=1", "two-flushes"),
+        ("continue_on_error=write", "errors-of-one-kind"),
+        ("startdelay=5-10", "random-start-delay"),
+        ("filesize=1m-2m", "file-size-range"),
+        ("rw=randread\nrandseed=5", "seed-of-another-generator"),
+    ] {
+        assert_eq!(ids(lines), [id], "{lines}");
+    }
+}
+
+#[test]
+fn content_and_flushes() {
+    let content = job("rw=write\nbuffer_compress_percentage=50\ndedupe_percentage=75").content;
+    assert_eq!(
+        (content.compression_ratio, content.dedup_ratio, content.refresh),
+        (2.0, 4.0, Refresh::EveryWrite)
+    );
+    assert_eq!(job("rw=write\nzero_buffers").content.payload, Payload::Zero);
+    assert_eq!(job("rw=write\nbuffer_pattern=0xabcd").content.payload, Payload::Pattern(vec![0xab, 0xcd]));
+    assert_eq!(job("rw=write").content.refresh, Refresh::Stamp);
+    let flush = job("rw=write\nfdatasync=8\nend_fsync=1\nsync=1").flush;
+    assert_eq!((flush.open, flush.at_end), (OpenSync::Sync, true));
+    let periodic = flush.periodic.unwrap();
+    assert_eq!((periodic.call, periodic.every_writes), (FlushCall::Fdatasync, 8));
+}
+
+#[test]
+fn engines() {
+    assert_eq!(job("").engine, EngineKind::Psync);
+    assert_eq!(job("ioengine=mmap").engine, EngineKind::Psync);
+    let ring = job(
+        "ioengine=io_uring\nhipri\nsqthread_poll=1\niodepth=8\niodepth_batch=4\niodepth_batch_complete_min=2",
+    );
+    assert!(ring.engine_options.iopoll && ring.engine_options.sqpoll);
+    assert_eq!((ring.engine_options.submit_batch_max, ring.engine_options.reap_batch_min), (4, 2));
+    let null = workload("[a]\nioengine=null\nsize=1m\n");
+    assert_eq!((null.targets[0].kind, null.targets[0].size), (Some(TargetKind::Null), Some(Bytes(1 << 20))));
+    let (none, said) = run("[a]\nioengine=rbd\nrbdname=x\nsize=1m\n");
+    assert!(none.is_none());
+    assert_eq!(said[0].id, "engine-not-runnable");
+}
+
+#[test]
+fn hostile_numbers_of_files_are_refused() {
+    for lines in
+        ["nrfiles=1000000000000", "nrfiles=1000000000000\nfilename_format=x", "nrfiles=60000\nnumjobs=100"]
+    {
+        let (workload, said) = run(&format!("[a]\nsize=1g\n{lines}\n"));
+        assert!(workload.is_none());
+        assert!(said.iter().any(|d| d.id == "too-many-targets"), "{lines}");
+    }
+}
+
+#[test]
+fn files_that_hold_no_block_are_refused() {
+    let (workload, said) = run("[a]\nsize=64k\nnrfiles=8\nbs=64k\n");
+    assert!(workload.is_none());
+    assert_eq!((said[0].id, said[0].position.as_ref().unwrap().line), ("file-below-block", 2));
+}
+
+#[test]
+fn names_within_a_phase_differ() {
+    let workload = workload("[a]\nsize=1m\n[a]\nsize=1m\n");
+    let names: Vec<_> = workload.phases[0].jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["a", "a-2"]);
+}
+
+fn walk(lines: &str) -> assay_workload::pattern::Sequential {
+    match job(lines).pattern.placement {
+        Placement::Sequential(walk) => walk,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn walks_with_gaps_end_where_fio_ends_them() {
+    // Blocks of 4 KiB every 16 KiB.
+    let wraps = |lines: &str| walk(&format!("filename=f\nrw=read:12k\nbs=4k\n{lines}")).wrap;
+    assert!(wraps("size=64k"));
+    assert!(!wraps("size=52k"), "a block ends with the file");
+    assert!(!wraps("size=52k\nnumber_ios=20"));
+    assert!(wraps("size=52k\nruntime=3\ntime_based"));
+    assert!(wraps("size=52k\nio_size=104k"));
+    assert!(!wraps("size=64k\noffset=64k"), "the region ends with a block's gap, and the file goes on");
+    assert!(!wraps("size=64k\nfilename=/dev/x"));
+    assert!(walk("rw=read\nsize=52k").wrap);
+    let ids = |lines: &str| ids(&format!("filename=/dev/x\nrw=read:12k\n{lines}"));
+    assert_eq!(ids("size=0"), ["stride-of-unknown-size"]);
+    assert_eq!(ids("bssplit=4k/50:8k/50"), ["stride-of-sizes"]);
+    assert_eq!(ids("runtime=1\ntime_based\nsize=0"), Vec::<&str>::new());
+}
+
+#[test]
+fn laps_of_a_walk_that_ends_with_its_file_are_counted() {
+    let limits = |lines: &str| job(&format!("filename=f\nrw=read:12k\nbs=4k\nsize=52k\n{lines}")).limits;
+    assert_eq!(limits("loops=3").ios, Some(12));
+    assert_eq!(limits("loops=3\nnumber_ios=3").ios, Some(9));
+    assert_eq!(limits("").ios, None);
+}
+
+#[test]
+fn files_of_a_given_length_are_used_whole_and_size_says_how_much() {
+    let part = job("filename=f\nfilesize=1m\nsize=52k\nrw=randread");
+    assert_eq!((part.length, part.limits.bytes, part.limits.passes), (None, Some(52 << 10), None));
+    let all = job("filename=f\nfilesize=1m\nsize=2m\nrw=randread");
+    assert_eq!((all.length, all.limits.bytes, all.limits.passes), (None, None, Some(1)));
+    let text = "[a]\nfilename=f\nfilesize=1m\nsize=52k\n";
+    assert_eq!(workload(text).targets[0].size, Some(Bytes(1 << 20)));
+    assert_eq!(ids("filename=f\nfilesize=1m\nsize=52k\nrw=read\nloops=2"), ["loops-of-a-part"]);
+}
+
+const TWO: &str = "[global]\nsize=1m\nrw=read\n[a]\nexitall\n[b]\n";
+
+#[test]
+fn the_first_job_that_ends_ends_the_others() {
+    use assay_workload::job::EndsWith;
+    let (found, said) = run(TWO);
+    let jobs = found.unwrap().phases.remove(0).jobs;
+    assert!(jobs.iter().all(|job| job.limits.ends_with == Some(EndsWith::First)));
+    assert!(said.is_empty(), "{said:?}");
+    let ids = |text: &str| run(text).1.iter().map(|d| d.id).collect::<Vec<_>>();
+    assert_eq!(ids(&format!("{TWO}new_group\n")), ["exitall-beside"]);
+    assert_eq!(ids(&format!("{TWO}[c]\nstonewall\nexitall\nexit_what=all\n")), ["exitall-later"]);
+}
+
+#[test]
+fn a_job_ends_once_it_is_steady() {
+    use assay_workload::job::{SteadyFigure, SteadyLimit};
+    let lines = "rw=randread\nruntime=60\ntime_based\nss=bw_slope:5%\nss_dur=20\nss_ramp=5";
+    let wanted = SteadyLimit {
+        figure: SteadyFigure::Bandwidth,
+        slope: true,
+        percent_max: 5.0,
+        window: Nanos::from_secs(20),
+        skip: Nanos::from_secs(5),
+    };
+    assert_eq!(job(lines).limits.steady, Some(wanted));
+    assert_eq!(ids(lines), Vec::<&str>::new());
+    assert_eq!(ids("ss=iops:100\nss_dur=20"), ["steady-unit"]);
+    assert_eq!(ids("ss=iops:5%\nss_dur=20\nss_interval=2"), ["steady-interval"]);
+    assert_eq!(job("ss=iops:5%").limits.steady, None, "fio looks for none without a window");
+}
+
+#[test]
+fn a_latency_is_a_search_for_a_rate() {
+    use assay_workload::steps::Until;
+    let lines = "rw=randread\nruntime=60\nlatency_target=5ms\nlatency_window=2s\nlatency_percentile=99";
+    let phase = workload(&format!("[a]\nsize=1m\n{lines}\n")).phases.remove(0);
+    let Some(Until::Rate(find)) = phase.until else { panic!("{:?}", phase.until) };
+    assert_eq!(find.to_string(), "p99<5 ms");
+    assert_eq!(phase.jobs[0].limits.time, Some(Nanos::from_secs(2)));
+    assert_eq!(ids(lines), ["latency-target-by-rate"]);
+    assert_eq!(ids(&format!("{lines}\nrate_iops=10")), ["latency-target-rate"]);
+    let beside = run(&format!("[a]\nsize=1m\n{lines}\n[b]\nsize=1m\n")).1;
+    assert_eq!(beside.iter().map(|d| d.id).collect::<Vec<_>>(), ["latency-target-beside"]);
+}

@@ -1,0 +1,344 @@
+//! From parameter files to the workload model.
+
+#[path = "../../../xtask/support/skip.rs"]
+mod skip;
+
+use std::path::PathBuf;
+
+use assay_formats::loader::MemoryLoader;
+use assay_formats::{Diagnostic, Severity};
+use assay_vdbench::{Options, expand, lower, parse};
+use assay_workload::job::{
+    Arrival, Caching, EngineKind, Job, OpenSync, PhaseKind, Rate, TargetSharing, Workload,
+};
+use assay_workload::pattern::{BlockSizes, Distribution, Placement};
+use assay_workload::resolve::{self, Inventory, TargetFacts};
+use assay_workload::target::{Extent, TargetKind};
+use assay_workload::tree::{FileSelection, FileState};
+use assay_workload::units::{Bytes, Nanos};
+
+#[track_caller]
+fn lowered(text: &str) -> (Workload, Vec<Diagnostic>) {
+    let (file, diagnostics) = parse("main", text, &Options::default(), &MemoryLoader::default());
+    let file = file.unwrap_or_else(|| panic!("{text}\n{diagnostics:#?}"));
+    let (workload, diagnostics) = lower("w", &file);
+    (workload.expect("a small file fits a plan"), diagnostics)
+}
+
+/// The jobs of the first phase.
+#[track_caller]
+fn jobs(text: &str) -> Vec<Job> {
+    lowered(text).0.phases.swap_remove(0).jobs
+}
+
+fn losses(text: &str) -> Vec<&'static str> {
+    lowered(text).1.iter().filter(|d| d.severity == Severity::Loss).map(|d| d.id).collect()
+}
+
+/// One device, one workload, one run.
+fn one(wd: &str, rd: &str) -> String {
+    format!("sd=sd1,lun=/dev/sdx,size=1g,openflags=o_direct\nwd=wd1,sd=sd1,{wd}\nrd=r,wd=wd1,{rd}")
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+#[test]
+fn the_published_comparison_carries_over() {
+    let text = "debug=86\ndata_errors=10000\nsd=default,openflags=o_direct,hitarea=0,range=(0,100),threads=8\n\
+                sd=sd1,lun=/dev/sda\nsd=sd2,lun=/dev/sdb\nwd=wd1,sd=(sd1,sd2),xfersize=4k,rdpct=100,seekpct=100\n\
+                rd=run1,wd=wd1,iorate=max,elapsed=300,warmup=60,interval=1";
+    let (workload, diagnostics) = lowered(text);
+    assert!(diagnostics.iter().all(|d| d.severity == Severity::Note), "{diagnostics:?}");
+    assert_eq!(workload.targets[1].path, "/dev/sdb");
+    let job = &workload.phases[0].jobs[0];
+    assert_eq!(job.targets, ["sd1", "sd2"]);
+    assert_eq!((job.threads, job.outstanding_per_thread, job.sharing), (2, 8, TargetSharing::PerThread));
+    assert_eq!((job.ramp, job.limits.time), (Nanos(60 * SECOND), Some(Nanos(300 * SECOND))));
+    assert_eq!((job.caching, job.rate, job.errors_tolerated), (Caching::Direct, Rate::Unlimited, 9999));
+    assert_eq!(job.pattern.read_sizes, BlockSizes::Fixed(4096));
+    let Placement::Random(random) = &job.pattern.placement else { panic!("{:?}", job.pattern.placement) };
+    assert_eq!((&random.distribution, random.once_per_pass), (&Distribution::Uniform, false));
+    assert_eq!(
+        (job.offset, job.length),
+        (Extent::Bytes(4096), None),
+        "the first block of a device is left alone"
+    );
+}
+
+#[test]
+fn without_warmup_the_first_interval_is_left_out() {
+    let job = jobs(&one("xfersize=8k", "iorate=max,elapsed=60,interval=5")).remove(0);
+    assert_eq!((job.ramp, job.limits.time), (Nanos(5 * SECOND), Some(Nanos(55 * SECOND))));
+}
+
+#[test]
+fn rates_are_split_by_skew_and_over_targets() {
+    let text = "sd=sd1,lun=/dev/a,openflags=o_direct,threads=4\nsd=sd2,lun=/dev/b,openflags=o_direct,threads=8\n\
+                wd=a,sd=*,skew=75\nwd=b,sd=sd1\nrd=r,wd=*,iorate=1000,distribution=uniform";
+    let jobs = jobs(text);
+    let facts: Vec<(&str, u32, Rate)> =
+        jobs.iter().map(|j| (j.name.as_str(), j.outstanding_per_thread, j.rate)).collect();
+    assert_eq!(
+        facts,
+        [("a@sd1", 3, Rate::Iops(375.0)), ("a@sd2", 8, Rate::Iops(375.0)), ("b", 1, Rate::Iops(250.0))]
+    );
+    assert!(jobs.iter().all(|j| j.arrival == Arrival::Uniform));
+    assert_eq!(jobs[0].group.as_deref(), Some("a"));
+}
+
+#[test]
+fn a_skew_at_the_maximum_rate_is_a_loss() {
+    let text = "sd=sd1,lun=/dev/a,openflags=o_direct\nwd=a,sd=*,skew=75\nwd=b,sd=sd1\nrd=r,wd=*,iorate=";
+    assert_eq!(losses(&format!("{text}max")), ["skew-at-max"]);
+    assert!(losses(&format!("{text}100")).is_empty());
+}
+
+#[test]
+fn curves_become_percentages_of_the_maximum() {
+    let (workload, _) = lowered(&one("rdpct=0", "iorate=curve,curve=(10,50),forthreads=(1,2)"));
+    let facts: Vec<(String, Rate)> =
+        workload.phases.iter().map(|p| (format!("{} {}", p.name, p.point), p.jobs[0].rate)).collect();
+    assert_eq!(facts[0], ("r threads=1 curve=max".to_owned(), Rate::Unlimited));
+    assert_eq!(facts[5], ("r_(50%) threads=2 curve=50%".to_owned(), Rate::PercentOfMax(50.0)));
+    assert_eq!(workload.phases[5].jobs[0].outstanding_per_thread, 2);
+}
+
+#[test]
+fn placements_carry_over() {
+    let placed = |wd: &str| jobs(&one(wd, "iorate=max")).remove(0).pattern.placement;
+    assert!(matches!(placed("seekpct=20"), Placement::Mixed { random_percent: 20.0, .. }));
+    let Placement::Sequential(walk) = placed("seekpct=0") else { panic!() };
+    assert!(walk.wrap && !walk.cursor_per_operation && !walk.random_start);
+    let Placement::Sequential(walk) = placed("seekpct=eof") else { panic!() };
+    assert!(!walk.wrap);
+    let Placement::Sequential(walk) = placed("stride=(1m,2m)") else { panic!() };
+    assert_eq!((walk.skip_min_bytes, walk.skip_max_bytes), (1 << 20, 2 << 20));
+    let Placement::Random(random) = placed("seekpct=(poisson,4)") else { panic!() };
+    assert_eq!(random.distribution, Distribution::Exponential { midpoint: 4.0 });
+    let Placement::Random(random) = placed("rhpct=75,whpct=50,xfersize=4k") else { panic!() };
+    let area = Distribution::HitArea { read_percent: 75.0, write_percent: 50.0, bytes: (1 << 20) - 4096 };
+    assert_eq!(random.distribution, area, "on a raw device the area ends at hitarea");
+    let Placement::Random(random) = placed("hotband=(10,60)") else { panic!() };
+    assert!(matches!(random.distribution, Distribution::Hotband { corrected: false, .. }));
+}
+
+#[test]
+fn ranges_are_rounded_to_the_largest_transfer() {
+    const GIB: u64 = 1 << 30;
+    let job = jobs(&one("xfersize=1m,range=(10,50)", "iorate=max")).remove(0);
+    assert_eq!(job.offset, Extent::Bytes((GIB / 10) >> 20 << 20));
+    assert_eq!(job.length, Some(Extent::Bytes(GIB / 2 - ((GIB / 10) >> 20 << 20))));
+    let unsized_text = one("range=(10,50)", "iorate=max").replace(",size=1g", "");
+    let job = jobs(&unsized_text).remove(0);
+    assert_eq!((job.offset, job.length), (Extent::Percent(10.0), Some(Extent::Percent(40.0))));
+    assert_eq!(losses(&one("range=(90,110)", "iorate=max")), ["range-wraps"]);
+}
+
+#[test]
+fn streams_split_the_target() {
+    let job = jobs(&one("streams=4,seekpct=0", "iorate=max")).remove(0);
+    assert_eq!((job.threads, job.outstanding_per_thread), (4, 2));
+    assert_eq!((job.offset_increment, job.length), (Extent::Percent(25.0), Some(Extent::Percent(25.0))));
+}
+
+#[test]
+fn flags_content_and_limits_carry_over() {
+    let text = format!(
+        "compratio=2\ndedupratio=3\ndedupunit=8k\n{}",
+        one("rdpct=0,openflags=(o_sync,fsync)", "iorate=max,maxdata=8m")
+    );
+    let job = jobs(&text).remove(0);
+    assert_eq!((job.caching, job.flush.open, job.flush.at_end), (Caching::Buffered, OpenSync::Dsync, true));
+    assert_eq!(
+        (job.content.compression_ratio, job.content.dedup_ratio, job.content.dedup_unit_bytes),
+        (2.0, 3.0, 8192)
+    );
+    assert_eq!(job.limits.bytes, Some(8 << 20));
+    let job = jobs(&one("seekpct=eof", "iorate=max,maxdata=2,openflags=0x105000")).remove(0);
+    assert_eq!((job.limits.passes, job.flush.open, job.caching), (Some(2), OpenSync::Sync, Caching::Direct));
+}
+
+#[test]
+fn a_single_remote_host_is_not_forgotten() {
+    let text = format!("hd=h1,system=10.0.0.9\n{}", one("rdpct=50", "iorate=max"));
+    assert_eq!(losses(&text), ["hosts"]);
+    assert!(losses(&text.replace("10.0.0.9", "localhost")).is_empty());
+}
+
+#[test]
+fn hosts_that_are_this_machine_lose_nothing() {
+    let hosts =
+        "hd=default,shell=vdbench,jvms=2\nhd=h1,system=localhost\nhd=h2,system=127.0.0.1\nhd=h3,system=db1\n";
+    let text = format!("{hosts}{}", one("rdpct=50,host=h1", "iorate=max"));
+    let options = Options { local_names: vec!["db1".to_owned()], ..Options::default() };
+    let (file, _) = parse("main", &text, &options, &MemoryLoader::default());
+    let (_, said) = lower("w", &file.expect("a file"));
+    assert!(said.iter().all(|d| d.severity == Severity::Note), "{said:?}");
+    let mut elsewhere = losses(&text);
+    elsewhere.sort_unstable();
+    assert_eq!(
+        elsewhere,
+        ["hosts", "hosts", "launcher"],
+        "db1 is another machine, and h1 is named for the work"
+    );
+}
+
+#[test]
+fn a_hotband_is_faithful_unless_its_units_are_to_be_repaired() {
+    let text = "sd=sd1,lun=a.dat,size=16g\nwd=w,sd=sd1,hotband=(0,100),rdpct=50\nrd=r,wd=w,iorate=max";
+    let read = |hotband_corrected: bool| {
+        let options = Options { hotband_corrected, ..Options::default() };
+        let (file, said) = parse("main", text, &options, &MemoryLoader::default());
+        let (workload, _) = lower("w", &file.expect("a file"));
+        let job = workload.expect("a workload").phases.pop().expect("a phase").jobs.remove(0);
+        let Placement::Random(random) = job.pattern.placement else { panic!("not random") };
+        let Distribution::Hotband { corrected, .. } = random.distribution else { panic!("no hotband") };
+        let said = said.into_iter().find(|d| d.id.starts_with("hotband")).expect("a note");
+        (corrected, said.message)
+    };
+    let (corrected, said) = read(false);
+    assert!(!corrected && said.contains("16.4 % of the traffic to the first MiB"), "half of 32.7 %: {said}");
+    let (corrected, said) = read(true);
+    assert!(
+        corrected && said.contains("repaired sends 0.3 %") && said.contains("16.4 % as in vdbench"),
+        "{said}"
+    );
+}
+
+#[test]
+fn missing_files_are_written_first() {
+    let (workload, _) = lowered("sd=sd1,lun=/data/f,size=10m\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max,pause=7");
+    assert_eq!(workload.targets[0].kind, Some(TargetKind::File));
+    assert_eq!(workload.targets[0].size, Some(Bytes(10 << 20)));
+    let format = &workload.phases[0];
+    assert_eq!((format.name.as_str(), format.kind), ("SD_format", PhaseKind::Precondition));
+    assert_eq!(format.jobs[0].pattern.mix.write_percent, 100.0);
+    assert_eq!((format.jobs[0].limits.passes, format.jobs[0].limits.time), (Some(1), None));
+    assert_eq!(workload.phases[1].pause_after, Nanos(7 * SECOND));
+}
+
+#[test]
+fn trees_become_tree_jobs() {
+    let text = "fsd=f1,anchor=/t,depth=2,width=3,files=4,sizes=(4k,50,8k,50),distribution=all\n\
+                fwd=w,fsd=f1,rdpct=30,fileio=random,fileselect=random,threads=6,xfersize=4k,stopafter=10\n\
+                rd=r,fwd=w,fwdrate=100,format=yes,elapsed=20,interval=1\n\
+                rd=c,fwd=w,fwdrate=max,format=(clean,only)";
+    let (workload, diagnostics) = lowered(text);
+    assert!(diagnostics.iter().all(|d| d.severity == Severity::Note), "{diagnostics:?}");
+    let kinds: Vec<PhaseKind> = workload.phases.iter().map(|p| p.kind).collect();
+    assert_eq!(kinds, [PhaseKind::Precondition, PhaseKind::Measure, PhaseKind::Cleanup]);
+    assert_eq!(workload.targets[0].kind, Some(TargetKind::Directory));
+    let job = &workload.phases[1].jobs[0];
+    let tree = job.tree.as_ref().expect("a tree job");
+    assert_eq!((tree.depth, tree.width, tree.files, tree.files_in_all_directories), (2, 3, 4, true));
+    assert_eq!(tree.sizes, [(4096, 50.0), (8192, 50.0)]);
+    assert_eq!(tree.operations, [("read".to_owned(), 30.0), ("write".to_owned(), 70.0)]);
+    assert_eq!(
+        (tree.file_selection, tree.random_io, tree.stop_after_ios),
+        (FileSelection::Random, true, Some(10))
+    );
+    assert_eq!((job.threads, job.rate), (6, Rate::Iops(100.0)));
+}
+
+#[test]
+fn all_of_a_tree_carries_over() {
+    let text = "fsd=f1,anchor=/t,depth=1,width=1,files=9,sizes=(64k,0),totalsize=1m,wss=256k\n\
+                fsd=f2,anchor=/u,depth=1,width=1,files=9,sizes=(64k,0),totalsize=1m,wss=256k\n\
+                fwd=w,fsd=f1,operation=copy,target=f2,fileselect=(poisson,2,full),fileio=(seq,delete),stopafter=50%\n\
+                rd=r,fwd=w,fwdrate=max,format=yes,elapsed=20";
+    let (workload, diagnostics) = lowered(text);
+    assert!(diagnostics.iter().all(|d| d.severity == Severity::Note), "{diagnostics:?}");
+    let tree = workload.phases[1].jobs[0].tree.clone().expect("a tree job");
+    assert_eq!((tree.total_bytes, tree.working_set_bytes), (Some(1 << 20), Some(256 << 10)));
+    assert_eq!((tree.sizes_around_mean, tree.delete_before_write), (true, true));
+    assert_eq!(tree.file_selection, FileSelection::Skewed { midpoint: 2.0 });
+    assert_eq!((tree.file_state, tree.stop_after_percent), (FileState::Full, Some(50.0)));
+    assert_eq!(tree.copy_to.as_deref(), Some("f2"));
+    assert_eq!(workload.targets.len(), 2);
+    let formats = &workload.phases[0].jobs;
+    let steps = |job: &Job| -> Vec<String> {
+        job.tree.iter().flat_map(|tree| tree.operations.iter().map(|entry| entry.0.clone())).collect()
+    };
+    assert_eq!(steps(&formats[0]), ["delete", "mkdir", "create", "write"]);
+    assert_eq!(steps(&formats[1]), ["delete", "mkdir"]);
+    assert_eq!(losses(&text.replacen("wss=256k", "wss=128k", 1)), ["copy-target"]);
+}
+
+#[test]
+fn what_the_model_lacks_is_reported_once_with_its_place() {
+    let text = one("seekpct=100,priority=1", "iorate=(1,2,3),stopcurve=5,startcmd=\"echo\"");
+    let (_, diagnostics) = lowered(&format!("validate=yes\n{text}"));
+    let lost: Vec<(&str, Option<u32>)> = diagnostics
+        .iter()
+        .filter(|d| d.severity == Severity::Loss)
+        .map(|d| (d.id, d.position.as_ref().map(|p| p.line)))
+        .collect();
+    assert_eq!(
+        lost,
+        [("data-validation", Some(1)), ("priority", Some(3)), ("stop-curve", Some(4)), ("command", Some(4))]
+    );
+}
+
+/// A machine on which every target is a device of 9 TiB that takes direct I/O of 512 bytes.
+fn inventory(workload: &Workload) -> Inventory {
+    let facts = |path: &str| TargetFacts {
+        path: path.to_owned(),
+        kind: TargetKind::BlockDevice,
+        existing_bytes: 9 << 40,
+        direct_align_bytes: Some(512),
+        engine_choice: None,
+    };
+    Inventory {
+        targets: workload.targets.iter().map(|t| (t.name.clone(), facts(&t.path))).collect(),
+        engines: vec![EngineKind::IoUring],
+        engine_override: None,
+    }
+}
+
+#[test]
+fn every_corpus_file_becomes_one_phase_for_each_run() {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let dir = std::env::var_os("ASSAY_CORPUS").map_or_else(beside, PathBuf::from).join("vdbench");
+    let Ok(entries) = std::fs::read_dir(&dir) else {
+        return skip::declare("corpus", "no parameter files; ASSAY_CORPUS names their directory");
+    };
+    let mut count = 0;
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(file) = name.strip_suffix(".runs") else { continue };
+        let text = std::fs::read(dir.join(file)).expect("each list has its parameter file");
+        let text = String::from_utf8_lossy(&text);
+        let (file, _) = parse(file, &text, &Options::default(), &MemoryLoader::default());
+        let file = file.expect("the corpus parses");
+        let (workload, diagnostics) = lower(&name, &file);
+        let workload = workload.expect("the corpus is small");
+        assert_eq!(workload.phases.len(), expand(&file).len(), "{name}");
+        assert!(workload.phases.iter().all(|p| !p.jobs.is_empty()), "{name}");
+        assert!(diagnostics.iter().all(|d| d.severity != Severity::Error), "{name}: {diagnostics:?}");
+        if workload.targets.iter().all(|t| t.kind != Some(TargetKind::Directory)) {
+            let plan = resolve::plan(&workload, &inventory(&workload), 1);
+            assert!(plan.is_ok(), "{name}: {:?}", plan.err());
+        }
+        count += 1;
+    }
+    assert!(count >= 70, "the corpus is incomplete: {count} lists");
+}
+
+#[test]
+fn a_curve_ends_above_its_response_time() {
+    use assay_workload::steps::{LatencyLimit, Until};
+    let (workload, said) = lowered(&one("seekpct=100", "iorate=curve,curve=(50,90),stopcurve=5"));
+    let until: Vec<Option<Until>> = workload.phases.iter().map(|phase| phase.until).collect();
+    let limit = Some(Until::Below(LatencyLimit { limit_ns: 5_000_000 }));
+    assert_eq!(until, [None, limit, limit]);
+    assert!(said.iter().all(|one| one.id != "stop-curve"), "{said:?}");
+}
+
+#[test]
+fn a_run_ends_with_its_workloads_of_seekpct_eof() {
+    use assay_workload::job::EndsWith;
+    let text = "sd=sd1,lun=/dev/x,openflags=o_direct,size=1g\nwd=w1,sd=sd1,seekpct=eof\nwd=w2,sd=sd1,seekpct=100\n\
+                rd=r,wd=w*,iorate=max,elapsed=60";
+    let with: Vec<Option<EndsWith>> = jobs(text).iter().map(|job| job.limits.ends_with).collect();
+    assert_eq!(with, [None, Some(EndsWith::Others)]);
+}
