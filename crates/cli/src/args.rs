@@ -8,7 +8,6 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::foreign::ForeignArgs;
-use crate::local::Watch;
 
 /// A storage benchmark whose numbers can be believed
 ///
@@ -256,6 +255,28 @@ pub(crate) struct RunArgs {
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) how: HowArgs,
+}
+
+/// What a run looks at beside its jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Watch {
+    /// Counters of devices and processors, and for half a second before and after what others do with the devices
+    #[default]
+    All,
+    /// The counters only: it begins at once, and of others on the device less is known
+    Counters,
+    /// Nothing: to see what looking costs
+    Nothing,
+}
+
+impl From<Watch> for assay_runner::Watch {
+    fn from(watch: Watch) -> Self {
+        match watch {
+            Watch::All => assay_runner::Watch::All,
+            Watch::Counters => assay_runner::Watch::Counters,
+            Watch::Nothing => assay_runner::Watch::Nothing,
+        }
+    }
 }
 
 /// How something is run, whatever says what.

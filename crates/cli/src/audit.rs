@@ -123,7 +123,7 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
     let file = args.file.as_ref();
     let file =
         file.ok_or_else(|| Failure::usage("name a workload file to audit, or a trace with --trace"))?;
-    let stop = signals::stop_flag()?;
+    let site = context.site(signals::stop_flag()?);
     if args.simulate {
         context.make_runs_root()?;
     }
@@ -140,7 +140,7 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
         context.out(&output::text(&audited, context));
     }
     let simulation = match args.simulate {
-        true => Some(simulate::run(&audited, args.bound_range, args.threads.into(), &stop, context)?),
+        true => Some(simulate::run(&audited, args.bound_range, args.threads.into(), &site, context)?),
         false => None,
     };
     if args.json {

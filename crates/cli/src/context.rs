@@ -2,11 +2,14 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use assay_host::HostRoot;
 use assay_report::Style;
 use assay_results::environment::AssayVersion;
 use assay_results::store;
+use assay_runner::Site;
 
 use crate::args::{Colour, Global};
 use crate::failure::Failure;
@@ -88,6 +91,11 @@ impl Context {
         self.runs
             .clone()
             .ok_or_else(|| Failure::usage("nowhere to keep runs: set ASSAY_RUNS or HOME, or give --out DIR"))
+    }
+
+    /// This machine, for what is carried out here until `stop` is set.
+    pub(crate) fn site(&self, stop: Arc<AtomicBool>) -> Site {
+        Site { host: self.host.clone(), store: self.runs.clone(), version: Context::version(), stop }
     }
 
     /// Makes the directory for runs, so that what is wrong with it is told before anything is measured.

@@ -3,14 +3,13 @@
 mod judge;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use assay_conduct::{Executor, PhaseOutcome};
 use assay_engine::fio_bridge::Fio;
 use assay_engine::targets;
 use assay_report::terminal;
-use assay_results::RunEvent;
 use assay_results::stats::Margins;
+use assay_runner::fio::{hand_over, losses};
+use assay_runner::{Done, Request, Work};
 use assay_workload::pattern::Mix;
 use assay_workload::units::Bytes;
 use assay_workload::{PhaseKind, Plan};
@@ -20,12 +19,11 @@ use serde::Serialize;
 use crate::args::{HowArgs, OutputArgs, ReadingArgs, RunArgs};
 use crate::check;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::fio_bridge::{self, FioExecutor, FioPlan};
+use crate::failure::{Failure, Outcome, outcome_of};
+use crate::fio_install;
 use crate::input;
-use crate::local::{self, LocalExecutor};
+use crate::live::Live;
 use crate::run;
-use crate::session::{self, Finished};
 use crate::signals;
 use judge::{Pair, Row};
 
@@ -76,32 +74,37 @@ pub(crate) struct CrosscheckArgs {
 pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outcome, Failure> {
     let (json, pairs_wanted) = (args.json, args.pairs);
     let args = run_args(args);
-    let stop = signals::stop_flag()?;
+    let site = context.site(signals::stop_flag()?);
     let mut asked = run::asked(&args, true, context)?;
     input::say_all(&asked.diagnostics, args.how.strict, context)?;
     let engine = args.how.engine.as_deref().map(run::engine_of).transpose()?;
-    let fio = fio_bridge::find(args.how.install_missing, context)?;
-    let base = run::planned(&asked.workload, &asked.directory, engine, args.seed, context)?;
-    let (plan, pairs) = interleaved(&base, pairs_wanted);
+    let fio = fio_install::find(args.how.install_missing, context)?;
+    let request = Request {
+        engine,
+        seed: args.seed,
+        consent: args.how.destroy_data.clone(),
+        ..Request::new(Work::Asked(asked.workload.clone()), &asked.directory)
+    };
+    let base = assay_runner::plan(&request, &site)?;
+    let (mut plan, pairs) = interleaved(&base, pairs_wanted);
     if pairs.is_empty() {
         return Err(Failure::usage("the file has no phase that measures"));
     }
-    let of_fio = |phase: usize| pairs.iter().any(|pair| pair.fio == phase);
-    let plan = FioPlan::of_phases(plan, of_fio);
-    let mut notes = std::mem::take(&mut asked.notes);
-    notes.extend(plan.losses(args.how.strict)?);
-    local::check_consent(&plan.plan, &context.host, &args.how.destroy_data)?;
-    local::make_files(&plan.plan, &context.host)?;
-    lay_out(&base, &|| !stop.load(std::sync::atomic::Ordering::Relaxed), context)?;
-    let environment = local::environment_of(&plan.plan, &context.host);
-    let mut both = Both {
-        is_fio: (0..plan.plan.phases.len()).map(of_fio).collect(),
-        fio: FioExecutor::new(fio.clone(), &plan, &environment, &context.host, Arc::clone(&stop)),
-        here: LocalExecutor::new(&environment, &context.host, stop),
+    hand_over(&mut plan, |phase| pairs.iter().any(|pair| pair.fio == phase));
+    losses(&plan, args.how.strict)?;
+    assay_runner::check_consent(&plan, &site.host, &request.consent)?;
+    assay_runner::make_files(&plan, &site.host)?;
+    lay_out(&base, &|| !site.stopped(), context)?;
+    let request = Request {
+        work: Work::Planned(plan),
+        fio: Some(fio.clone()),
+        strict: args.how.strict,
+        notes: std::mem::take(&mut asked.notes),
+        ..request
     };
-    let finished = session::record(Arc::new(plan.plan), environment, notes, &mut both, context)?;
-    show(&finished, &pairs, &fio, &both.fio, json, context)?;
-    finished.outcome(false)
+    let done = run::recorded(request, &site, Live::new(context), context)?;
+    show(&done, &pairs, &fio, json, context)?;
+    outcome_of(&done.finished, false)
 }
 
 fn run_args(args: CrosscheckArgs) -> RunArgs {
@@ -173,43 +176,6 @@ fn lay_out(base: &Plan, go_on: &dyn Fn() -> bool, context: &Context) -> Result<(
     Ok(())
 }
 
-/// Hands each phase to the one whose turn it is.
-struct Both {
-    is_fio: Vec<bool>,
-    here: LocalExecutor,
-    fio: FioExecutor,
-}
-
-impl Executor for Both {
-    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
-        if self.is_fio[phase] {
-            self.fio.execute(plan, phase, sink)
-        } else {
-            self.here.execute(plan, phase, sink)
-        }
-    }
-
-    fn watch_before(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        self.here.watch_before(plan, phase, sink);
-    }
-
-    fn watch_after(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        self.here.watch_after(plan, phase, sink);
-    }
-
-    fn stopped(&self) -> bool {
-        self.here.stopped()
-    }
-
-    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        self.here.settle(plan, phase, sink);
-    }
-
-    fn elapsed_ms(&self) -> u64 {
-        self.here.elapsed_ms()
-    }
-}
-
 /// The schema of `assay crosscheck --json`.
 pub(crate) const SCHEMA: &str = "assay.crosscheck/1";
 
@@ -244,19 +210,13 @@ const DEFINITIONS: [&str; 2] = [
      report says of its jobs.",
 ];
 
-fn show(
-    finished: &Finished,
-    pairs: &[Pair],
-    fio: &Fio,
-    executor: &FioExecutor,
-    json: bool,
-    context: &Context,
-) -> Result<(), Failure> {
+fn show(done: &Done, pairs: &[Pair], fio: &Fio, json: bool, context: &Context) -> Result<(), Failure> {
+    let finished = &done.finished;
     let run = &finished.run;
     let margins = Margins::default();
     let rows = judge::rows(run, pairs, &margins);
     let agree = judge::agree(&rows);
-    let whole = whole_process_ns(run, executor);
+    let whole = whole_process_ns(run, &done.fio_cpu_ns);
     if json {
         let document = Document {
             schema: SCHEMA,
@@ -315,9 +275,9 @@ fn verdict(agree: Option<bool>, rows: &[Row]) -> String {
 }
 
 /// CPU of the whole of fio over all its windows, per operation, nanoseconds.
-fn whole_process_ns(run: &assay_results::Run, executor: &FioExecutor) -> Option<f64> {
+fn whole_process_ns(run: &assay_results::Run, fio_cpu_ns: &[(usize, u64)]) -> Option<f64> {
     let (mut cpu_ns, mut ios) = (0, 0);
-    for (phase, process_ns) in &executor.process_cpu_ns {
+    for (phase, process_ns) in fio_cpu_ns {
         let found = run.phases.iter().find(|found| found.plan_phase as usize == *phase)?;
         cpu_ns += process_ns;
         ios += found.jobs.iter().map(|job| job.total.ios).sum::<u64>();
@@ -340,6 +300,7 @@ mod tests {
             point: String::new(),
             repeat: 0,
             step: None,
+            carried_by: Default::default(),
         }
     }
 

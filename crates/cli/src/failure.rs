@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use assay_results::{RunEnd, Verdict};
+use assay_runner::{Finished, RunError};
+
 /// Exit status of a usage error or a bad input file.
 pub(crate) const USAGE: u8 = 2;
 
@@ -55,6 +58,25 @@ impl Failure {
 
     pub(crate) fn failed(message: impl fmt::Display) -> Self {
         Failure::Failed(message.to_string())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        if error.is_request() { Failure::usage(error) } else { Failure::failed(error) }
+    }
+}
+
+/// What a command ends with whose run ended so.
+pub(crate) fn outcome_of(finished: &Finished, require_valid: bool) -> Result<Outcome, Failure> {
+    match (finished.end, &finished.store_error) {
+        (RunEnd::Failed, _) => Err(Failure::failed(&finished.error)),
+        (_, Some(why)) => Err(Failure::failed(format!("the result could not be kept: {why}"))),
+        (RunEnd::Interrupted, None) => Ok(Outcome::Interrupted),
+        (RunEnd::Completed, None) if require_valid && finished.run.verdict != Verdict::Valid => {
+            Ok(Outcome::NotValid)
+        }
+        (RunEnd::Completed, None) => Ok(Outcome::Done),
     }
 }
 

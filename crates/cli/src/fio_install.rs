@@ -22,7 +22,7 @@ const INSTALLERS: [(&str, &[&str]); 7] = [
 ///
 /// # Errors
 /// [`Failure::Failed`] with that command.
-pub(crate) fn fio(install: bool, context: &Context) -> Result<Fio, Failure> {
+pub(crate) fn find(install: bool, context: &Context) -> Result<Fio, Failure> {
     let search = std::env::var_os("PATH");
     let find = || Fio::find(search.as_deref()).map_err(Failure::failed);
     if let Some(fio) = find()? {

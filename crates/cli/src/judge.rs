@@ -1,8 +1,5 @@
 //! `assay judge -- COMMAND`: runs any other tool, and judges its storage traffic by the same checks.
 
-mod files;
-mod follow;
-
 use std::path::{Path, PathBuf};
 
 use assay_engine::extents::Kernel;
@@ -13,6 +10,7 @@ use assay_results::counters::Counters;
 use assay_results::environment::Environment;
 use assay_results::store::RunDir;
 use assay_results::{Run, Verdict};
+use assay_runner::observe::{CommandOutput, Following, OpenFile, Seen, follow};
 use assay_workload::plan::PlannedTarget;
 use assay_workload::target::TargetKind;
 use clap::Args;
@@ -21,10 +19,8 @@ use crate::args::OutputArgs;
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::session::random_u64;
 use crate::{languages, signals};
-use files::OpenFile;
-use follow::{Following, Seen};
+use assay_runner::random_u64;
 
 /// How fio is told to write its figures as JSON, and where.
 const FIO_FORMAT: &str = "--output-format";
@@ -80,11 +76,10 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
     let following = Following {
         host: &context.host,
         pids: &args.pid,
-        keep_output: fio == FioFigures::OnStdout,
-        divert_output: args.output.json,
+        output: output_of(fio == FioFigures::OnStdout, args.output.json),
         stop: signals::stop_flag()?,
     };
-    let seen = follow::follow(&args.command, &following)?;
+    let seen = follow(&args.command, following)?;
     let figures = fio.read(&seen.output);
     if let Some(Err(error)) = &figures {
         context.say(&format!("note: fio's figures could not be read: {error}"));
@@ -100,6 +95,15 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
     check::write_html(&run, args.output.html.as_ref().unwrap_or(&page), &[], context)?;
     context.say(&format!("kept in {}", directory.path().display()));
     Ok(outcome(&run, &seen, args.output.require_valid))
+}
+
+/// Where the command's stdout goes: kept where figures are read from it, to stderr where stdout is for the result.
+fn output_of(keep: bool, divert: bool) -> CommandOutput {
+    match (keep, divert) {
+        (false, false) => CommandOutput::Inherited,
+        (keep, false) => CommandOutput::To { writer: Box::new(std::io::stdout()), keep },
+        (keep, true) => CommandOutput::To { writer: Box::new(std::io::stderr()), keep },
+    }
 }
 
 /// The name of the program that does the work: behind wrappers such as sudo or taskset, fio is looked for.

@@ -4,11 +4,12 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use assay_report::Style;
-use assay_report::terminal::{Progress, progress_line};
+use assay_report::terminal::{Progress, progress_line, writes_ahead};
 use assay_results::RunEvent;
+use assay_runner::{Observer, SIMULATED, idle_windows_s};
 use assay_workload::Plan;
 
-use crate::{quiet, simulated};
+use crate::context::Context;
 
 /// How often a line is printed where there is no terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -23,9 +24,11 @@ pub(crate) struct Live {
     style: Style,
     terminal: bool,
     quiet: bool,
+    /// Say ahead what is going to be written.
+    announces: bool,
     progress: Progress,
     names: Vec<String>,
-    /// Expected seconds of each phase.
+    /// Expected seconds of each phase; none before the run has started.
     expected_s: Vec<f64>,
     phase: usize,
     phase_started: Instant,
@@ -34,20 +37,15 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(plan: &Plan, style: Style, terminal: bool, quiet: bool) -> Self {
-        let expected = plan.phases.iter().map(|phase| phase.expected_time());
-        let mut expected_s: Vec<f64> =
-            expected.map(|time| time.map_or(UNKNOWN_PHASE_S, |time| time.as_secs_f64() + 0.05)).collect();
-        if let Some(first) = expected_s.first_mut() {
-            *first += quiet::expected_s(plan);
-        }
+    pub(crate) fn new(context: &Context) -> Self {
         Live {
-            style,
-            terminal,
-            quiet,
-            progress: Progress { number: (0, plan.phases.len()), ..Progress::default() },
-            names: plan.phases.iter().map(|phase| phase.name.clone()).collect(),
-            expected_s,
+            style: context.error_style,
+            terminal: context.live,
+            quiet: context.quiet,
+            announces: false,
+            progress: Progress::default(),
+            names: Vec::new(),
+            expected_s: Vec::new(),
             phase: 0,
             phase_started: Instant::now(),
             drawn: Instant::now() - LIVE_EVERY,
@@ -55,9 +53,26 @@ impl Live {
         }
     }
 
+    /// One that also says ahead what is going to be written.
+    pub(crate) fn announcing(context: &Context) -> Self {
+        Live { announces: true, ..Live::new(context) }
+    }
+
+    fn start(&mut self, plan: &Plan) {
+        let expected = plan.phases.iter().map(|phase| phase.expected_time());
+        self.expected_s =
+            expected.map(|time| time.map_or(UNKNOWN_PHASE_S, |time| time.as_secs_f64() + 0.05)).collect();
+        if let Some(first) = self.expected_s.first_mut() {
+            *first += idle_windows_s(plan);
+        }
+        self.names = plan.phases.iter().map(|phase| phase.name.clone()).collect();
+        self.progress.number.1 = plan.phases.len();
+    }
+
     /// Takes note of an event, and draws if it is time.
-    pub(crate) fn event(&mut self, event: &RunEvent) {
+    fn take(&mut self, event: &RunEvent) {
         match event {
+            RunEvent::RunStarted { plan, .. } => self.start(plan),
             RunEvent::PhaseStarted { phase, .. } => {
                 self.phase = *phase as usize;
                 self.phase_started = Instant::now();
@@ -73,7 +88,7 @@ impl Live {
                 }
             }
             // The commands say it, once however many runs they simulate.
-            RunEvent::Note { id, .. } if id == simulated::MARK => {}
+            RunEvent::Note { id, .. } if id == SIMULATED => {}
             RunEvent::Note { text, .. } => self.say(text),
             RunEvent::RunFinished { .. } => {
                 self.clear();
@@ -85,7 +100,7 @@ impl Live {
     }
 
     /// A line that stays.
-    pub(crate) fn say(&mut self, text: &str) {
+    fn say(&mut self, text: &str) {
         if !self.quiet {
             self.clear();
             eprintln!("{text}");
@@ -122,5 +137,18 @@ impl Live {
             let mut stderr = std::io::stderr().lock();
             let _ = write!(stderr, "\r\x1b[2K").and_then(|()| stderr.flush());
         }
+    }
+}
+
+impl Observer for Live {
+    fn event(&mut self, event: &RunEvent) {
+        self.take(event);
+    }
+
+    fn before_writing(&mut self, plan: &Plan) -> bool {
+        if let Some(words) = writes_ahead(plan).filter(|_| self.announces) {
+            self.say(&words);
+        }
+        true
     }
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use assay_conduct::series::{self, Prepared, Series, SeriesError, assay1, stb};
 use assay_formats::near;
@@ -13,19 +12,18 @@ use assay_report::quick::{Reference, ReferenceIops};
 use assay_report::terminal;
 use assay_results::baseline::{Baseline, builtins};
 use assay_results::{Run, baseline};
+use assay_runner::{Filled, Finished, Request, Site, Work};
 use assay_workload::units::{Bytes, Nanos};
-use assay_workload::{Plan, resolve};
+use assay_workload::{Plan, Workload};
 
 use crate::args::QuickArgs;
 use crate::check;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::inventory;
-use crate::local;
+use crate::failure::{Failure, Outcome, outcome_of};
+use crate::live::Live;
 use crate::place::{Place, pasted};
-use crate::prefill;
 use crate::remote::{self, There};
-use crate::session::{self, Finished};
+use crate::run;
 use crate::signals;
 
 /// The directory that quick makes where it was told to measure.
@@ -54,7 +52,7 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
         }
     };
     if context.served {
-        return finished.outcome(false);
+        return outcome_of(&finished, false);
     }
     // Another machine may have measured another series.
     let references = references(&finished.run, &args.baseline, context)?;
@@ -68,7 +66,7 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
         "the next run here need not write the files again; assay cleanup {} removes them",
         pasted(&args.place)
     ));
-    finished.outcome(args.output.require_valid)
+    outcome_of(&finished, args.output.require_valid)
 }
 
 /// Writes the page that was asked for, and the one that is kept with the run.
@@ -174,10 +172,10 @@ fn work_dir(place: &Path) -> Result<WorkDir, Failure> {
 }
 
 fn here(args: &QuickArgs, series: &Series, place: &Path, context: &Context) -> Result<Finished, Failure> {
-    let stop = signals::stop_flag()?;
+    let site = context.site(signals::stop_flag()?);
     let directory = work_dir(place)?;
     let made = directory.created();
-    let result = measure(args, series, directory.path(), &stop, context);
+    let result = measure(args, series, directory.path(), &site, context);
     if result.is_err() && made {
         // Nothing was measured, so nothing is left behind either.
         let _ = directory.remove();
@@ -189,16 +187,16 @@ fn measure(
     args: &QuickArgs,
     series: &Series,
     directory: &Path,
-    stop: &Arc<AtomicBool>,
+    site: &Site,
     context: &Context,
 ) -> Result<Finished, Failure> {
     context.make_runs_root()?;
-    let seed = args.seed.map_or_else(session::random_seed, Ok)?;
+    let seed = args.seed.map_or_else(assay_runner::random_seed, Ok)?;
     let space = space::of(directory).map_err(|error| Failure::failed(format!("free space: {error}")))?;
     let available = space.usable_bytes();
     let mut notes = Vec::new();
     let prepared = if series.id == stb::ID {
-        let existing = prefill::bytes_in(directory);
+        let existing = assay_runner::bytes_in(directory);
         let prepared = stb_tests(args, available + existing)?;
         announce(&prepared, directory, context);
         prepared
@@ -210,14 +208,45 @@ fn measure(
         let wanted = args.window.map_or(wanted, |_| wanted.min(SHORT_FILE_BYTES));
         let planned = assay1::prepare(args.test.as_deref(), args.repeat, &windows, wanted, seed);
         announce(&planned.map_err(series_failure)?, directory, context);
-        let filled = prefill::fill(&file, wanted, windows.prefill_max, seed, stop, context)?;
+        let filled = fill(&file, wanted, windows.prefill_max, seed, site, context)?;
         notes.push(("prefill".to_owned(), filled.sentence()));
         assay1::prepare(args.test.as_deref(), args.repeat, &windows, filled.bytes, seed)
             .map_err(series_failure)?
     };
-    let mut plan = plan(&prepared, series, directory, seed, context)?;
+    let mut plan = plan(&prepared, series, directory, seed, site)?;
     plan.seed_given = args.seed.is_some();
-    session::run_here(plan, notes, stop, context)
+    let request = Request { notes, ..Request::new(Work::Planned(plan), directory) };
+    Ok(run::recorded(request, site, Live::new(context), context)?.finished)
+}
+
+/// Fills the file, and says how far it is.
+fn fill(
+    file: &Path,
+    wanted: u64,
+    time_max: Nanos,
+    seed: u64,
+    site: &Site,
+    context: &Context,
+) -> Result<Filled, Failure> {
+    let mut said = Instant::now();
+    let mut progress = |done: Bytes| {
+        let every = if context.live { Duration::from_millis(400) } else { Duration::from_secs(10) };
+        if context.quiet || said.elapsed() < every {
+            return;
+        }
+        said = Instant::now();
+        let line = format!("prefill  {done} of {}", Bytes(wanted));
+        if context.live {
+            eprint!("\r\x1b[2K{line}");
+        } else {
+            eprintln!("{line}");
+        }
+    };
+    let filled = assay_runner::fill(file, wanted, time_max, seed, site, &mut progress);
+    if context.live {
+        eprint!("\r\x1b[2K");
+    }
+    Ok(filled?)
 }
 
 /// How long and how often `assay-1` looks at each cell.
@@ -247,12 +276,11 @@ fn plan(
     series: &Series,
     directory: &Path,
     seed: u64,
-    context: &Context,
+    site: &Site,
 ) -> Result<Plan, Failure> {
-    let inventory = inventory::look_at(&prepared.workload, directory, None, &context.host)?;
-    let mut plan = resolve::plan(&prepared.workload, &inventory, seed).map_err(Failure::failed)?;
+    let workload = Workload { seed: Some(seed), ..prepared.workload.clone() };
+    let mut plan = assay_runner::plan(&Request::new(Work::Asked(workload), directory), site)?;
     plan.series = series.id.to_owned();
-    local::check_consent(&plan, &context.host, &[])?;
     Ok(plan)
 }
 

@@ -1,6 +1,6 @@
 //! `assay run` and `assay plan`: a plan from a file or a profile, shown or carried out.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -10,25 +10,25 @@ use assay_host::workdir::{WorkDir, is_assay_dir};
 use assay_report::terminal;
 use assay_results::probe::Probe;
 use assay_results::store;
+use assay_runner::{Done, Finished, Request, Site, Work};
 use assay_workload::job::EngineKind;
+use assay_workload::plan::Carrier;
 use assay_workload::units::Nanos;
-use assay_workload::{Plan, Workload, resolve};
+use assay_workload::{Plan, Workload};
 
 use crate::args::{PlanArgs, ReadingArgs, RunArgs};
 use crate::check;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::fio_bridge::{self, FioExecutor, FioPlan};
+use crate::failure::{Failure, Outcome, outcome_of};
+use crate::fio_install;
 use crate::input::{self, Input};
-use crate::inventory;
 use crate::languages::Format;
-use crate::local::{self, LocalExecutor};
+use crate::live::Live;
 use crate::quick;
-use crate::session::{self, Finished};
 use crate::signals;
 use crate::simulated;
 use crate::steps;
-use crate::traced::RunTrace;
+use crate::traced::{self, RunTrace};
 
 /// The directory that a profile's files are made in.
 const WORK_DIR: &str = "assay-run";
@@ -52,19 +52,18 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
     }
     if args.how.dry_run {
         let asked = asked(args, false, context)?;
-        context.out(&terminal::plan(resolved(args, &asked, context)?.plan(), &context.style));
+        context.out(&terminal::plan(&resolved(args, &asked, &context.site(idle()))?, &context.style));
         input::say_all(&asked.diagnostics, args.how.strict, context)?;
         return Ok(Outcome::Done);
     }
     args.how.foreign.check()?;
-    let stop = signals::stop_flag()?;
+    let site = context.site(signals::stop_flag()?);
     let mut asked = asked(args, true, context)?;
     input::say_all(&asked.diagnostics, args.how.strict, context)?;
     let work_dir = asked.work_dir.take();
     let created = work_dir.as_ref().is_some_and(WorkDir::created);
-    let notes = std::mem::take(&mut asked.notes);
     let finished =
-        resolved(args, &asked, context).and_then(|ready| carry_out(ready, args, notes, &stop, context));
+        resolved(args, &asked, &site).and_then(|plan| carry_out(plan, args, &mut asked, &site, context));
     let finished = match finished {
         Ok(finished) => finished,
         Err(failure) => {
@@ -88,58 +87,52 @@ pub(crate) fn present(finished: &Finished, args: &RunArgs, context: &Context) ->
     let page = finished.directory.join("report.html");
     check::write_html(&finished.run, args.how.output.html.as_ref().unwrap_or(&page), &[], context)?;
     context.say(&format!("kept in {}", finished.directory.display()));
-    finished.outcome(args.how.output.require_valid)
+    outcome_of(finished, args.how.output.require_valid)
 }
 
-/// Runs a plan here, by Assay's own engines or by fio.
+/// Carries a plan out here, by Assay's own engines or by fio.
 fn carry_out(
-    ready: Ready,
+    plan: Plan,
     args: &RunArgs,
-    mut notes: Vec<(String, String)>,
-    stop: &Arc<AtomicBool>,
+    asked: &mut Asked,
+    site: &Site,
     context: &Context,
 ) -> Result<Finished, Failure> {
     // What may refuse to go on comes before anything is made.
-    let fio = match &ready {
-        Ready::Here(_) => None,
-        Ready::Fio(_) => Some(fio_bridge::find(args.how.install_missing, context)?),
-    };
+    let fio =
+        plan.uses(Carrier::Fio).then(|| fio_install::find(args.how.install_missing, context)).transpose()?;
     let trace = RunTrace::to(args.trace.as_deref())?;
-    if trace.is_some() && fio.is_some() {
-        return Err(Failure::usage("--trace is for Assay's own engines; fio has write_iolog"));
+    let request = Request {
+        fio,
+        consent: args.how.destroy_data.clone(),
+        watch: args.how.watch.into(),
+        probes: probes(args, context)?,
+        trace_max: trace.as_ref().map(|_| traced::RECORDS_MAX),
+        strict: args.how.strict,
+        notes: std::mem::take(&mut asked.notes),
+        ..Request::new(Work::Planned(plan.clone()), &asked.directory)
+    };
+    let done = recorded(request, site, Live::announcing(context), context)?;
+    if let (Some(trace), Some(taken)) = (trace, &done.trace) {
+        trace.write(taken, &plan, context)?;
     }
-    local::check_consent(ready.plan(), &context.host, &args.how.destroy_data)?;
-    local::check_memory(ready.plan(), &context.host)?;
-    if let Some(words) = terminal::writes_ahead(ready.plan()) {
-        context.say(&words);
+    Ok(done.finished)
+}
+
+/// Carries a request out while `live` shows where it stands; what could not be kept is said.
+pub(crate) fn recorded(
+    request: Request,
+    site: &Site,
+    mut live: Live,
+    context: &Context,
+) -> Result<Done, Failure> {
+    context.runs_root()?;
+    let done = assay_runner::carry_out(request, site, &mut live)?;
+    let done = done.ok_or_else(|| Failure::failed("the run was not begun"))?;
+    for warning in &done.finished.warnings {
+        context.say(&format!("warning: {warning}"));
     }
-    let made = |plan: &Plan| local::make_files(plan, &context.host);
-    match (ready, fio) {
-        (Ready::Fio(plan), Some(fio)) => {
-            notes.extend(plan.losses(args.how.strict)?);
-            made(&plan.plan)?;
-            let environment = local::environment_of(&plan.plan, &context.host);
-            let mut executor = FioExecutor::new(fio, &plan, &environment, &context.host, Arc::clone(stop));
-            session::record(Arc::new(plan.plan), environment, notes, &mut executor, context)
-        }
-        (Ready::Here(plan) | Ready::Fio(FioPlan { plan, .. }), _) => {
-            made(&plan)?;
-            let environment = local::environment_of(&plan, &context.host);
-            let executor = LocalExecutor::new(&environment, &context.host, Arc::clone(stop));
-            let sink = trace.as_ref().map(|trace| Arc::clone(&trace.sink));
-            let mut executor = executor
-                .naming(&args.how.destroy_data)
-                .tracing(sink)
-                .with_probes(probes(args, context)?)
-                .watching(args.how.watch);
-            let plan = Arc::new(plan);
-            let finished = session::record(Arc::clone(&plan), environment, notes, &mut executor, context);
-            if let Some(trace) = &trace {
-                trace.write(&plan, context)?;
-            }
-            finished
-        }
-    }
+    Ok(done)
 }
 
 /// The probes that the run is to be judged with.
@@ -155,12 +148,12 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
         return own_runs(&args.run, context);
     }
     let asked = asked(&args.run, false, context)?;
-    let ready = resolved(&args.run, &asked, context)?;
+    let plan = resolved(&args.run, &asked, &context.site(idle()))?;
     if args.run.how.output.json {
-        let document = serde_json::json!({ "plan": ready.plan(), "diagnostics": asked.diagnostics });
+        let document = serde_json::json!({ "plan": plan, "diagnostics": asked.diagnostics });
         context.out(&format!("{document:#}"));
     } else {
-        context.out(&terminal::plan(ready.plan(), &context.style));
+        context.out(&terminal::plan(&plan, &context.style));
         input::say_all(&asked.diagnostics, args.run.how.strict, context)?;
     }
     Ok(Outcome::Done)
@@ -201,8 +194,10 @@ pub(crate) fn asked(args: &RunArgs, make: bool, context: &Context) -> Result<Ask
         }
     }
     let phases = steps::multiply(std::mem::take(&mut asked.workload.phases), &args.steps)?;
-    let shuffle =
-        args.steps.shuffle.then(|| args.seed.or(asked.workload.seed).map_or_else(session::random_seed, Ok));
+    let shuffle = args
+        .steps
+        .shuffle
+        .then(|| args.seed.or(asked.workload.seed).map_or_else(assay_runner::random_seed, Ok));
     let shuffle = shuffle.transpose()?;
     asked.workload.seed = shuffle.or(asked.workload.seed);
     asked.workload.phases = steps::repeat(phases, args.repeat, shuffle);
@@ -254,7 +249,7 @@ fn profile(name: &str, args: &RunArgs, make: bool, context: &Context) -> Result<
         .accept(true, context)?;
     let mut notes = scale(&mut workload, args)?;
     let space = space::of(&place).map_err(|error| Failure::failed(format!("free space: {error}")))?;
-    let available = space.usable_bytes() + crate::prefill::bytes_in(&path);
+    let available = space.usable_bytes() + assay_runner::bytes_in(&path);
     let scaled = native::scale_to(&mut workload, available);
     if !scaled.fits() {
         let place = place.display();
@@ -266,44 +261,23 @@ fn profile(name: &str, args: &RunArgs, make: bool, context: &Context) -> Result<
     Ok(Asked { workload, directory: path, notes, diagnostics: Vec::new(), work_dir })
 }
 
-/// A plan and who carries it out.
-enum Ready {
-    /// Assay's own engines.
-    Here(Plan),
-    /// Real fio.
-    Fio(FioPlan),
-}
-
-impl Ready {
-    fn plan(&self) -> &Plan {
-        match self {
-            Ready::Here(plan) | Ready::Fio(FioPlan { plan, .. }) => plan,
-        }
-    }
-}
-
-fn resolved(args: &RunArgs, asked: &Asked, context: &Context) -> Result<Ready, Failure> {
+/// The plan of what was asked for, here.
+fn resolved(args: &RunArgs, asked: &Asked, site: &Site) -> Result<Plan, Failure> {
     let engine = args.how.engine.as_deref().map(engine_of).transpose()?;
     // For fio the plan is made as if it were run here, so that both do the same.
     let fio = engine == Some(EngineKind::Fio);
-    let plan = planned(&asked.workload, &asked.directory, engine.filter(|_| !fio), args.seed, context)?;
-    Ok(if fio || fio_bridge::asked_for(&plan) { Ready::Fio(FioPlan::of(plan)) } else { Ready::Here(plan) })
+    let request = Request {
+        carrier: if fio { Carrier::Fio } else { Carrier::Native },
+        engine: engine.filter(|_| !fio),
+        seed: args.seed,
+        ..Request::new(Work::Asked(asked.workload.clone()), &asked.directory)
+    };
+    Ok(assay_runner::plan(&request, site)?)
 }
 
-/// The plan of a workload here.
-pub(crate) fn planned(
-    workload: &Workload,
-    directory: &Path,
-    engine: Option<EngineKind>,
-    seed: Option<u64>,
-    context: &Context,
-) -> Result<Plan, Failure> {
-    let mut workload = workload.clone();
-    workload.seed = seed.or(workload.seed);
-    let seed = seed.map_or_else(session::random_seed, Ok)?;
-    let mut inventory = inventory::look_at(&workload, directory, engine, &context.host)?;
-    inventory.engines.push(EngineKind::Fio);
-    resolve::plan(&workload, &inventory, seed).map_err(Failure::usage)
+/// A stop flag for what does not run.
+fn idle() -> Arc<AtomicBool> {
+    Arc::default()
 }
 
 /// The engine of a name.

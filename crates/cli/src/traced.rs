@@ -2,21 +2,19 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use assay_engine::tracing::TraceSink;
+use assay_engine::tracing::Traced;
 use assay_workload::Plan;
 
 use crate::context::Context;
 use crate::failure::Failure;
 
 /// I/Os that there is room for in each phase: 320 MB of memory.
-const RECORDS_MAX: usize = 8_000_000;
+pub(crate) const RECORDS_MAX: usize = 8_000_000;
 
 /// A trace being taken.
 pub(crate) struct RunTrace {
     path: PathBuf,
-    pub(crate) sink: Arc<TraceSink>,
 }
 
 impl RunTrace {
@@ -24,14 +22,13 @@ impl RunTrace {
     pub(crate) fn to(path: Option<&Path>) -> Result<Option<RunTrace>, Failure> {
         path.map(|path| {
             crate::check::can_write(path)?;
-            Ok(RunTrace { path: path.to_owned(), sink: Arc::new(TraceSink::new(RECORDS_MAX)) })
+            Ok(RunTrace { path: path.to_owned() })
         })
         .transpose()
     }
 
     /// Writes what was traced.
-    pub(crate) fn write(&self, plan: &Plan, context: &Context) -> Result<(), Failure> {
-        let traced = self.sink.take();
+    pub(crate) fn write(&self, traced: &Traced, plan: &Plan, context: &Context) -> Result<(), Failure> {
         let failed = |error| Failure::failed(format!("cannot write {}: {error}", self.path.display()));
         let file = std::fs::File::create(&self.path).map_err(failed)?;
         let mut out = std::io::BufWriter::new(file);

@@ -56,6 +56,7 @@ pub(crate) fn plan(jobs: Vec<PlannedJob>) -> Plan {
             point: String::new(),
             repeat: 0,
             step: None,
+            carried_by: Default::default(),
         }],
     }
 }

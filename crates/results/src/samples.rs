@@ -181,6 +181,7 @@ pub fn plan(name: &str, series: &str) -> Plan {
         point: String::new(),
         repeat: 0,
         step: None,
+        carried_by: Default::default(),
     };
     let mut fill = planned_job("fill", 0.0, MIB, 1);
     fill.time = None;

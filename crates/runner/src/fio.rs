@@ -1,34 +1,30 @@
-//! `--engine fio`: real fio carries out the plan, phase by phase; what it reports becomes the events of a run.
-
-mod install;
+//! Real fio carries out phases; what it reports becomes the events of a run.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use assay_conduct::{Executor, PhaseOutcome};
+use assay_conduct::PhaseOutcome;
 use assay_engine::fio_bridge::{Fio, FioEnd, FioOutput, FioRun};
 use assay_engine::{available, targets};
 use assay_fio as fio;
 use assay_fio::status::{Entry, Report, Seen};
 use assay_formats::{Diagnostic, Severity};
-use assay_host::HostRoot;
-use assay_host::counters::{Sampler, own_pid};
+use assay_host::counters::Sampler;
 use assay_results::environment::Environment;
 use assay_results::{Interval, IntervalKey, JobCounts, JobOutcome, RunEvent};
 use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{Plan, PlannedPhase};
+use assay_workload::plan::{Carrier, Plan, PlannedPhase};
 use assay_workload::rng::derive_seed;
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
 
-use crate::failure::Failure;
-use crate::local;
-use crate::quiet::QuietWindows;
-
-pub(crate) use install::fio as find;
+use crate::error::RunError;
+use crate::native::sampler;
+use crate::period::period;
+use crate::request::Site;
 
 /// How long fio may take to end after it was told to.
 const END_WITHIN: Duration = Duration::from_secs(20);
@@ -37,79 +33,45 @@ const END_WITHIN: Duration = Duration::from_secs(20);
 const ARGUMENTS: [&str; 5] =
     ["--output-format=json+", "--eta=never", "--thread", "--slat_percentiles=1", "-"];
 
-/// A plan for real fio: what its jobs become there.
-#[derive(Debug)]
-pub(crate) struct FioPlan {
-    /// The plan, with fio as the engine of every job.
-    pub(crate) plan: Plan,
-    /// fio's own engine for each job of each phase; none for a phase that is not fio's.
-    engines: Vec<Vec<EngineKind>>,
-}
-
-/// Whether some job of a plan asks for fio as its engine.
-pub(crate) fn asked_for(plan: &Plan) -> bool {
-    plan.phases.iter().flat_map(|phase| &phase.jobs).any(|job| job.engine == EngineKind::Fio)
-}
-
-impl FioPlan {
-    /// Hands all jobs of a plan to fio, with the engine that was planned for them, or the best it has where that was
-    /// left open.
-    pub(crate) fn of(plan: Plan) -> FioPlan {
-        FioPlan::of_phases(plan, |_| true)
-    }
-
-    /// As [`FioPlan::of`], for some of the phases; the others stay as they are.
-    pub(crate) fn of_phases(mut plan: Plan, is_fio: impl Fn(usize) -> bool) -> FioPlan {
-        let open = || {
-            let here = available::available();
-            if here.contains(&EngineKind::IoUring) { EngineKind::IoUring } else { EngineKind::Libaio }
-        };
-        let mut engines = Vec::new();
-        for (index, phase) in plan.phases.iter_mut().enumerate() {
-            let mut own = Vec::new();
-            if !is_fio(index) {
-                engines.push(own);
-                continue;
-            }
-            for job in &mut phase.jobs {
-                let kind = match job.engine {
-                    EngineKind::Fio | EngineKind::Auto | EngineKind::Sim => open(),
-                    other => other,
-                };
-                job.engine = EngineKind::Fio;
-                job.engine_reason = format!("with its engine {}", kind.name());
-                own.push(kind);
-            }
-            engines.push(own);
-        }
-        FioPlan { plan, engines }
-    }
-
-    /// What fio cannot do of it, each once.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] where a job cannot be given to fio at all, and with `strict` where something is lost.
-    pub(crate) fn losses(&self, strict: bool) -> Result<Vec<(String, String)>, Failure> {
-        let mut notes: Vec<(String, String)> = Vec::new();
-        for phase in (0..self.plan.phases.len()).filter(|phase| !self.engines[*phase].is_empty()) {
-            for said in job_file(&self.plan, phase, &self.engines[phase]).1 {
-                let text = format!("fio: {}", said.message);
-                match said.severity {
-                    Severity::Error => return Err(Failure::usage(text)),
-                    Severity::Loss if strict => return Err(Failure::usage(text)),
-                    Severity::Loss if !notes.iter().any(|(_, known)| *known == text) => {
-                        notes.push(("fio-loss".to_owned(), text));
-                    }
-                    Severity::Loss | Severity::Note => {}
-                }
+/// Hands the phases that `is_fio` names to fio, with the engine that was planned for each job, or the best fio has where that
+/// was left open.
+pub fn hand_over(plan: &mut Plan, is_fio: impl Fn(usize) -> bool) {
+    let open = || {
+        let here = available::available();
+        if here.contains(&EngineKind::IoUring) { EngineKind::IoUring } else { EngineKind::Libaio }
+    };
+    for (_, phase) in plan.phases.iter_mut().enumerate().filter(|(index, _)| is_fio(*index)) {
+        phase.carried_by = Carrier::Fio;
+        for job in &mut phase.jobs {
+            if matches!(job.engine, EngineKind::Fio | EngineKind::Auto | EngineKind::Sim) {
+                job.engine = open();
             }
         }
-        Ok(notes)
     }
+}
+
+/// What fio cannot do of the phases that are its, each once.
+///
+/// # Errors
+/// [`RunError::NotForFio`] where a job cannot be given to fio at all, and with `strict` where something is lost.
+pub fn losses(plan: &Plan, strict: bool) -> Result<Vec<(String, String)>, RunError> {
+    let mut notes: Vec<(String, String)> = Vec::new();
+    for phase in (0..plan.phases.len()).filter(|phase| plan.phases[*phase].carrier() == Carrier::Fio) {
+        for said in job_file(plan, phase).1 {
+            if said.severity == Severity::Error || strict && said.severity == Severity::Loss {
+                return Err(RunError::NotForFio { what: said.message, phase });
+            }
+            let text = format!("fio: {}", said.message);
+            if said.severity == Severity::Loss && !notes.iter().any(|(_, known)| *known == text) {
+                notes.push(("fio-loss".to_owned(), text));
+            }
+        }
+    }
+    Ok(notes)
 }
 
 /// One phase as a job file, an entry in its report for each job.
-fn job_file(plan: &Plan, phase: usize, engines: &[EngineKind]) -> (String, Vec<Diagnostic>) {
+fn job_file(plan: &Plan, phase: usize) -> (String, Vec<Diagnostic>) {
     let mut only = PlannedPhase {
         // What comes behind the phase is done here.
         drain_after: false,
@@ -118,8 +80,7 @@ fn job_file(plan: &Plan, phase: usize, engines: &[EngineKind]) -> (String, Vec<D
         ..plan.phases[phase].clone()
     };
     let names: Vec<String> = only.jobs.iter().map(|job| job.job.name.clone()).collect();
-    for (index, (job, engine)) in only.jobs.iter_mut().zip(engines).enumerate() {
-        job.engine = *engine;
+    for (index, job) in only.jobs.iter_mut().enumerate() {
         job.job.group = None;
         if names.iter().filter(|name| **name == job.job.name).count() > 1 {
             job.job.name = format!("{}.{index}", job.job.name);
@@ -130,13 +91,11 @@ fn job_file(plan: &Plan, phase: usize, engines: &[EngineKind]) -> (String, Vec<D
 }
 
 /// Runs phases through fio.
+#[derive(Debug)]
 pub(crate) struct FioExecutor {
     fio: Fio,
-    engines: Vec<Vec<EngineKind>>,
     stop: Arc<AtomicBool>,
-    started: Instant,
     counters: Sampler,
-    quiet: QuietWindows,
     /// CPU of each phase's whole fio, user and system, nanoseconds.
     pub(crate) process_cpu_ns: Vec<(usize, u64)>,
 }
@@ -166,33 +125,42 @@ struct GoingJob {
 }
 
 impl FioExecutor {
-    /// For a plan whose environment has been looked at.
-    pub(crate) fn new(
-        fio: Fio,
-        plan: &FioPlan,
-        environment: &Environment,
-        host: &HostRoot,
-        stop: Arc<AtomicBool>,
-    ) -> Self {
+    /// For a plan whose environment was collected.
+    pub(crate) fn new(fio: Fio, environment: &Environment, site: &Site) -> Self {
         FioExecutor {
             fio,
-            engines: plan.engines.clone(),
-            stop,
-            started: Instant::now(),
-            counters: local::sampler(environment, host),
-            quiet: QuietWindows::default(),
+            stop: Arc::clone(&site.stop),
+            counters: sampler(environment, &site.host),
             process_cpu_ns: Vec::new(),
         }
     }
 
-    fn run(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> Result<(), String> {
+    /// Runs one phase; what fio reports goes to `sink` as it comes.
+    pub(crate) fn execute(
+        &mut self,
+        plan: &Plan,
+        phase: usize,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> PhaseOutcome {
+        match self.run(plan, phase, sink) {
+            Err(why) => PhaseOutcome::Failed(why),
+            Ok(()) if self.stopped() => PhaseOutcome::Stopped,
+            Ok(()) => PhaseOutcome::Done,
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn run(&mut self, plan: &Plan, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> Result<(), String> {
         for file in targets::lay_out(plan, phase, &|| !self.stopped()).map_err(|error| error.to_string())? {
             let text = format!("laid out {} with {}", file.path, assay_workload::units::Bytes(file.bytes));
             sink(RunEvent::Note { phase: Some(phase as u32), id: "layout".to_owned(), text });
         }
         reserve(plan, phase)?;
-        let (text, _) = job_file(plan, phase, &self.engines[phase]);
-        let period = local::period(plan, phase);
+        let (text, _) = job_file(plan, phase);
+        let period = period(plan, phase);
         let every = format!("--status-interval={}ms", period.as_millis());
         let arguments: Vec<&str> = std::iter::once(every.as_str()).chain(ARGUMENTS).collect();
         let mut run = FioRun::start(&self.fio.path, &arguments, &text).map_err(|error| error.to_string())?;
@@ -202,7 +170,7 @@ impl FioExecutor {
         let mut going = Going { plan, phase, started: Instant::now(), jobs };
         let end = self.follow(&mut run, &mut going, period, sink)?;
         self.process_cpu_ns.push((phase, end.user_ns + end.system_ns));
-        going.finish(&self.fio, &self.engines[phase], sink);
+        going.finish(&self.fio, sink);
         if self.stopped() { Ok(()) } else { going.verdict(&end) }
     }
 
@@ -244,40 +212,6 @@ impl FioExecutor {
     }
 }
 
-impl Executor for FioExecutor {
-    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
-        match self.run(plan, phase, sink) {
-            Err(why) => PhaseOutcome::Failed(why),
-            Ok(()) if self.stopped() => PhaseOutcome::Stopped,
-            Ok(()) => PhaseOutcome::Done,
-        }
-    }
-
-    fn watch_before(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        let stop = || self.stop.load(Ordering::Relaxed);
-        self.counters.select_processes(&[own_pid()]);
-        self.quiet.before(plan, phase, &mut self.counters, &stop, sink);
-    }
-
-    fn watch_after(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        let stop = || self.stop.load(Ordering::Relaxed);
-        self.counters.select_processes(&[own_pid()]);
-        self.quiet.after(plan, phase, &mut self.counters, &stop, sink);
-    }
-
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        local::settle(plan, phase, &|| self.stopped(), sink);
-    }
-
-    fn elapsed_ms(&self) -> u64 {
-        self.started.elapsed().as_millis() as u64
-    }
-}
-
 impl Going<'_> {
     fn report(&mut self, text: &str, sink: &mut dyn FnMut(RunEvent)) -> Result<(), String> {
         let report: Report = serde_json::from_str(text).map_err(|error| format!("fio's report: {error}"))?;
@@ -304,13 +238,13 @@ impl Going<'_> {
     }
 
     /// The end of every job, as the last report has it.
-    fn finish(&self, fio: &Fio, engines: &[EngineKind], sink: &mut dyn FnMut(RunEvent)) {
+    fn finish(&self, fio: &Fio, sink: &mut dyn FnMut(RunEvent)) {
         let phase = self.phase as u32;
-        for (index, (job, engine)) in self.jobs.iter().zip(engines).enumerate() {
+        for (index, job) in self.jobs.iter().enumerate() {
             let planned = &self.plan.phases[self.phase].jobs[index];
             let outcome = JobOutcome {
                 engine: format!("fio {}", fio.version),
-                engine_notes: vec![format!("its engine {}", engine.name())],
+                engine_notes: vec![format!("its engine {}", planned.engine.name())],
                 direct: planned.direct,
                 measured_start_ns: job.measured_start_ns.unwrap_or(planned.job.ramp.0),
                 measured_ns: job.measured_ns,

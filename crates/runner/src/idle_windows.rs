@@ -7,6 +7,7 @@ use assay_host::counters::Sampler;
 use assay_results::RunEvent;
 use assay_results::counters::Counters;
 use assay_workload::job::EngineKind;
+use assay_workload::plan::Carrier;
 use assay_workload::target::TargetKind;
 use assay_workload::{PhaseKind, Plan};
 
@@ -20,13 +21,13 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// The windows of a run.
 #[derive(Debug, Default)]
-pub(crate) struct QuietWindows {
+pub(crate) struct IdleWindows {
     last: Option<(Instant, Counters, Counters)>,
     /// Whether nothing was done since the last window.
     fresh: bool,
 }
 
-impl QuietWindows {
+impl IdleWindows {
     /// The window before `phase`, if one is due.
     pub(crate) fn before(
         &mut self,
@@ -91,14 +92,14 @@ impl QuietWindows {
 /// Whether a phase measures something that stands on devices.
 pub(crate) fn watched(plan: &Plan, phase: usize) -> bool {
     let planned = &plan.phases[phase];
-    let unreal = |engine| matches!(engine, EngineKind::Null | EngineKind::Sim);
     planned.kind == PhaseKind::Measure
-        && planned.jobs.iter().any(|job| !unreal(job.engine))
+        && planned.carrier() != Carrier::Simulated
+        && planned.jobs.iter().any(|job| job.engine != EngineKind::Null)
         && plan.targets.iter().any(|target| target.kind != TargetKind::Null)
 }
 
 /// Seconds that the windows add to a run: one before the first watched phase, one after the last, others between long ones.
-pub(crate) fn expected_s(plan: &Plan) -> f64 {
+pub fn expected_s(plan: &Plan) -> f64 {
     let phases: Vec<usize> = (0..plan.phases.len()).filter(|phase| watched(plan, *phase)).collect();
     let long = phases.iter().rev().skip(1).filter(|phase| {
         plan.phases[**phase].expected_time().is_some_and(|time| time.0 >= EVERY.as_nanos() as u64)

@@ -11,15 +11,18 @@ use assay_workload::job::EngineKind;
 use assay_workload::resolve::{Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
 
-use crate::failure::Failure;
+use crate::error::{RunError, TargetProblem};
 
 /// Looks at every target of `workload`; relative paths are below `directory`.
-pub(crate) fn look_at(
+///
+/// # Errors
+/// [`RunError`] naming the target that cannot be used or looked at.
+pub fn look_at(
     workload: &Workload,
     directory: &Path,
     engine: Option<EngineKind>,
     host: &HostRoot,
-) -> Result<Inventory, Failure> {
+) -> Result<Inventory, RunError> {
     let mut inventory =
         Inventory { engines: available::available(), engine_override: engine, ..Inventory::default() };
     for target in &workload.targets {
@@ -29,15 +32,15 @@ pub(crate) fn look_at(
 }
 
 /// The absolute path of a target.
-pub(crate) fn absolute(path: &str, directory: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(directory.join(path)).map_err(|error| Failure::failed(format!("{path}: {error}")))
+pub(crate) fn absolute(path: &str, directory: &Path) -> Result<PathBuf, RunError> {
+    let path = directory.join(path);
+    std::path::absolute(&path).map_err(|source| RunError::Io { path, source })
 }
 
-fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFacts, Failure> {
+fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFacts, RunError> {
     if target.kind == Some(TargetKind::Null) {
-        let path = target.path.clone();
         return Ok(TargetFacts {
-            path,
+            path: target.path.clone(),
             kind: TargetKind::Null,
             existing_bytes: 0,
             direct_align_bytes: Some(512),
@@ -45,37 +48,32 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
         });
     }
     let path = absolute(&target.path, directory)?;
-    let shown = path.display();
-    let class = classify(host, &path).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
-    let (kind, existing_bytes) = match class {
+    let refused = |source| RunError::Io { path: path.clone(), source };
+    let wrong = |problem| RunError::Target { path: path.clone(), problem };
+    let (kind, existing_bytes) = match classify(host, &path).map_err(refused)? {
         Class::AssayFile | Class::ForeignFile => {
-            let meta =
-                std::fs::metadata(&path).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
-            (TargetKind::File, meta.len())
+            (TargetKind::File, std::fs::metadata(&path).map_err(refused)?.len())
         }
         Class::Missing => (target.kind.unwrap_or(TargetKind::File), 0),
         Class::Directory | Class::AssayDirectory => (TargetKind::Directory, 0),
-        Class::BlockDevice(_) => (TargetKind::BlockDevice, device_bytes(&path)?),
+        Class::BlockDevice(_) => (TargetKind::BlockDevice, device_bytes(&path).map_err(refused)?),
         Class::CharDevice { .. } | Class::Special | Class::DanglingLink => {
-            return Err(Failure::usage(format!("{shown} is neither a file nor a block device")));
+            return Err(wrong(TargetProblem::Kind));
         }
     };
     if let Some(asked) = target.kind
         && asked != kind
     {
-        return Err(Failure::usage(format!("{shown} is a {kind:?}, not a {asked:?}")));
+        return Err(wrong(TargetProblem::OtherKind { found: kind, asked }));
     }
     let direct_align_bytes = direct_align(&path);
-    let choice =
-        choose::choose(&path, direct_align_bytes.is_some(), existing_bytes).map_err(Failure::failed)?;
+    let choice = choose::choose(&path, direct_align_bytes.is_some(), existing_bytes)?;
     let engine_choice = choice.map(|choice| [choice.single, choice.several]);
-    let path = path.to_str().map(str::to_owned);
-    let path = path.ok_or_else(|| Failure::usage(format!("{shown} is not valid UTF-8")))?;
+    let path = path.to_str().ok_or_else(|| wrong(TargetProblem::NotUtf8))?.to_owned();
     Ok(TargetFacts { path, kind, existing_bytes, direct_align_bytes, engine_choice })
 }
 
-fn device_bytes(path: &Path) -> Result<u64, Failure> {
+fn device_bytes(path: &Path) -> std::io::Result<u64> {
     use std::io::{Seek as _, SeekFrom};
-    let size = std::fs::File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
-    size.map_err(|error| Failure::failed(format!("{}: {error}", path.display())))
+    std::fs::File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)))
 }

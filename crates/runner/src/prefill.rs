@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_engine::driver::{PhaseOptions, run_phase};
@@ -13,18 +12,18 @@ use assay_workload::resolve;
 use assay_workload::target::{Extent, Target, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
 
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::consent::check_consent;
+use crate::error::RunError;
 use crate::inventory;
-use crate::local;
+use crate::request::Site;
 
 const BLOCK: u64 = 1 << 20;
 
 /// What is in the file now.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Filled {
+pub struct Filled {
     /// Bytes that may be used.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Bytes that were there already.
     kept: u64,
     /// Seconds it took.
@@ -34,7 +33,8 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    pub(crate) fn sentence(&self) -> String {
+    /// What was done, in a sentence.
+    pub fn sentence(&self) -> String {
         if self.bytes == self.kept {
             return format!("prefill: {} of random data were there already", Bytes(self.bytes));
         }
@@ -45,7 +45,7 @@ impl Filled {
 }
 
 /// Bytes of files in a directory.
-pub(crate) fn bytes_in(directory: &Path) -> u64 {
+pub fn bytes_in(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.metadata().ok())
@@ -54,63 +54,47 @@ pub(crate) fn bytes_in(directory: &Path) -> u64 {
         .sum()
 }
 
-/// Makes `file` hold `wanted` bytes of random data, stopping after `time_max`.
-pub(crate) fn fill(
+/// Makes `file` hold `wanted` bytes of random data, stopping after `time_max`. `progress` is told what the file holds.
+///
+/// # Errors
+/// [`RunError`] if the file may not be written, or holds too little after that time.
+pub fn fill(
     file: &Path,
     wanted: u64,
     time_max: Nanos,
     seed: u64,
-    stop: &Arc<AtomicBool>,
-    context: &Context,
-) -> Result<Filled, Failure> {
+    site: &Site,
+    progress: &mut dyn FnMut(Bytes),
+) -> Result<Filled, RunError> {
     let kept = std::fs::metadata(file).map_or(0, |meta| meta.len()) / BLOCK * BLOCK;
     if kept >= wanted {
         return Ok(Filled { bytes: wanted, kept: wanted, took_s: 0.0, capped: false });
     }
     let directory = file.parent().unwrap_or(Path::new("."));
     let workload = workload(file, kept, wanted, time_max);
-    let inventory = inventory::look_at(&workload, directory, None, &context.host)?;
-    let plan = Arc::new(resolve::plan(&workload, &inventory, seed).map_err(Failure::failed)?);
-    local::check_consent(&plan, &context.host, &[])?;
+    let inventory = inventory::look_at(&workload, directory, None, &site.host)?;
+    let plan = Arc::new(resolve::plan(&workload, &inventory, seed)?);
+    check_consent(&plan, &site.host, &[])?;
     let options =
-        PhaseOptions { interval: Duration::from_millis(500), stop: Arc::clone(stop), fall_back: true };
+        PhaseOptions { interval: Duration::from_millis(500), stop: Arc::clone(&site.stop), fall_back: true };
     let started = Instant::now();
-    let (mut written, mut said) = (0, Instant::now());
+    let mut written = 0;
     let mut sink = |event: RunEvent| {
         if let RunEvent::Interval(interval) = event {
             written += interval.counts.data().bytes;
-            let often = if context.live { 0.4 } else { 10.0 };
-            if said.elapsed().as_secs_f64() >= often {
-                progress(kept + written, wanted, context);
-                said = Instant::now();
-            }
+            progress(Bytes(kept + written));
         }
     };
-    let end = run_phase(&plan, 0, &options, &mut sink, &mut |_| {}).map_err(Failure::failed)?;
-    if context.live {
-        eprint!("\r\x1b[2K");
-    }
+    let end = run_phase(&plan, 0, &options, &mut sink, &mut |_| {})?;
     if !end.error.is_empty() {
-        return Err(Failure::failed(format!("prefill: {}", end.error)));
+        return Err(RunError::Prefill { why: end.error, written_bytes: written });
     }
     let bytes = std::fs::metadata(file).map_or(0, |meta| meta.len()).min(wanted) / BLOCK * BLOCK;
     if bytes < 16 * BLOCK {
-        return Err(Failure::failed(format!("the prefill managed {} only", Bytes(bytes))));
+        return Err(RunError::PrefillShort { written_bytes: bytes });
     }
-    let capped = bytes < wanted && !stop.load(Ordering::Relaxed);
+    let capped = bytes < wanted && !site.stopped();
     Ok(Filled { bytes, kept, took_s: started.elapsed().as_secs_f64(), capped })
-}
-
-fn progress(done: u64, wanted: u64, context: &Context) {
-    if context.quiet {
-        return;
-    }
-    let line = format!("prefill  {} of {}", Bytes(done), Bytes(wanted));
-    if context.live {
-        eprint!("\r\x1b[2K{line}");
-    } else {
-        eprintln!("{line}");
-    }
 }
 
 fn workload(file: &Path, kept: u64, wanted: u64, time_max: Nanos) -> Workload {

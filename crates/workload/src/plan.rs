@@ -79,6 +79,17 @@ pub struct PlannedJob {
 }
 
 impl PlannedJob {
+    /// The engine as plans show it, with what is to be known of the choice.
+    pub fn describe_engine(&self, carrier: Carrier) -> String {
+        match carrier {
+            Carrier::Fio if self.engine != EngineKind::Fio => {
+                format!("fio (with its engine {})", self.engine.name())
+            }
+            _ if self.engine_reason.is_empty() => self.engine.name().to_owned(),
+            _ => format!("{} ({})", self.engine.name(), self.engine_reason),
+        }
+    }
+
     /// Outstanding I/Os in total: threads x per thread.
     pub fn outstanding_io(&self) -> u64 {
         self.slices.len() as u64 * u64::from(self.job.outstanding_per_thread)
@@ -118,6 +129,26 @@ impl PlannedJob {
     }
 }
 
+/// What carries out a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Carrier {
+    /// Assay's own engines.
+    #[default]
+    Native,
+    /// Real fio, with its engine of the name of each job's.
+    Fio,
+    /// The array model, in virtual time.
+    Simulated,
+}
+
+impl Carrier {
+    fn is_native(&self) -> bool {
+        *self == Carrier::Native
+    }
+}
+
 /// Jobs side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -139,6 +170,9 @@ pub struct PlannedPhase {
     /// What it is in a block that repeats until a rule holds; `None`: it is in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Step>,
+    /// What carries it out; see [`PlannedPhase::carrier`] for plans that were stored before there was this field.
+    #[serde(default, skip_serializing_if = "Carrier::is_native")]
+    pub carried_by: Carrier,
 }
 
 /// What a thread's histograms and lists take beside its buffers, bytes: two halves of 13 histograms, as far as they are used.
@@ -147,6 +181,16 @@ const THREAD_BYTES: u64 = 600 << 10;
 const PAGE_BYTES: u64 = 4096;
 
 impl PlannedPhase {
+    /// What carries it out. Older plans say it with the engine of their jobs.
+    pub fn carrier(&self) -> Carrier {
+        let has = |kind| self.jobs.iter().any(|job| job.engine == kind);
+        match self.carried_by {
+            Carrier::Native if has(EngineKind::Fio) => Carrier::Fio,
+            Carrier::Native if has(EngineKind::Sim) => Carrier::Simulated,
+            carrier => carrier,
+        }
+    }
+
     /// Memory the threads take at most, bytes: a buffer of the largest block for each outstanding I/O, and what counts.
     pub fn memory_bytes(&self) -> u64 {
         let of_job = |job: &PlannedJob| {
@@ -189,6 +233,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether some phase is carried out by `carrier`.
+    pub fn uses(&self, carrier: Carrier) -> bool {
+        self.phases.iter().any(|phase| phase.carrier() == carrier)
+    }
+
     /// Memory the phase that takes most takes at most, bytes.
     pub fn memory_bytes_max(&self) -> u64 {
         self.phases.iter().map(PlannedPhase::memory_bytes).max().unwrap_or(0)
@@ -216,7 +265,7 @@ impl Plan {
             let point = if phase.point.is_empty() { "" } else { &format!(" [{}]", phase.point) };
             let _ = writeln!(text, "phase {}{point}: {}", phase.name, phase_kind_name(phase.kind));
             for job in &phase.jobs {
-                for line in describe_job(job, phase.kind, &self.targets) {
+                for line in describe_job(job, phase, &self.targets) {
                     let _ = writeln!(text, "  job {}: {line}", job.job.name);
                 }
             }
@@ -241,12 +290,7 @@ impl Plan {
 }
 
 fn describe_target(target: &PlannedTarget) -> String {
-    let kind = match target.kind {
-        TargetKind::File => "file",
-        TargetKind::BlockDevice => "block device",
-        TargetKind::Directory => "directory",
-        TargetKind::Null => "nothing",
-    };
+    let kind = target.kind.name();
     let state = match target.existing_bytes {
         0 if target.kind == TargetKind::File => ", new",
         existing if existing < target.size_bytes && target.kind == TargetKind::File => ", extended",
@@ -267,18 +311,17 @@ pub fn phase_kind_name(kind: PhaseKind) -> &'static str {
     }
 }
 
-fn describe_job(job: &PlannedJob, kind: PhaseKind, targets: &[PlannedTarget]) -> Vec<String> {
+fn describe_job(job: &PlannedJob, phase: &PlannedPhase, targets: &[PlannedTarget]) -> Vec<String> {
     let asked = &job.job;
     let mut lines = vec![
-        describe_work(asked, kind),
+        describe_work(asked, phase.kind),
         format!(
-            "{} thread{} x {} outstanding = {}, engine {}{}, {}, {}",
+            "{} thread{} x {} outstanding = {}, engine {}, {}, {}",
             job.slices.len(),
             if job.slices.len() == 1 { "" } else { "s" },
             asked.outstanding_per_thread,
             job.outstanding_io(),
-            job.engine.name(),
-            if job.engine_reason.is_empty() { String::new() } else { format!(" ({})", job.engine_reason) },
+            job.describe_engine(phase.carrier()),
             if job.direct { "direct" } else { "buffered" },
             describe_flush(&asked.flush),
         ),

@@ -161,6 +161,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
             point: phase.point.clone(),
             repeat: *repeat,
             step: *step,
+            carried_by: Default::default(),
         });
         *repeat += 1;
     }

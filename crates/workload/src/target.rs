@@ -19,6 +19,18 @@ pub enum TargetKind {
     Null,
 }
 
+impl TargetKind {
+    /// The name in plans and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            TargetKind::File => "file",
+            TargetKind::BlockDevice => "block device",
+            TargetKind::Directory => "directory",
+            TargetKind::Null => "nothing",
+        }
+    }
+}
+
 /// A named thing to do I/O on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -21,8 +21,9 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("engine", &["host", "results", "workload"]),
     ("sim", &["engine", "host", "results", "workload"]),
     ("apps", &["engine", "host", "results", "workload"]),
+    ("runner", &["conduct", "engine", "fio", "formats", "host", "results", "sim", "workload"]),
     ("fleet", &["conduct", "host", "results", "workload"]),
-    ("web", &["conduct", "host", "results", "workload"]),
+    ("web", &["report", "results", "workload"]),
 ];
 
 /// These join everything and nothing depends on them.

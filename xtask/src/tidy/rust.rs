@@ -18,12 +18,17 @@ struct Ban {
 }
 
 const TERMINAL: &[&str] = &["cli", "xtask"];
-const CLOCK: &[&str] = &["engine", "host", "cli", "xtask"];
+const CLOCK: &[&str] = &["engine", "host", "runner", "cli", "xtask"];
 const RETURN_IT: &str = "only cli prints; return it, or write to a given `io::Write`";
+const ASK_CLI: &str = "only cli knows the command line and the terminal; take what it decided as a parameter";
 const TAKE_TIME: &str = "take the time (or a Clock) as a parameter";
 const TAKE_SEED: &str = "take a seeded generator as a parameter";
 
 const BANS: &[Ban] = &[
+    Ban { rule: "terminal", tokens: &["is_terminal"], allowed_in: TERMINAL, instead: ASK_CLI },
+    Ban { rule: "terminal", tokens: &["IsTerminal"], allowed_in: TERMINAL, instead: ASK_CLI },
+    Ban { rule: "terminal", tokens: &["clap"], allowed_in: TERMINAL, instead: ASK_CLI },
+    Ban { rule: "signals", tokens: &["signal_hook"], allowed_in: &["cli"], instead: "take a stop flag" },
     Ban { rule: "output", tokens: &["println", "!"], allowed_in: TERMINAL, instead: RETURN_IT },
     Ban { rule: "output", tokens: &["print", "!"], allowed_in: TERMINAL, instead: RETURN_IT },
     Ban { rule: "output", tokens: &["eprintln", "!"], allowed_in: TERMINAL, instead: RETURN_IT },
@@ -53,8 +58,8 @@ const BANS: &[Ban] = &[
     Ban { rule: "randomness", tokens: &["rand", "::", "random"], allowed_in: CLOCK, instead: TAKE_SEED },
 ];
 
-/// `parse`, `function-length`, `crate-doc`, `attribute`, and the bans: `output`, `exit`, `unsafe`, `clock`,
-/// `randomness`.
+/// `parse`, `function-length`, `crate-doc`, `attribute`, and the bans: `terminal`, `signals`, `output`, `exit`, `unsafe`,
+/// `clock`, `randomness`.
 pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     let parsed = text.parse::<TokenStream>().map_err(syn::Error::from);
     let parsed = parsed.and_then(|tokens| Ok((syn::parse2::<syn::File>(tokens.clone())?, tokens)));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::simulate::{BoundPoint, Simulation};
 use super::{Audited, tables};
 use crate::failure::Failure;
-use crate::simulated::Simulated;
+use assay_runner::Simulated;
 
 /// What `assay audit --json` prints.
 #[derive(Debug, Serialize)]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use assay_report::landing::{CoreBars, Facts, Head, HeatMap, Part, intensity};
 use assay_report::{charts, format};
 use assay_results::run::{LatencySummary, PhaseResult};
+use assay_runner::{Simulated, Site};
 use assay_sim::observe::Imbalance;
 use assay_sim::phase::SimOptions;
 use assay_sim::{Model, Observations, PlanSimulation};
@@ -17,9 +18,8 @@ use serde::Serialize;
 use super::{Audited, pictures, tables};
 use crate::check;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::local;
-use crate::simulated::{Simulated, simulate};
+use crate::failure::{Failure, Outcome, outcome_of};
+use crate::simulated::simulate;
 
 /// Shares of the time on cores that is bound to the address, for which the case is worked out: it does not publish its own.
 const SHARES: [f64; 7] = [0.05, 0.1, 0.2, 0.33, 0.5, 0.7, 0.9];
@@ -92,22 +92,25 @@ pub(super) fn run(
     audited: &Audited,
     bound_range: bool,
     threads: usize,
-    stop: &Arc<AtomicBool>,
+    site: &Site,
     context: &Context,
 ) -> Result<Simulation, Failure> {
     let plan = &audited.source.plan;
-    let before = simulate(plan, &audited.model, stop, context)?;
+    let before = simulate(plan, &audited.model, site, context)?;
     let after = audited
         .repaired
         .as_ref()
-        .map(|repaired| simulate(&repaired.source.plan, &audited.model, stop, context));
+        .map(|repaired| simulate(&repaired.source.plan, &audited.model, site, context));
     for one in [Some(&before), after.as_ref().and_then(|after| after.as_ref().ok())].into_iter().flatten() {
         let page = one.finished.directory.join("report.html");
         check::write_html(&one.finished.run, &page, &[], context)?;
     }
     let repaired = audited.repaired.as_ref().map_or(plan, |repaired| &repaired.source.plan);
-    let range =
-        if bound_range { bound_points(plan, repaired, &audited.model, threads, stop)? } else { Vec::new() };
+    let range = if bound_range {
+        bound_points(plan, repaired, &audited.model, threads, &site.stop)?
+    } else {
+        Vec::new()
+    };
     Ok(Simulation { before, after: after.transpose()?, range })
 }
 
@@ -115,9 +118,9 @@ impl Simulation {
     /// What the command ends with.
     pub(super) fn outcome(&self) -> Result<Outcome, Failure> {
         if let Some(after) = &self.after {
-            after.finished.outcome(false)?;
+            outcome_of(&after.finished, false)?;
         }
-        self.before.finished.outcome(false)
+        outcome_of(&self.before.finished, false)
     }
 
     /// Where the run after the repair is kept.
@@ -233,8 +236,10 @@ fn loads(plan: &Plan, model: &Model, stop: &Arc<AtomicBool>) -> Result<Vec<Obser
     let mut simulation = PlanSimulation::new(model, plan, plan.seed).map_err(Failure::usage)?;
     let mut observed = Vec::with_capacity(plan.phases.len());
     for phase in 0..plan.phases.len() {
-        let options =
-            SimOptions { interval_ns: local::period(plan, phase).as_nanos() as u64, stop: Arc::clone(stop) };
+        let options = SimOptions {
+            interval_ns: assay_runner::period(plan, phase).as_nanos() as u64,
+            stop: Arc::clone(stop),
+        };
         let error = simulation.run_phase(plan, phase, &options, &mut |_| {}).map_err(Failure::failed)?;
         if !error.is_empty() {
             return Err(Failure::failed(error));

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use super::script::command_line;
 use crate::failure::Failure;
-use crate::session;
 
 /// The variable that names another command than `ssh`.
 const PROGRAM_VARIABLE: &str = "ASSAY_SSH";
@@ -321,7 +320,7 @@ fn private_directory() -> Result<PathBuf, Failure> {
     let usable = |path: &PathBuf| path.is_dir() && path.as_os_str().len() < SOCKET_DIRECTORY_MAX;
     let parent = [runtime, Some(std::env::temp_dir())].into_iter().flatten().find(usable);
     let parent = parent.unwrap_or_else(|| PathBuf::from("/tmp"));
-    let path = parent.join(format!("assay-ssh-{:08x}", session::random_u64()? as u32));
+    let path = parent.join(format!("assay-ssh-{:08x}", assay_runner::random_u64()? as u32));
     DirBuilder::new()
         .mode(0o700)
         .create(&path)

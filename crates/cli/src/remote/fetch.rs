@@ -12,7 +12,7 @@ use super::binary::CACHE;
 use super::connection::{Broken, Connection, last_line};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::session::{self, Finished};
+use assay_runner::Finished;
 
 /// The first line of the stream.
 const STREAM: &[u8] = b"assay-files-1\n";
@@ -112,7 +112,7 @@ impl Fetched {
             }
         };
         let (end, error) = (run.end.unwrap_or(RunEnd::Interrupted), run.error.clone());
-        Ok(Finished { run, directory, end, error, unkept: String::new() })
+        Ok(Finished { run, directory, end, error, warnings: Vec::new(), store_error: None })
     }
 
     /// Writes the files beside their place and moves them there together.
@@ -121,7 +121,7 @@ impl Fetched {
             let path = path.display().to_string();
             move |error: std::io::Error| Failure::failed(format!("cannot write {path}: {error}"))
         };
-        let fresh = root.join(format!(".arriving-{:08x}", session::random_u64()? as u32));
+        let fresh = root.join(format!(".arriving-{:08x}", assay_runner::random_u64()? as u32));
         std::fs::create_dir_all(&fresh).map_err(failed(&fresh))?;
         let write =
             || self.files.iter().try_for_each(|(name, content)| std::fs::write(fresh.join(name), content));

@@ -24,8 +24,9 @@ use super::{Machine, SEARCH_PATH, There};
 use crate::args::QuickArgs;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::quick;
-use crate::session::{self, Finished};
+use assay_runner::Finished;
 use place::Work;
 
 /// The fio that stands in, and for what reason.
@@ -94,11 +95,12 @@ fn record(
     }
     let shown = work.shown(there);
     quick::announce(&prepared, std::path::Path::new(&shown), context);
-    let seed = args.seed.map_or_else(session::random_seed, Ok)?;
+    let seed = args.seed.map_or_else(assay_runner::random_seed, Ok)?;
     let plan = Arc::new(plan(&prepared, &shown, work, seed)?);
     let environment = environment(stand.machine, &shown, work);
     let mut executor = FioExecutor { connection, work, stand, started: Instant::now() };
-    session::record(plan, environment, notes, &mut executor, context)
+    let site = context.site(Default::default());
+    Ok(assay_runner::record(plan, environment, notes, &mut executor, &site, &mut Live::new(context))?)
 }
 
 /// Linux has libaio and Solaris its own; elsewhere the original skips those tests, and so do we.

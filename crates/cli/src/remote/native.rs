@@ -3,7 +3,7 @@
 use crate::args::QuickArgs;
 use crate::context::{Context, SERVED_VARIABLE};
 use crate::failure::Failure;
-use crate::session::{self, Finished};
+use assay_runner::Finished;
 
 use super::binary::{Binary, CACHE};
 use super::connection::{Broken, Connection};
@@ -20,7 +20,7 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<Finished, Broken> {
     let host = connection.host();
-    let token = format!("{:016x}", session::random_u64()?);
+    let token = format!("{:016x}", assay_runner::random_u64().map_err(Failure::from)?);
     let place = format!(
         "{CACHE}out=\"$cache/runs/{token}\"
 (umask 077 && mkdir -p \"$cache/runs\" && mkdir \"$out\") || exit 1

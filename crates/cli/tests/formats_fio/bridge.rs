@@ -44,7 +44,7 @@ fn fio_carries_out_a_plan_and_its_figures_come_back_whole() {
     assert_eq!(jobs[1]["write"]["bytes"], 2 << 20);
     let flushes = jobs[1]["flush"]["ios"].as_u64().unwrap_or(0);
     assert!((30..=32).contains(&flushes), "{flushes}");
-    assert_eq!(run["plan"]["phases"][0]["jobs"][0]["engine"], "fio");
+    assert_eq!(run["plan"]["phases"][0]["carried_by"], "fio");
     assert!(run["phases"][0]["device"].is_object(), "the counters of the devices and of fio are there");
     let listed = place.assay(&["runs"]).done();
     assert!(listed.contains(run["id"].as_str().unwrap_or("?")), "{listed}");

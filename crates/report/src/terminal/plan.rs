@@ -97,9 +97,7 @@ fn job_words(phase: &PlannedPhase, job: &PlannedJob) -> String {
     if job.write_bytes_max() != Some(0) {
         facts.push(format!("writes {}", describe_flush(&asked.flush)));
     }
-    let reason =
-        if job.engine_reason.is_empty() { String::new() } else { format!(" ({})", job.engine_reason) };
-    facts.push(format!("engine {}{reason}", job.engine.name()));
+    facts.push(format!("engine {}", job.describe_engine(phase.carrier())));
     let facts = facts.join(", ");
     if asked.name == phase.name { facts } else { format!("{}: {facts}", asked.name) }
 }

@@ -56,6 +56,7 @@ fn matrix(rounds: u32, counted: u32) -> Run {
                 point,
                 repeat,
                 step: Some(Step { first: 0, phases, round, until }),
+                carried_by: Default::default(),
             });
         }
     }

@@ -261,6 +261,7 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
             point: String::new(),
             repeat: 0,
             step: None,
+            carried_by: Default::default(),
         }],
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use assay_workload::Plan;
 use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::PlannedPhase;
+use assay_workload::plan::{Carrier, PlannedPhase};
 
 use super::job::JobTally;
 use crate::environment::{Environment, Resolution, TargetEnvironment};
@@ -52,14 +52,12 @@ pub(super) enum Reader {
 }
 
 pub(super) fn reader_of(phase: Option<&PlannedPhase>) -> Reader {
-    let mut engines = phase.into_iter().flat_map(|phase| &phase.jobs).map(|job| job.engine);
-    let unreal = |engine| matches!(engine, EngineKind::Null | EngineKind::Sim);
-    if phase.is_some_and(|phase| !phase.jobs.is_empty()) && engines.clone().all(unreal) {
-        Reader::Nobody
-    } else if engines.any(|engine| engine == EngineKind::Fio) {
-        Reader::Fio
-    } else {
-        Reader::All
+    let Some(phase) = phase.filter(|phase| !phase.jobs.is_empty()) else { return Reader::All };
+    match phase.carrier() {
+        Carrier::Simulated => Reader::Nobody,
+        _ if phase.jobs.iter().all(|job| job.engine == EngineKind::Null) => Reader::Nobody,
+        Carrier::Fio => Reader::Fio,
+        Carrier::Native => Reader::All,
     }
 }
 

@@ -71,6 +71,7 @@ pub fn assemble(found: Found, text: &str) -> Run {
             point: phase.point.clone(),
             repeat: phase.repeat,
             step: None,
+            carried_by: Default::default(),
         });
         phases.push(phase);
     }

@@ -24,21 +24,24 @@ const O_ACCMODE: u32 = 0o3;
 
 /// One file or device.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct OpenFile {
-    pub(super) path: PathBuf,
-    pub(super) is_device: bool,
-    pub(super) bytes: u64,
+pub struct OpenFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it is a block device.
+    pub is_device: bool,
+    /// Its size.
+    pub bytes: u64,
     /// Whether every descriptor seen on it was opened with O_DIRECT.
-    pub(super) direct: bool,
+    pub direct: bool,
     /// Whether some descriptor was opened for reading, and some for writing.
-    pub(super) opened_for: (bool, bool),
+    pub opened_for: (bool, bool),
     /// What it held when it was first seen; `None` for a device, and for a file that the command made.
-    pub(super) extents: Option<ExtentSummary>,
+    pub extents: Option<ExtentSummary>,
 }
 
 /// All that were seen open.
 #[derive(Debug)]
-pub(super) struct OpenFiles {
+pub struct OpenFiles {
     begun: SystemTime,
     found: BTreeMap<PathBuf, OpenFile>,
     /// What was mapped to be executed: programs and libraries, which a loader has open for a moment.
@@ -53,7 +56,7 @@ impl Default for OpenFiles {
 
 impl OpenFiles {
     /// Takes note of what a process has open now.
-    pub(super) fn look_at(&mut self, host: &HostRoot, pid: u32) {
+    pub fn look_at(&mut self, host: &HostRoot, pid: u32) {
         let directory = format!("/proc/{pid}/fd");
         for name in host.names(&directory) {
             let Ok(path) = std::fs::read_link(host.locate(format!("{directory}/{name}"))) else { continue };
@@ -100,7 +103,7 @@ impl OpenFiles {
     }
 
     /// What the command most likely works on: devices, and the largest files as they are now.
-    pub(super) fn targets(&self) -> Vec<OpenFile> {
+    pub fn targets(&self) -> Vec<OpenFile> {
         let data = |file: &&OpenFile| !self.code.contains(&file.path);
         let mut files: Vec<OpenFile> = self.found.values().filter(data).cloned().collect();
         for file in files.iter_mut().filter(|file| !file.is_device) {

@@ -1,7 +1,7 @@
 //! Starting the command, and following it with all its children until it ends.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +14,8 @@ use assay_results::counters::{Counters, ProcessCounters};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::files::OpenFiles;
-use crate::failure::Failure;
-use crate::quiet;
+use crate::error::RunError;
+use crate::idle_windows;
 
 /// Time between two readings at first; later readings are made once a second.
 const PERIOD_SHORT: Duration = Duration::from_millis(200);
@@ -31,31 +31,46 @@ const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 
 /// What was seen of a command.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub struct Seen {
     /// Before it was started, at two moments.
-    pub(super) before: [Counters; 2],
+    pub before: [Counters; 2],
     /// While it ran: from its start to its end.
-    pub(super) during: Vec<Counters>,
+    pub during: Vec<Counters>,
     /// After its end, at two moments.
-    pub(super) after: [Counters; 2],
-    pub(super) status: ExitStatus,
+    pub after: [Counters; 2],
+    /// How it ended.
+    pub status: ExitStatus,
     /// What it said on stdout, where that was asked for.
-    pub(super) output: String,
-    pub(super) files: OpenFiles,
-    pub(super) threads_max: u64,
+    pub output: String,
+    /// What it had open.
+    pub files: OpenFiles,
+    /// The most threads it was seen with.
+    pub threads_max: u64,
+}
+
+/// Where the command's stdout goes.
+pub enum CommandOutput {
+    /// Where ours goes.
+    Inherited,
+    /// To this writer.
+    To {
+        /// Gets each piece as it comes; that it cannot take one is not the command's fault.
+        writer: Box<dyn Write + Send>,
+        /// Whether what was said is kept as well, for reading figures from.
+        keep: bool,
+    },
 }
 
 /// How to follow.
-#[derive(Debug)]
-pub(super) struct Following<'a> {
-    pub(super) host: &'a HostRoot,
+pub struct Following<'a> {
+    /// The machine.
+    pub host: &'a HostRoot,
     /// Further processes that work for the command: servers that were there before.
-    pub(super) pids: &'a [u32],
-    /// Whether the command's stdout is kept as well as passed on.
-    pub(super) keep_output: bool,
-    /// Whether its stdout goes to our stderr, because ours is for the result.
-    pub(super) divert_output: bool,
-    pub(super) stop: Arc<AtomicBool>,
+    pub pids: &'a [u32],
+    /// Where the command's stdout goes.
+    pub output: CommandOutput,
+    /// Set to end it early.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// Counters of all whole devices, and of each process tree as one.
@@ -104,17 +119,19 @@ fn as_one(tree: &[u32], found: &BTreeMap<u32, ProcessCounters>) -> Option<Proces
 /// Runs `command` to its end and watches it, the time before and the time after.
 ///
 /// # Errors
-/// [`Failure::Usage`] where it cannot be started.
-pub(super) fn follow(command: &[String], following: &Following<'_>) -> Result<Seen, Failure> {
-    let devices = assay_host::list_block_devices(following.host);
+/// [`RunError::Command`] where it cannot be started.
+pub fn follow(command: &[String], following: Following<'_>) -> Result<Seen, RunError> {
+    let Following { host, pids, output, stop } = following;
+    let stopped = || stop.load(Ordering::Relaxed);
+    let devices = assay_host::list_block_devices(host);
     let selection = Selection { devices, processes: Vec::new(), threads: false };
-    let sampler = Sampler::new(following.host, &selection);
-    let mut watcher = Watcher { host: following.host.clone(), sampler, roots: following.pids.to_vec() };
+    let sampler = Sampler::new(host, &selection);
+    let mut watcher = Watcher { host: host.clone(), sampler, roots: pids.to_vec() };
     let mut files = OpenFiles::default();
     // Children whose parent ends become ours, so that they stay in the tree.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    let before = window(&mut watcher, following);
-    let (mut child, reader) = start(command, following)?;
+    let before = window(&mut watcher, &stopped);
+    let (mut child, reader) = start(command, output)?;
     watcher.roots.insert(0, child.id());
     let started = Instant::now();
     let mut during = vec![watcher.snapshot(&mut files)];
@@ -124,7 +141,7 @@ pub(super) fn follow(command: &[String], following: &Following<'_>) -> Result<Se
     let mut next = PERIOD_SHORT;
     while !has_ended(&child) {
         std::thread::sleep(STEP);
-        if following.stop.load(Ordering::Relaxed) {
+        if stopped() {
             stopped_at.get_or_insert_with(Instant::now);
         }
         if !told && stopped_at.is_some_and(|since| since.elapsed() > PASS_ON_AFTER) {
@@ -142,10 +159,10 @@ pub(super) fn follow(command: &[String], following: &Following<'_>) -> Result<Se
     }
     // Before it is waited for, its counters can still be read, with those of all its children.
     during.push(watcher.snapshot(&mut files));
-    let status = child.wait().map_err(|error| Failure::failed(format!("the command: {error}")))?;
+    let status = child.wait().map_err(RunError::Wait)?;
     watcher.roots.remove(0);
     let output = reader.map(|reader| reader.join().unwrap_or_default()).unwrap_or_default();
-    let after = window(&mut watcher, following);
+    let after = window(&mut watcher, &stopped);
     if started.elapsed() > SHORT_FOR {
         during = once_a_second(during);
     }
@@ -153,52 +170,47 @@ pub(super) fn follow(command: &[String], following: &Following<'_>) -> Result<Se
 }
 
 /// Two looks at the devices with nothing done between them.
-fn window(watcher: &mut Watcher, following: &Following<'_>) -> [Counters; 2] {
+fn window(watcher: &mut Watcher, stopped: &dyn Fn() -> bool) -> [Counters; 2] {
     let mut nobody = OpenFiles::default();
     let begun = watcher.snapshot(&mut nobody);
-    let until = Instant::now() + quiet::WINDOW;
-    while Instant::now() < until && !following.stop.load(Ordering::Relaxed) {
+    let until = Instant::now() + idle_windows::WINDOW;
+    while Instant::now() < until && !stopped() {
         std::thread::sleep(STEP);
     }
     [begun, watcher.snapshot(&mut nobody)]
 }
 
-fn start(
-    command: &[String],
-    following: &Following<'_>,
-) -> Result<(Child, Option<JoinHandle<String>>), Failure> {
-    let [program, arguments @ ..] = command else { return Err(Failure::usage("name a command behind --")) };
+fn start(command: &[String], output: CommandOutput) -> Result<(Child, Option<JoinHandle<String>>), RunError> {
+    let (program, arguments) =
+        command.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
     let mut made = Command::new(program);
     made.args(arguments);
-    let passed_on = following.keep_output || following.divert_output;
-    if passed_on {
-        made.stdout(Stdio::piped());
-    }
+    let writer = match output {
+        CommandOutput::Inherited => None,
+        CommandOutput::To { writer, keep } => {
+            made.stdout(Stdio::piped());
+            Some((writer, keep))
+        }
+    };
     let mut child =
-        made.spawn().map_err(|error| Failure::usage(format!("cannot start '{program}': {error}")))?;
-    let divert = following.divert_output;
+        made.spawn().map_err(|source| RunError::Command { program: program.to_owned(), source })?;
     let reader = child
         .stdout
         .take()
-        .filter(|_| passed_on)
-        .map(|stdout| std::thread::spawn(move || pass_on(stdout, divert)));
+        .zip(writer)
+        .map(|(stdout, (writer, keep))| std::thread::spawn(move || pass_on(stdout, writer, keep)));
     Ok((child, reader))
 }
 
 /// Passes on what the command says, and keeps it.
-fn pass_on(mut from: std::process::ChildStdout, divert: bool) -> String {
+fn pass_on(mut from: std::process::ChildStdout, mut to: Box<dyn Write + Send>, keep: bool) -> String {
     let mut kept: Vec<u8> = Vec::new();
     let mut buffer = [0; 16 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
         let piece = &buffer[..length];
         // A reader that went away is not the command's fault.
-        let _ = if divert {
-            std::io::stderr().write_all(piece)
-        } else {
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(piece).and_then(|()| stdout.flush())
-        };
-        if ((kept.len() + length) as u64) < OUTPUT_BYTES_MAX {
+        let _ = to.write_all(piece).and_then(|()| to.flush());
+        if keep && ((kept.len() + length) as u64) < OUTPUT_BYTES_MAX {
             kept.extend_from_slice(piece);
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, OFlags, fadvise};
 
-use crate::failure::Failure;
+use crate::error::RunError;
 
 /// What O_DIRECT wants addresses to be multiples of, on every device there is.
 const ALIGN: usize = 4096;
@@ -22,18 +22,21 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// Opens a target for readings of `bytes_max` bytes at most, `direct` past the page cache.
+    ///
     /// # Errors
-    /// [`Failure::Failed`] naming the target, with what to do where it takes no direct I/O.
-    pub(super) fn open(path: &Path, direct: bool, bytes_max: u64) -> Result<Self, Failure> {
+    /// [`RunError::Io`], or [`RunError::NoDirectIo`] where it takes no direct I/O.
+    pub(super) fn open(path: &Path, direct: bool, bytes_max: u64) -> Result<Self, RunError> {
         let open = |flags: OFlags| OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
         let wanted = if direct { OFlags::DIRECT } else { OFlags::empty() };
-        let file = open(wanted | OFlags::NOATIME).or_else(|_| open(wanted)).map_err(|error| {
-            let hint = if direct && error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) {
-                ": it takes no direct I/O; --buffered probes the page cache"
-            } else {
-                ""
-            };
-            Failure::failed(format!("cannot open {}: {error}{hint}", path.display()))
+        let file = open(wanted | OFlags::NOATIME).or_else(|_| open(wanted)).map_err(|source| {
+            let path = path.to_owned();
+            match source.raw_os_error() {
+                Some(errno) if direct && errno == rustix::io::Errno::INVAL.raw_os_error() => {
+                    RunError::NoDirectIo { path, source }
+                }
+                _ => RunError::Io { path, source },
+            }
         })?;
         // Read ahead would bring in what nobody asked for.
         let _ = fadvise(&file, 0, None, Advice::Random);
@@ -42,16 +45,21 @@ impl Reader {
         Ok(Reader { file, path: path.to_owned(), buffer, from })
     }
 
+    /// The open target.
     pub(super) fn file(&self) -> &File {
         &self.file
     }
 
+    /// Reads `length_bytes` at `offset_bytes`.
+    ///
     /// # Errors
-    /// [`Failure::Failed`] naming target and place.
-    pub(super) fn read(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<(), Failure> {
+    /// [`RunError::Read`] naming target and place.
+    pub(super) fn read(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<(), RunError> {
         let part = &mut self.buffer[self.from..][..length_bytes as usize];
-        self.file.read_exact_at(part, offset_bytes).map_err(|error| {
-            Failure::failed(format!("reading {} at {offset_bytes}: {error}", self.path.display()))
+        self.file.read_exact_at(part, offset_bytes).map_err(|source| RunError::Read {
+            path: self.path.clone(),
+            offset_bytes,
+            source,
         })
     }
 }

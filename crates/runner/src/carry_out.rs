@@ -1,0 +1,103 @@
+//! A request from what was asked to its stored result.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use assay_engine::tracing::{TraceSink, Traced};
+use assay_host::{HostRoot, environment};
+use assay_results::environment::{AssayVersion, Environment};
+use assay_workload::job::EngineKind;
+use assay_workload::plan::Carrier;
+use assay_workload::target::TargetKind;
+use assay_workload::{Plan, Workload, resolve};
+
+use crate::consent::{check_consent, check_memory};
+use crate::error::RunError;
+use crate::executor::HostExecutor;
+use crate::files::make_files;
+use crate::fio::{self, FioExecutor};
+use crate::inventory;
+use crate::native::NativeExecutor;
+use crate::recording::{Finished, record};
+use crate::request::{Observer, Request, Site, Work};
+use crate::seed::random_seed;
+
+/// What came of a request.
+#[derive(Debug)]
+pub struct Done {
+    /// The run.
+    pub finished: Finished,
+    /// Its I/Os, where a trace was asked for.
+    pub trace: Option<Traced>,
+    /// Indices of the phases that fio carried out, and CPU of each whole fio, user and system, nanoseconds.
+    pub fio_cpu_ns: Vec<(usize, u64)>,
+}
+
+/// The environment of a plan's targets.
+pub fn environment_of(plan: &Plan, host: &HostRoot, version: AssayVersion) -> Environment {
+    let real = plan.targets.iter().filter(|target| target.kind != TargetKind::Null);
+    let paths: Vec<PathBuf> = real.map(|target| PathBuf::from(&target.path)).collect();
+    environment::collect_with(host, version, &paths, &assay_engine::extents::Kernel)
+}
+
+/// The plan that a request becomes here. Nothing is made or written.
+///
+/// # Errors
+/// [`RunError`] naming the target that cannot be used, or why the workload makes no plan.
+pub fn plan(request: &Request, site: &Site) -> Result<Plan, RunError> {
+    let mut plan = match &request.work {
+        Work::Planned(plan) => return Ok(plan.clone()),
+        Work::Asked(workload) => planned(workload, request, site)?,
+    };
+    if request.carrier == Carrier::Fio || plan.uses(Carrier::Fio) {
+        fio::hand_over(&mut plan, |_| true);
+    }
+    Ok(plan)
+}
+
+fn planned(workload: &Workload, request: &Request, site: &Site) -> Result<Plan, RunError> {
+    let mut workload = workload.clone();
+    workload.seed = request.seed.or(workload.seed);
+    let seed = request.seed.map_or_else(random_seed, Ok)?;
+    let mut inventory = inventory::look_at(&workload, &request.directory, request.engine, &site.host)?;
+    inventory.engines.push(EngineKind::Fio);
+    Ok(resolve::plan(&workload, &inventory, seed)?)
+}
+
+/// Carries a request out and keeps its result; `None`: the observer did not want it to begin.
+///
+/// # Errors
+/// [`RunError`] if it was refused or could not be begun; a run that failed later is a [`Finished`] that says so.
+pub fn carry_out(
+    request: Request,
+    site: &Site,
+    observer: &mut dyn Observer,
+) -> Result<Option<Done>, RunError> {
+    let plan = plan(&request, site)?;
+    let mut notes = request.notes.clone();
+    if plan.uses(Carrier::Fio) {
+        if request.trace_max.is_some() {
+            return Err(RunError::TraceOfFio);
+        }
+        if request.fio.is_none() {
+            return Err(RunError::NoFio);
+        }
+        notes.extend(fio::losses(&plan, request.strict)?);
+    }
+    check_consent(&plan, &site.host, &request.consent)?;
+    check_memory(&plan, &site.host)?;
+    if !observer.before_writing(&plan) {
+        return Ok(None);
+    }
+    make_files(&plan, &site.host)?;
+    let environment = environment_of(&plan, &site.host, site.version.clone());
+    let trace = request.trace_max.map(|max| Arc::new(TraceSink::new(max)));
+    let fio = request.fio.clone().filter(|_| plan.uses(Carrier::Fio));
+    let mut executor = HostExecutor {
+        native: NativeExecutor::new(&environment, &request, site, trace.clone()),
+        fio: fio.map(|fio| FioExecutor::new(fio, &environment, site)),
+    };
+    let finished = record(Arc::new(plan), environment, notes, &mut executor, site, observer)?;
+    let fio_cpu_ns = executor.fio.map_or(Vec::new(), |fio| fio.process_cpu_ns);
+    Ok(Some(Done { finished, trace: trace.map(|trace| trace.take()), fio_cpu_ns }))
+}

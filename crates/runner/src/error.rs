@@ -1,0 +1,193 @@
+//! Why a request was not carried out.
+
+use std::io;
+use std::path::PathBuf;
+
+use assay_engine::EngineError;
+use assay_engine::fio_bridge::FioError;
+use assay_engine::tree::AnchorError;
+use assay_host::guard::Refusal;
+use assay_results::build::BuildError;
+use assay_results::store::StoreError;
+use assay_sim::phase::SimError;
+use assay_workload::resolve::ResolveError;
+use assay_workload::target::TargetKind;
+use assay_workload::units::Bytes;
+
+use crate::probe::ProbeProblem;
+
+/// What is wrong with a target.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetProblem {
+    /// Neither a file nor a block device nor a directory.
+    #[error("it is neither a file nor a block device")]
+    Kind,
+    /// Not what the plan says it is.
+    #[error("it is a {}, not a {}", found.name(), asked.name())]
+    OtherKind {
+        /// What it is.
+        found: TargetKind,
+        /// What the plan says.
+        asked: TargetKind,
+    },
+    /// Its path cannot stand in a plan.
+    #[error("its path is not valid UTF-8")]
+    NotUtf8,
+}
+
+/// Why a request was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A target cannot be used as asked.
+    #[error("{path}: {problem}")]
+    Target {
+        /// The target.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: TargetProblem,
+    },
+    /// The system refused something on a path.
+    #[error("{path}: {source}")]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file could not be made.
+    #[error("cannot make {path}: {source}")]
+    MakeFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The workload cannot be made into a plan here.
+    #[error(transparent)]
+    Plan(#[from] ResolveError),
+    /// A target may not be written to.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A directory may not hold a tree of files.
+    #[error(transparent)]
+    Tree(#[from] AnchorError),
+    /// The buffers do not fit into memory.
+    #[error(
+        "the plan takes {} of memory for its buffers, and {} are available: fewer outstanding I/Os, fewer threads, or \
+         smaller blocks",
+        Bytes(*wanted_bytes),
+        Bytes(*available_bytes)
+    )]
+    Memory {
+        /// What the buffers take.
+        wanted_bytes: u64,
+        /// What there is.
+        available_bytes: u64,
+    },
+    /// fio was asked for and was not given.
+    #[error("the plan is for fio, and no fio was given to carry it out")]
+    NoFio,
+    /// fio does not run.
+    #[error(transparent)]
+    Fio(#[from] FioError),
+    /// The plan cannot be given to fio, or loses something there.
+    #[error("fio: {what}")]
+    NotForFio {
+        /// What fio cannot do.
+        what: String,
+        /// Index of the phase.
+        phase: usize,
+    },
+    /// fio writes down its own I/Os.
+    #[error("--trace is for Assay's own engines; fio has write_iolog")]
+    TraceOfFio,
+    /// An engine could not be set up.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The plan cannot be simulated.
+    #[error(transparent)]
+    Simulation(#[from] SimError),
+    /// Writing data to be read later failed.
+    #[error("prefill: {why}")]
+    Prefill {
+        /// The first error of its job.
+        why: String,
+        /// What was written.
+        written_bytes: u64,
+    },
+    /// The time allowed was too short to write enough to be read.
+    #[error("the prefill managed {} only", Bytes(*written_bytes))]
+    PrefillShort {
+        /// What was written.
+        written_bytes: u64,
+    },
+    /// There are no random numbers.
+    #[error("/dev/urandom: {0}")]
+    Random(#[source] io::Error),
+    /// No place to keep the run was given.
+    #[error("nowhere to keep runs")]
+    NoStore,
+    /// The run could not be stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The events make no run.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The command to be observed cannot be started.
+    #[error("cannot start '{program}': {source}")]
+    Command {
+        /// Its name.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Waiting for the command failed.
+    #[error("the command: {0}")]
+    Wait(#[source] io::Error),
+    /// A target cannot be probed.
+    #[error("{path}: {problem}")]
+    Probe {
+        /// The target.
+        path: PathBuf,
+        /// Why.
+        problem: ProbeProblem,
+    },
+    /// The target of a probe takes no direct I/O.
+    #[error("cannot open {path}: {source}: it takes no direct I/O; --buffered probes the page cache")]
+    NoDirectIo {
+        /// The target.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A probe could not read.
+    #[error("reading {path} at {offset_bytes}: {source}")]
+    Read {
+        /// The target.
+        path: PathBuf,
+        /// Where.
+        offset_bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl RunError {
+    /// Whether another request would do: the caller asked for what cannot be, rather than something having failed.
+    pub fn is_request(&self) -> bool {
+        matches!(
+            self,
+            RunError::Target { .. }
+                | RunError::Plan(_)
+                | RunError::Refused(_)
+                | RunError::Tree(_)
+                | RunError::Memory { .. }
+                | RunError::NotForFio { .. }
+                | RunError::TraceOfFio
+                | RunError::NoStore
+                | RunError::Probe { .. }
+                | RunError::Command { .. }
+                | RunError::Simulation(SimError::Model(_))
+        )
+    }
+}

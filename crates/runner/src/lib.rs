@@ -1,0 +1,37 @@
+//! A plan carried out on this machine, as a library: what `assay run`, a worker, the page and a test all call.
+//!
+//! A [`Request`] says what is wanted, a [`Site`] where it happens; [`plan`] resolves it, [`carry_out`] does it and keeps the
+//! result. Nothing here prints, parses arguments or ends the process; several requests may be carried out side by side in one
+//! process, each with a stop flag of its own.
+
+mod carry_out;
+mod consent;
+mod error;
+mod executor;
+mod files;
+pub mod fio;
+mod idle_windows;
+mod inventory;
+mod native;
+pub mod observe;
+mod period;
+mod prefill;
+pub mod probe;
+mod recording;
+mod request;
+mod seed;
+pub mod self_cost;
+mod simulated;
+
+pub use carry_out::{Done, carry_out, environment_of, plan};
+pub use consent::{check_consent, check_memory};
+pub use error::{RunError, TargetProblem};
+pub use files::make_files;
+pub use idle_windows::expected_s as idle_windows_s;
+pub use inventory::look_at;
+pub use period::period;
+pub use prefill::{Filled, bytes_in, fill};
+pub use recording::{Finished, record};
+pub use request::{Observer, Request, Site, Watch, Work};
+pub use seed::{random_seed, random_u64};
+pub use simulated::{SIMULATED, Simulated, marked, remark, simulate};

@@ -1,0 +1,7 @@
+//! Following another program: its counters, the files it works on, and the time before and after it.
+
+mod files;
+mod follow;
+
+pub use files::{OpenFile, OpenFiles};
+pub use follow::{CommandOutput, Following, Seen, follow};

@@ -1,0 +1,120 @@
+//! What is wanted, where it happens, and who watches.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use assay_engine::fio_bridge::Fio;
+use assay_host::HostRoot;
+use assay_results::RunEvent;
+use assay_results::environment::AssayVersion;
+use assay_results::probe::Probe;
+use assay_workload::job::EngineKind;
+use assay_workload::plan::Carrier;
+use assay_workload::{Plan, Workload};
+
+/// What is to be done: asked for, to be planned here, or planned already.
+#[derive(Debug, Clone)]
+pub enum Work {
+    /// To be planned on this machine's targets.
+    Asked(Workload),
+    /// Planned already; seeds, sizes and engines are the plan's.
+    Planned(Plan),
+}
+
+/// What is observed beside the jobs of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Watch {
+    /// Counters of devices and processors, and for half a second before and after what others do with the devices.
+    #[default]
+    All,
+    /// The counters only: the run begins at once, and less is known of others on the devices.
+    Counters,
+    /// Nothing: to measure what observing costs.
+    Nothing,
+}
+
+/// A run that is wanted.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What is to be done.
+    pub work: Work,
+    /// Targets with relative paths are in it.
+    pub directory: PathBuf,
+    /// What carries it out, where the workload does not ask for fio itself.
+    pub carrier: Carrier,
+    /// The fio of this machine, for phases that are carried out by it.
+    pub fio: Option<Fio>,
+    /// The engine of all jobs; `None`: as the workload says.
+    pub engine: Option<EngineKind>,
+    /// The seed; `None`: the workload's, else one is drawn.
+    pub seed: Option<u64>,
+    /// Targets that may be overwritten although Assay did not make them.
+    pub consent: Vec<PathBuf>,
+    /// What is observed beside the jobs.
+    pub watch: Watch,
+    /// Probes of caches that the result is judged with.
+    pub probes: Vec<Probe>,
+    /// Keeps a record of so many I/Os of each phase at most; `None`: no trace.
+    pub trace_max: Option<usize>,
+    /// Whether it is an error that fio loses something of the plan, instead of a note.
+    pub strict: bool,
+    /// Notes that are kept with the run: an identifier and a sentence each.
+    pub notes: Vec<(String, String)>,
+}
+
+impl Request {
+    /// A run by Assay's own engines, everything else as usual.
+    pub fn new(work: Work, directory: &Path) -> Self {
+        Request {
+            work,
+            directory: directory.to_owned(),
+            carrier: Carrier::default(),
+            fio: None,
+            engine: None,
+            seed: None,
+            consent: Vec::new(),
+            watch: Watch::default(),
+            probes: Vec::new(),
+            trace_max: None,
+            strict: false,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Where a request is carried out.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The machine.
+    pub host: HostRoot,
+    /// Where runs are kept; `None`: the request cannot be recorded.
+    pub store: Option<PathBuf>,
+    /// Which Assay this is.
+    pub version: AssayVersion,
+    /// Set to end the run early. Each request has its own, so that one can be stopped beside others.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Site {
+    /// Whether the run is to end.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Who watches a run.
+pub trait Observer {
+    /// An event of the run, as it is recorded.
+    fn event(&mut self, event: &RunEvent);
+
+    /// The plan is about to be carried out, and nothing has been written yet; `false` ends it here.
+    fn before_writing(&mut self, _plan: &Plan) -> bool {
+        true
+    }
+}
+
+/// Nobody watches.
+impl Observer for () {
+    fn event(&mut self, _: &RunEvent) {}
+}

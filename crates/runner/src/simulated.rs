@@ -1,0 +1,105 @@
+//! Runs on an array model: the same job loop, journal, result and checks as a real run, in virtual time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use assay_conduct::{Executor, PhaseOutcome};
+use assay_engine::Clock as _;
+use assay_results::RunEvent;
+use assay_results::environment::Environment;
+use assay_sim::phase::SimOptions;
+use assay_sim::{Model, Observations, PlanSimulation};
+use assay_workload::Plan;
+
+use crate::error::RunError;
+use crate::period::period;
+use crate::recording::{Finished, record};
+use crate::request::{Observer, Site};
+
+/// What every name of a simulated run carries, so that no output of it can be taken for a measurement.
+pub const SIMULATED: &str = "simulated";
+
+/// Runs phases on an array model.
+struct SimExecutor {
+    simulation: PlanSimulation,
+    stop: Arc<AtomicBool>,
+    /// What the array did in each phase.
+    observed: Vec<Observations>,
+}
+
+impl Executor for SimExecutor {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+        let interval_ns = period(plan, phase).as_nanos() as u64;
+        let options = SimOptions { interval_ns, stop: Arc::clone(&self.stop) };
+        let outcome = self.simulation.run_phase(plan, phase, &options, sink);
+        self.observed.push(self.simulation.observe());
+        match outcome {
+            Err(error) => PhaseOutcome::Failed(error.to_string()),
+            Ok(error) if !error.is_empty() => PhaseOutcome::Failed(error),
+            Ok(_) if self.stopped() => PhaseOutcome::Stopped,
+            Ok(_) => PhaseOutcome::Done,
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, _: &mut dyn FnMut(RunEvent)) {
+        self.simulation.idle(plan.phases[phase].pause_after.0);
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.simulation.clock().now_ns() / 1_000_000
+    }
+}
+
+/// A simulated run, and what the array did in each of its phases.
+#[derive(Debug)]
+pub struct Simulated {
+    /// The run.
+    pub finished: Finished,
+    /// What the array did in each phase.
+    pub observed: Vec<Observations>,
+}
+
+/// What every simulated run says of itself.
+pub fn remark(model: &Model, seed: u64) -> String {
+    format!(
+        "simulated on the array model {} with seed {seed}: no storage was used, and times are those of the model",
+        model.name
+    )
+}
+
+/// Simulates a plan on the array of `model`, journals it, and keeps the result as a run. That it is simulated is kept with it,
+/// and for the caller to say.
+///
+/// # Errors
+/// [`RunError`] if it could not be begun.
+pub fn simulate(
+    plan: &Plan,
+    model: &Model,
+    site: &Site,
+    observer: &mut dyn Observer,
+) -> Result<Simulated, RunError> {
+    let plan = marked(plan, model);
+    let simulation = PlanSimulation::new(model, &plan, plan.seed)?;
+    let mut executor = SimExecutor { simulation, stop: Arc::clone(&site.stop), observed: Vec::new() };
+    let notes = vec![(SIMULATED.to_owned(), remark(model, plan.seed))];
+    let environment = Environment { assay: site.version.clone(), ..Environment::default() };
+    let finished = record(Arc::new(plan), environment, notes, &mut executor, site, observer)?;
+    Ok(Simulated { finished, observed: executor.observed })
+}
+
+/// The plan with names that say that it is simulated.
+pub fn marked(plan: &Plan, model: &Model) -> Plan {
+    let mut plan = plan.clone();
+    plan.name = format!("{}-{SIMULATED}-on-{}", plan.name, model.name);
+    for phase in &mut plan.phases {
+        phase.name = format!("{}_{SIMULATED}", phase.name);
+        for job in &mut phase.jobs {
+            job.job.name = format!("{}_{SIMULATED}", job.job.name);
+        }
+    }
+    plan
+}
