@@ -9,6 +9,7 @@ pub mod block;
 pub mod content;
 pub mod distribution;
 pub mod fill;
+pub mod growth;
 pub mod job;
 mod map;
 pub mod ops;
