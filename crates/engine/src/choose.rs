@@ -3,8 +3,10 @@
 //! io_uring wins wherever the file can be asked without waiting (NOWAIT): ext4, xfs, btrfs, most block devices. Where it
 //! cannot (zram, tmpfs, many FUSE and network file systems), every request goes through a kernel worker thread, which can
 //! be slower than a plain pread. Whether a target can is asked by one read with RWF_NOWAIT; where it cannot, a few
-//! hundred reads through each candidate decide.
+//! hundred reads through each candidate decide. Where there is no file yet, the holes of a file without a name are read: the
+//! way through the kernel is the same, and nothing is written.
 
+use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
@@ -17,12 +19,15 @@ use crate::buffers::MappedBuffers;
 use crate::clock::RealClock;
 use crate::psync::PsyncEngine;
 use crate::seam::{BufferPool, Clock, Completions, Engine, EngineError, Io, OpenTarget, TargetTable, Wait};
+use crate::targets::open_to_ask;
 use crate::uring::UringEngine;
 
 /// Reads through each candidate.
 const READS: u32 = 300;
 /// Length of each.
 const READ_BYTES: u32 = 4096;
+/// Length of the file without a name that stands for one that does not exist yet.
+const STAND_IN_BYTES: u64 = 1 << 20;
 /// A candidate must be this much faster than io_uring to be taken instead.
 const ADVANTAGE: f64 = 1.1;
 
@@ -53,16 +58,19 @@ pub struct Choice {
     pub several: (EngineKind, String),
 }
 
-/// Looks at an existing target of `bytes`; `None` where io_uring is the right choice, or nothing can be tried.
+/// Looks at a target of `bytes`, or for 0 at what a new file at `path` will be; `None` where io_uring is the right choice, or
+/// nothing can be tried.
 ///
 /// # Errors
 /// [`EngineError`] if a candidate fails while it is tried.
 pub fn choose(path: &Path, direct: bool, bytes: u64) -> Result<Option<Choice>, EngineError> {
-    use std::os::unix::fs::OpenOptionsExt as _;
     let flags = if direct { libc::O_DIRECT } else { 0 };
-    let Ok(file) = std::fs::File::options().read(true).custom_flags(flags).open(path) else {
+    let Ok(file) = open_to_ask(path, flags).map(File::from) else { return Ok(None) };
+    let new = bytes == 0 && !path.exists();
+    if new && file.set_len(STAND_IN_BYTES).is_err() {
         return Ok(None);
-    };
+    }
+    let bytes = if new { STAND_IN_BYTES } else { bytes };
     if bytes < u64::from(READ_BYTES) || nowait(file.as_raw_fd()) != Some(false) {
         return Ok(None);
     }
@@ -73,11 +81,13 @@ pub fn choose(path: &Path, direct: bool, bytes: u64) -> Result<Option<Choice>, E
     let psync = rate(PsyncEngine::new(1), fd, bytes, 1)?;
     let libaio = AioEngine::new(32).and_then(|engine| rate(engine, fd, bytes, 32)).unwrap_or(0.0);
     let pick = |other: EngineKind, theirs: f64, ours: f64| {
-        let told = format!("{} {theirs:.0}, io_uring {ours:.0} IOPS in a short trial", other.name());
+        // No figures: they would be others each time, and a plan says the same as long as it is the same.
         if theirs > ours * ADVANTAGE {
-            (other, format!("auto: no NOWAIT here, io_uring would go through kernel workers ({told})"))
+            let why =
+                "auto: no NOWAIT here, io_uring goes through kernel workers and was slower in a short trial";
+            (other, why.to_owned())
         } else {
-            (EngineKind::IoUring, format!("auto: no NOWAIT here, but still the fastest ({told})"))
+            (EngineKind::IoUring, "auto: no NOWAIT here, but still the fastest in a short trial".to_owned())
         }
     };
     Ok(Some(Choice {
@@ -148,8 +158,13 @@ mod tests {
         let Ok(directory) = tempfile::tempdir_in("/dev/shm") else { return };
         let path = directory.path().join("f");
         std::fs::write(&path, vec![1; 1 << 20]).unwrap();
-        if let Some(choice) = choose(&path, false, 1 << 20).unwrap() {
-            assert!(choice.several.1.contains("IOPS in a short trial"));
+        let chosen = choose(&path, false, 1 << 20).unwrap();
+        if let Some(choice) = &chosen {
+            assert!(choice.several.1.contains("in a short trial"));
         }
+        // What does not exist yet is found to be the same.
+        let new = choose(&directory.path().join("no/file/yet"), false, 0).unwrap();
+        assert_eq!(new.map(|choice| choice.single.0), chosen.map(|choice| choice.single.0));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing was made");
     }
 }

@@ -52,7 +52,7 @@ pub struct PhaseOptions {
 }
 
 /// How a phase ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseEnd {
     /// The first job that failed, and why; empty: none.
     pub error: String,
@@ -124,6 +124,9 @@ pub fn run_phase_traced(
     for file in targets::lay_out(plan, phase, &go_on)? {
         let bytes = assay_workload::units::Bytes(file.bytes);
         note("layout", format!("laid out {} with {bytes}", file.path));
+    }
+    if !go_on() {
+        return Ok(PhaseEnd::default());
     }
     let trees = Trees::prepare(plan, phase, named, &go_on, &mut |text| note("tree", text))?;
     let clock = RealClock::new();

@@ -13,6 +13,7 @@ use assay_host::extents::UnwrittenExtents;
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
 const FIEMAP_EXTENT_LAST: u32 = 0x1;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
+const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 /// Extents asked for at a time.
 const BATCH: usize = 256;
 /// More extents than this are not gone through: the map of a badly fragmented file is not worth seconds.
@@ -59,27 +60,46 @@ pub struct Kernel;
 
 impl UnwrittenExtents for Kernel {
     fn unwritten_bytes(&self, file: &File, offset_bytes: u64, length_bytes: u64) -> io::Result<Option<u64>> {
-        let end = offset_bytes.saturating_add(length_bytes);
-        let (mut at, mut unwritten) = (offset_bytes, 0_u64);
-        for _ in 0..EXTENTS_MAX / BATCH {
-            if at >= end {
-                return Ok(Some(unwritten));
-            }
-            let Some(map) = fiemap(file, at, end - at)? else { return Ok(None) };
-            let found = &map.extents[..(map.mapped_extents as usize).min(BATCH)];
-            for extent in found.iter().filter(|extent| extent.flags & FIEMAP_EXTENT_UNWRITTEN != 0) {
-                let from = extent.logical.max(offset_bytes);
-                unwritten += extent.logical.saturating_add(extent.length).min(end).saturating_sub(from);
-            }
-            match found.last() {
-                Some(last) if last.flags & FIEMAP_EXTENT_LAST == 0 => {
-                    at = last.logical.saturating_add(last.length).max(at + 1);
-                }
-                _ => return Ok(Some(unwritten)),
-            }
-        }
-        Ok(None)
+        mapped_bytes(file, offset_bytes, length_bytes, |flags| flags & FIEMAP_EXTENT_UNWRITTEN != 0)
     }
+}
+
+/// Bytes of a range that are allocated to this file alone, so that writing there takes no more of the file system; `None`
+/// when it does not tell.
+///
+/// # Errors
+/// What the system says when it should know and fails.
+pub fn allocated_bytes(file: &File, offset_bytes: u64, length_bytes: u64) -> io::Result<Option<u64>> {
+    mapped_bytes(file, offset_bytes, length_bytes, |flags| flags & FIEMAP_EXTENT_SHARED == 0)
+}
+
+/// Bytes of the extents in a range whose flags are `wanted`.
+fn mapped_bytes(
+    file: &File,
+    offset_bytes: u64,
+    length_bytes: u64,
+    wanted: impl Fn(u32) -> bool,
+) -> io::Result<Option<u64>> {
+    let end = offset_bytes.saturating_add(length_bytes);
+    let (mut at, mut bytes) = (offset_bytes, 0_u64);
+    for _ in 0..EXTENTS_MAX / BATCH {
+        if at >= end {
+            return Ok(Some(bytes));
+        }
+        let Some(map) = fiemap(file, at, end - at)? else { return Ok(None) };
+        let found = &map.extents[..(map.mapped_extents as usize).min(BATCH)];
+        for extent in found.iter().filter(|extent| wanted(extent.flags)) {
+            let from = extent.logical.max(offset_bytes);
+            bytes += extent.logical.saturating_add(extent.length).min(end).saturating_sub(from);
+        }
+        match found.last() {
+            Some(last) if last.flags & FIEMAP_EXTENT_LAST == 0 => {
+                at = last.logical.saturating_add(last.length).max(at + 1);
+            }
+            _ => return Ok(Some(bytes)),
+        }
+    }
+    Ok(None)
 }
 
 /// One call; `None` where the file system has no such map.

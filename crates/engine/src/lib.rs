@@ -19,6 +19,7 @@ pub mod null;
 pub mod outcome;
 pub mod posix_aio;
 pub mod psync;
+pub mod quota;
 pub mod recorder;
 mod sampler;
 pub mod seam;

@@ -1,23 +1,31 @@
 //! Opening, laying out and invalidating targets.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use assay_host::space::Space;
 use assay_workload::content::Content;
 use assay_workload::fill::Filler;
 use assay_workload::job::OpenSync;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Plan, PlannedJob, PlannedTarget};
 use assay_workload::target::TargetKind;
+use assay_workload::units::Bytes;
 
 use crate::buffers::MappedBuffers;
 use crate::seam::{BufferPool, EngineError, OpenTarget, TargetTable};
 
 /// Bytes written per call when a file is laid out.
 const LAYOUT_BLOCK: usize = 1 << 20;
+/// Bytes laid out between two looks at the free space.
+const SPACE_LOOK_BYTES: u64 = 16 << 20;
+
+/// The alignment of O_DIRECT where it is not told.
+const PAGE_ALIGN: u32 = 4096;
 
 /// The descriptors of one job thread, open as long as this lives.
 #[derive(Debug)]
@@ -145,7 +153,8 @@ pub struct LaidOut {
     pub bytes: u64,
 }
 
-/// Extends files that a job is going to read beyond their end, with random data, so that no read hits a hole.
+/// Extends files that a job is going to read beyond their end, with random data, so that no read hits a hole. A file that
+/// could not be finished, or was not to be, is as it was before.
 ///
 /// # Errors
 /// [`EngineError::Target`] naming the file.
@@ -187,46 +196,102 @@ fn extend(
     if size >= end {
         return Ok(None);
     }
+    let new = !Path::new(&target.path).exists();
     let fd =
         open_raw(&target.path, libc::O_RDWR | libc::O_CREAT).map_err(|source| error("create", source))?;
     let mut buffer = MappedBuffers::new(1, LAYOUT_BLOCK)?;
     // SAFETY: no I/O on the buffer is outstanding, here and below: pwrite is synchronous.
     filler.fill(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) });
     let mut offset = size;
-    while offset < end && go_on() {
-        // SAFETY: as above.
-        filler.refresh(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) }, offset);
-        let len = LAYOUT_BLOCK.min((end - offset) as usize);
-        // SAFETY: the buffer holds at least `len` bytes.
-        let written = unsafe {
-            libc::pwrite(fd.as_raw_fd(), buffer.buffer(0).address.cast(), len, offset as libc::off_t)
-        };
-        if written <= 0 {
-            return Err(error("lay out", io::Error::last_os_error()));
+    let mut write = || {
+        while offset < end && go_on() {
+            if (offset - size).is_multiple_of(SPACE_LOOK_BYTES) {
+                look_at_space(&fd, end - offset)?;
+            }
+            // SAFETY: as above.
+            filler.refresh(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) }, offset);
+            let len = LAYOUT_BLOCK.min((end - offset) as usize);
+            // SAFETY: the buffer holds at least `len` bytes.
+            let written = unsafe {
+                libc::pwrite(fd.as_raw_fd(), buffer.buffer(0).address.cast(), len, offset as libc::off_t)
+            };
+            if written <= 0 {
+                return Err(io::Error::last_os_error());
+            }
+            offset += written as u64;
         }
-        offset += written as u64;
+        Ok(())
+    };
+    let done = write();
+    if done.is_err() || offset < end {
+        // Half a file is of no use, and takes space from others.
+        let _ = if new { std::fs::remove_file(&target.path) } else { File::from(fd).set_len(size) };
+        return done.map(|()| None).map_err(|source| error("lay out", source));
     }
     fsync(fd.as_raw_fd()).map_err(|source| error("fsync", source))?;
     invalidate(fd.as_raw_fd()).map_err(|source| error("invalidate", source))?;
     Ok(Some(LaidOut { path: target.path.clone(), bytes: offset - size }))
 }
 
-/// What O_DIRECT on `path` (or on a new file beside it, or in it if it is a directory) must be aligned to; `None` where it is not possible.
-pub fn direct_align(path: &Path) -> Option<u32> {
-    let text = path.to_str()?;
-    if path.is_dir() {
-        return dio_align(&open_raw(text, libc::O_TMPFILE | libc::O_RDWR | libc::O_DIRECT).ok()?);
+/// Whether the reserve stays free behind what is written before the next look: the plan fits, but others write too.
+fn look_at_space(fd: &OwnedFd, left_bytes: u64) -> io::Result<()> {
+    let Ok(stat) = rustix::fs::fstatvfs(fd) else { return Ok(()) };
+    let space = Space::from(stat);
+    // Half of the reserve is for what the file system needs beside data.
+    let least = space.reserve_bytes() / 2 + left_bytes.min(SPACE_LOOK_BYTES);
+    if !space.is_known() || space.available_bytes >= least {
+        return Ok(());
     }
-    let fd = match open_raw(text, libc::O_RDONLY | libc::O_DIRECT) {
-        Ok(fd) => fd,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let parent = parent.map_or(".", |parent| parent.to_str().unwrap_or("."));
-            open_raw(parent, libc::O_TMPFILE | libc::O_RDWR | libc::O_DIRECT).ok()?
+    Err(io::Error::other(format!(
+        "the file system is being filled by something else: {} available, of which {} stay free, and {} are still to be \
+         written (free some space)",
+        Bytes(space.available_bytes),
+        Bytes(space.reserve_bytes()),
+        Bytes(left_bytes)
+    )))
+}
+
+/// Opens `path` to ask what can be done with it. Where nothing is there yet, or a directory is, a file without a name in the
+/// nearest directory that exists stands for it: it has the file system's properties, nobody sees it, nothing is written to
+/// it, and it is gone when it is closed.
+pub(crate) fn open_to_ask(path: &Path, flags: i32) -> io::Result<OwnedFd> {
+    let text = |path: &Path| path.to_str().map(str::to_owned).ok_or(io::ErrorKind::InvalidFilename);
+    let path = std::path::absolute(path)?;
+    match path.ancestors().find(|place| place.is_dir()) {
+        // A file has a directory above it, too; what is there comes first.
+        Some(directory) if directory == path || !path.exists() => {
+            open_raw(&text(directory)?, libc::O_TMPFILE | libc::O_RDWR | flags)
         }
-        Err(_) => return None,
-    };
-    dio_align(&fd)
+        _ => open_raw(&text(&path)?, libc::O_RDONLY | flags),
+    }
+}
+
+/// What O_DIRECT on `path` must be aligned to, or on a new file there (in it, if it is a directory); `None` where it is not
+/// possible.
+pub fn direct_align(path: &Path) -> Option<u32> {
+    match open_to_ask(path, libc::O_DIRECT) {
+        Ok(fd) => dio_align(&fd),
+        // No files without a name here (the kernel's answers, old and new). A file that is there is no such case.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
+            let directory = path.ancestors().find(|place| place.is_dir())?;
+            takes_direct_unasked(directory).then_some(PAGE_ALIGN)
+        }
+        Err(_) => None,
+    }
+}
+
+/// Whether files of the file system take O_DIRECT, for those that have no files without a name to ask. They do not say an
+/// alignment either.
+fn takes_direct_unasked(directory: &Path) -> bool {
+    const NFS: u64 = 0x6969;
+    const CIFS: u64 = 0xff53_4d42;
+    const SMB2: u64 = 0xfe53_4d42;
+    const CEPH: u64 = 0x00c3_6400;
+    const VFAT: u64 = 0x4d44;
+    const EXFAT: u64 = 0x2011_bab0;
+    const FUSE: u64 = 0x6573_5546;
+    let known = [NFS, CIFS, SMB2, CEPH, VFAT, EXFAT, FUSE];
+    rustix::fs::statfs(directory).is_ok_and(|found| known.contains(&(found.f_type as u64 & 0xffff_ffff)))
 }
 
 /// The alignment of direct I/O on an open file; `None` where it is not possible.
@@ -242,8 +307,8 @@ fn dio_align(fd: &OwnedFd) -> Option<u32> {
         let align = stat.stx_dio_offset_align.max(stat.stx_dio_mem_align);
         return (stat.stx_dio_offset_align > 0).then_some(align);
     }
-    // Kernels before 6.1 do not say; a page is enough for every device.
-    Some(4096)
+    // Kernels before 6.1 and some file systems do not say; a page is enough for every device.
+    Some(PAGE_ALIGN)
 }
 
 #[cfg(test)]
@@ -257,6 +322,8 @@ mod tests {
         std::fs::write(&there, b"x").unwrap();
         assert_eq!(direct_align(&there), direct_align(&directory.path().join("new")));
         assert_eq!(direct_align(&there), direct_align(directory.path()));
-        assert_eq!(direct_align(Path::new("/nowhere/at/all")), None);
+        assert_eq!(direct_align(&there), direct_align(&directory.path().join("no/such/directory/yet")));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing was made");
+        assert_eq!(direct_align(Path::new("/proc/at/all")), None);
     }
 }

@@ -1,12 +1,18 @@
-//! Room to write in.
+//! Space to write in.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::statvfs;
+use rustix::fs::{StatVfs, statvfs};
 
-/// Share of the file system that is left free on top of what is asked for, in percent: a full file system
-/// slows down, and fails whoever else uses it.
+use crate::mounts::MountTable;
+use crate::root::HostRoot;
+
+/// Share of a file system that stays free, in percent: a full one slows down, and fails whoever else uses it.
 pub const RESERVE_PERCENT: u64 = 5;
+
+/// The reserve is not larger than this, however large the file system is.
+pub const RESERVE_BYTES_MAX: u64 = 4 << 30;
 
 /// Size and free space of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +23,19 @@ pub struct Space {
     pub available_bytes: u64,
     /// Allocation unit.
     pub block_bytes: u64,
+    /// Files and directories that can still be made; `None`: as many as there is space for.
+    pub available_nodes: Option<u64>,
 }
 
 impl Space {
+    /// Whether the file system says anything at all: some of FUSE's, and tmpfs without a limit, do not.
+    pub fn is_known(&self) -> bool {
+        self.total_bytes > 0
+    }
+
     /// What must stay free.
     pub fn reserve_bytes(&self) -> u64 {
-        self.total_bytes / 100 * RESERVE_PERCENT
+        (self.total_bytes / 100 * RESERVE_PERCENT).min(RESERVE_BYTES_MAX)
     }
 
     /// The most that may be written.
@@ -31,57 +44,72 @@ impl Space {
     }
 }
 
-/// Why there is no room.
-#[derive(Debug, thiserror::Error)]
-pub enum SpaceError {
-    /// The file system could not be asked.
-    #[error("cannot ask for the free space at {path}: {source}")]
-    Unknown {
-        /// The path asked about.
-        path: PathBuf,
-        /// The system's answer.
-        source: std::io::Error,
-    },
-    /// Too little is free.
-    #[error(
-        "{path} has room for {usable_bytes} bytes (free space less {RESERVE_PERCENT} % of the file system), \
-         {needed_bytes} are needed: free some space, or use a smaller size"
-    )]
-    TooLittle {
-        /// The path asked about.
-        path: PathBuf,
-        /// What is needed.
-        needed_bytes: u64,
-        /// What may be used.
-        usable_bytes: u64,
-    },
-}
-
 /// Size and free space of the file system that holds an existing path.
 ///
 /// # Errors
 /// What statvfs(2) says.
 pub fn of(path: &Path) -> std::io::Result<Space> {
-    let stat = statvfs(path)?;
-    Ok(Space {
-        total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
-        available_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
-        block_bytes: stat.f_bsize,
-    })
+    Ok(statvfs(path)?.into())
 }
 
-/// Whether `needed_bytes` can be written below an existing path while [`RESERVE_PERCENT`] of its file system
-/// stays free.
-///
-/// # Errors
-/// [`SpaceError::TooLittle`] when not, [`SpaceError::Unknown`] when the file system does not say.
-pub fn check(path: &Path, needed_bytes: u64) -> Result<Space, SpaceError> {
-    let space = of(path).map_err(|source| SpaceError::Unknown { path: path.to_owned(), source })?;
-    let usable_bytes = space.usable_bytes();
-    if needed_bytes > usable_bytes {
-        return Err(SpaceError::TooLittle { path: path.to_owned(), needed_bytes, usable_bytes });
+impl From<StatVfs> for Space {
+    fn from(stat: StatVfs) -> Self {
+        Space {
+            total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
+            // Reserved blocks are left to the superuser even if that is who runs.
+            available_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
+            block_bytes: stat.f_bsize,
+            available_nodes: (stat.f_files > 0).then_some(stat.f_favail),
+        }
     }
-    Ok(space)
+}
+
+/// A file system that a path is on, or will be on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSystemSpace {
+    /// The same for all paths that share the free space.
+    pub id: String,
+    /// Its type; empty where it is not known.
+    pub fs_type: String,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// A path on it that exists.
+    pub existing: PathBuf,
+    /// How much of it there is.
+    pub space: Space,
+}
+
+impl FileSystemSpace {
+    /// Of the nearest directory to `path` that exists.
+    ///
+    /// # Errors
+    /// What looking it up says.
+    pub fn of(root: &HostRoot, mounts: &MountTable, path: &Path) -> std::io::Result<Self> {
+        let existing = path.ancestors().find(|place| place.exists()).unwrap_or(Path::new("/"));
+        let existing = root.canonicalize(existing)?;
+        let mount = crate::devices::mount_of(root, mounts, &existing);
+        let device = std::fs::metadata(root.locate(&existing))?.dev();
+        let id = match mount {
+            // The file systems of a pool share its space.
+            Some(mount) if mount.fs_type == "zfs" => {
+                mount.source.split('/').next().unwrap_or_default().to_owned()
+            }
+            Some(mount) => mount.device.clone(),
+            None => device.to_string(),
+        };
+        Ok(Self {
+            id,
+            fs_type: mount.map_or(String::new(), |mount| mount.fs_type.clone()),
+            mount_point: mount.map_or(existing.clone(), |mount| mount.mount_point.clone()),
+            space: of(&root.locate(&existing))?,
+            existing,
+        })
+    }
+
+    /// Whether blocks are never written in place, so that writing over data takes space while the old is still there.
+    pub fn copies_on_write(&self) -> bool {
+        matches!(self.fs_type.as_str(), "btrfs" | "bcachefs" | "zfs")
+    }
 }
 
 #[cfg(test)]
@@ -90,17 +118,22 @@ mod tests {
 
     #[test]
     fn the_reserve_is_kept() {
-        let space = Space { total_bytes: 1000, available_bytes: 80, block_bytes: 1 };
+        let space = Space { total_bytes: 1000, available_bytes: 80, block_bytes: 1, available_nodes: None };
         assert_eq!((space.reserve_bytes(), space.usable_bytes()), (50, 30));
         let full = Space { available_bytes: 20, ..space };
         assert_eq!(full.usable_bytes(), 0);
+        let large = Space { total_bytes: 100 << 40, available_bytes: 5 << 30, ..space };
+        assert_eq!(large.usable_bytes(), 1 << 30);
     }
 
     #[test]
-    fn a_real_directory_has_room_for_little_and_not_for_everything() {
+    fn what_does_not_exist_yet_is_on_the_file_system_of_what_is_above() {
         let directory = tempfile::tempdir().expect("a directory");
-        assert!(check(directory.path(), 0).is_ok());
-        let refused = check(directory.path(), u64::MAX).expect_err("no such file system");
-        assert!(refused.to_string().contains("use a smaller size"), "{refused}");
+        let (root, new) = (HostRoot::real(), directory.path().join("no/such/file"));
+        let mounts = MountTable::read(&root);
+        let below = FileSystemSpace::of(&root, &mounts, &new).expect("its file system");
+        let above = FileSystemSpace::of(&root, &mounts, directory.path()).expect("its file system");
+        assert_eq!((&below.id, &below.existing), (&above.id, &above.existing));
+        assert!(below.space.total_bytes > 0 && directory.path().starts_with(&below.mount_point));
     }
 }
