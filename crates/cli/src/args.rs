@@ -149,6 +149,9 @@ pub(crate) struct QuickArgs {
     /// The seed that replays the same order and addresses
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Print the plan and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Measured time of each window instead of the series' own: for tests of the program itself
     #[arg(long, value_name = "TIME", hide = true)]
     pub(crate) window: Option<Nanos>,

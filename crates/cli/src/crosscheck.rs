@@ -9,7 +9,8 @@ use assay_engine::targets;
 use assay_report::terminal;
 use assay_results::stats::Margins;
 use assay_runner::fio::{hand_over, losses};
-use assay_runner::{Done, Request, Work};
+use assay_runner::{Done, Request, Start, Work, check_space};
+use assay_workload::growth::Layout;
 use assay_workload::pattern::Mix;
 use assay_workload::units::Bytes;
 use assay_workload::{PhaseKind, Plan};
@@ -75,7 +76,7 @@ pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outc
     let (json, pairs_wanted) = (args.json, args.pairs);
     let args = run_args(args);
     let site = context.site(signals::stop_flag()?);
-    let mut asked = run::asked(&args, true, context)?;
+    let mut asked = run::asked(&args, context)?;
     input::say_all(&asked.diagnostics, args.how.strict, context)?;
     let engine = args.how.engine.as_deref().map(run::engine_of).transpose()?;
     let fio = fio_install::find(args.how.install_missing, context)?;
@@ -93,8 +94,15 @@ pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outc
     hand_over(&mut plan, |phase| pairs.iter().any(|pair| pair.fio == phase));
     losses(&plan, args.how.strict)?;
     assay_runner::check_consent(&plan, &site.host, &request.consent)?;
-    assay_runner::make_files(&plan, &site.host)?;
-    lay_out(&base, &|| !site.stopped(), context)?;
+    check_space(&plan, Layout::Whole, &[], &site.host)?;
+    let start = Start::of(&plan);
+    let laid_out = assay_runner::make_files(&plan, &site.host)
+        .map_err(Failure::from)
+        .and_then(|()| lay_out(&base, &|| !site.stopped(), context));
+    if let Err(failure) = laid_out {
+        start.undo();
+        return Err(failure);
+    }
     let request = Request {
         work: Work::Planned(plan),
         fio: Some(fio.clone()),
@@ -102,7 +110,11 @@ pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outc
         notes: std::mem::take(&mut asked.notes),
         ..request
     };
-    let done = run::recorded(request, &site, Live::new(context), context)?;
+    let done = run::recorded(request, &site, Live::new(context), context);
+    if done.as_ref().map_or(true, |done| done.finished.came_to_nothing()) {
+        start.undo();
+    }
+    let done = done?;
     show(&done, &pairs, &fio, json, context)?;
     outcome_of(&done.finished, false)
 }

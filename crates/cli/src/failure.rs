@@ -3,7 +3,7 @@
 use std::fmt;
 
 use assay_results::{RunEnd, Verdict};
-use assay_runner::{Finished, RunError};
+use assay_runner::{Finished, RunError, Shortage};
 
 /// Exit status of a usage error or a bad input file.
 pub(crate) const USAGE: u8 = 2;
@@ -64,6 +64,12 @@ impl Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         if error.is_request() { Failure::usage(error) } else { Failure::failed(error) }
+    }
+}
+
+impl From<Shortage> for Failure {
+    fn from(shortage: Shortage) -> Self {
+        Failure::failed(shortage)
     }
 }
 

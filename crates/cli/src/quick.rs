@@ -1,7 +1,8 @@
 //! `assay quick`: the whole quick series, without any configuration.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_conduct::series::{self, Prepared, Series, SeriesError, assay1, stb};
@@ -12,7 +13,7 @@ use assay_report::quick::{Reference, ReferenceIops};
 use assay_report::terminal;
 use assay_results::baseline::{Baseline, builtins};
 use assay_results::{Run, baseline};
-use assay_runner::{Filled, Finished, Request, Site, Work};
+use assay_runner::{Filled, Finished, Request, Site, Start, Work};
 use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Plan, Workload};
 
@@ -42,6 +43,12 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     find_references(&args.baseline, series.id, context)?;
     args.output.html.as_deref().map_or(Ok(()), check::can_write)?;
     let finished = match Place::parse(&args.place)? {
+        Place::Here(place) if args.dry_run => return dry_run(args, series, &place, context),
+        Place::There { .. } if args.dry_run => {
+            return Err(Failure::usage(
+                "--dry-run looks at a directory of this machine; run it on that host",
+            ));
+        }
         Place::Here(place) => here(args, series, &place, context)?,
         Place::There { host, dir } => {
             let there = There { host: &host, dir: &dir };
@@ -62,6 +69,9 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
         show_with(&finished.run, &references, context);
     }
     write_pages(args, &finished, &references, context)?;
+    if finished.came_to_nothing() {
+        return outcome_of(&finished, args.output.require_valid);
+    }
     context.say(&format!(
         "the next run here need not write the files again; assay cleanup {} removes them",
         pasted(&args.place)
@@ -149,8 +159,8 @@ fn may_be_host(place: &Path) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))
 }
 
-/// Makes sure that `place` is a directory Assay may make its own directory in, and makes that.
-fn work_dir(place: &Path) -> Result<WorkDir, Failure> {
+/// The directory that quick uses in `place`, which must exist.
+fn directory_in(place: &Path) -> Result<PathBuf, Failure> {
     let shown = place.display();
     let meta = std::fs::metadata(place).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound if may_be_host(place) => {
@@ -164,57 +174,102 @@ fn work_dir(place: &Path) -> Result<WorkDir, Failure> {
             "{shown} is not a directory; quick measures the file system below one"
         )));
     }
-    let path = if is_assay_dir(place) { place.to_owned() } else { place.join(WORK_DIR) };
-    WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "quick").map_err(|error| match error {
+    let directory = if is_assay_dir(place) { place.to_owned() } else { place.join(WORK_DIR) };
+    if !directory.exists() {
+        rustix::fs::access(place, rustix::fs::Access::WRITE_OK)
+            .map_err(|error| Failure::failed(format!("cannot make {}: {error}", directory.display())))?;
+    }
+    Ok(directory)
+}
+
+/// Makes the directory, or takes the one that is there.
+fn work_dir(path: &Path) -> Result<WorkDir, Failure> {
+    WorkDir::create(path, env!("CARGO_PKG_VERSION"), "quick").map_err(|error| match error {
         WorkDirError::NotOurs { .. } => Failure::usage(error),
         WorkDirError::BeingRemoved { .. } | WorkDirError::Io { .. } => Failure::failed(error),
     })
 }
 
+/// Shows the plan, with the files as large as they are going to be; makes nothing.
+fn dry_run(args: &QuickArgs, series: &Series, place: &Path, context: &Context) -> Result<Outcome, Failure> {
+    let site = context.site(Arc::default());
+    let directory = directory_in(place)?;
+    let planned = prepare(args, series, (&directory, place))?;
+    let plan = plan(&planned.prepared, series, &directory, args, planned.seed, &site)?;
+    if args.output.json {
+        let none: [assay_formats::Diagnostic; 0] = [];
+        context.out(&format!("{:#}", serde_json::json!({ "plan": plan, "diagnostics": none })));
+    } else {
+        context.out(&terminal::plan(&plan, &context.style));
+    }
+    Ok(Outcome::Done)
+}
+
 fn here(args: &QuickArgs, series: &Series, place: &Path, context: &Context) -> Result<Finished, Failure> {
     let site = context.site(signals::stop_flag()?);
-    let directory = work_dir(place)?;
-    let made = directory.created();
-    let result = measure(args, series, directory.path(), &site, context);
-    if result.is_err() && made {
+    let directory = directory_in(place)?;
+    // The space is looked at before anything is made, as `--dry-run` sees it.
+    let planned = prepare(args, series, (&directory, place))?;
+    let start = Start::of(&plan(&planned.prepared, series, &directory, args, planned.seed, &site)?);
+    let directory = work_dir(&directory)?;
+    let result = measure(args, series, planned, directory.path(), &site, context);
+    if result.as_ref().map_or(true, Finished::came_to_nothing) {
         // Nothing was measured, so nothing is left behind either.
-        let _ = directory.remove();
+        start.undo();
+        if directory.created() {
+            let _ = directory.remove();
+        }
     }
     result
+}
+
+/// What is going to be done, before anything is written.
+struct Planned {
+    seed: u64,
+    prepared: Prepared,
+}
+
+/// The tests of a series in a directory that need not exist yet; its file system is that of `place`.
+fn prepare(
+    args: &QuickArgs,
+    series: &Series,
+    (directory, place): (&Path, &Path),
+) -> Result<Planned, Failure> {
+    let seed = args.seed.map_or_else(assay_runner::random_seed, Ok)?;
+    let space = space::of(place).map_err(|error| Failure::failed(format!("free space: {error}")))?;
+    let available = space.usable_bytes();
+    let prepared = if series.id == stb::ID {
+        stb_tests(args, available + assay_runner::bytes_in(directory))?
+    } else {
+        let existing = std::fs::metadata(directory.join(assay1::FILE)).map_or(0, |meta| meta.len());
+        let wanted = assay1::file_bytes(available, existing).map_err(series_failure)?;
+        let wanted = args.window.map_or(wanted, |_| wanted.min(SHORT_FILE_BYTES));
+        assay1::prepare(args.test.as_deref(), args.repeat, &windows(args), wanted, seed)
+            .map_err(series_failure)?
+    };
+    Ok(Planned { seed, prepared })
 }
 
 fn measure(
     args: &QuickArgs,
     series: &Series,
+    Planned { seed, mut prepared }: Planned,
     directory: &Path,
     site: &Site,
     context: &Context,
 ) -> Result<Finished, Failure> {
     context.make_runs_root()?;
-    let seed = args.seed.map_or_else(assay_runner::random_seed, Ok)?;
-    let space = space::of(directory).map_err(|error| Failure::failed(format!("free space: {error}")))?;
-    let available = space.usable_bytes();
+    announce(&prepared, directory, context);
     let mut notes = Vec::new();
-    let prepared = if series.id == stb::ID {
-        let existing = assay_runner::bytes_in(directory);
-        let prepared = stb_tests(args, available + existing)?;
-        announce(&prepared, directory, context);
-        prepared
-    } else {
+    if series.id != stb::ID {
         let windows = windows(args);
-        let file = directory.join(assay1::FILE);
-        let existing = std::fs::metadata(&file).map_or(0, |meta| meta.len());
-        let wanted = assay1::file_bytes(available, existing).map_err(series_failure)?;
-        let wanted = args.window.map_or(wanted, |_| wanted.min(SHORT_FILE_BYTES));
-        let planned = assay1::prepare(args.test.as_deref(), args.repeat, &windows, wanted, seed);
-        announce(&planned.map_err(series_failure)?, directory, context);
+        let (file, wanted) = (directory.join(assay1::FILE), prepared.files.0);
         let filled = fill(&file, wanted, windows.prefill_max, seed, site, context)?;
         notes.push(("prefill".to_owned(), filled.sentence()));
-        assay1::prepare(args.test.as_deref(), args.repeat, &windows, filled.bytes, seed)
-            .map_err(series_failure)?
-    };
-    let mut plan = plan(&prepared, series, directory, seed, site)?;
-    plan.seed_given = args.seed.is_some();
+        prepared = assay1::prepare(args.test.as_deref(), args.repeat, &windows, filled.bytes, seed)
+            .map_err(series_failure)?;
+    }
+    let plan = plan(&prepared, series, directory, args, seed, site)?;
     let request = Request { notes, ..Request::new(Work::Planned(plan), directory) };
     Ok(run::recorded(request, site, Live::new(context), context)?.finished)
 }
@@ -275,12 +330,14 @@ fn plan(
     prepared: &Prepared,
     series: &Series,
     directory: &Path,
+    args: &QuickArgs,
     seed: u64,
     site: &Site,
 ) -> Result<Plan, Failure> {
     let workload = Workload { seed: Some(seed), ..prepared.workload.clone() };
     let mut plan = assay_runner::plan(&Request::new(Work::Asked(workload), directory), site)?;
     plan.series = series.id.to_owned();
+    plan.seed_given = args.seed.is_some();
     Ok(plan)
 }
 

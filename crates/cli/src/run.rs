@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use assay_formats::{Diagnostic, native, near};
+use assay_formats::{Diagnostic, Severity, native, near};
 use assay_host::space;
 use assay_host::workdir::{WorkDir, is_assay_dir};
 use assay_report::terminal;
 use assay_results::probe::Probe;
 use assay_results::store;
-use assay_runner::{Done, Finished, Request, Site, Work};
+use assay_runner::{Done, Finished, Request, Shortage, Site, Work, check_space};
+use assay_workload::growth::Layout;
 use assay_workload::job::EngineKind;
 use assay_workload::plan::Carrier;
 use assay_workload::units::Nanos;
@@ -39,7 +40,8 @@ pub(crate) struct Asked {
     pub(crate) directory: PathBuf,
     pub(crate) notes: Vec<(String, String)>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    work_dir: Option<WorkDir>,
+    /// The directory to make for it, if it is to have one.
+    work_dir: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
@@ -51,28 +53,26 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         return simulated::run(args, context);
     }
     if args.how.dry_run {
-        let asked = asked(args, false, context)?;
-        context.out(&terminal::plan(&resolved(args, &asked, &context.site(idle()))?, &context.style));
+        let asked = asked(args, context)?;
+        let plan = resolved(args, &asked, &context.site(idle()))?;
+        context.out(&terminal::plan(&plan, &context.style));
         input::say_all(&asked.diagnostics, args.how.strict, context)?;
-        return Ok(Outcome::Done);
+        return Ok(check_space(&plan, Layout::AsNeeded, &[], &context.host).map(|()| Outcome::Done)?);
     }
     args.how.foreign.check()?;
     let site = context.site(signals::stop_flag()?);
-    let mut asked = asked(args, true, context)?;
+    let mut asked = asked(args, context)?;
     input::say_all(&asked.diagnostics, args.how.strict, context)?;
-    let work_dir = asked.work_dir.take();
-    let created = work_dir.as_ref().is_some_and(WorkDir::created);
-    let finished =
-        resolved(args, &asked, &site).and_then(|plan| carry_out(plan, args, &mut asked, &site, context));
-    let finished = match finished {
-        Ok(finished) => finished,
-        Err(failure) => {
-            if let Some(directory) = work_dir.filter(|_| created) {
-                let _ = directory.remove();
-            }
-            return Err(failure);
-        }
-    };
+    // The plan comes before anything is made, as `assay plan` sees it.
+    let plan = resolved(args, &asked, &site)?;
+    let make = |path: PathBuf| WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "run");
+    let work_dir = asked.work_dir.take().map(make).transpose().map_err(Failure::usage)?;
+    let finished = carry_out(plan, args, &mut asked, &site, context);
+    let useless = finished.as_ref().map_or(true, Finished::came_to_nothing);
+    if let Some(directory) = work_dir.filter(|directory| useless && directory.created()) {
+        let _ = directory.remove();
+    }
+    let finished = finished?;
     present(&finished, args, context)
 }
 
@@ -102,6 +102,9 @@ fn carry_out(
     let fio =
         plan.uses(Carrier::Fio).then(|| fio_install::find(args.how.install_missing, context)).transpose()?;
     let trace = RunTrace::to(args.trace.as_deref())?;
+    if let Some(trace) = &trace {
+        check_space(&plan, Layout::AsNeeded, &[trace.largest(&plan)], &site.host)?;
+    }
     let request = Request {
         fio,
         consent: args.how.destroy_data.clone(),
@@ -147,16 +150,30 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
     if args.runs {
         return own_runs(&args.run, context);
     }
-    let asked = asked(&args.run, false, context)?;
+    let mut asked = asked(&args.run, context)?;
     let plan = resolved(&args.run, &asked, &context.site(idle()))?;
+    // A plan that does not fit is shown, and is a failure as it would be one to run it.
+    let fits = check_space(&plan, Layout::AsNeeded, &[], &context.host);
     if args.run.how.output.json {
+        asked.diagnostics.extend(fits.as_ref().err().map(too_large));
         let document = serde_json::json!({ "plan": plan, "diagnostics": asked.diagnostics });
         context.out(&format!("{document:#}"));
     } else {
         context.out(&terminal::plan(&plan, &context.style));
         input::say_all(&asked.diagnostics, args.run.how.strict, context)?;
     }
-    Ok(Outcome::Done)
+    Ok(fits.map(|()| Outcome::Done)?)
+}
+
+fn too_large(shortage: &Shortage) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        id: "not-enough-space",
+        position: None,
+        word: String::new(),
+        message: shortage.what.clone(),
+        help: shortage.fix.to_owned(),
+    }
 }
 
 /// The runs of a foreign file in the words of its own tool, the diagnostics behind them.
@@ -176,9 +193,9 @@ fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-pub(crate) fn asked(args: &RunArgs, make: bool, context: &Context) -> Result<Asked, Failure> {
+pub(crate) fn asked(args: &RunArgs, context: &Context) -> Result<Asked, Failure> {
     let mut asked = match (&args.profile, &args.file) {
-        (Some(name), _) => profile(name, args, make, context)?,
+        (Some(name), _) => profile(name, args, context)?,
         (None, Some(file)) => {
             from(input::read_file(file, &args.reading, Some(&args.target))?, args, context)?
         }
@@ -230,7 +247,7 @@ fn profile_list(context: &Context) -> String {
     terminal::words_table(&["profile", "what it does"], &rows, &context.style)
 }
 
-fn profile(name: &str, args: &RunArgs, make: bool, context: &Context) -> Result<Asked, Failure> {
+fn profile(name: &str, args: &RunArgs, context: &Context) -> Result<Asked, Failure> {
     let all = native::profiles();
     let Some(found) = all.iter().find(|profile| profile.name == name) else {
         let hint = near::nearest(name, all.iter().map(|profile| profile.name));
@@ -240,11 +257,6 @@ fn profile(name: &str, args: &RunArgs, make: bool, context: &Context) -> Result<
     };
     let place = input::directory_of(&args.target)?;
     let path = if is_assay_dir(&place) { place.clone() } else { place.join(WORK_DIR) };
-    let work_dir = if make {
-        Some(WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "run").map_err(Failure::usage)?)
-    } else {
-        None
-    };
     let mut workload = input::parse(found.name, found.text, Format::Native, &ReadingArgs::default(), None)?
         .accept(true, context)?;
     let mut notes = scale(&mut workload, args)?;
@@ -258,6 +270,7 @@ fn profile(name: &str, args: &RunArgs, make: bool, context: &Context) -> Result<
         )));
     }
     notes.extend(scaled.changes.iter().map(|change| ("scaled".to_owned(), change.to_string())));
+    let work_dir = Some(path.clone());
     Ok(Asked { workload, directory: path, notes, diagnostics: Vec::new(), work_dir })
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         return Err(Failure::usage("--trace is for real I/O: a simulation does what 'assay audit' says"));
     }
     let model = source::model(&args.array)?;
-    let asked = run::asked(args, false, context)?;
+    let asked = run::asked(args, context)?;
     input::say_all(&asked.diagnostics, args.how.strict, context)?;
     let seed = args.seed.or(asked.workload.seed).map_or_else(assay_runner::random_seed, Ok)?;
     let (plan, assumed) = source::planned(&asked.workload, args.size, Some(seed))?;

@@ -17,7 +17,27 @@ pub(crate) struct RunTrace {
     path: PathBuf,
 }
 
+/// Room for one line, beside the name of its target.
+const LINE_BYTES: u64 = 64;
+
 impl RunTrace {
+    /// What it is, where it is written, and how long it gets at most.
+    pub(crate) fn largest(&self, plan: &Plan) -> (&'static str, &Path, u64) {
+        let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+        let of_job = |job: &assay_workload::PlannedJob| {
+            let pattern = &job.job.pattern;
+            let least = pattern.kinds().map(|kind| pattern.sizes(kind).min_bytes().max(1)).min().unwrap_or(1);
+            let of_slice = |slice: &assay_workload::plan::ThreadSlice| {
+                slice.ios.or(slice.bytes.map(|bytes| bytes.div_ceil(least)))
+            };
+            job.slices.iter().map(of_slice).try_fold(0, |sum: u64, ios| Some(sum.saturating_add(ios?)))
+        };
+        let ios = jobs.map(of_job).try_fold(0, |sum: u64, ios| Some(sum.saturating_add(ios?)));
+        let records = ios.unwrap_or(u64::MAX).min(RECORDS_MAX as u64);
+        let name = plan.targets.iter().map(|target| target.name.len() as u64).max().unwrap_or(0);
+        ("the trace", &self.path, records * (LINE_BYTES + name))
+    }
+
     /// To be written to `path`, if one is named.
     pub(crate) fn to(path: Option<&Path>) -> Result<Option<RunTrace>, Failure> {
         path.map(|path| {

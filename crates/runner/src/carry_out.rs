@@ -6,6 +6,7 @@ use std::sync::Arc;
 use assay_engine::tracing::{TraceSink, Traced};
 use assay_host::{HostRoot, environment};
 use assay_results::environment::{AssayVersion, Environment};
+use assay_workload::growth::Layout;
 use assay_workload::job::EngineKind;
 use assay_workload::plan::Carrier;
 use assay_workload::target::TargetKind;
@@ -21,6 +22,8 @@ use crate::native::NativeExecutor;
 use crate::recording::{Finished, record};
 use crate::request::{Observer, Request, Site, Work};
 use crate::seed::random_seed;
+use crate::space::check_space;
+use crate::start::Start;
 
 /// What came of a request.
 #[derive(Debug)]
@@ -86,9 +89,26 @@ pub fn carry_out(
     }
     check_consent(&plan, &site.host, &request.consent)?;
     check_memory(&plan, &site.host)?;
+    check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
     if !observer.before_writing(&plan) {
         return Ok(None);
     }
+    let start = Start::of(&plan);
+    let done = begin(plan, request, notes, site, observer);
+    if done.as_ref().map_or(true, |done| done.finished.came_to_nothing()) {
+        start.undo();
+    }
+    done.map(Some)
+}
+
+/// Makes what the plan needs and carries it out.
+fn begin(
+    plan: Plan,
+    request: Request,
+    notes: Vec<(String, String)>,
+    site: &Site,
+    observer: &mut dyn Observer,
+) -> Result<Done, RunError> {
     make_files(&plan, &site.host)?;
     let environment = environment_of(&plan, &site.host, site.version.clone());
     let trace = request.trace_max.map(|max| Arc::new(TraceSink::new(max)));
@@ -99,5 +119,5 @@ pub fn carry_out(
     };
     let finished = record(Arc::new(plan), environment, notes, &mut executor, site, observer)?;
     let fio_cpu_ns = executor.fio.map_or(Vec::new(), |fio| fio.process_cpu_ns);
-    Ok(Some(Done { finished, trace: trace.map(|trace| trace.take()), fio_cpu_ns }))
+    Ok(Done { finished, trace: trace.map(|trace| trace.take()), fio_cpu_ns })
 }

@@ -15,6 +15,7 @@ use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
 
 use crate::probe::ProbeProblem;
+use crate::space::Shortage;
 
 /// What is wrong with a target.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +85,9 @@ pub enum RunError {
         /// What there is.
         available_bytes: u64,
     },
+    /// A file system has too little space for the plan.
+    #[error(transparent)]
+    Space(#[from] Shortage),
     /// fio was asked for and was not given.
     #[error("the plan is for fio, and no fio was given to carry it out")]
     NoFio,

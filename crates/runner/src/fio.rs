@@ -158,6 +158,9 @@ impl FioExecutor {
             let text = format!("laid out {} with {}", file.path, assay_workload::units::Bytes(file.bytes));
             sink(RunEvent::Note { phase: Some(phase as u32), id: "layout".to_owned(), text });
         }
+        if self.stopped() {
+            return Ok(());
+        }
         reserve(plan, phase)?;
         let (text, _) = job_file(plan, phase);
         let period = period(plan, phase);
@@ -317,9 +320,14 @@ fn reserve(plan: &Plan, phase: usize) -> Result<(), String> {
 
 fn extend(path: &Path, end: u64) -> std::io::Result<()> {
     let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
-    if file.metadata()?.len() >= end {
+    let size = file.metadata()?.len();
+    if size >= end {
         return Ok(());
     }
-    let flags = rustix::fs::FallocateFlags::empty();
-    rustix::fs::fallocate(&file, flags, 0, end).or_else(|_| file.set_len(end))
+    match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), size, end - size) {
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => file.set_len(end),
+        // What was reserved before the space was gone is given back.
+        Err(error) => file.set_len(size).and(Err(error.into())),
+        Ok(()) => Ok(()),
+    }
 }

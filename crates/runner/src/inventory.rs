@@ -67,8 +67,11 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
         return Err(wrong(TargetProblem::OtherKind { found: kind, asked }));
     }
     let direct_align_bytes = direct_align(&path);
-    let choice = choose::choose(&path, direct_align_bytes.is_some(), existing_bytes)?;
-    let engine_choice = choice.map(|choice| [choice.single, choice.several]);
+    // Trees are used through synchronous calls: there is nothing to choose.
+    let choice = (kind != TargetKind::Directory)
+        .then(|| choose::choose(&path, direct_align_bytes.is_some(), existing_bytes))
+        .transpose()?;
+    let engine_choice = choice.flatten().map(|choice| [choice.single, choice.several]);
     let path = path.to_str().ok_or_else(|| wrong(TargetProblem::NotUtf8))?.to_owned();
     Ok(TargetFacts { path, kind, existing_bytes, direct_align_bytes, engine_choice })
 }

@@ -22,6 +22,8 @@ mod request;
 mod seed;
 pub mod self_cost;
 mod simulated;
+mod space;
+mod start;
 
 pub use carry_out::{Done, carry_out, environment_of, plan};
 pub use consent::{check_consent, check_memory};
@@ -35,3 +37,5 @@ pub use recording::{Finished, record};
 pub use request::{Observer, Request, Site, Watch, Work};
 pub use seed::{random_seed, random_u64};
 pub use simulated::{SIMULATED, Simulated, marked, remark, simulate};
+pub use space::{Shortage, check_space};
+pub use start::Start;

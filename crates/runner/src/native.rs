@@ -24,6 +24,7 @@ use rustix::fs::OFlags;
 use crate::idle_windows::IdleWindows;
 use crate::period::period;
 use crate::request::{Request, Site, Watch};
+use crate::space::SpaceWatch;
 
 /// Carries phases out by Assay's own engines, with the kernel's counters beside them.
 #[derive(Debug)]
@@ -132,7 +133,9 @@ impl Executor for NativeExecutor {
             Err(why) => return PhaseOutcome::Failed(why),
         };
         let interval = period(plan, phase);
-        let options = PhaseOptions { interval, stop: Arc::clone(&self.stop), fall_back: true };
+        let space = SpaceWatch::of(plan, phase, &self.stop);
+        let stop = space.as_ref().map_or_else(|| Arc::clone(&self.stop), SpaceWatch::halt);
+        let options = PhaseOptions { interval, stop, fall_back: true };
         let (counters, watch) = (&mut self.counters, self.watch);
         let mut tick = |sink: &mut dyn FnMut(RunEvent)| {
             if watch == Watch::Nothing {
@@ -141,7 +144,11 @@ impl Executor for NativeExecutor {
             sink(RunEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
         };
         let to = (self.named.as_slice(), self.trace.as_ref());
-        match run_phase_traced(plan, phase, &options, to, sink, &mut tick) {
+        let end = run_phase_traced(plan, phase, &options, to, sink, &mut tick);
+        if let Some(why) = space.and_then(SpaceWatch::end) {
+            return PhaseOutcome::Failed(why);
+        }
+        match end {
             Err(error) => PhaseOutcome::Failed(error.to_string()),
             Ok(end) if !end.error.is_empty() => PhaseOutcome::Failed(end.error),
             Ok(_) if self.stopped() => PhaseOutcome::Stopped,

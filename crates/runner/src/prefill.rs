@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_results::RunEvent;
+use assay_workload::growth::Layout;
 use assay_workload::job::{FlushPolicy, Job, Limits, Phase, PhaseKind, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::resolve;
@@ -16,6 +17,7 @@ use crate::consent::check_consent;
 use crate::error::RunError;
 use crate::inventory;
 use crate::request::Site;
+use crate::space::{SpaceWatch, check_space};
 
 const BLOCK: u64 = 1 << 20;
 
@@ -75,8 +77,10 @@ pub fn fill(
     let inventory = inventory::look_at(&workload, directory, None, &site.host)?;
     let plan = Arc::new(resolve::plan(&workload, &inventory, seed)?);
     check_consent(&plan, &site.host, &[])?;
-    let options =
-        PhaseOptions { interval: Duration::from_millis(500), stop: Arc::clone(&site.stop), fall_back: true };
+    check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
+    let space = SpaceWatch::over(vec![file.to_owned()], &site.stop);
+    let halt = space.as_ref().map_or_else(|| Arc::clone(&site.stop), SpaceWatch::halt);
+    let options = PhaseOptions { interval: Duration::from_millis(500), stop: halt, fall_back: true };
     let started = Instant::now();
     let mut written = 0;
     let mut sink = |event: RunEvent| {
@@ -85,7 +89,11 @@ pub fn fill(
             progress(Bytes(kept + written));
         }
     };
-    let end = run_phase(&plan, 0, &options, &mut sink, &mut |_| {})?;
+    let end = run_phase(&plan, 0, &options, &mut sink, &mut |_| {});
+    if let Some(why) = space.and_then(SpaceWatch::end) {
+        return Err(RunError::Prefill { why, written_bytes: written });
+    }
+    let end = end?;
     if !end.error.is_empty() {
         return Err(RunError::Prefill { why: end.error, written_bytes: written });
     }

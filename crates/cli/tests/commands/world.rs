@@ -85,6 +85,13 @@ impl World {
         child
     }
 
+    /// Whether the place to measure takes O_DIRECT.
+    pub(crate) fn takes_direct_io(&self) -> bool {
+        let probe = self.path().join("probe");
+        fs::write(&probe, [0; 4096]).expect("a file");
+        opens_direct(&probe)
+    }
+
     /// Directories of runs, the oldest first.
     pub(crate) fn run_directories(&self) -> Vec<PathBuf> {
         entries(&self.runs())
@@ -122,6 +129,13 @@ pub(crate) fn json(text: &str) -> Value {
 
 pub(crate) fn path_text(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
+}
+
+/// Whether a file can be opened with O_DIRECT.
+pub(crate) fn opens_direct(path: &Path) -> bool {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::DIRECT.bits() as i32;
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path).is_ok()
 }
 
 /// What lies in a directory, sorted; nothing where there is none.
