@@ -4,6 +4,7 @@
 //! * [`counters`]: samplers for devices, processes, the system and the control group.
 //! * [`guard`], [`workdir`], [`cleanup`], [`space`]: consent before anything is written, directories that Assay may
 //!   remove again, and room to write in.
+//! * [`output`]: the one way to write a file that a user names.
 //! * [`inventory`]: what this machine offers to the engines (`assay doctor`).
 //! * [`extents`], [`cache`]: holes in files, and the page cache.
 //!
@@ -21,6 +22,7 @@ pub mod guard;
 pub mod inventory;
 mod mounts;
 mod node;
+pub mod output;
 mod root;
 pub mod space;
 pub mod workdir;

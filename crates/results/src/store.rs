@@ -4,6 +4,7 @@
 //! `series.bin` (the intervals) and, once the run is done or was recovered, `run.json`. The layout is described in
 //! `docs/formats/run-directory.md`. This is the only module that touches files.
 
+mod atomic;
 mod directory;
 mod journal;
 mod locations;
@@ -14,6 +15,7 @@ mod tape;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use atomic::{Draft, HeldDirectory};
 pub(crate) use directory::{Layout, write_json_atomically};
 pub use directory::{RunDir, RunEntry, RunState, find, list, load, rm};
 pub use journal::{JournalContent, recover};

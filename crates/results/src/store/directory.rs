@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{JOURNAL_FILE, RUN_FILE, StoreError};
+use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError};
 use crate::event::RunEvent;
 use crate::run::{Run, SCHEMA, Verdict};
 
@@ -97,7 +97,7 @@ pub(crate) enum Layout {
     Compact,
 }
 
-/// Writes beside the file, makes that durable, and renames it over.
+/// Writes the file whole, makes that durable, and puts it in the place of what has the name.
 pub(crate) fn write_json_atomically(
     path: &Path,
     value: &impl Serialize,
@@ -110,18 +110,14 @@ pub(crate) fn write_json_atomically(
     let mut bytes =
         bytes.map_err(|error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
     bytes.push(b'\n');
-    let beside = path.with_extension("json.new");
     let write = || -> io::Result<()> {
-        let mut file = fs::File::create(&beside)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let directory = HeldDirectory::open_above(path)?;
+        let mut draft = directory.draft()?;
+        draft.write_all(&bytes)?;
+        draft.replace(name)
     };
-    write().map_err(|source| {
-        // It may not even exist; what matters is the error above.
-        let _ = fs::remove_file(&beside);
-        StoreError::Io { action: "write", path: path.to_owned(), source }
-    })
+    write().map_err(StoreError::io("write", path))
 }
 
 fn read_run_file(path: &Path) -> Result<Run, StoreError> {

@@ -1,0 +1,257 @@
+//! Files that a user asks Assay to write: pages, tables, logs, converted workloads.
+//!
+//! The rules are the same for all of them. A file is written whole or not at all. It takes a name that is free, or the
+//! place of a file that Assay wrote and nobody changed since ([`mark`]), or with [`Outputs::new`]`(true)` (`--force`)
+//! that of any regular file. It never goes to a device, a pipe, a socket or a directory, never through a symbolic link in
+//! the last component, never in the place of one of the command's own inputs.
+//!
+//! [`Outputs::check`] asks beforehand, so that nobody measures for an hour and is refused then; [`Outputs::create`]
+//! applies the same rules again, and to what has the name at the moment it is replaced.
+
+mod directory;
+mod mark;
+mod refusal;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use assay_results::store::{Draft, HeldDirectory};
+use rustix::fs::{Access, AtFlags, FileType, Gid, Mode, Stat, Uid};
+use rustix::io::Errno;
+
+pub use directory::OutputDirectory;
+pub use refusal::{OutputError, Reason};
+
+/// What a file is, whatever it is called: file system and inode.
+type Identity = (u64, u64);
+
+fn identity(stat: &Stat) -> Identity {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// What one command reads and writes.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    force: bool,
+    inputs: Vec<Identity>,
+    inputs_to_be: Vec<Name>,
+    checked: Vec<(Name, String)>,
+}
+
+/// A name in a directory, by the directory's identity.
+type Name = (Identity, OsString);
+
+impl Outputs {
+    /// `force`: whether files of others may be replaced.
+    pub fn new(force: bool) -> Self {
+        Outputs { force, ..Outputs::default() }
+    }
+
+    /// Notes a file that the command reads, or a target that it works on: it is never replaced. One that does not
+    /// exist yet counts by its name.
+    pub fn reads(&mut self, path: &Path) {
+        match rustix::fs::stat(path) {
+            Ok(stat) => self.inputs.push(identity(&stat)),
+            Err(_) => self.inputs_to_be.extend(name_of(path)),
+        }
+    }
+
+    /// Whether `path` may be written, as far as that can be told without writing. Two options of a command may not name
+    /// the same file.
+    ///
+    /// # Errors
+    /// [`OutputError::Refused`].
+    pub fn check(&mut self, option: &str, path: &Path) -> Result<(), OutputError> {
+        let refused = |reason| OutputError::refused(option, path, reason);
+        let (directory, name) = locate(path).map_err(refused)?;
+        self.existing(&directory, &name).map_err(refused)?;
+        if rustix::fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+            .is_err()
+        {
+            return Err(refused(Reason::DirectoryNotWritable));
+        }
+        let stat =
+            rustix::fs::fstat(&directory).map_err(|error| refused(Reason::Unreadable(error.into())))?;
+        let name = (identity(&stat), name);
+        if self.inputs_to_be.contains(&name) {
+            return Err(refused(Reason::Input));
+        }
+        if let Some((_, other)) = self.checked.iter().find(|(checked, _)| *checked == name) {
+            return Err(refused(Reason::Twice(other.clone())));
+        }
+        self.checked.push((name, option.to_owned()));
+        Ok(())
+    }
+
+    /// Writes a file whole.
+    ///
+    /// # Errors
+    /// [`OutputError`]; then nothing was changed.
+    pub fn write(&self, option: &str, path: &Path, content: &[u8]) -> Result<(), OutputError> {
+        let directory = self.open(option, path)?;
+        let mut file = directory.create()?;
+        file.write_all(content).map_err(|error| OutputError::failed(option, path, error))?;
+        file.finish()
+    }
+
+    /// Looks up where a file is to be written piece by piece.
+    ///
+    /// # Errors
+    /// [`OutputError::Refused`].
+    pub fn open<'a>(&'a self, option: &'a str, path: &'a Path) -> Result<Place<'a>, OutputError> {
+        let (directory, name) = locate(path).map_err(|reason| OutputError::refused(option, path, reason))?;
+        Ok(Place { outputs: self, option, path: path.to_owned(), directory, name })
+    }
+
+    /// What has the name and may be replaced; `None`: nothing has it.
+    fn existing(&self, directory: &HeldDirectory, name: &OsStr) -> Result<Option<Stat>, Reason> {
+        let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(Reason::Unreadable(error.into())),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Symlink => {
+                let to = rustix::fs::readlinkat(directory, name, Vec::new());
+                let to = to.map(|to| PathBuf::from(OsStr::from_bytes(to.as_bytes()))).unwrap_or_default();
+                return Err(Reason::Link(to));
+            }
+            other => return Err(Reason::NotAFile(other)),
+        }
+        if self.inputs.contains(&identity(&stat)) {
+            return Err(Reason::Input);
+        }
+        let may = rustix::fs::accessat(directory, name, Access::WRITE_OK, AtFlags::EACCESS);
+        if may.is_err() || stat.st_mode & 0o222 == 0 {
+            return Err(Reason::Protected);
+        }
+        if is_stuck(directory, &stat) {
+            return Err(Reason::OtherOwner);
+        }
+        if !self.force && !mark::is_ours(directory, name, &stat) {
+            return Err(Reason::Foreign);
+        }
+        Ok(Some(stat))
+    }
+}
+
+/// Whether the file is another user's in a directory where only owners replace (the sticky bit).
+fn is_stuck(directory: &HeldDirectory, stat: &Stat) -> bool {
+    let user = rustix::process::geteuid();
+    let Ok(above) = rustix::fs::fstat(directory) else { return false };
+    let sticky = Mode::from_raw_mode(above.st_mode).contains(Mode::SVTX);
+    sticky && !user.is_root() && ![stat.st_uid, above.st_uid].contains(&user.as_raw())
+}
+
+/// The directory of a file, held open, and its name there.
+fn locate(path: &Path) -> Result<(HeldDirectory, OsString), Reason> {
+    let bytes = path.as_os_str().as_bytes();
+    let name = path.file_name().filter(|_| !bytes.ends_with(b"/") && !bytes.ends_with(b"/."));
+    let Some(name) = name else { return Err(Reason::NotAFile(FileType::Directory)) };
+    let directory = HeldDirectory::open_above(path).map_err(|error| {
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Reason::NoDirectory(above.to_owned()),
+            _ => Reason::Unreadable(error),
+        }
+    })?;
+    Ok((directory, name.to_owned()))
+}
+
+fn name_of(path: &Path) -> Option<Name> {
+    let (directory, name) = locate(path).ok()?;
+    Some((identity(&rustix::fs::fstat(&directory).ok()?), name))
+}
+
+/// Where a file is to be written: its directory, held open, and its name.
+#[derive(Debug)]
+pub struct Place<'a> {
+    outputs: &'a Outputs,
+    option: &'a str,
+    path: PathBuf,
+    directory: HeldDirectory,
+    name: OsString,
+}
+
+impl Place<'_> {
+    /// Begins the file.
+    ///
+    /// # Errors
+    /// [`OutputError`].
+    pub fn create(&self) -> Result<OutputFile<'_>, OutputError> {
+        let found = self.outputs.existing(&self.directory, &self.name);
+        let found = found.map_err(|reason| OutputError::refused(self.option, &self.path, reason))?;
+        let draft = self.directory.draft().map_err(|error| self.failed(error))?;
+        Ok(OutputFile { place: self, found, draft: mark::Hashed::new(draft) })
+    }
+
+    fn failed(&self, error: io::Error) -> OutputError {
+        OutputError::failed(self.option, &self.path, error)
+    }
+}
+
+/// A file being written. Dropped before [`OutputFile::finish`], it leaves nothing.
+#[derive(Debug)]
+pub struct OutputFile<'a> {
+    place: &'a Place<'a>,
+    /// What it replaces.
+    found: Option<Stat>,
+    draft: mark::Hashed<Draft<'a>>,
+}
+
+impl OutputFile<'_> {
+    /// What it is, with or without its name.
+    fn identity(&self) -> io::Result<Identity> {
+        Ok(identity(&rustix::fs::fstat(self.draft.inner().file())?))
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    /// [`OutputError`]; then what had the name has it still.
+    pub fn finish(self) -> Result<(), OutputError> {
+        let place = self.place;
+        let (draft, digest) = self.draft.finish();
+        mark::set(draft.file(), &digest);
+        let published = match &self.found {
+            None => draft.publish(&place.name),
+            Some(found) => {
+                like(&draft, found).map_err(|error| place.failed(error))?;
+                draft.replace_expected(&place.name, |directory, name| {
+                    let now = place.outputs.existing(directory, name);
+                    matches!(now, Ok(Some(now)) if identity(&now) == identity(found))
+                })
+            }
+        };
+        published.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => OutputError::refused(place.option, &place.path, Reason::Changed),
+            _ => place.failed(error),
+        })
+    }
+}
+
+impl Write for OutputFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.draft.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.draft.flush()
+    }
+}
+
+/// Gives a file the owner and the permissions of the one it replaces. The owner only where the system lets us.
+fn like(draft: &Draft<'_>, found: &Stat) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid));
+    let new = rustix::fs::fstat(draft.file())?;
+    let owned = (new.st_uid, new.st_gid) == (found.st_uid, found.st_gid)
+        || rustix::fs::fchown(draft.file(), Some(uid), Some(gid)).is_ok();
+    // What the old owner or group could do is not given to another.
+    let mode = if owned { found.st_mode & 0o777 } else { found.st_mode & new.st_mode & 0o777 };
+    Ok(rustix::fs::fchmod(draft.file(), Mode::from_raw_mode(mode))?)
+}
