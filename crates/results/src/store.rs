@@ -10,6 +10,7 @@ mod journal;
 mod locations;
 mod probes;
 mod recorder;
+mod remove;
 mod tape;
 
 use std::io;
@@ -17,11 +18,12 @@ use std::path::{Path, PathBuf};
 
 pub use atomic::{Draft, HeldDirectory};
 pub(crate) use directory::{Layout, write_json_atomically};
-pub use directory::{RunDir, RunEntry, RunState, find, list, load, rm};
+pub use directory::{RunDir, RunEntry, RunState, find, list, load};
 pub use journal::{JournalContent, recover};
 pub use locations::{data_root, runs_root};
 pub use probes::{load_probe, save_probe};
 pub use recorder::RunRecorder;
+pub use remove::{Removal, rm};
 
 use crate::build::BuildError;
 use crate::series::SeriesError;
@@ -34,6 +36,8 @@ pub const JOURNAL_FILE: &str = "journal.jsonl";
 pub const SERIES_FILE: &str = "series.bin";
 /// The summary.
 pub const RUN_FILE: &str = "run.json";
+/// The page.
+pub const PAGE_FILE: &str = "report.html";
 
 /// Why something could not be stored or found.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +95,17 @@ pub enum StoreError {
     /// The directory is not one that Assay made.
     #[error("{} is not a run directory", .0.display())]
     NotARun(PathBuf),
+    /// What is to be removed is not one of the runs that are kept.
+    #[error("{} is not a run directory in {}; 'assay runs' lists those that are", wanted.display(), root.display())]
+    NotARunOf {
+        /// What was asked for.
+        wanted: PathBuf,
+        /// Where runs are kept.
+        root: PathBuf,
+    },
+    /// What is to be removed is a link to something.
+    #[error("{} is a symbolic link, which is not followed; remove the link itself with rm", .0.display())]
+    Link(PathBuf),
     /// A journal without its first line.
     #[error("{}: {source}", path.display())]
     Unrecoverable {

@@ -190,7 +190,7 @@ pub fn list(root: &Path) -> Result<Vec<RunEntry>, StoreError> {
 }
 
 /// The run directories below `root`, by name: the start in UTC comes first in it.
-fn directories(root: &Path) -> Result<Vec<RunDir>, StoreError> {
+pub(super) fn directories(root: &Path) -> Result<Vec<RunDir>, StoreError> {
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -266,7 +266,11 @@ pub fn find(root: &Path, wanted: &str) -> Result<RunDir, StoreError> {
     if path.is_dir() {
         return RunDir::open(path);
     }
-    let mut dirs = directories(root)?;
+    choose(root, directories(root)?, wanted)
+}
+
+/// The one of `dirs`, which are in `root` and sorted, that goes by the name `wanted`.
+pub(super) fn choose(root: &Path, mut dirs: Vec<RunDir>, wanted: &str) -> Result<RunDir, StoreError> {
     let not_found = || StoreError::NotFound { wanted: wanted.to_owned(), root: root.to_owned() };
     if wanted == "last" {
         return dirs.pop().ok_or_else(not_found);
@@ -300,18 +304,4 @@ pub fn load(root: &Path, wanted: &str) -> Result<Run, StoreError> {
     }
     let dir = find(root, wanted)?;
     if dir.has(RUN_FILE) { dir.read_run() } else { super::recover(dir.path()) }
-}
-
-/// Removes a run directory with everything in it.
-///
-/// # Errors
-/// When it is not a run directory, or is a link to one, or cannot be removed.
-pub fn rm(dir: &RunDir) -> Result<(), StoreError> {
-    let path = dir.path();
-    let metadata = fs::symlink_metadata(path).map_err(StoreError::io("remove", path))?;
-    let ours = RunDir::open(path).is_ok() && metadata.is_dir() && dir.name().split('-').count() == 3;
-    if !ours {
-        return Err(StoreError::NotARun(path.to_owned()));
-    }
-    fs::remove_dir_all(path).map_err(StoreError::io("remove", path))
 }

@@ -114,16 +114,42 @@ fn a_later_schema_is_refused_by_name() {
 #[test]
 fn only_run_directories_are_removed() {
     let root = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
     let (dir, _) = finished(root.path(), "a");
+    let (other, _) = finished(elsewhere.path(), "c");
     let link = root.path().join("20250304T050607Z-my_job_1-b");
     std::os::unix::fs::symlink(dir.path(), &link).unwrap();
-    assert!(matches!(rm(&RunDir::open(&link).unwrap()).unwrap_err(), StoreError::NotARun(_)));
+    for wanted in ["b", "20250304T050607Z-my_job_1-b", &format!("{}/", link.display())] {
+        assert!(matches!(rm(root.path(), wanted), Err(StoreError::Link(_))), "{wanted}");
+    }
     let precious = root.path().join("precious");
     fs::create_dir(&precious).unwrap();
     fs::write(precious.join(RUN_FILE), "{}").unwrap();
-    assert!(matches!(rm(&RunDir::open(&precious).unwrap()).unwrap_err(), StoreError::NotARun(_)));
-    rm(&dir).unwrap();
+    let text = |path: &Path| path.display().to_string();
+    for wanted in ["precious", &text(&precious), &text(other.path()), &text(&dir.path().join(RUN_FILE)), "/", "../"] {
+        assert!(matches!(rm(root.path(), wanted), Err(StoreError::NotARunOf { .. })), "{wanted}");
+    }
+    assert!(dir.read_run().is_ok() && other.read_run().is_ok() && precious.join(RUN_FILE).exists());
+    fs::remove_file(&link).unwrap();
+    assert!(rm(root.path(), &format!("{}/.", dir.path().display())).unwrap().removed);
     assert!(!dir.path().exists() && precious.exists());
+}
+
+#[test]
+fn what_is_not_of_a_run_is_kept_and_told() {
+    let root = tempfile::tempdir().unwrap();
+    let (dir, _) = finished(root.path(), "a");
+    let outside = root.path().join("outside");
+    fs::write(&outside, "precious").unwrap();
+    fs::write(dir.path().join("notes.txt"), "precious").unwrap();
+    fs::create_dir(dir.path().join("more")).unwrap();
+    std::os::unix::fs::symlink(&outside, dir.path().join(PAGE_FILE)).unwrap();
+    let removal = rm(root.path(), "a").unwrap();
+    assert!(!removal.removed);
+    let kept: Vec<&Path> = removal.kept.iter().map(|(path, _)| path.strip_prefix(dir.path()).unwrap()).collect();
+    assert_eq!(kept, [Path::new("more"), Path::new("notes.txt"), Path::new(PAGE_FILE)]);
+    assert!(!dir.path().join(RUN_FILE).exists() && !dir.path().join(SERIES_FILE).exists());
+    assert_eq!(fs::read_to_string(outside).unwrap(), "precious");
 }
 
 #[test]
