@@ -168,6 +168,9 @@ pub(crate) struct OutputArgs {
     /// Write a self-contained page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Replace files that Assay did not write, too
+    #[arg(long)]
+    pub(crate) force: bool,
     /// End with status 3 if the result is not valid
     #[arg(long)]
     pub(crate) require_valid: bool,
@@ -355,6 +358,9 @@ pub(crate) struct ReportArgs {
     pub(crate) md: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
+    /// Replace files that Assay did not write, too
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Compare with this baseline; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Vec<String>,
@@ -374,7 +380,7 @@ pub(crate) enum RunsAction {
     Show(StoredArgs),
     /// Remove one
     Rm {
-        /// A run directory, or the start of a run's id
+        /// A run directory among the stored runs, or the start of a run's id
         run: String,
     },
     /// Make a result of what a killed run left behind
@@ -395,6 +401,9 @@ pub(crate) enum BaselineAction {
         name: String,
         /// A run directory or the start of a run's id
         run: String,
+        /// Replace a saved baseline of that name
+        #[arg(long)]
+        force: bool,
     },
     /// All baselines, built in and saved
     List,

@@ -19,6 +19,8 @@ use clap::Args;
 use crate::args::ReadingArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::input;
+use crate::output::Outputs;
 use crate::signals;
 
 #[cfg(all(test, feature = "schema"))]
@@ -91,6 +93,9 @@ pub(crate) struct AuditArgs {
     /// Write a self-contained page with pictures
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Replace files that Assay did not write, too
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// What was audited, and what a repair makes of it.
@@ -114,11 +119,12 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
         return Ok(Outcome::Done);
     }
     let model = source::model(&args.array)?;
-    for path in [&args.fix, &args.html].into_iter().flatten() {
-        crate::check::can_write(path)?;
-    }
+    let files = [&args.file, &args.trace, &args.against].into_iter().flatten();
+    let mut outputs = Outputs::new(args.force).reading(files).reading([&args.array]);
+    outputs.check("--fix", args.fix.as_deref())?;
+    outputs.check("--html", args.html.as_deref())?;
     if let Some(trace) = &args.trace {
-        return trace::audit(trace, args, &model, context);
+        return trace::audit(trace, args, &model, &outputs, context);
     }
     let file = args.file.as_ref();
     let file =
@@ -128,13 +134,14 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
         context.make_runs_root()?;
     }
     let source = Source::read(file, args, context)?;
+    let outputs = outputs.reading(input::files_read());
     let options = AuditOptions {
         cache_bytes: args.cache.iter().map(|bytes| bytes.0).collect(),
         ..AuditOptions::default()
     };
     let audited = audited(source, model, &options)?;
     if let Some(path) = &args.fix {
-        fix::write(&audited, path, context)?;
+        fix::write(&audited, path, &outputs, context)?;
     }
     if !args.json {
         context.out(&output::text(&audited, context));
@@ -149,7 +156,7 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
         context.out(&output::simulated(&audited, simulation, context));
     }
     if let Some(path) = &args.html {
-        output::page(&audited, simulation.as_ref(), path)?;
+        outputs.write("--html", path, &output::page(&audited, simulation.as_ref()))?;
     }
     simulation.map_or(Ok(Outcome::Done), |simulation| simulation.outcome())
 }

@@ -11,10 +11,10 @@ use crate::failure::{Failure, Outcome};
 pub(crate) fn baseline(args: &BaselineArgs, context: &Context) -> Result<Outcome, Failure> {
     let directory = context.baselines_root()?;
     match &args.action {
-        BaselineAction::Save { name, run } => {
+        BaselineAction::Save { name, run, force } => {
             let run = check::load(run, context)?;
             let path =
-                baseline::save(&directory, &Baseline::of_run(name, &run), false).map_err(Failure::usage)?;
+                baseline::save(&directory, &Baseline::of_run(name, &run), *force).map_err(Failure::usage)?;
             context.out(&format!("saved {name} in {}", path.display()));
         }
         BaselineAction::List => {

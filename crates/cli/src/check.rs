@@ -8,6 +8,7 @@ use assay_results::{Run, checks, store};
 use crate::args::{OutputArgs, ReportArgs, StoredArgs};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::output::{self, Outputs};
 use crate::quick;
 
 /// Loads a run by directory or the start of its id.
@@ -17,6 +18,7 @@ pub(crate) fn load(wanted: &str, context: &Context) -> Result<Run, Failure> {
 
 pub(crate) fn check(args: &StoredArgs, context: &Context) -> Result<Outcome, Failure> {
     let mut run = load(&args.run, context)?;
+    let outputs = args.output.checked(Outputs::new(args.output.force).reading_run(&args.run, context))?;
     checks::judge(&mut run);
     if args.output.json {
         context.out(&json(&run)?);
@@ -26,13 +28,18 @@ pub(crate) fn check(args: &StoredArgs, context: &Context) -> Result<Outcome, Fai
         context.out("");
         context.out(&terminal::verdict_line(&run, &context.style));
     }
-    finish(&run, &args.output, context)
+    finish(&run, &args.output, &outputs, context)
 }
 
 /// Writes the page if asked to, and says how the command ends.
-pub(crate) fn finish(run: &Run, output: &OutputArgs, context: &Context) -> Result<Outcome, Failure> {
+pub(crate) fn finish(
+    run: &Run,
+    output: &OutputArgs,
+    outputs: &Outputs,
+    context: &Context,
+) -> Result<Outcome, Failure> {
     if let Some(path) = &output.html {
-        write_html(run, path, &[], context)?;
+        outputs.write("--html", path, &page(run, &[], context)?)?;
     }
     let valid = run.verdict == assay_results::Verdict::Valid;
     Ok(if output.require_valid && !valid { Outcome::NotValid } else { Outcome::Done })
@@ -45,47 +52,40 @@ pub(crate) fn json(run: &Run) -> Result<String, Failure> {
 
 pub(crate) fn report(args: &ReportArgs, context: &Context) -> Result<Outcome, Failure> {
     let run = load(&args.run, context)?;
+    let mut outputs = Outputs::new(args.force).reading_run(&args.run, context);
+    outputs.check("--html", args.html.as_deref())?;
+    outputs.check("--csv", args.csv.as_deref())?;
+    outputs.check("--md", args.md.as_deref())?;
+    args.foreign.check(&mut outputs)?;
     let stored = store::find(&context.runs_root()?, &args.run).ok();
-    args.foreign.write(&run, stored.as_ref().map(store::RunDir::path))?;
+    args.foreign.write(&run, stored.as_ref().map(store::RunDir::path), &outputs)?;
     if let Some(path) = &args.html {
-        write_html(&run, path, &args.baseline, context)?;
+        outputs.write("--html", path, &page(&run, &args.baseline, context)?)?;
     }
     if let Some(path) = &args.csv {
-        write(path, &assay_report::csv::csv(&run))?;
+        outputs.write("--csv", path, &assay_report::csv::csv(&run))?;
     }
     if let Some(path) = &args.md {
         let references = quick::references(&run, &args.baseline, context)?;
-        write(path, &assay_report::md::markdown(&run, &references))?;
+        outputs.write("--md", path, &assay_report::md::markdown(&run, &references))?;
     }
     Ok(Outcome::Done)
 }
 
-/// Whether a file can be made at `path`, as far as that can be told without making it.
-pub(crate) fn can_write(path: &Path) -> Result<(), Failure> {
-    let shown = path.display();
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() {
-        return Err(Failure::usage(format!("{shown} is a directory; name a file in it")));
+impl OutputArgs {
+    /// Whether the page can be written, where one is asked for.
+    pub(crate) fn checked(&self, mut outputs: Outputs) -> Result<Outputs, Failure> {
+        outputs.check("--html", self.html.as_deref())?;
+        Ok(outputs)
     }
-    if !parent.is_dir() {
-        return Err(Failure::usage(format!("cannot write {shown}: {} is not a directory", parent.display())));
-    }
-    Ok(())
 }
 
-/// Writes the page of a run.
-pub(crate) fn write_html(
-    run: &Run,
-    path: &Path,
-    baselines: &[String],
-    context: &Context,
-) -> Result<(), Failure> {
-    let references = quick::references(run, baselines, context)?;
-    write(path, &assay_report::html::page(run, &references))
+/// The page of a run.
+pub(crate) fn page(run: &Run, baselines: &[String], context: &Context) -> Result<String, Failure> {
+    Ok(assay_report::html::page(run, &quick::references(run, baselines, context)?))
 }
 
-/// Writes a file whole.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+/// Writes the page of a run into the run's directory.
+pub(crate) fn keep_page(run: &Run, directory: &Path, context: &Context) -> Result<(), Failure> {
+    output::keep(&directory.join(store::PAGE_FILE), &page(run, &[], context)?)
 }

@@ -33,13 +33,21 @@ fn here(place: &Path, context: &Context) -> Result<Outcome, Failure> {
         context.out(&format!("nothing to remove: no directory that Assay made in {shown}"));
         return Ok(Outcome::Done);
     }
+    let mut left = Vec::new();
     for directory in found {
         let report = cleanup::remove(&directory).map_err(Failure::failed)?;
-        let files = report.files;
-        context.out(&format!("removed {}: {files} files, {}", directory.display(), Bytes(report.bytes)));
+        let (shown, files) = (directory.display(), report.files);
+        let of = if report.removed { "" } else { "from " };
+        context.out(&format!("removed {of}{shown}: {files} files, {}", Bytes(report.bytes)));
         for (path, why) in &report.kept {
             context.say(&format!("kept {}: {why}", path.display()));
         }
+        if !report.removed {
+            left.push(shown.to_string());
+        }
     }
-    Ok(Outcome::Done)
+    match left.as_slice() {
+        [] => Ok(Outcome::Done),
+        left => Err(Failure::failed(format!("could not remove all of {}", left.join(", ")))),
+    }
 }

@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::import::{FLATFILE, read};
 use crate::languages;
+use crate::output::Outputs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Each RUN is a side, and the first is what the others are compared with.
@@ -64,6 +65,9 @@ pub(crate) struct CompareArgs {
     /// Write Markdown
     #[arg(long, value_name = "FILE")]
     pub(crate) md: Option<PathBuf>,
+    /// Replace files that Assay did not write, too
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// What a comparison may fail on.
@@ -87,9 +91,10 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn compare(args: &CompareArgs, context: &Context) -> Result<Outcome, Failure> {
-    for path in args.html.iter().chain(&args.md) {
-        check::can_write(path)?;
-    }
+    let words = args.runs.iter().chain(&args.vs);
+    let mut outputs = words.fold(Outputs::new(args.force), |all, word| all.reading_run(word, context));
+    outputs.check("--html", args.html.as_deref())?;
+    outputs.check("--md", args.md.as_deref())?;
     let sides = sides(args, context)?;
     let mut borrowed: Vec<Side<'_>> =
         sides.iter().map(|(name, runs)| Side::new(name, runs.iter().collect())).collect();
@@ -108,10 +113,10 @@ pub(crate) fn compare(args: &CompareArgs, context: &Context) -> Result<Outcome, 
         context.out(&terminal::comparison(&found, &context.style));
     }
     if let Some(path) = &args.html {
-        check::write(path, &html::comparison(&found))?;
+        outputs.write("--html", path, &html::comparison(&found))?;
     }
     if let Some(path) = &args.md {
-        check::write(path, &md::comparison(&found))?;
+        outputs.write("--md", path, &md::comparison(&found))?;
     }
     if let Some(reason) = found.nothing_ranked() {
         let hint = if args.anyway { "" } else { "; --anyway ranks what is not comparable, too" };

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input;
 use crate::languages::{self, Format};
+use crate::output::Outputs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -31,6 +32,9 @@ pub(crate) struct ConvertArgs {
     /// Where to write it [default: stdout]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace files that Assay did not write, too
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Write nothing if anything does not carry over
     #[arg(long)]
     pub(crate) strict: bool,
@@ -64,18 +68,9 @@ pub(crate) fn convert(args: &ConvertArgs, context: &Context) -> Result<Outcome, 
     let (text, more) = languages::write(&workload, args.to.into());
     input::say_all(&more, args.strict, context)?;
     let head = remarks(&args.file, from, &said, &more, args.to.into());
-    write(args.output.as_deref(), &format!("{head}{text}"), context)?;
+    let output = args.output.as_deref().unwrap_or(Path::new("-"));
+    Outputs::new(args.force).write("--output", output, &format!("{head}{text}"))?;
     Ok(Outcome::Done)
-}
-
-/// Text to a file, or to stdout.
-pub(crate) fn write(output: Option<&Path>, text: &str, context: &Context) -> Result<(), Failure> {
-    let Some(path) = output else {
-        context.out(text);
-        return Ok(());
-    };
-    std::fs::write(path, text)
-        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }
 
 /// Comment lines that say where a text comes from and what did not carry over, in the language `to`.

@@ -143,7 +143,7 @@ fn run_args(args: CrosscheckArgs) -> RunArgs {
             strict: args.strict,
             destroy_data: args.destroy_data,
             foreign: Default::default(),
-            output: OutputArgs { json: args.json, html: None, require_valid: false },
+            output: OutputArgs { json: args.json, html: None, force: false, require_valid: false },
         },
     }
 }
@@ -260,7 +260,7 @@ fn show(done: &Done, pairs: &[Pair], fio: &Fio, json: bool, context: &Context) -
         text.push_str(&terminal::page(&parts, &context.style));
         context.out(&text);
     }
-    check::write_html(run, &finished.directory.join("report.html"), &[], context)?;
+    check::keep_page(run, &finished.directory, context)?;
     context.say(&format!("kept in {}", finished.directory.display()));
     Ok(())
 }

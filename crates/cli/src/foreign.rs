@@ -9,6 +9,7 @@ use assay_vdbench::vdbench_files;
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::output::Outputs;
 
 /// The ids of the options below.
 pub(crate) const OPTIONS: [&str; 4] = ["fio_json", "fio_json_plus", "fio_logs", "vdbench"];
@@ -33,37 +34,38 @@ pub(crate) struct ForeignArgs {
 
 impl ForeignArgs {
     /// Writes what is asked for; the periods of the run are read from its directory, where there is one.
-    pub(crate) fn write(&self, run: &Run, directory: Option<&Path>) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &self,
+        run: &Run,
+        directory: Option<&Path>,
+        outputs: &Outputs,
+    ) -> Result<(), Failure> {
         if self.is_empty() {
             return Ok(());
         }
         let intervals = directory.map(intervals_of).transpose()?.unwrap_or_default();
-        for (path, plus) in [(&self.fio_json, false), (&self.fio_json_plus, true)] {
-            if let Some(path) = path {
-                write(path, &fio_json_with(run, &intervals, plus))?;
-            }
+        if let Some(path) = &self.fio_json {
+            outputs.write("--fio-json", path, &fio_json_with(run, &intervals, false))?;
+        }
+        if let Some(path) = &self.fio_json_plus {
+            outputs.write("--fio-json-plus", path, &fio_json_with(run, &intervals, true))?;
         }
         if let Some(path) = &self.fio_logs {
             let options = FioLogOptions { prefix: LogPrefix::FioPlot, ..FioLogOptions::default() };
-            write_all(path, &fio_logs(run, &intervals, &options))?;
+            outputs.write_directory("--fio-logs", path, &fio_logs(run, &intervals, &options))?;
         }
         if let Some(path) = &self.vdbench {
-            write_all(path, &vdbench_files(run, &intervals))?;
+            outputs.write_directory("--vdbench", path, &vdbench_files(run, &intervals))?;
         }
         Ok(())
     }
 
     /// Whether everything asked for can be written, as far as that can be told before there is anything to write.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        for path in [&self.fio_json, &self.fio_json_plus].into_iter().flatten() {
-            crate::check::can_write(path)?;
-        }
-        for path in [&self.fio_logs, &self.vdbench].into_iter().flatten() {
-            if path.exists() && !path.is_dir() {
-                return Err(Failure::usage(format!("{} is not a directory", path.display())));
-            }
-        }
-        Ok(())
+    pub(crate) fn check(&self, outputs: &mut Outputs) -> Result<(), Failure> {
+        outputs.check("--fio-json", self.fio_json.as_deref())?;
+        outputs.check("--fio-json-plus", self.fio_json_plus.as_deref())?;
+        outputs.check_directory("--fio-logs", self.fio_logs.as_deref())?;
+        outputs.check_directory("--vdbench", self.vdbench.as_deref())
     }
 
     fn is_empty(&self) -> bool {
@@ -82,15 +84,4 @@ fn intervals_of(directory: &Path) -> Result<Vec<Interval>, Failure> {
     let level = read_level(std::io::BufReader::new(file), Level::Period)
         .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
     Ok(level.intervals)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
-}
-
-fn write_all(directory: &Path, files: &[(String, String)]) -> Result<(), Failure> {
-    std::fs::create_dir_all(directory)
-        .map_err(|error| Failure::failed(format!("cannot make {}: {error}", directory.display())))?;
-    files.iter().try_for_each(|(name, text)| write(&directory.join(name), text))
 }

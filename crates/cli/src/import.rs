@@ -10,6 +10,7 @@ use crate::args::OutputArgs;
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::output::Outputs;
 use crate::{languages, quick};
 
 /// What vdbench calls the file with its rows.
@@ -33,6 +34,8 @@ pub(crate) struct ImportArgs {
 }
 
 pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Failure> {
+    let inputs = [args.file.clone(), args.file.join(FLATFILE)];
+    let outputs = args.output.checked(Outputs::new(args.output.force).reading(inputs))?;
     let (name, text) = read(&args.file)?;
     let run = languages::import(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let root = context.runs_root()?;
@@ -51,7 +54,7 @@ pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Fa
         quick::show(&run, &[], context)?;
     }
     context.say(&kept);
-    check::finish(&run, &args.output, context)
+    check::finish(&run, &args.output, &outputs, context)
 }
 
 /// The name and the text of a result.

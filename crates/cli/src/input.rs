@@ -1,5 +1,6 @@
 //! Reading workload files of any of the three languages.
 
+use std::cell::RefCell;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,16 @@ use crate::languages::{self, Format};
 
 /// Larger files are no workload files.
 const INPUT_BYTES_MAX: u64 = 64 << 20;
+
+thread_local! {
+    /// Every workload file that was read, includes too: no output may take its place.
+    static FILES_READ: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The workload files that this command has read so far.
+pub(crate) fn files_read() -> Vec<PathBuf> {
+    FILES_READ.with_borrow(Clone::clone)
+}
 
 /// Includes and environment variables from this system.
 #[derive(Debug)]
@@ -44,6 +55,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     if meta.is_dir() {
         return Err(Failure::usage(format!("{shown} is a directory, not a workload file")));
     }
+    FILES_READ.with_borrow_mut(|files| files.push(path.to_owned()));
     let mut bytes = Vec::new();
     // A device or a pipe says nothing of its size, and may have no end.
     std::fs::File::open(path)

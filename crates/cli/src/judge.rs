@@ -19,6 +19,7 @@ use crate::args::OutputArgs;
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::output::Outputs;
 use crate::{languages, signals};
 use assay_runner::random_u64;
 
@@ -55,7 +56,10 @@ pub(crate) struct JudgeArgs {
 }
 
 pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Failure> {
-    args.output.html.as_deref().map_or(Ok(()), check::can_write)?;
+    let fio = FioFigures::of(&args.command);
+    let figures = if let FioFigures::In(path) = &fio { Some(path) } else { None };
+    let outputs = Outputs::new(args.output.force).reading(args.target.iter().chain(figures));
+    let outputs = args.output.checked(outputs)?;
     for path in &args.target {
         if !path.exists() {
             return Err(Failure::usage(format!(
@@ -71,7 +75,6 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
     }
     context.make_runs_root()?;
     let program = program_of(&args.command);
-    let fio = FioFigures::of(&args.command);
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let following = Following {
         host: &context.host,
@@ -91,8 +94,10 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
         .and_then(|directory| directory.write_run(&run).map(|()| directory))
         .map_err(Failure::failed)?;
     show(&run, args, context)?;
-    let page = directory.path().join("report.html");
-    check::write_html(&run, args.output.html.as_ref().unwrap_or(&page), &[], context)?;
+    match &args.output.html {
+        Some(path) => outputs.write("--html", path, &check::page(&run, &[], context)?)?,
+        None => check::keep_page(&run, directory.path(), context)?,
+    }
     context.say(&format!("kept in {}", directory.path().display()));
     Ok(outcome(&run, &seen, args.output.require_valid))
 }

@@ -26,6 +26,7 @@ mod judge;
 mod languages;
 mod live;
 mod new;
+mod output;
 mod place;
 mod probe;
 mod quick;

@@ -13,10 +13,11 @@ use assay_workload::{Job, Phase, Workload};
 use clap::Args;
 
 use crate::context::Context;
-use crate::convert::{self, Language};
+use crate::convert::Language;
 use crate::failure::{Failure, Outcome};
 use crate::input;
 use crate::languages::{self, Format};
+use crate::output::Outputs;
 use answers::Answers;
 use grid::Cell;
 
@@ -76,7 +77,7 @@ pub(crate) struct NewArgs {
     /// The file to write, for a grid the directory; '-' is stdout [default: named after the workload]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write over files that are there
+    /// Replace files that Assay did not write, too
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -94,18 +95,23 @@ fn positive(text: &str) -> Result<f64, String> {
 pub(crate) fn new(args: &NewArgs, context: &Context) -> Result<Outcome, Failure> {
     let cells = args.grid.as_deref().map(grid::cells).transpose()?;
     let answers = answers::complete(args, context)?;
+    let outputs = Outputs::new(args.force);
     let Some(cells) = cells else {
-        let cell = answers.cell();
-        let path = args.output.clone().unwrap_or_else(|| PathBuf::from(file_name(&cell, &answers, args.to)));
-        write(&cell, &answers, args, &path, context)?;
+        let (name, text) = file(&answers.cell(), &answers, args, context)?;
+        let path = args.output.clone().unwrap_or_else(|| PathBuf::from(name));
+        outputs.write("--output", &path, &text)?;
+        if path != Path::new("-") {
+            context.say(&format!("wrote {}", path.display()));
+        }
         return Ok(Outcome::Done);
     };
-    let directory = args.output.clone().unwrap_or_else(|| PathBuf::from("."));
-    std::fs::create_dir_all(&directory)
-        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", directory.display())))?;
-    for cell in &cells {
-        write(cell, &answers, args, &directory.join(file_name(cell, &answers, args.to)), context)?;
+    let files: Vec<(String, String)> =
+        cells.iter().map(|cell| file(cell, &answers, args, context)).collect::<Result<_, _>>()?;
+    match &args.output {
+        Some(directory) => outputs.write_directory("--output", directory, &files)?,
+        None => files.iter().try_for_each(|(name, text)| outputs.write("", Path::new(name), text))?,
     }
+    let directory = args.output.as_deref().unwrap_or(Path::new("."));
     context.say(&format!("{} files in {}", cells.len(), directory.display()));
     Ok(Outcome::Done)
 }
@@ -125,30 +131,18 @@ fn file_name(cell: &Cell, answers: &Answers, to: Language) -> String {
     )
 }
 
-fn write(
+/// The name and the text of a workload file.
+fn file(
     cell: &Cell,
     answers: &Answers,
     args: &NewArgs,
-    path: &Path,
     context: &Context,
-) -> Result<(), Failure> {
-    let name = file_name(cell, answers, args.to);
-    let name = name.strip_suffix(".toml").unwrap_or(&name);
+) -> Result<(String, String), Failure> {
+    let file = file_name(cell, answers, args.to);
+    let name = file.strip_suffix(".toml").unwrap_or(&file);
     let (text, said) = languages::write(&workload(name, cell, answers), Format::from(args.to));
     input::say_all(&said, false, context)?;
-    if path == Path::new("-") {
-        context.out(&text);
-        return Ok(());
-    }
-    if path.exists() && !args.force {
-        let shown = path.display();
-        return Err(Failure::usage(format!(
-            "{shown} exists; name another with -o, or write over it with --force"
-        )));
-    }
-    convert::write(Some(path), &text, context)?;
-    context.say(&format!("wrote {}", path.display()));
-    Ok(())
+    Ok((file, text))
 }
 
 /// A thread for each target, which keeps so many I/Os outstanding on it.

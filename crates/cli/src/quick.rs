@@ -12,7 +12,7 @@ use assay_host::workdir::{WorkDir, WorkDirError, is_assay_dir};
 use assay_report::quick::{Reference, ReferenceIops};
 use assay_report::terminal;
 use assay_results::baseline::{Baseline, builtins};
-use assay_results::{Run, baseline};
+use assay_results::{Run, baseline, store};
 use assay_runner::{Filled, Finished, Request, Site, Start, Work};
 use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Plan, Workload};
@@ -22,6 +22,7 @@ use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::live::Live;
+use crate::output::{self, Outputs};
 use crate::place::{Place, pasted};
 use crate::remote::{self, There};
 use crate::run;
@@ -41,7 +42,7 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     check_test(args.test.as_deref(), series)?;
     // Wrong names and places are told before anything is measured.
     find_references(&args.baseline, series.id, context)?;
-    args.output.html.as_deref().map_or(Ok(()), check::can_write)?;
+    let outputs = args.output.checked(Outputs::new(args.output.force))?;
     let finished = match Place::parse(&args.place)? {
         Place::Here(place) if args.dry_run => return dry_run(args, series, &place, context),
         Place::There { .. } if args.dry_run => {
@@ -68,7 +69,7 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     } else {
         show_with(&finished.run, &references, context);
     }
-    write_pages(args, &finished, &references, context)?;
+    write_pages(args, &finished, &references, &outputs, context)?;
     if finished.came_to_nothing() {
         return outcome_of(&finished, args.output.require_valid);
     }
@@ -84,18 +85,16 @@ fn write_pages(
     args: &QuickArgs,
     finished: &Finished,
     references: &[Reference],
+    outputs: &Outputs,
     context: &Context,
 ) -> Result<(), Failure> {
     let page = assay_report::html::page(&finished.run, references);
-    let kept = finished.directory.join("report.html");
-    let write = |path: &Path| {
-        std::fs::write(path, &page).map_err(|error| format!("cannot write {}: {error}", path.display()))
-    };
-    if let Err(why) = write(&kept) {
+    let kept = finished.directory.join(store::PAGE_FILE);
+    if let Err(why) = output::keep(&kept, &page) {
         context.say(&format!("warning: {why}"));
     }
     let asked = args.output.html.as_deref();
-    asked.map_or(Ok(()), write).map_err(Failure::failed)?;
+    asked.map_or(Ok(()), |path| outputs.write("--html", path, &page))?;
     context.say(&format!("report: {}", asked.unwrap_or(&kept).display()));
     Ok(())
 }

@@ -25,6 +25,7 @@ use crate::fio_install;
 use crate::input::{self, Input};
 use crate::languages::Format;
 use crate::live::Live;
+use crate::output::Outputs;
 use crate::quick;
 use crate::signals;
 use crate::simulated;
@@ -59,7 +60,6 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         input::say_all(&asked.diagnostics, args.how.strict, context)?;
         return Ok(check_space(&plan, Layout::AsNeeded, &[], &context.host).map(|()| Outcome::Done)?);
     }
-    args.how.foreign.check()?;
     let site = context.site(signals::stop_flag()?);
     let mut asked = asked(args, context)?;
     input::say_all(&asked.diagnostics, args.how.strict, context)?;
@@ -83,11 +83,24 @@ pub(crate) fn present(finished: &Finished, args: &RunArgs, context: &Context) ->
     } else {
         quick::show(&finished.run, &[], context)?;
     }
-    args.how.foreign.write(&finished.run, Some(&finished.directory))?;
-    let page = finished.directory.join("report.html");
-    check::write_html(&finished.run, args.how.output.html.as_ref().unwrap_or(&page), &[], context)?;
+    let outputs = Outputs::new(args.how.output.force);
+    args.how.foreign.write(&finished.run, Some(&finished.directory), &outputs)?;
+    match &args.how.output.html {
+        Some(path) => outputs.write("--html", path, &check::page(&finished.run, &[], context)?)?,
+        None => check::keep_page(&finished.run, &finished.directory, context)?,
+    }
     context.say(&format!("kept in {}", finished.directory.display()));
     outcome_of(finished, args.how.output.require_valid)
+}
+
+/// Whether everything can be written that is to be written of a run: told before anything is measured. The files that
+/// were read and the targets are not to be replaced.
+pub(crate) fn check_outputs(args: &RunArgs, plan: &Plan) -> Result<(), Failure> {
+    let targets = plan.targets.iter().map(|target| &target.path);
+    let outputs = Outputs::new(args.how.output.force).reading(targets);
+    let mut outputs = args.how.output.checked(outputs)?;
+    outputs.check("--trace", args.trace.as_deref())?;
+    args.how.foreign.check(&mut outputs)
 }
 
 /// Carries a plan out here, by Assay's own engines or by fio.
@@ -99,9 +112,10 @@ fn carry_out(
     context: &Context,
 ) -> Result<Finished, Failure> {
     // What may refuse to go on comes before anything is made.
+    check_outputs(args, &plan)?;
     let fio =
         plan.uses(Carrier::Fio).then(|| fio_install::find(args.how.install_missing, context)).transpose()?;
-    let trace = RunTrace::to(args.trace.as_deref())?;
+    let trace = RunTrace::to(args.trace.as_deref(), args.how.output.force);
     if let Some(trace) = &trace {
         check_space(&plan, Layout::AsNeeded, &[trace.largest(&plan)], &site.host)?;
     }

@@ -2,12 +2,13 @@
 
 use assay_report::terminal;
 use assay_results::checks;
-use assay_results::store::{self, RunState};
+use assay_results::store::{self, RunState, StoreError};
 
-use crate::args::{RunsAction, RunsArgs};
+use crate::args::{RunsAction, RunsArgs, StoredArgs};
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::output::Outputs;
 use crate::quick;
 
 pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failure> {
@@ -15,21 +16,18 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
         RunsAction::List => list(context),
         RunsAction::Show(stored) => {
             let run = check::load(&stored.run, context)?;
+            let outputs = checked(stored, context)?;
             if stored.output.json {
                 context.out(&check::json(&run)?);
             } else {
                 quick::show(&run, &[], context)?;
             }
-            check::finish(&run, &stored.output, context)
+            check::finish(&run, &stored.output, &outputs, context)
         }
-        RunsAction::Rm { run } => {
-            let directory = store::find(&context.runs_root()?, run).map_err(Failure::usage)?;
-            store::rm(&directory).map_err(Failure::failed)?;
-            context.out(&format!("removed {}", directory.path().display()));
-            Ok(Outcome::Done)
-        }
+        RunsAction::Rm { run } => remove(run, context),
         RunsAction::Recover(stored) => {
             let directory = store::find(&context.runs_root()?, &stored.run).map_err(Failure::usage)?;
+            let outputs = checked(stored, context)?;
             let mut run = store::recover(directory.path()).map_err(Failure::failed)?;
             checks::judge(&mut run);
             directory.write_run(&run).map_err(Failure::failed)?;
@@ -39,9 +37,32 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
                 quick::show(&run, &[], context)?;
                 context.say(&format!("recovered into {}", directory.path().display()));
             }
-            check::finish(&run, &stored.output, context)
+            check::finish(&run, &stored.output, &outputs, context)
         }
     }
+}
+
+/// Whether the page of a stored run can be written.
+fn checked(stored: &StoredArgs, context: &Context) -> Result<Outputs, Failure> {
+    stored.output.checked(Outputs::new(stored.output.force).reading_run(&stored.run, context))
+}
+
+fn remove(wanted: &str, context: &Context) -> Result<Outcome, Failure> {
+    let removal = store::rm(&context.runs_root()?, wanted).map_err(|error| match error {
+        StoreError::Io { .. } => Failure::failed(error),
+        _ => Failure::usage(error),
+    })?;
+    let shown = removal.path.display();
+    if removal.removed {
+        context.out(&format!("removed {shown}"));
+        return Ok(Outcome::Done);
+    }
+    for (path, why) in &removal.kept {
+        context.say(&format!("kept {}: {why}", path.display()));
+    }
+    Err(Failure::failed(format!(
+        "the run in {shown} was removed, the directory was not: it holds other files"
+    )))
 }
 
 fn list(context: &Context) -> Result<Outcome, Failure> {

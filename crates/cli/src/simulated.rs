@@ -28,7 +28,6 @@ pub(crate) fn simulate(
 
 /// `assay run --engine sim`.
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
-    args.how.foreign.check()?;
     if args.trace.is_some() {
         return Err(Failure::usage("--trace is for real I/O: a simulation does what 'assay audit' says"));
     }
@@ -45,6 +44,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         context.out(&assay_report::terminal::plan(&assay_runner::marked(&plan, &model), &context.style));
         return Ok(Outcome::Done);
     }
+    run::check_outputs(args, &plan)?;
     let site = context.site(signals::stop_flag()?);
     context.say(&assay_runner::remark(&model, plan.seed));
     let finished = simulate(&plan, &model, &site, context)?.finished;

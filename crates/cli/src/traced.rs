@@ -1,13 +1,14 @@
 //! `assay run --trace`: every I/O of a run as CSV, for `assay audit --trace` and whatever else reads it.
 
-use std::io::Write as _;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use assay_engine::tracing::Traced;
+use assay_engine::tracing::{TraceRecord, Traced};
 use assay_workload::Plan;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::output::Outputs;
 
 /// I/Os that there is room for in each phase: 320 MB of memory.
 pub(crate) const RECORDS_MAX: usize = 8_000_000;
@@ -15,6 +16,7 @@ pub(crate) const RECORDS_MAX: usize = 8_000_000;
 /// A trace being taken.
 pub(crate) struct RunTrace {
     path: PathBuf,
+    force: bool,
 }
 
 /// Room for one line, beside the name of its target.
@@ -39,36 +41,14 @@ impl RunTrace {
     }
 
     /// To be written to `path`, if one is named.
-    pub(crate) fn to(path: Option<&Path>) -> Result<Option<RunTrace>, Failure> {
-        path.map(|path| {
-            crate::check::can_write(path)?;
-            Ok(RunTrace { path: path.to_owned() })
-        })
-        .transpose()
+    pub(crate) fn to(path: Option<&Path>, force: bool) -> Option<RunTrace> {
+        path.map(|path| RunTrace { path: path.to_owned(), force })
     }
 
     /// Writes what was traced.
     pub(crate) fn write(&self, traced: &Traced, plan: &Plan, context: &Context) -> Result<(), Failure> {
-        let failed = |error| Failure::failed(format!("cannot write {}: {error}", self.path.display()));
-        let file = std::fs::File::create(&self.path).map_err(failed)?;
-        let mut out = std::io::BufWriter::new(file);
-        let start = traced.records.first().map_or(0, |record| record.at_ns);
-        // Commas and line breaks of names would be columns and lines.
-        let names: Vec<String> = plan
-            .targets
-            .iter()
-            .map(|target| target.name.replace(|c: char| c == ',' || c == '"' || c.is_control(), "_"))
-            .collect();
-        writeln!(out, "time_ns,op,offset,length,target,latency_ns").map_err(failed)?;
-        for record in &traced.records {
-            let name = names.get(usize::from(record.target)).map_or("", String::as_str);
-            let latency =
-                if record.latency_ns == u64::MAX { String::new() } else { record.latency_ns.to_string() };
-            let (at, op) = (record.at_ns - start, record.kind.name());
-            let (offset, length) = (record.offset_bytes, record.len_bytes);
-            writeln!(out, "{at},{op},{offset},{length},{name},{latency}").map_err(failed)?;
-        }
-        out.flush().map_err(failed)?;
+        let outputs = Outputs::new(self.force);
+        outputs.stream("--trace", &self.path, |out| write_records(&traced.records, plan, out))?;
         let count = assay_report::format::count(traced.records.len() as u64);
         context.say(&format!("a trace of {count} I/Os is in {}", self.path.display()));
         if traced.dropped > 0 {
@@ -77,4 +57,24 @@ impl RunTrace {
         }
         Ok(())
     }
+}
+
+fn write_records(records: &[TraceRecord], plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    let start = records.first().map_or(0, |record| record.at_ns);
+    // Commas and line breaks of names would be columns and lines.
+    let names: Vec<String> = plan
+        .targets
+        .iter()
+        .map(|target| target.name.replace(|c: char| c == ',' || c == '"' || c.is_control(), "_"))
+        .collect();
+    writeln!(out, "time_ns,op,offset,length,target,latency_ns")?;
+    for record in records {
+        let name = names.get(usize::from(record.target)).map_or("", String::as_str);
+        let latency =
+            if record.latency_ns == u64::MAX { String::new() } else { record.latency_ns.to_string() };
+        let (at, op) = (record.at_ns - start, record.kind.name());
+        let (offset, length) = (record.offset_bytes, record.len_bytes);
+        writeln!(out, "{at},{op},{offset},{length},{name},{latency}")?;
+    }
+    Ok(())
 }

@@ -8,10 +8,10 @@ use assay_sim::audit::{Audit, AuditOptions, Hotbands, audit, repair};
 use super::source::Source;
 use super::{Audited, Repaired};
 use crate::context::Context;
-use crate::convert;
 use crate::failure::Failure;
 use crate::input;
 use crate::languages::{self, Format};
+use crate::output::Outputs;
 
 /// The repair of what `audit` found; `None` where nothing was changed.
 pub(super) fn repaired(
@@ -33,7 +33,12 @@ pub(super) fn repaired(
 }
 
 /// Writes it, its changes as comments at its head.
-pub(super) fn write(audited: &Audited, path: &Path, context: &Context) -> Result<(), Failure> {
+pub(super) fn write(
+    audited: &Audited,
+    path: &Path,
+    outputs: &Outputs,
+    context: &Context,
+) -> Result<(), Failure> {
     let Some(repaired) = &audited.repaired else {
         context.say("there is nothing to repair; no file is written");
         return Ok(());
@@ -47,7 +52,7 @@ pub(super) fn write(audited: &Audited, path: &Path, context: &Context) -> Result
         head.push_str(&format!("{mark} {}\n", one_line(&change)));
     }
     input::say_all(&lost, false, context)?;
-    convert::write(Some(path), &format!("{head}{text}"), context)?;
+    outputs.write("--fix", path, &format!("{head}{text}"))?;
     context.say(&format!("the repaired workload is in {}", path.display()));
     Ok(())
 }

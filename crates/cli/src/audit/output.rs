@@ -9,7 +9,6 @@ use assay_sim::audit::{JobAudit, PhaseAudit};
 use super::simulate::Simulation;
 use super::{Audited, pictures, tables};
 use crate::context::Context;
-use crate::failure::Failure;
 
 /// Phases that get pictures in the terminal; all others get their table, and all get pictures on the page.
 const PICTURED_MAX: usize = 2;
@@ -142,15 +141,14 @@ fn kept(before: &Path, after: Option<&Path>) -> String {
     }
 }
 
-/// Writes the page.
-pub(super) fn page(audited: &Audited, simulation: Option<&Simulation>, path: &Path) -> Result<(), Failure> {
+/// The page.
+pub(super) fn page(audited: &Audited, simulation: Option<&Simulation>) -> String {
     let mut landing = landing_of(audited);
     if let Some(simulation) = simulation {
         landing.kind.push_str(", simulated");
         landing.parts.extend(simulation.parts(&audited.model));
     }
-    std::fs::write(path, landing::page(&landing))
-        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+    landing::page(&landing)
 }
 
 /// What the page shows.

@@ -102,8 +102,7 @@ pub(super) fn run(
         .as_ref()
         .map(|repaired| simulate(&repaired.source.plan, &audited.model, site, context));
     for one in [Some(&before), after.as_ref().and_then(|after| after.as_ref().ok())].into_iter().flatten() {
-        let page = one.finished.directory.join("report.html");
-        check::write_html(&one.finished.run, &page, &[], context)?;
+        check::keep_page(&one.finished.run, &one.finished.directory, context)?;
     }
     let repaired = audited.repaired.as_ref().map_or(plan, |repaired| &repaired.source.plan);
     let range = if bound_range {

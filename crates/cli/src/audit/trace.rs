@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input;
 use crate::languages::TRACES;
+use crate::output::Outputs;
 
 /// Longer lines are in no trace.
 const LINE_BYTES_MAX: u64 = 1 << 16;
@@ -207,6 +208,7 @@ pub(super) fn audit(
     path: &Path,
     args: &AuditArgs,
     model: &Model,
+    outputs: &Outputs,
     context: &Context,
 ) -> Result<Outcome, Failure> {
     let counted = count(path, model, context)?;
@@ -227,8 +229,7 @@ pub(super) fn audit(
         context.out(&text(&page, context));
     }
     if let Some(path) = &args.html {
-        std::fs::write(path, landing::page(&page))
-            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
+        outputs.write("--html", path, &landing::page(&page))?;
     }
     Ok(Outcome::Done)
 }

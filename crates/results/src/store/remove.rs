@@ -9,9 +9,7 @@ use rustix::fs::{AtFlags, Dir, FileType};
 use rustix::io::Errno;
 
 use super::directory::{choose, directories};
-use super::{
-    HeldDirectory, JOURNAL_FILE, PAGE_FILE, PLAN_FILE, RUN_FILE, RunDir, SERIES_FILE, StoreError,
-};
+use super::{HeldDirectory, JOURNAL_FILE, PAGE_FILE, PLAN_FILE, RUN_FILE, RunDir, SERIES_FILE, StoreError};
 
 /// What a run directory consists of, in the order of removal: what makes it a run goes last, so that a removal that was
 /// interrupted can be repeated.
@@ -83,7 +81,8 @@ fn name_in(root: &Path, wanted: &str) -> Result<OsString, StoreError> {
         };
     }
     let name = path.file_name().ok_or_else(foreign)?;
-    let identity = |directory: &HeldDirectory| rustix::fs::fstat(directory).map(|stat| (stat.st_dev, stat.st_ino));
+    let identity =
+        |directory: &HeldDirectory| rustix::fs::fstat(directory).map(|stat| (stat.st_dev, stat.st_ino));
     let above = HeldDirectory::open_above(path).map_err(|_| foreign())?;
     let root_directory = HeldDirectory::open(root).map_err(|_| foreign())?;
     match (identity(&above), identity(&root_directory)) {

@@ -126,7 +126,9 @@ fn only_run_directories_are_removed() {
     fs::create_dir(&precious).unwrap();
     fs::write(precious.join(RUN_FILE), "{}").unwrap();
     let text = |path: &Path| path.display().to_string();
-    for wanted in ["precious", &text(&precious), &text(other.path()), &text(&dir.path().join(RUN_FILE)), "/", "../"] {
+    for wanted in
+        ["precious", &text(&precious), &text(other.path()), &text(&dir.path().join(RUN_FILE)), "/", "../"]
+    {
         assert!(matches!(rm(root.path(), wanted), Err(StoreError::NotARunOf { .. })), "{wanted}");
     }
     assert!(dir.read_run().is_ok() && other.read_run().is_ok() && precious.join(RUN_FILE).exists());
@@ -146,7 +148,8 @@ fn what_is_not_of_a_run_is_kept_and_told() {
     std::os::unix::fs::symlink(&outside, dir.path().join(PAGE_FILE)).unwrap();
     let removal = rm(root.path(), "a").unwrap();
     assert!(!removal.removed);
-    let kept: Vec<&Path> = removal.kept.iter().map(|(path, _)| path.strip_prefix(dir.path()).unwrap()).collect();
+    let kept: Vec<&Path> =
+        removal.kept.iter().map(|(path, _)| path.strip_prefix(dir.path()).unwrap()).collect();
     assert_eq!(kept, [Path::new("more"), Path::new("notes.txt"), Path::new(PAGE_FILE)]);
     assert!(!dir.path().join(RUN_FILE).exists() && !dir.path().join(SERIES_FILE).exists());
     assert_eq!(fs::read_to_string(outside).unwrap(), "precious");

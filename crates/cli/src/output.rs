@@ -1,0 +1,108 @@
+//! Files that the user names on the command line: the rules of [`assay_host::output`], and stdout.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use assay_host::output::{self, OutputError, OutputFile, Place};
+use assay_results::store;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::input;
+
+/// What a command writes, and what it must not write over.
+#[derive(Debug)]
+pub(crate) struct Outputs {
+    rules: output::Outputs,
+}
+
+/// Whether an output goes to stdout.
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-") || path == Path::new("/dev/stdout")
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        match error {
+            OutputError::Refused { .. } => Failure::usage(error),
+            OutputError::Failed { .. } => Failure::failed(error),
+        }
+    }
+}
+
+impl Outputs {
+    /// `force`: whether files that Assay did not write may be replaced. Workload files that were read so far are inputs.
+    pub(crate) fn new(force: bool) -> Self {
+        Outputs { rules: output::Outputs::new(force) }.reading(input::files_read())
+    }
+
+    /// Notes files that the command reads or works on.
+    pub(crate) fn reading(mut self, paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
+        paths.into_iter().for_each(|path| self.rules.reads(path.as_ref()));
+        self
+    }
+
+    /// Notes the files of a stored run, or of another tool's result that is named in the place of one.
+    pub(crate) fn reading_run(self, wanted: &str, context: &Context) -> Self {
+        let found = context.runs_root().ok().and_then(|root| store::find(&root, wanted).ok());
+        let stored = found.map(|run| run.path().to_owned()).unwrap_or_else(|| PathBuf::from(wanted));
+        let names = [store::PLAN_FILE, store::JOURNAL_FILE, store::SERIES_FILE, store::RUN_FILE];
+        let names = names.into_iter().chain([crate::import::FLATFILE]);
+        let files: Vec<PathBuf> = names.map(|name| stored.join(name)).chain([wanted.into()]).collect();
+        self.reading(files)
+    }
+
+    /// Whether the file that an option names can be written, as far as that can be told beforehand.
+    pub(crate) fn check(&mut self, option: &str, path: Option<&Path>) -> Result<(), Failure> {
+        match path.filter(|path| !is_stdout(path)) {
+            Some(path) => Ok(self.rules.check(option, path)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for a directory that several files are to be written into.
+    pub(crate) fn check_directory(&self, option: &str, path: Option<&Path>) -> Result<(), Failure> {
+        path.map_or(Ok(()), |path| self.rules.directory(option, path).map(drop).map_err(Failure::from))
+    }
+
+    /// Writes a file whole.
+    pub(crate) fn write(&self, option: &str, path: &Path, text: &str) -> Result<(), Failure> {
+        self.stream(option, path, |out| out.write_all(text.as_bytes()))
+    }
+
+    /// Writes a file whole that is made piece by piece.
+    pub(crate) fn stream(
+        &self,
+        option: &str,
+        path: &Path,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        if is_stdout(path) {
+            let mut stdout = BufWriter::new(io::stdout().lock());
+            // A reader that went away is not an error.
+            let _ = content(&mut stdout).and_then(|()| stdout.flush());
+            return Ok(());
+        }
+        let place: Place<'_> = self.rules.open(option, path)?;
+        let mut file: BufWriter<OutputFile<'_>> = BufWriter::new(place.create()?);
+        let failed = |error| Failure::failed(format!("cannot write {option} {}: {error}", path.display()));
+        content(&mut file).map_err(failed)?;
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        Ok(file.finish()?)
+    }
+
+    /// Writes several files into a directory, all or none.
+    pub(crate) fn write_directory(
+        &self,
+        option: &str,
+        path: &Path,
+        files: &[(String, String)],
+    ) -> Result<(), Failure> {
+        Ok(self.rules.directory(option, path)?.write(files)?)
+    }
+}
+
+/// Writes a file into the directory of a run, where Assay keeps it for itself.
+pub(crate) fn keep(path: &Path, text: &str) -> Result<(), Failure> {
+    Ok(output::Outputs::new(true).write("", path, text.as_bytes())?)
+}
