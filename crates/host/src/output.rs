@@ -142,8 +142,11 @@ impl Outputs {
 
 /// Whether the file is another user's in a directory where only owners replace (the sticky bit).
 fn is_stuck(directory: &HeldDirectory, stat: &Stat) -> bool {
-    let user = rustix::process::geteuid();
-    let Ok(above) = rustix::fs::fstat(directory) else { return false };
+    let above = rustix::fs::fstat(directory);
+    above.is_ok_and(|above| stuck_for(rustix::process::geteuid(), &above, stat))
+}
+
+fn stuck_for(user: Uid, above: &Stat, stat: &Stat) -> bool {
     let sticky = Mode::from_raw_mode(above.st_mode).contains(Mode::SVTX);
     sticky && !user.is_root() && ![stat.st_uid, above.st_uid].contains(&user.as_raw())
 }
