@@ -19,7 +19,6 @@ use clap::Args;
 use crate::args::ReadingArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::input;
 use crate::output::Outputs;
 use crate::signals;
 
@@ -119,12 +118,8 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
         return Ok(Outcome::Done);
     }
     let model = source::model(&args.array)?;
-    let files = [&args.file, &args.trace, &args.against].into_iter().flatten();
-    let mut outputs = Outputs::new(args.force).reading(files).reading([&args.array]);
-    outputs.check("--fix", args.fix.as_deref())?;
-    outputs.check("--html", args.html.as_deref())?;
     if let Some(trace) = &args.trace {
-        return trace::audit(trace, args, &model, &outputs, context);
+        return trace::audit(trace, args, &model, &outputs(args)?, context);
     }
     let file = args.file.as_ref();
     let file =
@@ -134,7 +129,7 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
         context.make_runs_root()?;
     }
     let source = Source::read(file, args, context)?;
-    let outputs = outputs.reading(input::files_read());
+    let outputs = outputs(args)?;
     let options = AuditOptions {
         cache_bytes: args.cache.iter().map(|bytes| bytes.0).collect(),
         ..AuditOptions::default()
@@ -159,6 +154,15 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
         outputs.write("--html", path, &output::page(&audited, simulation.as_ref()))?;
     }
     simulation.map_or(Ok(Outcome::Done), |simulation| simulation.outcome())
+}
+
+/// What is to be written, once it is known what was read.
+fn outputs(args: &AuditArgs) -> Result<Outputs, Failure> {
+    let files = [&args.file, &args.trace, &args.against].into_iter().flatten();
+    let mut outputs = Outputs::new(args.force).reading(files).reading([&args.array]);
+    outputs.check("--fix", args.fix.as_deref())?;
+    outputs.check("--html", args.html.as_deref())?;
+    Ok(outputs)
 }
 
 /// Audits a workload, and its repair where there is one.

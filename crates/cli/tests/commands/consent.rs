@@ -73,6 +73,24 @@ fn cleanup_removes_tagged_directories_only() {
 }
 
 #[test]
+fn cleanup_says_what_it_kept_and_fails() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    let ours = world.data().join("assay-quick");
+    let Some(_mounted) = crate::space::Mounted::new(&ours.join("theirs"), "size=1m") else { return };
+    fs::write(ours.join("theirs/kept"), "precious").expect("written");
+    let said = world.assay(&["cleanup", path_text(&world.data())]).ended(1);
+    assert!(
+        said.out.starts_with("removed from ") && said.err.contains("another file system is mounted"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("error: could not remove all of"), "{}", said.err);
+    assert_eq!(fs::read_to_string(ours.join("theirs/kept")).expect("there"), "precious");
+    assert!(ours.join(".assay-dir").exists() && !ours.join("assay-1.data").exists());
+}
+
+#[test]
 fn a_directory_in_use_is_not_removed() {
     let world = World::new();
     let mut child = world.start_measuring();

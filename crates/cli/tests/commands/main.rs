@@ -11,6 +11,7 @@ mod help;
 mod looks;
 mod matrix;
 mod mounts;
+mod outputs;
 mod plan_is_run;
 mod remote;
 mod room;

@@ -1,12 +1,13 @@
 //! Runs that are kept: what the commands make of them.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::sync::LazyLock;
 
 use serde_json::Value;
 
 use crate::schema;
-use crate::world::{Said, TEST, World, entries, json};
+use crate::world::{Said, TEST, World, entries, json, path_text};
 
 /// A world with one finished run, for tests that only look at it.
 static MEASURED: LazyLock<(World, Said)> = LazyLock::new(|| {
@@ -135,6 +136,46 @@ fn runs_are_removed_one_by_one_and_nothing_else() {
     }
     assert!(!directory.exists());
     assert!(world.assay(&["runs"]).ended(0).out.contains("no runs in"));
+}
+
+#[test]
+fn only_runs_of_the_runs_directory_are_removed_and_only_their_files() {
+    let world = World::new();
+    let copy = |to: &std::path::Path| {
+        let from = &measured().run_directories()[0];
+        assert!(std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp").success());
+        to.join(from.file_name().expect("a name"))
+    };
+    fs::create_dir(world.runs()).expect("made");
+    let run = copy(&world.runs());
+    let elsewhere = copy(&world.data());
+    let link = world.runs().join("20200101T000000Z-link-00000000");
+    symlink(&elsewhere, &link).expect("linked");
+    let files = entries(&elsewhere).len();
+    for (wanted, expected) in [
+        (path_text(&elsewhere), "is not a run directory in"),
+        ("data", "is not a run directory in"),
+        (&format!("{}/run.json", path_text(&elsewhere)), "is not a run directory in"),
+        (path_text(&link), "symbolic link"),
+        (&format!("{}/", path_text(&link)), "symbolic link"),
+        ("00000000", "symbolic link"),
+    ] {
+        let said = world.assay(&["runs", "rm", wanted]).ended(2);
+        assert!(said.err.contains(expected), "{wanted}: {}", said.err);
+        assert_eq!(entries(&elsewhere).len(), files, "{wanted}");
+    }
+    fs::write(run.join("notes.txt"), "precious").expect("written");
+    let said = world.assay(&["runs", "rm", path_text(&run)]).ended(1);
+    assert!(said.out.is_empty() && said.err.contains("notes.txt: not a file of a run"), "{}", said.err);
+    assert_eq!(entries(&run), [run.join("notes.txt")]);
+    fs::remove_dir_all(&run).expect("removed");
+    // That the directory of all runs is a link is the user's choice.
+    let run = copy(&world.runs());
+    let moved = world.path().join("moved");
+    fs::rename(world.runs(), &moved).expect("moved");
+    symlink(&moved, world.runs()).expect("linked");
+    world.assay(&["runs", "rm", path_text(&run)]).ended(0);
+    assert!(!run.exists() && entries(&elsewhere).len() == files);
 }
 
 #[test]

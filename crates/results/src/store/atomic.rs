@@ -188,15 +188,7 @@ impl Draft<'_> {
                 rustix::fs::unlinkat(dir, &hidden, AtFlags::empty())?;
             }
             Ok(()) => {
-                // From here on, the hidden name is not ours to remove until it has been given back.
-                self.hidden = None;
-                match rustix::fs::renameat_with(dir, &hidden, dir, name, RenameFlags::EXCHANGE) {
-                    Ok(()) => self.hidden = Some(hidden),
-                    Err(Errno::NOENT) => {
-                        rustix::fs::renameat_with(dir, &hidden, dir, name, RenameFlags::NOREPLACE)?;
-                    }
-                    Err(error) => return Err(error.into()),
-                }
+                self.give_back(name, hidden)?;
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
             Err(Errno::NOENT) => return self.publish(name),
@@ -210,6 +202,30 @@ impl Draft<'_> {
         }
         self.hidden = None;
         Ok(())
+    }
+
+    /// Undoes an exchange: what is under the hidden name gets its own again. What is not our draft is never removed.
+    fn give_back(&mut self, name: &OsStr, hidden: OsString) -> io::Result<()> {
+        self.hidden = None;
+        let dir = &self.directory.fd;
+        let exchange = || rustix::fs::renameat_with(dir, &hidden, dir, name, RenameFlags::EXCHANGE);
+        match exchange() {
+            Ok(()) if self.is_draft(&hidden) => self.hidden = Some(hidden),
+            // Something newer took the name in that moment: it belongs there.
+            Ok(()) => exchange()?,
+            Err(Errno::NOENT) => rustix::fs::renameat_with(dir, &hidden, dir, name, RenameFlags::NOREPLACE)?,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Whether a name in the directory is that of this very file.
+    fn is_draft(&self, name: &OsStr) -> bool {
+        let found = rustix::fs::statat(&self.directory.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        match (found, rustix::fs::fstat(&self.file)) {
+            (Ok(found), Ok(own)) => (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino),
+            _ => false,
+        }
     }
 
     fn rename_unless_there(&mut self, name: &OsStr) -> io::Result<()> {
@@ -251,7 +267,7 @@ impl Write for Draft<'_> {
 
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
-        if let Some(hidden) = &self.hidden {
+        if let Some(hidden) = self.hidden.as_ref().filter(|hidden| self.is_draft(hidden)) {
             // What matters is the error that led here.
             let _ = rustix::fs::unlinkat(&self.directory.fd, hidden, AtFlags::empty());
         }
