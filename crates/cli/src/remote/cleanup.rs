@@ -85,14 +85,14 @@ clean() {{
     for left in \"$1\"/* \"$1\"/.[!.]*; do
         case \"${{left##*/}}\" in
             {MARKER_FILE} | {TAG_FILE}) ;;
-            *) if [ -e \"$left\" ] || [ -h \"$left\" ]; then echo \"kept $1: $left is not a test file\"; return; fi ;;
+            *) if [ -e \"$left\" ] || [ -h \"$left\" ]; then echo \"kept $1: $left is not a test file\"; kept=1; return; fi ;;
         esac
     done
     rm -f -- \"$1/{MARKER_FILE}\" \"$1/{TAG_FILE}\"
-    rmdir -- \"$1\" && echo \"removed $1\"
+    rmdir -- \"$1\" && echo \"removed $1\" || kept=1
 }}
 [ -d \"$place\" ] || {{ echo 'is not a directory' >&2; exit 2; }}
-found=
+found= kept=
 if ours \"$place\"; then
     found=1; clean \"$place\"
 else
@@ -101,6 +101,7 @@ else
     done
 fi
 [ -n \"$found\" ] || echo \"nothing to remove: no directory that Assay made in $place\"
+[ -z \"$kept\" ] || {{ echo \"could not remove all that Assay made in $place\" >&2; exit 1; }}
 ",
         ours_function()
     );

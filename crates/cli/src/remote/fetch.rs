@@ -122,7 +122,7 @@ impl Fetched {
             move |error: std::io::Error| Failure::failed(format!("cannot write {path}: {error}"))
         };
         let fresh = root.join(format!(".arriving-{:08x}", assay_runner::random_u64()? as u32));
-        std::fs::create_dir_all(&fresh).map_err(failed(&fresh))?;
+        std::fs::create_dir_all(root).and_then(|()| std::fs::create_dir(&fresh)).map_err(failed(&fresh))?;
         let write =
             || self.files.iter().try_for_each(|(name, content)| std::fs::write(fresh.join(name), content));
         let directory = root.join(&self.name);
