@@ -104,5 +104,5 @@ impl Outputs {
 
 /// Writes a file into the directory of a run, where Assay keeps it for itself.
 pub(crate) fn keep(path: &Path, text: &str) -> Result<(), Failure> {
-    Ok(output::Outputs::new(true).write("", path, text.as_bytes())?)
+    output::Outputs::new(true).write("", path, text.as_bytes()).map_err(Failure::failed)
 }

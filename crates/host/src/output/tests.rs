@@ -324,8 +324,11 @@ fn two_options_name_two_files() {
     assert!(said.contains("this command reads or measures"), "a target that is yet to be made: {said}");
 }
 
+/// Puts something under the first path; the second is a file with content.
+type Swap = fn(&Path, &Path);
+
 /// What another process puts under the name between the check and the end of writing.
-const SWAPS: &[(&str, fn(&Path, &Path))] = &[
+const SWAPS: &[(&str, Swap)] = &[
     ("a file", |at, _| fs::write(at, PRECIOUS).unwrap()),
     ("a file, moved there", |at, precious| fs::rename(precious, at).unwrap()),
     ("a link", |at, precious| symlink(precious, at).unwrap()),
