@@ -96,7 +96,7 @@ impl fmt::Display for Reason {
                 write!(f, "it is a {}, and outputs go to regular files only; name another file", word(*kind))
             }
             Reason::Link(to) => {
-                write!(f, "it is a symbolic link to {}; name the file itself", to.display())
+                write!(f, "it is a symbolic link to {}; name the file itself, or - for stdout", to.display())
             }
             Reason::NoDirectory(above) => {
                 write!(f, "{} is not a directory; make it, or name another", above.display())

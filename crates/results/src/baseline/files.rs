@@ -59,7 +59,8 @@ pub fn save(dir: &Path, baseline: &Baseline, replace: bool) -> Result<PathBuf, B
     if built_in(&baseline.name).is_some() {
         return Err(BaselineError::BuiltIn(baseline.name.clone()));
     }
-    if !replace && path.exists() {
+    // A link that leads nowhere has the name, too.
+    if !replace && fs::symlink_metadata(&path).is_ok() {
         return Err(BaselineError::Exists(baseline.name.clone()));
     }
     fs::create_dir_all(dir).map_err(StoreError::io("create", dir))?;
