@@ -12,7 +12,7 @@ use crate::world::{Said, World, entries, is_root, path_text};
 const JOB: &str = "[reads]\nfilename=a.dat\nsize=1m\nrw=randread\nbs=4k\nruntime=1\ntime_based\n";
 const HOT: &str = "sd=sd1,lun=big,size=16g,threads=8\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100,seekpct=100,rhpct=75\n\
                    rd=rd1,wd=wd1,iorate=max,elapsed=10,interval=1\n";
-const FIO_RESULT: &str = include_str!("../../../results/tests/data/fio-clones.json");
+const FIO_RESULT: &str = include_str!("../../../fio/tests/data/fio-clones.json");
 
 /// A command and the option that names an output. `@` stands for the path.
 const FILES: &[&[&str]] = &[
