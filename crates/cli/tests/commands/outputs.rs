@@ -279,7 +279,7 @@ fn stdout_is_no_file() {
 fn a_full_file_system_keeps_the_old_file_and_no_half_of_the_new_one() {
     let world = world();
     let at = world.path().join("small");
-    let Some(_mounted) = crate::space::Mounted::new(&at, "size=16k") else { return };
+    let Some(_mounted) = crate::mounts::Mounted::tmpfs(&at, "size=16k") else { return };
     let page = ["report", "RUN", "--html", "@"];
     let said = said(&world, &page, "small/page.html", &[]).ended(1);
     assert!(
