@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::foreign::ForeignArgs;
+use crate::input::Input;
 
 /// A storage benchmark whose numbers can be believed
 ///
@@ -236,9 +237,12 @@ pub(crate) struct RunArgs {
     /// With --engine sim: size of targets that the file gives no size for
     #[arg(long, value_name = "SIZE", default_value = crate::audit::source::SIZE_DEFAULT)]
     pub(crate) size: Bytes,
-    /// Words of fio's command line instead of a file.
+    /// Jobs of fio's command line instead of a file.
     #[arg(skip)]
-    pub(crate) fio_words: Vec<String>,
+    pub(crate) fio: Option<Input>,
+    /// Refuse whatever writes, the layout of files included.
+    #[arg(skip)]
+    pub(crate) readonly: bool,
     /// Run everything so many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
@@ -304,6 +308,9 @@ pub(crate) struct HowArgs {
     /// Treat what a file asks for and Assay cannot do as an error
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Run a file of fio or vdbench although options that change what is tested are not supported
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) allow_loss: bool,
     /// Allow writing to this device or over this file; may be given several times
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,

@@ -134,6 +134,11 @@ impl Context {
         eprint!("{text}");
     }
 
+    /// Says on stderr what must be known whatever is to be left out.
+    pub(crate) fn warn(&self, text: &str) {
+        eprintln!("{text}");
+    }
+
     /// Says something on stderr, unless quiet.
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {

@@ -103,11 +103,14 @@ pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outc
         start.undo();
         return Err(failure);
     }
+    let mut notes = std::mem::take(&mut asked.notes);
+    // Both carry out the same plan, so that what it lacks takes nothing from the comparison.
+    notes.extend(input::accept_losses(&asked.diagnostics, true)?);
     let request = Request {
         work: Work::Planned(plan),
         fio: Some(fio.clone()),
         strict: args.how.strict,
-        notes: std::mem::take(&mut asked.notes),
+        notes,
         ..request
     };
     let done = run::recorded(request, &site, Live::new(context), context);
@@ -128,7 +131,8 @@ fn run_args(args: CrosscheckArgs) -> RunArgs {
         reading: args.reading,
         profile: None,
         target: args.target,
-        fio_words: Vec::new(),
+        fio: None,
+        readonly: false,
         repeat: 1,
         steps: Default::default(),
         scale: None,
@@ -141,6 +145,7 @@ fn run_args(args: CrosscheckArgs) -> RunArgs {
             watch: Default::default(),
             dry_run: false,
             strict: args.strict,
+            allow_loss: false,
             destroy_data: args.destroy_data,
             foreign: Default::default(),
             output: OutputArgs { json: args.json, html: None, force: false, require_valid: false },

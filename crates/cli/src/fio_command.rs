@@ -2,11 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use assay_fio::{self as fio, Action, CommandLine, JobFile, Program};
+use assay_formats::Diagnostic;
+use assay_workload::pattern::OpKind;
+use assay_workload::plan::PlannedTarget;
+use assay_workload::target::TargetKind;
+use assay_workload::units::Bytes;
+use assay_workload::{Plan, PlannedJob};
+use clap::{Args, CommandFactory as _};
 
-use crate::args::{HowArgs, ReadingArgs, RunArgs};
+use crate::args::{Cli, HowArgs, ReadingArgs, RunArgs};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::input::{self, SystemLoader};
 use crate::run;
 
 #[derive(Debug, Args)]
@@ -16,6 +24,11 @@ use crate::run;
   assay fio --dry-run --name=a --size=1g --rw=write
   # the same, by real fio
   assay fio --engine fio --name=a --size=1g --rw=write
+  # only if nothing in the file writes or trims
+  assay fio --readonly job.fio
+  # what fio would be asked by a job file; and is it understood?
+  assay fio --showcmd job.fio
+  assay fio --parse-only job.fio
 
 Options of Assay come before the first option of fio.")]
 pub(crate) struct FioArgs {
@@ -27,6 +40,26 @@ pub(crate) struct FioArgs {
 }
 
 pub(crate) fn fio(args: FioArgs, context: &Context) -> Result<Outcome, Failure> {
+    let CommandLine { program, jobs, diagnostics } =
+        fio::parse_command_line_with(&args.words, &SystemLoader, &input::system());
+    match program.action {
+        Action::Version => context.out(&Context::version_line()),
+        Action::Help => context.out(&help()),
+        Action::Show => show(jobs.as_ref(), &program, &diagnostics, context)?,
+        Action::Parse => parse_only(jobs, &program, diagnostics, context)?,
+        Action::Run => return run(args.how, jobs, &program, diagnostics, context),
+    }
+    Ok(Outcome::Done)
+}
+
+fn run(
+    how: HowArgs,
+    jobs: Option<JobFile>,
+    program: &Program,
+    diagnostics: Vec<Diagnostic>,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    refuse_writes(jobs.as_ref(), program, context)?;
     let run = RunArgs {
         array: crate::audit::source::ARRAY_DEFAULT.to_owned(),
         size: crate::audit::source::size_default(),
@@ -35,14 +68,87 @@ pub(crate) fn fio(args: FioArgs, context: &Context) -> Result<Outcome, Failure> 
         reading: ReadingArgs::default(),
         profile: None,
         target: PathBuf::from("."),
-        fio_words: args.words,
+        fio: Some(input::of_fio("fio", jobs, diagnostics)),
+        readonly: program.readonly,
         repeat: 1,
         steps: Default::default(),
         scale: None,
         runtime: None,
         seed: None,
         probe: Vec::new(),
-        how: args.how,
+        how,
     };
     run::run(&run, context)
+}
+
+/// The help of this command.
+fn help() -> String {
+    let mut command = Cli::command();
+    command.build();
+    command.find_subcommand_mut("fio").map_or_else(String::new, |fio| fio.render_long_help().to_string())
+}
+
+/// With `--readonly`, no job may write or trim.
+fn refuse_writes(jobs: Option<&JobFile>, program: &Program, context: &Context) -> Result<(), Failure> {
+    match jobs {
+        Some(jobs) if program.readonly => failed(&jobs.writing_jobs(), context),
+        _ => Ok(()),
+    }
+}
+
+/// Says everything; an error ends the command with fio's status.
+fn failed(diagnostics: &[Diagnostic], context: &Context) -> Result<(), Failure> {
+    input::say_all(diagnostics, false, context).map_err(|failure| Failure::failed(failure))
+}
+
+/// `--showcmd`: the job files as command lines.
+fn show(
+    jobs: Option<&JobFile>,
+    program: &Program,
+    diagnostics: &[Diagnostic],
+    context: &Context,
+) -> Result<(), Failure> {
+    let Some(jobs) = jobs else { return failed(diagnostics, context) };
+    refuse_writes(Some(jobs), program, context)?;
+    // fio ends each word with a blank, the last one too.
+    jobs.command_lines().iter().for_each(|words| context.out(&format!("{} ", words.join(" "))));
+    Ok(())
+}
+
+/// `--parse-only`: what there is to say of the jobs, what they lose here included.
+fn parse_only(
+    jobs: Option<JobFile>,
+    program: &Program,
+    diagnostics: Vec<Diagnostic>,
+    context: &Context,
+) -> Result<(), Failure> {
+    refuse_writes(jobs.as_ref(), program, context)?;
+    let jobs = jobs.filter(|jobs| jobs.job_count() > 0);
+    failed(&input::of_fio("fio", jobs, diagnostics).diagnostics, context)
+}
+
+/// Refuses a plan that would change data: by an operation of a job, or by laying out a file that lacks what is to be read.
+///
+/// # Errors
+/// [`Failure::Failed`] naming the job or the file.
+pub(crate) fn check_readonly(plan: &Plan) -> Result<(), Failure> {
+    let mut jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    let changes = |job: &&PlannedJob| {
+        job.job.tree.is_some() || job.job.pattern.kinds().any(|kind| kind != OpKind::Read)
+    };
+    if let Some(job) = jobs.find(changes) {
+        let name = &job.job.name;
+        return Err(Failure::failed(format!("job '{name}' changes data, which --readonly does not allow")));
+    }
+    let lacks = |target: &&PlannedTarget| {
+        target.kind == TargetKind::File && target.existing_bytes < target.size_bytes
+    };
+    let Some(PlannedTarget { path, existing_bytes, size_bytes, .. }) = plan.targets.iter().find(lacks) else {
+        return Ok(());
+    };
+    let has = match std::path::Path::new(path).exists() {
+        true => format!("has {} of the {} that are read", Bytes(*existing_bytes), Bytes(*size_bytes)),
+        false => "does not exist".to_owned(),
+    };
+    Err(Failure::failed(format!("{path} {has}, and --readonly does not allow laying it out")))
 }

@@ -100,8 +100,11 @@ fn is_comment(line: &[u8]) -> bool {
     mark.is_some_and(|mark| b"#;*/".contains(mark)) && !line.contains(&0)
 }
 
+/// The id of notes that say what of a file was not honoured although it changes what is tested.
+pub(crate) const LOST: &str = "not-honoured";
+
 /// A file as it was read, with what there is to say about it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Input {
     /// The language it turned out to be in.
     pub(crate) format: Format,
@@ -221,13 +224,8 @@ fn refuse_words_of_others(format: Format, reading: &ReadingArgs) -> Result<(), F
     Ok(())
 }
 
-/// Reads words as fio's command line has them.
-pub(crate) fn parse_words(words: &[String]) -> Input {
-    let (file, diagnostics) = fio::parse_command_line_with(words, &SystemLoader, &system());
-    of_fio("fio", file, diagnostics)
-}
-
-fn of_fio(name: &str, file: Option<fio::JobFile>, mut diagnostics: Vec<Diagnostic>) -> Input {
+/// The jobs of a file or a command line of fio.
+pub(crate) fn of_fio(name: &str, file: Option<fio::JobFile>, mut diagnostics: Vec<Diagnostic>) -> Input {
     let format = Format::Fio;
     let Some(file) = file else {
         return Input { format, workload: None, diagnostics, runs: Vec::new() };
@@ -317,7 +315,11 @@ pub(crate) fn say_all(diagnostics: &[Diagnostic], strict: bool, context: &Contex
     for (index, diagnostic) in diagnostics.iter().enumerate() {
         if diagnostic.severity == Severity::Note && !context.verbose {
             notes += 1;
-        } else if worst != Some(index) {
+        } else if worst == Some(index) {
+            // It ends the command, which says it.
+        } else if diagnostic.changes_test() {
+            context.warn(&diagnostic.to_string());
+        } else {
             context.say(&diagnostic.to_string());
         }
     }
@@ -327,6 +329,30 @@ pub(crate) fn say_all(diagnostics: &[Diagnostic], strict: bool, context: &Contex
         notes => context.say(&format!("{notes} notes; --verbose shows them")),
     }
     worst.map_or(Ok(()), |index| Err(Failure::usage(sentence(&diagnostics[index]))))
+}
+
+/// Refuses to run another test than the one that was asked for, unless that was allowed; what was lost is to be kept with
+/// the run.
+///
+/// # Errors
+/// [`Failure::Failed`] with what is lost; the diagnostics were said.
+pub(crate) fn accept_losses(
+    diagnostics: &[Diagnostic],
+    allowed: bool,
+) -> Result<Vec<(String, String)>, Failure> {
+    let lost: Vec<&Diagnostic> = diagnostics.iter().filter(|one| one.changes_test()).collect();
+    match lost.as_slice() {
+        [] => Ok(Vec::new()),
+        lost if allowed => Ok(lost.iter().map(|one| (LOST.to_owned(), one.to_string())).collect()),
+        [one] => Err(Failure::failed(format!(
+            "nothing was run: '{}' is not honoured, which changes what is tested (--allow-loss runs it without)",
+            one.word
+        ))),
+        lost => Err(Failure::failed(format!(
+            "nothing was run: {} options that change what is tested are not honoured (--allow-loss runs it without them)",
+            lost.len()
+        ))),
+    }
 }
 
 /// A diagnostic where the word `error` stands before it anyway.

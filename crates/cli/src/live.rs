@@ -10,6 +10,7 @@ use assay_runner::{Observer, SIMULATED, idle_windows_s};
 use assay_workload::Plan;
 
 use crate::context::Context;
+use crate::input;
 
 /// How often a line is printed where there is no terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -87,8 +88,8 @@ impl Live {
                     self.progress.p99_ns = data.completion.quantile_ns(0.99);
                 }
             }
-            // The commands say it, once however many runs they simulate.
-            RunEvent::Note { id, .. } if id == SIMULATED => {}
+            // The commands say it: once however many runs they simulate, and however quiet they are.
+            RunEvent::Note { id, .. } if id == SIMULATED || id == input::LOST => {}
             RunEvent::Note { text, .. } => self.say(text),
             RunEvent::RunFinished { .. } => {
                 self.clear();

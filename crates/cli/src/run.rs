@@ -21,6 +21,7 @@ use crate::args::{PlanArgs, ReadingArgs, RunArgs};
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
+use crate::fio_command;
 use crate::fio_install;
 use crate::input::{self, Input};
 use crate::languages::Format;
@@ -63,6 +64,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
     let site = context.site(signals::stop_flag()?);
     let mut asked = asked(args, context)?;
     input::say_all(&asked.diagnostics, args.how.strict, context)?;
+    asked.notes.extend(input::accept_losses(&asked.diagnostics, args.how.allow_loss)?);
     // The plan comes before anything is made, as `assay plan` sees it.
     let plan = resolved(args, &asked, &site)?;
     let make = |path: PathBuf| WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "run");
@@ -213,10 +215,10 @@ pub(crate) fn asked(args: &RunArgs, context: &Context) -> Result<Asked, Failure>
         (None, Some(file)) => {
             from(input::read_file(file, &args.reading, Some(&args.target))?, args, context)?
         }
-        (None, None) if !args.fio_words.is_empty() => {
-            from(input::parse_words(&args.fio_words), args, context)?
-        }
-        (None, None) => return Err(Failure::usage("name a file, or a profile with --profile")),
+        (None, None) => match &args.fio {
+            Some(jobs) => from(jobs.clone(), args, context)?,
+            None => return Err(Failure::usage("name a file, or a profile with --profile")),
+        },
     };
     if let Some(runtime) = &args.runtime {
         let time: Nanos = runtime.parse().map_err(|error| Failure::usage(format!("--runtime: {error}")))?;
@@ -299,7 +301,11 @@ fn resolved(args: &RunArgs, asked: &Asked, site: &Site) -> Result<Plan, Failure>
         seed: args.seed,
         ..Request::new(Work::Asked(asked.workload.clone()), &asked.directory)
     };
-    Ok(assay_runner::plan(&request, site)?)
+    let plan = assay_runner::plan(&request, site)?;
+    if args.readonly {
+        fio_command::check_readonly(&plan)?;
+    }
+    Ok(plan)
 }
 
 /// A stop flag for what does not run.

@@ -15,11 +15,12 @@ use crate::{input, run, signals};
 pub(crate) fn simulate(
     plan: &Plan,
     model: &Model,
+    notes: Vec<(String, String)>,
     site: &Site,
     context: &Context,
 ) -> Result<Simulated, Failure> {
     context.runs_root()?;
-    let simulated = assay_runner::simulate(plan, model, site, &mut Live::new(context))?;
+    let simulated = assay_runner::simulate(plan, model, notes, site, &mut Live::new(context))?;
     for warning in &simulated.finished.warnings {
         context.say(&format!("warning: {warning}"));
     }
@@ -45,8 +46,10 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         return Ok(Outcome::Done);
     }
     run::check_outputs(args, &plan)?;
+    let mut notes = asked.notes;
+    notes.extend(input::accept_losses(&asked.diagnostics, args.how.allow_loss)?);
     let site = context.site(signals::stop_flag()?);
     context.say(&assay_runner::remark(&model, plan.seed));
-    let finished = simulate(&plan, &model, &site, context)?.finished;
+    let finished = simulate(&plan, &model, notes, &site, context)?.finished;
     run::present(&finished, args, context)
 }

@@ -9,6 +9,7 @@ use super::job_file::{JOBS_MAX, JobFile, JobSection};
 use super::report::{Place, Report};
 use super::resolve::{Reader, resolve};
 use super::resolved::{Direction, FileSet, ResolvedJob};
+use super::table;
 use super::value::Size;
 
 /// Checks every job of a file.
@@ -321,7 +322,13 @@ impl Check<'_> {
             if matches!(size, Some(Size::Zones(_))) {
                 let place = place(self.section, option);
                 let message = format!("{option} in zones needs a zoned device, which is not driven");
-                self.report.loss("zones-not-known", &place, message, "write the bytes");
+                self.report.loss(
+                    "zones-not-known",
+                    table::affects(option),
+                    &place,
+                    message,
+                    "write the bytes",
+                );
             }
         }
     }

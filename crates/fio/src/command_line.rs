@@ -5,57 +5,65 @@ use assay_formats::{Diagnostic, Position, Severity};
 
 use super::job_file::{Builder, JobFile};
 use super::lines::{RawOption, RawSection};
+use super::program::{self, Argument, Fate, Setting};
 use super::report::Place;
 use super::settings::Settings;
 use super::substitute::System;
 use super::table::{self, Kind};
 
-/// Options of the program fio itself, which describe no job: name, whether a value follows.
-const PROGRAM_OPTIONS: &[(&str, bool)] = &[
-    ("output", true),
-    ("output-format", true),
-    ("minimal", false),
-    ("append-terse", false),
-    ("terse-version", true),
-    ("eta", true),
-    ("eta-newline", true),
-    ("eta-interval", true),
-    ("status-interval", true),
-    ("readonly", false),
-    ("warnings-fatal", false),
-    ("max-jobs", true),
-    ("bandwidth-log", false),
-    ("alloc-size", true),
-    ("debug", true),
-    ("parse-only", false),
-    ("showcmd", false),
-    ("idle-prof", true),
-    ("trigger-file", true),
-    ("trigger-timeout", true),
-    ("trigger", true),
-    ("trigger-remote", true),
-    ("aux-path", true),
-    ("section", true),
-    ("version", false),
-    ("latency-log", false),
-    ("merge-blktrace-only", false),
-];
+/// What a command line asks fio to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Action {
+    /// Run the jobs.
+    #[default]
+    Run,
+    /// `--parse-only`: read everything, do no I/O.
+    Parse,
+    /// `--showcmd`: print the job files as command lines, do no I/O.
+    Show,
+    /// `--version`.
+    Version,
+    /// `--help`.
+    Help,
+}
+
+/// What the options of the program fio ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Program {
+    /// What is done.
+    pub action: Action,
+    /// `--readonly`: no job may write or trim, and no file may be laid out.
+    pub readonly: bool,
+}
+
+/// A command line that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandLine {
+    /// The options of the program.
+    pub program: Program,
+    /// The jobs; `None` exactly if one of the diagnostics is an error. Without a job only where nothing is to be run.
+    pub jobs: Option<JobFile>,
+    /// What there is to say.
+    pub diagnostics: Vec<Diagnostic>,
+}
 
 /// Reads fio's command line without the program name; job files on it are read through the loader.
 ///
 /// As [`super::parse`]; positions name the file `command line` and count words from 1 as lines.
 pub fn parse_command_line(args: &[String], loader: &dyn Loader) -> (Option<JobFile>, Vec<Diagnostic>) {
-    parse_command_line_with(args, loader, &System::default())
+    let read = parse_command_line_with(args, loader, &System::default());
+    (read.jobs, read.diagnostics)
 }
 
-/// As [`parse_command_line`], with values for the keywords in job files.
-pub fn parse_command_line_with(
-    args: &[String],
-    loader: &dyn Loader,
-    system: &System,
-) -> (Option<JobFile>, Vec<Diagnostic>) {
-    let mut reader =
-        Reader { builder: Builder::new(loader, system), open: None, files: Vec::new(), sections: Vec::new() };
+/// As [`parse_command_line`], with values for the keywords in job files, and with what is asked of the program.
+pub fn parse_command_line_with(args: &[String], loader: &dyn Loader, system: &System) -> CommandLine {
+    let mut reader = Reader {
+        builder: Builder::new(loader, system),
+        open: None,
+        files: Vec::new(),
+        sections: Vec::new(),
+        program: Program::default(),
+    };
     let mut words = args.iter().enumerate();
     while let Some((index, word)) = words.next() {
         let line = u32::try_from(index + 1).unwrap_or(u32::MAX);
@@ -72,6 +80,7 @@ struct Reader<'a> {
     files: Vec<(String, Place)>,
     /// `--section` words.
     sections: Vec<String>,
+    program: Program,
 }
 
 /// Whether an option takes its value from the next word if none is attached.
@@ -92,20 +101,10 @@ impl Reader<'_> {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (body, None),
         };
-        if let Some((_, takes)) = PROGRAM_OPTIONS.iter().find(|(known, _)| *known == name) {
-            let value = if *takes { attached.or_else(next) } else { None };
-            return self.program_option(name, value, &place);
-        }
-        if matches!(name, "client" | "server" | "daemonize" | "remote-config") {
-            let message = format!("`{word}`: fio's client and server mode is not used");
-            return self.builder.report.error(
-                "fio-network-mode",
-                &place,
-                message,
-                "assay run --on ssh:HOST,..",
-            );
-        }
         let name = full_name(name).to_owned();
+        if let Some(entry) = program::option(&name) {
+            return self.program_option(entry, attached, next, &place);
+        }
         let value = attached.or_else(|| if wants_value(&name) { next() } else { None });
         if name == "name" {
             self.close();
@@ -123,13 +122,64 @@ impl Reader<'_> {
         section.options.push(option);
     }
 
-    fn program_option(&mut self, name: &str, value: Option<String>, place: &Place) {
-        if name == "section" {
-            self.sections.extend(value);
-            return;
+    fn program_option(
+        &mut self,
+        entry: &program::Entry,
+        attached: Option<String>,
+        next: impl FnOnce() -> Option<String>,
+        place: &Place,
+    ) {
+        let name = entry.name;
+        let value = match (entry.argument, attached) {
+            (Argument::None, Some(_)) => {
+                let message = format!("--{name} takes no value");
+                return self.builder.report.error("fio-program-option", place, message, "");
+            }
+            (Argument::Required, None) => match next() {
+                None => {
+                    let message = format!("--{name} needs a value");
+                    return self.builder.report.error("fio-program-option", place, message, "");
+                }
+                value => value,
+            },
+            (_, attached) => attached,
+        };
+        let report = &mut self.builder.report;
+        match entry.fate {
+            Fate::Set(setting) => self.set(setting, value, place),
+            Fate::Moot(why) => {
+                let message = format!("--{name} changes nothing here: {why}");
+                report.note("fio-program-option", place, message, "");
+            }
+            Fate::Lost(affects, lost, instead) => {
+                let message = format!("`{}`: {lost}", place.word);
+                report.loss("fio-program-option", affects, place, message, instead);
+            }
+            Fate::Refused(lost, instead) => {
+                let message = format!("`{}`: {lost}", place.word);
+                report.error("fio-program-option", place, message, instead);
+            }
         }
-        let message = format!("--{name} belongs to the program fio and describes no job");
-        self.builder.report.note("fio-program-option", place, message, "");
+    }
+
+    fn set(&mut self, setting: Setting, value: Option<String>, place: &Place) {
+        let action = &mut self.program.action;
+        match setting {
+            Setting::Readonly => self.program.readonly = true,
+            Setting::Section => self.sections.extend(value),
+            Setting::Version => *action = Action::Version,
+            Setting::Help => *action = Action::Help,
+            Setting::ShowCommand if matches!(action, Action::Run | Action::Parse) => *action = Action::Show,
+            Setting::ParseOnly if *action == Action::Run => *action = Action::Parse,
+            Setting::ShowCommand | Setting::ParseOnly => {}
+            Setting::OutputFormat => {
+                let value = value.unwrap_or_default();
+                if value != "normal" {
+                    let message = format!("fio's report is not printed as {value}");
+                    self.builder.report.error("fio-program-option", place, message, program::OUTPUT);
+                }
+            }
+        }
     }
 
     /// Ends the job that is open. On a command line options count in the order given.
@@ -139,7 +189,7 @@ impl Reader<'_> {
         }
     }
 
-    fn finish(mut self) -> (Option<JobFile>, Vec<Diagnostic>) {
+    fn finish(mut self) -> CommandLine {
         self.close();
         let mut names = Vec::new();
         for (index, (file, place)) in std::mem::take(&mut self.files).into_iter().enumerate() {
@@ -148,6 +198,7 @@ impl Reader<'_> {
                 self.builder.defaults = Settings::default();
                 self.builder.opens_file = self.builder.has_jobs();
             }
+            self.builder.starts_file();
             match self.builder.loader.load(&file) {
                 Ok(Some(text)) => self.file(&file, &text),
                 Ok(None) => self.builder.report.error(
@@ -166,11 +217,14 @@ impl Reader<'_> {
             names.push(file);
         }
         let name = if names.is_empty() { "command line".to_owned() } else { names.join(" ") };
-        if !self.sections.is_empty() && !self.builder.has_jobs() {
+        let runs = self.program.action == Action::Run;
+        if runs && !self.sections.is_empty() && !self.builder.has_jobs() {
             let message = format!("no section is named {}", self.sections.join(" or "));
             self.builder.report.general(Severity::Error, "section-missing", message);
         }
-        self.builder.finish(&name)
+        let program = self.program;
+        let (jobs, diagnostics) = self.builder.finish(&name, runs);
+        CommandLine { program, jobs, diagnostics }
     }
 
     fn file(&mut self, name: &str, text: &str) {
@@ -187,10 +241,11 @@ impl Reader<'_> {
 
 /// Unique abbreviations are allowed on the command line.
 fn full_name(name: &str) -> &str {
-    if table::core(name).is_some() || name.len() < 3 {
+    if table::core(name).is_some() || program::option(name).is_some() || name.len() < 3 {
         return name;
     }
-    let mut found = table::names(None).filter(|full| full.starts_with(name));
+    let program = program::OPTIONS.iter().map(|entry| entry.name);
+    let mut found = table::names(None).chain(program).filter(|full| full.starts_with(name));
     match (found.next(), found.next()) {
         (Some(only), None) => only,
         _ => name,

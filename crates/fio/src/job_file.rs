@@ -3,8 +3,11 @@
 use assay_formats::loader::Loader;
 use assay_formats::{Diagnostic, Position, Severity};
 
+use super::checks::place;
 use super::lines::{self, RawSection};
 use super::report::{Place, Report};
+use super::resolve::{self, Reader};
+use super::resolved::Direction;
 use super::settings::{Applier, OptionLine, Settings};
 use super::substitute::System;
 
@@ -39,6 +42,8 @@ pub struct JobFile {
     pub name: String,
     pub(super) jobs: Vec<JobSection>,
     printed: Vec<Printed>,
+    /// Where in `printed` each job file of a command line starts.
+    file_starts: Vec<usize>,
 }
 
 impl JobFile {
@@ -52,20 +57,58 @@ impl JobFile {
         self.printed.iter().flat_map(|section| &section.lines)
     }
 
-    /// The file as one command line, word by word, as `fio --showcmd` prints it: variables replaced, aliases resolved.
-    pub fn command_line(&self) -> Vec<String> {
-        let mut words = vec!["fio".to_owned()];
-        for section in &self.printed {
-            words.extend(section.job.iter().map(|name| format!("--name={name}")));
-            for line in &section.lines {
-                words.push(match &line.value {
-                    None => format!("--{}", line.name),
-                    Some(value) if line.name == "description" => format!("--description=\"{value}\""),
-                    Some(value) => format!("--{}={value}", line.name),
-                });
+    /// What `fio --showcmd` prints, word by word: a command line for each job file, variables replaced, aliases resolved.
+    ///
+    /// As in fio, a global section prints all defaults up to there, those given beside the file too, and jobs given as
+    /// options are left out: they are a command line already.
+    pub fn command_lines(&self) -> Vec<Vec<String>> {
+        let ends = self.file_starts.iter().skip(1).copied().chain([self.printed.len()]);
+        let mut defaults: Vec<String> = Vec::new();
+        let given = self.file_starts.first().map_or(&self.printed[..], |start| &self.printed[..*start]);
+        given.iter().filter(|section| section.job.is_none()).for_each(|section| section.words(&mut defaults));
+        let mut lines = Vec::new();
+        for (start, end) in self.file_starts.iter().copied().zip(ends) {
+            let mut words = vec!["fio".to_owned()];
+            for section in &self.printed[start..end] {
+                if section.job.is_some() {
+                    section.words(&mut words);
+                } else {
+                    section.words(&mut defaults);
+                    words.extend_from_slice(&defaults);
+                }
+            }
+            lines.push(words);
+            defaults.clear();
+        }
+        lines
+    }
+
+    /// The jobs that `--readonly` forbids, each an error at the line that makes it write or trim.
+    pub fn writing_jobs(&self) -> Vec<Diagnostic> {
+        let mut report = Report::default();
+        for section in &self.jobs {
+            let (word, _) = Reader(&section.settings).word("rw", "read");
+            if resolve::direction_of(word).0 != Direction::Read {
+                let message = format!(
+                    "job '{}' writes or trims (rw={word}), which --readonly does not allow",
+                    section.name
+                );
+                report.error("readonly", &place(section, "rw"), message, "rw=read or rw=randread");
             }
         }
-        words
+        report.finish()
+    }
+}
+
+impl Printed {
+    /// Adds the section as words of a command line.
+    fn words(&self, words: &mut Vec<String>) {
+        words.extend(self.job.iter().map(|name| format!("--name={name}")));
+        words.extend(self.lines.iter().map(|line| match &line.value {
+            None => format!("--{}", line.name),
+            Some(value) if line.name == "description" => format!("--description=\"{value}\""),
+            Some(value) => format!("--{}={value}", line.name),
+        }));
     }
 }
 
@@ -80,6 +123,7 @@ pub(super) struct Builder<'a> {
     pub(super) opens_file: bool,
     jobs: Vec<JobSection>,
     printed: Vec<Printed>,
+    file_starts: Vec<usize>,
 }
 
 impl<'a> Builder<'a> {
@@ -93,7 +137,13 @@ impl<'a> Builder<'a> {
             opens_file: false,
             jobs: Vec::new(),
             printed: Vec::new(),
+            file_starts: Vec::new(),
         }
+    }
+
+    /// A job file of a command line starts.
+    pub(super) fn starts_file(&mut self) {
+        self.file_starts.push(self.printed.len());
     }
 
     /// Whether a job was added.
@@ -128,6 +178,7 @@ impl<'a> Builder<'a> {
 
     /// Reads a whole text.
     pub(super) fn text(&mut self, name: &str, text: &str) {
+        self.starts_file();
         for section in lines::read(name, text, self.loader, &mut self.report) {
             if self.report.is_full() {
                 break;
@@ -136,13 +187,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Ends the file: checks across options, then the result.
-    pub(super) fn finish(mut self, name: &str) -> (Option<JobFile>, Vec<Diagnostic>) {
-        if self.jobs.is_empty() && !self.report.has_errors() {
+    /// Ends the file: checks across options, then the result. Without a job it is an error where one is needed.
+    pub(super) fn finish(mut self, name: &str, needs_job: bool) -> (Option<JobFile>, Vec<Diagnostic>) {
+        if needs_job && self.jobs.is_empty() && !self.report.has_errors() {
             let message = "the file defines no job".to_owned();
             self.report.general(Severity::Error, "no-jobs", message);
         }
-        let file = JobFile { name: name.to_owned(), jobs: self.jobs, printed: self.printed };
+        let (jobs, printed, file_starts) = (self.jobs, self.printed, self.file_starts);
+        let file = JobFile { name: name.to_owned(), jobs, printed, file_starts };
         super::checks::check(&file, &mut self.report);
         let file = (!self.report.has_errors()).then_some(file);
         (file, self.report.finish())

@@ -26,6 +26,7 @@ mod logs;
 mod lower;
 mod number;
 mod pattern;
+mod program;
 mod read_value;
 mod recognise;
 mod report;
@@ -47,7 +48,7 @@ mod tests;
 use assay_formats::Diagnostic;
 use assay_formats::loader::Loader;
 
-pub use command_line::{parse_command_line, parse_command_line_with};
+pub use command_line::{Action, CommandLine, Program, parse_command_line, parse_command_line_with};
 pub use distribution::{Distribution, SplitPart, ZonePart};
 pub use import::{ImportError, import};
 pub use iolog::iolog;
@@ -80,5 +81,5 @@ pub fn parse_with(
 ) -> (Option<JobFile>, Vec<Diagnostic>) {
     let mut builder = job_file::Builder::new(loader, system);
     builder.text(name, text);
-    builder.finish(name)
+    builder.finish(name, true)
 }

@@ -22,8 +22,11 @@ use super::checks::place;
 use super::job_file::{JobFile, JobSection};
 use super::report::Report;
 use super::resolved::*;
-use super::table::EngineFate;
+use super::table::{self, EngineFate};
 use targets::{Part, Targets};
+
+/// What to do where only fio has it.
+const BY_FIO: &str = "fio itself does it: assay judge -- fio <job file>";
 
 /// Turns a job file into a workload named `name`.
 ///
@@ -58,7 +61,7 @@ impl<'a> Lowering<'a> {
     fn loss(&mut self, source: Source<'_>, id: &'static str, option: &str, message: String, help: &str) {
         let place = place(source.section, option);
         if self.said.insert((id, place.at.clone())) {
-            self.report.loss(id, &place, message, help);
+            self.report.loss(id, table::affects(option), &place, message, help);
         }
     }
 
@@ -216,7 +219,7 @@ impl<'a> Lowering<'a> {
                 "engine-not-runnable",
                 "ioengine",
                 message,
-                "run the file with --engine fio, or name another ioengine",
+                "name another ioengine, or run it by fio itself: assay judge -- fio <job file>",
             );
         }
         native
@@ -323,7 +326,8 @@ impl<'a> Lowering<'a> {
             let option = if is_given(other) { "randseed" } else { "randrepeat" };
             let words = taken.map_or_else(|| "another in each run".to_owned(), |seed| seed.to_string());
             let message = format!("a run has one seed, that of its first job: {words}");
-            self.report.loss("one-seed", &place(of_file(other), option), message, "");
+            let place = place(of_file(other), option);
+            self.report.loss("one-seed", table::affects(option), &place, message, "");
         }
         taken
     }

@@ -1,6 +1,6 @@
 //! Collects what a parser has to say, with a bound, so that a hostile file cannot fill memory with complaints.
 
-use assay_formats::{Diagnostic, Position, Severity};
+use assay_formats::{Affects, Diagnostic, Position, Severity};
 
 /// No file needs more remarks than this; the rest is summed up in one line.
 const DIAGNOSTICS_MAX: usize = 1000;
@@ -35,33 +35,30 @@ impl Report {
 
     /// Adds an error at a place.
     pub(super) fn error(&mut self, id: &'static str, place: &Place, message: String, help: &str) {
-        self.push(Severity::Error, id, place, message, help);
+        self.add(at(Severity::Error, id, place, message, help));
     }
 
-    /// Adds a loss at a place.
-    pub(super) fn loss(&mut self, id: &'static str, place: &Place, message: String, help: &str) {
-        self.push(Severity::Loss, id, place, message, help);
+    /// Adds a loss at a place: of what is tested, or of what is reported.
+    pub(super) fn loss(
+        &mut self,
+        id: &'static str,
+        affects: Affects,
+        place: &Place,
+        message: String,
+        help: &str,
+    ) {
+        let loss = at(Severity::Loss, id, place, message, help);
+        self.add(Diagnostic { affects: Some(affects), ..loss });
     }
 
     /// Adds a note at a place.
     pub(super) fn note(&mut self, id: &'static str, place: &Place, message: String, help: &str) {
-        self.push(Severity::Note, id, place, message, help);
+        self.add(at(Severity::Note, id, place, message, help));
     }
 
     /// Adds a remark that belongs to no place.
     pub(super) fn general(&mut self, severity: Severity, id: &'static str, message: String) {
         self.add(Diagnostic::general(severity, id, message));
-    }
-
-    fn push(&mut self, severity: Severity, id: &'static str, place: &Place, message: String, help: &str) {
-        self.add(Diagnostic {
-            severity,
-            id,
-            position: Some(place.at.clone()),
-            word: place.word.clone(),
-            message,
-            help: help.to_owned(),
-        });
     }
 
     fn add(&mut self, diagnostic: Diagnostic) {
@@ -78,15 +75,22 @@ impl Report {
     /// Ends the collection.
     pub(super) fn finish(mut self) -> Vec<Diagnostic> {
         if self.dropped > 0 {
-            self.diagnostics.push(Diagnostic {
-                severity: if self.errors > 0 { Severity::Error } else { Severity::Note },
-                id: "too-many-diagnostics",
-                position: None,
-                word: String::new(),
-                message: format!("{} further remarks are left out", self.dropped),
-                help: String::new(),
-            });
+            let severity = if self.errors > 0 { Severity::Error } else { Severity::Note };
+            let message = format!("{} further remarks are left out", self.dropped);
+            self.diagnostics.push(Diagnostic::general(severity, "too-many-diagnostics", message));
         }
         self.diagnostics
+    }
+}
+
+fn at(severity: Severity, id: &'static str, place: &Place, message: String, help: &str) -> Diagnostic {
+    Diagnostic {
+        severity,
+        id,
+        position: Some(place.at.clone()),
+        word: place.word.clone(),
+        affects: None,
+        message,
+        help: help.to_owned(),
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use assay_formats::Position;
 use assay_formats::loader::Loader;
 use assay_formats::near::nearest;
+use assay_formats::{Affects, Position};
 
 use super::lines::{RawOption, RawSection};
 use super::read_value::ValueReader;
@@ -198,7 +198,7 @@ impl Applier<'_> {
             }
             Status::Lost { lost, instead } => {
                 let message = format!("`{}`: {lost}", raw.text());
-                self.report.loss("option-not-honoured", &raw.name_place(), message, instead);
+                self.report.loss("option-not-honoured", entry.affects, &raw.name_place(), message, instead);
             }
         }
     }
@@ -300,20 +300,26 @@ impl Applier<'_> {
             Some(EngineFate::Native(_)) => {}
             Some(EngineFate::Nearest(native, differs)) => {
                 let message = format!("there is no engine {name}: {differs}");
-                self.report.loss("engine-replaced", &place, message, &format!("{native} does the same I/O"));
+                self.report.loss(
+                    "engine-replaced",
+                    Affects::Test,
+                    &place,
+                    message,
+                    &format!("{native} does the same I/O"),
+                );
             }
             Some(EngineFate::Foreign(instead)) => {
                 let message = format!("the engine {name} does not run here");
-                self.report.loss("engine-not-available", &place, message, instead);
+                self.report.loss("engine-not-available", Affects::Test, &place, message, instead);
             }
             None => {
                 let native = ["io_uring", "libaio", "psync", "posixaio", "null", "sync"];
                 let help = match nearest(name.trim(), native) {
                     Some(near) => format!("did you mean {near}?"),
-                    None => "a plug-in of fio runs with --engine fio only".to_owned(),
+                    None => "a plug-in runs in fio only: assay judge -- fio <job file>".to_owned(),
                 };
                 let message = format!("`{name}` is no engine of fio");
-                self.report.loss("engine-not-available", &place, message, &help);
+                self.report.loss("engine-not-available", Affects::Test, &place, message, &help);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What the parser knows of one option: its name, the shape of its value and what becomes of it.
 
+use assay_formats::Affects;
+
 use super::table_data::OPTIONS;
 use super::table_engines::ENGINES;
 
@@ -90,6 +92,8 @@ pub(super) struct Entry {
     pub(super) max: i64,
     /// Values, as written, at which the option asks for nothing, so that nothing is lost.
     pub(super) neutral: &'static [&'static str],
+    /// What it is for: what is lost where it, or some values of it, are not honoured.
+    pub(super) affects: Affects,
     /// What becomes of it.
     pub(super) status: Status,
 }
@@ -131,6 +135,12 @@ impl Entry {
         self
     }
 
+    /// Marks an option that changes nothing of what is tested: the same I/O is done and checked without it.
+    pub(super) const fn reporting(mut self) -> Self {
+        self.affects = Affects::Report;
+        self
+    }
+
     /// Sets the values at which nothing is lost.
     pub(super) const fn unless(mut self, neutral: &'static [&'static str]) -> Self {
         self.neutral = neutral;
@@ -140,7 +150,16 @@ impl Entry {
 
 /// An honoured option with a name and a shape.
 pub(super) const fn option(name: &'static str, kind: Kind) -> Entry {
-    Entry { name, aliases: &[], kind, min: 0, max: i64::MAX, neutral: &[], status: Status::Honoured }
+    Entry {
+        name,
+        aliases: &[],
+        kind,
+        min: 0,
+        max: i64::MAX,
+        neutral: &[],
+        affects: Affects::Test,
+        status: Status::Honoured,
+    }
 }
 
 /// What becomes of an engine.
@@ -170,6 +189,11 @@ pub(super) struct EngineEntry {
 /// Finds a core option by name or alias.
 pub(super) fn core(word: &str) -> Option<&'static Entry> {
     OPTIONS.iter().find(|entry| entry.is_named(word))
+}
+
+/// What is lost where a core option, or a value of it, is not honoured.
+pub(super) fn affects(option: &str) -> Affects {
+    core(option).map_or(Affects::Test, |entry| entry.affects)
 }
 
 /// Finds an engine by fio's name. fio takes any name that begins like these for libaio.

@@ -51,7 +51,7 @@ const MEM: Kind = Word(&["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapsh
 
 const LOGS: &str = "every run keeps its per-interval series; `assay report --csv` writes them out";
 const OWN_REPORT: &str = "it shapes fio's own report; every percentile and counter is in the run anyway";
-const OWN_CHECKS: &str = "it belongs to verify";
+const OWN_CHECKS: &str = "it belongs to verify, which is said to be lost where it is asked for";
 const NO_VERIFY: &str = "written data is not read back and checked";
 const NO_FLOOR: &str = "a job below its rate goes on";
 const NO_FLOW: &str = "the shares of the jobs are not coupled";
@@ -60,7 +60,7 @@ const NO_REPLAY: &str = "traces are not replayed from a job file";
 const ZONED: &str = "zoned block devices are not driven";
 const TIOBENCH: &str = "it belongs to fio's tiobench profile; in a job fio takes it and ignores it (numjobs, bs, loops, directory?)";
 const ACT: &str = "it belongs to fio's act profile; in a job fio takes it and ignores it";
-const USE_FIO: &str = "run the file with --engine fio";
+const USE_FIO: &str = "fio itself does it: assay judge -- fio <job file>";
 
 /// Every core option.
 pub(super) static OPTIONS: &[Entry] = &[
@@ -100,10 +100,10 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("create_on_open", Bool).lost("files are laid out before the start, not at their first opening", USE_FIO).unless(&["0"]),
     option("create_only", Bool).lost("the job would do its I/O after the layout", USE_FIO).unless(&["0"]),
     option("allow_file_create", Bool).lost("missing files are created", "remove the job or create the files").unless(&["1"]),
-    option("allow_mounted_write", Bool).lost("writing to a mounted device needs explicit consent", "--destroy-data <device>").unless(&["0"]),
+    option("allow_mounted_write", Bool).lost("writing to a mounted device needs explicit consent", "--destroy-data <device>").unless(&["0"]).reporting(),
     option("pre_read", Bool).lost("files are not read into the page cache before the start", "a first job that reads them, then stonewall").unless(&["0"]),
     option("unlink", Bool)
-        .lost("files stay behind", "assay cleanup, or rm").unless(&["0"]),
+        .lost("files stay behind", "assay cleanup, or rm").unless(&["0"]).reporting(),
     option("unlink_each_loop", Bool).lost("files are kept between loops", "unlink=1 removes them at the end").unless(&["0"]),
     option("fallocate", Word(&["none", "native", "posix", "keep", "truncate", "0", "1"]))
         .moot("files are laid out with data before the phase starts"),
@@ -128,8 +128,8 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("percentage_sequential", Refused("use percentage_random=<100 minus the value>")),
     option("unified_rw_reporting", Word(&["none", "mixed", "both", "0", "1", "2"]))
         .moot("reads, writes and their total are always reported"),
-    option("randrepeat", Bool).or(&["allrandrepeat"]),
-    option("randseed", Int),
+    option("randrepeat", Bool).or(&["allrandrepeat"]).reporting(),
+    option("randseed", Int).reporting(),
     option("random_distribution", Distribution),
     option("random_sequence_stride", Bool).lost("sequence distributions are not generated", USE_FIO).unless(&["0"]),
     option("random_generator", Word(&["tausworthe", "lfsr", "tausworthe64"]))
@@ -262,11 +262,11 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("exit_what", Word(&["group", "stonewall", "all"])),
     option("exitall_on_error", Flag)
         .lost("a failing job does not end the others", ""),
-    option("stats", Bool).lost("the job is reported like the others", "").unless(&["1"]),
+    option("stats", Bool).lost("the job is reported like the others", "").unless(&["1"]).reporting(),
     // Traces.
     option("read_iolog", Text).lost(NO_REPLAY, "assay run --trace"),
     option("read_iolog_chunked", Bool).lost(NO_REPLAY, USE_FIO).unless(&["0"]),
-    option("write_iolog", Text).lost("the I/Os are not written to a trace file", "blktrace"),
+    option("write_iolog", Text).lost("the I/Os are not written to a trace file", "assay run <job file> --trace <file>").reporting(),
     option("replay_no_stall", Bool).lost(NO_REPLAY, USE_FIO).unless(&["0"]),
     option("replay_redirect", Text).lost(NO_REPLAY, USE_FIO),
     option("replay_scale", Int).lost(NO_REPLAY, USE_FIO),
@@ -289,7 +289,7 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("cpus_allowed", Cpus)
         .lost(ANY_CPU, "taskset -c <list> assay run"),
     option("cpus_allowed_policy", Word(&["shared", "split"]))
-        .lost(ANY_CPU, "taskset -c <list> assay run"),
+        .moot("it belongs to cpus_allowed, which is said to be lost where it is asked for"),
     option("numa_cpu_nodes", Text).lost("jobs are not bound to memory nodes", "numactl --cpunodebind assay run"),
     option("numa_mem_policy", Text).lost("jobs are not bound to memory nodes", "numactl --membind assay run"),
     option("cgroup", Text).lost("the job is not put into a cgroup", "run assay in one"),
@@ -302,26 +302,21 @@ pub(super) static OPTIONS: &[Entry] = &[
         .lost(NO_VERIFY, USE_FIO).unless(&["0", "none", "null"]),
     option("verify_only", Flag)
         .lost(NO_VERIFY, USE_FIO),
-    option("do_verify", Bool)
-        .lost(NO_VERIFY, USE_FIO).unless(&["0"]),
+    option("do_verify", Bool).moot(OWN_CHECKS),
     option("verify_policy", Words(&["completed", "fsynced"])).moot(OWN_CHECKS),
     option("verifysort", Int).moot("fio ignores it too"),
     option("verifysort_nr", Int).moot("fio ignores it too"),
     option("verify_offset", LastInt).moot(OWN_CHECKS),
-    option("verify_interval", Int)
-        .lost(NO_VERIFY, USE_FIO),
+    option("verify_interval", Int).moot(OWN_CHECKS),
     option("verify_pattern", Pattern)
         .lost(NO_VERIFY, USE_FIO),
     option("verify_pattern_interval", Int).moot(OWN_CHECKS),
-    option("verify_fatal", Bool)
-        .lost(NO_VERIFY, USE_FIO).unless(&["0"]),
+    option("verify_fatal", Bool).moot(OWN_CHECKS),
     option("verify_dump", Bool).moot(OWN_CHECKS),
     option("verify_async", Int).moot(OWN_CHECKS),
     option("verify_async_cpus", Text).moot(OWN_CHECKS),
-    option("verify_backlog", Int)
-        .lost(NO_VERIFY, USE_FIO).unless(&["0"]),
-    option("verify_backlog_batch", Int)
-        .lost(NO_VERIFY, USE_FIO).unless(&["0"]),
+    option("verify_backlog", Int).moot(OWN_CHECKS),
+    option("verify_backlog_batch", Int).moot(OWN_CHECKS),
     option("experimental_verify", Bool).moot(OWN_CHECKS),
     option("verify_state_save", Bool).moot("no state file is left"),
     option("verify_state_load", Bool).lost("fio's saved verify state is not read", USE_FIO).unless(&["0"]),
@@ -347,9 +342,9 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("log_hist_msec", Int).moot(LOGS),
     option("log_hist_coarseness", Int).range(0, 6).moot(LOGS),
     option("log_window_value", Word(&["avg", "max", "both", "0", "1"])).or(&["log_max_value"]).moot(LOGS),
-    option("log_offset", Bool).lost("single I/Os are not logged", "blktrace").unless(&["0"]),
+    option("log_offset", Bool).lost("single I/Os are not logged", "blktrace").unless(&["0"]).reporting(),
     option("log_prio", Bool).moot(LOGS),
-    option("log_issue_time", Bool).lost("single I/Os are not logged", "blktrace").unless(&["0"]),
+    option("log_issue_time", Bool).lost("single I/Os are not logged", "blktrace").unless(&["0"]).reporting(),
     option("log_compression", Int).moot(LOGS),
     option("log_compression_cpus", Text).moot(LOGS),
     option("log_store_compressed", Bool).moot(LOGS),

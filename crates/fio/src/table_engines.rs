@@ -6,7 +6,7 @@ use Kind::{Any, Bool, Flag, Int, Word};
 
 const PRIORITY: &str = "I/O carries no priority per command";
 const IONICE: &str = "ionice assay run";
-const USE_FIO: &str = "run the file with --engine fio";
+const USE_FIO: &str = "fio itself does it: assay judge -- fio <job file>";
 const FOREIGN: &str = "it belongs to an engine that does not run here";
 
 /// A private option of an engine that does not run here.

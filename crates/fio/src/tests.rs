@@ -2,7 +2,7 @@
 
 use super::*;
 use assay_formats::loader::MemoryLoader;
-use assay_formats::{Diagnostic, Severity};
+use assay_formats::{Affects, Diagnostic, Severity};
 
 fn read(text: &str) -> (Option<JobFile>, Vec<Diagnostic>) {
     parse("t.fio", text, &MemoryLoader::default())
@@ -181,6 +181,34 @@ fn losses_name_the_equivalent_and_neutral_values_lose_nothing() {
 }
 
 #[test]
+fn a_loss_says_whether_the_test_changes() {
+    let of = |line: &str| {
+        let (file, mut said) = read(&format!("[a]\nsize=1m\nrw=write\n{line}\n[b]\nsize=1m\nrw=randread\n"));
+        let file = file.unwrap_or_else(|| panic!("{line}: {said:?}"));
+        said.extend(lower("t", &file).1);
+        let lost: Vec<_> = said.iter().filter(|d| d.severity == Severity::Loss).map(|d| d.affects).collect();
+        assert!(said.iter().all(|d| d.affects.is_some() == (d.severity == Severity::Loss)), "{said:?}");
+        lost
+    };
+    for line in [
+        "verify=md5",
+        "verify_pattern=0x1",
+        "cpus_allowed=0",
+        "lockmem=1g",
+        "zonemode=strided",
+        "ioengine=mmap",
+    ] {
+        assert_eq!(of(line), [Some(Affects::Test)], "{line}");
+    }
+    for line in ["write_iolog=x", "unlink=1", "stats=0", "randseed=7"] {
+        assert_eq!(of(line), [Some(Affects::Report)], "{line}");
+    }
+    for line in ["verify=0\nverify_fatal=1\ndo_verify=1", "write_bw_log", "percentile_list=99"] {
+        assert_eq!(of(line), [], "{line}");
+    }
+}
+
+#[test]
 fn file_names_add_up_and_join_the_directory_of_their_moment() {
     let all = jobs("[global]\nsize=1m\nfilename=g\n[a]\ndirectory=/d\nfilename=x:y\n[b]\nrw=read\n");
     assert_eq!(all[0].files, FileSet::Named(vec!["g".into(), "/d/x".into(), "/d/y".into()].into()));
@@ -351,7 +379,7 @@ mod command_line {
             "1m",
             "--name=b",
             "--size=1m",
-            "--output=x",
+            "--alloc-size=x",
             "--thread",
         ]);
         assert!(said.iter().all(|d| d.severity == Severity::Note), "{said:?}");
@@ -367,6 +395,32 @@ mod command_line {
         let all = file.unwrap().expand();
         let seen: Vec<_> = all.iter().map(|j| (j.name.as_str(), j.access.direction, j.stage)).collect();
         assert_eq!(seen, [("f", Direction::Write, 0), ("g", Direction::Write, 0), ("h", Direction::Read, 1)]);
+    }
+
+    #[test]
+    fn what_is_asked_of_the_program() {
+        let read = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            parse_command_line_with(&words, &MemoryLoader::default(), &System::default())
+        };
+        let asked = |words: &[&str]| read(&[words, &["--name=a", "--size=1m", "--rw=trim"]].concat()).program;
+        assert_eq!(asked(&[]), Program::default());
+        assert_eq!(asked(&["--reado"]), Program { readonly: true, action: Action::Run });
+        assert_eq!(asked(&["--showcmd", "-parse-only"]).action, Action::Show);
+        assert_eq!(asked(&["--parse"]).action, Action::Parse);
+        assert!(read(&["--showcmd"]).jobs.is_some() && read(&["--readonly"]).jobs.is_none());
+        let jobs = read(&["--name=a", "--size=1m", "--rw=trim", "--name=b", "--size=1m"]).jobs.unwrap();
+        let refused = jobs.writing_jobs();
+        let places: Vec<_> =
+            refused.iter().map(|d| (d.severity, d.position.as_ref().unwrap().line)).collect();
+        assert_eq!(places, [(Severity::Error, 3)]);
+        for word in
+            ["--output=x", "--minimal", "--trigger=x", "--output-format=json", "--readonly=1", "--section"]
+        {
+            assert!(read(&["--name=a", "--size=1m", word]).jobs.is_none(), "{word}");
+        }
+        let said = read(&["--eta=never", "--max-jobs=3", "--name=a", "--size=1m"]).diagnostics;
+        assert_eq!(said.iter().map(|d| d.affects).collect::<Vec<_>>(), [Some(Affects::Report), None]);
     }
 
     #[test]

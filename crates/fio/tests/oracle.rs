@@ -107,7 +107,7 @@ fn the_same_lines_are_accepted() {
     // One file with a section per line: each fio process takes a tenth of a second.
     let all: String = accepted.iter().map(|line| text(line)).collect();
     let (taken, printed) = judge("accepted.fio", &all, &["--showcmd"]);
-    let words = ours(&all).expect("every line alone is accepted").command_line().join(" ");
+    let words = ours(&all).expect("every line alone is accepted").command_lines()[0].join(" ");
     let printed = without_warnings(&printed);
     let differs = printed
         .split(" --name=")

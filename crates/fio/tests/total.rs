@@ -28,7 +28,7 @@ fn check(text: &str) {
             let (text, _) = fio::write(&workload);
             assert!(text.starts_with("; x\n"));
         }
-        let words = file.command_line();
+        let words = file.command_lines().concat();
         let (again, _) = fio::parse_command_line(&words[1..], &loader());
         drop(again);
     }

@@ -17,6 +17,16 @@ pub enum Severity {
     Error,
 }
 
+/// What an option is for, and so what is lost where it is not honoured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Affects {
+    /// Only what is reported, logged or left behind: the same I/O is done and checked.
+    Report,
+    /// What is tested: which I/O is done and when, under which conditions, what is checked, and when it ends.
+    Test,
+}
+
 /// A place in an input file. Lines and columns count from 1; columns are in characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Position {
@@ -49,6 +59,9 @@ pub struct Diagnostic {
     pub position: Option<Position>,
     /// The word the user wrote, as written; empty if none.
     pub word: String,
+    /// What a loss is about; nothing for notes and errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affects: Option<Affects>,
     /// One sentence: what is wrong or lost.
     pub message: String,
     /// One sentence: the fix or the nearest equivalent; empty if none.
@@ -56,9 +69,16 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// One that belongs to no place and no word.
+    /// One that belongs to no place and no word; a loss is one of the test.
     pub fn general(severity: Severity, id: &'static str, message: String) -> Self {
-        Diagnostic { severity, id, position: None, word: String::new(), message, help: String::new() }
+        let affects = (severity == Severity::Loss).then_some(Affects::Test);
+        let (word, help) = (String::new(), String::new());
+        Diagnostic { severity, id, position: None, word, affects, message, help }
+    }
+
+    /// Whether it says that another test is run than the one asked for.
+    pub fn changes_test(&self) -> bool {
+        self.affects == Some(Affects::Test)
     }
 }
 

@@ -11,7 +11,7 @@ mod tests;
 
 use assay_workload::pattern::OpKind;
 
-use crate::diagnostic::{Diagnostic, Position, Severity};
+use crate::diagnostic::{Affects, Diagnostic, Position, Severity};
 
 pub use blkparse::blkparse;
 pub use csv::csv;
@@ -188,6 +188,7 @@ impl Parser {
                 severity: Severity::Loss,
                 id: "trace-line",
                 position: Some(Position { file: self.name.clone(), line: self.line, column: 0 }),
+                affects: Some(Affects::Test),
                 word: problem.word,
                 message: problem.message,
                 help: problem.help.to_owned(),
@@ -230,6 +231,7 @@ impl Parser {
             severity,
             id: "trace",
             position: Some(Position { file: self.name.clone(), line: self.line.max(1), column: 0 }),
+            affects: (severity == Severity::Loss).then_some(Affects::Test),
             word: String::new(),
             message,
             help: String::new(),

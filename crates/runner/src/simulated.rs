@@ -79,13 +79,14 @@ pub fn remark(model: &Model, seed: u64) -> String {
 pub fn simulate(
     plan: &Plan,
     model: &Model,
+    mut notes: Vec<(String, String)>,
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Simulated, RunError> {
     let plan = marked(plan, model);
     let simulation = PlanSimulation::new(model, &plan, plan.seed)?;
     let mut executor = SimExecutor { simulation, stop: Arc::clone(&site.stop), observed: Vec::new() };
-    let notes = vec![(SIMULATED.to_owned(), remark(model, plan.seed))];
+    notes.push((SIMULATED.to_owned(), remark(model, plan.seed)));
     let environment = Environment { assay: site.version.clone(), ..Environment::default() };
     let finished = record(Arc::new(plan), environment, notes, &mut executor, site, observer)?;
     Ok(Simulated { finished, observed: executor.observed })

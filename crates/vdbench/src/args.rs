@@ -1,5 +1,7 @@
 //! Typed access to the values of one parameter; every wrong value becomes an error with its place.
 
+use assay_formats::Affects;
+
 use super::number::Number;
 use super::ranges::Value;
 use super::sink::{At, Sink};
@@ -39,11 +41,20 @@ impl Args<'_> {
         self.sink.error("bad-value", at, &word, message, help);
     }
 
-    /// Reports that a parameter is understood but has no effect here.
+    /// Reports that a parameter is understood but has no effect here, so that another test is run.
     pub(crate) fn lose(&mut self, id: &'static str, lost: &str, instead: &str) {
+        self.lost(id, Affects::Test, lost, instead);
+    }
+
+    /// As [`Args::lose`], of a parameter that only reports or watches: the same I/O is done without it.
+    pub(crate) fn lose_report(&mut self, id: &'static str, lost: &str, instead: &str) {
+        self.lost(id, Affects::Report, lost, instead);
+    }
+
+    fn lost(&mut self, id: &'static str, affects: Affects, lost: &str, instead: &str) {
         let word = self.word();
         let message = format!("`{}={}`: {lost}", self.name, super::sink::shorten(&word));
-        self.sink.loss(id, self.at, &word, message, instead);
+        self.sink.loss(id, affects, self.at, &word, message, instead);
     }
 
     /// Says something about the value that the reader should know.

@@ -1,5 +1,7 @@
 //! From grouped parameters to typed definitions: templates, `count=`, and one pass per definition.
 
+use assay_formats::Affects;
+
 use super::args::Args;
 use super::file::ParameterFile;
 use super::keywords::{Kind, lookup, suggestion};
@@ -149,7 +151,7 @@ impl Builder<'_> {
     fn replay_group(&mut self, object: &Object) {
         if let Some((name, at)) = self.name(object) {
             let message = "a replay group is not used: no trace is replayed here".to_owned();
-            self.sink.loss("replay", at, &name, message, "import the trace with `assay run`");
+            self.sink.loss("replay", Affects::Test, at, &name, message, "import the trace with `assay run`");
         }
     }
 

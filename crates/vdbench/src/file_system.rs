@@ -100,7 +100,7 @@ pub(crate) fn apply(fsd: &mut FileSystemDef, args: &mut Args<'_>) {
             args.lose("file-name-mask", "files keep the standard names", "vdb.1_1.dir/vdb_f0000.file");
         }
         "count" => fsd.count = super::storage::count(args),
-        "log" => args.lose("vdbench-only", "no log of the tree is written", "the plan lists the tree"),
+        "log" => args.lose_report("vdbench-only", "no log of the tree is written", "the plan lists the tree"),
         "cloud" => args.lose("vdbench-only", "no cloud access is made", "mount the bucket"),
         _ => {}
     }

@@ -156,15 +156,19 @@ fn inert(args: &mut Args<'_>) -> bool {
             args.lose("vdbench-only", "paths are not rewritten", "write the path of this system")
         }
         "psrset" => args.lose("vdbench-only", "no processor set is used", "run under taskset or a cpuset"),
-        "auxreport" => {
-            args.lose("vdbench-only", "the auxiliary report is not made", "`assay report` renders a run")
-        }
-        "monitor" => {
-            args.lose("vdbench-only", "no file is watched for commands", "stop the run with an interrupt")
-        }
+        "auxreport" => args.lose_report(
+            "vdbench-only",
+            "the auxiliary report is not made",
+            "`assay report` renders a run",
+        ),
+        "monitor" => args.lose_report(
+            "vdbench-only",
+            "no file is watched for commands",
+            "stop the run with an interrupt",
+        ),
         "messagescan" => {
             if !args.lower().starts_with('n') {
-                args.lose(
+                args.lose_report(
                     "vdbench-only",
                     "system messages are not scanned",
                     "read the kernel log beside the run",
@@ -179,10 +183,12 @@ fn inert(args: &mut Args<'_>) -> bool {
             );
         }
         "misc" => args.lose("vdbench-only", "internal switches are not known", "remove the line"),
-        "showlba" => {
-            args.lose("vdbench-only", "addresses are not traced", "`assay audit` shows where traffic lands")
-        }
-        "timeout" => args.lose(
+        "showlba" => args.lose_report(
+            "vdbench-only",
+            "addresses are not traced",
+            "`assay audit` shows where traffic lands",
+        ),
+        "timeout" => args.lose_report(
             "vdbench-only",
             "no script runs on slow I/O",
             "see the age of the oldest outstanding I/O",

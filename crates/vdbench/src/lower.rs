@@ -19,7 +19,7 @@ use super::file::ParameterFile;
 use super::general::{DataErrors, Dedup};
 use super::loops::{LoopKind, LoopValue};
 use super::sink::{At, Sink};
-use assay_formats::diagnostic::Diagnostic;
+use assay_formats::diagnostic::{Affects, Diagnostic};
 
 /// Turns a parsed file into a workload. What cannot be kept is a diagnostic with its place; `None` only where the
 /// file is too large for a plan.
@@ -85,7 +85,7 @@ impl<'f> Lowering<'f> {
     /// Reports a loss once for each place.
     fn lose(&mut self, id: &'static str, at: At, word: &str, message: String, help: &str) {
         if self.said.insert((id, at)) {
-            self.sink.loss(id, at, word, message, help);
+            self.sink.loss(id, Affects::Test, at, word, message, help);
         }
     }
 
@@ -160,7 +160,7 @@ impl<'f> Lowering<'f> {
                 "data-validation",
                 "validate",
                 "blocks are not validated during the run",
-                "use a fio job file with verify=",
+                "a plan with content = { verify = true } checks what it reads (assay convert --to toml)",
             ));
         }
         if !general.journal.is_empty() {
@@ -168,7 +168,7 @@ impl<'f> Lowering<'f> {
                 "data-validation",
                 "journal",
                 "no validation journal is kept",
-                "use a fio job file with verify=",
+                "vdbench itself: assay judge -- vdbench -f <file>",
             ));
         }
         lost.extend(lost_command("startcmd", &general.start_command));

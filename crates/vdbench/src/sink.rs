@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_formats::diagnostic::{Diagnostic, Position, Severity};
+use assay_formats::diagnostic::{Affects, Diagnostic, Position, Severity};
 
 /// A place in one of the input files, small enough to be carried by every word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -23,7 +23,7 @@ const KEPT_PER_ID: usize = 24;
 pub(crate) struct Sink {
     pub(crate) files: Vec<String>,
     diagnostics: Vec<Diagnostic>,
-    seen: BTreeMap<(Severity, &'static str), usize>,
+    seen: BTreeMap<(Severity, Option<Affects>, &'static str), usize>,
     errors: usize,
 }
 
@@ -48,18 +48,19 @@ impl Sink {
         help: &str,
     ) {
         self.errors += 1;
-        self.push(Severity::Error, id, at.into(), word, message, help);
+        self.push((Severity::Error, None), id, at.into(), word, message, help);
     }
 
     pub(crate) fn loss(
         &mut self,
         id: &'static str,
+        affects: Affects,
         at: impl Into<Option<At>>,
         word: &str,
         message: String,
         help: &str,
     ) {
-        self.push(Severity::Loss, id, at.into(), word, message, help);
+        self.push((Severity::Loss, Some(affects)), id, at.into(), word, message, help);
     }
 
     pub(crate) fn note(
@@ -70,7 +71,7 @@ impl Sink {
         message: String,
         help: &str,
     ) {
-        self.push(Severity::Note, id, at.into(), word, message, help);
+        self.push((Severity::Note, None), id, at.into(), word, message, help);
     }
 
     /// Whether any error was reported.
@@ -80,14 +81,14 @@ impl Sink {
 
     fn push(
         &mut self,
-        severity: Severity,
+        (severity, affects): (Severity, Option<Affects>),
         id: &'static str,
         at: Option<At>,
         word: &str,
         message: String,
         help: &str,
     ) {
-        let seen = self.seen.entry((severity, id)).or_default();
+        let seen = self.seen.entry((severity, affects, id)).or_default();
         *seen += 1;
         if *seen > KEPT_PER_ID {
             return;
@@ -98,6 +99,7 @@ impl Sink {
             id,
             position,
             word: shorten(word),
+            affects,
             message,
             help: help.to_owned(),
         });
@@ -106,10 +108,10 @@ impl Sink {
     /// The diagnostics, with one closing line for each id that was cut short.
     pub(crate) fn finish(self) -> Vec<Diagnostic> {
         let mut all = self.diagnostics;
-        for ((severity, id), count) in self.seen {
+        for ((severity, affects, id), count) in self.seen {
             if count > KEPT_PER_ID {
                 let message = format!("{} more of the kind `{id}` are not shown", count - KEPT_PER_ID);
-                all.push(Diagnostic::general(severity, id, message));
+                all.push(Diagnostic { affects, ..Diagnostic::general(severity, id, message) });
             }
         }
         all

@@ -105,7 +105,7 @@ pub(crate) fn apply(sd: &mut StorageDef, args: &mut Args<'_>) {
         "journal" => sd.journal = Some(args.word()),
         "streams" => args.reject(0, "streams belong to a workload definition", "move it to the wd"),
         "kstat" | "instance" => {
-            args.lose("vdbench-only", "kernel statistics are chosen by path", "remove it")
+            args.lose_report("vdbench-only", "kernel statistics are chosen by path", "remove it")
         }
         "replay" => args.lose("replay", "no trace is replayed here", "import the trace with `assay run`"),
         "resetlun" | "resetbus" => args.lose("vdbench-only", "no bus or target is reset", "remove it"),

@@ -12,7 +12,7 @@ use assay_workload::target::Target;
 use assay_workload::units::Nanos;
 
 use super::number::show;
-use assay_formats::diagnostic::{Diagnostic, Severity};
+use assay_formats::diagnostic::{Affects, Diagnostic, Severity};
 use names::Names;
 
 /// Writes a workload as a vdbench parameter file. What the language cannot say is a diagnostic without a place, and a
@@ -86,7 +86,8 @@ impl<'w> Writer<'w> {
         const KEPT_MAX: usize = 500;
         if self.notes.len() < KEPT_MAX && self.said.insert((id, message.clone())) {
             let (word, help) = (word.to_owned(), help.to_owned());
-            self.notes.push(Diagnostic { severity, id, position: None, word, message, help });
+            let affects = (severity == Severity::Loss).then_some(Affects::Test);
+            self.notes.push(Diagnostic { severity, id, position: None, word, affects, message, help });
         }
     }
 

@@ -374,4 +374,5 @@ fn what_is_not_done_is_a_loss_with_its_place() {
     let place = loss.position.as_ref().map(|p| (p.file.as_str(), p.line, p.column));
     assert_eq!((place, loss.word.as_str()), (Some(("dir/main", 1, 1)), "/tmp/stop"));
     assert!(!loss.help.is_empty() && loss.message.contains("monitor"));
+    assert!(!loss.changes_test(), "the same I/O is done without it");
 }

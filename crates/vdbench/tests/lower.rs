@@ -35,6 +35,15 @@ fn losses(text: &str) -> Vec<&'static str> {
     lowered(text).1.iter().filter(|d| d.severity == Severity::Loss).map(|d| d.id).collect()
 }
 
+#[test]
+fn data_that_would_not_be_checked_is_another_test() {
+    for general in ["validate=yes", "journal=yes", "data_errors=stop.sh", "pattern=file"] {
+        let said = lowered(&format!("{general}\n{}", one("xf=4k,rdpct=0", "iorate=max,elapsed=2"))).1;
+        let lost: Vec<&Diagnostic> = said.iter().filter(|d| d.severity == Severity::Loss).collect();
+        assert!(!lost.is_empty() && lost.iter().all(|d| d.changes_test()), "{general}: {lost:?}");
+    }
+}
+
 /// One device, one workload, one run.
 fn one(wd: &str, rd: &str) -> String {
     format!("sd=sd1,lun=/dev/sdx,size=1g,openflags=o_direct\nwd=wd1,sd=sd1,{wd}\nrd=r,wd=wd1,{rd}")

@@ -96,11 +96,11 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<Simulation, Failure> {
     let plan = &audited.source.plan;
-    let before = simulate(plan, &audited.model, site, context)?;
+    let before = simulate(plan, &audited.model, Vec::new(), site, context)?;
     let after = audited
         .repaired
         .as_ref()
-        .map(|repaired| simulate(&repaired.source.plan, &audited.model, site, context));
+        .map(|repaired| simulate(&repaired.source.plan, &audited.model, Vec::new(), site, context));
     for one in [Some(&before), after.as_ref().and_then(|after| after.as_ref().ok())].into_iter().flatten() {
         check::keep_page(&one.finished.run, &one.finished.directory, context)?;
     }

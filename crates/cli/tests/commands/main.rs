@@ -7,6 +7,7 @@ mod bad_input;
 mod compare;
 mod consent;
 mod doctor;
+mod fio_words;
 mod help;
 mod looks;
 mod matrix;

@@ -9,7 +9,7 @@ use assay_workload::target::Extent;
 
 use super::super::distribution::{Distribution, ZonePart};
 use super::super::resolved::*;
-use super::{Lowering, Source};
+use super::{BY_FIO, Lowering, Source};
 
 /// Indices of reads, writes, trims.
 const READ: usize = 0;
@@ -172,7 +172,7 @@ impl Lowering<'_> {
             Distribution::ZonedAbsolute(all) => (self.zones(source, all, Extent::Bytes), None),
             Distribution::Sequence(_) => {
                 let message = "offsets follow no written sequence; they are uniform".to_owned();
-                self.loss(source, "sequence-distribution", "random_distribution", message, "--engine fio");
+                self.loss(source, "sequence-distribution", "random_distribution", message, BY_FIO);
                 (ModelDistribution::Uniform, None)
             }
         };

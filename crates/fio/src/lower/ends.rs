@@ -7,7 +7,7 @@ use assay_workload::steps::{FindRate, LatencyFigure, Until};
 use assay_workload::units::Nanos;
 
 use super::super::resolved::{LatencyTarget, ResolvedJob};
-use super::{Lowering, Source, nanos};
+use super::{BY_FIO, Lowering, Source, nanos};
 
 /// A step of a search takes this long where the file does not say.
 const WINDOW: Nanos = Nanos(10_000_000_000);
@@ -106,7 +106,7 @@ impl Lowering<'_> {
         }
         let message = "the highest rate, arriving by chance, whose latency stays below it is looked for, with iodepth as \
             the most that is outstanding; fio looks for the queue depth";
-        self.loss(source, "latency-target-by-rate", "latency_target", message.to_owned(), "--engine fio");
+        self.loss(source, "latency-target-by-rate", "latency_target", message.to_owned(), BY_FIO);
         if target.keep_running {
             let message = "the run ends when the rate is known".to_owned();
             self.loss(source, "latency-run", "latency_run", message, "a job at that rate");

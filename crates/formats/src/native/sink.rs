@@ -76,14 +76,9 @@ impl Sink {
     pub(super) fn finish(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|said| said.position.as_ref().map(|at| (at.line, at.column)));
         if self.left_out > 0 {
-            self.found.push(Diagnostic {
-                severity: if self.errors { Severity::Error } else { Severity::Note },
-                id: "more-diagnostics",
-                position: None,
-                word: String::new(),
-                message: format!("{} more remarks on {} are left out", self.left_out, self.file),
-                help: String::new(),
-            });
+            let severity = if self.errors { Severity::Error } else { Severity::Note };
+            let message = format!("{} more remarks on {} are left out", self.left_out, self.file);
+            self.found.push(Diagnostic::general(severity, "more-diagnostics", message));
         }
         self.found
     }
@@ -105,7 +100,7 @@ impl Sink {
         }
         let word = clip(self.text(span.clone()));
         let position = Some(self.position(span.start));
-        self.found.push(Diagnostic { severity, id, position, word, message, help });
+        self.found.push(Diagnostic { severity, id, position, word, affects: None, message, help });
     }
 
     fn position(&self, at: usize) -> Position {

@@ -89,6 +89,7 @@ impl Dialect for Blkparse {
             severity: Severity::Note,
             id: "blkparse-action",
             position: Some(Position { file: name.to_owned(), line: 1, column: 0 }),
+            affects: None,
             word: if queued { "Q" } else { "D" }.to_owned(),
             message,
             help: String::new(),

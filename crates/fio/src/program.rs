@@ -1,0 +1,173 @@
+//! Options of the program fio itself, which describe no job, and what becomes of each. Pure data.
+//!
+//! None is dropped silently: what writes a file, answers a question or ends a run otherwise than asked is refused with what
+//! to use instead; what only changes how fio shows its progress and its report is a loss of the report.
+
+use assay_formats::Affects;
+
+/// Whether a value belongs to an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Argument {
+    /// Never.
+    None,
+    /// Only if attached by `=`.
+    Optional,
+    /// Always: attached, or the next word.
+    Required,
+}
+
+/// An option that is honoured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// Nothing may be written.
+    Readonly,
+    /// Read the options and end.
+    ParseOnly,
+    /// Print job files as command lines and end.
+    ShowCommand,
+    /// Only this section of the job files.
+    Section,
+    /// Print the version and end.
+    Version,
+    /// Print the help and end.
+    Help,
+    /// The form of the report: fio's own word for a readable one asks for nothing.
+    OutputFormat,
+}
+
+/// What becomes of an option of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It does what it does in fio.
+    Set(Setting),
+    /// Nothing depends on it; the text says why.
+    Moot(&'static str),
+    /// It is lost: of what, what does not happen, what to use instead.
+    Lost(Affects, &'static str, &'static str),
+    /// Nothing runs: what does not happen, and what to use instead.
+    Refused(&'static str, &'static str),
+}
+
+/// One option of the program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    /// fio's name.
+    pub(super) name: &'static str,
+    /// Whether a value belongs to it.
+    pub(super) argument: Argument,
+    /// What becomes of it.
+    pub(super) fate: Fate,
+}
+
+const fn entry(name: &'static str, argument: Argument, fate: Fate) -> Entry {
+    Entry { name, argument, fate }
+}
+
+const fn report(lost: &'static str, instead: &'static str) -> Fate {
+    Fate::Lost(Affects::Report, lost, instead)
+}
+
+/// What to use for fio's report in a form or a place of its own.
+pub(super) const OUTPUT: &str =
+    "before the options of fio: --fio-json FILE, --fio-json-plus FILE, --json or --html FILE";
+const TERSE: &str = "fio's terse report is not written";
+const NO_NETWORK: &str = "fio's client and server mode is not used";
+const NO_TRIGGER: &str = "nothing is triggered while jobs run";
+const ITSELF: &str = "leave it out, or run fio itself: assay judge -- fio ..";
+
+use Argument::{None as No, Optional, Required};
+use Fate::{Moot, Refused, Set};
+
+/// Every option of fio 3.42 that describes no job.
+pub(super) static OPTIONS: &[Entry] = &[
+    entry("readonly", No, Set(Setting::Readonly)),
+    entry("parse-only", No, Set(Setting::ParseOnly)),
+    entry("showcmd", No, Set(Setting::ShowCommand)),
+    entry("section", Required, Set(Setting::Section)),
+    entry("version", No, Set(Setting::Version)),
+    entry("help", No, Set(Setting::Help)),
+    entry("output-format", Required, Set(Setting::OutputFormat)),
+    entry("output", Required, Refused("fio's report is not written to a file", OUTPUT)),
+    entry("minimal", No, Refused(TERSE, OUTPUT)),
+    entry("append-terse", Optional, Refused(TERSE, OUTPUT)),
+    entry("terse-version", Required, Refused(TERSE, OUTPUT)),
+    entry(
+        "bandwidth-log",
+        No,
+        Refused("no aggregate bandwidth logs are written", "before the options of fio: --fio-logs DIR"),
+    ),
+    entry(
+        "latency-log",
+        Required,
+        Refused("no latency logs are written here", "before the options of fio: --fio-logs DIR"),
+    ),
+    entry("inflate-log", Required, Refused("fio's compressed logs are not read", "run fio itself")),
+    entry(
+        "eta",
+        Required,
+        report("progress is shown as Assay does", "-q before the options of fio shows none"),
+    ),
+    entry("eta-newline", Required, report("progress is shown as Assay does", "")),
+    entry("eta-interval", Required, report("progress is shown as Assay does", "")),
+    entry(
+        "status-interval",
+        Required,
+        report("no report is printed before the end", "the run keeps its series: assay report --html"),
+    ),
+    entry(
+        "debug",
+        Required,
+        report("fio's debugging messages are not printed", "-v before the options of fio"),
+    ),
+    entry(
+        "idle-prof",
+        Required,
+        Refused("idle processors are not profiled", "leave it out: each run keeps the use of its processors"),
+    ),
+    entry(
+        "warnings-fatal",
+        No,
+        Refused(
+            "warnings of fio are not made fatal",
+            "--strict before the options of fio: whatever is lost is an error",
+        ),
+    ),
+    entry("max-jobs", Required, Moot("fio ignores it too")),
+    entry("alloc-size", Required, Moot("memory is taken as it is needed")),
+    entry("aux-path", Required, Moot("no files of state are left")),
+    entry("merge-blktrace-only", No, Refused("traces are not merged", ITSELF)),
+    entry("cpuclock-test", No, Refused("the clock of the processor is not tested", "assay doctor")),
+    entry("crctest", Optional, Refused("checksum functions are not timed", "run fio itself")),
+    entry("cmdhelp", Optional, Refused("fio's help on options is not printed", "assay explain OPTION")),
+    entry(
+        "enghelp",
+        Optional,
+        Refused("fio's help on engines is not printed", "assay doctor shows the engines"),
+    ),
+    entry("trigger-file", Required, Refused(NO_TRIGGER, ITSELF)),
+    entry("trigger-timeout", Required, Refused(NO_TRIGGER, ITSELF)),
+    entry("trigger", Required, Refused(NO_TRIGGER, ITSELF)),
+    entry("trigger-remote", Required, Refused(NO_TRIGGER, ITSELF)),
+    entry("client", Required, Refused(NO_NETWORK, "assay run on each host")),
+    entry("server", Optional, Refused(NO_NETWORK, "assay run on each host")),
+    entry("daemonize", Required, Refused(NO_NETWORK, "assay run on each host")),
+    entry("remote-config", Required, Refused(NO_NETWORK, "assay run on each host")),
+];
+
+/// The option of a full name.
+pub(super) fn option(name: &str) -> Option<&'static Entry> {
+    OPTIONS.iter().find(|entry| entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_option_of_the_program_is_one_of_a_job() {
+        for entry in OPTIONS {
+            assert!(crate::table::core(entry.name).is_none(), "{}", entry.name);
+            assert_eq!(OPTIONS.iter().filter(|other| other.name == entry.name).count(), 1, "{}", entry.name);
+        }
+    }
+}
