@@ -98,7 +98,7 @@ fn refuse_writes(jobs: Option<&JobFile>, program: &Program, context: &Context) -
 
 /// Says everything; an error ends the command with fio's status.
 fn failed(diagnostics: &[Diagnostic], context: &Context) -> Result<(), Failure> {
-    input::say_all(diagnostics, false, context).map_err(|failure| Failure::failed(failure))
+    input::say_all(diagnostics, false, context).map_err(Failure::failed)
 }
 
 /// `--showcmd`: the job files as command lines.
