@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use assay_fio::{self as fio, Action, CommandLine, JobFile, Program};
-use assay_formats::Diagnostic;
+use assay_formats::{Diagnostic, Severity};
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::PlannedTarget;
 use assay_workload::target::TargetKind;
@@ -123,8 +123,12 @@ fn parse_only(
     context: &Context,
 ) -> Result<(), Failure> {
     refuse_writes(jobs.as_ref(), program, context)?;
+    let readable = jobs.is_some();
     let jobs = jobs.filter(|jobs| jobs.job_count() > 0);
-    failed(&input::of_fio("fio", jobs, diagnostics).diagnostics, context)
+    let mut said = input::of_fio("fio", jobs, diagnostics).diagnostics;
+    // What only fio can run is understood all the same; its loss is said.
+    said.retain(|one| !readable || one.severity != Severity::Error);
+    failed(&said, context)
 }
 
 /// Refuses a plan that would change data: by an operation of a job, or by laying out a file that lacks what is to be read.

@@ -126,10 +126,11 @@ fn parse_only_judges_as_fio_does_and_does_nothing() {
     fs::write(world.path().join("bad.fio"), "[w]\nfilename=precious\nrw=wite\nsize=64k\n").expect("written");
     fs::write(world.path().join("defaults.fio"), "[global]\nrw=write\n").expect("written");
     let before = names(&world);
-    let lines: [&[&str]; 9] = [
+    let lines: [&[&str]; 10] = [
         &["--name=t", "--filename=new", "--size=1m", "--rw=write"],
         &["--name=t", "--filename=new", "--size=1m", "--rw=wite"],
         &["--name=t", "--sze=1m"],
+        &["--name=t", "--ioengine=filedelete", "--filesize=4k"],
         &["good.fio"],
         &["good.fio", "bad.fio"],
         &["defaults.fio"],
