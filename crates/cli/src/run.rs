@@ -182,14 +182,8 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
 }
 
 fn too_large(shortage: &Shortage) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Error,
-        id: "not-enough-space",
-        position: None,
-        word: String::new(),
-        message: shortage.what.clone(),
-        help: shortage.fix.to_owned(),
-    }
+    let said = Diagnostic::general(Severity::Error, "not-enough-space", shortage.what.clone());
+    Diagnostic { help: shortage.fix.to_owned(), ..said }
 }
 
 /// The runs of a foreign file in the words of its own tool, the diagnostics behind them.

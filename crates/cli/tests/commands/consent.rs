@@ -77,7 +77,7 @@ fn cleanup_says_what_it_kept_and_fails() {
     let world = World::new();
     world.quick(&[]).ended(0);
     let ours = world.data().join("assay-quick");
-    let Some(_mounted) = crate::space::Mounted::new(&ours.join("theirs"), "size=1m") else { return };
+    let Some(_mounted) = crate::mounts::Mounted::tmpfs(&ours.join("theirs"), "size=1m") else { return };
     fs::write(ours.join("theirs/kept"), "precious").expect("written");
     let said = world.assay(&["cleanup", path_text(&world.data())]).ended(1);
     assert!(
