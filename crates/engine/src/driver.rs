@@ -2,8 +2,8 @@
 
 use std::os::fd::RawFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -34,6 +34,10 @@ use crate::tracing::{AnyEngine, TraceSink, TracedEngine};
 use crate::tree::{ThreadOptions, TreeThread, Trees};
 use crate::uring::UringEngine;
 
+mod gate;
+
+use gate::{Gate, GatePass};
+
 /// Time between everybody being ready and the start, so that threads are waiting when it comes.
 const START_AHEAD_NS: u64 = 2_000_000;
 
@@ -58,21 +62,16 @@ pub struct PhaseEnd {
     pub error: String,
 }
 
-/// What every thread waits for before the start.
-#[derive(Debug)]
-struct Gate {
-    ready: Barrier,
-    go: Barrier,
-    start_ns: AtomicU64,
-    cancelled: AtomicBool,
-}
+/// How a job thread ended; `None`: the phase was called off before it started.
+type Ended = Result<Option<ThreadEnd>, EngineError>;
+type Handle = JoinHandle<Ended>;
 
 /// One job thread from the outside.
 #[derive(Debug)]
-pub(crate) struct Running {
-    pub(crate) job: usize,
-    pub(crate) shared: Arc<dyn Intervals>,
-    handle: JoinHandle<Result<ThreadEnd, EngineError>>,
+struct Running {
+    job: usize,
+    shared: Arc<dyn Intervals>,
+    handle: Handle,
 }
 
 /// Runs phase `phase` of `plan`. Events go to `sink` on the calling thread, intervals among them; `tick` is called about
@@ -130,38 +129,37 @@ pub fn run_phase_traced(
     }
     let trees = Trees::prepare(plan, phase, named, &go_on, &mut |text| note("tree", text))?;
     let clock = RealClock::new();
-    let threads: usize = plan.phases[phase].jobs.iter().map(|job| job.slices.len()).sum();
-    let gate = Arc::new(Gate {
-        ready: Barrier::new(threads + 1),
-        go: Barrier::new(threads + 1),
-        start_ns: AtomicU64::new(0),
-        cancelled: AtomicBool::new(false),
-    });
+    let thread_count: usize = plan.phases[phase].jobs.iter().map(|job| job.slices.len()).sum();
+    let gate = Arc::new(Gate::default());
     let mut endings = Endings::new(&plan.phases[phase], &options.stop, options.interval);
-    let running = spawn_all(plan, phase, options, &endings, (&trees, trace), &gate)?;
-    gate.ready.wait();
-    let start_ns = clock.now_ns() + START_AHEAD_NS;
-    gate.start_ns.store(start_ns, Ordering::SeqCst);
+    let running = spawn_all(plan, phase, options, &endings, (&trees, trace), &gate, &ThreadContext::spawn)?;
+    if !gate.wait_ready(thread_count) {
+        let ended = join_all(running, plan.phases[phase].jobs.len(), &gate);
+        return ended.map(|_| PhaseEnd { error: "a job thread ended before the start".to_owned() });
+    }
     let process_before = outcome::process_cpu();
-    gate.go.wait();
+    let start_ns = clock.now_ns() + START_AHEAD_NS;
+    gate.open(start_ns);
     tick(sink);
-    let mut sampler = Sampler::new(&running, phase as u32, start_ns, measured_starts(plan, phase, start_ns));
+    let threads = running.iter().map(|thread| (thread.job, Arc::clone(&thread.shared))).collect();
+    let mut sampler = Sampler::new(threads, phase as u32, start_ns, measured_starts(plan, phase, start_ns));
     while running.iter().any(|thread| !thread.handle.is_finished()) {
         sampler.wait(options.interval, &|| {
             endings.look(running.iter().map(|thread| (thread.job, thread.handle.is_finished())));
             running.iter().all(|thread| thread.handle.is_finished())
         });
-        sampler.collect(&running, &mut watched(&mut endings, sink));
+        sampler.collect(&mut watched(&mut endings, sink));
         tick(sink);
     }
-    sampler.collect(&running, sink);
+    sampler.collect(sink);
     sampler.finish(sink);
     endings.tell(phase, &plan.phases[phase], sink);
     for text in trees.take_notes() {
         sink(RunEvent::Note { phase: Some(phase as u32), id: "tree".to_owned(), text });
     }
     let process_cpu = outcome::process_cpu().since(process_before);
-    finish_jobs(plan, phase, start_ns, running, process_cpu, sink)
+    let ends = join_all(running, plan.phases[phase].jobs.len(), &gate)?;
+    Ok(finish_jobs(plan, phase, start_ns, &ends, process_cpu, sink))
 }
 
 /// Passes events on, and lets the intervals among them end jobs.
@@ -186,8 +184,9 @@ fn spawn_all(
     endings: &Endings,
     (trees, trace): (&Trees, Option<&Arc<TraceSink>>),
     gate: &Arc<Gate>,
+    spawn: &dyn Fn(ThreadContext) -> std::io::Result<Handle>,
 ) -> Result<Vec<Running>, EngineError> {
-    let mut running = Vec::new();
+    let mut running: Vec<Running> = Vec::new();
     for (job_index, job) in plan.phases[phase].jobs.iter().enumerate() {
         for thread in 0..job.slices.len() {
             let shared = Shared::new();
@@ -201,60 +200,68 @@ fn spawn_all(
                 phase,
                 job: job_index,
                 thread,
+                number: running.len(),
                 gate: Arc::clone(gate),
                 shared,
                 tree,
                 options: PhaseOptions { stop: endings.flag(job_index), ..options.clone() },
                 trace: trace.cloned(),
             };
-            let handle = std::thread::Builder::new()
-                .name(format!("assay-{job_index}.{thread}"))
-                .spawn(move || context.run())
-                .map_err(|source| EngineError::Setup { engine: "driver", what: "a job thread", source })?;
-            running.push(Running { job: job_index, shared: intervals, handle });
+            match spawn(context) {
+                Ok(handle) => running.push(Running { job: job_index, shared: intervals, handle }),
+                Err(source) => {
+                    gate.call_off(None);
+                    // Whatever else went wrong meanwhile: this is what the phase failed by.
+                    let _ = join_all(running, plan.phases[phase].jobs.len(), gate);
+                    return Err(EngineError::Setup { engine: "driver", what: "a job thread", source });
+                }
+            }
         }
     }
     Ok(running)
+}
+
+/// Waits for all threads: what they ended with, by job.
+///
+/// # Errors
+/// What one of them failed by; of several the one that called the phase off.
+fn join_all(running: Vec<Running>, jobs: usize, gate: &Gate) -> Result<Vec<Vec<ThreadEnd>>, EngineError> {
+    let mut ends: Vec<Vec<ThreadEnd>> = (0..jobs).map(|_| Vec::new()).collect();
+    let (mut cause, mut panicked) = (None, None);
+    for (number, thread) in running.into_iter().enumerate() {
+        match thread.handle.join() {
+            Ok(Ok(end)) => ends[thread.job].extend(end),
+            Ok(Err(error)) if cause.is_none() || gate.called_off_by() == Some(number) => cause = Some(error),
+            Ok(Err(_)) => {}
+            Err(panic) => panicked = Some(panic),
+        }
+    }
+    if let Some(panic) = panicked {
+        std::panic::resume_unwind(panic);
+    }
+    cause.map_or(Ok(ends), Err)
 }
 
 fn finish_jobs(
     plan: &Plan,
     phase: usize,
     start_ns: u64,
-    running: Vec<Running>,
+    ends: &[Vec<ThreadEnd>],
     process_cpu: ThreadCpu,
     sink: &mut dyn FnMut(RunEvent),
-) -> Result<PhaseEnd, EngineError> {
+) -> PhaseEnd {
     let jobs = &plan.phases[phase].jobs;
-    let mut ends: Vec<Vec<ThreadEnd>> = jobs.iter().map(|_| Vec::new()).collect();
-    let mut first_error = None;
-    for thread in running {
-        match thread.handle.join() {
-            Ok(Ok(end)) => ends[thread.job].push(end),
-            Ok(Err(error)) => {
-                // A thread that was only told to give up is not the cause.
-                let cancelled = matches!(&error, EngineError::Unsupported { engine: "driver", .. });
-                if first_error.is_none() || !cancelled {
-                    first_error.get_or_insert(error);
-                }
-            }
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
-    if let Some(error) = first_error {
-        return Err(error);
-    }
     let extra = process_cpu.minus(ends.iter().flatten().map(|end| end.cpu));
     let starts = measured_starts(plan, phase, start_ns);
     let mut error = String::new();
-    for (index, (job, ends)) in jobs.iter().zip(&ends).enumerate() {
+    for (index, (job, ends)) in jobs.iter().zip(ends).enumerate() {
         let (result, failed) = outcome::of_job(job, ends, starts[index], start_ns, extra, jobs.len());
         if error.is_empty() {
             error = failed;
         }
         sink(RunEvent::JobFinished { phase: phase as u32, job: index as u32, outcome: Box::new(result) });
     }
-    Ok(PhaseEnd { error })
+    PhaseEnd { error }
 }
 
 /// Everything a job thread is told.
@@ -262,7 +269,10 @@ struct ThreadContext {
     plan: Arc<Plan>,
     phase: usize,
     job: usize,
+    /// Of the job.
     thread: usize,
+    /// Of the phase.
+    number: usize,
     gate: Arc<Gate>,
     shared: Arc<Shared>,
     tree: Option<TreeThread>,
@@ -270,38 +280,18 @@ struct ThreadContext {
     trace: Option<Arc<TraceSink>>,
 }
 
-/// Passes both gates whatever happens to its owner, so that nobody waits for a thread that failed.
-struct GatePass<'a> {
-    gate: &'a Gate,
-    passed: bool,
-}
-
-impl GatePass<'_> {
-    fn pass(&mut self) -> Option<u64> {
-        self.passed = true;
-        self.gate.ready.wait();
-        self.gate.go.wait();
-        (!self.gate.cancelled.load(Ordering::SeqCst)).then(|| self.gate.start_ns.load(Ordering::SeqCst))
-    }
-}
-
-impl Drop for GatePass<'_> {
-    fn drop(&mut self) {
-        if !self.passed {
-            self.gate.cancelled.store(true, Ordering::SeqCst);
-            self.gate.ready.wait();
-            self.gate.go.wait();
-        }
-    }
-}
-
 impl ThreadContext {
     fn planned(&self) -> &PlannedJob {
         &self.plan.phases[self.phase].jobs[self.job]
     }
 
-    fn run(&self) -> Result<ThreadEnd, EngineError> {
-        let mut pass = GatePass { gate: &self.gate, passed: false };
+    fn spawn(self) -> std::io::Result<Handle> {
+        let name = format!("assay-{}.{}", self.job, self.thread);
+        std::thread::Builder::new().name(name).spawn(move || self.run())
+    }
+
+    fn run(&self) -> Ended {
+        let mut pass = GatePass::new(&self.gate, self.number);
         let job = self.planned();
         if let Some(tree) = &self.tree {
             let options =
@@ -329,7 +319,7 @@ impl ThreadContext {
     }
 
     /// psync instead, where the choice of the engine was ours; the result says so.
-    fn fall_back(&self, error: EngineError, pass: &mut GatePass<'_>) -> Result<ThreadEnd, EngineError> {
+    fn fall_back(&self, error: EngineError, pass: &mut GatePass<'_>) -> Ended {
         if self.planned().engine_reason.is_empty() || !self.options.fall_back {
             return Err(error);
         }
@@ -342,7 +332,7 @@ impl ThreadContext {
         engine: E,
         fallback: String,
         pass: &mut GatePass<'_>,
-    ) -> Result<ThreadEnd, EngineError> {
+    ) -> Ended {
         match &self.trace {
             Some(trace) => self.paced(self.traced(Box::new(engine), trace), fallback, pass),
             None => self.paced(engine, fallback, pass),
@@ -361,7 +351,7 @@ impl ThreadContext {
         engine: E,
         fallback: String,
         pass: &mut GatePass<'_>,
-    ) -> Result<ThreadEnd, EngineError> {
+    ) -> Ended {
         if self.planned().slices[self.thread].rate_per_s.is_some() {
             self.drive::<E, true>(engine, fallback, pass)
         } else {
@@ -371,10 +361,10 @@ impl ThreadContext {
 
     fn drive<E: Engine + outcome::Notes, const OPEN: bool>(
         &self,
-        mut engine: E,
+        engine: E,
         fallback: String,
         pass: &mut GatePass<'_>,
-    ) -> Result<ThreadEnd, EngineError> {
+    ) -> Ended {
         let job = self.planned();
         let slice = &job.slices[self.thread];
         let open = targets::open_for(&self.plan, job, self.thread)?;
@@ -390,18 +380,15 @@ impl ThreadContext {
                 filler.fill(unsafe { buffers.slice_mut(slot, usize::MAX) });
             }
         }
+        // Declared behind the buffers: on every way out, the engine is gone before they are unmapped.
+        let mut engine = engine;
         engine.prepare(&open.table, &buffers)?;
         if job.job.invalidate {
             // Refused on what has no page cache; then there is nothing to forget either.
             open.fds().for_each(|fd| drop(targets::invalidate(fd)));
         }
         let source = Box::new(self.generator());
-        let Some(start_ns) = pass.pass() else {
-            return Err(EngineError::Unsupported {
-                engine: "driver",
-                what: "start: another thread failed".into(),
-            });
-        };
+        let Some(start_ns) = pass.pass() else { return Ok(None) };
         let spec = LoopSpec::of(job, start_ns);
         let schedule = spec.schedule(self.options.interval.as_nanos() as u64);
         let arrivals = slice
@@ -418,7 +405,7 @@ impl ThreadContext {
             stop: Arc::clone(&self.options.stop),
             pass_hook: pass_hook(job, &open),
         };
-        run_loop::<E, OPEN>(JobLoop::new(parts, source), &open, job, fallback)
+        run_loop::<E, OPEN>(JobLoop::new(parts, source), &open, job, fallback).map(Some)
     }
 
     fn generator(&self) -> Generator {
@@ -476,3 +463,6 @@ fn flush_all(fds: &[RawFd]) -> Result<u64, EngineError> {
 pub(crate) fn key(phase: u32, job: u32, index: u32, ramp: bool, start_ns: u64, end_ns: u64) -> IntervalKey {
     IntervalKey { phase, job, index, ramp, start_ns, length_ns: end_ns.saturating_sub(start_ns) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,12 @@
 //! What ends jobs before their own limits do: other jobs of the phase, or that they are steady.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use assay_results::RunEvent;
-use assay_results::interval::Interval;
+use assay_results::interval::{Interval, OpCounts};
 use assay_results::steady::{FioCriterion, FioRule, FioVerdict};
 use assay_workload::job::{EndsWith, SteadyFigure, SteadyLimit};
 use assay_workload::plan::PlannedPhase;
@@ -27,8 +28,41 @@ struct Watch {
     limit: SteadyLimit,
     rule: FioRule,
     interval_ns: u64,
-    values: Vec<f64>,
+    /// The last window.
+    periods: VecDeque<Period>,
+    periods_seen: usize,
     attained: bool,
+}
+
+/// What a watched job did in one reporting period.
+#[derive(Debug, Default)]
+struct Period {
+    index: u32,
+    length_ns: u64,
+    ios: u64,
+    bytes: u64,
+    latency_n: u64,
+    latency_sum_ns: u128,
+}
+
+impl Period {
+    fn add(&mut self, index: u32, length_ns: u64, data: &OpCounts) {
+        self.index = index;
+        self.length_ns = self.length_ns.max(length_ns);
+        self.ios += data.ios;
+        self.bytes += data.bytes;
+        self.latency_n += data.completion.n();
+        self.latency_sum_ns += data.completion.sum_ns();
+    }
+
+    fn value(&self, figure: SteadyFigure) -> f64 {
+        let seconds = self.length_ns as f64 / 1e9;
+        match figure {
+            SteadyFigure::Iops => self.ios as f64 / seconds,
+            SteadyFigure::Bandwidth => self.bytes as f64 / seconds,
+            SteadyFigure::Latency => self.latency_sum_ns as f64 / self.latency_n.max(1) as f64,
+        }
+    }
 }
 
 impl Endings {
@@ -111,7 +145,7 @@ impl Watch {
                 .unwrap_or(usize::MAX)
                 .max(2),
         };
-        Watch { limit, rule, interval_ns, values: Vec::new(), attained: false }
+        Watch { limit, rule, interval_ns, periods: VecDeque::new(), periods_seen: 0, attained: false }
     }
 
     /// Whether the job is steady now.
@@ -124,20 +158,28 @@ impl Watch {
             return self.attained;
         }
         let data = interval.counts.data();
-        let seconds = key.length_ns as f64 / 1e9;
-        self.values.push(match self.limit.figure {
-            SteadyFigure::Iops => data.ios as f64 / seconds,
-            SteadyFigure::Bandwidth => data.bytes as f64 / seconds,
-            SteadyFigure::Latency => data.completion.mean_ns(),
-        });
+        let place = match self.periods.iter().position(|period| period.index == key.index) {
+            Some(place) => place,
+            // What comes later than a window does not change it.
+            None if self.periods.back().is_some_and(|last| last.index > key.index) => return false,
+            None => {
+                self.periods_seen += 1;
+                self.periods.push_back(Period::default());
+                if self.periods.len() > self.rule.window_intervals {
+                    self.periods.pop_front();
+                }
+                self.periods.len() - 1
+            }
+        };
+        self.periods[place].add(key.index, key.length_ns, &data);
         self.attained = self.verdict().is_some_and(|verdict| verdict.attained);
         self.attained
     }
 
     /// Of the last window.
     fn verdict(&self) -> Option<FioVerdict> {
-        let from = self.values.len().checked_sub(self.rule.window_intervals)?;
-        self.rule.assess(&self.values[from..])
+        let values: Vec<f64> = self.periods.iter().map(|period| period.value(self.limit.figure)).collect();
+        self.rule.assess(&values)
     }
 
     fn describe(&self) -> String {
@@ -155,7 +197,7 @@ impl Watch {
             None => format!("fewer intervals than {window} have"),
         };
         if self.attained {
-            format!("steady after {} intervals: {figure} {last}, below {limit} %", self.values.len())
+            format!("steady after {} intervals: {figure} {last}, below {limit} %", self.periods_seen)
         } else {
             format!("not steady before its other limits ended it: {figure} {last}, {limit} % are asked for")
         }

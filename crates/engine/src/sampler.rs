@@ -1,17 +1,21 @@
 //! Takes intervals from the job threads and adds them up per job, outside the threads.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_results::{Interval, JobCounts, RunEvent};
 
-use crate::driver::{Running, key};
-use crate::recorder::Taken;
+use crate::driver::key;
+use crate::recorder::{Intervals, Taken};
 
 /// How long behind the end of an interval the sampler comes, so that threads have published it.
 const LAG: Duration = Duration::from_millis(5);
 /// How often it looks whether everybody has finished.
 const POLL: Duration = Duration::from_millis(2);
+/// An interval is passed on without the threads that have not reported it this many periods later: one that hangs does not
+/// silence its job. What it reports after all comes as another interval of the same number.
+const PERIODS_MAX: u32 = 2;
 
 /// An interval being put together.
 #[derive(Debug)]
@@ -19,11 +23,15 @@ struct Open {
     start_ns: u64,
     end_ns: u64,
     counts: JobCounts,
+    /// How often it has been waited for threads.
+    waited: u32,
 }
 
 /// The intervals of all jobs of a phase.
 #[derive(Debug)]
 pub(crate) struct Sampler {
+    /// The job of each thread, and where its intervals come from.
+    threads: Vec<(usize, Arc<dyn Intervals>)>,
     phase: u32,
     start_ns: u64,
     measured_starts: Vec<u64>,
@@ -32,13 +40,18 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new(running: &[Running], phase: u32, start_ns: u64, measured_starts: Vec<u64>) -> Self {
-        let jobs = running.iter().map(|thread| thread.job + 1).max().unwrap_or(0);
+    pub(crate) fn new(
+        threads: Vec<(usize, Arc<dyn Intervals>)>,
+        phase: u32,
+        start_ns: u64,
+        measured_starts: Vec<u64>,
+    ) -> Self {
         Sampler {
+            threads,
             phase,
             start_ns,
+            open: measured_starts.iter().map(|_| BTreeMap::new()).collect(),
             measured_starts,
-            open: (0..jobs).map(|_| BTreeMap::new()).collect(),
             next_wake: Instant::now() + LAG,
         }
     }
@@ -55,19 +68,23 @@ impl Sampler {
         }
     }
 
-    /// Takes what the threads have published and passes on the intervals that are complete.
-    pub(crate) fn collect(&mut self, running: &[Running], sink: &mut dyn FnMut(RunEvent)) {
-        for thread in running {
-            // Read before taking: what a thread publishes in between is then only passed on next time.
-            for taken in thread.shared.take() {
-                self.add(thread.job, taken);
-            }
+    /// Takes what the threads have published and passes on the intervals that are complete, or have been waited for
+    /// long enough. To be called once a period.
+    pub(crate) fn collect(&mut self, sink: &mut dyn FnMut(RunEvent)) {
+        let mut oldest: Vec<Option<u32>> = vec![None; self.open.len()];
+        for index in 0..self.threads.len() {
+            let (job, thread) = &self.threads[index];
+            let job = *job;
+            // Read before taking: what the thread publishes in between then still counts as to come.
+            let current = thread.current();
+            let taken = thread.take();
+            taken.into_iter().for_each(|taken| self.add(job, taken));
+            oldest[job] = oldest[job].into_iter().chain(current).min();
         }
-        for job in 0..self.open.len() {
-            let threads = running.iter().filter(|thread| thread.job == job);
-            let oldest = threads.filter_map(|thread| thread.shared.current()).min();
-            while let Some(first) = self.open[job].first_key_value().map(|entry| *entry.0) {
-                if oldest.is_some_and(|oldest| first >= oldest) {
+        for (job, oldest) in oldest.into_iter().enumerate() {
+            self.open[job].values_mut().for_each(|open| open.waited += 1);
+            while let Some((&first, open)) = self.open[job].first_key_value() {
+                if oldest.is_some_and(|oldest| first >= oldest) && open.waited <= PERIODS_MAX {
                     break;
                 }
                 self.pass_on(job, first, sink);
@@ -89,6 +106,7 @@ impl Sampler {
             start_ns: taken.start_ns,
             end_ns: taken.end_ns,
             counts: JobCounts::default(),
+            waited: 0,
         });
         open.start_ns = open.start_ns.min(taken.start_ns);
         open.end_ns = open.end_ns.max(taken.end_ns);
@@ -104,3 +122,6 @@ impl Sampler {
         sink(RunEvent::Interval(Box::new(Interval { key, counts: open.counts })));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -315,17 +315,17 @@ impl TreeThread {
     }
 
     /// Runs thread `index` of `planned`. `wait` returns the start of the phase once everybody is ready, `None` if there
-    /// will be none.
+    /// will be none; nothing is run then, and `None` returned.
     ///
     /// # Errors
-    /// [`EngineError`] if buffers cannot be had or another thread failed.
+    /// [`EngineError`] if buffers cannot be had.
     pub(crate) fn run(
         &self,
         planned: &PlannedJob,
         index: usize,
         options: ThreadOptions,
         wait: &mut dyn FnMut() -> Option<u64>,
-    ) -> Result<ThreadEnd, EngineError> {
+    ) -> Result<Option<ThreadEnd>, EngineError> {
         let slice = &planned.slices[index];
         let hands = Hands::new(planned, slice)?;
         let read_share = planned.job.pattern.mix.share(OpKind::Read);
@@ -333,12 +333,7 @@ impl TreeThread {
         let tree = tree.ok_or_else(|| unsupported("run a job without a tree".to_owned()))?;
         let mut generator = TreeGenerator::new(tree, read_share, derive_seed(slice.seed, 4))
             .map_err(|error| unsupported(format!("run job '{}': {error}", planned.job.name)))?;
-        let Some(phase_start_ns) = wait() else {
-            return Err(EngineError::Unsupported {
-                engine: "driver",
-                what: "start: another thread failed".into(),
-            });
-        };
+        let Some(phase_start_ns) = wait() else { return Ok(None) };
         let bounds = bounds(planned, index, phase_start_ns);
         let schedule = Schedule {
             start_ns: bounds.start_ns,
@@ -358,14 +353,14 @@ impl TreeThread {
             None => worker.run_mix(&mut generator, &self.job.cursors),
         }
         let cpu = ThreadCpu::of_this_thread().since(before);
-        Ok(ThreadEnd {
+        Ok(Some(ThreadEnd {
             end: worker.meter.finish(),
             cpu,
             flushed_ns: 0,
             engine: "psync",
             engine_notes: Vec::new(),
             engine_fallback: String::new(),
-        })
+        }))
     }
 }
 

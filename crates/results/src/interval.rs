@@ -137,11 +137,35 @@ pub struct IntervalKey {
     pub length_ns: u64,
 }
 
-/// One reporting period of one job, all threads together.
+impl IntervalKey {
+    /// Its end, in nanoseconds from the start of the phase.
+    pub fn end_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.length_ns)
+    }
+
+    /// Whether intervals with these keys are parts of one period of one job.
+    pub fn is_same_period(&self, other: &IntervalKey) -> bool {
+        let period = |key: &IntervalKey| (key.phase, key.job, key.ramp, key.index);
+        period(self) == period(other)
+    }
+}
+
+/// One reporting period of one job: all threads together, or those that have reported so far. Several with one key add
+/// up: what a thread reports too late comes as another interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
     /// Where it belongs.
     pub key: IntervalKey,
     /// What was counted.
     pub counts: JobCounts,
+}
+
+impl Interval {
+    /// Adds `other`, which is of the same period or of a neighbouring one: the span of both, with their counts.
+    pub fn merge(&mut self, other: &Interval) {
+        let last = self.key.end_ns().max(other.key.end_ns());
+        self.key.start_ns = self.key.start_ns.min(other.key.start_ns);
+        self.key.length_ns = last - self.key.start_ns;
+        self.counts.merge(&other.counts);
+    }
 }

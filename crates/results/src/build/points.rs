@@ -24,6 +24,7 @@ struct DonePoint {
     length_ns: u64,
     ios: u64,
     bytes: u64,
+    /// Of what had come when the period was closed.
     p50_ns: Option<u64>,
     p99_ns: Option<u64>,
 }
@@ -52,6 +53,11 @@ impl PointSeries {
             point.ios = point.ios.saturating_add(data.ios);
             point.bytes = point.bytes.saturating_add(data.bytes);
             point.completion.merge(&data.completion);
+            return;
+        }
+        if let Some(point) = self.done.iter_mut().rev().find(|point| point.start_ns == key.start_ns) {
+            point.ios = point.ios.saturating_add(data.ios);
+            point.bytes = point.bytes.saturating_add(data.bytes);
             return;
         }
         self.open.push_back(OpenPoint {

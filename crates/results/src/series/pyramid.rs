@@ -6,7 +6,7 @@ use super::{Frame, Level};
 use crate::interval::{Interval, IntervalKey};
 
 /// Phase, job, and whether it is ramp: what is never summed with another.
-type Track = (u32, u32, bool);
+pub(super) type Track = (u32, u32, bool);
 
 /// The number of the sum of `level` that an interval belongs to; `None`: it is as long as the sum itself.
 pub(super) fn slot_of(level: Level, key: &IntervalKey) -> Option<u32> {
@@ -20,14 +20,14 @@ pub(super) fn track_of(key: &IntervalKey) -> Track {
     (key.phase, key.job, key.ramp)
 }
 
-/// The sums that are not complete yet.
+/// The sums that are not complete yet, by number: behind one that is complete, a late interval may open it again.
 #[derive(Debug, Default)]
 pub(super) struct Pyramid {
-    open: BTreeMap<(Level, Track), Interval>,
+    open: BTreeMap<(Level, Track, u32), Interval>,
 }
 
 impl Pyramid {
-    /// Adds a period. Sums that it completes (it belongs to the next) go to `done`.
+    /// Adds a period. Sums that it completes (it belongs to a later one) go to `done`.
     pub(super) fn add(&mut self, interval: &Interval, done: &mut Vec<Frame>) {
         for level in Level::SUMS {
             self.add_at(level, interval, done);
@@ -36,17 +36,16 @@ impl Pyramid {
 
     pub(super) fn add_at(&mut self, level: Level, interval: &Interval, done: &mut Vec<Frame>) {
         let Some(slot) = slot_of(level, &interval.key) else { return };
-        let place = (level, track_of(&interval.key));
-        if self.open.get(&place).is_some_and(|sum| sum.key.index != slot)
-            && let Some(interval) = self.open.remove(&place)
-        {
-            done.push(Frame { level, interval });
+        let track = track_of(&interval.key);
+        let complete = self.open.range((level, track, 0)..(level, track, slot)).map(|entry| *entry.0);
+        for place in complete.collect::<Vec<_>>() {
+            done.extend(self.open.remove(&place).map(|interval| Frame { level, interval }));
         }
-        match self.open.get_mut(&place) {
-            Some(sum) => add_to(sum, interval),
+        match self.open.get_mut(&(level, track, slot)) {
+            Some(sum) => sum.merge(interval),
             None => {
                 let key = IntervalKey { index: slot, ..interval.key };
-                self.open.insert(place, Interval { key, counts: interval.counts.clone() });
+                self.open.insert((level, track, slot), Interval { key, counts: interval.counts.clone() });
             }
         }
     }
@@ -54,14 +53,6 @@ impl Pyramid {
     /// The sums of what there is, complete or not.
     pub(super) fn finish(&mut self) -> Vec<Frame> {
         let open = std::mem::take(&mut self.open);
-        open.into_iter().map(|((level, _), interval)| Frame { level, interval }).collect()
+        open.into_iter().map(|((level, _, _), interval)| Frame { level, interval }).collect()
     }
-}
-
-fn add_to(sum: &mut Interval, interval: &Interval) {
-    let end = |key: &IntervalKey| key.start_ns.saturating_add(key.length_ns);
-    let last = end(&sum.key).max(end(&interval.key));
-    sum.key.start_ns = sum.key.start_ns.min(interval.key.start_ns);
-    sum.key.length_ns = last - sum.key.start_ns;
-    sum.counts.merge(&interval.counts);
 }

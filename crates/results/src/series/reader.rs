@@ -1,10 +1,11 @@
 //! Reading a series, whatever state it is in.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, Read};
 
 use super::checksum::crc32c;
-use super::pyramid::{Pyramid, slot_of, track_of};
+use super::pyramid::{Pyramid, Track, slot_of, track_of};
 use super::{FRAME_BYTES_MAX, Frame, HEADER_BYTES, Level, MAGIC, MAJOR, SeriesError, codec};
 use crate::interval::{Interval, IntervalKey};
 
@@ -140,7 +141,7 @@ impl<R: Read> SeriesReader<R> {
 /// All intervals of one level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelContent {
-    /// In the order of the file; of sums that a torn file lacks, at the end.
+    /// In the order of the file, each period or sum once; of sums that a torn file lacks, at the end.
     pub intervals: Vec<Interval>,
     /// What was not readable.
     pub tail: Tail,
@@ -153,7 +154,7 @@ pub struct LevelContent {
 /// As [`SeriesReader::open`], and read errors.
 pub fn read_level<R: Read>(input: R, level: Level) -> Result<LevelContent, SeriesError> {
     let mut reader = SeriesReader::open(input)?;
-    let mut intervals = Vec::new();
+    let mut merged = Merged::default();
     // Payloads of periods that no sum has followed yet, by what they are summed with.
     let mut waiting: BTreeMap<_, Vec<(u32, Vec<u8>)>> = BTreeMap::new();
     let mut damaged = 0;
@@ -171,7 +172,7 @@ pub fn read_level<R: Read>(input: R, level: Level) -> Result<LevelContent, Serie
             continue;
         }
         match head.decode() {
-            Some(frame) => intervals.push(frame.interval),
+            Some(frame) => merged.add(frame.interval),
             None => damaged += 1,
         }
     }
@@ -184,8 +185,28 @@ pub fn read_level<R: Read>(input: R, level: Level) -> Result<LevelContent, Serie
         }
     }
     rebuilt.extend(pyramid.finish());
-    intervals.extend(rebuilt.into_iter().map(|frame| frame.interval));
+    rebuilt.into_iter().for_each(|frame| merged.add(frame.interval));
     let mut tail = reader.tail();
     tail.damaged_frames += damaged;
-    Ok(LevelContent { intervals, tail })
+    Ok(LevelContent { intervals: merged.intervals, tail })
+}
+
+/// Intervals of one level, each period or sum once.
+#[derive(Debug, Default)]
+struct Merged {
+    intervals: Vec<Interval>,
+    places: BTreeMap<(Track, u32), usize>,
+}
+
+impl Merged {
+    /// Adds `interval` to the part of its period that is there, if one is.
+    fn add(&mut self, interval: Interval) {
+        match self.places.entry((track_of(&interval.key), interval.key.index)) {
+            Entry::Occupied(place) => self.intervals[*place.get()].merge(&interval),
+            Entry::Vacant(place) => {
+                place.insert(self.intervals.len());
+                self.intervals.push(interval);
+            }
+        }
+    }
 }
