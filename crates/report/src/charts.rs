@@ -218,7 +218,9 @@ struct Distribution {
 /// A distribution each for completion latency and response time of every operation.
 fn distributions(job: &JobResult) -> Vec<Distribution> {
     let of = |name: &str, op: &OpResult| -> Vec<Distribution> {
-        let colour = ["read", "write", "trim", "flush"].iter().position(|known| *known == name).unwrap_or(4);
+        let own = ["read", "write", "trim", "flush"];
+        let named = || own.len() + job.ops.keys().position(|known| known == name).unwrap_or(0);
+        let colour = own.iter().position(|known| *known == name).unwrap_or_else(named);
         let stored = |sparse: &Option<assay_results::histogram::SparseHistogram>| {
             sparse.as_ref().map(LatencyHistogram::from_sparse).filter(|histogram| !histogram.is_empty())
         };

@@ -47,18 +47,16 @@ pub(crate) fn outstanding(job: &JobResult) -> String {
 
 /// The operations of a job that happened, with their names; the total only where it adds something.
 pub(crate) fn operations(job: &JobResult) -> Vec<(&str, &OpResult)> {
-    let data = [("read", &job.read), ("write", &job.write), ("trim", &job.trim)].into_iter();
-    let mut list: Vec<(&str, &OpResult)> =
-        data.filter_map(|(name, op)| op.as_ref().map(|op| (name, op))).collect();
-    list.extend(job.ops.iter().map(|(name, op)| (name.as_str(), op)));
-    // One operation may be all that was asked for, with others that came along.
-    if !list.iter().any(|(_, op)| op.ios == job.total.ios) {
-        list.push(("total", &job.total));
-    }
-    if let Some(flush) = &job.flush {
-        list.push(("flush", flush));
+    let mut list: Vec<(&str, &OpResult)> = job.operations().collect();
+    if total_adds(job) {
+        list.insert(list.len() - usize::from(job.flush.is_some()), ("total", &job.total));
     }
     list
+}
+
+/// Whether the total says more than an operation does: one may be all that was asked for, with others that came along.
+pub(crate) fn total_adds(job: &JobResult) -> bool {
+    !job.operations().any(|(name, op)| name != "flush" && op.ios == job.total.ios)
 }
 
 /// What a reader must know beside the numbers.

@@ -114,8 +114,7 @@ fn push_results(text: &mut String, run: &Run) {
 
 /// Measuring phases; a total only where it adds something.
 fn is_shown(record: &Record<'_>) -> bool {
-    let kinds = [&record.job.read, &record.job.write, &record.job.trim].into_iter().flatten().count();
-    record.phase.kind == "measure" && (record.operation != "total" || kinds != 1)
+    record.phase.kind == "measure" && (record.operation != "total" || conditions::total_adds(record.job))
 }
 
 fn push_record(text: &mut String, record: &Record<'_>) {

@@ -10,8 +10,8 @@ pub struct Record<'r> {
     pub phase: &'r PhaseResult,
     /// Its job.
     pub job: &'r JobResult,
-    /// `read`, `write`, `trim`, `flush`, or `total` for reads, writes and trims together.
-    pub operation: &'static str,
+    /// `read`, `write`, `trim`, one on files or directories, `flush`, or `total` for everything that was asked for.
+    pub operation: &'r str,
     /// What it did.
     pub op: &'r OpResult,
 }

@@ -342,11 +342,12 @@ pub struct Run {
 }
 
 impl JobResult {
-    /// The operations that occurred, with their names: read, write, trim, flush.
-    pub fn operations(&self) -> impl Iterator<Item = (&'static str, &OpResult)> {
-        let all =
-            [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("flush", &self.flush)];
-        all.into_iter().filter_map(|(name, op)| op.as_ref().map(|op| (name, op)))
+    /// The operations that occurred, with their names: read, write, trim, those on files and directories, flush.
+    pub fn operations(&self) -> impl Iterator<Item = (&str, &OpResult)> {
+        let data = [("read", &self.read), ("write", &self.write), ("trim", &self.trim)].into_iter();
+        let data = data.filter_map(|(name, op)| op.as_ref().map(|op| (name, op)));
+        let named = self.ops.iter().map(|(name, op)| (name.as_str(), op));
+        data.chain(named).chain(self.flush.as_ref().map(|op| ("flush", op)))
     }
 
     /// Completion latencies of reads, writes and trims together; empty where none were stored.

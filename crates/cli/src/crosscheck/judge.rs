@@ -107,7 +107,7 @@ pub(super) struct Row {
     /// The job's name.
     pub(super) job: String,
     /// `read`, `write`, `trim`, `flush`; `total` for what is not had by operation.
-    pub(super) op: &'static str,
+    pub(super) op: String,
     /// What is compared, and its unit.
     pub(super) figure: Figure,
     /// Assay's values, one of each pair.
@@ -144,14 +144,14 @@ pub(super) fn rows(run: &Run, pairs: &[Pair], margins: &Margins) -> Vec<Row> {
 
 fn push_job(rows: &mut Vec<Row>, phase: &str, jobs: &[(&JobResult, &JobResult)], margins: &Margins) {
     let Some((first, _)) = jobs.first() else { return };
-    let mut push = |op, figure, value: &dyn Fn(&JobResult) -> Option<f64>| {
+    let mut push = |op: &str, figure, value: &dyn Fn(&JobResult) -> Option<f64>| {
         let values = jobs.iter().filter_map(|(a, b)| value(a).zip(value(b)));
         let values: Vec<(f64, f64)> = values.filter(|(a, b)| *a > 0.0 && *b > 0.0).collect();
         let ratio = paired_ratio(&values);
         rows.push(Row {
             phase: phase.to_owned(),
             job: first.name.clone(),
-            op,
+            op: op.to_owned(),
             figure,
             assay: values.iter().map(|pair| pair.0).collect(),
             fio: values.iter().map(|pair| pair.1).collect(),
@@ -258,7 +258,16 @@ mod tests {
 
     fn row(figure: Figure, agreement: Agreement) -> Row {
         let (phase, job) = ("p".to_owned(), "j".to_owned());
-        Row { phase, job, op: "read", figure, assay: vec![1.0], fio: vec![1.0], ratio: None, agreement }
+        Row {
+            phase,
+            job,
+            op: "read".to_owned(),
+            figure,
+            assay: vec![1.0],
+            fio: vec![1.0],
+            ratio: None,
+            agreement,
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use assay_report::csv::csv;
 use assay_report::md::markdown;
 
-use crate::support::{assay_run, hdd, mixed_run, stb_run, typical};
+use crate::support::{assay_run, hdd, mixed_run, op, stb_run, typical};
 
 #[test]
 fn a_row_per_job_and_operation() {
@@ -48,4 +48,17 @@ fn markdown_of_each_kind_of_run() {
     insta::assert_snapshot!("markdown_phases", markdown(&mixed_run(), &[]));
     insta::assert_snapshot!("markdown_stb", markdown(&stb_run(), &[hdd()]));
     insta::assert_snapshot!("markdown_assay", markdown(&assay_run(), &typical()));
+}
+
+#[test]
+fn operations_on_files_and_directories_have_their_rows() {
+    let mut run = mixed_run();
+    let job = &mut run.phases[1].jobs[0];
+    job.ops.insert("create".to_owned(), op(700.0, 0, 90_000, 30.0));
+    let rows = split(&csv(&run));
+    let column = rows[0].iter().position(|name| name == "operation").unwrap();
+    let job = rows[0].iter().position(|name| name == "job").unwrap();
+    let operations = rows.iter().filter(|row| row[job] == "oltp").map(|row| row[column].as_str());
+    assert_eq!(operations.collect::<Vec<_>>(), ["read", "write", "create", "total"]);
+    assert!(markdown(&run, &[]).contains("| create |"), "{}", markdown(&run, &[]));
 }
