@@ -37,6 +37,11 @@ impl MappedBuffers {
         Buffer { address: self.base, len_bytes: self.mapped_bytes }
     }
 
+    /// Leaves the mapping in place until the process ends: I/O on it is still in flight.
+    pub(crate) fn leak(&mut self) {
+        self.mapped_bytes = 0;
+    }
+
     /// The bytes of a slot.
     ///
     /// # Safety
@@ -95,8 +100,10 @@ impl BufferPool for MappedBuffers {
 
 impl Drop for MappedBuffers {
     fn drop(&mut self) {
-        // SAFETY: base and length are those of the mapping that is left after trimming.
-        unsafe { libc::munmap(self.base.cast(), self.mapped_bytes) };
+        if self.mapped_bytes > 0 {
+            // SAFETY: base and length are those of the mapping that is left after trimming.
+            unsafe { libc::munmap(self.base.cast(), self.mapped_bytes) };
+        }
     }
 }
 

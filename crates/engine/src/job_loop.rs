@@ -4,7 +4,7 @@
 //! the step (one system call submits and waits); a simulated one never does, and its driver moves the clock between steps.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::fill::Filler;
@@ -16,6 +16,7 @@ use crate::buffers::MappedBuffers;
 use crate::recorder::{Latency, Recorder};
 use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, Wait};
 
+mod abandon;
 mod batch;
 mod slot_list;
 mod spec;
@@ -46,11 +47,11 @@ pub enum Pending {
     Done,
 }
 
-/// One outstanding I/O. Stamps may be read by a watchdog.
+/// One outstanding I/O.
 #[derive(Debug, Default)]
 struct Slot {
-    /// When it was handed over; 0: nothing is outstanding.
-    issued_ns: AtomicU64,
+    /// When it was handed over.
+    issued_ns: u64,
     intended_ns: u64,
     offset_bytes: u64,
     len_bytes: u32,
@@ -88,10 +89,12 @@ pub struct LoopEnd {
     pub errors: Vec<(i32, u64)>,
     /// The errno that ended the job; 0: none.
     pub fatal_errno: i32,
+    /// The engine had no room for an I/O of a free slot, which ended the job.
+    pub queue_full: bool,
 }
 
 /// The step machine. `OPEN`: operations have intended arrival times.
-pub struct JobLoop<E, C, const OPEN: bool> {
+pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     // The engine goes before the buffers it may still write to.
     engine: E,
     clock: C,
@@ -142,7 +145,7 @@ pub struct JobLoop<E, C, const OPEN: bool> {
     error_count: u64,
 }
 
-impl<E: std::fmt::Debug, C, const OPEN: bool> std::fmt::Debug for JobLoop<E, C, OPEN> {
+impl<E: Engine + std::fmt::Debug, C: Clock, const OPEN: bool> std::fmt::Debug for JobLoop<E, C, OPEN> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "JobLoop {{ engine: {:?}, outstanding: {} }}", self.engine, self.outstanding)
     }
@@ -301,8 +304,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn account_one(&mut self, now: u64, completion: Completion, streak: &mut Streak) {
         let slot_index = completion.slot as usize;
         let slot = &mut self.slots[slot_index];
-        let issued_ns = *slot.issued_ns.get_mut();
-        *slot.issued_ns.get_mut() = 0;
+        let issued_ns = slot.issued_ns;
         let op = usize::from(slot.kind).min(3);
         let (len, target, intended) = (slot.len_bytes, slot.target, slot.intended_ns);
         self.outstanding -= 1;
@@ -546,10 +548,19 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[inline(always)]
     fn queue(&mut self, io: Io) {
         // The engine has room for `depth`, and no more slots than that exist.
-        let queued = self.engine.submit(io);
-        debug_assert!(queued.is_ok());
+        if self.engine.submit(io).is_err() {
+            return self.refused();
+        }
         self.pending.push(io.slot);
         self.outstanding += 1;
+    }
+
+    /// The engine has no room although a slot is free: it has lost an I/O, or never had the room it was made with.
+    #[cold]
+    #[inline(never)]
+    fn refused(&mut self) {
+        self.end.queue_full = true;
+        self.draining = true;
     }
 
     #[cold]
@@ -604,7 +615,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn stamp(&mut self, now: u64) {
         for &slot_index in self.pending.as_slice() {
             let slot = &mut self.slots[slot_index as usize];
-            *slot.issued_ns.get_mut() = now;
+            slot.issued_ns = now;
             if OPEN
                 && slot.intended_ns > 0
                 && let Some(recorder) = self.recorder.as_mut()
@@ -696,14 +707,8 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     }
 
     /// What was learnt, once the loop is done.
-    pub fn into_end(self) -> LoopEnd {
-        self.end
-    }
-
-    /// Age of the oldest outstanding I/O at `now_ns`; `None` if nothing is outstanding.
-    pub fn oldest_outstanding_ns(&self, now_ns: u64) -> Option<u64> {
-        let stamps = self.slots.iter().map(|slot| slot.issued_ns.load(Ordering::Relaxed));
-        stamps.filter(|&stamp| stamp > 0).min().map(|stamp| now_ns.saturating_sub(stamp))
+    pub fn into_end(mut self) -> LoopEnd {
+        std::mem::take(&mut self.end)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::job_loop::LoopEnd;
 use crate::null::NullEngine;
 use crate::posix_aio::PosixAioEngine;
 use crate::psync::PsyncEngine;
+use crate::seam::QueueFull;
 use crate::uring::UringEngine;
 
 /// What an engine has to say about the choices it made.
@@ -171,15 +172,12 @@ pub(crate) fn of_job(
         errors_by_kind.push(("verify".to_owned(), unverified));
     }
     let fatal = ends.iter().map(|end| end.end.fatal_errno).find(|errno| *errno != 0);
-    let error = fatal.map_or(String::new(), |errno| {
-        format!(
-            "job '{}' stopped: {} ({})",
-            job.job.name,
-            std::io::Error::from_raw_os_error(errno),
-            errno_name(errno)
-        )
-    });
     let first = ends.first();
+    let full = ends.iter().find(|end| end.end.queue_full);
+    let full = full.map(|end| format!("{}: {QueueFull} although a slot is free", end.engine));
+    let said = |errno| format!("{} ({})", std::io::Error::from_raw_os_error(errno), errno_name(errno));
+    let error = fatal.map(said).or(full);
+    let error = error.map_or(String::new(), |why| format!("job '{}' stopped: {why}", job.job.name));
     let mut engine_notes = first.map_or(Vec::new(), |end| end.engine_notes.clone());
     engine_notes.push(format!("clock: {}", RealClock::new().name()));
     let outcome = JobOutcome {

@@ -7,9 +7,13 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use assay_results::histogram::{BUCKETS, bucket_of};
 use assay_results::{JobCounts, LatencyHistogram};
+
+/// How long the sampler is waited for at the end of the ramp.
+const SAMPLER_WAIT: Duration = Duration::from_millis(10);
 
 /// Histograms of a half: completion, response and submit of four operations, and lateness.
 const HISTOGRAMS: usize = 13;
@@ -303,16 +307,38 @@ impl<T: Counting> Recorder<T> {
         // within a few milliseconds, and nothing measured is delayed by it but the first completions.
         let must =
             self.start_ns < self.schedule.measured_start_ns && now_ns >= self.schedule.measured_start_ns;
-        while self.shared.state[other].load(Ordering::Acquire) != WRITING {
-            if !must {
-                self.boundary_ns = next;
-                return;
+        if self.is_free(other) || must && self.wait_for(other) {
+            self.publish(self.boundary_ns);
+            self.side = other;
+        } else if must {
+            // It does not run. What the ramp has counted since it last did is given up for what is to be measured.
+            self.half().counts.take(&mut JobCounts::default());
+            self.next_starts(self.boundary_ns);
+        }
+        self.boundary_ns = next;
+    }
+
+    fn is_free(&self, side: usize) -> bool {
+        self.shared.state[side].load(Ordering::Acquire) == WRITING
+    }
+
+    /// Whether the sampler frees a half soon.
+    fn wait_for(&self, side: usize) -> bool {
+        let begun = Instant::now();
+        while !self.is_free(side) {
+            if begun.elapsed() > SAMPLER_WAIT {
+                return false;
             }
             std::hint::spin_loop();
         }
-        self.publish(self.boundary_ns);
-        self.side = other;
-        self.boundary_ns = next;
+        true
+    }
+
+    /// The interval that is counted next starts at `start_ns`.
+    fn next_starts(&mut self, start_ns: u64) {
+        self.index = self.schedule.index_of(start_ns).max(self.index + 1);
+        self.start_ns = start_ns;
+        self.shared.current.store(u64::from(self.index), Ordering::Release);
     }
 
     fn publish(&mut self, end_ns: u64) {
@@ -322,9 +348,7 @@ impl<T: Counting> Recorder<T> {
         half.start_ns = start_ns;
         half.end_ns = end_ns;
         self.shared.state[self.side].store(FULL, Ordering::Release);
-        self.index = self.schedule.index_of(end_ns).max(index + 1);
-        self.start_ns = end_ns;
-        self.shared.current.store(u64::from(self.index), Ordering::Release);
+        self.next_starts(end_ns);
     }
 
     /// Ends the last interval and tells the sampler that no more come.
@@ -436,6 +460,26 @@ mod tests {
         assert_eq!(counts.ops[1].bytes, 100 * 4096);
         assert_eq!(counts.ops[1].completion.n(), 200);
         assert_eq!(shared.current(), None);
+    }
+
+    #[test]
+    fn a_sampler_that_does_not_come_holds_no_thread_up() {
+        let shared = Shared::new();
+        let mut recorder = Recorder::new(Arc::clone(&shared), schedule(200));
+        let record = |recorder: &mut Recorder, now| {
+            if now >= recorder.boundary_ns() {
+                recorder.roll(now);
+            }
+            recorder.latency(Latency::Completion, 0, now, 1);
+        };
+        // Nobody takes the first half of the ramp, so the second has nowhere to go when the ramp ends.
+        [1000, 1110, 1210, 1220].into_iter().for_each(|now| record(&mut recorder, now));
+        let first = shared.take();
+        recorder.finish(1300);
+        let last = shared.take();
+        let seen: Vec<_> =
+            first.iter().chain(&last).map(|t| (t.index, t.start_ns, t.counts.ops[0].ios)).collect();
+        assert_eq!(seen, [(0, 1000, 1), (2, 1200, 2)], "nothing of the ramp is in the measured part");
     }
 
     #[test]

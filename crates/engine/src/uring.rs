@@ -1,5 +1,7 @@
 //! io_uring: registered files and buffers, one system call to submit and wait, completions only when asked for.
 
+use std::mem::offset_of;
+
 use assay_workload::job::EngineOptions;
 use assay_workload::pattern::OpKind;
 use io_uring::{IoUring, opcode, squeue, types};
@@ -19,6 +21,8 @@ const ENTER_EXT_ARG: u32 = 8;
 const ENTER_REGISTERED_RING: u32 = 16;
 /// IORING_REGISTER_RING_FDS.
 const REGISTER_RING_FDS: u32 = 20;
+/// IORING_UNREGISTER_RING_FDS.
+const UNREGISTER_RING_FDS: u32 = 21;
 /// The largest buffer that can be registered.
 const REGISTERED_MAX: usize = 1 << 30;
 
@@ -44,6 +48,11 @@ struct EntryHead {
     address: u64,
     len_bytes: u32,
 }
+
+// A template is written to as an EntryHead.
+const _: () =
+    assert!(size_of::<squeue::Entry>() == 64 && align_of::<squeue::Entry>() >= align_of::<EntryHead>());
+const _: () = assert!(offset_of!(EntryHead, offset_bytes) == 8 && offset_of!(EntryHead, len_bytes) == 24);
 
 /// One ring, used by the thread that made it.
 pub struct UringEngine {
@@ -310,20 +319,35 @@ impl UringEngine {
     }
 }
 
+/// struct io_uring_rsrc_update.
+#[repr(C)]
+struct Update {
+    offset: u32,
+    resv: u32,
+    data: u64,
+}
+
+/// One of the calls that register descriptors of rings; whether it did.
+fn update_rings(fd: i32, call: u32, update: &mut Update) -> bool {
+    // SAFETY: the kernel reads and writes one io_uring_rsrc_update, which `update` is laid out as.
+    unsafe { libc::syscall(libc::SYS_io_uring_register, fd, call, std::ptr::from_mut(update), 1) == 1 }
+}
+
 /// Registers the ring's own descriptor, which saves the kernel a look-up per call; `None` where it cannot.
 fn register_ring(fd: i32) -> Option<i32> {
-    #[repr(C)]
-    struct Update {
-        offset: u32,
-        resv: u32,
-        data: u64,
-    }
     let mut update = Update { offset: u32::MAX, resv: 0, data: fd as u64 };
-    // SAFETY: the kernel reads and writes one io_uring_rsrc_update, which `update` is laid out as.
-    let result = unsafe {
-        libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, std::ptr::from_mut(&mut update), 1)
-    };
-    (result == 1).then_some(update.offset as i32)
+    update_rings(fd, REGISTER_RING_FDS, &mut update).then_some(update.offset as i32)
+}
+
+impl Drop for UringEngine {
+    /// A registered ring would live on as long as the thread.
+    fn drop(&mut self) {
+        use std::os::fd::AsRawFd;
+        if self.enter_flags & ENTER_REGISTERED_RING != 0 {
+            let mut update = Update { offset: self.enter_fd as u32, resv: 0, data: 0 };
+            update_rings(self.ring.as_raw_fd(), UNREGISTER_RING_FDS, &mut update);
+        }
+    }
 }
 
 /// Nanoseconds from now until `at_ns` on CLOCK_MONOTONIC's scale.
@@ -416,5 +440,20 @@ impl Engine for UringEngine {
             out.push(Completion { slot: entry.user_data() as u32, result: entry.result() });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_begins_as_the_kernel_lays_it_out() {
+        let address = 0x1234_5000 as *mut u8;
+        let entry = opcode::Write::new(types::Fd(7), address, 4096).offset(1 << 40).build();
+        // SAFETY: an entry is a transparent struct io_uring_sqe, 64 bytes that start with an EntryHead.
+        let head = unsafe { &*std::ptr::from_ref(&entry).cast::<EntryHead>() };
+        assert_eq!((head.opcode, head.flags, head.ioprio, head.file), (opcode::Write::CODE, 0, 0, 7));
+        assert_eq!((head.offset_bytes, head.address, head.len_bytes), (1 << 40, 0x1234_5000, 4096));
     }
 }
