@@ -235,36 +235,15 @@ struct Installer {
     program: &'static str,
     command: &'static str,
     ssh: &'static str,
-    postgres: &'static str,
 }
 
 const INSTALLERS: [Installer; 6] = [
-    Installer {
-        program: "/usr/bin/apt-get",
-        command: "apt-get install",
-        ssh: "openssh-client",
-        postgres: "postgresql",
-    },
-    Installer {
-        program: "/usr/bin/dnf",
-        command: "dnf install",
-        ssh: "openssh-clients",
-        postgres: "postgresql-server",
-    },
-    Installer {
-        program: "/usr/bin/yum",
-        command: "yum install",
-        ssh: "openssh-clients",
-        postgres: "postgresql-server",
-    },
-    Installer {
-        program: "/usr/bin/zypper",
-        command: "zypper install",
-        ssh: "openssh",
-        postgres: "postgresql",
-    },
-    Installer { program: "/usr/bin/pacman", command: "pacman -S", ssh: "openssh", postgres: "postgresql" },
-    Installer { program: "/sbin/apk", command: "apk add", ssh: "openssh-client", postgres: "postgresql" },
+    Installer { program: "/usr/bin/apt-get", command: "apt-get install", ssh: "openssh-client" },
+    Installer { program: "/usr/bin/dnf", command: "dnf install", ssh: "openssh-clients" },
+    Installer { program: "/usr/bin/yum", command: "yum install", ssh: "openssh-clients" },
+    Installer { program: "/usr/bin/zypper", command: "zypper install", ssh: "openssh" },
+    Installer { program: "/usr/bin/pacman", command: "pacman -S", ssh: "openssh" },
+    Installer { program: "/sbin/apk", command: "apk add", ssh: "openssh-client" },
 ];
 
 impl Installer {
@@ -274,13 +253,7 @@ impl Installer {
 
     /// What to type for a helper.
     fn command(&self, helper: &str) -> String {
-        let package = match helper {
-            "ssh" => self.ssh,
-            "postgres" => self.postgres,
-            // No distribution carries it under that name.
-            "kubectl" => return "see kubernetes.io/docs/tasks/tools".to_owned(),
-            other => other,
-        };
+        let package = if helper == "ssh" { self.ssh } else { helper };
         format!("{} {package}", self.command)
     }
 }

@@ -35,8 +35,9 @@ const BY_FIO: &str = "fio itself does it: assay judge -- fio <job file>";
 pub fn lower(name: &str, file: &JobFile) -> (Option<Workload>, Vec<Diagnostic>) {
     let mut lowering =
         Lowering { file, report: Report::default(), said: HashSet::new(), targets: Targets::default() };
-    let phases = lowering.phases();
-    let seed = lowering.seed();
+    let clones = file.expand();
+    let phases = lowering.phases(&clones);
+    let seed = lowering.seed(&clones);
     let workload = Workload { name: name.to_owned(), seed, targets: lowering.targets.finish(), phases };
     let workload = (!lowering.report.has_errors() && !workload.phases.is_empty()).then_some(workload);
     (workload, lowering.report.finish())
@@ -77,16 +78,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// Clones of each section, in order of clone number, keyed by stage, step of waiting and section.
-    fn phases(&mut self) -> Vec<Phase> {
-        let clones = self.file.expand();
-        let steps = self.steps(&clones);
+    fn phases(&mut self, clones: &[ResolvedJob]) -> Vec<Phase> {
+        let steps = self.steps(clones);
         let mut stages: BTreeMap<(u32, u32), BTreeMap<usize, Vec<&ResolvedJob>>> = BTreeMap::new();
-        for clone in &clones {
+        for clone in clones {
             let step = steps.get(&clone.section_index).copied().unwrap_or(0);
             let sections = stages.entry((clone.stage, step)).or_default();
             sections.entry(clone.section_index).or_default().push(clone);
         }
-        let groups = group_names(&clones);
+        let groups = group_names(clones);
         let mut phases = Vec::new();
         let count = stages.len();
         for ((stage, _), sections) in stages {
@@ -310,8 +310,7 @@ impl<'a> Lowering<'a> {
 
     /// The one seed of the run, where anything is drawn or a seed is given. In fio each job has its own; unless the file says
     /// otherwise it is the same number for all of them, in every run.
-    fn seed(&mut self) -> Option<u64> {
-        let clones = self.file.expand();
+    fn seed(&mut self, clones: &[ResolvedJob]) -> Option<u64> {
         let of_file = |job: &ResolvedJob| &self.file.jobs[job.section_index];
         let is_given = |job: &ResolvedJob| of_file(job).settings.get("randseed").is_some();
         let draws = |job: &ResolvedJob| job.access.random || job.access.direction == Direction::ReadWrite;

@@ -22,43 +22,26 @@ pub fn ranked<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<
 /// The near words, each with how many changes make it of what was typed.
 fn changes<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<(usize, &'k str)> {
     let wanted = letters(typed);
-    if wanted.is_empty() || wanted.len() > WORD_CHARS_MAX {
+    let length = wanted.chars().count();
+    if length == 0 || length > WORD_CHARS_MAX {
         return Vec::new();
     }
-    let far = if wanted.len() < 3 { 1 } else { (wanted.len() / 3).max(2) };
+    let far = if length < 3 { 1 } else { (length / 3).max(2) };
     let measured = |word: &'k str| {
         let own = letters(word);
-        let part = wanted.len() > 2 && own.windows(wanted.len()).any(|part| part == wanted);
         // Two words of which one is part of the other are as near as two letters: a typing error of one letter is nearer.
-        let within = if part { 2 } else { usize::MAX };
-        let apart = own.len().abs_diff(wanted.len()) > far;
-        let changes = if apart { within } else { distance(&wanted, &own).min(within) };
+        let within = if length > 2 && own.contains(&wanted) { 2 } else { usize::MAX };
+        let apart = own.chars().count().abs_diff(length) > far;
+        // Swapping two neighbours is one change.
+        let changes = if apart { within } else { strsim::osa_distance(&wanted, &own).min(within) };
         (changes <= far).then_some((changes, word))
     };
     known.into_iter().filter_map(measured).collect()
 }
 
 /// What counts of a word.
-fn letters(word: &str) -> Vec<char> {
+fn letters(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
-}
-
-/// Edit distance in which swapping two neighbours is one change (optimal string alignment).
-fn distance(left: &[char], right: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=right.len()).collect();
-    for i in 1..=left.len() {
-        let mut row = vec![i; right.len() + 1];
-        for j in 1..=right.len() {
-            let change = above[j - 1] + usize::from(left[i - 1] != right[j - 1]);
-            row[j] = change.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[right.len()]
 }
 
 #[cfg(test)]

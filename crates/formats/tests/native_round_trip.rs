@@ -151,7 +151,7 @@ fn content() -> impl Strategy<Value = Content> {
 
 fn flush() -> impl Strategy<Value = FlushPolicy> {
     let call = select(vec![FlushCall::Fsync, FlushCall::Fdatasync]);
-    let order = select(vec![FlushOrder::AfterWrite, FlushOrder::Queued]);
+    let order = select(vec![FlushOrder::AfterWrite, FlushOrder::Queued, FlushOrder::Barrier]);
     let periodic = (call, 1..u32::MAX, order).prop_map(|(call, every_writes, order)| PeriodicFlush {
         call,
         every_writes,

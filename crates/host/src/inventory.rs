@@ -20,12 +20,7 @@ pub use engines::{EngineOffer, KernelSettings, Offer};
 pub use limits::{Limit, Limits, Privileges};
 
 /// Programs that some commands use.
-const HELPERS: &[(&str, &str)] = &[
-    ("fio", "--engine fio, assay crosscheck"),
-    ("ssh", "--on ssh:HOST, assay quick HOST"),
-    ("kubectl", "assay kube"),
-    ("postgres", "assay oltp on a server of its own"),
-];
+const HELPERS: &[(&str, &str)] = &[("fio", "--engine fio, assay crosscheck"), ("ssh", "assay quick HOST")];
 
 /// What this machine offers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

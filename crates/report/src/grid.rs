@@ -130,9 +130,13 @@ fn point<'r>(run: &Run, index: usize, phase: &'r PhaseResult) -> Option<Point<'r
     }
     let mut alike = job.job.clone();
     (alike.name, alike.group, alike.limits) = (String::new(), None, Limits::default());
+    let size = || BlockSizes::Fixed(1);
     alike.pattern = AccessPattern {
-        align_bytes: pattern.align_bytes,
-        ..AccessPattern::new(Mix::READ, 1, pattern.placement.clone())
+        mix: Mix::READ,
+        read_sizes: size(),
+        write_sizes: size(),
+        trim_sizes: size(),
+        ..pattern.clone()
     };
     let reads = (100.0 * pattern.mix.share(OpKind::Read) * SHARE_UNITS).round() as u64;
     Some(Point { index, phase, step: planned.step, reads, block_size, alike })

@@ -7,7 +7,7 @@ mod storage;
 use std::collections::{BTreeMap, BTreeSet};
 
 use assay_workload::job::{Arrival, FlushPolicy, Job, OpenSync, Phase, PhaseKind, Rate, Workload};
-use assay_workload::pattern::OpKind;
+use assay_workload::pattern::{OpKind, Placement};
 use assay_workload::target::Target;
 use assay_workload::units::Nanos;
 
@@ -240,6 +240,7 @@ impl<'w> Writer<'w> {
                 self.lose("pattern", "", message, "use pattern=FILE");
             }
         }
+        self.repetition();
         if let Some(errors) = first_errors.filter(|n| *n != 49) {
             lines.push(format!("data_errors={}", errors.saturating_add(1)));
         }
@@ -253,6 +254,23 @@ impl<'w> Writer<'w> {
             self.lose("errors-differ", "", message, "write a file for each");
         }
         lines
+    }
+
+    /// vdbench draws addresses from the time of day.
+    fn repetition(&mut self) {
+        let draws =
+            |job: &Job| job.tree.is_some() || !matches!(job.pattern.placement, Placement::Sequential(_));
+        let jobs = || self.workload.phases.iter().flat_map(|phase| &phase.jobs);
+        let alike = jobs().find(|job| job.pattern.repeat_passes).map(|job| job.name.clone());
+        let seed = self.workload.seed.filter(|_| jobs().any(draws));
+        if let Some(seed) = seed {
+            let message = format!("the seed {seed} is not kept: vdbench draws other addresses in each run");
+            self.note("seed", "seed", message, "");
+        }
+        if let Some(name) = alike {
+            let message = format!("job `{name}`: vdbench draws other addresses in each pass");
+            self.note("repeat-passes", &name, message, "");
+        }
     }
 
     fn finish(mut self) -> (String, Vec<Diagnostic>) {

@@ -1,7 +1,10 @@
 //! A JSON document as fio prints it: members in their order, two blanks of indentation, blanks around the colon, six
 //! digits behind the point. Scripts that look for a line of text find it.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 /// Larger numbers than any reader takes without an exponent are cut to this.
 const FLOAT_MAX: f64 = 1e18;
@@ -84,63 +87,75 @@ impl From<Vec<Json>> for Json {
 impl Json {
     /// The document, with a line end behind it.
     pub(super) fn print(&self) -> String {
-        let mut text = String::new();
-        self.write(&mut text, 0);
-        text.push('\n');
-        text
+        let mut text = Vec::new();
+        let mut serializer = Serializer::with_formatter(&mut text, AsFio(PrettyFormatter::new()));
+        // Keys are text, and memory takes everything.
+        let _ = self.serialize(&mut serializer);
+        text.push(b'\n');
+        String::from_utf8_lossy(&text).into_owned()
     }
+}
 
-    fn write(&self, text: &mut String, depth: usize) {
+impl Serialize for Json {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Json::Null => text.push_str("null"),
-            Json::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
-            Json::Int(value) => {
-                let _ = write!(text, "{value}");
-            }
-            Json::Float(value) => {
-                let shown = if value.is_nan() { 0.0 } else { value.clamp(-FLOAT_MAX, FLOAT_MAX) };
-                let _ = write!(text, "{shown:.6}");
-            }
-            Json::Text(value) => text.push_str(&quoted(value)),
-            Json::List(items) => {
-                let entries = items.iter().map(|item| (None, item));
-                write_entries(text, depth, ('[', ']'), entries);
-            }
+            Json::Null => serializer.serialize_unit(),
+            Json::Bool(value) => serializer.serialize_bool(*value),
+            Json::Int(value) => serializer.serialize_u64(*value),
+            Json::Float(value) if value.is_nan() => serializer.serialize_f64(0.0),
+            Json::Float(value) => serializer.serialize_f64(value.clamp(-FLOAT_MAX, FLOAT_MAX)),
+            Json::Text(value) => serializer.serialize_str(value),
+            Json::List(items) => serializer.collect_seq(items),
             Json::Object(object) => {
-                let entries = object.0.iter().map(|(name, value)| (Some(name.as_str()), value));
-                write_entries(text, depth, ('{', '}'), entries);
+                serializer.collect_map(object.0.iter().map(|(name, value)| (name, value)))
             }
         }
     }
 }
 
-fn write_entries<'j>(
-    text: &mut String,
-    depth: usize,
-    (open, close): (char, char),
-    entries: impl Iterator<Item = (Option<&'j str>, &'j Json)>,
-) {
-    text.push(open);
-    let mut first = true;
-    for (name, value) in entries {
-        text.push_str(if first { "\n" } else { ",\n" });
-        first = false;
-        text.push_str(&"  ".repeat(depth + 1));
-        if let Some(name) = name {
-            text.push_str(&quoted(name));
-            text.push_str(" : ");
-        }
-        value.write(text, depth + 1);
-    }
-    if !first {
-        text.push('\n');
-        text.push_str(&"  ".repeat(depth));
-    }
-    text.push(close);
-}
+/// serde_json's layout, but for the blanks around the colon and the digits.
+struct AsFio(PrettyFormatter<'static>);
 
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+impl Formatter for AsFio {
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        write!(writer, "{value:.6}")
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_array(writer)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array(writer)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(writer, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array_value(writer)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b" : ")
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
+    }
 }
 
 #[cfg(test)]

@@ -78,8 +78,11 @@ pub(super) const OPEN_SYNCS: &Words<OpenSync> =
 pub(super) const FLUSH_CALLS: &Words<FlushCall> =
     &[("fsync", FlushCall::Fsync), ("fdatasync", FlushCall::Fdatasync)];
 
-pub(super) const FLUSH_ORDERS: &Words<FlushOrder> =
-    &[("after-write", FlushOrder::AfterWrite), ("queued", FlushOrder::Queued)];
+pub(super) const FLUSH_ORDERS: &Words<FlushOrder> = &[
+    ("after-write", FlushOrder::AfterWrite),
+    ("queued", FlushOrder::Queued),
+    ("barrier", FlushOrder::Barrier),
+];
 
 /// `skewed` has its midpoint beside it.
 pub(super) const FILE_SELECTIONS: &Words<FileSelection> = &[

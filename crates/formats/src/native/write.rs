@@ -6,6 +6,7 @@ use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, Mix, Plac
 use assay_workload::target::{Extent, Target};
 use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Job, units};
+use toml_writer::{ToTomlValue as _, TomlStringBuilder};
 
 use super::scalar::{write_extent, write_hex, write_number, write_rate, write_time, write_weighted};
 use super::until::write_until;
@@ -60,22 +61,9 @@ fn line(text: &mut String, key: &str, value: &str) {
     text.push('\n');
 }
 
-/// A TOML basic string.
+/// A TOML basic string: `"` around it, whatever it holds.
 pub(super) fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            control if control.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(control))),
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
+    TomlStringBuilder::new(text).as_basic().to_toml_value()
 }
 
 fn write_target(text: &mut String, target: &Target) {

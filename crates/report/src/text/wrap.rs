@@ -1,6 +1,10 @@
 //! Wrapping of paragraphs.
 
-use super::{Style, width};
+use std::borrow::Cow;
+
+use textwrap::{Options, WordSeparator, WordSplitter};
+
+use super::Style;
 
 /// How far the lines of a paragraph are indented, in columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,29 +25,18 @@ impl Hang {
 /// The lines of `text`, cut at spaces so that none is wider than the style; a single word that is wider stands alone.
 pub(crate) fn wrap(text: &str, hang: Hang, style: &Style) -> Vec<String> {
     let fitted = style.fit(text);
-    let mut lines = Vec::new();
-    let mut line = " ".repeat(hang.first);
-    let mut used = hang.first;
-    let mut empty = true;
-    for word in fitted.split(' ').filter(|word| !word.is_empty()) {
-        let needed = width(word);
-        if !empty && used + 1 + needed > style.columns() {
-            lines.push(std::mem::replace(&mut line, " ".repeat(hang.rest)));
-            used = hang.rest;
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-            used += 1;
-        }
-        line.push_str(word);
-        used += needed;
-        empty = false;
+    let words: Vec<&str> = fitted.split(' ').filter(|word| !word.is_empty()).collect();
+    if words.is_empty() {
+        return Vec::new();
     }
-    if !empty {
-        lines.push(line);
-    }
-    lines
+    let [first, rest] = [hang.first, hang.rest].map(|columns| " ".repeat(columns));
+    let options = Options::new(style.columns())
+        .initial_indent(&first)
+        .subsequent_indent(&rest)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation);
+    textwrap::wrap(&words.join(" "), options).into_iter().map(Cow::into_owned).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! its latency is half a result, and the output is JSON with the histogram.
 
 use assay_workload::job::{EngineKind, OpenSync};
-use assay_workload::pattern::OpKind;
+use assay_workload::pattern::{OpKind, Placement};
 use assay_workload::plan::PlannedJob;
 use assay_workload::units::Nanos;
 
@@ -25,7 +25,7 @@ const COMMON: [&str; 9] = [
 pub(super) fn of(job: &PlannedJob, system: &str) -> Vec<String> {
     let writes = job.job.pattern.mix.share(OpKind::Write) > 0.0;
     let block = job.job.pattern.max_block_bytes();
-    let sequential = block >= 1 << 20;
+    let sequential = matches!(job.job.pattern.placement, Placement::Sequential(_));
     let size = job.slices.iter().flat_map(|slice| &slice.sites).map(|site| site.length_bytes).max();
     let direction = match (sequential, writes) {
         (true, true) => "write",
