@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use assay_report::Style;
 use assay_report::terminal::{Progress, progress_line, writes_ahead};
-use assay_results::RunEvent;
+use assay_results::{Interval, RunEvent};
 use assay_runner::{Observer, SIMULATED, idle_windows_s};
 use assay_workload::Plan;
 
@@ -28,6 +28,8 @@ pub(crate) struct Live {
     /// Say ahead what is going to be written.
     announces: bool,
     progress: Progress,
+    /// What the line shows.
+    shown: Option<Interval>,
     names: Vec<String>,
     /// Expected seconds of each phase; none before the run has started.
     expected_s: Vec<f64>,
@@ -45,6 +47,7 @@ impl Live {
             quiet: context.quiet,
             announces: false,
             progress: Progress::default(),
+            shown: None,
             names: Vec::new(),
             expected_s: Vec::new(),
             phase: 0,
@@ -80,14 +83,7 @@ impl Live {
                 self.progress.phase = self.names[self.phase].clone();
                 self.progress.number.0 = self.phase + 1;
             }
-            RunEvent::Interval(interval) => {
-                let data = interval.counts.data();
-                let seconds = interval.key.length_ns as f64 / 1e9;
-                if seconds > 0.05 {
-                    self.progress.iops = Some(data.ios as f64 / seconds);
-                    self.progress.p99_ns = data.completion.quantile_ns(0.99);
-                }
-            }
+            RunEvent::Interval(interval) => self.interval(interval),
             // The commands say it: once however many runs they simulate, and however quiet they are.
             RunEvent::Note { id, .. } if id == SIMULATED || id == input::LOST => {}
             RunEvent::Note { text, .. } => self.say(text),
@@ -98,6 +94,25 @@ impl Live {
             _ => {}
         }
         self.draw();
+    }
+
+    /// Shows the newest interval; what a late thread adds to it is added, and what it adds to older ones is not shown.
+    fn interval(&mut self, interval: &Interval) {
+        let key = &interval.key;
+        let shown = match &mut self.shown {
+            Some(shown) if shown.key.is_same_period(key) => {
+                shown.merge(interval);
+                shown
+            }
+            Some(shown) if shown.key.is_later_than(key) => return,
+            shown => shown.insert(interval.clone()),
+        };
+        let data = shown.counts.data();
+        let seconds = shown.key.length_ns as f64 / 1e9;
+        if seconds > 0.05 {
+            self.progress.iops = Some(data.ios as f64 / seconds);
+            self.progress.p99_ns = data.completion.quantile_ns(0.99);
+        }
     }
 
     /// A line that stays.

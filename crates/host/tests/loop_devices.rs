@@ -61,6 +61,7 @@ impl LoopDevice {
             skip("root and losetup");
             return None;
         };
+        forget_partitions(&device);
         let image = fs::canonicalize(&image).expect("canonical");
         Some(Self { directory, image, device, mounts: Vec::new() })
     }
@@ -97,8 +98,14 @@ impl Drop for LoopDevice {
         for point in &self.mounts {
             run("umount", &[point.to_str().unwrap_or_default()]);
         }
+        forget_partitions(&self.device);
         run("losetup", &["-d", &self.device]);
     }
+}
+
+/// A loop device keeps the partitions that somebody added to the file it was over before, which makes it one in use.
+fn forget_partitions(device: &str) {
+    run("partx", &["--delete", device]);
 }
 
 #[test]

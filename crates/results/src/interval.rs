@@ -143,6 +143,11 @@ impl IntervalKey {
         self.start_ns.saturating_add(self.length_ns)
     }
 
+    /// Whether it is of the same job and phase, and behind `other` in time.
+    pub fn is_later_than(&self, other: &IntervalKey) -> bool {
+        (self.phase, self.job) == (other.phase, other.job) && self.index > other.index
+    }
+
     /// Whether intervals with these keys are parts of one period of one job.
     pub fn is_same_period(&self, other: &IntervalKey) -> bool {
         let period = |key: &IntervalKey| (key.phase, key.job, key.ramp, key.index);

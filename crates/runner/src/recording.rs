@@ -9,6 +9,8 @@ use assay_results::environment::Environment;
 use assay_results::store::{RunDir, RunRecorder};
 use assay_results::{Run, RunEnd, RunEvent, checks};
 use assay_workload::Plan;
+use assay_workload::job::EngineKind;
+use assay_workload::plan::{Carrier, PlannedPhase};
 
 use crate::error::RunError;
 use crate::request::{Observer, Site};
@@ -69,8 +71,7 @@ pub fn record(
     let (end, error) = conduct(&plan, executor, &mut sink);
     let mut run = builder.finish()?;
     // Another tool's cost is not ours, and that of a simulation is not this machine's.
-    let ours = !matches!(run.assay.engine.as_str(), "" | "fio" | "sim" | "null");
-    if ours && end == RunEnd::Completed {
+    if plan.phases.iter().any(is_on_storage_by_assay) && end == RunEnd::Completed {
         run.assay.overhead_ns_per_io = self_cost::overhead_ns_per_io(&plan);
     }
     checks::judge(&mut run);
@@ -81,4 +82,9 @@ pub fn record(
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
     Ok(Finished { run, directory, end, error, warnings, store_error })
+}
+
+/// Whether Assay's own engines do I/O on storage in a phase.
+fn is_on_storage_by_assay(phase: &PlannedPhase) -> bool {
+    phase.carrier() == Carrier::Native && phase.jobs.iter().any(|job| job.engine != EngineKind::Null)
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use assay_engine::buffers::MappedBuffers;
 use assay_engine::job_loop::{JobLoop, LoopEnd, LoopParts, LoopSpec};
 use assay_engine::recorder::{Recorder, Shared, Taken};
-use assay_engine::{Clock, EngineError};
+use assay_engine::{Clock, EngineError, QueueFull};
 use assay_results::interval::{Interval, IntervalKey, JobCounts};
 use assay_results::{JobOutcome, RunEvent};
 use assay_workload::arrival::ArrivalSource;
@@ -338,7 +338,9 @@ fn measured_start(job: &PlannedJob, phase_start_ns: u64) -> u64 {
 /// A sentence if a job gave up.
 fn failure(job: &PlannedJob, ends: &[LoopEnd]) -> String {
     let fatal = ends.iter().map(|end| end.fatal_errno).find(|errno| *errno != 0);
-    fatal.map_or(String::new(), |errno| format!("job '{}' stopped: {}", job.job.name, errno_name(errno)))
+    let full = ends.iter().any(|end| end.queue_full).then(|| QueueFull.to_string());
+    let why = fatal.map(errno_name).or(full);
+    why.map_or(String::new(), |why| format!("job '{}' stopped: {why}", job.job.name))
 }
 
 /// The names of the errors the simulator makes.

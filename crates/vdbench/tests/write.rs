@@ -132,6 +132,30 @@ fn what_the_language_cannot_say_is_reported() {
 }
 
 #[test]
+fn addresses_that_do_not_come_again_are_remarked_on() {
+    let mut pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_independent());
+    pattern.repeat_passes = true;
+    let random = Job::new("random", &["disk"], pattern);
+    let walk = Job::new("walk", &["disk"], AccessPattern::new(Mix::READ, 4096, Placement::sequential()));
+    let remarks = |jobs: Vec<Job>| -> Vec<String> {
+        let disk =
+            Target { name: "disk".into(), path: "/dev/sdx".into(), kind: None, size: Some(Bytes(1 << 30)) };
+        let phases = vec![Phase::measure("p", jobs)];
+        let (_, notes) = write(&Workload { name: "w".into(), seed: Some(137), targets: vec![disk], phases });
+        let notes = notes.into_iter().filter(|note| note.severity == Severity::Note);
+        notes.map(|note| format!("{}: {}", note.id, note.message)).collect()
+    };
+    assert_eq!(
+        remarks(vec![random]),
+        [
+            "seed: the seed 137 is not kept: vdbench draws other addresses in each run",
+            "repeat-passes: job `random`: vdbench draws other addresses in each pass"
+        ]
+    );
+    assert_eq!(remarks(vec![walk]), [""; 0], "nothing is drawn");
+}
+
+#[test]
 fn a_path_cannot_smuggle_lines_in() {
     let path = "/t/a\nrd=evil,wd=*,iorate=max\"";
     let disk = Target { name: "d".into(), path: path.into(), kind: None, size: Some(Bytes(1 << 20)) };

@@ -14,7 +14,7 @@ use assay_conduct::{Executor, PhaseOutcome};
 use assay_results::environment::{Environment, Machine as MachineFacts, Resolution, TargetEnvironment};
 use assay_results::{Interval, IntervalKey, RunEvent};
 use assay_workload::job::EngineKind;
-use assay_workload::plan::PlannedJob;
+use assay_workload::plan::{Carrier, PlannedJob};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Workload};
@@ -131,6 +131,7 @@ fn plan(prepared: &Prepared, shown: &str, work: &Work, seed: u64) -> Result<Plan
     };
     let mut plan = resolve::plan(&prepared.workload, &inventory, seed).map_err(Failure::failed)?;
     plan.series = stb::ID.to_owned();
+    plan.phases.iter_mut().for_each(|phase| phase.carried_by = Carrier::Fio);
     Ok(plan)
 }
 

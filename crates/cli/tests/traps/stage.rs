@@ -200,6 +200,7 @@ impl Loop {
             skip::declare("losetup", "no loop device could be attached");
             return None;
         };
+        forget_partitions(&device);
         Some(Loop { device })
     }
 
@@ -212,8 +213,14 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        forget_partitions(&self.device);
         said("losetup", &["-d", &self.device]);
     }
+}
+
+/// A loop device keeps the partitions that somebody added to the file it was over before, which makes it one in use.
+fn forget_partitions(device: &str) {
+    said("partx", &["--delete", device]);
 }
 
 /// A control group of version 1, removed with the value.

@@ -75,6 +75,11 @@ fn a_job_is_steady_where_fio_would_end_it() {
         watch.describe()
     );
     let mut watch = Watch::new(limit, INTERVAL);
+    for (index, ios) in [(2, 100), (3, 100), (4, 50)] {
+        assert!(!watch.feed(&interval(index, ios, second)));
+    }
+    assert!(watch.feed(&interval(4, 52, second)), "what a late thread adds belongs to its period");
+    let mut watch = Watch::new(limit, INTERVAL);
     for index in 0..4 {
         assert!(!watch.feed(&interval(index, 100, second)));
     }

@@ -145,6 +145,17 @@ mod tests {
     }
 
     #[test]
+    fn every_order_of_flushes_has_its_word() {
+        for order in [FlushOrder::AfterWrite, FlushOrder::Queued, FlushOrder::Barrier] {
+            // Does not compile once there is another order, which has to be listed, too.
+            match order {
+                FlushOrder::AfterWrite | FlushOrder::Queued | FlushOrder::Barrier => {}
+            }
+            assert_eq!(value(FLUSH_ORDERS, word(FLUSH_ORDERS, &order)), Some(order));
+        }
+    }
+
+    #[test]
     fn engines_are_called_as_on_the_command_line() {
         assert!(EngineKind::ALL.iter().all(|engine| word(ENGINES, engine) == engine.name()));
     }

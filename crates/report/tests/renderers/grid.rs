@@ -184,6 +184,9 @@ fn a_grid_needs_every_pair_and_conditions_that_are_alike() {
     let mut deeper = complete.clone();
     deeper.plan.phases[3].jobs[0].job.outstanding_per_thread += 1;
     assert_eq!(table(&deeper), "");
+    let mut alike = complete.clone();
+    alike.plan.phases[3].jobs[0].job.pattern.repeat_passes = true;
+    assert_eq!(table(&alike), "");
     let mut trims = complete.clone();
     trims.plan.phases[3].jobs[0].job.pattern.mix.trim_percent = 1.0;
     assert_eq!(table(&trims), "");

@@ -129,6 +129,8 @@ fn unchecked(unknown: &[Subject<'_>]) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use assay_workload::job::EngineKind;
+
     use super::*;
     use crate::checks::tests::{buffered, only, silent};
     use crate::fixture::run;
@@ -199,7 +201,7 @@ mod tests {
     fn nothing_is_said_of_the_null_engine() {
         let mut run = buffered(run());
         run.phases[0].jobs[0].cached_read_share = Some(1.0);
-        run.phases[0].jobs[0].engine = "null".to_owned();
+        run.plan.phases[0].jobs[0].engine = EngineKind::Null;
         silent(ID, &run);
     }
 }

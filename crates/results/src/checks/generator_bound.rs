@@ -6,7 +6,7 @@
 use assay_workload::job::EngineOptions;
 
 use super::draft::{percent, time};
-use super::subject::{Subject, measured};
+use super::subject::{Subject, on_storage};
 use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "generator-bound";
@@ -21,9 +21,7 @@ const IDLE_SLOTS_MIN: f64 = 0.1;
 const STAMP_MIN: f64 = 0.2;
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
-    let of_storage =
-        measured(run).filter(|subject| subject.job.engine != "null" && subject.job.engine != "sim");
-    of_storage
+    on_storage(run)
         .filter_map(|subject| {
             let bound = queued(&subject).or_else(|| busy(&subject)).or_else(|| idle_slots(&subject));
             bound.or_else(|| late(&subject))

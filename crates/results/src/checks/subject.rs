@@ -1,7 +1,8 @@
 //! What a check looks at: one reported job with everything that belongs to it.
 
+use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{PlannedJob, PlannedTarget};
+use assay_workload::plan::{Carrier, PlannedJob, PlannedTarget};
 
 use super::draft::Draft;
 use crate::build::truth::recorded;
@@ -49,10 +50,17 @@ pub(super) fn measured(run: &Run) -> impl Iterator<Item = Subject<'_>> {
 
 /// Those that did I/O on something: neither the null engine nor the simulator.
 pub(super) fn on_storage(run: &Run) -> impl Iterator<Item = Subject<'_>> {
-    measured(run).filter(|subject| !["null", "sim"].contains(&subject.job.engine.as_str()))
+    measured(run).filter(|subject| subject.is_on_storage())
 }
 
 impl<'r> Subject<'r> {
+    fn is_on_storage(&self) -> bool {
+        let phase = self.run.plan.phases.get(self.phase.plan_phase as usize);
+        let simulated = phase.is_some_and(|phase| phase.carrier() == Carrier::Simulated);
+        let null = |planned: &&PlannedJob| planned.engine == EngineKind::Null;
+        !simulated && (self.planned.is_empty() || !self.planned.iter().all(null))
+    }
+
     /// A finding about this job; where it is in the run is its first evidence.
     pub(super) fn draft(&self, check: &str, severity: FindingSeverity, message: impl Into<String>) -> Draft {
         Draft::new(check, severity, message)

@@ -172,7 +172,7 @@ pub fn read_level<R: Read>(input: R, level: Level) -> Result<LevelContent, Serie
             continue;
         }
         match head.decode() {
-            Some(frame) => merged.add(frame.interval),
+            Some(frame) => merged.add(frame),
             None => damaged += 1,
         }
     }
@@ -185,7 +185,7 @@ pub fn read_level<R: Read>(input: R, level: Level) -> Result<LevelContent, Serie
         }
     }
     rebuilt.extend(pyramid.finish());
-    rebuilt.into_iter().for_each(|frame| merged.add(frame.interval));
+    rebuilt.into_iter().for_each(|frame| merged.add(frame));
     let mut tail = reader.tail();
     tail.damaged_frames += damaged;
     Ok(LevelContent { intervals: merged.intervals, tail })
@@ -195,13 +195,13 @@ pub fn read_level<R: Read>(input: R, level: Level) -> Result<LevelContent, Serie
 #[derive(Debug, Default)]
 struct Merged {
     intervals: Vec<Interval>,
-    places: BTreeMap<(Track, u32), usize>,
+    places: BTreeMap<(Level, Track, u32), usize>,
 }
 
 impl Merged {
     /// Adds `interval` to the part of its period that is there, if one is.
-    fn add(&mut self, interval: Interval) {
-        match self.places.entry((track_of(&interval.key), interval.key.index)) {
+    fn add(&mut self, Frame { level, interval }: Frame) {
+        match self.places.entry((level, track_of(&interval.key), interval.key.index)) {
             Entry::Occupied(place) => self.intervals[*place.get()].merge(&interval),
             Entry::Vacant(place) => {
                 place.insert(self.intervals.len());

@@ -47,6 +47,32 @@ fn what_is_written_is_read() {
 }
 
 #[test]
+fn an_interval_that_comes_in_parts_is_one() {
+    // A thread that was late: its part of second 8 comes after second 12 of the others, in another ten seconds.
+    let mut list = intervals_of(25);
+    let late = interval(0, 8, OpKind::Read, 5);
+    list.insert(26, late.clone());
+    let bytes = written(&list);
+    let mut whole = intervals_of(25);
+    whole[16].merge(&late);
+    let periods = read_level(bytes.as_slice(), Level::Period).unwrap().intervals;
+    assert_eq!(periods, whole);
+    let of_read = |list: &[Interval]| -> Vec<(u32, u64)> {
+        let read = list.iter().filter(|interval| interval.key.job == 0);
+        read.map(|interval| (interval.key.index, interval.counts.op(OpKind::Read).ios)).collect()
+    };
+    // Also where the file ends before the sums that are open.
+    for (file, index) in [(bytes, 0), (written(&list[..30]), 1)] {
+        let sums = read_level(file.as_slice(), Level::TenSeconds).unwrap().intervals;
+        let expected = if index == 0 { &list[..] } else { &list[..30] };
+        assert_eq!(total(&sums), total(expected));
+        let mut slots: Vec<u32> = of_read(&sums).into_iter().map(|(slot, _)| slot).collect();
+        slots.sort_unstable();
+        assert_eq!(slots, (0..slots.len() as u32).collect::<Vec<_>>(), "each ten seconds once");
+    }
+}
+
+#[test]
 fn named_operations_are_kept_in_periods_and_sums() {
     let mut list = intervals();
     for interval in &mut list {
@@ -116,7 +142,7 @@ fn long_periods_stand_for_themselves() {
     let mut one = interval(0, 0, OpKind::Read, 9);
     one.key.length_ns = 15 * SECOND;
     let mut two = one.clone();
-    two.key.start_ns = 15 * SECOND;
+    (two.key.index, two.key.start_ns) = (1, 15 * SECOND);
     let bytes = written(&[one.clone(), two.clone()]);
     assert_eq!(read_level(bytes.as_slice(), Level::TenSeconds).unwrap().intervals, [one, two]);
     assert_eq!(read_level(bytes.as_slice(), Level::Minute).unwrap().intervals.len(), 1);
