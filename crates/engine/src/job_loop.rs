@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::fill::Filler;
-use assay_workload::job::{FlushCall, FlushOrder, PeriodicFlush};
+use assay_workload::job::{FlushCall, FlushOrder};
 use assay_workload::ops::{Op, OpBlock, OpSource};
 use assay_workload::pattern::OpKind;
 
@@ -125,8 +125,6 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     since_flush: u32,
     /// A flush that goes alone is outstanding.
     flushing: bool,
-    /// The last completion was that of a flush.
-    last_was_flush: bool,
     last_write_target: u16,
     batch: Batch,
     /// Slots that stayed free because the batch was full, and since when.
@@ -209,7 +207,6 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             since_think: 0,
             since_flush: 0,
             flushing: false,
-            last_was_flush: false,
             last_write_target: 0,
             batch,
             held_back: 0,
@@ -308,7 +305,6 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let op = usize::from(slot.kind).min(3);
         let (len, target, intended) = (slot.len_bytes, slot.target, slot.intended_ns);
         self.outstanding -= 1;
-        self.last_was_flush = op == 3;
         if completion.result != len as i32 && !(op >= 2 && completion.result == 0) {
             self.failed(completion.result, completion.slot);
             return;
@@ -426,7 +422,10 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             if OPEN && !self.arrival_is_due(now) {
                 return;
             }
-            let Some(op) = self.take_op() else { return };
+            if !self.has_op() {
+                return;
+            }
+            let op = self.take_op();
             self.free.pop();
             let intended = if OPEN { self.take_arrival() } else { 0 };
             self.queue_op(slot, op, intended);
@@ -441,39 +440,39 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         }
     }
 
+    /// Whether there is an operation to take now.
     #[inline(always)]
-    fn take_op(&mut self) -> Option<Op> {
-        if self.next_op == self.block.len {
-            if self.source_ended {
-                return None;
-            }
-            if self.block.pass_ends && self.between_passes() {
-                return None;
-            }
-            self.source.fill(&mut self.block);
-            self.source_ended = self.block.last;
-            self.next_op = 0;
-            if self.block.len == 0 {
-                return None;
-            }
-        }
-        let op = self.block.ops[self.next_op];
-        self.next_op += 1;
-        Some(op)
+    fn has_op(&mut self) -> bool {
+        self.next_op < self.block.len || self.next_block()
     }
 
-    /// Whether the next operation to hand over is a flush that does not belong to one write.
+    /// Draws the next operations, if there are more and nothing has to be done before them.
     #[inline(always)]
-    fn flush_goes_next(&self) -> bool {
-        match self.spec.flush {
-            Some(PeriodicFlush { order: FlushOrder::Queued, every_writes, .. }) => {
-                !self.last_was_flush && self.since_flush > 0 && self.since_flush.is_multiple_of(every_writes)
-            }
-            Some(PeriodicFlush { order: FlushOrder::Barrier, every_writes, .. }) => {
-                self.since_flush >= every_writes
-            }
-            _ => false,
+    fn next_block(&mut self) -> bool {
+        if self.source_ended || (self.block.pass_ends && self.between_passes()) {
+            return false;
         }
+        self.source.fill(&mut self.block);
+        self.source_ended = self.block.last;
+        self.next_op = 0;
+        self.block.len > 0
+    }
+
+    #[inline(always)]
+    fn take_op(&mut self) -> Op {
+        let op = self.block.ops[self.next_op];
+        self.next_op += 1;
+        op
+    }
+
+    /// Whether the next operation to hand over is a flush that does not belong to one write. None comes behind the last
+    /// operation of the job.
+    #[inline(always)]
+    fn flush_goes_next(&mut self) -> bool {
+        let due = self.spec.flush.is_some_and(|flush| {
+            flush.order != FlushOrder::AfterWrite && self.since_flush >= flush.every_writes
+        });
+        due && self.has_op()
     }
 
     fn flush_is_alone(&self) -> bool {
@@ -567,7 +566,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn queue_flush(&mut self, slot_index: u32, target: u16) {
         let call = self.spec.flush.map_or(FlushCall::Fdatasync, |flush| flush.call);
         let kind = if call == FlushCall::Fsync { OpKind::Fsync } else { OpKind::Fdatasync };
-        if self.flush_is_alone() {
+        if self.spec.flush.is_some_and(|flush| flush.order != FlushOrder::AfterWrite) {
             self.since_flush = 0;
         }
         let slot = &mut self.slots[slot_index as usize];
@@ -623,7 +622,6 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
                 recorder.lateness(now.saturating_sub(slot.intended_ns));
             }
         }
-        self.pending.clear();
     }
 
     /// What to wait for once everything that could be handed over is.
@@ -659,11 +657,12 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             let flushed = self.engine.flush(Wait::Poll)?;
             // In virtual time the call takes none, and a sample says so as well.
             if submitting > 0 && !flushed.waited && (sample || self.blocks) {
-                self.record_submit(stamp, submitting as u32);
+                self.record_submit(stamp);
             }
         } else if self.engine.flush(wait)?.waited {
             reap_wait = Wait::Poll;
         }
+        self.pending.clear();
         self.reap_wait = if self.blocks { reap_wait } else { Wait::Poll };
         Ok(match wait {
             Wait::Until(at_ns) => Pending::Until(at_ns),
@@ -671,13 +670,17 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         })
     }
 
+    /// The call took as long for each of the operations that it handed over.
     #[cold]
-    fn record_submit(&mut self, stamp: u64, count: u32) {
+    fn record_submit(&mut self, stamp: u64) {
         let took = self.clock.now_ns() - stamp;
-        // Which operation it was is known only where the mix has one; the first of the block stands for all.
-        let op = self.block.ops[self.next_op.saturating_sub(1)].kind as usize;
-        if let Some(recorder) = self.recorder.as_mut() {
-            recorder.latency(Latency::Submit, op.min(3), took, count);
+        let mut counts = [0_u32; 4];
+        for &slot in self.pending.as_slice() {
+            counts[usize::from(self.slots[slot as usize].kind).min(3)] += 1;
+        }
+        let Some(recorder) = self.recorder.as_mut() else { return };
+        for (op, count) in counts.into_iter().enumerate().filter(|entry| entry.1 > 0) {
+            recorder.latency(Latency::Submit, op, took, count);
         }
     }
 

@@ -284,6 +284,8 @@ fn depth(settings: &Settings) -> Depth {
     Depth {
         asked,
         effective,
+        // The null engine completes a single I/O when it is submitted.
+        asynchronous: effective > 1 || settings.engine().is_some_and(|engine| engine.asynchronous),
         batch_submit: small("iodepth_batch", 1).clamp(1, asked),
         batch_complete_min,
         batch_complete_max: small("iodepth_batch_complete_max", 0).max(batch_complete_min),

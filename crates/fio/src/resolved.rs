@@ -202,6 +202,8 @@ pub struct Depth {
     pub asked: u32,
     /// What the engine keeps: 1 on synchronous engines.
     pub effective: u32,
+    /// Whether the engine queues I/Os: also one at a time.
+    pub asynchronous: bool,
     /// Submitted in one go.
     pub batch_submit: u32,
     /// Waited for in one go; 0 polls.

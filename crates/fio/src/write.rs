@@ -9,7 +9,6 @@ use assay_workload::content::{Content, Payload, Refresh};
 use assay_workload::job::{
     Caching, EngineKind, FlushCall, FlushOrder, Job, OpenSync, PhaseKind, TargetSelection, TargetSharing,
 };
-use assay_workload::pattern::Placement;
 use assay_workload::target::{Extent, TargetKind};
 use assay_workload::units::Nanos;
 use assay_workload::{Plan, Workload};
@@ -160,13 +159,12 @@ impl<'a> Writer<'a> {
 
     fn write(mut self, phases: &[PhaseView<'a>]) -> (String, Vec<Diagnostic>) {
         self.text = format!("; {}\n", header_text(self.name));
-        let patterns = phases.iter().flat_map(|phase| &phase.jobs).map(|view| &view.job.pattern);
-        let random = patterns.filter(|pattern| !matches!(pattern.placement, Placement::Sequential(_)));
-        let repeats: Vec<bool> = random.map(|pattern| pattern.repeat_passes).collect();
+        let jobs = phases.iter().flat_map(|phase| &phase.jobs).map(|view| view.job);
+        let mut random = jobs.filter(|job| job.pattern.placement.is_random()).peekable();
         // Its own seed need not be given; giving it switches repeated passes off.
         self.own_seed = self.seed == Some(super::resolve::SEED.unsigned_abs())
-            && !repeats.is_empty()
-            && !repeats.contains(&false);
+            && random.peek().is_some()
+            && random.all(|job| job.pattern.repeat_passes || !access::may_repeat(job));
         if let Some(seed) = self.seed.filter(|_| !self.own_seed) {
             // fio reads it as a signed number.
             let seed = if i64::try_from(seed).is_ok() { seed } else { seed >> 1 };

@@ -47,6 +47,11 @@ impl Pass {
         Pass { permutation: Permutation::new(blocks, derive_seed(seed, 0)), next: 0, seed, pass: 0 }
     }
 
+    fn restart(&mut self) {
+        self.permutation = Permutation::new(self.permutation.len(), derive_seed(self.seed, 0));
+        (self.next, self.pass) = (0, 0);
+    }
+
     #[inline]
     fn draw(&mut self) -> u64 {
         if self.next == self.permutation.len() {
@@ -256,6 +261,30 @@ impl Sampler {
                 let high = (*high_bytes).min(blocks * block_bytes);
                 Sampler::Hotband(Hotband::new(*low_bytes, high, *corrected, block_bytes))
             }
+        }
+    }
+
+    /// Whether each block is visited once per pass.
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self, Sampler::OncePerPass(_) | Sampler::Mapped(_))
+    }
+
+    /// Whether every block of a pass was visited.
+    #[inline]
+    pub(crate) fn map_is_full(&self) -> bool {
+        match self {
+            Sampler::OncePerPass(pass) => pass.next == pass.permutation.len(),
+            Sampler::Mapped(map) => map.is_full(),
+            _ => false,
+        }
+    }
+
+    /// As it was made. The other distributions do not remember what was drawn.
+    pub(crate) fn restart(&mut self) {
+        match self {
+            Sampler::OncePerPass(pass) => pass.restart(),
+            Sampler::Mapped(map) => map.clear(),
+            _ => {}
         }
     }
 

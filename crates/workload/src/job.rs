@@ -122,8 +122,8 @@ pub enum FlushCall {
 pub enum FlushOrder {
     /// Issued when the write before it has completed, so that it makes that write durable.
     AfterWrite,
-    /// Queued like any other request, as fio does: a flush comes next whenever the last completion was none. With several
-    /// outstanding that makes a batch of writes and a batch of flushes in turn, and a flush may overtake its write.
+    /// Queued like any other request behind every so many writes, as fio does from 3.42 on: none behind the last write of a job.
+    /// With several outstanding a flush may overtake its writes.
     Queued,
     /// Issued when nothing is outstanding, and nothing is issued until it is done (fio's libaio engine up to 3.3x).
     Barrier,
@@ -224,7 +224,7 @@ pub struct ThinkTime {
 pub struct Limits {
     /// Measured time, behind the ramp.
     pub time: Option<Nanos>,
-    /// Bytes, per thread.
+    /// Bytes, per thread; blocks are whole, and the one that reaches them is the last.
     pub bytes: Option<u64>,
     /// Operations, per thread.
     pub ios: Option<u64>,

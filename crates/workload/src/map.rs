@@ -27,9 +27,8 @@ impl Map {
 
     /// A random place for `wanted` blocks: the first block, and how many of them are free there (at least one).
     pub(crate) fn draw(&mut self, wanted: u64, rng: &mut Rng) -> (u64, u64) {
-        if self.free == 0 {
-            self.words.fill(0);
-            self.free = self.blocks;
+        if self.is_full() {
+            self.clear();
         }
         let first = self.next_free(rng.below(self.blocks));
         let mut count = 0;
@@ -39,6 +38,18 @@ impl Map {
         }
         self.free -= count;
         (first, count)
+    }
+
+    /// Whether every block was done.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.free == 0
+    }
+
+    /// Forgets what was done.
+    pub(crate) fn clear(&mut self) {
+        self.words.fill(0);
+        self.free = self.blocks;
     }
 
     fn is_done(&self, block: u64) -> bool {

@@ -233,6 +233,13 @@ pub struct Random {
     pub once_per_pass: bool,
 }
 
+impl Random {
+    /// Whether each block is visited once per pass.
+    pub fn is_map(&self) -> bool {
+        self.once_per_pass && self.distribution == Distribution::Uniform
+    }
+}
+
 /// Where the operations go.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -292,7 +299,8 @@ pub struct AccessPattern {
     pub placement: Placement,
     /// Offsets are multiples of this; `None`: of the smallest block size in the mix.
     pub align_bytes: Option<u64>,
-    /// Each further pass of a thread over its range does what the first did, in the same order, as fio's `randrepeat` has it.
+    /// Each further pass of a thread over its range does what the first did, in the same order, as fio has it between the passes
+    /// of `loops`. Without a random map a pass is over once it has moved as many bytes as the range has.
     #[serde(default)]
     pub repeat_passes: bool,
 }
@@ -334,6 +342,19 @@ impl AccessPattern {
     /// The smallest block of any operation that occurs.
     pub fn min_block_bytes(&self) -> u64 {
         self.kinds().map(|kind| self.sizes(kind).min_bytes()).min().unwrap_or(0)
+    }
+
+    /// Bytes that one pass over a range of `length_bytes` moves. A walk and a random map take the whole blocks that fit; drawn
+    /// independently, blocks are not bound to places.
+    pub fn pass_bytes(&self, length_bytes: u64) -> u64 {
+        let unit = match &self.placement {
+            Placement::Random(random) if random.is_map() => self.align(),
+            Placement::Sequential(_) if self.max_block_bytes() == self.min_block_bytes() => {
+                self.min_block_bytes()
+            }
+            _ => 1,
+        };
+        length_bytes - length_bytes % unit.max(1)
     }
 
     /// What offsets are multiples of.

@@ -54,7 +54,7 @@ pub struct ThreadSlice {
     pub sites: Vec<PlannedSite>,
     /// Ends after this many operations.
     pub ios: Option<u64>,
-    /// Ends after this many bytes.
+    /// Ends with the operation that reaches this many bytes.
     pub bytes: Option<u64>,
     /// Its share of the job's rate, operations a second; `None`: closed loop.
     pub rate_per_s: Option<f64>,
@@ -105,7 +105,11 @@ impl PlannedJob {
             return Some(0);
         }
         let largest = pattern.write_sizes.max_bytes();
-        self.slices.iter().map(|slice| slice.bytes.or(slice.ios.map(|ios| ios * largest))).sum()
+        let by_ios = |ios: u64| ios.saturating_mul(largest);
+        self.slices
+            .iter()
+            .map(|slice| slice.bytes.map(|bytes| bytes.saturating_add(largest)).or(slice.ios.map(by_ios)))
+            .sum()
     }
 }
 

@@ -354,7 +354,7 @@ impl Planner<'_> {
             TargetSharing::PerThread => vec![indices[thread as usize % indices.len()]],
         };
         let sites = mine.into_iter().map(|index| self.site(thread, index)).collect::<Result<Vec<_>, _>>()?;
-        let pass_bytes: u64 = sites.iter().map(|site| site.length_bytes).sum();
+        let pass_bytes: u64 = sites.iter().map(|site| job.pattern.pass_bytes(site.length_bytes)).sum();
         let limits = &job.limits;
         let unlimited = limits.time.is_none() && limits.bytes.is_none() && limits.ios.is_none();
         let passes = limits.passes.or(unlimited.then_some(1));

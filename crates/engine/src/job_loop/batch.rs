@@ -26,8 +26,7 @@ pub(super) struct Batch {
 impl Batch {
     pub(super) fn new(spec: &LoopSpec, capabilities: Capabilities) -> Batch {
         let depth = spec.depth as usize;
-        // In virtual time, handing over takes none. Queued flushes follow the order of completions, which looking
-        // between two parts of a batch would change.
+        // In virtual time, handing over takes none. Flushes go to the kernel in one call with the writes around them.
         let (inline, part) = match spec.submit_batch_max as usize {
             _ if !capabilities.blocks => (usize::MAX, usize::MAX),
             0 if !capabilities.asynchronous || spec.flush.is_some() => (usize::MAX, usize::MAX),

@@ -27,6 +27,39 @@ pub(super) fn used(direction: Direction) -> &'static [usize] {
     }
 }
 
+/// Whether each pass of a job has the same addresses, as fio (3.33 and 3.42) has it by its log of each I/O.
+///
+/// fio draws its seeds again before each pass that it begins itself: those of `loops`, and those that io_size larger than the
+/// size makes. A random map that is full ends a pass. Without one, fio ends it only where it queues I/Os, by the bytes it queued,
+/// which `io_size` raises for writes. The generators of zipf, pareto and normal are seeded once. Within `time_based` there are no
+/// passes to fio: a full map is cleared and the draws go on. An LFSR begins anew with its first number whatever else is asked.
+pub(super) fn repeats(job: &ResolvedJob) -> bool {
+    let access = &job.access;
+    if !access.random || job.lifetime.time_based || !access.repeats {
+        return access.random && is_lfsr(access);
+    }
+    let scattered = used(access.direction).iter().any(|slot| access.random_percent[*slot] < 100)
+        || matches!(access.postfix, Postfix::Every(_));
+    match access.distribution {
+        Distribution::Random if has_map(access) && !scattered => true,
+        Distribution::Random | Distribution::Zoned(_) | Distribution::ZonedAbsolute(_) => {
+            let reads = access.direction == Direction::Read;
+            let by_io_size = job.region.io_size.is_some() && (reads || access.random_map);
+            job.depth.asynchronous && (job.lifetime.loops > 1 || by_io_size)
+        }
+        _ => false,
+    }
+}
+
+fn is_lfsr(access: &Access) -> bool {
+    access.generator == "lfsr" && access.distribution == Distribution::Random
+}
+
+/// An LFSR meets each block once without a map as well.
+pub(super) fn has_map(access: &Access) -> bool {
+    access.random_map || is_lfsr(access)
+}
+
 impl Lowering<'_> {
     pub(super) fn pattern(&mut self, source: Source<'_>) -> AccessPattern {
         let access = &source.job.access;
@@ -40,7 +73,7 @@ impl Lowering<'_> {
             trim_sizes,
             align_bytes: if access.random { self.align(source) } else { None },
             placement,
-            repeat_passes: access.random && access.repeats,
+            repeat_passes: repeats(source.job),
         }
     }
 
@@ -102,7 +135,7 @@ impl Lowering<'_> {
         if !access.random {
             return Placement::Sequential(self.walk(source));
         }
-        let random = Random { distribution: self.distribution(source), once_per_pass: access.random_map };
+        let random = Random { distribution: self.distribution(source), once_per_pass: has_map(access) };
         let percents = used(access.direction).iter().map(|slot| access.random_percent[*slot]);
         let percent = percents.clone().next().unwrap_or(100);
         if percents.clone().any(|other| other != percent) {

@@ -171,8 +171,14 @@ impl Lowering<'_> {
                 }
                 job.limits.bytes = Some(size.saturating_mul(loops));
             }
+            // Blocks without a map are not bound to places: one that does not fit behind the others is done as well.
+            (None, Some(Size::Bytes(size))) if super::targets::has_rest(resolved, size) => {
+                job.limits.bytes = Some(size.saturating_mul(loops));
+            }
             (None, _) => job.limits.passes = Some(u32::try_from(loops).unwrap_or(u32::MAX)),
-            (Some(Size::Bytes(bytes)), _) => job.limits.bytes = Some(bytes.saturating_mul(loops)),
+            (Some(Size::Bytes(bytes)), _) => {
+                job.limits.bytes = Some(super::targets::reached(resolved, bytes).saturating_mul(loops));
+            }
             (Some(Size::Percent(percent)), Some(Size::Bytes(size))) => {
                 job.limits.bytes =
                     Some((size / 100).saturating_mul(u64::from(percent)).saturating_mul(loops));

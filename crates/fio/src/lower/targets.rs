@@ -244,6 +244,26 @@ pub(super) fn is_part(job: &ResolvedJob, size: u64) -> bool {
     job.region.file_size.is_some() && per_file(job).is_some_and(|region| size < region.saturating_mul(files))
 }
 
+/// Whether blocks are drawn without a map from a region whose size is no multiple of them.
+pub(super) fn has_rest(job: &ResolvedJob, size: u64) -> bool {
+    let drawn = job.access.random && !super::access::has_map(&job.access);
+    drawn && per_file(job).is_some_and(|region| region.saturating_mul(job.files.len()) < size)
+}
+
+/// How much of `io_size` fio moves. At the end of a pass it begins no other one for less than its largest block.
+pub(super) fn reached(job: &ResolvedJob, io_size: u64) -> u64 {
+    let reads = job.access.direction == Direction::Read;
+    let passes = if job.access.random {
+        super::access::has_map(&job.access) || (reads && job.depth.asynchronous)
+    } else {
+        reads
+    };
+    let pass = per_file(job).map_or(0, |region| region.saturating_mul(job.files.len()));
+    let largest = used(job.access.direction).iter().map(|slot| job.access.sizes[*slot].max_bytes()).max();
+    let rest = io_size.checked_rem(pass).unwrap_or(io_size);
+    if passes && pass > 0 && io_size > pass && rest < largest.unwrap_or(0) { io_size - rest } else { io_size }
+}
+
 /// The length a file has to have for all clones; `None`: as long as it is.
 fn needed(job: &ResolvedJob, threads: u64) -> Option<u64> {
     if let Some((_, high)) = job.region.file_size {

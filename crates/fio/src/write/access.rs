@@ -11,6 +11,20 @@ use super::{Lines, Writer};
 /// fio's limit on the entries of a split or of zones.
 const ENTRIES_MAX: usize = 64;
 
+/// Whether fio repeats the passes of such a job unless a seed is given: not within a time, and not what it seeds once.
+pub(super) fn may_repeat(job: &Job) -> bool {
+    let limits = &job.limits;
+    let by_time = limits.time.is_some() && (limits.bytes, limits.ios, limits.passes) == (None, None, None);
+    let (Placement::Random(random) | Placement::Mixed { random, .. }) = &job.pattern.placement else {
+        return false;
+    };
+    let seeded_once = matches!(
+        random.distribution,
+        Distribution::Zipf { .. } | Distribution::Pareto { .. } | Distribution::Normal { .. }
+    );
+    !by_time && !seeded_once
+}
+
 impl Writer<'_> {
     pub(super) fn access(&mut self, job: &Job, lines: &mut Lines) {
         let pattern = &job.pattern;
@@ -27,7 +41,7 @@ impl Writer<'_> {
         }
         self.sizes(&job.name, pattern, lines);
         if random {
-            self.repetition(&job.name, pattern.repeat_passes, lines);
+            self.repetition(job, lines);
         }
         match &pattern.placement {
             Placement::Sequential(_) => {}
@@ -182,8 +196,14 @@ impl Writer<'_> {
     }
 
     /// fio begins every run and every pass with the same seed, unless it is told otherwise or given one.
-    fn repetition(&mut self, job: &str, repeat_passes: bool, lines: &mut Lines) {
-        match (self.seed, repeat_passes) {
+    fn repetition(&mut self, job: &Job, lines: &mut Lines) {
+        let repeats = job.pattern.repeat_passes;
+        let (job, may_repeat) = (job.name.as_str(), may_repeat(job));
+        match (self.seed, repeats) {
+            (_, true) if !may_repeat => {
+                let what = "fio takes another order in each pass of such a job";
+                self.note("fio-repeats", job, what);
+            }
             (None, false) => lines.set("randrepeat", 0),
             (None, true) => {
                 self.note("fio-repeats", job, "fio then has the same addresses in every run, too")

@@ -280,13 +280,17 @@ fn hit_areas_become_zones() {
 
 #[test]
 fn repeated_addresses_come_back() {
-    let mut repeats = job();
+    let mut repeats = Job { limits: Limits { passes: Some(2), ..Limits::default() }, ..job() };
     repeats.pattern.repeat_passes = true;
     for (seed, job) in [(None, job()), (Some(5), job()), (Some(0x89), job()), (Some(0x89), repeats)] {
         let asked = Workload { seed, ..workload(vec![job]) };
         let (found, repeats) = (again(&asked), |w: &Workload| w.phases[0].jobs[0].pattern.repeat_passes);
         assert_eq!((found.seed, repeats(&found)), (seed, repeats(&asked)));
     }
+    // Within a time fio takes another order in each pass.
+    repeats.limits = Limits { time: Some(Nanos::from_secs(1)), ..Limits::default() };
+    let (text, said) = write(&Workload { seed: Some(0x89), ..workload(vec![repeats]) });
+    assert!(said.iter().any(|said| said.id == "fio-repeats") && !text.contains("randseed"), "{text}\n{said:?}");
 }
 
 #[test]

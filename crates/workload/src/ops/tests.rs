@@ -1,5 +1,5 @@
 use super::*;
-use crate::pattern::{Distribution, Mix};
+use crate::pattern::{BlockSizes, Distribution, Mix, Placement, Random, Sequential};
 use proptest::prelude::*;
 
 fn range(offset_bytes: u64, length_bytes: u64) -> ActiveRange {
@@ -39,12 +39,12 @@ fn the_random_map_visits_each_block_once_per_pass() {
 }
 
 #[test]
-fn a_sequential_walk_wraps_and_stops_at_its_bytes() {
+fn a_sequential_walk_wraps_and_stops_with_the_block_that_reaches_its_bytes() {
     let pattern = AccessPattern::new(Mix::WRITE, 8192, Placement::sequential());
     let ops = collect(&mut one_site(&pattern, 4 * 8192, None, Some(6 * 8192 + 100)), usize::MAX);
     let offsets: Vec<u64> = ops.iter().map(|op| (op.offset_bytes - (1 << 20)) / 8192).collect();
     assert_eq!(offsets, [0, 1, 2, 3, 0, 1, 2]);
-    assert_eq!(ops[6].len_bytes, 100, "the last operation is cut to the limit");
+    assert!(ops.iter().all(|op| op.len_bytes == 8192), "blocks are whole");
 }
 
 #[test]
@@ -195,6 +195,84 @@ fn a_walk_that_ends_has_no_pass_to_repeat() {
     let mut pattern = AccessPattern::new(Mix::READ, 4096, Placement::Sequential(walk));
     pattern.repeat_passes = true;
     assert_eq!(collect(&mut one_site(&pattern, 10 * 4096, None, None), 100).len(), 10);
+}
+
+fn random(distribution: Distribution, once_per_pass: bool) -> AccessPattern {
+    let placement = Placement::Random(Random { distribution, once_per_pass });
+    AccessPattern { repeat_passes: true, ..AccessPattern::new(Mix::READ, 4096, placement) }
+}
+
+#[test]
+fn without_a_map_a_pass_repeats_when_as_many_bytes_were_moved() {
+    // 2.5 blocks: the third reaches the end of the pass.
+    let pattern = random(Distribution::Uniform, false);
+    let ops = collect(&mut one_site(&pattern, 10 * 1024, Some(9), None), usize::MAX);
+    assert!(ops[..3] == ops[3..6] && ops[..3] == ops[6..]);
+    // With a map the two that fit.
+    let pattern = random(Distribution::Uniform, true);
+    let ops = collect(&mut one_site(&pattern, 10 * 1024, Some(6), None), usize::MAX);
+    assert!(ops[..2] == ops[2..4] && ops[..2] == ops[4..] && ops[0] != ops[1]);
+}
+
+#[test]
+fn passes_of_mixed_sizes_repeat_whole() {
+    for once_per_pass in [true, false] {
+        let mut pattern = random(Distribution::Uniform, once_per_pass);
+        pattern.read_sizes = BlockSizes::Weighted(vec![(4096, 1.0), (16_384, 1.0)]);
+        let ops = collect(&mut one_site(&pattern, 1 << 20, None, Some(3 << 20)), usize::MAX);
+        let mut bytes = 0;
+        let first = ops.iter().take_while(|op| {
+            bytes += u64::from(op.len_bytes);
+            bytes - u64::from(op.len_bytes) < 1 << 20
+        });
+        let first = first.count();
+        assert_eq!(ops[..first], ops[first..2 * first], "{once_per_pass}");
+        let bytes: u64 = ops[..first].iter().map(|op| u64::from(op.len_bytes)).sum();
+        assert!(!once_per_pass || bytes == 1 << 20, "each byte once: {bytes}");
+    }
+}
+
+#[test]
+fn targets_of_unequal_size_wait_for_each_other_at_the_end_of_a_pass() {
+    for (selection, repeat_passes) in [
+        (TargetSelection::RoundRobin, false),
+        (TargetSelection::Random, true),
+        (TargetSelection::Sequential, true),
+    ] {
+        let pattern = AccessPattern { repeat_passes, ..random(Distribution::Uniform, true) };
+        let sites = [3, 40, 7].map(|blocks| range(0, blocks * 4096));
+        let sites: Vec<SiteSpec> =
+            sites.into_iter().zip(0..).map(|(range, target)| SiteSpec { target, range }).collect();
+        let mut source = Generator::new(&pattern, &sites, selection, 3, None, Some(150 * 4096));
+        let ops = offsets_of(&collect(&mut source, usize::MAX));
+        assert_eq!(ops.len(), 150);
+        for pass in ops.chunks(50) {
+            let distinct: std::collections::BTreeSet<_> = pass.iter().collect();
+            assert_eq!(distinct.len(), 50, "{selection:?}");
+        }
+        assert_eq!(ops[..50] == ops[50..100], repeat_passes, "{selection:?}");
+    }
+}
+
+#[test]
+fn where_a_large_block_does_not_fit_a_smaller_one_is_drawn() {
+    let sizes = BlockSizes::Weighted(vec![(4096, 1.0), (8192, 1.0)]);
+    let walk = AccessPattern {
+        read_sizes: sizes.clone(),
+        ..AccessPattern::new(Mix::READ, 4096, Placement::sequential())
+    };
+    let ops = collect(&mut one_site(&walk, 15 * 4096, None, Some(15 * 4096)), usize::MAX);
+    let mut at = 1 << 20;
+    for op in &ops {
+        assert_eq!(op.offset_bytes, at, "no gap at the end of the range");
+        at += u64::from(op.len_bytes);
+    }
+    assert_eq!(at, (1 << 20) + 15 * 4096);
+    let pattern = AccessPattern { read_sizes: sizes, ..random(Distribution::Uniform, false) };
+    let pattern = AccessPattern { repeat_passes: false, ..pattern };
+    let ops = collect(&mut one_site(&pattern, 4 * 4096, Some(4000), None), usize::MAX);
+    let last = ops.iter().filter(|op| op.offset_bytes == (1 << 20) + 3 * 4096).count();
+    assert!((900..1100).contains(&last), "the last block is as likely as each other: {last}");
 }
 
 proptest! {
