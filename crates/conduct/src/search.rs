@@ -2,7 +2,7 @@
 
 use assay_results::LatencyHistogram;
 use assay_workload::Plan;
-use assay_workload::plan::PlannedPhase;
+use assay_workload::plan::{PlannedJob, PlannedPhase, ThreadSlice};
 use assay_workload::steps::{FindRate, LatencyFigure, Step};
 
 use crate::after::{After, Note};
@@ -42,6 +42,10 @@ pub(crate) fn resolved(
         let share =
             reached.get(index).map_or(0.0, |figures| figures.iops) / bracket.max.max(f64::MIN_POSITIVE);
         set_rate(job, rate * share);
+        if find.limits_together {
+            let done = Done::of(step, step.round, index, seen);
+            done.take_off(job);
+        }
     }
     let percent = (rate / bracket.max * 1000.0).round() / 10.0;
     let words = planned.point.split_whitespace().filter(|word| !word.starts_with("find="));
@@ -69,6 +73,18 @@ pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, see
         };
         return After { next: step.behind(), resolved: Vec::new(), note: Some(note) };
     }
+    if find.limits_together && is_used_up(plan, step, seen) {
+        let name = &plan.phases[phase].name;
+        let text = format!(
+            "{name}: the job's size was done before the rate was known; {}",
+            words(&bracket, find, step.round)
+        );
+        return After {
+            next: step.behind(),
+            resolved: Vec::new(),
+            note: Some(Note { id: "find-rate", text }),
+        };
+    }
     let gap = find.gap_percent_max / 100.0;
     let found = match (bracket.meets, bracket.misses) {
         (Some(_), None) => true,
@@ -80,6 +96,43 @@ pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, see
     }
     let text = format!("{}: {}", plan.phases[phase].name, words(&bracket, find, step.round));
     After { next: step.behind(), resolved: Vec::new(), note: Some(Note { id: "find-rate", text }) }
+}
+
+/// What one job did in the steps so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Done {
+    ios: u64,
+    bytes: u64,
+}
+
+impl Done {
+    fn of(step: &Step, rounds: u32, job: usize, seen: &Seen) -> Done {
+        let figures = (0..rounds).filter_map(|round| seen.jobs((step.first + round) as usize).get(job));
+        figures.fold(Done::default(), |done, figures| Done {
+            ios: done.ios + figures.ios,
+            bytes: done.bytes + figures.bytes,
+        })
+    }
+
+    /// Leaves the threads of a job what is still to be done, each its share.
+    fn take_off(self, job: &mut PlannedJob) {
+        let threads = job.slices.len().max(1) as u64;
+        for slice in &mut job.slices {
+            slice.ios = slice.ios.map(|ios| ios.saturating_sub(self.ios / threads));
+            slice.bytes = slice.bytes.map(|bytes| bytes.saturating_sub(self.bytes / threads));
+        }
+    }
+}
+
+/// Whether a job has done all that its limits allow for the whole search.
+fn is_used_up(plan: &Plan, step: &Step, seen: &Seen) -> bool {
+    let jobs = &plan.phases[step.first as usize].jobs;
+    jobs.iter().enumerate().any(|(index, job)| {
+        let done = Done::of(step, step.round + 1, index, seen);
+        let limit = |of: fn(&ThreadSlice) -> Option<u64>| job.slices.iter().map(of).sum::<Option<u64>>();
+        limit(|slice| slice.ios).is_some_and(|ios| done.ios >= ios)
+            || limit(|slice| slice.bytes).is_some_and(|bytes| done.bytes >= bytes)
+    })
 }
 
 fn words(bracket: &Bracket, find: &FindRate, steps: u32) -> String {

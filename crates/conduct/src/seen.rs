@@ -9,6 +9,10 @@ use assay_results::{JobCounts, LatencyHistogram, RunEvent};
 pub(crate) struct JobFigures {
     /// Operations a second.
     pub(crate) iops: f64,
+    /// Operations.
+    pub(crate) ios: u64,
+    /// Bytes.
+    pub(crate) bytes: u64,
     /// Response times where arrivals were due at a time, else completion latencies.
     pub(crate) latency: LatencyHistogram,
 }
@@ -47,6 +51,7 @@ impl Seen {
     pub(crate) fn finish(&mut self, phase: usize, keep_latency: bool) {
         let jobs = std::mem::take(&mut self.current).into_values().map(|tally| {
             let data = tally.counts.data();
+            let (ios, bytes) = (data.ios, data.bytes);
             let iops =
                 if tally.measured_ns == 0 { 0.0 } else { data.ios as f64 * 1e9 / tally.measured_ns as f64 };
             let latency = match (keep_latency, data.response.is_empty()) {
@@ -54,7 +59,7 @@ impl Seen {
                 (true, true) => data.completion,
                 (true, false) => data.response,
             };
-            JobFigures { iops, latency }
+            JobFigures { iops, ios, bytes, latency }
         });
         let jobs = jobs.collect();
         self.phases.insert(phase, jobs);

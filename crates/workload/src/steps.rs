@@ -83,6 +83,10 @@ pub struct FindRate {
     pub steps_max: u32,
     /// See above.
     pub gap_percent_max: f64,
+    /// The limits of the jobs in bytes, operations and passes hold for all steps together, and end the search (fio's
+    /// `latency_target`). If not, each step has its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limits_together: bool,
 }
 
 /// Steps of a search unless somebody says otherwise: enough for a gap of 5 % at a twentieth of the maximum.
@@ -91,7 +95,7 @@ const STEPS_MAX: u32 = 12;
 impl FindRate {
     /// A search for the rate at which `figure` stays below `limit_ns`, with the usual number of steps.
     pub fn new(figure: LatencyFigure, limit_ns: u64) -> Self {
-        FindRate { figure, limit_ns, steps_max: STEPS_MAX, gap_percent_max: 5.0 }
+        FindRate { figure, limit_ns, steps_max: STEPS_MAX, gap_percent_max: 5.0, limits_together: false }
     }
 }
 

@@ -11,6 +11,8 @@ mod bounds;
 mod corpus;
 #[path = "agree/fio.rs"]
 mod fio;
+#[path = "agree/numbers.rs"]
+mod numbers;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -2,7 +2,7 @@
 
 use crate::bins::{fio_percentile_ns, to_fio_bins};
 use assay_results::LatencyHistogram;
-use assay_results::histogram::SparseHistogram;
+use assay_results::histogram::{SparseHistogram, bucket_low_ns, bucket_width_ns};
 use assay_results::run::{LatencySummary, OpResult};
 
 use super::document::{Json, Object};
@@ -86,6 +86,9 @@ pub(super) fn operation(
     let done = op.unwrap_or(&nothing);
     let bandwidth = Spread::of(samples.iter().map(|sample| sample.bytes_per_s / 1024.0));
     let iops = Spread::of(samples.iter().map(|sample| sample.iops));
+    let submission = submission(done);
+    let (behind, histogram) = behind(done, submission.mean);
+    let completion = latency(&behind, histogram.as_ref(), detail);
     let share = if group_bytes_per_s > 0.0 { bandwidth.mean * 1024.0 / group_bytes_per_s } else { 0.0 };
     Object::new()
         .with("io_bytes", done.bytes)
@@ -97,8 +100,8 @@ pub(super) fn operation(
         .with("total_ios", done.ios)
         .with("short_ios", 0_u64)
         .with("drop_ios", 0_u64)
-        .with("slat_ns", latency(&done.submit_ns.unwrap_or_default(), None, Detail::Brief))
-        .with("clat_ns", latency(&done.completion_ns, done.completion_histogram.as_ref(), detail))
+        .with("slat_ns", latency(&submission, None, Detail::Brief))
+        .with("clat_ns", completion)
         .with("lat_ns", latency(&done.completion_ns, None, Detail::Brief))
         .with("bw_min", bandwidth.min as u64)
         .with("bw_max", bandwidth.max as u64)
@@ -111,6 +114,44 @@ pub(super) fn operation(
         .with("iops_mean", iops.mean)
         .with("iops_stddev", iops.stddev)
         .with("iops_samples", iops.n)
+}
+
+/// fio's `slat`: the time of the submitting call, of the I/Os of which it was measured. No longer on average than the I/Os took.
+fn submission(done: &OpResult) -> LatencySummary {
+    let measured = done.submit_ns.unwrap_or_default();
+    LatencySummary { mean: measured.mean.min(done.completion_ns.mean), ..measured }
+}
+
+/// fio's `clat`, which begins when the submitting call returns. Assay measures from before that call: fio's `lat`. The call's mean
+/// is taken off, so that the means of slat and clat make that of lat; for single I/Os it is not known.
+fn behind(done: &OpResult, submit_ns_mean: f64) -> (LatencySummary, Option<SparseHistogram>) {
+    let whole = done.completion_ns;
+    let histogram = done.completion_histogram.clone();
+    if submit_ns_mean <= 0.0 {
+        return (whole, histogram);
+    }
+    let off = submit_ns_mean.round() as u64;
+    let less = |ns: u64| ns.saturating_sub(off);
+    let shifted = histogram.map(|sparse| {
+        let mut moved = LatencyHistogram::new();
+        for (bucket, count) in LatencyHistogram::from_sparse(&sparse).buckets() {
+            moved.record_n(less(bucket_low_ns(bucket) + bucket_width_ns(bucket) / 2), count);
+        }
+        moved.to_sparse()
+    });
+    let summary = LatencySummary {
+        min: less(whole.min),
+        mean: whole.mean - submit_ns_mean,
+        p50: whole.p50.map(less),
+        p90: whole.p90.map(less),
+        p95: whole.p95.map(less),
+        p99: whole.p99.map(less),
+        p99_9: whole.p99_9.map(less),
+        p99_99: whole.p99_99.map(less),
+        max: less(whole.max),
+        ..whole
+    };
+    (summary, shifted)
 }
 
 /// fsync and fdatasync.
@@ -127,5 +168,42 @@ pub(super) fn response(op: Option<&OpResult>, detail: Detail) -> Json {
     match op.and_then(|op| Some((op.response_ns?, op.response_histogram.as_ref()))) {
         Some((summary, distribution)) => latency(&summary, distribution, detail).into(),
         None => Json::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slat_and_clat_make_lat() {
+        let mut histogram = LatencyHistogram::new();
+        (0..1000).for_each(|i| histogram.record_n(20_000 + i * 100, 1));
+        let whole = LatencySummary {
+            n: 1000,
+            min: 20_000,
+            max: 119_900,
+            mean: histogram.mean_ns(),
+            ..Default::default()
+        };
+        for submit_ns in [0.0, 5000.0, 1e6] {
+            let submit = LatencySummary { n: 16, mean: submit_ns, ..Default::default() };
+            let done = OpResult {
+                completion_ns: whole,
+                submit_ns: Some(submit),
+                completion_histogram: Some(histogram.to_sparse()),
+                ..OpResult::default()
+            };
+            let slat = submission(&done).mean;
+            let (clat, shifted) = behind(&done, slat);
+            assert!((slat + clat.mean - whole.mean).abs() < 1e-6, "{submit_ns}");
+            assert!(clat.min <= clat.max && clat.mean >= 0.0);
+            let shifted = LatencyHistogram::from_sparse(&shifted.unwrap());
+            assert_eq!(shifted.n(), 1000);
+            assert!(
+                (shifted.mean_ns() - clat.mean).abs() < 0.01 * whole.mean || slat == whole.mean,
+                "{submit_ns}"
+            );
+        }
     }
 }

@@ -111,7 +111,8 @@ impl Lowering<'_> {
             let message = "the run ends when the rate is known".to_owned();
             self.loss(source, "latency-run", "latency_run", message, "a job at that rate");
         }
-        only.limits = Limits { time: Some(window(&target)), ..Limits::default() };
+        // Without time_based the size is all that the search may move.
+        only.limits = Limits { time: Some(window(&target)), ..only.limits };
         phase.until = Some(Until::Rate(goal(&target)));
     }
 }
@@ -121,5 +122,6 @@ fn window(target: &LatencyTarget) -> Nanos {
 }
 
 fn goal(target: &LatencyTarget) -> FindRate {
-    FindRate::new(LatencyFigure::Quantile((target.percentile / 100.0).min(1.0)), nanos(target.target_us).0)
+    let figure = LatencyFigure::Quantile((target.percentile / 100.0).min(1.0));
+    FindRate { limits_together: true, ..FindRate::new(figure, nanos(target.target_us).0) }
 }

@@ -290,7 +290,10 @@ fn repeated_addresses_come_back() {
     // Within a time fio takes another order in each pass.
     repeats.limits = Limits { time: Some(Nanos::from_secs(1)), ..Limits::default() };
     let (text, said) = write(&Workload { seed: Some(0x89), ..workload(vec![repeats]) });
-    assert!(said.iter().any(|said| said.id == "fio-repeats") && !text.contains("randseed"), "{text}\n{said:?}");
+    assert!(
+        said.iter().any(|said| said.id == "fio-repeats") && !text.contains("randseed"),
+        "{text}\n{said:?}"
+    );
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn did(job: &PlannedJob, result: &Value) -> Did {
 }
 
 /// The first operations of a thread, at most `count`.
-fn operations(job: &PlannedJob, slice: &ThreadSlice, count: usize) -> Vec<Traced> {
+pub(super) fn operations(job: &PlannedJob, slice: &ThreadSlice, count: usize) -> Vec<Traced> {
     let mut generator = generator(job, slice, slice.seed);
     let (mut traced, mut block) = (Vec::with_capacity(count), OpBlock::default());
     while traced.len() < count {

@@ -74,7 +74,7 @@ fn add(did: &mut Did, entry: &Value) {
 }
 
 /// Lines of time, latency, direction, size and offset.
-fn log(text: &str) -> Vec<Traced> {
+pub(super) fn log(text: &str) -> Vec<Traced> {
     let line = |line: &str| {
         let mut words = line.split(", ").skip(2).map(|word| word.trim().parse::<u64>().ok());
         let (kind, len_bytes, offset_bytes) = (words.next()??, words.next()??, words.next()??);
