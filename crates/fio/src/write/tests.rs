@@ -282,7 +282,7 @@ fn hit_areas_become_zones() {
 fn repeated_addresses_come_back() {
     let mut repeats = Job { limits: Limits { passes: Some(2), ..Limits::default() }, ..job() };
     repeats.pattern.repeat_passes = true;
-    for (seed, job) in [(None, job()), (Some(5), job()), (Some(0x89), job()), (Some(0x89), repeats)] {
+    for (seed, job) in [(None, job()), (Some(5), job()), (Some(0x89), job()), (Some(0x89), repeats.clone())] {
         let asked = Workload { seed, ..workload(vec![job]) };
         let (found, repeats) = (again(&asked), |w: &Workload| w.phases[0].jobs[0].pattern.repeat_passes);
         assert_eq!((found.seed, repeats(&found)), (seed, repeats(&asked)));

@@ -81,7 +81,7 @@ fn by_fio(place: &Place, pass_bytes: u64) -> Numbers {
 }
 
 fn by_assay(place: &Place, pass_bytes: u64) -> Numbers {
-    let said = place.assay(&["run", "job.fio", "--json"]);
+    let said = place.assay(&["run", "job.fio", "--json", "--watch", "counters"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let run = document(&said.out);
     let plan: Plan = serde_json::from_value(run["plan"].clone()).expect("a plan in the run");
@@ -215,7 +215,7 @@ fn a_latency_target_does_not_do_more_than_the_size() {
         return;
     }
     let [assay, fio] = both(
-        "rw=randread size=4m ioengine=libaio direct=1 iodepth=8 latency_target=10ms latency_window=1s",
+        "rw=randread size=4m ioengine=libaio direct=1 iodepth=8 latency_target=10s latency_window=2s",
         4 << 20,
     );
     assert_eq!((assay.ios, assay.blocks), (fio.ios, fio.blocks));
