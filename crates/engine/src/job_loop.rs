@@ -447,7 +447,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     }
 
     /// Draws the next operations, if there are more and nothing has to be done before them.
-    #[inline(always)]
+    #[inline(never)]
     fn next_block(&mut self) -> bool {
         if self.source_ended || (self.block.pass_ends && self.between_passes()) {
             return false;
