@@ -8,7 +8,6 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::foreign::ForeignArgs;
-use crate::input::Input;
 
 /// A storage benchmark whose numbers can be believed
 ///
@@ -237,12 +236,6 @@ pub(crate) struct RunArgs {
     /// With --engine sim: size of targets that the file gives no size for
     #[arg(long, value_name = "SIZE", default_value = crate::audit::source::SIZE_DEFAULT)]
     pub(crate) size: Bytes,
-    /// Jobs of fio's command line instead of a file.
-    #[arg(skip)]
-    pub(crate) fio: Option<Input>,
-    /// Refuse whatever writes, the layout of files included.
-    #[arg(skip)]
-    pub(crate) readonly: bool,
     /// Run everything so many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,

@@ -17,7 +17,8 @@ use assay_workload::{PhaseKind, Plan};
 use clap::Args;
 use serde::Serialize;
 
-use crate::args::{HowArgs, OutputArgs, ReadingArgs, RunArgs};
+use crate::args::ReadingArgs;
+use crate::asked::{self, Origin, Wanted};
 use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
@@ -72,27 +73,31 @@ pub(crate) struct CrosscheckArgs {
     pub(crate) json: bool,
 }
 
-pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outcome, Failure> {
-    let (json, pairs_wanted) = (args.json, args.pairs);
-    let args = run_args(args);
+pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Outcome, Failure> {
     let site = context.site(signals::stop_flag()?);
-    let mut asked = run::asked(&args, context)?;
-    input::say_all(&asked.diagnostics, args.how.strict, context)?;
-    let engine = args.how.engine.as_deref().map(run::engine_of).transpose()?;
-    let fio = fio_install::find(args.how.install_missing, context)?;
+    let origin = Origin::File(&args.file, &args.reading);
+    let wanted = Wanted {
+        runtime: args.runtime.as_deref(),
+        seed: args.seed,
+        ..Wanted::from(origin, &args.target, args.strict)
+    };
+    let mut asked = asked::asked(wanted, context)?;
+    input::say_all(&asked.diagnostics, args.strict, context)?;
+    let engine = args.engine.as_deref().map(run::engine_of).transpose()?;
+    let fio = fio_install::find(args.install_missing, context)?;
     let request = Request {
         engine,
         seed: args.seed,
-        consent: args.how.destroy_data.clone(),
+        consent: args.destroy_data.clone(),
         ..Request::new(Work::Asked(asked.workload.clone()), &asked.directory)
     };
     let base = assay_runner::plan(&request, &site)?;
-    let (mut plan, pairs) = interleaved(&base, pairs_wanted);
+    let (mut plan, pairs) = interleaved(&base, args.pairs);
     if pairs.is_empty() {
         return Err(Failure::usage("the file has no phase that measures"));
     }
     hand_over(&mut plan, |phase| pairs.iter().any(|pair| pair.fio == phase));
-    losses(&plan, args.how.strict)?;
+    losses(&plan, args.strict)?;
     assay_runner::check_consent(&plan, &site.host, &request.consent)?;
     check_space(&plan, Layout::Whole, &[], &site.host)?;
     let start = Start::of(&plan);
@@ -109,7 +114,7 @@ pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outc
     let request = Request {
         work: Work::Planned(plan),
         fio: Some(fio.clone()),
-        strict: args.how.strict,
+        strict: args.strict,
         notes,
         ..request
     };
@@ -118,39 +123,8 @@ pub(crate) fn crosscheck(args: CrosscheckArgs, context: &Context) -> Result<Outc
         start.undo();
     }
     let done = done?;
-    show(&done, &pairs, &fio, json, context)?;
+    show(&done, &pairs, &fio, args.json, context)?;
     outcome_of(&done.finished, false)
-}
-
-fn run_args(args: CrosscheckArgs) -> RunArgs {
-    RunArgs {
-        array: crate::audit::source::ARRAY_DEFAULT.to_owned(),
-        size: crate::audit::source::size_default(),
-        trace: None,
-        file: Some(args.file),
-        reading: args.reading,
-        profile: None,
-        target: args.target,
-        fio: None,
-        readonly: false,
-        repeat: 1,
-        steps: Default::default(),
-        scale: None,
-        runtime: args.runtime,
-        seed: args.seed,
-        probe: Vec::new(),
-        how: HowArgs {
-            engine: args.engine,
-            install_missing: args.install_missing,
-            watch: Default::default(),
-            dry_run: false,
-            strict: args.strict,
-            allow_loss: false,
-            destroy_data: args.destroy_data,
-            foreign: Default::default(),
-            output: OutputArgs { json: args.json, html: None, force: false, require_valid: false },
-        },
-    }
 }
 
 /// Every measuring phase as pairs of windows, alternately begun by one and the other; the others once, before them.

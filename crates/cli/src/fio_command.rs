@@ -1,6 +1,6 @@
 //! `assay fio --name=.. --rw=..`: fio's command line as people have it in their fingers, run like a job file.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use assay_fio::{self as fio, Action, CommandLine, JobFile, Program};
 use assay_formats::{Diagnostic, Severity};
@@ -11,11 +11,12 @@ use assay_workload::units::Bytes;
 use assay_workload::{Plan, PlannedJob};
 use clap::{Args, CommandFactory as _};
 
-use crate::args::{Cli, HowArgs, ReadingArgs, RunArgs};
+use crate::args::{Cli, HowArgs};
+use crate::asked::{Origin, Wanted};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{self, SystemLoader};
-use crate::run;
+use crate::run::{self, How};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -60,25 +61,9 @@ fn run(
     context: &Context,
 ) -> Result<Outcome, Failure> {
     refuse_writes(jobs.as_ref(), program, context)?;
-    let run = RunArgs {
-        array: crate::audit::source::ARRAY_DEFAULT.to_owned(),
-        size: crate::audit::source::size_default(),
-        trace: None,
-        file: None,
-        reading: ReadingArgs::default(),
-        profile: None,
-        target: PathBuf::from("."),
-        fio: Some(input::of_fio("fio", jobs, diagnostics)),
-        readonly: program.readonly,
-        repeat: 1,
-        steps: Default::default(),
-        scale: None,
-        runtime: None,
-        seed: None,
-        probe: Vec::new(),
-        how,
-    };
-    run::run(&run, context)
+    let origin = Origin::Read(input::of_fio("fio", jobs, diagnostics));
+    let wanted = Wanted::from(origin, Path::new("."), how.strict);
+    run::execute(wanted, &How { readonly: program.readonly, ..How::usual(&how) }, context)
 }
 
 /// The help of this command.

@@ -5,6 +5,7 @@
 use std::process::ExitCode;
 
 mod args;
+mod asked;
 mod audit;
 mod baseline;
 mod bench_self;
@@ -81,7 +82,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Baseline(args) => baseline::baseline(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Fio(args) => fio_command::fio(args, context),
-        Command::Crosscheck(args) => crosscheck::crosscheck(args, context),
+        Command::Crosscheck(args) => crosscheck::crosscheck(&args, context),
         Command::Audit(args) => audit::audit(&args, context),
         Command::Plan(args) => run::plan(&args, context),
         Command::New(args) => new::new(&args, context),
