@@ -117,6 +117,16 @@ pub struct ThreadEnd {
     pub engine_fallback: String,
 }
 
+impl ThreadEnd {
+    /// The thread's CPU and run-queue wait as a share of its time since `begun_ns`, when its job started I/O; `None`
+    /// without such time.
+    fn busy_share(&self, begun_ns: u64) -> Option<f64> {
+        let time_ns = self.end.last_completion_ns.max(self.flushed_ns).checked_sub(begun_ns)?;
+        let busy_ns = self.cpu.user_ns + self.cpu.system_ns + self.cpu.run_queue_ns;
+        (time_ns > 0).then(|| (busy_ns as f64 / time_ns as f64).min(1.0))
+    }
+}
+
 /// The symbolic name of an errno, or its number.
 pub(crate) fn errno_name(errno: i32) -> String {
     let name = match errno {
@@ -158,6 +168,7 @@ pub(crate) fn of_job(
     // An idle tail of a rate-controlled job belongs to its time; a job that was stopped ends with its last completion.
     let open = !ends.is_empty() && job.slices.iter().any(|slice| slice.rate_per_s.is_some());
     let end_ns = if open && last + 1_000_000_000 > planned_end { last.max(planned_end) } else { last };
+    let begun_ns = measured_start_ns.saturating_sub(job.job.ramp.0);
     let share = jobs.max(1) as u64;
     let calls: u64 = ends.iter().map(|end| end.end.submit_calls).sum();
     let busy: u64 = ends.iter().map(|end| end.end.busy_sum_ns).sum();
@@ -200,6 +211,7 @@ pub(crate) fn of_job(
         run_queue_ns: std::path::Path::new(RUN_QUEUE)
             .exists()
             .then(|| ends.iter().map(|end| end.cpu.run_queue_ns).sum()),
+        busiest_thread_share: ends.iter().filter_map(|end| end.busy_share(begun_ns)).reduce(f64::max),
     };
     (outcome, error)
 }

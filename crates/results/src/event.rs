@@ -47,6 +47,8 @@ pub struct JobOutcome {
     pub preempted: u64,
     /// Time the job threads were ready to run and had no processor, all together, nanoseconds; `None`: not known.
     pub run_queue_ns: Option<u64>,
+    /// CPU and run-queue wait of the busiest job thread as a share of its time, 0 to 1; `None`: not known.
+    pub busiest_thread_share: Option<f64>,
 }
 
 /// How a run ended.

@@ -44,6 +44,9 @@ pub struct JobEvidence {
     /// Time the job threads were ready to run and had no processor, all together, nanoseconds; `None`: the kernel did
     /// not say.
     pub run_queue_ns: Option<u64>,
+    /// CPU and run-queue wait of the busiest job thread as a share of its time, 0 to 1; `None`: not known (runs made
+    /// before it was recorded, other tools).
+    pub busiest_thread_share: Option<f64>,
     /// How late a completion may have been stamped at most, nanoseconds.
     pub stamp_error_ns_max: u64,
     /// Why another engine than the one asked for was used; empty: none was.
@@ -63,6 +66,14 @@ impl JobEvidence {
             return 0.0;
         }
         (self.cpu_user_ns as f64 + self.cpu_system_ns as f64) / self.measured_ns as f64
+    }
+
+    /// CPU and run-queue wait of the busiest job thread as a share of its time; where threads were not told apart, that of
+    /// all of them together.
+    pub fn busy_thread_share(&self) -> f64 {
+        let waited_ns = self.run_queue_ns.unwrap_or(0) as f64 / self.measured_ns.max(1) as f64;
+        let mean = (self.cpus_used() + waited_ns) / f64::from(self.threads.max(1));
+        self.busiest_thread_share.unwrap_or(mean).min(1.0)
     }
 
     /// Share of the calls that handed I/Os over for which the thread did not have to sleep, 0 to 1: completions had been

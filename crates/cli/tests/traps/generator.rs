@@ -17,7 +17,7 @@ fn a_job_on_a_processor_that_others_use() {
     let mut command = stage.wrapped(&["taskset", "-c", "0"], &["run", text(&plan), "--json", "--quiet"]);
     let run = Run::of(command.output().expect("assay"));
     let finding = run.finding("generator-bound", "warning");
-    assert!(finding["message"].as_str().unwrap_or("").contains("waited for a processor"), "{finding:#}");
+    assert!(finding["message"].as_str().unwrap_or("").contains("waited for a CPU"), "{finding:#}");
     let share = finding["evidence"]["run_queue_share"].as_f64().unwrap_or(0.0);
     assert!((0.2..0.9).contains(&share), "{share}");
 }

@@ -177,6 +177,7 @@ fn evidence(
             .map(|outcome| outcome.run_queue_ns)
             .sum::<Option<u64>>()
             .filter(|_| tallies.iter().any(|(_, tally)| !tally.outcomes.is_empty())),
+        busiest_thread_share: outcomes().filter_map(|outcome| outcome.busiest_thread_share).reduce(f64::max),
         stamp_error_ns_max: outcomes().map(|outcome| outcome.stamp_error_ns_max).max().unwrap_or(0),
         engine_fallback: in_words(outcomes().map(|outcome| outcome.engine_fallback.as_str())),
         read_buffers_sampled: sum(|outcome| outcome.read_buffers_sampled),
