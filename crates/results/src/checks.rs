@@ -4,6 +4,7 @@
 //! does not catch. A check stays silent on what does no harm: it speaks where a number is, or may be, other than it
 //! seems, and where something worth having could not be found out.
 
+mod cache_absorbed_writes;
 mod cache_drop_failed;
 mod cache_served_reads;
 mod clock_unstable;
@@ -61,8 +62,9 @@ macro_rules! check_of {
 }
 
 /// All checks, in the order of the documentation.
-pub const ALL: [Check; 25] = [
+pub const ALL: [Check; 26] = [
     check_of!(cache_served_reads, "reads answered by a cache instead of the storage"),
+    check_of!(cache_absorbed_writes, "direct writes kept by a cache above the device"),
     check_of!(unwritten_reads, "reads of holes and of blocks that were never written"),
     check_of!(not_steady, "the measured window was still moving"),
     check_of!(generator_bound, "the generator, not the storage, was the limit"),

@@ -4,7 +4,6 @@ use assay_workload::content::{Content, Payload, Refresh};
 use assay_workload::pattern::OpKind;
 
 use super::subject::{Subject, on_storage};
-use crate::environment::DeviceKind;
 use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "compressible-data";
@@ -18,7 +17,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let content =
         subject.planned.iter().map(|planned| &planned.job.content).find(|content| what(content).is_some())?;
     let what = what(content)?;
-    let reducer = reducer(subject);
+    let reducer = subject.reducer();
     let zeros = content.payload == Payload::Zero;
     let (severity, message) = match reducer {
         Some(by) => {
@@ -58,24 +57,11 @@ fn what(content: &Content) -> Option<&'static str> {
     }
 }
 
-/// Who below the target reduces data, as far as this kernel knows.
-fn reducer(subject: &Subject<'_>) -> Option<String> {
-    if let Some(zram) = subject.devices().into_iter().find(|device| device.kind == DeviceKind::Zram) {
-        return Some(format!("{} compresses in memory", zram.name));
-    }
-    if let Some(vdo) = subject.devices().into_iter().find(|device| {
-        device.mapper_subsystem.as_deref().is_some_and(|subsystem| subsystem.eq_ignore_ascii_case("vdo"))
-    }) {
-        return Some(format!("{} deduplicates and compresses (VDO)", vdo.name));
-    }
-    let fs = subject.file_systems().into_iter().find(|fs| fs.compresses == Some(true))?;
-    Some(format!("{} compresses here", fs.fs_type))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::checks::tests::{only, silent, writing};
+    use crate::environment::DeviceKind;
     use crate::fixture::run;
 
     #[test]

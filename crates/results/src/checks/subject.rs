@@ -6,7 +6,7 @@ use assay_workload::plan::{Carrier, PlannedJob, PlannedTarget};
 
 use super::draft::Draft;
 use crate::build::truth::recorded;
-use crate::environment::{BlockDevice, FileSystem, TargetEnvironment};
+use crate::environment::{BlockDevice, DeviceKind, FileSystem, TargetEnvironment};
 use crate::run::{DeviceTruth, FindingSeverity, JobResult, PhaseResult, Run};
 
 /// File systems that keep their data in memory.
@@ -142,6 +142,22 @@ impl<'r> Subject<'r> {
     /// All devices of the chains.
     pub(super) fn devices(&self) -> Vec<&'r BlockDevice> {
         self.environments().into_iter().flat_map(|target| &target.devices).collect()
+    }
+
+    /// Who below the target reduces data, as far as this kernel knows.
+    pub(super) fn reducer(&self) -> Option<String> {
+        let devices = self.devices();
+        if let Some(zram) = devices.iter().find(|device| device.kind == DeviceKind::Zram) {
+            return Some(format!("{} compresses in memory", zram.name));
+        }
+        let is_vdo = |device: &&&BlockDevice| {
+            device.mapper_subsystem.as_deref().is_some_and(|name| name.eq_ignore_ascii_case("vdo"))
+        };
+        if let Some(vdo) = devices.iter().find(is_vdo) {
+            return Some(format!("{} deduplicates and compresses (VDO)", vdo.name));
+        }
+        let fs = self.file_systems().into_iter().find(|fs| fs.compresses == Some(true))?;
+        Some(format!("{} compresses here", fs.fs_type))
     }
 
     /// The name of a file system that keeps its data in memory, if a target is on one.
