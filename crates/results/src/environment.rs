@@ -176,11 +176,11 @@ impl FileSystem {
         self.options.get(name).and_then(|value| value.as_deref())
     }
 
-    /// Whether the mount options switch flushes to the device off (`nobarrier`, `barrier=0`).
-    ///
-    /// ext4 and the older xfs know these words; other file systems have no such option.
+    /// Whether the mount options switch flushes to the device off: `nobarrier` and `barrier=0` of ext4 and older xfs,
+    /// `volatile` of overlayfs. Other file systems have no such option.
     pub fn flushes_disabled(&self) -> bool {
-        self.has_option("nobarrier") || self.option("barrier") == Some("0")
+        let volatile = self.fs_type == "overlay" && self.has_option("volatile");
+        volatile || self.has_option("nobarrier") || self.option("barrier") == Some("0")
     }
 }
 

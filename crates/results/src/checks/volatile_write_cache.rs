@@ -1,9 +1,9 @@
 //! `volatile-write-cache`: writes that were flushed are not on the medium.
 //!
-//! Known from mount options that switch flushes off, from a device that was never flushed although the jobs flushed and
-//! the kernel knows of a cache to be flushed, and from more flushes a second than a turning disk has turns.
+//! Known from mount options that switch flushes off, from a device that received far fewer flushes than the jobs asked
+//! for although the kernel knows of a cache to be flushed, and from more flushes a second than a turning disk has turns.
 
-use super::draft::percent;
+use super::draft::{Draft, percent};
 use super::subject::{Subject, on_storage};
 use crate::environment::{BlockDevice, Transport};
 use crate::run::{Finding, FindingSeverity, Run};
@@ -12,12 +12,34 @@ pub(super) const ID: &str = "volatile-write-cache";
 
 /// Fewer flushes say nothing.
 const FLUSHES_MIN: u64 = 100;
+/// Share of the flushes asked for that must reach the device, where each of those could be one for all that were
+/// outstanding: concurrent flushes are done together. A journal that commits now and then sends a few of its own.
+const REACHED_MIN: f64 = 0.1;
 /// Twice the turns a second of the fastest disk (15000 rpm): one flush of one write waits for a turn, or a good part.
 const DISK_FLUSHES_PER_S: f64 = 500.0;
 
+const NOT_DURABLE: &str =
+    "durable writes a second are high by the whole cost of durability: these writes are not durable";
+
 pub(super) fn check(run: &Run) -> Vec<Finding> {
-    let writing = on_storage(run).filter(|subject| subject.job.write.is_some() && flushes(subject));
-    writing.filter_map(|s| switched_off(&s).or_else(|| never_flushed(&s)).or_else(|| too_fast(&s))).collect()
+    let writing = || on_storage(run).filter(|subject| subject.job.write.is_some() && flushes(subject));
+    let mut findings: Vec<Finding> = writing()
+        .filter_map(|s| switched_off(&s).or_else(|| swallowed(&s)).or_else(|| too_fast(&s)))
+        .collect();
+    let unseen = writing().find_map(|subject| {
+        let truth = subject.truth().filter(|truth| truth.device_flushes.is_none())?;
+        (subject.memory_file_system().is_none() && switched_off(&subject).is_none())
+            .then_some((subject, truth))
+    });
+    findings.extend(unseen.map(|(subject, truth)| {
+        let why = Some(truth.unknown_because.as_str()).filter(|why| !why.is_empty());
+        let why = why.unwrap_or("the kernel does not count flushes of the device");
+        let message = format!("whether flushes reach a device is not known: {why}");
+        let draft =
+            Draft::new(ID, FindingSeverity::Unchecked, message).evidence("at", subject.pointer.as_str());
+        draft.advise("make sure that what is below honours fsync, or measure on a device that can be named")
+    }));
+    findings
 }
 
 /// Whether durable writes were asked for.
@@ -28,34 +50,37 @@ fn flushes(subject: &Subject<'_>) -> bool {
 
 fn switched_off(subject: &Subject<'_>) -> Option<Finding> {
     let fs = subject.file_systems().into_iter().find(|fs| fs.flushes_disabled())?;
-    let message =
-        format!("{} is mounted so that flushes do not reach the device (nobarrier)", fs.mount_point);
+    let message = format!(
+        "{} is mounted so that flushes do not reach the device (nobarrier, barrier=0 or volatile)",
+        fs.mount_point
+    );
     let finding = subject
         .draft(ID, FindingSeverity::Invalid, message)
-        .bias(
-            "durable writes a second are high by the whole cost of durability: these writes are not durable",
-        )
+        .bias(NOT_DURABLE)
         .evidence("mount_point", fs.mount_point.as_str())
         .advise("mount with barriers, or do not call these writes durable");
     Some(finding)
 }
 
-fn never_flushed(subject: &Subject<'_>) -> Option<Finding> {
+fn swallowed(subject: &Subject<'_>) -> Option<Finding> {
     let truth = subject.truth().filter(|_| subject.alone())?;
     let calls = subject.job.flush.as_ref().map_or(0, |flush| flush.ios);
+    let reached = truth.device_flushes?;
+    let together = subject.job.outstanding_io.max(1);
     let cache = subject.bottom_devices().iter().any(|device| device.queue.write_back_cache == Some(true));
-    if calls < FLUSHES_MIN || truth.device_flushes != Some(0) || !cache {
+    if calls < FLUSHES_MIN || !cache || reached.saturating_mul(together) as f64 >= REACHED_MIN * calls as f64
+    {
         return None;
     }
-    let message = format!("{calls} flushes were asked for and none reached {}", truth.devices.join(", "));
+    let message =
+        format!("{calls} flushes were requested and {reached} reached {}", truth.devices.join(", "));
     let finding = subject
         .draft(ID, FindingSeverity::Invalid, message)
-        .bias(
-            "durable writes a second are high by the whole cost of durability: these writes are not durable",
-        )
+        .bias(NOT_DURABLE)
         .evidence("flush_calls", calls)
-        .evidence("device_flushes", 0)
-        .advise("look for what swallows them between file system and device");
+        .evidence("device_flushes", reached)
+        .evidence("outstanding_io", together)
+        .advise("find what swallows them between file system and device: an overlay mounted volatile, a FUSE file system, eatmydata");
     Some(finding)
 }
 
@@ -102,6 +127,7 @@ mod tests {
     fn durable() -> Run {
         let mut run = writing(run());
         run.plan.phases[0].jobs[0].job.flush.open = OpenSync::Dsync;
+        run.phases[0].device.as_mut().unwrap().device_flushes = Some(10_000);
         run
     }
 
@@ -127,6 +153,34 @@ mod tests {
         silent(ID, &run);
         run.environment.targets[0].devices[0].queue.write_back_cache = Some(true);
         assert!(only(ID, &run).message.starts_with("5000 flushes"));
+    }
+
+    #[test]
+    fn flushes_of_the_journal_do_not_stand_for_those_that_were_swallowed() {
+        let mut run = durable();
+        // As recorded on an overlay mounted volatile: fdatasync after each write, one outstanding.
+        run.phases[0].jobs[0].flush = Some(OpResult { ios: 12_823, ..OpResult::default() });
+        run.phases[0].jobs[0].outstanding_io = 1;
+        run.environment.targets[0].devices[0].queue.write_back_cache = Some(true);
+        run.phases[0].device.as_mut().unwrap().device_flushes = Some(4);
+        assert!(only(ID, &run).message.starts_with("12823 flushes were requested and 4 reached sda"));
+        // Sixteen at a time are done together, and then some.
+        run.phases[0].jobs[0].outstanding_io = 16;
+        run.phases[0].device.as_mut().unwrap().device_flushes = Some(12_823 / 20);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn where_no_device_can_be_seen_it_is_unchecked_once() {
+        let mut run = durable();
+        let truth = run.phases[0].device.as_mut().unwrap();
+        truth.device_flushes = None;
+        truth.unknown_because = "fuse has no block device here".to_owned();
+        let again = run.phases[0].clone();
+        run.phases.push(again);
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Unchecked);
+        assert!(finding.message.ends_with("fuse has no block device here"), "{}", finding.message);
     }
 
     #[test]
