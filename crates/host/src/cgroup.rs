@@ -38,7 +38,7 @@ impl Group {
 pub(crate) struct Groups {
     /// The unified hierarchy, when it has controllers that matter here.
     pub(crate) unified: Option<Group>,
-    cpu: Option<Group>,
+    pub(crate) cpu: Option<Group>,
     cpuacct: Option<Group>,
     cpuset: Option<Group>,
     memory: Option<Group>,

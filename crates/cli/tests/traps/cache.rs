@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::look::until;
-use crate::stage::{Loop, MIB, Stage, text};
+use crate::stage::{Loop, MIB, Run, Stage, one_job, text};
 
 #[test]
 fn reads_from_the_page_cache() {
@@ -93,6 +93,21 @@ fn writes_that_stayed_in_memory() {
     let plan = "name = \"trap\"\ntarget = [{ name = \"t\", path = \"new\", size = \"64m\" }]\n[[job]]\n";
     let plan = stage.plan(&format!("{plan}{job}\n"));
     let output = stage.command(&["run", text(&plan), "--json", "--quiet"]).output().expect("assay");
-    let run = crate::stage::Run::of(output);
+    let run = Run::of(output);
     run.finding("working-set-fits-cache", "invalid");
+}
+
+/// O_DIRECT on a loop device ends in the page cache of its file: the device below gets each block once, later, if at all.
+#[test]
+fn direct_writes_that_a_loop_device_keeps() {
+    let stage = Stage::new();
+    let file = stage.file("image", 32);
+    let Some(device) = Loop::over(&file, false) else { return };
+    let job = "op = \"write\"\nblock_size = \"64k\"\npattern = \"random\"\noutstanding = 4\nruntime = \"1s\"";
+    let plan = stage.plan(&one_job(&device.device, job));
+    let words = ["run", text(&plan), "--json", "--quiet", "--destroy-data", &device.device];
+    let run = Run::of(stage.command(&words).output().expect("assay"));
+    let finding = run.finding("cache-absorbed-writes", "invalid");
+    assert!(finding["message"].as_str().unwrap_or("").contains("without direct I/O"), "{finding:#}");
+    assert_eq!(run.run["verdict"], "invalid");
 }

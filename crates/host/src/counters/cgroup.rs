@@ -16,9 +16,8 @@ pub(super) struct CgroupSampler {
 
 #[derive(Debug)]
 pub(super) struct Unified {
-    cpu_stat: Source,
-    /// `cpu.stat` of the group whose quota binds: its own or one above.
-    quota_stat: Source,
+    /// `cpu.stat` of the group and of all above it: any of them may have a quota, and may be given one meanwhile.
+    cpu_stats: Vec<Source>,
     memory_current: Source,
     memory_events: Source,
     io_stat: Source,
@@ -28,7 +27,8 @@ pub(super) struct Unified {
 #[derive(Debug)]
 pub(super) struct V1 {
     usage: Source,
-    cpu_stat: Source,
+    /// As in [`Unified`].
+    cpu_stats: Vec<Source>,
     memory_usage: Source,
     memory_failcnt: Source,
     io_bytes: Source,
@@ -68,15 +68,8 @@ impl CgroupSampler {
 impl Unified {
     fn new(root: &HostRoot, group: &Group) -> Self {
         let own = group.directory();
-        let quota = group
-            .and_above()
-            .find(|directory| {
-                root.text(directory.join("cpu.max")).is_some_and(|text| !text.starts_with("max"))
-            })
-            .unwrap_or_else(|| own.clone());
         Self {
-            cpu_stat: Source::new(root, own.join("cpu.stat")),
-            quota_stat: Source::new(root, quota.join("cpu.stat")),
+            cpu_stats: cpu_stats(root, group),
             memory_current: Source::new(root, own.join("memory.current")),
             memory_events: Source::new(root, own.join("memory.events")),
             io_stat: Source::new(root, own.join("io.stat")),
@@ -85,21 +78,36 @@ impl Unified {
     }
 
     fn snapshot(&mut self) -> CgroupCounters {
-        let us = |text: &str, key| keyed_number(text, key).map(|us| us * 1000);
         let mut counters = CgroupCounters {
-            cpu_ns: self.cpu_stat.read().and_then(|text| us(text, "usage_usec")),
             memory_bytes: self.memory_current.number(),
             memory_limit_hits: self.memory_events.read().and_then(|text| keyed_number(text, "max")),
             io_some_us: self.io_pressure.read().and_then(|text| pressure_total(text, "some")),
             io: self.io_stat.read().map(unified_io).unwrap_or_default(),
             ..CgroupCounters::default()
         };
-        if let Some(text) = self.quota_stat.read() {
-            counters.periods = keyed_number(text, "nr_periods");
-            counters.throttled_periods = keyed_number(text, "nr_throttled");
-            counters.throttled_ns = us(text, "throttled_usec");
-        }
+        let own = self.cpu_stats.first_mut().and_then(Source::read);
+        counters.cpu_ns = own.and_then(|text| keyed_number(text, "usage_usec")).map(|us| us * 1000);
+        add_throttling(&mut counters, &mut self.cpu_stats, ("throttled_usec", 1000));
         counters
+    }
+}
+
+/// `cpu.stat` of a group, first, and of those above it.
+fn cpu_stats(root: &HostRoot, group: &Group) -> Vec<Source> {
+    group.and_above().map(|directory| Source::new(root, directory.join("cpu.stat"))).collect()
+}
+
+/// Sums up what the quotas of all groups did: `time` is the key of the time and nanoseconds a unit.
+fn add_throttling(counters: &mut CgroupCounters, stats: &mut [Source], (key, unit_ns): (&str, u64)) {
+    let add = |sum: &mut Option<u64>, value: Option<u64>| {
+        if let Some(value) = value {
+            *sum = Some(sum.unwrap_or(0).saturating_add(value));
+        }
+    };
+    for text in stats.iter_mut().filter_map(Source::read) {
+        add(&mut counters.periods, keyed_number(text, "nr_periods"));
+        add(&mut counters.throttled_periods, keyed_number(text, "nr_throttled"));
+        add(&mut counters.throttled_ns, keyed_number(text, key).map(|time| time.saturating_mul(unit_ns)));
     }
 }
 
@@ -131,7 +139,7 @@ impl V1 {
         };
         Self {
             usage: file("cpuacct", "cpuacct.usage"),
-            cpu_stat: file("cpu", "cpu.stat"),
+            cpu_stats: groups.cpu.as_ref().map(|group| cpu_stats(root, group)).unwrap_or_default(),
             memory_usage: file("memory", "memory.usage_in_bytes"),
             memory_failcnt: file("memory", "memory.failcnt"),
             io_bytes: file("blkio", "blkio.throttle.io_service_bytes"),
@@ -146,11 +154,7 @@ impl V1 {
             memory_limit_hits: self.memory_failcnt.number(),
             ..CgroupCounters::default()
         };
-        if let Some(text) = self.cpu_stat.read() {
-            counters.periods = keyed_number(text, "nr_periods");
-            counters.throttled_periods = keyed_number(text, "nr_throttled");
-            counters.throttled_ns = keyed_number(text, "throttled_time");
-        }
+        add_throttling(&mut counters, &mut self.cpu_stats, ("throttled_time", 1));
         let mut add = |text: Option<&str>,
                        read: fn(&mut CgroupIo) -> &mut u64,
                        write: fn(&mut CgroupIo) -> &mut u64| {

@@ -126,6 +126,21 @@ fn a_group_of_version_1() {
 }
 
 #[test]
+fn quotas_of_groups_above_are_counted_together() {
+    let host = staged();
+    host.mounts(&[("0:30", "/cg/cpu", "cgroup", "cgroup", "rw,cpu")]);
+    host.write("/proc/self/cgroup", "1:cpu:/pod/c\n");
+    // As recorded with a quota of 20 ms in 100 ms on the parent alone.
+    host.write("/cg/cpu/pod/c/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n");
+    host.write("/cg/cpu/pod/cpu.stat", "nr_periods 40\nnr_throttled 39\nthrottled_time 2900000000\n");
+    let group = Sampler::new(&host.root(), &selection()).snapshot().cgroup.expect("a group");
+    assert_eq!((group.throttled_periods, group.throttled_ns), (Some(39), Some(2_900_000_000)));
+    host.write("/cg/cpu/pod/c/cpu.stat", "nr_periods 3\nnr_throttled 1\nthrottled_time 100\n");
+    let group = Sampler::new(&host.root(), &selection()).snapshot().cgroup.expect("a group");
+    assert_eq!((group.periods, group.throttled_ns), (Some(43), Some(2_900_000_100)));
+}
+
+#[test]
 fn controllers_split_between_the_versions_are_read_from_both() {
     let host = staged();
     host.mounts(&[

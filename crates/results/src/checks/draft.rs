@@ -91,6 +91,17 @@ pub(super) fn iops_low(share: f64) -> String {
     format!("IOPS 0-{} low", percent(share))
 }
 
+/// With a share s of the time lost, up to s / (1 - s) more would have been done.
+pub(super) fn lost_time(share: f64) -> String {
+    match share {
+        share if share < 0.5 => iops_low(share / (1.0 - share)),
+        share if share < 0.9 => {
+            format!("IOPS low: without it up to {:.1} times as many", 1.0 / (1.0 - share))
+        }
+        _ => "IOPS low by far: most of the time was lost".to_owned(),
+    }
+}
+
 /// Time in a few characters: `340 ns`, `12 us`, `3.5 ms`, `2 s`.
 pub(super) fn time(ns: f64) -> String {
     let (value, unit) = match ns {

@@ -5,7 +5,7 @@
 
 use assay_workload::job::EngineOptions;
 
-use super::draft::{percent, time};
+use super::draft::{lost_time, percent, time};
 use super::subject::{Subject, on_storage};
 use crate::run::{Finding, FindingSeverity, Run};
 
@@ -64,7 +64,7 @@ fn queued(subject: &Subject<'_>) -> Option<Finding> {
     );
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias(lost(share))
+        .bias(lost_time(share))
         .evidence("run_queue_share", queued_share(subject))
         .evidence("cpus_of_others", others)
         .evidence("run_queue_ns", subject.job.evidence.run_queue_ns)
@@ -72,15 +72,6 @@ fn queued(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("cpus_used", subject.job.evidence.cpus_used())
         .advise("stop what else uses the CPUs, or measure with fewer threads than there are CPUs");
     Some(finding)
-}
-
-/// With a share s of the time lost, up to s / (1 - s) more would have been done.
-fn lost(share: f64) -> String {
-    if share < 0.5 {
-        super::draft::iops_low(share / (1.0 - share))
-    } else {
-        "IOPS low, perhaps by far: the generator had less than half of its time".to_owned()
-    }
 }
 
 fn busy(subject: &Subject<'_>) -> Option<Finding> {
@@ -205,7 +196,7 @@ mod tests {
         assert!(finding.message.contains("waited for a CPU 20 %"), "{}", finding.message);
         assert_eq!(finding.bias, "IOPS 0-25 % low");
         run.phases[0].jobs[0].evidence.run_queue_ns = Some(4 * SECOND);
-        assert!(only(ID, &run).bias.starts_with("IOPS low, perhaps by far"));
+        assert!(only(ID, &run).bias.starts_with("IOPS low: without it up to 5.0 times"));
     }
 
     #[test]

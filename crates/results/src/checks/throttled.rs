@@ -3,7 +3,7 @@
 //! Known from the control group's throttling counters and device limits, from the processors' stolen time, and from a
 //! single fall of level inside a measured window.
 
-use super::draft::{Draft, iops_low, percent};
+use super::draft::{Draft, lost_time, percent};
 use super::not_steady::movement;
 use super::subject::{Subject, measured, on_storage, repeat_of};
 use crate::environment::CgroupDeviceLimit;
@@ -12,8 +12,8 @@ use crate::steady::{Stationarity, StationarityVerdict};
 
 pub(super) const ID: &str = "throttled";
 
-/// Share of quota periods in which the group ran out.
-const PERIODS_MIN: f64 = 0.05;
+/// Share of the job threads' time that a CPU quota took.
+const THROTTLED_MIN: f64 = 0.05;
 /// Share of the processors' time that the hypervisor took.
 const STEAL_MIN: f64 = 0.05;
 /// This near to a limit is at the limit.
@@ -43,20 +43,43 @@ fn of_phase(run: &Run, at: usize, phase: &PhaseResult) -> Vec<Finding> {
         let draft = draft.of_phase(&phase.name).of_point(&phase.point).of_repeat(repeat_of(run, phase));
         draft.evidence("at", format!("/phases/{at}/evidence"))
     };
-    let quota = evidence.throttled_period_share.filter(|share| *share >= PERIODS_MIN).map(|share| {
-        draft(format!("the control group ran out of its CPU quota in {} of the periods", percent(share)))
-            .bias(iops_low(share / (1.0 - share.min(0.99))))
-            .evidence("throttled_period_share", share)
-            .evidence("throttled_ns", evidence.throttled_ns)
-            .advise("give the group more CPU (cpu.max, limits.cpu)")
+    let quota = quota_share(run, phase).filter(|share| *share >= THROTTLED_MIN).map(|share| {
+        let limit = run.environment.cgroup.cpu_quota_cpus.map(|cpus| format!(" of {cpus} CPUs"));
+        draft(format!(
+            "a CPU quota{} of the control group or one above it held the job threads back {} of the time",
+            limit.unwrap_or_default(),
+            percent(share)
+        ))
+        .bias(lost_time(share))
+        .evidence("throttled_share", share)
+        .evidence("throttled_ns", evidence.throttled_ns)
+        .evidence("throttled_period_share", evidence.throttled_period_share)
+        .evidence("cpu_quota_cpus", run.environment.cgroup.cpu_quota_cpus)
+        .advise("raise or remove the quota (cpu.max, cpu.cfs_quota_us, limits.cpu) of the group and of those above it")
     });
     let steal = evidence.steal_share.filter(|share| *share >= STEAL_MIN).map(|share| {
         draft(format!("the hypervisor gave {} of the processors' time to others", percent(share)))
-            .bias(iops_low(share / (1.0 - share.min(0.99))))
+            .bias(lost_time(share))
             .evidence("steal_share", share)
             .advise("measure again when the host is quieter, or on a host of one's own")
     });
     quota.into_iter().chain(steal).collect()
+}
+
+/// Share of the job threads' time that CPU quotas took at most: the time for which the kernel held the group back, which
+/// it adds up over the CPUs, spread over those that the threads could use; and never more than they waited for a CPU.
+fn quota_share(run: &Run, phase: &PhaseResult) -> Option<f64> {
+    let evidence = &phase.evidence;
+    let threads: u32 = phase.jobs.iter().map(|job| job.evidence.threads).sum();
+    let cpu = &run.environment.machine.cpu;
+    let cpus = cpu.allowed.or(cpu.online).map_or(threads, |cpus| cpus.min(threads)).max(1);
+    let held_back = evidence.throttled_ns? as f64 / (evidence.span_ns as f64 * f64::from(cpus));
+    let waited_ns = phase.jobs.iter().map(|job| job.evidence.run_queue_ns).sum::<Option<u64>>();
+    let time_ns: f64 =
+        phase.jobs.iter().map(|job| job.evidence.measured_ns as f64 * f64::from(job.evidence.threads)).sum();
+    let waited = waited_ns.map_or(1.0, |waited_ns| waited_ns as f64 / time_ns);
+    let share = held_back.min(waited).min(1.0);
+    share.is_finite().then_some(share)
 }
 
 fn device_limit(subject: &Subject<'_>) -> Option<Finding> {
@@ -132,10 +155,28 @@ mod tests {
     #[test]
     fn a_cpu_quota_that_was_used_up() {
         let mut run = run();
-        run.phases[0].evidence.throttled_period_share = Some(0.2);
+        // As recorded: one thread, a quota on the parent group; held back in nearly every period.
+        let span_ns = run.phases[0].evidence.span_ns as f64;
+        run.phases[0].evidence.throttled_period_share = Some(0.99);
+        run.phases[0].evidence.throttled_ns = Some((0.57 * span_ns) as u64);
+        assert_eq!(only(ID, &run).bias, "IOPS low: without it up to 2.3 times as many");
+        // Threads that waited less for a CPU lost less.
+        run.phases[0].jobs[0].evidence.run_queue_ns = Some((0.2 * span_ns) as u64);
         assert_eq!(only(ID, &run).bias, "IOPS 0-25 % low");
-        run.phases[0].evidence.throttled_period_share = Some(0.01);
+        run.phases[0].jobs[0].evidence.run_queue_ns = Some((0.01 * span_ns) as u64);
         silent(ID, &run);
+        run.phases[0].jobs[0].evidence.run_queue_ns = None;
+        run.phases[0].evidence.throttled_ns = Some((0.01 * span_ns) as u64);
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn time_held_back_is_shared_by_the_cpus_of_the_threads() {
+        let mut run = run();
+        run.phases[0].evidence.throttled_ns = Some(run.phases[0].evidence.span_ns);
+        run.phases[0].jobs[0].evidence.threads = 8;
+        // Four CPUs, all of them held back for a quarter of the time.
+        assert_eq!(only(ID, &run).bias, "IOPS 0-33 % low");
     }
 
     #[test]
