@@ -8,6 +8,8 @@ use crate::run::SeriesPoint;
 
 /// Periods that may still receive intervals of other jobs of the group.
 const OPEN_MAX: usize = 4;
+/// A last period shorter than this share of the one before it is what was outstanding at the end: it belongs to that one.
+const REST_MAX: f64 = 0.1;
 
 #[derive(Debug)]
 struct OpenPoint {
@@ -85,8 +87,26 @@ impl PointSeries {
         }
     }
 
+    /// Joins what completed right after the last whole period to it: a rate over some microseconds, in which nothing was
+    /// handed over any more, is none.
+    fn join_rest(&mut self) {
+        self.open.make_contiguous().sort_by_key(|point| point.start_ns);
+        let Some(rest) = self.open.pop_back() else { return };
+        let length_ns = |point: &OpenPoint| (point.end_ns - point.start_ns) as f64;
+        match self.open.back_mut() {
+            Some(last) if length_ns(&rest) < REST_MAX * length_ns(last) => {
+                last.end_ns = last.end_ns.max(rest.end_ns);
+                last.ios = last.ios.saturating_add(rest.ios);
+                last.bytes = last.bytes.saturating_add(rest.bytes);
+                last.completion.merge(&rest.completion);
+            }
+            _ => self.open.push_back(rest),
+        }
+    }
+
     /// The points in order of time, counted from `origin_ns` after the start of the phase.
     pub(super) fn finish(mut self, origin_ns: u64) -> Vec<SeriesPoint> {
+        self.join_rest();
         while !self.open.is_empty() {
             self.close_oldest();
         }

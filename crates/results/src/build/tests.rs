@@ -218,6 +218,23 @@ fn the_order_of_intervals_and_ends_does_not_matter() {
 }
 
 #[test]
+fn what_was_outstanding_at_the_end_belongs_to_the_last_period() {
+    // As recorded: eight completions in the 3.1 us after the last whole second, 2.58 million a second.
+    let rest = |length_ns| {
+        let mut interval = interval(0, 5, OpKind::Read, 8);
+        interval.key.length_ns = length_ns;
+        let mut events = events();
+        events.insert(13, RunEvent::Interval(Box::new(interval)));
+        build(&events).phases.remove(0).jobs.remove(0)
+    };
+    let job = rest(3_100);
+    assert_eq!((job.total.ios, job.series.len()), (10_018, 5));
+    assert!((job.series[4].iops - 2012.0).abs() < 0.1 && job.series[4].length_s > 1.0, "{:?}", job.series[4]);
+    // A part of a period that is long enough for a rate stays what it is.
+    assert_eq!(rest(SECOND / 5).series.last().map(|point| point.iops), Some(40.0));
+}
+
+#[test]
 fn offered_and_missed() {
     let mut planned = job("reader");
     planned.job.rate = Rate::Iops(4004.0);

@@ -1,21 +1,29 @@
-//! `outlier-interval`: single intervals far from the others, such as stalls, in a window that otherwise stood still.
+//! `outlier-interval`: single intervals far from the others, such as stalls, in a window that otherwise stood still; and
+//! pauses that only the whole window shows, because they are shorter than an interval or longer than the window.
 
 use super::draft::percent;
 use super::not_steady::{movement, whole_intervals};
 use super::outlier_run::RESOLUTION_SHARE;
 use super::subject::{Subject, measured};
 use crate::run::{Finding, FindingSeverity, Run};
-use crate::stats::outliers;
+use crate::stats::{OutlierReport, median, outliers};
 use crate::steady::StationarityVerdict;
 
 pub(super) const ID: &str = "outlier-interval";
 
-/// Fewer intervals do not show what is usual.
+/// Fewer intervals do not show which is far from the others.
 const INTERVALS_MIN: usize = 10;
+/// Fewer do not show what is usual.
+const USUAL_MIN: usize = 5;
 /// An interval this far from the median is worth a word.
 const DISTANCE_MIN: f64 = 0.3;
 /// When so much of the operations is missing (or too much) for it, the figure itself is in doubt.
 const EFFECT_WARNING: f64 = 0.05;
+/// The same for a test of a series, whose windows are known to be short.
+const EFFECT_WARNING_IN_SERIES: f64 = 0.1;
+/// Standard errors that mean and median must be apart.
+const ERRORS_MIN: f64 = 3.0;
+const ADVICE: &str = "look at the latency maximum and at what the machine did then; a stall that recurs is part of the storage";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     measured(run).filter_map(|subject| of_job(&subject)).collect()
@@ -24,35 +32,95 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let iops = whole_intervals(&subject.job.series);
     let moved = |verdict| matches!(verdict, StationarityVerdict::Drift | StationarityVerdict::Step);
-    if iops.len() < INTERVALS_MIN || movement(subject).is_some_and(|found| moved(found.verdict)) {
+    if iops.len() < USUAL_MIN || movement(subject).is_some_and(|found| moved(found.verdict)) {
         return None;
     }
-    let median = crate::stats::median(&iops)?;
-    let report = outliers(&iops, RESOLUTION_SHARE * median)?;
-    let far = |at: &&usize| (iops[**at] / median - 1.0).abs() >= DISTANCE_MIN;
+    let usual = median(&iops).filter(|usual| *usual > 0.0)?;
+    single(subject, &iops, usual).or_else(|| pauses(subject, &iops, usual))
+}
+
+fn warning_from(subject: &Subject<'_>) -> f64 {
+    if subject.in_series() { EFFECT_WARNING_IN_SERIES } else { EFFECT_WARNING }
+}
+
+fn bias(effect: f64) -> String {
+    let word = if effect < 0.0 { "low" } else { "high" };
+    format!("IOPS 0-{} {word} against the usual interval", percent(effect.abs()))
+}
+
+/// Operations a second over all intervals, the long and the short included: the figure.
+fn mean_iops(subject: &Subject<'_>) -> f64 {
+    let series = &subject.job.series;
+    let time_s: f64 = series.iter().map(|point| point.length_s).sum();
+    series.iter().map(|point| point.iops * point.length_s).sum::<f64>() / time_s
+}
+
+/// How far the figure is from the usual interval, where chance does not explain it.
+fn off_the_usual(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<f64> {
+    let effect = mean_iops(subject) / usual - 1.0;
+    let distances: Vec<f64> = iops.iter().map(|value| (value / usual - 1.0).abs()).collect();
+    // Of a normal distribution, the difference of mean and median has 0.75 of the mean's standard error.
+    let error = 0.75 * 1.4826 * median(&distances)? / (iops.len() as f64).sqrt();
+    (effect.abs() >= EFFECT_WARNING.max(ERRORS_MIN * error)).then_some(effect)
+}
+
+/// Single intervals that are far from the others.
+fn single(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
+    if iops.len() < INTERVALS_MIN {
+        return None;
+    }
+    let report: OutlierReport = outliers(iops, RESOLUTION_SHARE * usual)?;
+    let far = |at: &&usize| (iops[**at] / usual - 1.0).abs() >= DISTANCE_MIN;
     let flagged: Vec<usize> = report.flagged.iter().filter(far).copied().collect();
     let worst =
-        *flagged.iter().max_by(|a, b| (iops[**a] - median).abs().total_cmp(&(iops[**b] - median).abs()))?;
-    // How far the mean over all is from what it is without them.
-    let effect = flagged.iter().map(|at| iops[*at] - median).sum::<f64>() / (iops.len() as f64 * median);
+        *flagged.iter().max_by(|a, b| (iops[**a] - usual).abs().total_cmp(&(iops[**b] - usual).abs()))?;
+    // How far the mean over all is from what it is without them; more where the window itself shows more.
+    let of_flagged = flagged.iter().map(|at| iops[*at] - usual).sum::<f64>() / (iops.len() as f64 * usual);
+    let of_window = off_the_usual(subject, iops, usual).unwrap_or(0.0);
+    let effect = if of_window.abs() > of_flagged.abs() { of_window } else { of_flagged };
     let severity =
-        if effect.abs() >= EFFECT_WARNING { FindingSeverity::Warning } else { FindingSeverity::Info };
-    let word = if effect < 0.0 { "low" } else { "high" };
+        if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
     let start_s = subject.job.series.get(worst).map_or(0.0, |point| point.start_s);
     let message = format!(
         "{} of {} intervals differ from the others; the worst, {start_s:.0} s after the start, had {} of the median IOPS",
         flagged.len(),
         iops.len(),
-        percent(iops[worst] / median)
+        percent(iops[worst] / usual)
     );
     let finding = subject
         .draft(ID, severity, message)
-        .bias(format!("IOPS 0-{} {word} against the usual interval", percent(effect.abs())))
+        .bias(bias(effect))
         .evidence("intervals", flagged)
-        .evidence("median_iops", median)
+        .evidence("median_iops", usual)
         .evidence("worst_iops", iops[worst])
         .evidence("threshold_z", report.threshold)
-        .advise("look at the latency maximum and at what the machine did then; a stall that recurs is part of the storage");
+        .advise(ADVICE);
+    Some(finding)
+}
+
+/// Pauses that no single whole interval shows: the figure of the whole window is not that of the median interval.
+fn pauses(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
+    let effect = off_the_usual(subject, iops, usual)?;
+    let severity =
+        if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
+    let lengths: Vec<f64> = subject.job.series.iter().map(|point| point.length_s).collect();
+    let usual_s = median(&lengths)?;
+    let longest = lengths.iter().copied().fold(0.0, f64::max);
+    let word = if effect < 0.0 { "below" } else { "above" };
+    let mut message =
+        format!("IOPS of the whole window are {} {word} the median interval", percent(effect.abs()));
+    if longest >= 1.5 * usual_s {
+        message +=
+            &format!("; one interval of {usual_s:.1} s took {longest:.1} s, without completions at its end");
+    }
+    let finding = subject
+        .draft(ID, severity, message)
+        .bias(bias(effect))
+        .evidence("median_iops", usual)
+        .evidence("mean_iops", mean_iops(subject))
+        .evidence("intervals", iops.len())
+        .evidence("longest_interval_s", longest)
+        .advise(ADVICE);
     Some(finding)
 }
 
@@ -73,6 +141,83 @@ mod tests {
             })
             .collect();
         run
+    }
+
+    /// Points of these lengths in seconds and IOPS.
+    fn with_course(course: &[(f64, f64)]) -> Run {
+        let mut run = run();
+        let point = run.phases[0].jobs[0].series[0];
+        let mut start_s = 0.0;
+        run.phases[0].jobs[0].series.clear();
+        for (length_s, iops) in course {
+            run.phases[0].jobs[0].series.push(SeriesPoint {
+                start_s,
+                length_s: *length_s,
+                iops: *iops,
+                ..point
+            });
+            start_s += length_s;
+        }
+        run
+    }
+
+    #[test]
+    fn a_stall_past_the_end_of_the_window() {
+        // Recorded: frozen from 8.5 s of 10 s on, for 7 s; the last interval is as long and has half a second's worth.
+        let mut course = vec![(1.0, 1000.0); 8];
+        course.push((7.5, 70.0));
+        let finding = only(ID, &with_course(&course));
+        assert_eq!(finding.severity, FindingSeverity::Warning);
+        assert!(
+            finding.message.starts_with("IOPS of the whole window are 45 % below"),
+            "{}",
+            finding.message
+        );
+        assert!(
+            finding.message.contains("interval of 1 s took 7.5 s")
+                || finding.message.contains("1.0 s took 7.5 s")
+        );
+    }
+
+    #[test]
+    fn pauses_in_a_part_of_the_intervals() {
+        // 60 ms twice a second, seen in intervals of 200 ms: two of five have one.
+        let course: Vec<(f64, f64)> = (0..30)
+            .map(|i| (0.2, if [0, 2].contains(&(i % 5)) { 700.0 } else { 1000.0 + f64::from(i % 3) }))
+            .collect();
+        let finding = only(ID, &with_course(&course));
+        assert!(finding.bias.starts_with("IOPS 0-12 % low"), "{}", finding.bias);
+        // A sawtooth that falls far for a short time.
+        let teeth: Vec<(f64, f64)> = (0..40).map(|i| (1.0, [1000.0, 990.0, 980.0, 60.0][i % 4])).collect();
+        assert_eq!(only(ID, &with_course(&teeth)).severity, FindingSeverity::Warning);
+    }
+
+    #[test]
+    fn noise_is_no_pause() {
+        let mut rng = assay_workload::rng::Rng::new(11);
+        let mut found = 0;
+        for run in 0..400 {
+            let n = [6, 10, 20, 60][run % 4];
+            let course: Vec<(f64, f64)> =
+                (0..n).map(|_| (1.0, 1000.0 * (0.1 * rng.normal()).exp())).collect();
+            let run = with_course(&course);
+            found += measured(&run)
+                .filter_map(|subject| {
+                    let iops = whole_intervals(&subject.job.series);
+                    pauses(&subject, &iops, median(&iops)?)
+                })
+                .count();
+        }
+        assert!(found <= 8, "{found} of 400");
+    }
+
+    #[test]
+    fn a_test_of_a_series_is_doubted_from_more_on() {
+        let course: Vec<(f64, f64)> = (0..8).map(|i| (0.2, if i == 3 { 450.0 } else { 1000.0 })).collect();
+        let mut run = with_course(&course);
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
+        run.plan.series = "assay-1".to_owned();
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Info);
     }
 
     #[test]
