@@ -42,7 +42,7 @@ pub(crate) struct Groups {
     cpuacct: Option<Group>,
     cpuset: Option<Group>,
     memory: Option<Group>,
-    blkio: Option<Group>,
+    pub(crate) blkio: Option<Group>,
 }
 
 impl Groups {
@@ -131,7 +131,15 @@ fn unified_limits(root: &HostRoot, directory: &Path, limits: &mut CgroupLimits) 
     }
     tighten(&mut limits.memory_bytes, root.number(directory.join("memory.max")));
     tighten(&mut limits.memory_high_bytes, root.number(directory.join("memory.high")));
-    for line in root.text(directory.join("io.max")).unwrap_or_default().lines() {
+    add_io_max(&root.text(directory.join(IO_MAX)).unwrap_or_default(), &mut limits.devices);
+}
+
+/// The limits on devices of version 2.
+pub(crate) const IO_MAX: &str = "io.max";
+
+/// Tightens `limits` by the text of an `io.max`: `8:0 rbps=1048576 wbps=max riops=max wiops=100`.
+pub(crate) fn add_io_max(text: &str, limits: &mut Vec<CgroupDeviceLimit>) {
+    for line in text.lines() {
         let mut words = line.split_whitespace();
         let Some(device) = words.next() else { continue };
         let limit = device_limit(limits, device);
@@ -149,10 +157,10 @@ fn unified_limits(root: &HostRoot, directory: &Path, limits: &mut CgroupLimits) 
 }
 
 /// A field of [`CgroupDeviceLimit`] to be tightened.
-type LimitField = fn(&mut CgroupDeviceLimit) -> &mut Option<u64>;
+pub(crate) type LimitField = fn(&mut CgroupDeviceLimit) -> &mut Option<u64>;
 
 /// The throttle files of version 1.
-const BLKIO_FILES: [(&str, LimitField); 4] = [
+pub(crate) const BLKIO_FILES: [(&str, LimitField); 4] = [
     ("blkio.throttle.read_bps_device", |limit| &mut limit.read_bytes_per_s),
     ("blkio.throttle.write_bps_device", |limit| &mut limit.write_bytes_per_s),
     ("blkio.throttle.read_iops_device", |limit| &mut limit.read_iops),
@@ -170,10 +178,7 @@ fn v1_limits(root: &HostRoot, groups: &Groups, limits: &mut CgroupLimits) {
     }
     for directory in groups.blkio.iter().flat_map(Group::and_above) {
         for (file, field) in BLKIO_FILES {
-            for line in root.text(directory.join(file)).unwrap_or_default().lines() {
-                let Some((device, value)) = line.split_once(' ') else { continue };
-                tighten(field(device_limit(limits, device)), value.trim().parse().ok());
-            }
+            add_blkio(&root.text(directory.join(file)).unwrap_or_default(), field, &mut limits.devices);
         }
     }
     if limits.cpu_set.is_none()
@@ -182,6 +187,14 @@ fn v1_limits(root: &HostRoot, groups: &Groups, limits: &mut CgroupLimits) {
         limits.cpu_set = ["cpuset.effective_cpus", "cpuset.cpus"]
             .iter()
             .find_map(|file| root.nonempty_text(group.directory().join(file)));
+    }
+}
+
+/// Tightens a field of `limits` by the text of a throttle file of version 1: `8:0 1048576`.
+pub(crate) fn add_blkio(text: &str, field: LimitField, limits: &mut Vec<CgroupDeviceLimit>) {
+    for line in text.lines() {
+        let Some((device, value)) = line.split_once(' ') else { continue };
+        tighten(field(device_limit(limits, device)), value.trim().parse().ok());
     }
 }
 
@@ -200,13 +213,12 @@ fn tighten(limit: &mut Option<u64>, value: Option<u64>) {
     }
 }
 
-fn device_limit<'a>(limits: &'a mut CgroupLimits, device: &str) -> &'a mut CgroupDeviceLimit {
-    let at = limits.devices.iter().position(|limit| limit.device == device).unwrap_or_else(|| {
-        let limit = CgroupDeviceLimit { device: device.to_owned(), ..CgroupDeviceLimit::default() };
-        limits.devices.push(limit);
-        limits.devices.len() - 1
+fn device_limit<'a>(limits: &'a mut Vec<CgroupDeviceLimit>, device: &str) -> &'a mut CgroupDeviceLimit {
+    let at = limits.iter().position(|limit| limit.device == device).unwrap_or_else(|| {
+        limits.push(CgroupDeviceLimit { device: device.to_owned(), ..CgroupDeviceLimit::default() });
+        limits.len() - 1
     });
-    &mut limits.devices[at]
+    &mut limits[at]
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::environment::CgroupDeviceLimit;
+
 /// Facts about one job, or about the jobs of a group together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -126,6 +128,9 @@ pub struct PhaseEvidence {
     pub throttled_period_share: Option<f64>,
     /// Time threads were held back by the quota, nanoseconds.
     pub throttled_ns: Option<u64>,
+    /// Limits of the control group on devices, with when each held; empty: there was none, or they were not read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub device_limits: Vec<LimitInForce>,
     /// Most io_uring kernel workers seen.
     pub io_workers_max: u64,
     /// Most dirty page cache seen, bytes.
@@ -136,6 +141,19 @@ pub struct PhaseEvidence {
     pub quiet_after: Option<QuietWindow>,
     /// The machine from second to second, for charts and for level shifts.
     pub seconds: Vec<MachineSecond>,
+}
+
+/// A limit on a device, and the readings of the counters between which it held.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct LimitInForce {
+    /// The limit.
+    pub limit: CgroupDeviceLimit,
+    /// First reading that showed it, seconds from the first reading of the phase.
+    pub start_s: f64,
+    /// Last reading that showed it.
+    pub end_s: f64,
 }
 
 /// A window in which Assay did nothing, and what the devices under the targets did in it.

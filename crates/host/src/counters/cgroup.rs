@@ -4,7 +4,7 @@ use assay_results::counters::{CgroupCounters, CgroupIo};
 
 use super::source::Source;
 use super::system::pressure_total;
-use crate::cgroup::{Group, Groups};
+use crate::cgroup::{BLKIO_FILES, Group, Groups, IO_MAX, LimitField, add_blkio, add_io_max};
 use crate::root::{HostRoot, keyed_number};
 
 /// Reads the files of either version, or of both on a system that splits its controllers between them.
@@ -22,6 +22,8 @@ pub(super) struct Unified {
     memory_events: Source,
     io_stat: Source,
     io_pressure: Source,
+    /// Limits on devices, of the group and of all above it: they may be set while a phase goes on.
+    io_max: Vec<Source>,
 }
 
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub(super) struct V1 {
     memory_failcnt: Source,
     io_bytes: Source,
     io_count: Source,
+    /// As [`Unified::io_max`], each file with what it limits.
+    throttle: Vec<(Source, LimitField)>,
 }
 
 impl CgroupSampler {
@@ -59,6 +63,7 @@ impl CgroupSampler {
                 memory_limit_hits: a.memory_limit_hits.or(b.memory_limit_hits),
                 io_some_us: a.io_some_us,
                 io: if a.io.is_empty() { b.io } else { a.io },
+                device_limits: if a.device_limits.is_empty() { b.device_limits } else { a.device_limits },
             }),
             (one, other) => one.or(other),
         }
@@ -74,6 +79,7 @@ impl Unified {
             memory_events: Source::new(root, own.join("memory.events")),
             io_stat: Source::new(root, own.join("io.stat")),
             io_pressure: Source::new(root, own.join("io.pressure")),
+            io_max: group.and_above().map(|directory| Source::new(root, directory.join(IO_MAX))).collect(),
         }
     }
 
@@ -88,6 +94,9 @@ impl Unified {
         let own = self.cpu_stats.first_mut().and_then(Source::read);
         counters.cpu_ns = own.and_then(|text| keyed_number(text, "usage_usec")).map(|us| us * 1000);
         add_throttling(&mut counters, &mut self.cpu_stats, ("throttled_usec", 1000));
+        for text in self.io_max.iter_mut().filter_map(Source::read) {
+            add_io_max(text, &mut counters.device_limits);
+        }
         counters
     }
 }
@@ -137,7 +146,12 @@ impl V1 {
             Some(directory) => Source::new(root, directory.join(file)),
             None => Source::missing(),
         };
+        let blkio = groups.blkio.iter().flat_map(Group::and_above);
+        let throttle = blkio.flat_map(|directory| {
+            BLKIO_FILES.map(|(name, field)| (Source::new(root, directory.join(name)), field))
+        });
         Self {
+            throttle: throttle.collect(),
             usage: file("cpuacct", "cpuacct.usage"),
             cpu_stats: groups.cpu.as_ref().map(|group| cpu_stats(root, group)).unwrap_or_default(),
             memory_usage: file("memory", "memory.usage_in_bytes"),
@@ -155,6 +169,9 @@ impl V1 {
             ..CgroupCounters::default()
         };
         add_throttling(&mut counters, &mut self.cpu_stats, ("throttled_time", 1));
+        for (source, field) in &mut self.throttle {
+            add_blkio(source.read().unwrap_or_default(), *field, &mut counters.device_limits);
+        }
         let mut add = |text: Option<&str>,
                        read: fn(&mut CgroupIo) -> &mut u64,
                        write: fn(&mut CgroupIo) -> &mut u64| {

@@ -152,7 +152,14 @@ fn controllers_split_between_the_versions_are_read_from_both() {
     host.write("/cg/unified/cgroup.controllers", "io\n");
     host.write("/cg/unified/cpu.stat", "usage_usec 5\n");
     host.write("/cg/unified/io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n");
-    let group = Sampler::new(&host.root(), &selection()).snapshot().cgroup.expect("a group");
+    host.write("/cg/unified/io.max", "");
+    let mut sampler = Sampler::new(&host.root(), &selection());
+    let group = sampler.snapshot().cgroup.expect("a group");
+    assert_eq!(group.device_limits, []);
+    // A limit that is set meanwhile, as a kernel with an io controller of version 2 writes it.
+    host.write("/cg/unified/io.max", "8:0 rbps=max wbps=max riops=500 wiops=max\n");
+    let limits = sampler.snapshot().cgroup.expect("a group").device_limits;
+    assert_eq!((limits.len(), limits[0].device.as_str(), limits[0].read_iops), (1, "8:0", Some(500)));
     assert_eq!((group.throttled_ns, group.cpu_ns), (Some(77), Some(5000)));
     assert_eq!(group.io[0].writes, 4);
 }

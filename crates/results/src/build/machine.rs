@@ -2,7 +2,8 @@
 
 use super::truth::{Asked, Devices, Reader};
 use crate::counters::{Counters, ProcessCounters};
-use crate::evidence::{MachineSecond, PhaseEvidence, QuietWindow};
+use crate::environment::CgroupDeviceLimit;
+use crate::evidence::{LimitInForce, MachineSecond, PhaseEvidence, QuietWindow};
 use crate::run::DeviceTruth;
 
 /// The counters of one phase while they come in.
@@ -18,6 +19,7 @@ pub(super) struct MachineTally {
     steps: Vec<Step>,
     io_workers_max: u64,
     dirty_bytes_max: Option<u64>,
+    limits: Vec<LimitInForce>,
 }
 
 /// What happened between two snapshots.
@@ -61,7 +63,19 @@ impl MachineTally {
         if self.first.is_none() {
             self.first = Some(Box::new(record.clone()));
         }
+        let at_ns = record.at_ns.saturating_sub(self.first.as_ref().map_or(0, |first| first.at_ns));
+        for limit in record.cgroup.iter().flat_map(|cgroup| &cgroup.device_limits) {
+            self.feed_limit(limit, at_ns as f64 / 1e9);
+        }
         self.last = Some(Box::new(record.clone()));
+    }
+
+    /// A limit is the same one as long as its values are.
+    fn feed_limit(&mut self, limit: &CgroupDeviceLimit, at_s: f64) {
+        match self.limits.iter_mut().find(|known| known.limit == *limit) {
+            Some(known) => known.end_s = at_s,
+            None => self.limits.push(LimitInForce { limit: limit.clone(), start_s: at_s, end_s: at_s }),
+        }
     }
 
     /// What happened from the first to the last snapshot of the phase.
@@ -172,6 +186,7 @@ impl MachineTally {
         };
         let mut evidence = PhaseEvidence {
             io_workers_max: self.io_workers_max,
+            device_limits: self.limits.clone(),
             dirty_bytes_max: self.dirty_bytes_max,
             quiet_before: quiet(&self.before),
             quiet_after: quiet(&self.after),

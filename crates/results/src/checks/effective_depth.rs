@@ -10,6 +10,7 @@ use assay_workload::plan::PlannedJob;
 
 use super::draft::{Draft, percent};
 use super::subject::{Subject, on_storage};
+use super::throttled::device_limit;
 use crate::run::{DeviceTruth, Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "effective-depth";
@@ -115,7 +116,8 @@ fn seen(subject: &Subject<'_>) -> Option<Finding> {
     let asked = subject.job.outstanding_io;
     let depth = truth.device_depth_mean? * ios_per_request(subject, truth)?;
     let share = depth / asked as f64;
-    if share >= DEPTH_SHARE_MIN || truth.depth_window_s < WINDOW_S_MIN {
+    // What a limit holds back waits above the device: `throttled` says so.
+    if share >= DEPTH_SHARE_MIN || truth.depth_window_s < WINDOW_S_MIN || device_limit(subject).is_some() {
         return None;
     }
     let message = format!(

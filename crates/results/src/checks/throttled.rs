@@ -7,7 +7,8 @@ use super::draft::{Draft, lost_time, percent};
 use super::not_steady::movement;
 use super::subject::{Subject, measured, on_storage, repeat_of};
 use crate::environment::CgroupDeviceLimit;
-use crate::run::{Finding, FindingSeverity, OpResult, PhaseResult, Run};
+use crate::evidence::LimitInForce;
+use crate::run::{Finding, FindingSeverity, OpResult, PhaseResult, Run, SeriesPoint};
 use crate::steady::{Stationarity, StationarityVerdict};
 
 pub(super) const ID: &str = "throttled";
@@ -18,6 +19,8 @@ const THROTTLED_MIN: f64 = 0.05;
 const STEAL_MIN: f64 = 0.05;
 /// This near to a limit is at the limit.
 const AT_LIMIT: f64 = 0.9;
+/// Further above a limit that held for a part of the time only, it was not this job that it held back.
+const ABOVE_LIMIT: f64 = 1.25;
 /// A fall by at least this share, in one step, is what burst credit looks like.
 const FALL_MIN: f64 = 0.2;
 
@@ -82,18 +85,57 @@ fn quota_share(run: &Run, phase: &PhaseResult) -> Option<f64> {
     share.is_finite().then_some(share)
 }
 
-fn device_limit(subject: &Subject<'_>) -> Option<Finding> {
-    let done = moved_per_s(subject).filter(|_| subject.alone())?;
-    let names: Vec<String> = subject.devices().iter().filter_map(|device| device.number.clone()).collect();
-    let limits = subject.run.environment.cgroup.devices.iter();
-    limits.filter(|limit| names.contains(&limit.device)).find_map(|limit| {
+/// A limit of the control group on a device of the job that was reached while it held.
+pub(super) fn device_limit(subject: &Subject<'_>) -> Option<Finding> {
+    let numbers: Vec<String> = subject.devices().iter().filter_map(|device| device.number.clone()).collect();
+    let span_s = subject.phase.evidence.span_ns as f64 / 1e9;
+    let in_force = &subject.phase.evidence.device_limits;
+    // Of a run that did not read them meanwhile, those of its start.
+    let at_start = subject.run.environment.cgroup.devices.iter().filter(|_| in_force.is_empty());
+    let at_start = at_start.map(|limit| LimitInForce { limit: limit.clone(), start_s: 0.0, end_s: span_s });
+    let limits = in_force.iter().cloned().chain(at_start);
+    limits.filter(|_| subject.alone()).filter(|held| numbers.contains(&held.limit.device)).find_map(|held| {
+        let all_along = held.start_s <= 0.0 && held.end_s >= span_s;
+        let (done, upper) = if all_along {
+            (moved_per_s(subject)?, f64::INFINITY)
+        } else {
+            (moved_while(subject, &held)?, ABOVE_LIMIT)
+        };
+        let limit = &held.limit;
         let most = [limit.read_bytes_per_s, limit.write_bytes_per_s, limit.read_iops, limit.write_iops];
         let names = ["bytes read a second", "bytes written a second", "reads a second", "writes a second"];
         names.into_iter().zip(done).zip(most).find_map(|((name, rate), most)| {
             let (rate, most) = (rate?, most?);
-            (rate >= AT_LIMIT * most as f64).then(|| at_limit(subject, limit, name, rate, most))
+            let share = rate / most as f64;
+            let when = (!all_along).then_some((held.start_s, held.end_s));
+            (AT_LIMIT..=upper).contains(&share).then(|| at_limit(subject, limit, (name, rate, most), when))
         })
     })
+}
+
+/// The same as [`moved_per_s`] while a limit held: of a job past the page cache, by its intervals within that time.
+fn moved_while(subject: &Subject<'_>, held: &LimitInForce) -> Option<[Option<f64>; 4]> {
+    let origin_s = subject.job.evidence.measured_start_ns as f64 / 1e9;
+    let within = |point: &&SeriesPoint| {
+        let start_s = origin_s + point.start_s;
+        start_s >= held.start_s && start_s + point.length_s <= held.end_s + 0.1 * point.length_s
+    };
+    let points: Vec<&SeriesPoint> =
+        subject.job.series.iter().filter(within).filter(|_| subject.job.direct).collect();
+    let time_s: f64 = points.iter().map(|point| point.length_s).sum();
+    let mean = |field: fn(&SeriesPoint) -> f64| {
+        points.iter().map(|point| field(point) * point.length_s).sum::<f64>() / time_s
+    };
+    let (iops, bytes_per_s) = (mean(|point| point.iops), mean(|point| point.bytes_per_s));
+    let total = &subject.job.total;
+    let of = |op: Option<&OpResult>| {
+        op.map_or((0.0, 0.0), |op| {
+            (op.ios as f64 / total.ios.max(1) as f64, op.bytes as f64 / total.bytes.max(1) as f64)
+        })
+    };
+    let (read, write) = (of(subject.job.read.as_ref()), of(subject.job.write.as_ref()));
+    let rates = [bytes_per_s * read.1, bytes_per_s * write.1, iops * read.0, iops * write.0];
+    (time_s > 0.0).then_some(rates.map(Some))
 }
 
 /// Bytes read, bytes written, reads and writes a second: at the devices where they say it, else those of a job past the
@@ -114,13 +156,27 @@ fn moved_per_s(subject: &Subject<'_>) -> Option<[Option<f64>; 4]> {
     Some([bytes(read), bytes(write), ios(read), ios(write)].map(per_s))
 }
 
-fn at_limit(subject: &Subject<'_>, limit: &CgroupDeviceLimit, name: &str, rate: f64, most: u64) -> Finding {
-    let message = format!("the control group's limit of {most} {name} on {} was reached", limit.device);
+fn at_limit(
+    subject: &Subject<'_>,
+    limit: &CgroupDeviceLimit,
+    (name, rate, most): (&str, f64, u64),
+    when: Option<(f64, f64)>,
+) -> Finding {
+    let when_s =
+        when.map_or(String::new(), |(from, to)| format!(", in force from {from:.0} s to {to:.0} s,"));
+    let message =
+        format!("the control group's limit of {most} {name} on {}{when_s} was reached", limit.device);
+    let bias = match when {
+        None => "the figure is that of the limit; the storage may do more",
+        Some(_) => "a part of the figure is that of the limit; the storage may do more",
+    };
     subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias("the figure is that of the limit; the storage may do more")
+        .bias(bias)
         .evidence("limit_per_s", most)
         .evidence("reached_per_s", rate)
+        .evidence("in_force_from_s", when.map(|when| when.0))
+        .evidence("in_force_to_s", when.map(|when| when.1))
         .advise("lift the limit (io.max, blkio.throttle), or report the figure as that of the limit")
 }
 
@@ -150,7 +206,6 @@ mod tests {
     use super::*;
     use crate::checks::tests::{only, silent};
     use crate::fixture::run;
-    use crate::run::SeriesPoint;
 
     #[test]
     fn a_cpu_quota_that_was_used_up() {
@@ -201,6 +256,35 @@ mod tests {
         assert!(only(ID, &run).message.contains("limit of 2000 reads a second"));
         run.environment.cgroup.devices = vec![limit(Some(20_000))];
         silent(ID, &run);
+    }
+
+    #[test]
+    fn a_limit_that_was_set_meanwhile_is_named_and_no_matter_of_depth() {
+        let mut run = run();
+        run.environment.targets[0].devices[0].number = Some("8:0".to_owned());
+        // Two fast seconds, then a limit of 500 reads a second, as recorded.
+        for (at, point) in run.phases[0].jobs[0].series.iter_mut().enumerate() {
+            point.iops = if at < 2 { 5000.0 } else { 502.0 };
+            point.bytes_per_s = point.iops * 4096.0;
+        }
+        let limit = CgroupDeviceLimit {
+            device: "8:0".to_owned(),
+            read_iops: Some(500),
+            ..CgroupDeviceLimit::default()
+        };
+        run.phases[0].evidence.device_limits = vec![LimitInForce { limit, start_s: 2.0, end_s: 5.0 }];
+        run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(0.8);
+        let finding = only(ID, &run);
+        assert!(
+            finding.message.contains("limit of 500 reads a second on 8:0, in force from 2 s to 5 s,"),
+            "{}",
+            finding.message
+        );
+        silent("effective-depth", &run);
+        // A limit that was not reached explains nothing.
+        run.phases[0].evidence.device_limits[0].limit.read_iops = Some(2000);
+        silent(ID, &run);
+        assert_eq!(only("effective-depth", &run).severity, FindingSeverity::Warning);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::environment::CgroupDeviceLimit;
+
 /// `cpu.stat`, `memory.current`, `io.stat` of a control group, from either version's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -22,6 +24,9 @@ pub struct CgroupCounters {
     pub io_some_us: Option<u64>,
     /// Bytes and I/Os for each device.
     pub io: Vec<CgroupIo>,
+    /// Gauge: limits on devices, the tightest of the group and of all groups above it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub device_limits: Vec<CgroupDeviceLimit>,
 }
 
 impl CgroupCounters {
@@ -37,6 +42,7 @@ impl CgroupCounters {
             memory_bytes: later.memory_bytes,
             memory_limit_hits: maybe(|c| c.memory_limit_hits),
             io_some_us: maybe(|c| c.io_some_us),
+            device_limits: later.device_limits.clone(),
             io: later
                 .io
                 .iter()
