@@ -12,6 +12,7 @@ use crate::root::HostRoot;
 
 mod cgroup;
 mod device;
+mod kernel;
 mod process;
 mod source;
 mod system;

@@ -122,6 +122,9 @@ pub struct PhaseEvidence {
     pub cpu_busy_share: Option<f64>,
     /// Share of all processors' time that the hypervisor gave to somebody else, 0 to 1.
     pub steal_share: Option<f64>,
+    /// CPUs that interrupts and the kernel's own threads used, for whoever: completions, loop devices, write-back; `None`:
+    /// not known.
+    pub kernel_cpus_used: Option<f64>,
     /// CPU of the whole process in processors.
     pub process_cpus_used: Option<f64>,
     /// Share of the control group's quota periods in which it ran out, 0 to 1; `None` without a quota.

@@ -81,20 +81,20 @@ impl ProcessSampler {
 }
 
 /// A line of `/proc/PID/stat`: the command may itself contain blanks and parentheses.
-struct Stat<'a> {
-    command: &'a str,
+pub(super) struct Stat<'a> {
+    pub(super) command: &'a str,
     /// From field 3 on.
     rest: &'a str,
 }
 
 impl<'a> Stat<'a> {
-    fn parse(text: &'a str) -> Option<Self> {
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (head, rest) = text.rsplit_once(')')?;
         Some(Self { command: head.split_once('(')?.1, rest })
     }
 
     /// A field by its number in proc(5), from 3.
-    fn field(&self, number: usize) -> Option<u64> {
+    pub(super) fn field(&self, number: usize) -> Option<u64> {
         self.rest.split_whitespace().nth(number - 3)?.parse().ok()
     }
 }

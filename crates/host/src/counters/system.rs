@@ -2,6 +2,7 @@
 
 use assay_results::counters::{CpuTimes, PressureTotals, SystemCounters};
 
+use super::kernel::KernelThreads;
 use super::source::Source;
 use super::tick_ns;
 use crate::root::{HostRoot, keyed_number};
@@ -14,6 +15,7 @@ pub(super) struct SystemSampler {
     cpu_pressure: Source,
     memory_pressure: Source,
     io_pressure: Source,
+    kernel_threads: KernelThreads,
 }
 
 impl SystemSampler {
@@ -25,11 +27,13 @@ impl SystemSampler {
             cpu_pressure: Source::new(root, "/proc/pressure/cpu"),
             memory_pressure: Source::new(root, "/proc/pressure/memory"),
             io_pressure: Source::new(root, "/proc/pressure/io"),
+            kernel_threads: KernelThreads::new(root),
         }
     }
 
     pub(super) fn snapshot(&mut self) -> SystemCounters {
-        let mut counters = SystemCounters::default();
+        let mut counters =
+            SystemCounters { kernel_threads_ns: self.kernel_threads.total_ns(), ..SystemCounters::default() };
         if let Some(stat) = self.stat.read() {
             read_stat(stat, &mut counters);
         }

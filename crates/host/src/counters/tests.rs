@@ -165,6 +165,26 @@ fn controllers_split_between_the_versions_are_read_from_both() {
 }
 
 #[test]
+fn time_of_the_kernels_threads_counts_from_the_first_look() {
+    let host = staged();
+    let stat = |name: &str, flags: u64| format!("7 ({name}) S 2 0 0 0 -1 {flags} 0 0");
+    host.write("/proc/7/stat", stat("kworker/u8:1-loop0", 69_238_880));
+    host.write("/proc/7/schedstat", "5000 1 1\n");
+    host.write("/proc/8/stat", stat("ksoftirqd/0", 69_238_880));
+    host.write("/proc/8/schedstat", "9000 1 1\n");
+    let mut sampler = Sampler::new(&host.root(), &selection());
+    assert_eq!(sampler.snapshot().system.kernel_threads_ns, Some(0));
+    host.write("/proc/7/schedstat", "5700 1 1\n");
+    host.write("/proc/8/schedstat", "9900 1 1\n");
+    host.write("/proc/42/schedstat", "99000 1 1\n");
+    // One that was made meanwhile counts from its beginning.
+    host.write("/proc/9/stat", stat("kworker/1:2", 69_238_880));
+    host.write("/proc/9/schedstat", "40 1 1\n");
+    assert_eq!(sampler.snapshot().system.kernel_threads_ns, Some(740));
+    assert_eq!(Sampler::new(&FakeHost::new().root(), &selection()).snapshot().system.kernel_threads_ns, None);
+}
+
+#[test]
 fn processes_can_be_exchanged() {
     let host = staged();
     let mut sampler = Sampler::new(&host.root(), &selection());

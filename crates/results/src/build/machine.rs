@@ -197,6 +197,8 @@ impl MachineTally {
         evidence.span_ns = whole.at_ns;
         evidence.cpu_busy_share = whole.system.cpu.busy_share();
         evidence.steal_share = whole.system.cpu.steal_share();
+        let kernel_ns = whole.system.kernel_threads_ns.map(|ns| ns + whole.system.cpu.interrupt_ns);
+        evidence.kernel_cpus_used = kernel_ns.map(|ns| ns as f64 / whole.at_ns as f64);
         if !whole.processes.is_empty() {
             let cpu_ns: u64 = whole.processes.iter().map(|process| process.cpu_ns()).sum();
             evidence.process_cpus_used = Some(cpu_ns as f64 / whole.at_ns as f64);

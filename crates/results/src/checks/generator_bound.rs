@@ -40,12 +40,14 @@ fn queued_share(subject: &Subject<'_>) -> Option<f64> {
     (share.is_finite()).then_some(share.min(1.0))
 }
 
-/// Processors that others used while the phase went on: what all did, without the job threads of the phase.
+/// CPUs that other processes used while the phase went on: what all did, without the job threads of the phase and without
+/// interrupts and the kernel's own threads, which complete the I/Os of the job.
 fn cpus_of_others(subject: &Subject<'_>) -> Option<f64> {
     let online = subject.run.environment.machine.cpu.online?;
     let all = subject.phase.evidence.cpu_busy_share? * f64::from(online);
     let ours: f64 = subject.phase.jobs.iter().map(|job| job.evidence.cpus_used()).sum();
-    Some((all - ours).max(0.0))
+    let kernel = subject.phase.evidence.kernel_cpus_used.unwrap_or(0.0);
+    Some((all - ours - kernel).max(0.0))
 }
 
 /// Somebody else had the processor: completions lay about meanwhile, and nothing was handed over.
@@ -67,6 +69,7 @@ fn queued(subject: &Subject<'_>) -> Option<Finding> {
         .bias(lost_time(share))
         .evidence("run_queue_share", queued_share(subject))
         .evidence("cpus_of_others", others)
+        .evidence("kernel_cpus_used", subject.phase.evidence.kernel_cpus_used)
         .evidence("run_queue_ns", subject.job.evidence.run_queue_ns)
         .evidence("preempted", subject.job.evidence.preempted)
         .evidence("cpus_used", subject.job.evidence.cpus_used())
@@ -212,6 +215,9 @@ mod tests {
         assert_eq!(only(ID, &run).bias, "IOPS 0-11 % low");
         run.phases[0].evidence.cpu_busy_share = Some((own + 0.9) / 2.0);
         assert_eq!(only(ID, &run).bias, "IOPS 0-25 % low");
+        // Completions of the job itself, in soft interrupts and workers of the kernel, are not other processes.
+        run.phases[0].evidence.kernel_cpus_used = Some(0.87);
+        silent(ID, &run);
     }
 
     #[test]

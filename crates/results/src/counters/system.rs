@@ -10,6 +10,9 @@ pub struct SystemCounters {
     pub cpu: CpuTimes,
     /// Each online processor, in the kernel's order.
     pub cpus: Vec<CpuTimes>,
+    /// Time of the kernel's own threads (workers, flushers, block devices' threads) since counting began, those that serve
+    /// soft interrupts left out: their time is among [`CpuTimes::interrupt_ns`]. `None`: not known.
+    pub kernel_threads_ns: Option<u64>,
     /// Context switches.
     pub context_switches: u64,
     /// Interrupts served.
@@ -59,6 +62,7 @@ impl SystemCounters {
             } else {
                 Vec::new()
             },
+            kernel_threads_ns: maybe(|s| s.kernel_threads_ns),
             context_switches: later.context_switches.saturating_sub(earlier.context_switches),
             interrupts: later.interrupts.saturating_sub(earlier.interrupts),
             paged_in_bytes: maybe(|s| s.paged_in_bytes),
