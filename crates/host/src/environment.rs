@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use assay_results::environment::{AssayVersion, CgroupLimits, Environment, Machine, TargetEnvironment};
 
+use assay_workload::Plan;
+use assay_workload::pattern::OpKind;
+
 use crate::extents::{UnwrittenExtents, UnwrittenUnknown};
 use crate::mounts::MountTable;
 use crate::root::HostRoot;
@@ -37,6 +40,44 @@ pub fn collect_with(
         cgroup: cgroup_limits(root),
         targets: targets.iter().map(|path| target::describe(root, &mounts, path, unwritten)).collect(),
     }
+}
+
+/// Counts the extents of files within the ranges that some job of the plan reads, in the place of those of whole files:
+/// a hole outside of them is nobody's.
+pub fn narrow_to_reads(
+    root: &HostRoot,
+    environment: &mut Environment,
+    plan: &Plan,
+    unwritten: &dyn UnwrittenExtents,
+) {
+    for (index, target) in plan.targets.iter().enumerate() {
+        let ranges = read_ranges(plan, index);
+        let entry = environment.targets.iter_mut().find(|entry| entry.path == target.path);
+        let Some(entry) = entry.filter(|entry| entry.extents.is_some() && !ranges.is_empty()) else {
+            continue;
+        };
+        entry.extents = target::extents_within(root, Path::new(&target.path), &ranges, unwritten);
+    }
+}
+
+/// Offset and length of the ranges of a target that some job reads, each byte in one of them.
+fn read_ranges(plan: &Plan, target: usize) -> Vec<(u64, u64)> {
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    let reading = jobs.filter(|planned| planned.job.pattern.mix.share(OpKind::Read) > 0.0);
+    let sites = reading.flat_map(|planned| &planned.slices).flat_map(|slice| &slice.sites);
+    let mut sites: Vec<(u64, u64)> = sites
+        .filter(|site| usize::from(site.target) == target)
+        .map(|site| (site.offset_bytes, site.offset_bytes.saturating_add(site.length_bytes)))
+        .collect();
+    sites.sort_unstable();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for (start, end) in sites {
+        match ranges.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => ranges.push((start, end)),
+        }
+    }
+    ranges.into_iter().map(|(start, end)| (start, end - start)).collect()
 }
 
 /// The machine alone.

@@ -40,7 +40,10 @@ pub struct Done {
 pub fn environment_of(plan: &Plan, host: &HostRoot, version: AssayVersion) -> Environment {
     let real = plan.targets.iter().filter(|target| target.kind != TargetKind::Null);
     let paths: Vec<PathBuf> = real.map(|target| PathBuf::from(&target.path)).collect();
-    environment::collect_with(host, version, &paths, &assay_engine::extents::Kernel)
+    let unwritten = assay_engine::extents::Kernel;
+    let mut found = environment::collect_with(host, version, &paths, &unwritten);
+    environment::narrow_to_reads(host, &mut found, plan, &unwritten);
+    found
 }
 
 /// The plan that a request becomes here. Nothing is made or written.

@@ -111,3 +111,39 @@ fn direct_writes_that_a_loop_device_keeps() {
     assert!(finding["message"].as_str().unwrap_or("").contains("without direct I/O"), "{finding:#}");
     assert_eq!(run.run["verdict"], "invalid");
 }
+
+/// A hole that the job does not reach is nobody's; the same hole within its range is.
+#[test]
+fn a_hole_counts_where_it_is_read() {
+    let stage = Stage::new();
+    let file = stage.file("half", 16);
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(&file)
+        .and_then(|file| file.set_len(64 * MIB))
+        .expect("longer");
+    let job = |range: &str| {
+        format!(
+            "op = \"read\"\nblock_size = \"64k\"\npattern = \"random\"\ncaching = \"buffered\"\nios = 100\n{range}"
+        )
+    };
+    let run = stage.run("half", &job("length = \"16m\""));
+    assert!(run.found("unwritten-reads").is_none(), "{:#?}", run.findings());
+    assert_eq!(run.run["environment"]["targets"][0]["extents"]["examined_bytes"].as_u64(), Some(16 * MIB));
+    let run = stage.run("half", &job("offset = \"8m\""));
+    run.finding("unwritten-reads", "invalid");
+}
+
+/// Zeros that were written are read from the device like all else.
+#[test]
+fn zeros_that_were_written_do_not_condemn() {
+    let stage = Stage::new();
+    let path = stage.path("zeros");
+    std::fs::write(&path, vec![0; 32 * MIB as usize]).expect("zeros");
+    std::fs::File::open(&path).and_then(|file| file.sync_all()).expect("durable");
+    let run = stage.run(
+        text(&path),
+        "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\noutstanding = 16\npasses = 3",
+    );
+    run.finding("unwritten-reads", "info");
+}

@@ -1,8 +1,9 @@
 //! One target: its node, its file system, the devices below.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use assay_results::environment::{FileSystem, TargetEnvironment, TargetKind};
+use assay_results::environment::{ExtentSummary, FileSystem, TargetEnvironment, TargetKind};
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags};
 
 use crate::devices::{Chain, SECTOR_BYTES, name_of_number};
@@ -56,14 +57,40 @@ pub(super) fn describe(
     }
     if let Some(node) = node.filter(|node| node.kind == NodeKind::File) {
         target.size_bytes = Some(node.len_bytes);
-        target.extents = root.open(&node.path).ok().and_then(|file| {
-            let mut found = extents::summary_limited(&file, 0, node.len_bytes, MAX_DATA_RUNS).ok()??;
-            found.unwritten_bytes = unwritten.unwritten_bytes(&file, 0, node.len_bytes).unwrap_or(None);
-            Some(found)
-        });
+        target.extents =
+            root.open(&node.path).ok().and_then(|file| extents_of(&file, &[(0, node.len_bytes)], unwritten));
     }
     (target.devices, target.resolution) = chain.finish();
     target
+}
+
+/// What holds data in these ranges of a file: offset and length of each.
+pub(super) fn extents_within(
+    root: &HostRoot,
+    path: &Path,
+    ranges: &[(u64, u64)],
+    unwritten: &dyn UnwrittenExtents,
+) -> Option<ExtentSummary> {
+    extents_of(&root.open(&absolute(path)).ok()?, ranges, unwritten)
+}
+
+fn extents_of(file: &File, ranges: &[(u64, u64)], unwritten: &dyn UnwrittenExtents) -> Option<ExtentSummary> {
+    let mut sum: Option<ExtentSummary> = None;
+    for (offset, length) in ranges {
+        let mut found = extents::summary_limited(file, *offset, *length, MAX_DATA_RUNS).ok()??;
+        found.unwritten_bytes = unwritten.unwritten_bytes(file, *offset, *length).unwrap_or(None);
+        sum = Some(match sum {
+            None => found,
+            Some(sum) => ExtentSummary {
+                examined_bytes: sum.examined_bytes + found.examined_bytes,
+                data_bytes: sum.data_bytes + found.data_bytes,
+                hole_bytes: sum.hole_bytes + found.hole_bytes,
+                data_runs: sum.data_runs + found.data_runs,
+                unwritten_bytes: sum.unwritten_bytes.zip(found.unwritten_bytes).map(|(a, b)| a + b),
+            },
+        });
+    }
+    sum
 }
 
 fn absolute(path: &Path) -> PathBuf {

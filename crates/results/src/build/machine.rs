@@ -117,8 +117,15 @@ impl MachineTally {
         let flushes: Option<u64> =
             devices.names.iter().map(|name| whole.device(name).and_then(|device| device.flushes)).sum();
         let (depth, busy, depth_window_s) = self.depth(devices, counted, window);
-        let process_read_bytes =
-            process(|process| process.storage_read_bytes).filter(|_| devices.uncharged.is_none());
+        // Charged twice, it is at most what the devices did.
+        let once = |charged: Option<u64>, moved: Option<u64>| match (charged, moved) {
+            (Some(charged), Some(moved)) if devices.charged_twice => Some(charged.min(moved)),
+            (charged, _) => charged,
+        };
+        let device_read_bytes = total(|device| device.read_bytes);
+        let device_written_bytes = total(|device| device.write_bytes);
+        let process_read_bytes = once(process(|process| process.storage_read_bytes), device_read_bytes)
+            .filter(|_| devices.uncharged.is_none());
         if let Some(why) = &devices.uncharged {
             reasons.push(why.clone());
         } else if process_read_bytes.is_none() {
@@ -128,10 +135,10 @@ impl MachineTally {
             devices: devices.names.clone(),
             asked_read_bytes: asked.read_bytes,
             process_read_bytes,
-            device_read_bytes: total(|device| device.read_bytes),
+            device_read_bytes,
             asked_written_bytes: asked.written_bytes,
-            process_written_bytes: process(|process| process.storage_write_bytes),
-            device_written_bytes: total(|device| device.write_bytes),
+            process_written_bytes: once(process(|process| process.storage_write_bytes), device_written_bytes),
+            device_written_bytes,
             device_reads: total(|device| device.reads),
             device_writes: total(|device| device.writes),
             device_flushes: flushes.filter(|_| counted),

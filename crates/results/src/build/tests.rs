@@ -72,6 +72,38 @@ fn a_device_without_accounting_tells_nothing() {
 }
 
 #[test]
+fn what_a_loop_device_hands_on_is_not_counted_twice() {
+    // As recorded on a loop device with direct I/O and an I/O scheduler: 1.9 times what was asked.
+    let mut looped = environment();
+    let backing = crate::environment::LoopBacking {
+        direct_io: Some(true),
+        ..crate::environment::LoopBacking::default()
+    };
+    looped.targets[0].devices.insert(
+        0,
+        crate::environment::BlockDevice {
+            name: "loop0".to_owned(),
+            below: vec!["sda".to_owned()],
+            loop_backing: Some(backing),
+            ..crate::environment::BlockDevice::default()
+        },
+    );
+    let mut events = events();
+    events[0] = started(plan(vec![job("reader")]), looped);
+    for event in &mut events {
+        if let RunEvent::Counters { record, .. } = event {
+            let bytes = record.processes[0].storage_read_bytes.unwrap() * 19 / 10;
+            record.processes[0].storage_read_bytes = Some(bytes);
+        }
+    }
+    let run = build(&events);
+    let truth = run.phases[0].device.as_ref().unwrap();
+    assert_eq!(truth.process_read_bytes, truth.device_read_bytes);
+    assert_eq!(run.phases[0].jobs[0].cached_read_share, Some(0.0));
+    assert_eq!(run.verdict, Verdict::Valid, "{:#?}", run.findings);
+}
+
+#[test]
 fn half_served_from_memory() {
     let mut events = events();
     for event in &mut events {

@@ -8,7 +8,7 @@ use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Carrier, PlannedPhase};
 
 use super::job::JobTally;
-use crate::environment::{Environment, Resolution, TargetEnvironment};
+use crate::environment::{BlockDevice, Environment, Resolution, TargetEnvironment};
 use crate::run::{DeviceTruth, JobResult};
 
 /// Bytes the jobs of a phase moved, ramp included.
@@ -38,6 +38,9 @@ pub(super) struct Devices {
     pub(super) unknown_because: String,
     /// Why what the kernel fetched for a process is not known of them; `None`: it is.
     pub(super) uncharged: Option<String>,
+    /// Whether the kernel may charge what a process moves twice: a loop device that passes the page cache hands requests on
+    /// in the name of the process that made them.
+    pub(super) charged_twice: bool,
 }
 
 /// Which process did the I/O of a phase.
@@ -76,6 +79,10 @@ pub(super) fn bottom_devices(
         if let Resolution::NotResolvable { reason } = &found.resolution {
             devices.unknown_because.clone_from(reason);
         }
+        let passes = |device: &BlockDevice| {
+            device.loop_backing.as_ref().is_some_and(|backing| backing.direct_io == Some(true))
+        };
+        devices.charged_twice |= found.devices.iter().any(passes);
         for device in found.bottom_devices() {
             if device.queue.iostats == Some(false) {
                 devices.unknown_because = format!("the kernel does not count I/O on {}", device.name);

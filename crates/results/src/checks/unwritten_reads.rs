@@ -1,7 +1,9 @@
 //! `unwritten-reads`: reads of blocks that hold nothing, which no device has to serve.
 //!
-//! Known in three ways: a file's extents before the run (holes, and space that is allocated but was never written),
-//! bytes of direct reads that were fetched from no device, and sampled read buffers that were all zero.
+//! Known in three ways: bytes of direct reads that were fetched from no device, sampled read buffers that were all zero, and
+//! a file's extents before the run (holes, and space that is allocated but was never written) within the range that was
+//! read. Zeros that a device delivered may have been written, and extents are a guess at what was read: each speaks only
+//! where nothing stronger contradicts it.
 
 use assay_workload::content::Payload;
 use assay_workload::pattern::OpKind;
@@ -17,6 +19,11 @@ const SHARE_MIN: f64 = 0.02;
 const SHARE_INVALID: f64 = 0.05;
 /// Fewer sampled buffers say nothing.
 const BUFFERS_MIN: u64 = 20;
+/// Share of the bytes asked that the devices must have read to have delivered them.
+const DELIVERED_MIN: f64 = 0.95;
+
+const ADVICE: &str =
+    "write the whole range with incompressible data first (a precondition phase), then read it";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let reading = on_storage(run).filter(|subject| subject.job.read.is_some());
@@ -33,11 +40,7 @@ fn finding(subject: &Subject<'_>, share: f64, message: String, name: &str) -> Fi
     } else {
         iops_high(share / (1.0 - share))
     };
-    subject
-        .draft(ID, severity, message)
-        .bias(bias)
-        .evidence(name, share)
-        .advise("write the whole range with incompressible data first (a precondition phase), then read it")
+    subject.draft(ID, severity, message).bias(bias).evidence(name, share).advise(ADVICE)
 }
 
 fn not_fetched(subject: &Subject<'_>) -> Option<Finding> {
@@ -53,17 +56,65 @@ fn not_fetched(subject: &Subject<'_>) -> Option<Finding> {
 }
 
 fn zeros(subject: &Subject<'_>) -> Option<Finding> {
-    let evidence = &subject.job.evidence;
-    let share = evidence.read_buffers_zero as f64 / evidence.read_buffers_sampled.max(1) as f64;
-    if evidence.read_buffers_sampled < BUFFERS_MIN || share < SHARE_MIN || writes_zeros(subject.run) {
+    let sampled = subject.job.evidence.read_buffers_sampled;
+    let share = zero_share(subject).filter(|share| *share >= SHARE_MIN)?;
+    if writes_zeros(subject.run) {
         return None;
     }
-    let sampled = evidence.read_buffers_sampled;
-    let message = format!(
-        "{} of {sampled} sampled read buffers were all zero: never written, or trimmed",
-        percent(share)
-    );
-    Some(finding(subject, share, message, "read_buffers_zero_share"))
+    let message =
+        |what: &str| format!("{} of {sampled} sampled read buffers were all zero: {what}", percent(share));
+    if subject.reducer().is_some() || !(delivered(subject) || stored(subject)) {
+        return Some(finding(
+            subject,
+            share,
+            message("never written, or trimmed"),
+            "read_buffers_zero_share",
+        ));
+    }
+    let (severity, what, bias) = if stored(subject) {
+        (
+            FindingSeverity::Info,
+            "the file holds zeros that were written",
+            "effect unknown: a layer below that reduces data may store and read nothing for them",
+        )
+    } else {
+        (
+            FindingSeverity::Warning,
+            "zeros that were written, or blocks that were never written or were trimmed",
+            "IOPS may be high, effect unknown: thin and flash devices answer unwritten blocks without reading",
+        )
+    };
+    let finding = subject
+        .draft(ID, severity, message(what))
+        .bias(bias)
+        .evidence("read_buffers_zero_share", share)
+        .evidence("device_read_bytes", subject.truth().and_then(|truth| truth.device_read_bytes))
+        .advise(ADVICE);
+    Some(finding)
+}
+
+/// Share of the sampled read buffers that were all zero; `None` where too few were looked into.
+fn zero_share(subject: &Subject<'_>) -> Option<f64> {
+    let evidence = &subject.job.evidence;
+    (evidence.read_buffers_sampled >= BUFFERS_MIN)
+        .then(|| evidence.read_buffers_zero as f64 / evidence.read_buffers_sampled as f64)
+}
+
+/// Whether the devices at the bottom read what was asked.
+fn delivered(subject: &Subject<'_>) -> bool {
+    subject.truth().is_some_and(|truth| {
+        truth
+            .device_read_bytes
+            .is_some_and(|read| read as f64 >= DELIVERED_MIN * truth.asked_read_bytes as f64)
+    })
+}
+
+/// Whether the file system holds data for all of the range that was read.
+fn stored(subject: &Subject<'_>) -> bool {
+    let examined: Vec<(u64, u64)> = examined(subject).collect();
+    !examined.is_empty()
+        && examined.len() == subject.targets().len()
+        && examined.iter().all(|(examined, empty)| *examined > 0 && *empty == 0)
 }
 
 /// Whether some job of the run writes zeros on purpose.
@@ -74,26 +125,30 @@ fn writes_zeros(run: &Run) -> bool {
     })
 }
 
-fn extents(subject: &Subject<'_>) -> Option<Finding> {
-    let files = subject.targets().into_iter().filter_map(|target| {
+/// Bytes examined and bytes empty of each file that was there before the run and is as it was.
+fn examined<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = (u64, u64)> + 's {
+    subject.targets().into_iter().filter_map(|target| {
         let extents = subject.run.environment.target(&target.path)?.extents?;
         // A file that was extended or written by the run itself is not as it was.
         let unchanged = target.existing_bytes >= target.size_bytes && !written_before(subject, &target.name);
-        unchanged.then_some(extents)
-    });
-    let (examined, empty) = files.fold((0_u64, 0_u64), |(examined, empty), extents| {
         // lseek counts unwritten extents among the holes, unless they are dirty in the page cache.
         let holes = extents.hole_bytes.max(extents.unwritten_bytes.unwrap_or(0));
-        (
-            examined.saturating_add(extents.examined_bytes),
-            empty.saturating_add(holes.min(extents.examined_bytes)),
-        )
+        unchanged.then_some((extents.examined_bytes, holes.min(extents.examined_bytes)))
+    })
+}
+
+fn extents(subject: &Subject<'_>) -> Option<Finding> {
+    let (examined, empty) = examined(subject).fold((0_u64, 0_u64), |(examined, empty), file| {
+        (examined.saturating_add(file.0), empty.saturating_add(file.1))
     });
     let share = empty as f64 / examined.max(1) as f64;
-    if share < SHARE_MIN {
+    // A run may read a part of its range only: what it read is known better by its buffers and by what was fetched.
+    let fetched = subject.job.direct && subject.job.cached_read_share.is_some_and(|share| share < SHARE_MIN);
+    let share = zero_share(subject).map_or(share, |zeros| share.min(zeros));
+    if share < SHARE_MIN || fetched {
         return None;
     }
-    let message = format!("{} of the target was never written before it was read", percent(share));
+    let message = format!("{} of the range that was read was never written before", percent(share));
     Some(finding(subject, share, message, "unwritten_share"))
 }
 
@@ -126,9 +181,16 @@ mod tests {
         silent(ID, &buffered(run));
     }
 
+    /// The run with a device that read nothing.
+    fn undelivered() -> Run {
+        let mut run = run();
+        run.phases[0].device.as_mut().unwrap().device_read_bytes = Some(0);
+        run
+    }
+
     #[test]
     fn zero_buffers() {
-        let mut run = run();
+        let mut run = undelivered();
         let evidence = &mut run.phases[0].jobs[0].evidence;
         (evidence.read_buffers_sampled, evidence.read_buffers_zero) = (1000, 30);
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
@@ -145,17 +207,56 @@ mod tests {
     }
 
     #[test]
-    fn a_sparse_file() {
+    fn zeros_that_a_device_delivered_do_not_condemn() {
         let mut run = run();
-        let extents =
-            ExtentSummary { examined_bytes: 100, data_bytes: 40, hole_bytes: 60, ..ExtentSummary::default() };
-        let sparse = TargetEnvironment {
+        let evidence = &mut run.phases[0].jobs[0].evidence;
+        (evidence.read_buffers_sampled, evidence.read_buffers_zero) = (1000, 1000);
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
+        // A file whose extents hold data: zeros were written (measured: 5 % faster than random data).
+        let extents = ExtentSummary { examined_bytes: 100, data_bytes: 100, ..ExtentSummary::default() };
+        with_extents(&mut run, extents);
+        let found = only(ID, &run);
+        assert_eq!((found.severity, found.bias.starts_with("effect unknown")), (FindingSeverity::Info, true));
+        // Where something is known to reduce them, nothing of them is stored.
+        run.environment.targets[1].devices = vec![crate::environment::BlockDevice {
+            kind: crate::environment::DeviceKind::Zram,
+            ..Default::default()
+        }];
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Invalid);
+    }
+
+    fn with_extents(run: &mut Run, extents: ExtentSummary) {
+        run.environment.targets.push(TargetEnvironment {
             path: "/data/t".to_owned(),
             extents: Some(extents),
             file_system: run.environment.targets[0].file_system.clone(),
             ..TargetEnvironment::default()
-        };
-        run.environment.targets.push(sparse);
+        });
+    }
+
+    #[test]
+    fn holes_that_were_not_read_are_no_matter() {
+        let half =
+            ExtentSummary { examined_bytes: 100, data_bytes: 50, hole_bytes: 50, ..Default::default() };
+        let mut run = run();
+        with_extents(&mut run, half);
+        // Of a direct job everything was fetched.
+        silent(ID, &run);
+        // The buffers of a buffered one show what it read.
+        let mut run = buffered(run);
+        run.phases[0].jobs[0].cached_read_share = None;
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Invalid);
+        run.phases[0].jobs[0].evidence.read_buffers_sampled = 500;
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn a_sparse_file() {
+        let mut run = run();
+        let extents =
+            ExtentSummary { examined_bytes: 100, data_bytes: 40, hole_bytes: 60, ..ExtentSummary::default() };
+        with_extents(&mut run, extents);
+        run.phases[0].jobs[0].cached_read_share = None;
         let finding = only(ID, &run);
         assert_eq!(finding.severity, FindingSeverity::Invalid);
         assert!(finding.message.starts_with("60 %"));
