@@ -7,6 +7,7 @@ use assay_workload::job::EngineOptions;
 
 use super::draft::{lost_time, percent, time};
 use super::subject::{Subject, on_storage};
+use super::throttled::quota_share;
 use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "generator-bound";
@@ -55,7 +56,9 @@ fn queued(subject: &Subject<'_>) -> Option<Finding> {
     // The kernel counts as waiting also the time that an idle processor takes to wake up, which on a virtual machine is
     // long, and longer than all that others do: nobody waits for them longer than they work.
     let others = cpus_of_others(subject);
-    let share = queued_share(subject).map(|share| share.min(others.unwrap_or(1.0)));
+    // What a quota took is `throttled`'s.
+    let quota = quota_share(subject.run, subject.phase).unwrap_or(0.0);
+    let share = queued_share(subject).map(|share| (share - quota).min(others.unwrap_or(1.0)));
     let share = share.filter(|share| *share >= QUEUED_MIN)?;
     if !subject.closed_loop() {
         return None;
@@ -200,6 +203,15 @@ mod tests {
         assert_eq!(finding.bias, "IOPS 0-25 % low");
         run.phases[0].jobs[0].evidence.run_queue_ns = Some(4 * SECOND);
         assert!(only(ID, &run).bias.starts_with("IOPS low: without it up to 5.0 times"));
+    }
+
+    #[test]
+    fn a_quota_is_not_other_processes() {
+        let mut run = run();
+        run.phases[0].jobs[0].evidence.run_queue_ns = Some(3 * SECOND);
+        run.phases[0].evidence.throttled_ns = Some(3 * SECOND);
+        silent(ID, &run);
+        assert!(only("throttled", &run).message.starts_with("a CPU quota"));
     }
 
     #[test]

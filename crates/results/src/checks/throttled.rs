@@ -71,7 +71,7 @@ fn of_phase(run: &Run, at: usize, phase: &PhaseResult) -> Vec<Finding> {
 
 /// Share of the job threads' time that CPU quotas took at most: the time for which the kernel held the group back, which
 /// it adds up over the CPUs, spread over those that the threads could use; and never more than they waited for a CPU.
-fn quota_share(run: &Run, phase: &PhaseResult) -> Option<f64> {
+pub(super) fn quota_share(run: &Run, phase: &PhaseResult) -> Option<f64> {
     let evidence = &phase.evidence;
     let threads: u32 = phase.jobs.iter().map(|job| job.evidence.threads).sum();
     let cpu = &run.environment.machine.cpu;
