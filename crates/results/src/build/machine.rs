@@ -6,6 +6,9 @@ use crate::environment::CgroupDeviceLimit;
 use crate::evidence::{LimitInForce, MachineSecond, PhaseEvidence, QuietWindow};
 use crate::run::DeviceTruth;
 
+/// More changes of limits on devices than this are not kept.
+const LIMITS_MAX: usize = 100;
+
 /// The counters of one phase while they come in.
 #[derive(Debug, Default)]
 pub(super) struct MachineTally {
@@ -70,11 +73,14 @@ impl MachineTally {
         self.last = Some(Box::new(record.clone()));
     }
 
-    /// A limit is the same one as long as its values are.
+    /// A limit is the same one until the device has another.
     fn feed_limit(&mut self, limit: &CgroupDeviceLimit, at_s: f64) {
-        match self.limits.iter_mut().find(|known| known.limit == *limit) {
-            Some(known) => known.end_s = at_s,
-            None => self.limits.push(LimitInForce { limit: limit.clone(), start_s: at_s, end_s: at_s }),
+        let full = self.limits.len() >= LIMITS_MAX;
+        let last = self.limits.iter_mut().rev().find(|known| known.limit.device == limit.device);
+        match last {
+            Some(known) if known.limit == *limit => known.end_s = at_s,
+            _ if full => {}
+            _ => self.limits.push(LimitInForce { limit: limit.clone(), start_s: at_s, end_s: at_s }),
         }
     }
 

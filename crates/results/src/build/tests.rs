@@ -267,6 +267,26 @@ fn what_was_outstanding_at_the_end_belongs_to_the_last_period() {
 }
 
 #[test]
+fn limits_are_kept_with_the_time_they_held() {
+    use crate::counters::CgroupCounters;
+    use crate::environment::CgroupDeviceLimit;
+    let mut events = events();
+    let mut second = 0;
+    for event in &mut events {
+        if let RunEvent::Counters { record, .. } = event {
+            let read_iops = if second == 2 { Some(1) } else { Some(3000) };
+            let limit =
+                CgroupDeviceLimit { device: "8:0".to_owned(), read_iops, ..CgroupDeviceLimit::default() };
+            record.cgroup = Some(CgroupCounters { device_limits: vec![limit], ..CgroupCounters::default() });
+            second += 1;
+        }
+    }
+    let limits = build(&events).phases.remove(0).evidence.device_limits;
+    let seen: Vec<_> = limits.iter().map(|held| (held.limit.read_iops, held.start_s, held.end_s)).collect();
+    assert_eq!(seen, [(Some(3000), 0.0, 1.0), (Some(1), 2.0, 2.0), (Some(3000), 3.0, 5.0)]);
+}
+
+#[test]
 fn offered_and_missed() {
     let mut planned = job("reader");
     planned.job.rate = Rate::Iops(4004.0);

@@ -5,6 +5,7 @@ use super::draft::percent;
 use super::not_steady::{movement, whole_intervals};
 use super::outlier_run::RESOLUTION_SHARE;
 use super::subject::{Subject, measured};
+use super::throttled::device_limit;
 use crate::run::{Finding, FindingSeverity, Run};
 use crate::stats::{OutlierReport, median, outliers};
 use crate::steady::StationarityVerdict;
@@ -21,6 +22,10 @@ const DISTANCE_MIN: f64 = 0.3;
 const EFFECT_WARNING: f64 = 0.05;
 /// The same for a test of a series, whose windows are known to be short.
 const EFFECT_WARNING_IN_SERIES: f64 = 0.1;
+/// An interval with less of the usual operations stands still.
+const STALLED_MAX: f64 = 0.1;
+/// Operations a usual interval must have for pauses to be told from chance.
+const OPERATIONS_MIN: f64 = 20.0;
 /// Standard errors that mean and median must be apart.
 const ERRORS_MIN: f64 = 3.0;
 const ADVICE: &str = "look at the latency maximum and at what the machine did then; a stall that recurs is part of the storage";
@@ -36,7 +41,53 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let usual = median(&iops).filter(|usual| *usual > 0.0)?;
-    single(subject, &iops, usual).or_else(|| pauses(subject, &iops, usual))
+    single(subject, &iops, usual).or_else(|| {
+        // A limit that held for a part of the window says it all.
+        let limited = device_limit(subject).is_some();
+        let whole = || stalled(subject, &iops).or_else(|| pauses(subject, &iops, usual));
+        if limited { None } else { whole() }
+    })
+}
+
+/// Time in which hardly anything completed, of the whole window: a stall of several intervals is neither a single interval
+/// nor, by the test for it, always a step.
+fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
+    let mut sorted = iops.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let still = |iops: f64| iops < STALLED_MAX * sorted[sorted.len() * 3 / 4];
+    let series = &subject.job.series;
+    let time_s: f64 = series.iter().map(|point| point.length_s).sum();
+    let still_s: f64 = series.iter().filter(|point| still(point.iops)).map(|point| point.length_s).sum();
+    let moving: Vec<f64> = iops.iter().copied().filter(|iops| !still(*iops)).collect();
+    let usual = median(&moving)?;
+    let share = still_s / time_s;
+    if share < EFFECT_WARNING || !enough(subject, usual) || !subject.closed_loop() {
+        return None;
+    }
+    let first = series.iter().find(|point| still(point.iops))?;
+    let message = format!(
+        "hardly any I/O completed for {still_s:.1} s of {time_s:.1} s ({}), first {:.1} s after the start",
+        percent(share),
+        first.start_s
+    );
+    let effect = mean_iops(subject) / usual - 1.0;
+    let severity =
+        if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
+    let finding = subject
+        .draft(ID, severity, message)
+        .bias(bias(effect))
+        .evidence("stalled_s", still_s)
+        .evidence("stalled_share", share)
+        .evidence("median_iops", usual)
+        .evidence("mean_iops", mean_iops(subject))
+        .advise(ADVICE);
+    Some(finding)
+}
+
+/// Whether an interval of this many operations a second has enough of them.
+fn enough(subject: &Subject<'_>, usual: f64) -> bool {
+    let lengths: Vec<f64> = subject.job.series.iter().map(|point| point.length_s).collect();
+    median(&lengths).is_some_and(|length_s| usual * length_s >= OPERATIONS_MIN)
 }
 
 fn warning_from(subject: &Subject<'_>) -> f64 {
@@ -61,7 +112,8 @@ fn off_the_usual(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<f64>
     let distances: Vec<f64> = iops.iter().map(|value| (value / usual - 1.0).abs()).collect();
     // Of a normal distribution, the difference of mean and median has 0.75 of the mean's standard error.
     let error = 0.75 * 1.4826 * median(&distances)? / (iops.len() as f64).sqrt();
-    (effect.abs() >= EFFECT_WARNING.max(ERRORS_MIN * error)).then_some(effect)
+    let sure = enough(subject, usual) && effect.abs() >= EFFECT_WARNING.max(ERRORS_MIN * error);
+    sure.then_some(effect)
 }
 
 /// Single intervals that are far from the others.
@@ -169,14 +221,29 @@ mod tests {
         let finding = only(ID, &with_course(&course));
         assert_eq!(finding.severity, FindingSeverity::Warning);
         assert!(
-            finding.message.starts_with("IOPS of the whole window are 45 % below"),
+            finding.message.starts_with("hardly any I/O completed for 7.5 s of 15.5 s (48 %), first 8.0 s"),
             "{}",
             finding.message
         );
-        assert!(
-            finding.message.contains("interval of 1 s took 7.5 s")
-                || finding.message.contains("1.0 s took 7.5 s")
-        );
+        // Half of what is usual got through: nothing stood still, and yet the figure is another.
+        course[8].1 = 500.0;
+        let finding = only(ID, &with_course(&course));
+        assert!(finding.message.contains("below the median interval; one interval of 1.0 s took 7.5 s"));
+        assert_eq!(finding.bias, "IOPS 0-24 % low against the usual interval");
+    }
+
+    #[test]
+    fn a_stall_of_several_intervals_at_the_end() {
+        // As recorded: one read a second got through, in five of thirteen intervals.
+        let seen = [2042.0, 3143.0, 3000.0, 3000.0, 3000.0, 3000.0, 2530.0, 2000.0, 1.0, 1.0, 1.0, 1.0];
+        let mut course: Vec<(f64, f64)> = seen.iter().map(|iops| (1.0, *iops)).collect();
+        course.push((0.6267, 1.0));
+        let finding = only(ID, &with_course(&course));
+        assert_eq!(finding.severity, FindingSeverity::Warning);
+        assert!(finding.message.contains("for 4.6 s of 12.6 s"), "{}", finding.message);
+        // A few operations an interval are a matter of chance.
+        let few: Vec<(f64, f64)> = course.iter().map(|(length, iops)| (*length, iops / 300.0)).collect();
+        silent(ID, &with_course(&few));
     }
 
     #[test]
