@@ -71,7 +71,7 @@ pub(super) fn extents_within(
     ranges: &[(u64, u64)],
     unwritten: &dyn UnwrittenExtents,
 ) -> Option<ExtentSummary> {
-    extents_of(&root.open(&absolute(path)).ok()?, ranges, unwritten)
+    extents_of(&root.open(absolute(path)).ok()?, ranges, unwritten)
 }
 
 fn extents_of(file: &File, ranges: &[(u64, u64)], unwritten: &dyn UnwrittenExtents) -> Option<ExtentSummary> {

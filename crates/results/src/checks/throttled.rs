@@ -3,7 +3,7 @@
 //! Known from the control group's throttling counters and device limits, from the processors' stolen time, and from a
 //! single fall of level inside a measured window.
 
-use super::draft::{Draft, lost_time, percent};
+use super::draft::{Draft, iops_high, lost_time, percent};
 use super::not_steady::movement;
 use super::subject::{Subject, measured, on_storage, repeat_of};
 use crate::environment::CgroupDeviceLimit;
@@ -27,10 +27,10 @@ const FALL_MIN: f64 = 0.2;
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let phases = run.phases.iter().enumerate().filter(|(_, phase)| phase.kind == "measure");
     let mut findings: Vec<Finding> = phases.flat_map(|(at, phase)| of_phase(run, at, phase)).collect();
-    for subject in on_storage(run) {
-        findings.extend(device_limit(&subject));
-    }
-    findings.extend(measured(run).filter_map(|subject| fall(&subject)));
+    findings.extend(on_storage(run).filter_map(|subject| device_limit(&subject)));
+    // A limit that was set meanwhile is why it fell.
+    let limited = |subject: &Subject<'_>| set_meanwhile(subject) && device_limit(subject).is_some();
+    findings.extend(measured(run).filter(|subject| !limited(subject)).filter_map(|subject| fall(&subject)));
     findings
 }
 
@@ -113,6 +113,11 @@ pub(super) fn device_limit(subject: &Subject<'_>) -> Option<Finding> {
     })
 }
 
+/// Whether limits on devices changed during the phase.
+fn set_meanwhile(subject: &Subject<'_>) -> bool {
+    subject.phase.evidence.device_limits.iter().any(|held| held.start_s > 0.0)
+}
+
 /// The same as [`moved_per_s`] while a limit held: of a job past the page cache, by its intervals within that time.
 fn moved_while(subject: &Subject<'_>, held: &LimitInForce) -> Option<[Option<f64>; 4]> {
     let origin_s = subject.job.evidence.measured_start_ns as f64 / 1e9;
@@ -193,7 +198,7 @@ fn fall(subject: &Subject<'_>) -> Option<Finding> {
     let high = share * fallen / (1.0 - fallen).max(0.01);
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias(format!("IOPS 0-{} high against what lasts", percent(high)))
+        .bias(format!("{} against what lasts", iops_high(high)))
         .evidence("step_share", found.step_share)
         .evidence("step_at", found.step_at)
         .evidence("p_step", found.p_step)
