@@ -177,9 +177,10 @@ impl FileSystem {
     }
 
     /// Whether the mount options switch flushes to the device off: `nobarrier` and `barrier=0` of ext4 and older xfs,
-    /// `volatile` of overlayfs. Other file systems have no such option.
+    /// `volatile` of overlayfs (newer kernels show `fsync=volatile`). Other file systems have no such option.
     pub fn flushes_disabled(&self) -> bool {
-        let volatile = self.fs_type == "overlay" && self.has_option("volatile");
+        let shown = self.has_option("volatile") || self.option("fsync") == Some("volatile");
+        let volatile = self.fs_type == "overlay" && shown;
         volatile || self.has_option("nobarrier") || self.option("barrier") == Some("0")
     }
 }

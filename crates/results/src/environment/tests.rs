@@ -67,4 +67,9 @@ fn barrier_options_are_recognised() {
     assert!(with("nobarrier", None).flushes_disabled());
     assert!(with("barrier", Some("0")).flushes_disabled());
     assert!(!with("barrier", Some("1")).flushes_disabled());
+    let overlay = |name, value| FileSystem { fs_type: "overlay".to_owned(), ..with(name, value) };
+    assert!(overlay("volatile", None).flushes_disabled());
+    assert!(overlay("fsync", Some("volatile")).flushes_disabled());
+    assert!(!overlay("fsync", Some("auto")).flushes_disabled());
+    assert!(!with("volatile", None).flushes_disabled());
 }
