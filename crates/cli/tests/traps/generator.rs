@@ -22,6 +22,28 @@ fn a_job_on_a_processor_that_others_use() {
     assert!((0.2..0.9).contains(&share), "{share}");
 }
 
+/// A quota of the group above holds the job back as well as its own would.
+#[test]
+fn a_cpu_quota_of_the_group_above() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    let Some(above) = Group::new("cpu", "cgroup-v1-cpu") else { return };
+    above.set("cpu.cfs_quota_us", "10000").expect("a quota");
+    let group = above.child();
+    std::fs::read(&file).expect("warm");
+    let job = "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\ncaching = \"buffered\"\ninvalidate = false\n\
+               engine = \"psync\"\nruntime = \"2s\"";
+    let plan = stage.plan(&one_job(text(&file), job));
+    let enter = group.enter();
+    let enter: Vec<&str> = enter.iter().map(String::as_str).collect();
+    let mut command = stage.wrapped(&enter, &["run", text(&plan), "--json", "--quiet"]);
+    let run = Run::of(command.output().expect("assay"));
+    drop(group);
+    let quota = run.findings().into_iter().find(|finding| finding["evidence"]["throttled_share"].is_number());
+    let share = quota.and_then(|finding| finding["evidence"]["throttled_share"].as_f64()).unwrap_or(0.0);
+    assert!((0.2..=1.0).contains(&share), "{:#?}", run.findings());
+}
+
 #[test]
 fn a_rate_beyond_the_device() {
     let stage = Stage::new();

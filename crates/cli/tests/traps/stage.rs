@@ -240,6 +240,13 @@ impl Group {
         Some(Group { path })
     }
 
+    /// A group in this one, to be dropped before it.
+    pub(crate) fn child(&self) -> Group {
+        let path = self.path.join("child");
+        fs::create_dir(&path).expect("a group in a group");
+        Group { path }
+    }
+
     pub(crate) fn set(&self, file: &str, value: &str) -> std::io::Result<()> {
         fs::write(self.path.join(file), value)
     }

@@ -28,9 +28,9 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     let phases = run.phases.iter().enumerate().filter(|(_, phase)| phase.kind == "measure");
     let mut findings: Vec<Finding> = phases.flat_map(|(at, phase)| of_phase(run, at, phase)).collect();
     findings.extend(on_storage(run).filter_map(|subject| device_limit(&subject)));
-    // A limit that was set meanwhile is why it fell.
-    let limited = |subject: &Subject<'_>| set_meanwhile(subject) && device_limit(subject).is_some();
-    findings.extend(measured(run).filter(|subject| !limited(subject)).filter_map(|subject| fall(&subject)));
+    // A limit that was set meanwhile is why it fell, and has the bias of that.
+    let explained = |subject: &Subject<'_>| set_meanwhile(subject) && device_limit(subject).is_some();
+    findings.extend(measured(run).filter(|subject| !explained(subject)).filter_map(|subject| fall(&subject)));
     findings
 }
 
@@ -94,12 +94,14 @@ pub(super) fn device_limit(subject: &Subject<'_>) -> Option<Finding> {
     let at_start = subject.run.environment.cgroup.devices.iter().filter(|_| in_force.is_empty());
     let at_start = at_start.map(|limit| LimitInForce { limit: limit.clone(), start_s: 0.0, end_s: span_s });
     let limits = in_force.iter().cloned().chain(at_start);
-    limits.filter(|_| subject.alone()).filter(|held| numbers.contains(&held.limit.device)).find_map(|held| {
+    let limits: Vec<LimitInForce> = limits.filter(|held| numbers.contains(&held.limit.device)).collect();
+    // The last one is what lasts.
+    limits.iter().rev().filter(|_| subject.alone()).find_map(|held| {
         let all_along = held.start_s <= 0.0 && held.end_s >= span_s;
         let (done, upper) = if all_along {
             (moved_per_s(subject)?, f64::INFINITY)
         } else {
-            (moved_while(subject, &held)?, ABOVE_LIMIT)
+            (moved_while(subject, held)?, ABOVE_LIMIT)
         };
         let limit = &held.limit;
         let most = [limit.read_bytes_per_s, limit.write_bytes_per_s, limit.read_iops, limit.write_iops];
@@ -172,8 +174,11 @@ fn at_limit(
     let message =
         format!("the control group's limit of {most} {name} on {}{when_s} was reached", limit.device);
     let bias = match when {
-        None => "the figure is that of the limit; the storage may do more",
-        Some(_) => "a part of the figure is that of the limit; the storage may do more",
+        None => "the figure is that of the limit; the storage may do more".to_owned(),
+        Some(_) => fall(subject).map_or_else(
+            || "a part of the figure is that of the limit; the storage may do more".to_owned(),
+            |fall| fall.bias,
+        ),
     };
     subject
         .draft(ID, FindingSeverity::Warning, message)
