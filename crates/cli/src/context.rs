@@ -95,7 +95,13 @@ impl Context {
 
     /// This machine, for what is carried out here until `stop` is set.
     pub(crate) fn site(&self, stop: Arc<AtomicBool>) -> Site {
-        Site { host: self.host.clone(), store: self.runs.clone(), version: Context::version(), stop }
+        Site {
+            host: self.host.clone(),
+            store: self.runs.clone(),
+            engine_choices: self.data.as_ref().map(|data| data.join("engines")),
+            version: Context::version(),
+            stop,
+        }
     }
 
     /// Makes the directory for runs, so that what is wrong with it is told before anything is measured.

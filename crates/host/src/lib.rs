@@ -19,6 +19,7 @@ mod devices;
 pub mod environment;
 pub mod extents;
 pub mod guard;
+mod identity;
 pub mod inventory;
 mod mounts;
 mod node;
@@ -31,5 +32,6 @@ pub mod workdir;
 mod testing;
 
 pub use devices::{list_block_devices, read_block_device};
+pub use identity::storage_identity;
 pub use mounts::{Mount, MountTable};
 pub use root::HostRoot;

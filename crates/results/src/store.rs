@@ -6,6 +6,7 @@
 
 mod atomic;
 mod directory;
+mod engines;
 mod journal;
 mod locations;
 mod probes;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 pub use atomic::{Draft, HeldDirectory};
 pub(crate) use directory::{Layout, write_json_atomically};
 pub use directory::{RunDir, RunEntry, RunState, find, list, load};
+pub use engines::{EngineChoice, load_engine_choice, save_engine_choice};
 pub use journal::{JournalContent, recover};
 pub use locations::{data_root, runs_root};
 pub use probes::{load_probe, save_probe};

@@ -65,7 +65,13 @@ fn planned(workload: &Workload, request: &Request, site: &Site) -> Result<Plan, 
     let mut workload = workload.clone();
     workload.seed = request.seed.or(workload.seed);
     let seed = request.seed.map_or_else(random_seed, Ok)?;
-    let mut inventory = inventory::look_at(&workload, &request.directory, request.engine, &site.host)?;
+    let mut inventory = inventory::look_at(
+        &workload,
+        &request.directory,
+        request.engine,
+        &site.host,
+        site.engine_choices.as_deref(),
+    )?;
     inventory.engines.push(EngineKind::Fio);
     Ok(resolve::plan(&workload, &inventory, seed)?)
 }

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use assay_engine::targets::direct_align;
 use assay_engine::{available, choose};
-use assay_host::HostRoot;
 use assay_host::guard::{Class, classify};
+use assay_host::{HostRoot, storage_identity};
+use assay_results::store::{self, EngineChoice};
 use assay_workload::Workload;
 use assay_workload::job::EngineKind;
 use assay_workload::resolve::{Inventory, TargetFacts};
@@ -13,7 +14,8 @@ use assay_workload::target::{Target, TargetKind};
 
 use crate::error::{RunError, TargetProblem};
 
-/// Looks at every target of `workload`; relative paths are below `directory`.
+/// Looks at every target of `workload`; relative paths are below `directory`. Which engine suits a storage is remembered in
+/// `choices`.
 ///
 /// # Errors
 /// [`RunError`] naming the target that cannot be used or looked at.
@@ -22,11 +24,12 @@ pub fn look_at(
     directory: &Path,
     engine: Option<EngineKind>,
     host: &HostRoot,
+    choices: Option<&Path>,
 ) -> Result<Inventory, RunError> {
     let mut inventory =
         Inventory { engines: available::available(), engine_override: engine, ..Inventory::default() };
     for target in &workload.targets {
-        inventory.targets.insert(target.name.clone(), facts(target, directory, host)?);
+        inventory.targets.insert(target.name.clone(), facts(target, directory, host, choices)?);
     }
     Ok(inventory)
 }
@@ -37,7 +40,12 @@ pub(crate) fn absolute(path: &str, directory: &Path) -> Result<PathBuf, RunError
     std::path::absolute(&path).map_err(|source| RunError::Io { path, source })
 }
 
-fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFacts, RunError> {
+fn facts(
+    target: &Target,
+    directory: &Path,
+    host: &HostRoot,
+    choices: Option<&Path>,
+) -> Result<TargetFacts, RunError> {
     if target.kind == Some(TargetKind::Null) {
         return Ok(TargetFacts {
             path: target.path.clone(),
@@ -69,11 +77,36 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
     let direct_align_bytes = direct_align(&path);
     // Trees are used through synchronous calls: there is nothing to choose.
     let choice = (kind != TargetKind::Directory)
-        .then(|| choose::choose(&path, direct_align_bytes.is_some(), existing_bytes))
+        .then(|| engine_choice(&path, direct_align_bytes.is_some(), existing_bytes, host, choices))
         .transpose()?;
-    let engine_choice = choice.flatten().map(|choice| [choice.single, choice.several]);
+    let engine_choice = choice.flatten();
     let path = path.to_str().ok_or_else(|| wrong(TargetProblem::NotUtf8))?.to_owned();
     Ok(TargetFacts { path, kind, existing_bytes, direct_align_bytes, engine_choice })
+}
+
+/// The engine that suits a target: what was chosen before, so that runs stay comparable, else what a trial says. Memory
+/// that cannot be read or written only means another trial.
+fn engine_choice(
+    path: &Path,
+    direct: bool,
+    bytes: u64,
+    host: &HostRoot,
+    choices: Option<&Path>,
+) -> Result<Option<EngineChoice>, RunError> {
+    let caching = if direct { "direct" } else { "buffered" };
+    let storage = storage_identity(host, path).map(|storage| format!("{storage}; {caching}"));
+    let memory = choices.zip(storage);
+    if let Some((dir, storage)) = &memory
+        && let Some(choice) = store::load_engine_choice(dir, storage)
+    {
+        return Ok(Some(choice));
+    }
+    let choice = choose::choose(path, direct, bytes)?;
+    let choice = choice.map(|choice| [choice.single, choice.several]);
+    if let (Some((dir, storage)), Some(choice)) = (&memory, &choice) {
+        let _ = store::save_engine_choice(dir, storage, choice);
+    }
+    Ok(choice)
 }
 
 fn device_bytes(path: &Path) -> std::io::Result<u64> {

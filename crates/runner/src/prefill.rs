@@ -74,7 +74,8 @@ pub fn fill(
     }
     let directory = file.parent().unwrap_or(Path::new("."));
     let workload = workload(file, kept, wanted, time_max);
-    let inventory = inventory::look_at(&workload, directory, None, &site.host)?;
+    let inventory =
+        inventory::look_at(&workload, directory, None, &site.host, site.engine_choices.as_deref())?;
     let plan = Arc::new(resolve::plan(&workload, &inventory, seed)?);
     check_consent(&plan, &site.host, &[])?;
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;

@@ -90,6 +90,8 @@ pub struct Site {
     pub host: HostRoot,
     /// Where runs are kept; `None`: the request cannot be recorded.
     pub store: Option<PathBuf>,
+    /// Where is remembered which engine suits a storage; `None`: each plan finds out anew.
+    pub engine_choices: Option<PathBuf>,
     /// Which Assay this is.
     pub version: AssayVersion,
     /// Set to end the run early. Each request has its own, so that one can be stopped beside others.

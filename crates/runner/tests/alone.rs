@@ -19,6 +19,7 @@ fn site(store: &Path) -> Site {
     Site {
         host: HostRoot::real(),
         store: Some(store.to_owned()),
+        engine_choices: None,
         version: AssayVersion { version: "0".to_owned(), commit: None },
         stop: Arc::default(),
     }

@@ -190,3 +190,32 @@ fn a_damaged_run_is_listed_as_such_and_hides_no_other() {
     let said = world.assay(&["runs", "show", "00000000"]).ended(2);
     assert!(said.err.contains("run.json"), "{}", said.err);
 }
+
+/// Storage without NOWAIT gets its engine by a trial, and a trial goes differently every time.
+#[test]
+fn the_engine_of_a_storage_is_remembered() {
+    let Ok(memory) = tempfile::tempdir_in("/dev/shm") else { return };
+    let world = World::new();
+    let plan = world.path().join("plan.toml");
+    let path = memory.path().join("not-there-yet");
+    let job = "[[job]]\nop = \"read\"\npattern = \"random\"\nblock_size = \"4k\"\noutstanding = 16\nruntime = \"1s\"\nsize = \"1MiB\"\n";
+    fs::write(&plan, format!("name = \"p\"\ntarget = [{{ name = \"t\", path = {path:?} }}]\n{job}"))
+        .expect("a plan");
+    let engine = || {
+        let said = world.assay(&["plan", plan.to_str().expect("UTF-8"), "--json"]).ended(0);
+        let plan: Value = serde_json::from_str(&said.out).expect("a plan");
+        plan["phases"][0]["jobs"][0]["engine"].as_str().expect("an engine").to_owned()
+    };
+    let first = engine();
+    let choices = entries(&world.home().join(".local/share/assay/engines"));
+    let [remembered] = choices.as_slice() else { return };
+    // What is remembered counts, whatever a trial would say.
+    let text = fs::read_to_string(remembered).expect("a choice");
+    let other = if first == "libaio" { "io-uring" } else { "libaio" };
+    fs::write(remembered, text.replace(&first, other)).expect("written");
+    assert_eq!(engine(), other);
+    // What is damaged is made anew.
+    fs::write(remembered, "{").expect("written");
+    engine();
+    assert!(fs::read_to_string(remembered).expect("a choice").contains("assay.engine-choice/1"));
+}
