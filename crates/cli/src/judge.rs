@@ -39,7 +39,7 @@ What the command works on is found from the files it has open, or named with
 goes to stderr, and the run is kept like any other. The exit status is the
 command's own, or 3 with --require-valid where the result is not valid.")]
 pub(crate) struct JudgeArgs {
-    /// What the command works on: a file, a directory or a device; may be given several times
+    /// What the command works on: a file (which it may make), a directory or a device; may be given several times
     #[arg(long, value_name = "PATH")]
     pub(crate) target: Vec<PathBuf>,
     /// Also count what this process and its children do: a server that works for the command; may be given several times
@@ -61,9 +61,11 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
     let outputs = Outputs::new(args.output.force).reading(args.target.iter().chain(figures));
     let outputs = args.output.checked(outputs)?;
     for path in &args.target {
-        if !path.exists() {
+        // The command may make the file; nobody makes its directory by accident.
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if !path.exists() && parent.is_some_and(|parent| !parent.is_dir()) {
             return Err(Failure::usage(format!(
-                "--target {}: there is no such file or device",
+                "--target {}: there is neither such a file or device nor its directory",
                 path.display()
             )));
         }
@@ -83,6 +85,9 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
         stop: signals::stop_flag()?,
     };
     let seen = follow(&args.command, following)?;
+    for path in args.target.iter().filter(|path| !path.exists()) {
+        context.say(&format!("note: --target {}: not there after the command, either", path.display()));
+    }
     let figures = fio.read(&seen.output);
     if let Some(Err(error)) = &figures {
         context.say(&format!("note: fio's figures could not be read: {error}"));

@@ -12,7 +12,9 @@ pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
     if !job.pattern.is_empty() {
         facts.push(job.pattern.clone());
     }
-    facts.push(outstanding(job));
+    if job.outstanding_io > 0 {
+        facts.push(outstanding(job));
+    }
     facts.extend(job.evidence.offered_iops.map(|rate| format!("{} IOPS offered", format::iops(rate))));
     facts.push(if job.direct { "direct".to_owned() } else { "buffered".to_owned() });
     if has_writes(job) && !job.durability.is_empty() {
@@ -91,6 +93,17 @@ pub(crate) fn instrument(job: &JobResult) -> String {
     }
     parts.extend(job.engine_notes.iter().cloned());
     if parts.is_empty() { String::new() } else { format!("instrument: {}", parts.join(", ")) }
+}
+
+/// The seed; `None` of a command that was only observed, whose addresses are its own.
+pub(crate) fn of_seed(run: &Run) -> Option<String> {
+    let observed = run.remarks.iter().any(|remark| ["observed", "judged"].contains(&remark.id.as_str()));
+    (!observed).then(|| run.plan.describe_seed())
+}
+
+/// Operations a second; a dash where only the bytes are known.
+pub(crate) fn iops(op: &OpResult) -> String {
+    op.known_iops().map_or_else(|| format::NOTHING.to_owned(), format::iops)
 }
 
 /// Where a run ran, as facts: host, kernel, then each target with its file system and device.

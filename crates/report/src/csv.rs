@@ -70,17 +70,17 @@ fn row(run: &Run, record: &Record<'_>) -> Vec<String> {
         field(&job.name),
         operation.to_owned(),
         field(&job.pattern),
-        op.block_size.to_string(),
-        job.outstanding_io.to_string(),
-        number(job.outstanding_io_mean),
+        if op.bytes > 0 { known(op.block_size) } else { op.block_size.to_string() },
+        known(job.outstanding_io),
+        if job.outstanding_io > 0 { number(job.outstanding_io_mean) } else { String::new() },
         job.direct.to_string(),
         field(&job.durability),
         field(&job.engine),
         job.workers.to_string(),
         number(job.measured_s),
-        op.ios.to_string(),
+        if op.known_iops().is_some() { op.ios.to_string() } else { String::new() },
         op.bytes.to_string(),
-        number(op.iops),
+        op.known_iops().map_or_else(String::new, number),
         number(op.bytes_per_s),
     ];
     for latency in [Some(op.completion_ns), op.response_ns, op.submit_ns] {
@@ -99,6 +99,11 @@ fn latency_cells(latency: Option<LatencySummary>) -> Vec<String> {
     cells.extend([l.p50, l.p90, l.p95, l.p99, l.p99_9, l.p99_99].map(known));
     cells.push(l.max.to_string());
     cells
+}
+
+/// Empty where it is 0, which means that it is not known.
+fn known(count: u64) -> String {
+    if count > 0 { count.to_string() } else { String::new() }
 }
 
 /// Six digits behind the point at most; empty where there is no number.

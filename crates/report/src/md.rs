@@ -31,10 +31,10 @@ pub fn markdown(run: &Run, references: &[Reference]) -> String {
     }
     let _ = writeln!(
         text,
-        "- started {}, took {}, {}",
+        "- started {}, took {}{}",
         escape(&run.started),
         format::seconds(run.elapsed_s),
-        run.plan.describe_seed()
+        conditions::of_seed(run).map_or_else(String::new, |seed| format!(", {seed}"))
     );
     push_findings(&mut text, run);
     text.push_str("\n## Results\n\n");
@@ -132,7 +132,7 @@ fn push_record(text: &mut String, record: &Record<'_>) {
         operation.to_owned(),
         kind.to_owned(),
         if op.block_size > 0 { format::bytes(op.block_size) } else { String::new() },
-        format::iops(op.iops),
+        conditions::iops(op),
         bandwidth(op),
     ];
     let max = (latency.n > 0).then_some(latency.max);

@@ -102,7 +102,7 @@ pub struct LatencySummary {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpResult {
-    /// Completed operations.
+    /// Completed operations; 0 although bytes were moved: not known.
     pub ios: u64,
     /// Bytes moved.
     pub bytes: u64,
@@ -110,7 +110,7 @@ pub struct OpResult {
     pub iops: f64,
     /// Bytes per second of measured time.
     pub bytes_per_s: f64,
-    /// Block size in bytes: the one size, or the mean of a distribution.
+    /// Block size in bytes: the one size, or the mean of a distribution; 0: not known.
     pub block_size: u64,
     /// Submission to completion.
     pub completion_ns: LatencySummary,
@@ -164,7 +164,7 @@ pub struct JobResult {
     /// Everything that was asked for together: reads, writes and trims; of the named operations those that did not only
     /// come along.
     pub total: OpResult,
-    /// Threads x outstanding per thread, as asked.
+    /// Threads x outstanding per thread, as asked; 0: not known.
     pub outstanding_io: u64,
     /// Mean number outstanding, time-weighted, from our own stamps.
     pub outstanding_io_mean: f64,
@@ -277,6 +277,9 @@ pub struct DeviceTruth {
     pub device_busy_share: Option<f64>,
     /// Length of the measured part that the two above are over, seconds.
     pub depth_window_s: f64,
+    /// Whether what was asked for is not known, because the command that asked was only observed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked_unknown: bool,
     /// Why something above is missing; empty: nothing is.
     pub unknown_because: String,
 }
@@ -339,6 +342,13 @@ pub struct Run {
     /// What stopped it; empty if nothing did.
     #[serde(default)]
     pub error: String,
+}
+
+impl OpResult {
+    /// Operations a second; `None` where only the bytes are known.
+    pub fn known_iops(&self) -> Option<f64> {
+        (self.ios > 0 || self.bytes == 0).then_some(self.iops)
+    }
 }
 
 impl JobResult {

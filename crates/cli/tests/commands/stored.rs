@@ -199,8 +199,11 @@ fn the_engine_of_a_storage_is_remembered() {
     let plan = world.path().join("plan.toml");
     let path = memory.path().join("not-there-yet");
     let job = "[[job]]\nop = \"read\"\npattern = \"random\"\nblock_size = \"4k\"\noutstanding = 16\nruntime = \"1s\"\n";
-    fs::write(&plan, format!("name = \"p\"\ntarget = [{{ name = \"t\", path = {path:?}, size = \"1MiB\" }}]\n{job}"))
-        .expect("a plan");
+    fs::write(
+        &plan,
+        format!("name = \"p\"\ntarget = [{{ name = \"t\", path = {path:?}, size = \"1MiB\" }}]\n{job}"),
+    )
+    .expect("a plan");
     let engine = || {
         let said = world.assay(&["plan", plan.to_str().expect("UTF-8"), "--json"]).ended(0);
         let plan: Value = serde_json::from_str(&said.out).expect("a plan");

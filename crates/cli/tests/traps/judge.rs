@@ -107,3 +107,17 @@ fn a_copy_out_of_the_cache_passes_its_status_on() {
     // What the command prints is its own.
     assert_eq!(judged(&stage, &[], &["echo", "hello"]).stdout, b"hello\n");
 }
+
+#[test]
+fn a_target_may_appear_while_the_command_runs() {
+    let stage = Stage::new();
+    let file = stage.path("later");
+    let command = format!("dd if=/dev/urandom of={} bs=64k count=64 conv=fsync", text(&file));
+    let run = Run::of(judged(&stage, &["--json", "--target", text(&file)], &["sh", "-c", &command]));
+    assert_eq!(run.run["plan"]["targets"][0]["path"], text(&file));
+    assert_eq!(run.run["plan"]["targets"][0]["size_bytes"], 64 * 64 * 1024);
+    let job = &run.run["phases"][0]["jobs"][0];
+    // Only what the kernel counts: 64 writes and what the shell and dd say.
+    assert!(job["write"]["ios"].as_u64().is_some_and(|ios| (64..80).contains(&ios)), "{job:#}");
+    assert_eq!((&job["outstanding_io"], &job["durability"]), (&0.into(), &"".into()));
+}

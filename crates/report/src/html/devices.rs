@@ -59,7 +59,7 @@ fn rows(phase: &PhaseResult, device: &DeviceTruth) -> Markup {
                     @if !device.devices.is_empty() { p .conditions { span { (device.devices.join(", ")) } } }
                 }
                 td data-h="" { (what) }
-                (number("asked", &format::bytes(*asked)))
+                (number("asked", &if *asked == 0 && device.asked_unknown { format::NOTHING.to_owned() } else { format::bytes(*asked) }))
                 (number("by this process", &bytes(*process)))
                 (number("at the devices", &bytes(*at_device)))
                 td .plot data-h="devices against asked" { (against(*asked, *at_device, what)) }

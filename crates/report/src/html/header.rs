@@ -28,7 +28,7 @@ pub(super) fn header(run: &Run) -> Markup {
                 @for fact in conditions::of_place(run) { span { (fact) } }
                 span { "started " time datetime=(run.started) { (run.started) } }
                 span { "took " (format::seconds(run.elapsed_s)) }
-                span { (run.plan.describe_seed()) }
+                @if let Some(seed) = conditions::of_seed(run) { span { (seed) } }
             }
             @for target in conditions::of_targets(&run.environment.targets) {
                 p .place { span { "target " (target) } }

@@ -75,13 +75,18 @@ fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult) -> Markup {
                 @if job.name != phase.name { " / " (job.name) }
                 (conditions_line(&conditions::of_job(job)))
             }
-            (number("outstanding", &format::count(job.outstanding_io)))
-            (number("IOPS", &format::iops(job.total.iops)))
+            (number("outstanding", &known_count(job.outstanding_io)))
+            (number("IOPS", &conditions::iops(&job.total)))
             (number("MiB/s", &format::mib_per_s(job.total.bytes_per_s)))
             (number(&format!("p50 {kind}"), &format::latency(latency.p50)))
             (number(&format!("p99 {kind}"), &format::latency(latency.p99)))
         }
     }
+}
+
+/// A count; empty where it is 0, which means that it is not known.
+fn known_count(count: u64) -> String {
+    if count > 0 { format::count(count) } else { String::new() }
 }
 
 fn title(run: &Run, phase: &PhaseResult) -> String {

@@ -51,7 +51,7 @@ fn operation(name: &str, op: &OpResult) -> Markup {
             tr .sub[index > 0] {
                 th scope="row" { (name) }
                 @if index == 0 {
-                    (number("IOPS", &format::iops(op.iops)))
+                    (number("IOPS", &conditions::iops(op)))
                     (number("MiB/s", &bandwidth))
                     (number("block", &block))
                 } @else {

@@ -15,7 +15,8 @@ pub fn heading(run: &Run, style: &Style) -> String {
     let mut text = String::new();
     let series =
         if run.plan.series.is_empty() { String::new() } else { format!(", series {}", run.plan.series) };
-    let title = format!("{}{series}, {}, {}", run.name, run.started, run.plan.describe_seed());
+    let seed = conditions::of_seed(run).map_or_else(String::new, |seed| format!(", {seed}"));
+    let title = format!("{}{series}, {}{seed}", run.name, run.started);
     paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     let place = conditions::of_place(run).join(", ");
     paragraph(&mut text, Tone::Plain, &place, Hang { first: 0, rest: 2 }, style);
@@ -115,7 +116,7 @@ fn columns() -> Vec<Column> {
 fn push_operation(table: &mut Table, name: &str, op: &OpResult) {
     let mut front: Vec<Cell> = vec![
         name.into(),
-        Cell::toned(format::iops(op.iops), Tone::Strong),
+        Cell::toned(conditions::iops(op), Tone::Strong),
         if op.bytes > 0 { format::mib_per_s(op.bytes_per_s).into() } else { Cell::default() },
         if op.block_size > 0 { format::bytes(op.block_size).into() } else { Cell::default() },
     ];
@@ -152,16 +153,26 @@ fn metric_words(name: &str, metric: &Metric) -> String {
 /// What the devices did against what was asked of them.
 fn device_words(device: &DeviceTruth) -> String {
     let mut parts = Vec::new();
-    let mut part = |what: &str, asked: u64, fetched: Option<u64>, got: Option<u64>| {
+    let mut part = |what: &str, asked: u64, (own, verb): (Option<u64>, &str), got: Option<u64>| {
         if asked > 0 || got.is_some_and(|got| got > 0) {
             let got = got.map_or_else(|| "not known".to_owned(), format::bytes);
-            let fetched =
-                fetched.map_or_else(String::new, |bytes| format!(", {} fetched", format::bytes(bytes)));
-            parts.push(format!("{what} {} asked{fetched}, {got} at the device", format::bytes(asked)));
+            let own = own.map_or_else(String::new, |bytes| format!(", {} {verb}", format::bytes(bytes)));
+            let asked = if asked == 0 && device.asked_unknown {
+                "asked unknown".to_owned()
+            } else {
+                format!("{} asked", format::bytes(asked))
+            };
+            parts.push(format!("{what} {asked}{own}, {got} at the device"));
         }
     };
-    part("read", device.asked_read_bytes, device.process_read_bytes, device.device_read_bytes);
-    part("written", device.asked_written_bytes, None, device.device_written_bytes);
+    part("read", device.asked_read_bytes, (device.process_read_bytes, "fetched"), device.device_read_bytes);
+    let written = device.process_written_bytes.filter(|_| device.asked_unknown);
+    part(
+        "written",
+        device.asked_written_bytes,
+        (written, "sent by its processes"),
+        device.device_written_bytes,
+    );
     if let Some(depth) = device.device_depth_mean {
         parts.push(format!("{} requests in flight at the device on average", format::significant(depth)));
     }

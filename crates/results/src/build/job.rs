@@ -86,10 +86,10 @@ pub(super) fn finish(
     let op = |kind: OpKind| {
         let counted = counts.op(kind);
         let size = if kind.is_flush() { Some(0) } else { one_size(&planned, &[kind]) };
-        (counted.ios > 0).then(|| OpResult::of(counted, measured_ns, size))
+        happened(counted).then(|| OpResult::of(counted, measured_ns, size))
     };
     let data = counts.data();
-    let kinds: Vec<OpKind> = OpKind::DATA.into_iter().filter(|kind| counts.op(*kind).ios > 0).collect();
+    let kinds: Vec<OpKind> = OpKind::DATA.into_iter().filter(|kind| happened(counts.op(*kind))).collect();
     let size = if counts.named.is_empty() { one_size(&planned, &kinds) } else { counts.block_bytes_mean() };
     let mut total = OpResult::of(&data, measured_ns, size);
     // The operations carry theirs; the total of several is their merge.
@@ -129,6 +129,11 @@ pub(super) fn finish(
         series: points.finish(window.0),
         evidence,
     }
+}
+
+/// Of a command that was observed, only the bytes may be known.
+fn happened(counts: &OpCounts) -> bool {
+    counts.ios > 0 || counts.bytes > 0
 }
 
 /// Named operations, asked for or not.

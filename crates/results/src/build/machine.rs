@@ -139,6 +139,7 @@ impl MachineTally {
         }
         Some(DeviceTruth {
             devices: devices.names.clone(),
+            asked_unknown: false,
             asked_read_bytes: asked.read_bytes,
             process_read_bytes,
             device_read_bytes,

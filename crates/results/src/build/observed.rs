@@ -1,15 +1,17 @@
 //! The run of a command that Assay only watched: what the kernel counted for it, put into the same shape as a run of
 //! Assay's own, so that the same checks judge it.
 //!
-//! What such a command asked for is known from `/proc/PID/io` where it uses read(2), write(2) and their kin; what it
-//! hands to libaio or io_uring is not counted there, and then the requests that its devices completed stand for its
-//! operations. Latencies are not known; a result that the command wrote itself ([`adopt`]) may bring them.
+//! What such a command asked for is known from `/proc/PID/io` where it uses read(2), write(2) and their kin. What it
+//! hands to libaio or io_uring, or does through mapped files, is not counted there as calls: then only the bytes are known
+//! that the kernel moved for it, and neither the number of its operations nor what it asked for. Pattern, outstanding
+//! I/Os, durability and latencies are never known from outside; a result that the command wrote itself ([`adopt`]) may
+//! bring them. What other processes did on the same devices is not its own, so nothing here counts their requests.
 
 use assay_workload::Plan;
 use assay_workload::job::{Caching, EngineKind, Job};
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::plan::{PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice};
-use assay_workload::units::Nanos;
+use assay_workload::units::{Bytes, Nanos};
 
 use super::truth::{Asked, spread_cached_share};
 use super::{BuildError, RunBuilder};
@@ -24,6 +26,13 @@ use crate::run::{JobResult, Metric, Run, SeriesPoint};
 /// Share of what the kernel moved for a process that it must have asked for by read and write for its calls to stand for
 /// its operations.
 const CALLS_SHARE_MIN: f64 = 0.8;
+/// A page is charged as written as a whole, and a short write may touch two.
+const CHARGED_BYTES_PER_WRITE: u64 = 2 * 4096;
+/// Reads or writes below this share of the traffic are not what the command is about: its program, its configuration, its
+/// own log.
+const TRAFFIC_SHARE_MIN: f64 = 0.05;
+/// What a program reads in its first second is mostly itself: reads, or writes, that end with it are left out as well.
+const START_NS: u64 = 1_000_000_000;
 /// How far the course of the counters may be from the figures of a result to be taken for theirs.
 const COURSE_TOLERANCE: f64 = 0.2;
 
@@ -61,13 +70,36 @@ pub struct Observation {
     pub after: [Counters; 2],
 }
 
-/// What stands for the operations of a command.
+/// How reads, or writes, of a command are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Basis {
-    /// Its calls of read, write and their kin.
+enum Known {
+    /// Its calls of read, write and their kin say how many there were and of how many bytes.
     Calls,
-    /// The requests that the devices completed.
-    Requests,
+    /// The kernel moved bytes for it that it did not ask for by calls: only they are known.
+    Bytes,
+    /// Too small a share of the traffic to be judged.
+    LeftOut,
+}
+
+/// How much a command read, or wrote, between two readings.
+#[derive(Debug, Clone, Copy, Default)]
+struct Traffic {
+    calls: u64,
+    called_bytes: u64,
+    moved_bytes: u64,
+}
+
+impl Traffic {
+    fn bytes(&self) -> u64 {
+        self.called_bytes.max(self.moved_bytes)
+    }
+}
+
+/// How its reads and its writes are known.
+#[derive(Debug, Clone, Copy)]
+struct Basis {
+    read: Known,
+    write: Known,
 }
 
 /// The run, judged.
@@ -76,24 +108,74 @@ enum Basis {
 /// None that a caller can cause: an observation always has a start.
 pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
     let devices = bottom_names(&observation.environment);
-    let basis = basis_of(&observation.during);
+    let whole = whole(&observation.during);
+    let [read, write] = traffic(&whole, observation.opened_for);
+    let basis = Basis::of(read, write, traffic(&behind_start(&observation.during), observation.opened_for));
     let mut builder = RunBuilder::new();
-    events(observation, basis, &devices).iter().for_each(|event| builder.feed(event));
+    events(observation, basis).iter().for_each(|event| builder.feed(event));
     let mut run = builder.finish()?;
-    let text = match basis {
-        Basis::Calls => "operations are calls of read and write; latencies are not known from outside",
-        Basis::Requests => {
-            "operations are requests that the devices completed: what is handed to libaio or io_uring is not counted \
-             for a process, so that what it asked for is not known"
-        }
-    };
-    remark(&mut run, "observed", text.to_owned());
-    if basis == Basis::Requests {
-        run.phases.iter_mut().flat_map(|phase| &mut phase.jobs).for_each(|job| job.cached_read_share = None);
+    forget_what_is_not_known(&mut run, observation, basis, [read, write]);
+    let of =
+        |kind| [(basis.read, "reads"), (basis.write, "writes")].into_iter().filter(move |(k, _)| *k == kind);
+    if of(Known::Calls).next().is_some() {
+        let text = "operations are calls of read and write; latencies are not known from outside";
+        remark(&mut run, "observed", text.to_owned());
     }
-    device_times(&mut run, observation, &devices);
+    for (_, name) in of(Known::Bytes) {
+        let text = format!(
+            "{name}: only the bytes that the kernel moved for the command are known; the kernel does not count per \
+             process what is asked for through libaio, io_uring or mapped files, so operations and block size are not \
+             known"
+        );
+        remark(&mut run, "observed", text);
+    }
+    for (known, name, traffic) in [(basis.read, "reads", read), (basis.write, "writes", write)] {
+        if known == Known::LeftOut && traffic.bytes() > 0 {
+            let share = traffic.bytes() as f64 / (read.bytes() + write.bytes()) as f64;
+            let when = if share < TRAFFIC_SHARE_MIN { "" } else { ", almost all in its first second" };
+            let text = format!(
+                "{name} of {} ({:.1} % of the traffic{when}) are left out: the command's own files",
+                Bytes(traffic.bytes()),
+                100.0 * share
+            );
+            remark(&mut run, "observed", text);
+        }
+    }
+    device_figures(&mut run, observation, &devices);
     checks::judge(&mut run);
     Ok(run)
+}
+
+/// Takes out of the result what the plan had to say and nobody knows: nothing of it was seen.
+fn forget_what_is_not_known(run: &mut Run, observation: &Observation, basis: Basis, traffic: [Traffic; 2]) {
+    let known = [basis.read, basis.write];
+    let Some(phase) = run.phases.first_mut() else { return };
+    for job in &mut phase.jobs {
+        (job.outstanding_io, job.outstanding_io_mean) = (0, 0.0);
+        job.durability.clear();
+        job.pattern = match observation.threads {
+            1 => "1 thread".to_owned(),
+            threads => format!("up to {threads} threads"),
+        };
+        let ops = [job.read.as_mut(), job.write.as_mut(), Some(&mut job.total)];
+        ops.into_iter().flatten().for_each(|op| op.block_size = op.bytes.checked_div(op.ios).unwrap_or(0));
+        if known.contains(&Known::Bytes) {
+            (job.total.ios, job.total.iops, job.total.block_size) = (0, 0.0, 0);
+            job.cpu_ns_per_io = 0.0;
+        }
+        if basis.read != Known::Calls {
+            job.cached_read_share = None;
+        }
+    }
+    if let Some(truth) = &mut phase.device {
+        let asked = |at: usize| if known[at] == Known::Bytes { 0 } else { traffic[at].called_bytes };
+        (truth.asked_read_bytes, truth.asked_written_bytes) = (asked(0), asked(1));
+        truth.asked_unknown = known.contains(&Known::Bytes);
+        if truth.asked_unknown && truth.unknown_because.is_empty() {
+            "the kernel does not count per process what is asked for through libaio, io_uring or mapped files"
+                .clone_into(&mut truth.unknown_because);
+        }
+    }
 }
 
 /// Names of the devices at the bottom of all targets.
@@ -114,42 +196,68 @@ fn of_processes(delta: &Counters, field: fn(&ProcessCounters) -> Option<u64>) ->
     delta.processes.iter().filter_map(field).fold(0, u64::saturating_add)
 }
 
-fn basis_of(during: &[Counters]) -> Basis {
-    let (Some(first), Some(last)) = (during.first(), during.last()) else { return Basis::Calls };
-    let delta = Counters::delta(first, last);
-    let called = of_processes(&delta, |p| p.asked_read_bytes) + of_processes(&delta, |p| p.asked_write_bytes);
-    let moved =
-        of_processes(&delta, |p| p.storage_read_bytes) + of_processes(&delta, |p| p.storage_write_bytes);
-    if called as f64 >= CALLS_SHARE_MIN * moved as f64 { Basis::Calls } else { Basis::Requests }
+fn whole(during: &[Counters]) -> Counters {
+    during.first().zip(during.last()).map(|(first, last)| Counters::delta(first, last)).unwrap_or_default()
+}
+
+/// What was read and written between two readings. Calls of a kind that no file was opened for went to a pipe, a
+/// terminal, `/dev/null`.
+fn traffic(delta: &Counters, opened_for: (bool, bool)) -> [Traffic; 2] {
+    let called = |opened: bool, field: fn(&ProcessCounters) -> Option<u64>| {
+        if opened { of_processes(delta, field) } else { 0 }
+    };
+    let read = Traffic {
+        calls: called(opened_for.0, |p| p.asked_reads),
+        called_bytes: called(opened_for.0, |p| p.asked_read_bytes),
+        moved_bytes: of_processes(delta, |p| p.storage_read_bytes),
+    };
+    let write = Traffic {
+        calls: called(opened_for.1, |p| p.asked_writes),
+        called_bytes: called(opened_for.1, |p| p.asked_write_bytes),
+        moved_bytes: of_processes(delta, |p| p.storage_write_bytes),
+    };
+    [read, write]
+}
+
+/// What was counted behind the first second; all of it where nothing was done any more, or most of the time is in it.
+fn behind_start(during: &[Counters]) -> Counters {
+    let all = whole(during);
+    let begun = during.first().map_or(0, |first| first.at_ns) + START_NS;
+    let rest = during.iter().position(|reading| reading.at_ns >= begun).map(|at| whole(&during[at..]));
+    let at_work = |rest: &Counters| traffic(rest, (true, true)).iter().any(|kind| kind.bytes() > 0);
+    rest.filter(|rest| rest.at_ns > all.at_ns / 2 && at_work(rest)).unwrap_or(all)
+}
+
+impl Basis {
+    /// By what was done in all, and behind the start.
+    fn of(read: Traffic, write: Traffic, behind_start: [Traffic; 2]) -> Self {
+        let total = behind_start[0].bytes().saturating_add(behind_start[1].bytes()) as f64;
+        let known = |kind: Traffic, later: Traffic, charged: u64| {
+            let explained = kind.called_bytes.saturating_add(charged) as f64;
+            if total == 0.0 || (later.bytes() as f64) < TRAFFIC_SHARE_MIN * total {
+                Known::LeftOut
+            } else if explained >= CALLS_SHARE_MIN * kind.moved_bytes as f64 {
+                Known::Calls
+            } else {
+                Known::Bytes
+            }
+        };
+        let charged = write.calls.saturating_mul(CHARGED_BYTES_PER_WRITE);
+        Basis { read: known(read, behind_start[0], 0), write: known(write, behind_start[1], charged) }
+    }
 }
 
 /// What was done between two readings.
-fn counts(delta: &Counters, basis: Basis, devices: &[String], opened_for: (bool, bool)) -> JobCounts {
+fn counts(delta: &Counters, basis: Basis, opened_for: (bool, bool)) -> JobCounts {
     let mut counts = JobCounts::default();
-    let of_devices = |field: fn(&crate::counters::DeviceCounters) -> u64| {
-        devices.iter().filter_map(|name| delta.device(name)).map(field).fold(0, u64::saturating_add)
-    };
-    let [reads, read_bytes, writes, written_bytes] = match basis {
-        Basis::Calls => [
-            of_processes(delta, |p| p.asked_reads),
-            of_processes(delta, |p| p.asked_read_bytes),
-            of_processes(delta, |p| p.asked_writes),
-            of_processes(delta, |p| p.asked_write_bytes),
-        ],
-        Basis::Requests => [
-            of_devices(|device| device.reads),
-            of_devices(|device| device.read_bytes),
-            of_devices(|device| device.writes),
-            of_devices(|device| device.write_bytes),
-        ],
-    };
-    let kinds = [
-        (OpKind::Read, reads, read_bytes, opened_for.0),
-        (OpKind::Write, writes, written_bytes, opened_for.1),
-    ];
-    for (kind, ios, bytes, _) in kinds.into_iter().filter(|kind| basis == Basis::Requests || kind.3) {
+    let [read, write] = traffic(delta, opened_for);
+    for (kind, known, done) in [(OpKind::Read, basis.read, read), (OpKind::Write, basis.write, write)] {
         let op = counts.op_mut(kind);
-        (op.ios, op.bytes) = (ios, bytes);
+        (op.ios, op.bytes) = match known {
+            Known::Calls => (done.calls, done.called_bytes),
+            Known::Bytes => (0, done.moved_bytes),
+            Known::LeftOut => (0, 0),
+        };
     }
     counts
 }
@@ -168,14 +276,14 @@ fn course_of(
     if own_figures && end.saturating_sub(first) >= MANY { first + 1..end - 1 } else { first..end }
 }
 
-fn events(observation: &Observation, basis: Basis, devices: &[String]) -> Vec<RunEvent> {
+fn events(observation: &Observation, basis: Basis) -> Vec<RunEvent> {
     let record = |record: &Counters| RunEvent::Counters { phase: 0, record: Box::new(record.clone()) };
-    let (first, last) = (observation.during.first(), observation.during.last());
-    let whole = first.zip(last).map(|(a, b)| Counters::delta(a, b)).unwrap_or_default();
+    let first = observation.during.first();
+    let whole = whole(&observation.during);
     let mut events = vec![RunEvent::RunStarted {
         id: observation.id.clone(),
         started: observation.started.clone(),
-        plan: Box::new(plan(observation, &counts(&whole, basis, devices, observation.opened_for))),
+        plan: Box::new(plan(observation, &counts(&whole, basis, observation.opened_for))),
         environment: Box::new(observation.environment.clone()),
         version: observation.producer.0.clone(),
         commit: observation.producer.1.clone(),
@@ -187,7 +295,7 @@ fn events(observation: &Observation, basis: Basis, devices: &[String]) -> Vec<Ru
     let deltas: Vec<Counters> =
         observation.during.windows(2).map(|pair| Counters::delta(&pair[0], &pair[1])).collect();
     let course = course_of(&deltas, observation.own_figures, |delta| {
-        counts(delta, basis, devices, observation.opened_for).ops.iter().any(|op| op.ios > 0)
+        counts(delta, basis, observation.opened_for).ops.iter().any(|op| op.ios > 0 || op.bytes > 0)
     });
     for (index, (pair, delta)) in observation.during.windows(2).zip(deltas).enumerate() {
         let key = IntervalKey {
@@ -200,7 +308,7 @@ fn events(observation: &Observation, basis: Basis, devices: &[String]) -> Vec<Ru
         };
         events.push(RunEvent::Interval(Box::new(Interval {
             key,
-            counts: counts(&delta, basis, devices, observation.opened_for),
+            counts: counts(&delta, basis, observation.opened_for),
         })));
         events.push(record(&pair[1]));
     }
@@ -280,19 +388,22 @@ fn remark(run: &mut Run, id: &str, text: String) {
     run.remarks.push(Remark { phase: None, id: id.to_owned(), text });
 }
 
-/// Mean times that the devices themselves took for a request.
-fn device_times(run: &mut Run, observation: &Observation, devices: &[String]) {
-    let (Some(first), Some(last)) = (observation.during.first(), observation.during.last()) else { return };
-    let delta = Counters::delta(first, last);
-    let Some(phase) = run.phases.first_mut() else { return };
+/// What the devices did, for all processes: requests a second and the mean time they took for one.
+fn device_figures(run: &mut Run, observation: &Observation, devices: &[String]) {
+    let delta = whole(&observation.during);
+    let seconds = delta.at_ns as f64 / 1e9;
+    let Some(phase) = run.phases.first_mut().filter(|_| seconds > 0.0) else { return };
     for name in devices {
         let Some(device) = delta.device(name) else { continue };
         let kinds =
             [("read", device.reads, device.read_time_ms), ("write", device.writes, device.write_time_ms)];
         for (kind, requests, time_ms) in kinds.into_iter().filter(|(_, requests, _)| *requests > 0) {
-            let value = time_ms as f64 / requests as f64;
-            let metric = Metric { value, unit: "ms".to_owned(), n: 1, interval: None };
-            phase.metrics.insert(format!("{name}: mean {kind} time at the device"), metric);
+            let mut add = |what: String, value: f64, unit: &str| {
+                phase.metrics.insert(what, Metric { value, unit: unit.to_owned(), n: 1, interval: None });
+            };
+            let rate = requests as f64 / seconds;
+            add(format!("{name}: {kind} requests at the device, all processes"), rate, "per second");
+            add(format!("{name}: mean {kind} time at the device"), time_ms as f64 / requests as f64, "ms");
         }
     }
 }
@@ -331,6 +442,9 @@ pub fn adopt(observed: Run, figures: Run) -> Run {
     }
     if let Some(truth) = &mut phase.device {
         (truth.asked_read_bytes, truth.asked_written_bytes) = (asked.read_bytes, asked.written_bytes);
+        if std::mem::take(&mut truth.asked_unknown) {
+            truth.unknown_because.clear();
+        }
         spread_cached_share(truth, &asked, &mut jobs);
     }
     phase.measured_s = jobs.iter().map(|job| job.measured_s).fold(0.0, f64::max);
@@ -376,13 +490,13 @@ fn find_targets(run: &mut Run, observed: &Plan, planned: &mut [PlannedJob]) {
 /// The course over time, which a result may lack: that of the counters, where they moved the bytes of the figures.
 fn adopt_course(job: &mut JobResult, course: &JobResult) {
     let same = (course.total.bytes as f64 / job.total.bytes.max(1) as f64 - 1.0).abs() <= COURSE_TOLERANCE;
-    if !job.series.is_empty() || !same || course.total.iops <= 0.0 {
+    if !job.series.is_empty() || !same || course.total.bytes_per_s <= 0.0 {
         return;
     }
-    // Requests are not operations where neighbours were merged: their course is, not their number.
-    let scale = job.total.iops / course.total.iops;
-    job.series =
-        course.series.iter().map(|point| SeriesPoint { iops: point.iops * scale, ..*point }).collect();
+    // How many operations there were is the figures' own; the counters say when their bytes moved.
+    let per_byte = job.total.iops / course.total.bytes_per_s;
+    let scaled = |point: &SeriesPoint| SeriesPoint { iops: point.bytes_per_s * per_byte, ..*point };
+    job.series = course.series.iter().map(scaled).collect();
 }
 
 #[cfg(test)]

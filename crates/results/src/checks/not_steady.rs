@@ -42,7 +42,10 @@ pub(super) fn whole_intervals(series: &[SeriesPoint]) -> Vec<f64> {
         let periods = (point.length_s / usual).round();
         (usual > 0.0 && (point.length_s - periods * usual).abs() < 0.1 * usual).then_some(periods as usize)
     };
-    let values = series.iter().filter_map(|point| Some(std::iter::repeat_n(point.iops, whole(point)?)));
+    // Of a command that was only observed, the bytes may be all that is known.
+    let only_bytes = series.iter().all(|point| point.iops == 0.0);
+    let rate = |point: &SeriesPoint| if only_bytes { point.bytes_per_s } else { point.iops };
+    let values = series.iter().filter_map(|point| Some(std::iter::repeat_n(rate(point), whole(point)?)));
     values.flatten().collect()
 }
 

@@ -46,11 +46,19 @@ pub struct OpenFiles {
     found: BTreeMap<PathBuf, OpenFile>,
     /// What was mapped to be executed: programs and libraries, which a loader has open for a moment.
     code: BTreeSet<PathBuf>,
+    /// Assay's own standard streams, which the command has, too.
+    inherited: Vec<PathBuf>,
 }
 
 impl Default for OpenFiles {
     fn default() -> Self {
-        OpenFiles { begun: SystemTime::now(), found: BTreeMap::new(), code: BTreeSet::new() }
+        let streams = (0..=2).filter_map(|fd| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok());
+        OpenFiles {
+            begun: SystemTime::now(),
+            found: BTreeMap::new(),
+            code: BTreeSet::new(),
+            inherited: streams.collect(),
+        }
     }
 }
 
@@ -66,7 +74,9 @@ impl OpenFiles {
                 continue;
             }
             let flags = host.text(format!("/proc/{pid}/fdinfo/{name}")).and_then(|text| flags(&text));
-            self.add(&path, flags.unwrap_or(0));
+            if !self.inherited.contains(&path) {
+                self.add(&path, flags.unwrap_or(0));
+            }
         }
         let maps = host.text(format!("/proc/{pid}/maps")).unwrap_or_default();
         self.code.extend(maps.lines().filter_map(code));
@@ -111,6 +121,9 @@ impl OpenFiles {
         }
         if files.iter().any(|file| file.is_device || file.bytes >= BYTES_MIN) {
             files.retain(|file| file.is_device || file.bytes >= BYTES_MIN);
+        } else if files.iter().any(|file| file.opened_for.1) {
+            // Of small files those that it writes: the rest is its program and its configuration.
+            files.retain(|file| file.opened_for.1);
         }
         files.sort_by_key(|file| (!file.is_device, std::cmp::Reverse(file.bytes)));
         files.truncate(TARGETS_MAX);

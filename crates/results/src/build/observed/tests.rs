@@ -44,10 +44,21 @@ fn calls_that_the_cache_answered_are_found() {
 }
 
 #[test]
-fn without_calls_the_requests_count_and_nothing_is_said_of_caches() {
-    let run = run_of(&observation(0, RATE)).unwrap();
+fn without_calls_only_the_bytes_are_known() {
+    let mut seen = observation(0, RATE);
+    // Others use the device, too: what they do is not the command's.
+    for (second, record) in seen.during.iter_mut().enumerate() {
+        record.devices[0].read_bytes += 3 * RATE * second as u64;
+        record.devices[0].reads += 5000 * second as u64;
+    }
+    let run = run_of(&seen).unwrap();
     let job = &run.phases[0].jobs[0];
     assert_eq!((job.total.bytes, job.cached_read_share), (10 * RATE, None));
+    // Neither operations nor block size, pattern, depth or durability are made up.
+    assert_eq!((job.total.known_iops(), job.total.block_size, job.outstanding_io), (None, 0, 0));
+    assert_eq!((job.pattern.as_str(), job.durability.as_str()), ("1 thread", ""));
+    let truth = run.phases[0].device.as_ref().unwrap();
+    assert_eq!((truth.asked_unknown, truth.asked_read_bytes), (true, 0));
     let finding = run.findings.iter().find(|finding| finding.id == "cache-served-reads").unwrap();
     assert_eq!(finding.severity, FindingSeverity::Unchecked);
     assert!(run.notes.iter().any(|note| note.contains("libaio")));
@@ -69,4 +80,42 @@ fn figures_are_judged_by_what_was_seen() {
     assert_eq!(run.verdict, Verdict::Invalid, "{:#?}", run.findings);
     let same = adopt(run_of(&observation(0, RATE)).unwrap(), figures);
     assert_eq!(same.phases[0].jobs[0].cached_read_share, Some(0.0));
+}
+
+/// 12 MiB of durable writes a second, and a script that reads 128 KiB of its own files out of the cache.
+#[test]
+fn own_files_beside_the_traffic_are_left_out() {
+    let mut seen = observation(128 << 10, 0);
+    seen.opened_for = (true, true);
+    for (second, record) in seen.during.iter_mut().enumerate() {
+        let written = 12 * second as u64 * (1 << 20);
+        let process = &mut record.processes[0];
+        (process.asked_write_bytes, process.asked_writes) = (Some(written), Some(written >> 16));
+        process.storage_write_bytes = Some(written);
+        record.devices[0].write_bytes = written;
+    }
+    let run = run_of(&seen).unwrap();
+    let job = &run.phases[0].jobs[0];
+    assert_eq!((job.read.is_none(), job.write.as_ref().map(|op| op.ios)), (true, Some(10 * 12 * 16)));
+    assert!(!run.findings.iter().any(|finding| finding.id == "cache-served-reads"), "{:#?}", run.findings);
+    assert!(
+        run.notes.iter().any(|note| note.starts_with("reads of 1.25 MiB (1.0 % of the traffic)")),
+        "{:?}",
+        run.notes
+    );
+}
+
+/// sqlite writes headers of a few bytes: the kernel charges whole pages for them.
+#[test]
+fn short_writes_are_calls_although_whole_pages_are_charged() {
+    let mut seen = observation(0, 0);
+    seen.opened_for = (false, true);
+    for (second, record) in seen.during.iter_mut().enumerate() {
+        let process = &mut record.processes[0];
+        process.asked_writes = Some(1000 * second as u64);
+        process.asked_write_bytes = Some(1000 * second as u64 * 100);
+        process.storage_write_bytes = Some(1000 * second as u64 * 4096);
+    }
+    let run = run_of(&seen).unwrap();
+    assert_eq!(run.phases[0].jobs[0].write.as_ref().and_then(|op| op.known_iops()), Some(1000.0));
 }
