@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use assay_results::environment::Environment;
 use assay_results::{RunEnd, RunEvent};
 use assay_workload::Plan;
 
 use crate::after;
 use crate::seen::Seen;
+use crate::watch::Watch;
 
 /// How a phase ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,11 @@ pub enum PhaseOutcome {
 pub trait Executor {
     /// Runs one phase of `plan`; events go to `sink` as they happen.
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome;
+
+    /// Where it runs, for what others did meanwhile to be seen; `None`: nothing of that is known.
+    fn environment(&self) -> Option<&Environment> {
+        None
+    }
 
     /// Whether everything is to end.
     fn stopped(&self) -> bool;
@@ -94,6 +101,11 @@ impl Course {
             Ok(Some(planned)) => self.becomes(phase, planned, sink),
             Err(why) => return PhaseOutcome::Failed(why),
         }
+        let mut watch = Watch::of(&self.plan, phase, executor.environment());
+        let sink: &mut dyn FnMut(RunEvent) = &mut |event| {
+            watch.feed(&event);
+            sink(event);
+        };
         executor.watch_before(&self.plan, phase, sink);
         sink(RunEvent::PhaseStarted { phase: phase as u32, at_ms: executor.elapsed_ms() });
         let seen = &mut self.seen;
@@ -109,6 +121,9 @@ impl Course {
             executor.watch_after(&self.plan, phase, sink);
         }
         self.seen.finish(phase, after::keeps_latency(&self.plan, phase));
+        if let Some(what) = watch.disturbance() {
+            self.seen.disturb(phase, what);
+        }
         outcome
     }
 

@@ -11,5 +11,6 @@ mod search;
 mod seen;
 pub mod series;
 mod steady;
+mod watch;
 
 pub use conductor::{Executor, PhaseOutcome, conduct};

@@ -1,16 +1,17 @@
 //! The highest rate at which a latency stays below a limit.
 
 use assay_results::LatencyHistogram;
+use assay_results::search::{REPEATED, meets, offered};
 use assay_workload::Plan;
 use assay_workload::plan::{PlannedJob, PlannedPhase, ThreadSlice};
-use assay_workload::steps::{FindRate, LatencyFigure, Step};
+use assay_workload::steps::{FindRate, Step, Until};
 
 use crate::after::{After, Note};
 use crate::rates::set_rate;
 use crate::seen::Seen;
 
-/// A rate counts as reached when this share of its arrivals was completed.
-const REACHED: f64 = 0.98;
+/// Steps of a search that are repeated because others disturbed them; where they always do, their steps count.
+const REPEATS_MAX: usize = 3;
 
 /// What the steps so far say.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,13 +32,16 @@ pub(crate) fn resolved(
     find: &FindRate,
     seen: &Seen,
 ) -> Option<PlannedPhase> {
-    if step.round == 0 {
-        return None;
+    let unlimited = unlimited(step, seen);
+    if step.round <= unlimited {
+        // The plan has a rate here, which the step without one takes the place of where it is repeated.
+        let first = &plan.phases[step.first as usize];
+        return (step.round > 0).then(|| PlannedPhase { step: Some(*step), ..first.clone() });
     }
     let bracket = bracket(plan, step, step.round, find, seen);
     let rate = next_rate(&bracket);
     let mut planned = plan.phases[phase].clone();
-    let reached = seen.jobs(step.first as usize);
+    let reached = seen.jobs((step.first + unlimited) as usize);
     for (index, job) in planned.jobs.iter_mut().enumerate() {
         let share =
             reached.get(index).map_or(0.0, |figures| figures.iops) / bracket.max.max(f64::MIN_POSITIVE);
@@ -65,6 +69,11 @@ fn next_rate(bracket: &Bracket) -> f64 {
 /// What follows a step of a search.
 pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, seen: &Seen) -> After {
     let bracket = bracket(plan, step, step.round + 1, find, seen);
+    if let Some(what) = seen.disturbance(phase).filter(|_| repeated(step, seen).contains(&step.round)) {
+        let text = format!("{}: repeated, because of other processes: {what}", plan.phases[phase].point);
+        let note = Some(Note { id: REPEATED, text });
+        return After { note, ..After::next(phase) };
+    }
     if bracket.max <= 0.0 {
         let name = &plan.phases[phase].name;
         let note = Note {
@@ -139,7 +148,9 @@ fn words(bracket: &Bracket, find: &FindRate, steps: u32) -> String {
     let ended = format!("{steps} steps, {:.0} IOPS without a limit", bracket.max);
     match (bracket.meets, bracket.misses) {
         (Some(meets), Some(misses)) => {
-            format!("{meets:.0} IOPS meet {find}, {misses:.0} IOPS do not ({ended})")
+            format!(
+                "the highest rate with {find} is between {meets:.0} IOPS, which meet it, and {misses:.0} IOPS, which do not ({ended})"
+            )
         }
         (Some(meets), None) => {
             format!("{meets:.0} IOPS, all that is reached without a limit, meet {find} ({ended})")
@@ -149,31 +160,38 @@ fn words(bracket: &Bracket, find: &FindRate, steps: u32) -> String {
     }
 }
 
+/// Rounds that others disturbed and that do not count, because they are repeated.
+fn repeated(step: &Step, seen: &Seen) -> Vec<u32> {
+    // Steps that share one size would leave less of it for the others.
+    if matches!(step.until, Until::Rate(find) if find.limits_together) {
+        return Vec::new();
+    }
+    let disturbed = |round: &u32| seen.disturbance((step.first + round) as usize).is_some();
+    // Behind the last step there is no room to repeat it.
+    (0..step.rounds_max() - 1).filter(disturbed).take(REPEATS_MAX).collect()
+}
+
+/// The round without a limit that counts: the first, unless it was repeated.
+fn unlimited(step: &Step, seen: &Seen) -> u32 {
+    let repeated = repeated(step, seen);
+    (0..step.rounds_max()).find(|round| !repeated.contains(round)).unwrap_or(0)
+}
+
 /// What the first `rounds` steps say.
 fn bracket(plan: &Plan, step: &Step, rounds: u32, find: &FindRate, seen: &Seen) -> Bracket {
-    let mut bracket = Bracket { max: seen.iops(step.first as usize), meets: None, misses: None };
-    for round in 1..rounds {
+    let (repeated, unlimited) = (repeated(step, seen), unlimited(step, seen));
+    let max = seen.iops((step.first + unlimited) as usize);
+    let mut bracket = Bracket { max, meets: None, misses: None };
+    for round in (unlimited + 1..rounds).filter(|round| !repeated.contains(round)) {
         let phase = (step.first + round) as usize;
         let offered = offered(&plan.phases[phase]);
-        if meets(offered, phase, find, seen) {
+        let mut together = LatencyHistogram::new();
+        seen.jobs(phase).iter().for_each(|job| together.merge(&job.latency));
+        if meets(find, &together, seen.iops(phase), offered) {
             bracket.meets = Some(bracket.meets.map_or(offered, |rate: f64| rate.max(offered)));
         } else {
             bracket.misses = Some(bracket.misses.map_or(offered, |rate: f64| rate.min(offered)));
         }
     }
     bracket
-}
-
-fn offered(planned: &PlannedPhase) -> f64 {
-    planned.jobs.iter().flat_map(|job| &job.slices).filter_map(|slice| slice.rate_per_s).sum()
-}
-
-fn meets(offered: f64, phase: usize, find: &FindRate, seen: &Seen) -> bool {
-    let mut together = LatencyHistogram::new();
-    seen.jobs(phase).iter().for_each(|job| together.merge(&job.latency));
-    let latency_ns = match find.figure {
-        LatencyFigure::Mean => together.mean_ns(),
-        LatencyFigure::Quantile(share) => together.quantile_ns(share).map_or(f64::INFINITY, |ns| ns as f64),
-    };
-    !together.is_empty() && latency_ns < find.limit_ns as f64 && seen.iops(phase) >= REACHED * offered
 }

@@ -29,6 +29,7 @@ struct Tally {
 pub(crate) struct Seen {
     current: BTreeMap<u32, Tally>,
     phases: BTreeMap<usize, Vec<JobFigures>>,
+    disturbed: BTreeMap<usize, String>,
 }
 
 impl Seen {
@@ -68,6 +69,16 @@ impl Seen {
     /// The jobs of a finished phase; empty where it did not run.
     pub(crate) fn jobs(&self, phase: usize) -> &[JobFigures] {
         self.phases.get(&phase).map_or(&[], Vec::as_slice)
+    }
+
+    /// Others disturbed a finished phase: what they did.
+    pub(crate) fn disturb(&mut self, phase: usize, what: String) {
+        self.disturbed.insert(phase, what);
+    }
+
+    /// What others did to it; `None`: nothing was seen.
+    pub(crate) fn disturbance(&self, phase: usize) -> Option<&str> {
+        self.disturbed.get(&phase).map(String::as_str)
     }
 
     /// Operations a second of all jobs of a finished phase.

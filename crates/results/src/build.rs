@@ -26,6 +26,7 @@ use crate::histogram::LatencyHistogram;
 use crate::interval::{Interval, IntervalKey, JobCounts};
 use crate::probe::Probe;
 use crate::run::{JobResult, PhaseResult, Producer, Run, SCHEMA, Verdict};
+use crate::search;
 
 /// More remarks than this are counted, not kept.
 const REMARKS_MAX: usize = 1000;
@@ -184,6 +185,7 @@ impl RunBuilder {
             end,
             error,
         };
+        search::add_answers(&mut run);
         checks::judge(&mut run);
         Ok(run)
     }

@@ -36,6 +36,7 @@ mod working_set_fits_cache;
 
 use crate::event::RunEnd;
 use crate::run::{Finding, FindingSeverity, Run, Verdict};
+use crate::search;
 
 /// One check.
 #[derive(Debug, Clone, Copy)]
@@ -99,8 +100,43 @@ pub fn by_id(id: &str) -> Option<&'static Check> {
 /// All findings of all checks, the gravest first, and within a severity in the order of [`ALL`].
 pub fn check(run: &Run) -> Vec<Finding> {
     let mut findings: Vec<Finding> = ALL.iter().flat_map(|check| check.judge(run)).collect();
+    not_quoted(run, &mut findings);
+    without_distribution(run, &mut findings);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
+}
+
+/// What is found about a step of a search that is not its answer is told, and does not count.
+fn not_quoted(run: &Run, findings: &mut [Finding]) {
+    let steps = search::not_quoted(run);
+    for finding in findings.iter_mut().filter(|finding| finding.severity >= FindingSeverity::Warning) {
+        if phase_of(run, finding).is_some_and(|phase| steps.contains(&phase)) {
+            finding.severity = FindingSeverity::Info;
+            finding.bias.clear();
+            finding.evidence.insert("search_step".to_owned(), true.into());
+        }
+    }
+}
+
+/// The index of the phase that a finding is about.
+fn phase_of(run: &Run, finding: &Finding) -> Option<usize> {
+    let pointer = finding.evidence.get("at").and_then(|at| at.as_str());
+    if let Some(rest) = pointer.and_then(|at| at.strip_prefix("/phases/")) {
+        return rest.split('/').next()?.parse().ok();
+    }
+    let point = finding.evidence.get("point").and_then(|point| point.as_str()).unwrap_or("");
+    run.phases.iter().position(|phase| Some(&phase.name) == finding.phase.as_ref() && phase.point == point)
+}
+
+/// One operation has no distribution: that is all there is to say of its job, beside errors.
+fn without_distribution(run: &Run, findings: &mut Vec<Finding>) {
+    let kept = [too_few_samples::ID, io_errors::ID, verify_failed::ID];
+    findings.retain(|finding| {
+        let phase = phase_of(run, finding).and_then(|phase| run.phases.get(phase));
+        let mut jobs = phase.into_iter().flat_map(|phase| &phase.jobs);
+        let job = jobs.find(|job| Some(&job.name) == finding.job.as_ref());
+        kept.contains(&finding.id.as_str()) || job.is_none_or(|job| job.total.ios != 1)
+    });
 }
 
 /// The verdict these findings mean for a run that came to its end. What could not be checked speaks neither for nor

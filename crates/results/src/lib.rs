@@ -24,6 +24,7 @@ pub mod run;
 pub mod samples;
 #[cfg(any(test, feature = "schema"))]
 pub mod schema;
+pub mod search;
 pub mod series;
 pub mod stats;
 pub mod steady;

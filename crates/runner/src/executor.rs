@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use assay_conduct::{Executor, PhaseOutcome};
 use assay_results::RunEvent;
+use assay_results::environment::Environment;
 use assay_workload::Plan;
 use assay_workload::plan::Carrier;
 
@@ -36,6 +37,10 @@ impl Executor for HostExecutor {
 
     fn watch_after(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
         self.native.watch_after(plan, phase, sink);
+    }
+
+    fn environment(&self) -> Option<&Environment> {
+        self.native.environment()
     }
 
     fn stopped(&self) -> bool {

@@ -31,6 +31,7 @@ use crate::space::SpaceWatch;
 pub(crate) struct NativeExecutor {
     stop: Arc<AtomicBool>,
     host: HostRoot,
+    environment: Environment,
     started: Instant,
     counters: Sampler,
     idle: IdleWindows,
@@ -115,6 +116,7 @@ impl NativeExecutor {
         NativeExecutor {
             stop: Arc::clone(&site.stop),
             host: site.host.clone(),
+            environment: environment.clone(),
             started: Instant::now(),
             counters: sampler(environment, &site.host),
             idle: IdleWindows::default(),
@@ -173,6 +175,10 @@ impl Executor for NativeExecutor {
         }
         let stop = || self.stop.load(Ordering::Relaxed);
         self.idle.after(plan, phase, &mut self.counters, &stop, sink);
+    }
+
+    fn environment(&self) -> Option<&Environment> {
+        Some(&self.environment)
     }
 
     fn stopped(&self) -> bool {

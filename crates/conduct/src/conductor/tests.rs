@@ -1,4 +1,6 @@
 use super::*;
+use assay_results::counters::{Counters, DeviceCounters};
+use assay_results::environment::{BlockDevice, Resolution, TargetEnvironment};
 use assay_workload::PhaseKind;
 use assay_workload::job::{EngineKind, Job, Phase, Rate, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
@@ -92,6 +94,27 @@ struct Server {
     /// What each phase reaches without a rate, over `capacity`; the last one goes on.
     course: Vec<f64>,
     ran: Vec<(usize, f64)>,
+    /// Executions before which others read from the device.
+    others: Vec<usize>,
+    environment: Option<Environment>,
+}
+
+impl Server {
+    /// Two readings of the device from `second` on, between which it read so many bytes.
+    fn readings(&self, second: u64, read_bytes: u64, sink: &mut dyn FnMut(RunEvent)) {
+        for (second, read_bytes) in [(second, 0), (second + 1, read_bytes)] {
+            let at_ns = second * 1_000_000_000;
+            let device = DeviceCounters {
+                name: "sda".to_owned(),
+                at_ns,
+                read_bytes,
+                reads: read_bytes / 4096,
+                ..Default::default()
+            };
+            let record = Box::new(Counters { at_ns, devices: vec![device], ..Default::default() });
+            sink(RunEvent::Counters { phase: self.ran.len() as u32, record });
+        }
+    }
 }
 
 impl Executor for Server {
@@ -100,6 +123,7 @@ impl Executor for Server {
         let offered =
             plan.phases[phase].jobs[0].slices.iter().filter_map(|slice| slice.rate_per_s).sum::<f64>();
         let unlimited = plan.phases[phase].jobs[0].slices[0].rate_per_s.is_none();
+        self.readings(5, 40 << 20, sink);
         let iops = if unlimited { self.capacity * level } else { offered.min(self.capacity) };
         self.ran.push((phase, if unlimited { 0.0 } else { offered }));
         let mut counts = assay_results::JobCounts::default();
@@ -124,6 +148,14 @@ impl Executor for Server {
         sink(RunEvent::JobFinished { phase: phase as u32, job: 0, outcome: Box::new(outcome) });
         PhaseOutcome::Done
     }
+    fn watch_before(&mut self, _: &Arc<Plan>, _: usize, sink: &mut dyn FnMut(RunEvent)) {
+        if self.others.contains(&self.ran.len()) {
+            self.readings(1, 20 << 20, sink);
+        }
+    }
+    fn environment(&self) -> Option<&Environment> {
+        self.environment.as_ref()
+    }
     fn stopped(&self) -> bool {
         false
     }
@@ -135,7 +167,13 @@ impl Executor for Server {
 
 fn serve(phases: Vec<Phase>, course: &[f64]) -> (Vec<(usize, f64)>, Vec<RunEvent>, RunEnd, String) {
     let mut events = Vec::new();
-    let mut server = Server { capacity: 10_000.0, course: course.to_vec(), ran: Vec::new() };
+    let mut server = Server {
+        capacity: 10_000.0,
+        course: course.to_vec(),
+        ran: Vec::new(),
+        others: Vec::new(),
+        environment: None,
+    };
     let (end, error) = conduct(&planned(phases), &mut server, &mut |event| events.push(event));
     (server.ran, events, end, error)
 }
@@ -214,7 +252,7 @@ fn a_search_ends_at_the_highest_rate_that_meets_the_goal() {
     assert_eq!(&ran[..4], [(0, 0.0), (1, 10_000.0), (2, 5_000.0), (3, 7_500.0)]);
     assert_eq!(ran.last().map(|ran| ran.0), Some(13), "what follows the search runs");
     let text = note(&events, "find-rate");
-    assert!(text.contains("7812 IOPS meet mean<500 us, 8125 IOPS do not"), "{text}");
+    assert!(text.contains("between 7812 IOPS, which meet it, and 8125 IOPS, which do not"), "{text}");
     let points: Vec<String> = events
         .iter()
         .filter_map(|event| match event {
@@ -223,6 +261,39 @@ fn a_search_ends_at_the_highest_rate_that_meets_the_goal() {
         })
         .collect();
     assert_eq!(points[..3], ["find=100%", "find=50%", "find=75%"]);
+}
+
+#[test]
+fn a_step_that_others_disturbed_is_repeated_and_that_has_a_bound() {
+    let device = BlockDevice { name: "sda".to_owned(), ..Default::default() };
+    let target = TargetEnvironment {
+        path: "t".to_owned(),
+        devices: vec![device],
+        resolution: Resolution::Resolved,
+        ..Default::default()
+    };
+    let environment = Environment { targets: vec![target], ..Default::default() };
+    let search = |others: Vec<usize>| {
+        let until = Some(Until::Rate("mean<500us".parse().unwrap()));
+        let mut server = Server {
+            capacity: 10_000.0,
+            course: vec![1.0],
+            ran: Vec::new(),
+            others,
+            environment: Some(environment.clone()),
+        };
+        let mut events = Vec::new();
+        conduct(&planned(vec![Phase { until, ..at("", Rate::Unlimited) }]), &mut server, &mut |e| {
+            events.push(e)
+        });
+        (server.ran.iter().map(|ran| ran.1).collect::<Vec<f64>>(), note(&events, "find-rate-repeated"))
+    };
+    let (rates, text) = search(vec![0, 3]);
+    assert_eq!(rates[..6], [0.0, 0.0, 10_000.0, 5_000.0, 5_000.0, 7_500.0]);
+    assert!(text.contains("find=max: repeated, because of other processes"), "{text}");
+    // Where they never stop, three repetitions are enough.
+    let (rates, _) = search((0..20).collect());
+    assert_eq!(rates[..6], [0.0, 0.0, 0.0, 0.0, 10_000.0, 5_000.0]);
 }
 
 #[test]

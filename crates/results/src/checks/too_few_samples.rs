@@ -30,6 +30,10 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         );
         return Some(draft.bias("there is no figure").advise("measure for longer"));
     }
+    if ios == 1 {
+        let draft = draft(FindingSeverity::Warning, "one operation: no distribution".to_owned());
+        return Some(draft.bias("effect unknown").advise("measure for longer"));
+    }
     let spread = 1.0 / (ios as f64).sqrt();
     let finding = if ios < IOS_MIN {
         draft(FindingSeverity::Warning, format!("the figure rests on {}", count(ios, "operation")))

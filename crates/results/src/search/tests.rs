@@ -1,0 +1,90 @@
+use super::*;
+use crate::checks;
+use crate::fixture;
+use crate::run::Verdict;
+
+/// A search whose steps offered these rates, each with its response time in microseconds and what it reached.
+fn search(steps: &[(f64, u64, f64)]) -> Run {
+    let mut run = fixture::run();
+    let find: FindRate = "p99<1ms".parse().unwrap();
+    let (phase, planned) = (run.phases[0].clone(), run.plan.phases[0].clone());
+    run.phases.clear();
+    run.plan.phases.clear();
+    for (round, (rate, micros, reached)) in steps.iter().enumerate() {
+        let step = Step { first: 0, phases: 1, round: round as u32, until: Until::Rate(find) };
+        let mut planned =
+            PlannedPhase { step: Some(step), point: format!("find={round}"), ..planned.clone() };
+        let slices = planned.jobs[0].slices.len() as f64;
+        planned.jobs[0]
+            .slices
+            .iter_mut()
+            .for_each(|slice| slice.rate_per_s = (*rate > 0.0).then(|| rate / slices));
+        let mut phase =
+            PhaseResult { plan_phase: round as u32, point: planned.point.clone(), ..phase.clone() };
+        let job = &mut phase.jobs[0];
+        let mut response = LatencyHistogram::new();
+        response.record_n(micros * 1000, 10_000);
+        if *rate > 0.0 {
+            job.read.as_mut().unwrap().response_histogram = Some(response.to_sparse());
+            job.evidence.offered_iops = Some(*rate);
+            job.evidence.missed_share = Some(1.0 - reached / rate);
+        }
+        job.total.iops = *reached;
+        run.plan.phases.push(planned);
+        run.phases.push(phase);
+    }
+    run
+}
+
+#[test]
+fn rates_that_are_too_high_on_purpose_do_not_count() {
+    let mut run =
+        search(&[(0.0, 0, 1000.0), (1000.0, 9000, 600.0), (500.0, 400, 499.0), (750.0, 3000, 600.0)]);
+    checks::judge(&mut run);
+    assert_eq!(run.verdict, Verdict::Valid, "{:#?}", run.findings);
+    let missed: Vec<&Finding> =
+        run.findings.iter().filter(|finding| finding.id == "rate-not-reached").collect();
+    assert!(!missed.is_empty() && missed.iter().all(|finding| finding.severity == FindingSeverity::Info));
+    // The answer lies between the highest rate that met the goal and the lowest that did not.
+    add_answers(&mut run);
+    let metric = &run.phases[2].metrics["highest rate with p99<1 ms"];
+    assert_eq!((metric.value, metric.interval, metric.n), (500.0, Some((500.0, 750.0)), 3));
+    // What is quoted is judged like any figure.
+    run.phases[2].jobs[0].cached_read_share = Some(0.9);
+    run.phases[2].jobs[0].direct = false;
+    checks::judge(&mut run);
+    assert_eq!(run.verdict, Verdict::Invalid);
+}
+
+#[test]
+fn a_step_that_was_repeated_is_not_the_answer() {
+    let mut run =
+        search(&[(0.0, 0, 1000.0), (1000.0, 400, 999.0), (1000.0, 9000, 999.0), (500.0, 300, 500.0)]);
+    run.remarks.push(crate::evidence::Remark {
+        phase: Some(1),
+        id: REPEATED.to_owned(),
+        text: String::new(),
+    });
+    assert_eq!(not_quoted(&run).into_iter().collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+#[test]
+fn others_disturb_and_overload_does_not() {
+    let finding = |id: &str, severity, cpus: Option<f64>| Finding {
+        id: id.to_owned(),
+        severity,
+        message: "m".to_owned(),
+        evidence: cpus.map(|cpus| ("cpus_of_others".to_owned(), cpus.into())).into_iter().collect(),
+        phase: None,
+        repeat: None,
+        job: None,
+        bias: String::new(),
+        advice: String::new(),
+    };
+    let seen = |finding| disturbance(&[finding]).is_some();
+    assert!(seen(finding("foreign-io", FindingSeverity::Warning, None)));
+    assert!(seen(finding("generator-bound", FindingSeverity::Warning, Some(0.8))));
+    assert!(!seen(finding("generator-bound", FindingSeverity::Warning, None)));
+    assert!(!seen(finding("rate-not-reached", FindingSeverity::Invalid, None)));
+    assert!(!seen(finding("foreign-io", FindingSeverity::Unchecked, None)));
+}
