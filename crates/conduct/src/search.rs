@@ -36,7 +36,11 @@ pub(crate) fn resolved(
     if step.round <= unlimited {
         // The plan has a rate here, which the step without one takes the place of where it is repeated.
         let first = &plan.phases[step.first as usize];
-        return (step.round > 0).then(|| PlannedPhase { step: Some(*step), ..first.clone() });
+        return (step.round > 0).then(|| PlannedPhase {
+            step: Some(*step),
+            point: apart(plan, phase, step, first.point.clone()),
+            ..first.clone()
+        });
     }
     let bracket = bracket(plan, step, step.round, find, seen);
     let rate = next_rate(&bracket);
@@ -54,8 +58,18 @@ pub(crate) fn resolved(
     let percent = (rate / bracket.max * 1000.0).round() / 10.0;
     let words = planned.point.split_whitespace().filter(|word| !word.starts_with("find="));
     let words: Vec<String> = words.map(str::to_owned).chain([format!("find={percent}%")]).collect();
-    planned.point = words.join(" ");
+    planned.point = apart(plan, phase, step, words.join(" "));
     Some(planned)
+}
+
+/// The point under a name of its own, where an earlier step of the search has it: that one was repeated.
+fn apart(plan: &Plan, phase: usize, step: &Step, point: String) -> String {
+    let before = &plan.phases[step.first as usize..phase];
+    let same = |other: &&PlannedPhase| other.point.split('#').next() == Some(point.as_str());
+    match before.iter().filter(same).count() {
+        0 => point,
+        n => format!("{point}#{}", n + 1),
+    }
 }
 
 fn next_rate(bracket: &Bracket) -> f64 {

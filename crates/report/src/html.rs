@@ -9,6 +9,7 @@ mod grid;
 mod header;
 mod phases;
 mod quick;
+mod repeats;
 mod table;
 mod unbroken;
 

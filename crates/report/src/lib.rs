@@ -22,6 +22,7 @@ mod conditions;
 mod curves;
 mod findings;
 mod grid;
+mod repeats;
 mod rounds;
 
 pub use text::{Style, Tone};

@@ -2,6 +2,7 @@
 
 mod compare;
 mod grid;
+mod repeats;
 
 use std::fmt::Write as _;
 
@@ -93,6 +94,7 @@ fn push_results(text: &mut String, run: &Run) {
         return;
     }
     grid::push_grids(text, run);
+    repeats::push_repeats(text, run);
     let heads = [
         "phase, job",
         "conditions",
@@ -122,22 +124,24 @@ fn push_record(text: &mut String, record: &Record<'_>) {
     let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
     let repeat = if phase.repeat > 0 { format!(" ({})", phase.repeat + 1) } else { String::new() };
     let job_name = if job.name == phase.name { String::new() } else { format!(", {}", job.name) };
-    let (kind, latency) = match op.response_ns {
-        Some(response) => ("response time", response),
-        None => ("completion latency", op.completion_ns),
-    };
-    let mut cells = vec![
+    let cells = vec![
         escape(&format!("{}{point}{repeat}{job_name}", phase.name)),
         escape(&conditions::of_job(job).join(", ")),
         operation.to_owned(),
-        kind.to_owned(),
         if op.block_size > 0 { format::bytes(op.block_size) } else { String::new() },
         conditions::iops(op),
         bandwidth(op),
     ];
-    let max = (latency.n > 0).then_some(latency.max);
-    cells.extend([latency.p50, latency.p99, latency.p99_9, max].map(format::latency));
-    push_row(text, &cells);
+    // Each definition has its own row, and says which it is.
+    let kinds = [("response time", op.response_ns), ("completion latency", Some(op.completion_ns))];
+    for (kind, latency) in kinds {
+        let Some(latency) = latency else { continue };
+        let mut row = cells.clone();
+        row.insert(3, kind.to_owned());
+        let max = (latency.n > 0).then_some(latency.max);
+        row.extend([latency.p50, latency.p99, latency.p99_9, max].map(format::latency));
+        push_row(text, &row);
+    }
 }
 
 fn bandwidth(op: &OpResult) -> String {

@@ -9,6 +9,7 @@ mod page;
 mod plan;
 mod progress;
 mod quick;
+mod repeats;
 mod sections;
 mod summary;
 

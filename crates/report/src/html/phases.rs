@@ -5,7 +5,7 @@ use assay_results::run::{JobResult, PhaseResult};
 use maud::{Markup, html};
 
 use super::table::{conditions_line, number, operations};
-use super::{figures, grid};
+use super::{figures, grid, repeats};
 use crate::svg::Chart;
 use crate::{charts, conditions, format, rounds};
 
@@ -31,6 +31,7 @@ pub(super) fn results(run: &Run) -> Markup {
             h2 { "Results" }
             @if run.phases.is_empty() { p { "No phase was run." } }
             (grid::tables(run))
+            (repeats::table(run))
             @if jobs >= OVERVIEW_MIN { (listed(jobs, "measured jobs", &overview(run))) }
             (figures(charts::curves(run).into_iter().chain(rounds::rounds(run)).map(Some)))
             (listed(shown.len(), "phases", &html! {
@@ -48,26 +49,42 @@ fn listed(count: usize, what: &str, list: &Markup) -> Markup {
     }
 }
 
-/// A row per measured job.
+/// A row per measured job. A column has one definition: completion latency is known of all, the response time only where
+/// operations were due at a time.
 fn overview(run: &Run) -> Markup {
-    let measured = run.phases.iter().filter(|phase| phase.kind == "measure");
+    let measured: Vec<&PhaseResult> = run.phases.iter().filter(|phase| phase.kind == "measure").collect();
+    let mut jobs = measured.iter().flat_map(|phase| &phase.jobs);
+    let paced = jobs.any(|job| job.total.response_ns.is_some());
+    let mut heads = vec!["outstanding", "IOPS", "MiB/s"];
+    if paced {
+        heads.extend(["p50 response time", "p99 response time"]);
+    }
+    heads.extend(["p50 completion latency", "p99 completion latency"]);
     html! {
         table .rows .overview {
             thead { tr {
                 th scope="col" { "phase and job" }
-                @for head in ["outstanding", "IOPS", "MiB/s", "p50", "p99"] { th .n scope="col" { (head) } }
+                @for head in &heads { th .n scope="col" { (head) } }
             } }
             tbody {
-                @for phase in measured { @for job in &phase.jobs { (overview_row(run, phase, job)) } }
+                @for phase in &measured { @for job in &phase.jobs { (overview_row(run, phase, job, &heads)) } }
             }
         }
-        p .dim { "p50 and p99: response time where operations were due at a time, else completion latency." }
     }
 }
 
-fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult) -> Markup {
-    let latency = job.total.response_ns.unwrap_or(job.total.completion_ns);
-    let kind = if job.total.response_ns.is_some() { "response time" } else { "completion latency" };
+fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult, heads: &[&str]) -> Markup {
+    let response = job.total.response_ns.unwrap_or_default();
+    let completion = job.total.completion_ns;
+    let mut cells = vec![
+        known_count(job.outstanding_io),
+        conditions::iops(&job.total),
+        format::mib_per_s(job.total.bytes_per_s),
+    ];
+    if heads.len() > 5 {
+        cells.extend([response.p50, response.p99].map(format::latency));
+    }
+    cells.extend([completion.p50, completion.p99].map(format::latency));
     html! {
         tr {
             th scope="row" {
@@ -75,11 +92,7 @@ fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult) -> Markup {
                 @if job.name != phase.name { " / " (job.name) }
                 (conditions_line(&conditions::of_job(job)))
             }
-            (number("outstanding", &known_count(job.outstanding_io)))
-            (number("IOPS", &conditions::iops(&job.total)))
-            (number("MiB/s", &format::mib_per_s(job.total.bytes_per_s)))
-            (number(&format!("p50 {kind}"), &format::latency(latency.p50)))
-            (number(&format!("p99 {kind}"), &format::latency(latency.p99)))
+            @for (head, cell) in heads.iter().zip(&cells) { (number(head, cell)) }
         }
     }
 }

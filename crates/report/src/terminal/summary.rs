@@ -6,6 +6,7 @@ use assay_results::run::{DeviceTruth, JobResult, LatencySummary, Metric, OpResul
 use super::curve::curve_tables;
 use super::grid::grid_tables;
 use super::paragraph;
+use super::repeats::repeat_table;
 use crate::rounds::is_lead_in;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, left_out_note};
 use crate::{conditions, format};
@@ -40,6 +41,7 @@ pub fn run_summary(run: &Run, style: &Style) -> String {
     text.push_str(&left_out_note(&left_out, 0, style));
     text.push_str(&curve_tables(run, style));
     text.push_str(&grid_tables(run, style));
+    text.push_str(&repeat_table(run, style));
     if run.phases.is_empty() {
         paragraph(&mut text, Tone::Warn, "no phase was run", Hang::flat(0), style);
     }

@@ -1,10 +1,14 @@
 //! What the command line shows.
 
 use assay_report::Style;
+use assay_report::html::page;
+use assay_report::md::markdown;
 use assay_report::terminal::{
     Mark, Section, findings, heading, plan, quick_table, quick_words, run_summary, sections, verdict_line,
     words_table,
 };
+
+use assay_results::run::PhaseResult;
 
 use crate::support::{assay_run, hdd, mixed_run, stb_run, typical};
 
@@ -122,4 +126,34 @@ fn sections_of_facts() {
     let rows =
         vec![vec!["io_uring".to_owned(), "yes".to_owned()], vec!["libaio".to_owned(), "no".to_owned()]];
     insta::assert_snapshot!("words_table", words_table(&["engine", "works"], &rows, &Style::plain(80)));
+}
+
+/// Repetitions are one row: the median with its interval and the spread, beside the blocks of each.
+#[test]
+fn repetitions_end_with_a_row_of_their_median() {
+    let mut run = mixed_run();
+    let one = run.phases.iter().find(|phase| phase.kind == "measure").expect("a phase").clone();
+    run.phases = [1000.0, 1100.0, 900.0]
+        .into_iter()
+        .enumerate()
+        .map(|(repeat, iops)| {
+            let mut phase = PhaseResult { repeat: repeat as u32, ..one.clone() };
+            phase.jobs.truncate(1);
+            let job = &mut phase.jobs[0];
+            (job.write, job.trim, job.flush) = (None, None, None);
+            let read = job.read.as_mut().expect("reads");
+            (read.iops, job.total.iops) = (iops, iops);
+            phase
+        })
+        .collect();
+    let style = Style::plain(160);
+    let text = run_summary(&run, &style);
+    let row = text.lines().find(|line| line.contains("900–1,100")).expect("a row of the median");
+    assert!(row.contains("1,000") && row.contains("20 %"), "{row}");
+    assert!(text.contains("n = 3: 75 %, from 6 on 95 %"), "{text}");
+    for rendered in [markdown(&run, &[]), page(&run, &[])] {
+        assert!(rendered.contains("Repetitions") && rendered.contains("900–1,100"), "{rendered}");
+    }
+    run.phases.truncate(1);
+    assert!(!run_summary(&run, &style).contains("Repetitions"));
 }
