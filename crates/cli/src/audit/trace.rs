@@ -31,7 +31,6 @@ const LINES_LOOKED_AT: usize = 200;
 const PLACES_MAX: usize = 1 << 19;
 /// Operations drawn from a workload at most, to compare with.
 const DRAWS_MAX: u64 = 2_000_000;
-const DRAWS_MIN: u64 = 20_000;
 
 /// What a trace was counted as.
 struct Counted {
@@ -192,8 +191,7 @@ fn against(
     let source = Source::read(path, args, context)?;
     let phase =
         source.plan.phases.iter().position(|phase| phase.jobs.iter().any(|job| job.job.tree.is_none()));
-    let profile = phase
-        .and_then(|phase| Profile::of_phase(&source.plan, phase, model, ops.clamp(DRAWS_MIN, DRAWS_MAX)));
+    let profile = phase.and_then(|phase| Profile::of_phase(&source.plan, phase, model, ops.min(DRAWS_MAX)));
     let profile = profile.ok_or_else(|| {
         Failure::usage(format!("{} has no job with addresses to compare with", path.display()))
     })?;
@@ -315,8 +313,9 @@ fn compared(counted: &Counted, against: &Against, comparisons: &[Comparison]) ->
             one.second.clone(),
         ]
     };
-    let note = "Distance: the largest difference of the two distributions, 0 (the same) to 1 (nothing in common); by \
-                chance: what sampling alone exceeds in one case of twenty. Medians beside it.";
+    let note = "Distance: the largest difference of the two distributions, 0 (the same) to 1 (nothing in common); of \
+                burstiness 1 less the root of the ratio of dispersions. By chance: what exchanging parts of the two at random \
+                exceeds in one case of twenty. Medians beside it.";
     Part {
         title: format!("{} against {}", counted.name, against.name),
         words: vec![verdict(comparisons)],
@@ -328,6 +327,7 @@ fn compared(counted: &Counted, against: &Against, comparisons: &[Comparison]) ->
 fn closeness_word(closeness: Closeness) -> &'static str {
     match closeness {
         Closeness::Alike => "alike",
+        Closeness::Unclear => "unclear",
         Closeness::Near => "near",
         Closeness::Different => "different",
         Closeness::Unknown => "not known",
@@ -353,6 +353,10 @@ fn verdict(comparisons: &[Comparison]) -> String {
         Closeness::Near => format!(
             "Fidelity: near. It may stand for the trace; it is not quite like it in {}.",
             named(Closeness::Near)
+        ),
+        Closeness::Unclear => format!(
+            "Fidelity: unclear. Each of the two varies too much in itself to tell a difference in {}; longer traces would.",
+            named(Closeness::Unclear)
         ),
         Closeness::Alike => {
             "Fidelity: alike. It can stand for the trace in everything that was compared.".to_owned()

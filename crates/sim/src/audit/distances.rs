@@ -32,6 +32,15 @@ pub(crate) struct ReuseDistances {
     accesses: f64,
 }
 
+/// One access to a page that is followed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Reuse {
+    /// The bucket of its distance; `None`: the page was not used before.
+    pub(crate) bucket: Option<usize>,
+    /// Accesses that it stands for.
+    pub(crate) weight: f64,
+}
+
 fn hash(page: u64) -> u64 {
     let mut state = page;
     splitmix64(&mut state)
@@ -70,16 +79,14 @@ impl ReuseDistances {
         count
     }
 
-    /// An access to the page with this number.
+    /// An access to the page with this number. Of a page that is followed, what it is counted as.
     #[inline]
-    pub(crate) fn add(&mut self, page: u64) {
+    pub(crate) fn add(&mut self, page: u64) -> Option<Reuse> {
         let hash = hash(page);
-        if hash <= self.threshold {
-            self.follow(page, hash);
-        }
+        (hash <= self.threshold).then(|| self.follow(page, hash))
     }
 
-    fn follow(&mut self, page: u64, hash: u64) {
+    fn follow(&mut self, page: u64, hash: u64) -> Reuse {
         let scale = u64::MAX as f64 / self.threshold as f64;
         self.accesses += scale;
         if self.now == TIMES {
@@ -87,17 +94,20 @@ impl ReuseDistances {
         }
         let time = self.now;
         self.now += 1;
-        match self.last.insert(page, time as u32) {
+        let found = match self.last.insert(page, time as u32) {
             Some(before) => {
                 let distance = self.last.len() as u32 - self.count_to(before as usize);
-                self.buckets[bucket(f64::from(distance) * scale * self.page_bytes as f64)] += scale;
+                let bucket = bucket(f64::from(distance) * scale * self.page_bytes as f64);
+                self.buckets[bucket] += scale;
                 self.change(before as usize, false);
+                Some(bucket)
             }
             None => {
                 self.first_uses += scale;
                 self.by_hash.push((hash, page));
+                None
             }
-        }
+        };
         self.change(time, true);
         while self.last.len() > PAGES_MAX {
             let Some((hash, page)) = self.by_hash.pop() else { break };
@@ -106,6 +116,12 @@ impl ReuseDistances {
                 self.change(time as usize, false);
             }
         }
+        Reuse { bucket: found, weight: scale }
+    }
+
+    /// About the distance of a bucket, bytes.
+    pub(crate) fn bytes_of(bucket: usize) -> f64 {
+        2_f64.powf((bucket + 1) as f64 / STEPS)
     }
 
     /// Gives the followed pages the first times, in the order of their last use.

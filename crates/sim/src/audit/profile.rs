@@ -1,10 +1,12 @@
 //! What a stream of operations is like, and how far two are apart: is a synthetic workload like the application?
 //!
-//! Each dimension is a distribution, and the distance of two is the largest difference of their distribution functions
-//! (Kolmogorov and Smirnov), or half the sum of differences where there is no order (mix, cores). Both are shares of the
-//! operations, 0 to 1. What sampling alone makes of it (95 %) is told beside it.
+//! Most dimensions are distributions, and the distance of two is the largest difference of their distribution functions
+//! (Kolmogorov and Smirnov), or half the sum of differences where there is no order (mix, cores): shares of the operations,
+//! 0 to 1. How soon data is used again and how arrivals bunch are what distributions of single operations do not show, and
+//! have dimensions of their own. What chance makes of each is found by exchanging parts of the two ([`blocks`]).
 
-use std::collections::BTreeMap;
+mod arrivals;
+mod blocks;
 
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::pattern::OpKind;
@@ -12,6 +14,9 @@ use assay_workload::plan::Plan;
 use assay_workload::rng::derive_seed;
 use serde::{Deserialize, Serialize};
 
+use self::arrivals::{Arrivals, dispersion};
+use self::blocks::{Blocks, Histogram, distance_and_noise};
+use super::distances::ReuseDistances;
 use super::draw;
 use crate::model::Model;
 
@@ -22,20 +27,40 @@ const STEPS: f64 = 4.0;
 /// A distance up to here is as good as none; up to the second the two are near.
 const ALIKE: f64 = 0.05;
 const NEAR: f64 = 0.15;
-/// The share of the larger of two samples that is lost by chance in 5 % of cases: Kolmogorov's 1.36.
+/// The share of the larger of two samples that is lost by chance in 5 % of cases: Kolmogorov's 1.36. For streams of so few
+/// operations that they have no parts.
 const KOLMOGOROV_95: f64 = 1.36;
+/// The page of reuse distances.
+const PAGE_BYTES: u64 = 4096;
+/// Of longer requests so many pages count for reuse.
+const PAGES_MAX: u64 = 1024;
+/// Pages of one target, numbered apart from those of others.
+const TARGET_SHIFT: u32 = 44;
+/// Stands for a page that was not used before: farther than any distance.
+const FIRST_USE: i64 = i64::MAX;
+
+/// The histograms of an operation.
+const SIZE: usize = 0;
+const MIX: usize = 1;
+const SEEK: usize = 2;
+const SEGMENT: usize = 3;
+const CORE: usize = 4;
+const GAP: usize = 5;
+const OUTSTANDING: usize = 6;
+const REUSE: usize = 7;
+const HISTOGRAMS: usize = 8;
+/// What is counted in the mix.
+const MIX_FLUSH: i64 = 3;
 
 /// What a stream of operations is like.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct Profile {
     ops: u64,
-    mix: [u64; 3],
-    sizes: BTreeMap<i64, u64>,
-    seeks: BTreeMap<i64, u64>,
-    gaps: BTreeMap<i64, u64>,
-    outstanding: BTreeMap<i64, u64>,
-    segments: BTreeMap<(u16, u64), u64>,
-    cores: Vec<u64>,
+    sizes: std::collections::BTreeSet<u32>,
+    blocks: Blocks<HISTOGRAMS>,
+    reuse: ReuseDistances,
+    arrivals: Arrivals,
+    cores: usize,
     ends: Vec<u64>,
     last_ns: Option<u64>,
 }
@@ -47,16 +72,22 @@ pub struct Profile {
 pub enum Dimension {
     /// Bytes of a request.
     Size,
-    /// Reads, writes, trims.
+    /// Reads, writes, trims, flushes.
     Mix,
     /// From the end of one request to the start of the next on the same target, forward or back.
     SeekDistance,
+    /// Distinct bytes between two uses of a page: how many accesses a cache of each size answers.
+    ReuseDistance,
     /// How concentrated requests are: shares of segments, the hottest first.
     SegmentShare,
     /// Shares of the array's cores.
     CoreShare,
     /// Time between two requests.
     InterArrival,
+    /// How arrivals bunch: the index of dispersion for counts, at the time scale where the two differ most.
+    Burstiness,
+    /// How long requests would wait at a server that the first stream keeps busy for 80 % of the time.
+    QueueWait,
     /// Requests outstanding when one is issued.
     Outstanding,
 }
@@ -68,9 +99,12 @@ impl Dimension {
             Dimension::Size => "size",
             Dimension::Mix => "mix",
             Dimension::SeekDistance => "seek distance",
+            Dimension::ReuseDistance => "reuse distance",
             Dimension::SegmentShare => "segment share",
             Dimension::CoreShare => "core share",
             Dimension::InterArrival => "inter-arrival",
+            Dimension::Burstiness => "burstiness",
+            Dimension::QueueWait => "queue wait",
             Dimension::Outstanding => "outstanding",
         }
     }
@@ -85,6 +119,8 @@ pub enum Closeness {
     Unknown,
     /// No difference that matters.
     Alike,
+    /// Each of the two varies so much in itself that a difference that matters could not be told.
+    Unclear,
     /// A difference that may matter.
     Near,
     /// Another workload in this dimension.
@@ -99,7 +135,7 @@ pub struct Comparison {
     pub dimension: Dimension,
     /// The distance, 0 to 1; `None`: one of the two does not say.
     pub distance: Option<f64>,
-    /// What sampling alone may make of it.
+    /// What chance alone may make of it: exceeded in one case of twenty.
     pub error: f64,
     /// What it comes to.
     pub closeness: Closeness,
@@ -112,10 +148,19 @@ pub struct Comparison {
 impl Profile {
     /// Of nothing yet, on the array of `model`.
     pub fn new(model: &Model) -> Profile {
-        Profile { cores: vec![0; model.front_end.cores() as usize], ..Profile::default() }
+        Profile {
+            ops: 0,
+            sizes: std::collections::BTreeSet::new(),
+            blocks: Blocks::default(),
+            reuse: ReuseDistances::new(PAGE_BYTES),
+            arrivals: Arrivals::default(),
+            cores: model.front_end.cores() as usize,
+            ends: Vec::new(),
+            last_ns: None,
+        }
     }
 
-    /// Operations so far.
+    /// Operations so far, flushes among them.
     pub fn ops(&self) -> u64 {
         self.ops
     }
@@ -129,34 +174,50 @@ impl Profile {
         at_ns: Option<u64>,
         outstanding: Option<u32>,
     ) {
+        self.ops += 1;
+        let block = self.blocks.next();
+        let mut count =
+            |which: usize, value: i64, weight: u64| *block[which].entry(value).or_default() += weight;
         if kind.is_flush() {
+            count(MIX, MIX_FLUSH, 1);
             return;
         }
-        self.ops += 1;
-        self.mix[kind as usize] += 1;
-        let full = self.sizes.len() >= SIZES_MAX;
-        let size = if full { i64::from(len_bytes.next_power_of_two()) } else { i64::from(len_bytes) };
-        *self.sizes.entry(size).or_default() += 1;
+        count(MIX, kind as i64, 1);
+        let known = self.sizes.contains(&len_bytes) || self.sizes.len() < SIZES_MAX;
+        let size = if known { len_bytes } else { len_bytes.next_power_of_two() };
+        self.sizes.insert(size);
+        count(SIZE, i64::from(size), 1);
         let index = usize::from(target);
         if index >= self.ends.len() {
             self.ends.resize(index + 1, u64::MAX);
         }
         if self.ends[index] != u64::MAX {
             let distance = i128::from(offset_bytes) - i128::from(self.ends[index]);
-            *self.seeks.entry(signed_bucket(distance)).or_default() += 1;
+            count(SEEK, signed_bucket(distance), 1);
         }
         self.ends[index] = offset_bytes.saturating_add(u64::from(len_bytes));
         let segment = offset_bytes / model.front_end.segment.0;
-        *self.segments.entry((target, segment)).or_default() += 1;
-        self.cores[model.front_end.core_of(segment) as usize] += 1;
+        count(SEGMENT, (i64::from(target) << TARGET_SHIFT) | segment as i64, 1);
+        count(CORE, i64::from(model.front_end.core_of(segment)), 1);
+        let pages = (u64::from(len_bytes).div_ceil(PAGE_BYTES)).clamp(1, PAGES_MAX);
+        for page in offset_bytes / PAGE_BYTES..offset_bytes / PAGE_BYTES + pages {
+            if let Some(reuse) = self.reuse.add((u64::from(target) << TARGET_SHIFT) | page) {
+                count(
+                    REUSE,
+                    reuse.bucket.map_or(FIRST_USE, |bucket| bucket as i64),
+                    reuse.weight.round() as u64,
+                );
+            }
+        }
         if let Some(at) = at_ns {
             if let Some(last) = self.last_ns {
-                *self.gaps.entry(signed_bucket(i128::from(at.saturating_sub(last)))).or_default() += 1;
+                count(GAP, signed_bucket(i128::from(at.saturating_sub(last))), 1);
             }
             self.last_ns = Some(self.last_ns.map_or(at, |last| last.max(at)));
+            self.arrivals.add(at);
         }
         if let Some(outstanding) = outstanding {
-            *self.outstanding.entry(i64::from(outstanding)).or_default() += 1;
+            count(OUTSTANDING, i64::from(outstanding), 1);
         }
     }
 
@@ -168,24 +229,32 @@ impl Profile {
         let closed = jobs.iter().all(|job| job.slices.iter().all(|slice| slice.rate_per_s.is_none()));
         let total: u64 = jobs.iter().map(|job| job.outstanding_io()).sum();
         let outstanding = closed.then_some(total as u32);
-        let mut profile = Profile::new(model);
-        draw::phase(plan, phase, draws, |op| {
-            profile.add(model, (op.target, op.offset_bytes, op.len_bytes), op.kind, None, outstanding);
-        })?;
-        let mut times = Vec::new();
         let rates: f64 = jobs.iter().flat_map(|job| &job.slices).filter_map(|slice| slice.rate_per_s).sum();
         let open = jobs.iter().all(|job| job.slices.iter().all(|slice| slice.rate_per_s.is_some()));
+        let mut times = Vec::new();
         for (job, slice) in jobs.iter().flat_map(|job| job.slices.iter().map(move |slice| (job, slice))) {
             let Some(rate) = slice.rate_per_s.filter(|_| open) else { break };
             let mut source = ArrivalSource::new(job.job.arrival, rate, derive_seed(slice.seed, 3));
-            let mut arrivals = vec![0; (draws.min(1_000_000) as f64 * rate / rates) as usize];
+            let mut arrivals = vec![0; (draws as f64 * rate / rates) as usize + 1];
             source.fill(&mut arrivals);
             times.extend(arrivals);
         }
         times.sort_unstable();
-        for pair in times.windows(2) {
-            *profile.gaps.entry(signed_bucket(i128::from(pair[1] - pair[0]))).or_default() += 1;
-        }
+        // Jobs of different policies stand side by side: each write brings the mean of their flushes.
+        let flushes = |job: &&&assay_workload::PlannedJob| {
+            job.job.flush.periodic.map_or(0.0, |flush| 1.0 / f64::from(flush.every_writes.max(1)))
+        };
+        let per_write = jobs.iter().map(|job| flushes(&job)).sum::<f64>() / jobs.len().max(1) as f64;
+        let (mut profile, mut times, mut owed) = (Profile::new(model), times.into_iter(), 0.0);
+        draw::phase(plan, phase, draws, |op| {
+            let place = (op.target, op.offset_bytes, op.len_bytes);
+            profile.add(model, place, op.kind, times.next(), outstanding);
+            owed += if op.kind == OpKind::Write { per_write } else { 0.0 };
+            if owed >= 1.0 {
+                owed -= 1.0;
+                profile.add(model, (op.target, 0, 0), OpKind::Fsync, None, None);
+            }
+        })?;
         Some(profile)
     }
 
@@ -198,38 +267,137 @@ impl Profile {
             bucket => format!("{} back", bytes(value_of(-bucket))),
         };
         let time = |bucket: f64| assay_workload::units::Nanos(value_of(bucket as i64) as u64).to_string();
+        let reuse = |bucket: f64| match bucket as i64 {
+            FIRST_USE => "most used once".to_owned(),
+            bucket => bytes(ReuseDistances::bytes_of(bucket as usize)),
+        };
         vec![
-            ordered(Dimension::Size, &self.sizes, &other.sizes, bytes),
+            self.ordered(other, Dimension::Size, SIZE, bytes),
             self.mixes(other),
-            ordered(Dimension::SeekDistance, &self.seeks, &other.seeks, seek),
-            ordered(Dimension::SegmentShare, &self.ranked(), &other.ranked(), |rank| {
-                format!("half in {} segments", rank + 1.0)
-            }),
+            self.ordered(other, Dimension::SeekDistance, SEEK, seek),
+            self.ordered(other, Dimension::ReuseDistance, REUSE, reuse),
+            self.segments(other),
             self.cores_of(other),
-            ordered(Dimension::InterArrival, &self.gaps, &other.gaps, time),
-            ordered(Dimension::Outstanding, &self.outstanding, &other.outstanding, |n| format!("{n}")),
+            self.ordered(other, Dimension::InterArrival, GAP, time),
+            self.burstiness(other),
+            self.queue_wait(other),
+            self.ordered(other, Dimension::Outstanding, OUTSTANDING, |n| format!("{n}")),
         ]
     }
 
+    /// Both in groups. Reuse is that of streams of one length: the longer one has seen more.
+    fn groups(&self, other: &Profile, which: usize) -> (Vec<Histogram>, Vec<Histogram>) {
+        let ops = if which == REUSE { self.ops.min(other.ops) } else { u64::MAX };
+        (self.blocks.groups(which, ops), other.blocks.groups(which, ops))
+    }
+
+    /// A distribution with an order, told by its median.
+    fn ordered(
+        &self,
+        other: &Profile,
+        dimension: Dimension,
+        which: usize,
+        words: impl Fn(f64) -> String,
+    ) -> Comparison {
+        let (a, b) = self.groups(other, which);
+        let typical = |groups: &[Histogram]| {
+            median(&sum(groups)).map_or_else(|| "not known".to_owned(), |value| words(value as f64))
+        };
+        judged(dimension, &a, &b, largest_difference, (typical(&a), typical(&b)))
+    }
+
     /// Requests by the rank of their segment, the hottest first.
-    fn ranked(&self) -> BTreeMap<i64, u64> {
-        let mut counts: Vec<u64> = self.segments.values().copied().collect();
-        counts.sort_unstable_by(|a, b| b.cmp(a));
-        counts.into_iter().enumerate().map(|(rank, count)| (rank as i64, count)).collect()
+    fn segments(&self, other: &Profile) -> Comparison {
+        let (a, b) = self.groups(other, SEGMENT);
+        let words = |groups: &[Histogram]| {
+            let counts: Vec<u64> = sum(groups).into_values().collect();
+            let (ranked, total) = (ranked(&counts), counts.iter().sum::<u64>());
+            let mut below = 0;
+            let half = ranked.iter().position(|count| {
+                below += count;
+                2 * below >= total
+            });
+            half.map_or_else(|| "not known".to_owned(), |rank| format!("half in {} segments", rank + 1))
+        };
+        let distance = |a: &[u64], b: &[u64]| largest_difference(&ranked(a), &ranked(b));
+        judged(Dimension::SegmentShare, &a, &b, distance, (words(&a), words(&b)))
     }
 
     fn mixes(&self, other: &Profile) -> Comparison {
-        let reads = |profile: &Profile| format!("{:.1} % reads", share(profile.mix[0], profile.ops) * 100.0);
-        unordered(Dimension::Mix, &self.mix, &other.mix, (reads(self), reads(other)))
+        let (a, b) = self.groups(other, MIX);
+        let words = |groups: &[Histogram]| {
+            let all = sum(groups);
+            let of = |kind: i64| share(all.get(&kind).copied().unwrap_or(0), all.values().sum()) * 100.0;
+            let flushes = of(MIX_FLUSH);
+            let more = if flushes > 0.0 { format!(", {flushes:.1} % flushes") } else { String::new() };
+            format!("{:.1} % reads{more}", of(OpKind::Read as i64))
+        };
+        judged(Dimension::Mix, &a, &b, half_of_differences, (words(&a), words(&b)))
     }
 
     fn cores_of(&self, other: &Profile) -> Comparison {
-        let busiest = |profile: &Profile| {
-            let most = profile.cores.iter().copied().max().unwrap_or(0);
-            format!("busiest {:.1} %", share(most, profile.ops) * 100.0)
+        let (a, b) = self.groups(other, CORE);
+        let busiest = |groups: &[Histogram]| {
+            let all = sum(groups);
+            let most = all.values().copied().max().unwrap_or(0);
+            format!("busiest of {} {:.1} %", self.cores, share(most, all.values().sum()) * 100.0)
         };
-        unordered(Dimension::CoreShare, &self.cores, &other.cores, (busiest(self), busiest(other)))
+        judged(Dimension::CoreShare, &a, &b, half_of_differences, (busiest(&a), busiest(&b)))
     }
+
+    fn burstiness(&self, other: &Profile) -> Comparison {
+        let words = |groups: &[Histogram], length_ns: u64| {
+            let all = sum(groups);
+            let (values, counts): (Vec<i64>, Vec<u64>) = all.into_iter().unzip();
+            let length = assay_workload::units::Nanos(length_ns);
+            format!("dispersion {:.2} in {length}", dispersion(&values, &counts))
+        };
+        let found = self.arrivals.scales(&other.arrivals).into_iter().map(|(length_ns, a, b)| {
+            let mut values: Vec<i64> = a.iter().chain(&b).flat_map(|group| group.keys().copied()).collect();
+            values.sort_unstable();
+            values.dedup();
+            // The root, so that a factor of 1.4 is a distance of 0.15.
+            let distance = |a: &[u64], b: &[u64]| {
+                let (a, b) = (dispersion(&values, a), dispersion(&values, b));
+                // Arrivals more even than 1 in 20 of Poisson's variance are even.
+                1.0 - (a.min(b).max(0.05) / a.max(b).max(0.05)).sqrt()
+            };
+            judged(Dimension::Burstiness, &a, &b, distance, (words(&a, length_ns), words(&b, length_ns)))
+        });
+        let worst = |a: &Comparison, b: &Comparison| {
+            (a.closeness, a.distance)
+                .partial_cmp(&(b.closeness, b.distance))
+                .unwrap_or(std::cmp::Ordering::Equal)
+        };
+        found.max_by(worst).unwrap_or_else(|| unknown(Dimension::Burstiness))
+    }
+
+    fn queue_wait(&self, other: &Profile) -> Comparison {
+        let service_ns = self.arrivals.service_ns().filter(|_| other.arrivals.gap_mean_ns().is_some());
+        let Some(service_ns) = service_ns else { return unknown(Dimension::QueueWait) };
+        let (a, b) = (self.arrivals.waits(service_ns), other.arrivals.waits(service_ns));
+        let words = |groups: &[Histogram]| {
+            let all = sum(groups);
+            let total: f64 = all.iter().map(|(bucket, n)| value_of(*bucket) * *n as f64).sum();
+            let mean = total / 100.0 / all.values().sum::<u64>().max(1) as f64;
+            format!("mean {mean:.2} service times")
+        };
+        judged(Dimension::QueueWait, &a, &b, largest_difference, (words(&a), words(&b)))
+    }
+}
+
+fn sum(groups: &[Histogram]) -> Histogram {
+    let mut all = Histogram::new();
+    for (value, count) in groups.iter().flatten() {
+        *all.entry(*value).or_default() += count;
+    }
+    all
+}
+
+fn ranked(counts: &[u64]) -> Vec<u64> {
+    let mut counts = counts.to_vec();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -251,7 +419,7 @@ fn value_of(bucket: i64) -> f64 {
     (2_f64.powf(bucket as f64 / STEPS) - 1.0).max(0.0)
 }
 
-fn median(counts: &BTreeMap<i64, u64>) -> Option<i64> {
+fn median(counts: &Histogram) -> Option<i64> {
     let total: u64 = counts.values().sum();
     let mut below = 0;
     counts.iter().find_map(|(value, count)| {
@@ -260,96 +428,53 @@ fn median(counts: &BTreeMap<i64, u64>) -> Option<i64> {
     })
 }
 
-/// Kolmogorov's distance of two distributions, with their medians.
-fn ordered(
-    dimension: Dimension,
-    a: &BTreeMap<i64, u64>,
-    b: &BTreeMap<i64, u64>,
-    words: impl Fn(f64) -> String,
-) -> Comparison {
-    let typical = |counts: &BTreeMap<i64, u64>| {
-        median(counts).map_or_else(|| "not known".to_owned(), |value| words(value as f64))
-    };
-    let (first, second) = (typical(a), typical(b));
-    let (n, m): (u64, u64) = (a.values().sum(), b.values().sum());
-    if n == 0 || m == 0 {
-        let closeness = Closeness::Unknown;
-        return Comparison { dimension, distance: None, error: 0.0, closeness, first, second };
-    }
-    let mut values: Vec<i64> = a.keys().chain(b.keys()).copied().collect();
-    values.sort_unstable();
-    values.dedup();
+/// Kolmogorov's distance of two distributions.
+fn largest_difference(a: &[u64], b: &[u64]) -> f64 {
+    let (n, m): (u64, u64) = (a.iter().sum(), b.iter().sum());
     let (mut below_a, mut below_b, mut distance) = (0, 0, 0.0_f64);
-    for value in values {
-        below_a += a.get(&value).copied().unwrap_or(0);
-        below_b += b.get(&value).copied().unwrap_or(0);
+    for (x, y) in a.iter().zip(b) {
+        below_a += x;
+        below_b += y;
         distance = distance.max((share(below_a, n) - share(below_b, m)).abs());
     }
-    judged(dimension, distance, error_of(n, m), (first, second))
+    distance
 }
 
 /// Half the sum of differences of shares.
-fn unordered(dimension: Dimension, a: &[u64], b: &[u64], words: (String, String)) -> Comparison {
+fn half_of_differences(a: &[u64], b: &[u64]) -> f64 {
     let (n, m): (u64, u64) = (a.iter().sum(), b.iter().sum());
-    let distance: f64 = a.iter().zip(b).map(|(x, y)| (share(*x, n) - share(*y, m)).abs()).sum::<f64>() / 2.0;
-    judged(dimension, distance, error_of(n, m), words)
+    a.iter().zip(b).map(|(x, y)| (share(*x, n) - share(*y, m)).abs()).sum::<f64>() / 2.0
 }
 
-fn error_of(n: u64, m: u64) -> f64 {
-    KOLMOGOROV_95 * ((n + m) as f64 / (n as f64 * m as f64).max(1.0)).sqrt()
+fn unknown(dimension: Dimension) -> Comparison {
+    let [first, second] = ["not known"; 2].map(str::to_owned);
+    Comparison { dimension, distance: None, error: 0.0, closeness: Closeness::Unknown, first, second }
 }
 
-fn judged(dimension: Dimension, distance: f64, error: f64, (first, second): (String, String)) -> Comparison {
-    let closeness = match distance - error.min(ALIKE) {
-        beyond if beyond <= ALIKE => Closeness::Alike,
-        beyond if beyond <= NEAR => Closeness::Near,
+fn judged(
+    dimension: Dimension,
+    a: &[Histogram],
+    b: &[Histogram],
+    distance: impl Fn(&[u64], &[u64]) -> f64,
+    (first, second): (String, String),
+) -> Comparison {
+    let total = |groups: &[Histogram]| groups.iter().flat_map(Histogram::values).sum::<u64>();
+    let (n, m) = (total(a), total(b));
+    if n == 0 || m == 0 {
+        return Comparison { first, second, ..unknown(dimension) };
+    }
+    let (distance, noise) = distance_and_noise(a, b, distance);
+    let independent = || KOLMOGOROV_95 * ((n + m) as f64 / (n as f64 * m as f64)).sqrt();
+    let error = noise.unwrap_or_else(independent);
+    let closeness = match distance {
+        distance if distance <= ALIKE => Closeness::Alike,
+        distance if distance <= error && distance <= NEAR => Closeness::Alike,
+        distance if distance <= error => Closeness::Unclear,
+        distance if distance <= NEAR => Closeness::Near,
         _ => Closeness::Different,
     };
     Comparison { dimension, distance: Some(distance), error, closeness, first, second }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use assay_workload::rng::Rng;
-
-    fn random(seed: u64, block: u32, reads: f64, n: u64) -> Profile {
-        let model = Model::shipped("two-brick").unwrap();
-        let (mut profile, mut rng, mut now) = (Profile::new(&model), Rng::new(seed), 0);
-        for _ in 0..n {
-            now += rng.below(20_000);
-            let kind = if rng.unit() < reads { OpKind::Read } else { OpKind::Write };
-            let offset = rng.below(1 << 18) * 4096;
-            profile.add(&model, (0, offset, block), kind, Some(now), Some(1 + rng.below(8) as u32));
-        }
-        profile
-    }
-
-    fn closeness(a: &Profile, b: &Profile) -> Vec<Closeness> {
-        a.compare(b).into_iter().map(|comparison| comparison.closeness).collect()
-    }
-
-    #[test]
-    fn the_same_workload_with_another_seed_is_alike_in_all_dimensions() {
-        let found = closeness(&random(1, 4096, 0.7, 50_000), &random(2, 4096, 0.7, 50_000));
-        assert_eq!(found, [Closeness::Alike; 7]);
-    }
-
-    #[test]
-    fn each_difference_shows_in_its_own_dimension() {
-        let base = random(1, 4096, 0.7, 50_000);
-        let sized = base.compare(&random(2, 8192, 0.7, 50_000));
-        assert_eq!(sized[0].distance, Some(1.0));
-        assert_eq!((sized[0].first.as_str(), sized[0].second.as_str()), ("4 KiB", "8 KiB"));
-        assert_eq!(sized[1].closeness, Closeness::Alike);
-        let mixed = base.compare(&random(2, 4096, 0.6, 50_000));
-        assert!((mixed[1].distance.unwrap() - 0.1).abs() < 0.01 && mixed[1].closeness == Closeness::Near);
-        let model = Model::shipped("two-brick").unwrap();
-        let mut walk = Profile::new(&model);
-        (0..50_000).for_each(|i| walk.add(&model, (0, i * 4096, 4096), OpKind::Read, None, None));
-        let walked = base.compare(&walk);
-        assert_eq!(walked[2].second, "none: sequential");
-        assert_eq!(walked[2].closeness, Closeness::Different);
-        assert_eq!((walked[5].closeness, walked[6].closeness), (Closeness::Unknown, Closeness::Unknown));
-    }
-}
+mod tests;
