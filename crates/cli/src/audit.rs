@@ -42,6 +42,8 @@ use source::Source;
   assay audit parmfile --simulate --bound-range
   # is the synthetic workload like the application?
   assay audit --trace app.iolog --against plan.toml
+  # the same, with a second recording that shows how much the application varies
+  assay audit --trace app.iolog --repeat app-2.iolog --against plan.toml
   # sizes of targets the file gives none for; hits of a cache of 64 GiB
   assay audit plan.toml --size 4t --cache 64g
 
@@ -62,6 +64,9 @@ pub(crate) struct AuditArgs {
     /// Hold the trace against this workload file or trace: how alike are they?
     #[arg(long, value_name = "FILE", requires = "trace")]
     pub(crate) against: Option<PathBuf>,
+    /// Another trace of the same program as --trace: what the two differ by is no difference; may be given several times
+    #[arg(long, value_name = "FILE", requires = "against")]
+    pub(crate) repeat: Vec<PathBuf>,
     /// Size of targets that the file gives no size for
     #[arg(long, value_name = "SIZE", default_value = source::SIZE_DEFAULT)]
     pub(crate) size: Bytes,

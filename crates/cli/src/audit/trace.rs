@@ -12,6 +12,7 @@ use assay_report::{format, terminal};
 use assay_sim::Model;
 use assay_sim::audit::{
     Audit, AuditOptions, Closeness, Comparison, HeatGrid, JobAudit, Profile, StreamAudit, audit_stream,
+    beside_repeats,
 };
 
 use super::document::{Compared, Document};
@@ -218,8 +219,11 @@ pub(super) fn audit(
     let audit = audit_stream(&counted.name, &names, &counted.stream, model, &options);
     let against =
         args.against.as_deref().map(|path| against(path, counted.ops, args, model, context)).transpose()?;
-    let comparisons =
-        against.as_ref().map(|against| counted.profile.compare(&against.profile)).unwrap_or_default();
+    let comparisons = against
+        .as_ref()
+        .map(|against| compare(&counted.profile, &against.profile, args, model, context))
+        .transpose()?
+        .unwrap_or_default();
     let page = page_of(&counted, &audit, against.as_ref(), &comparisons, model);
     if args.json {
         context.out(&json(&audit, against.as_ref(), &comparisons)?);
@@ -230,6 +234,25 @@ pub(super) fn audit(
         outputs.write("--html", path, &landing::page(&page))?;
     }
     Ok(Outcome::Done)
+}
+
+/// The comparison, with what captures of one program differ by where there are several.
+fn compare(
+    trace: &Profile,
+    against: &Profile,
+    args: &AuditArgs,
+    model: &Model,
+    context: &Context,
+) -> Result<Vec<Comparison>, Failure> {
+    let mut captures: Vec<Profile> = Vec::new();
+    for path in &args.repeat {
+        captures.push(count(path, model, context)?.profile);
+    }
+    let all: Vec<&Profile> = std::iter::once(trace).chain(&captures).collect();
+    let pairs =
+        all.iter().enumerate().flat_map(|(at, one)| all[at + 1..].iter().map(move |other| (one, other)));
+    let repeats: Vec<Vec<Comparison>> = pairs.map(|(one, other)| one.compare(other)).collect();
+    Ok(beside_repeats(trace.compare(against), &repeats))
 }
 
 fn json(audit: &Audit, against: Option<&Against>, comparisons: &[Comparison]) -> Result<String, Failure> {
@@ -315,7 +338,7 @@ fn compared(counted: &Counted, against: &Against, comparisons: &[Comparison]) ->
     };
     let note = "Distance: the largest difference of the two distributions, 0 (the same) to 1 (nothing in common); of \
                 burstiness 1 less the root of the ratio of dispersions. By chance: what exchanging parts of the two at random \
-                exceeds in one case of twenty. Medians beside it.";
+                exceeds in one case of twenty, or what captures given with --repeat differ by. Medians beside it.";
     Part {
         title: format!("{} against {}", counted.name, against.name),
         words: vec![verdict(comparisons)],

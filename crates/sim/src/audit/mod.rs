@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use self::density::{Class, Density, TargetDensity};
 pub use self::heat::{Heat, HeatGrid, heat, heat_near};
 use self::place::Site;
-pub use self::profile::{Closeness, Comparison, Dimension, Profile};
+pub use self::profile::{Closeness, Comparison, Dimension, Profile, beside_repeats};
 pub use self::repair::{Change, Hotbands, repair};
 use self::reuse::Order;
 pub use self::stream::StreamAudit;

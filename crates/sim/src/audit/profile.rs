@@ -386,6 +386,16 @@ impl Profile {
     }
 }
 
+/// Comparisons in the light of what captures of one program differ by: no less than that is a difference.
+pub fn beside_repeats(mut comparisons: Vec<Comparison>, repeats: &[Vec<Comparison>]) -> Vec<Comparison> {
+    for one in &mut comparisons {
+        let same = repeats.iter().flatten().filter(|repeat| repeat.dimension == one.dimension);
+        one.error = same.filter_map(|repeat| repeat.distance).fold(one.error, f64::max);
+        one.closeness = one.distance.map_or(Closeness::Unknown, |distance| closeness(distance, one.error));
+    }
+    comparisons
+}
+
 fn sum(groups: &[Histogram]) -> Histogram {
     let mut all = Histogram::new();
     for (value, count) in groups.iter().flatten() {
@@ -466,14 +476,18 @@ fn judged(
     let (distance, noise) = distance_and_noise(a, b, distance);
     let independent = || KOLMOGOROV_95 * ((n + m) as f64 / (n as f64 * m as f64)).sqrt();
     let error = noise.unwrap_or_else(independent);
-    let closeness = match distance {
+    let closeness = closeness(distance, error);
+    Comparison { dimension, distance: Some(distance), error, closeness, first, second }
+}
+
+fn closeness(distance: f64, error: f64) -> Closeness {
+    match distance {
         distance if distance <= ALIKE => Closeness::Alike,
         distance if distance <= error && distance <= NEAR => Closeness::Alike,
         distance if distance <= error => Closeness::Unclear,
         distance if distance <= NEAR => Closeness::Near,
         _ => Closeness::Different,
-    };
-    Comparison { dimension, distance: Some(distance), error, closeness, first, second }
+    }
 }
 
 #[cfg(test)]

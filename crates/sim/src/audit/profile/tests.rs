@@ -147,3 +147,17 @@ fn flushes_count() {
     let mix = of(&found, Dimension::Mix);
     assert!(mix.closeness == Closeness::Different && mix.first == "0.0 % reads, 20.0 % flushes", "{mix:?}");
 }
+
+#[test]
+fn what_captures_of_one_program_differ_by_is_no_difference() {
+    let base = random(1, 4096, 0.7, 20_000);
+    let (repeat, other) = (random(2, 4096, 0.5, 20_000), random(3, 4096, 0.58, 20_000));
+    let found = base.compare(&other);
+    assert_eq!(of(&found, Dimension::Mix).closeness, Closeness::Near);
+    let found = beside_repeats(found, &[base.compare(&repeat)]);
+    let mix = of(&found, Dimension::Mix);
+    assert!(mix.closeness == Closeness::Alike && (0.17..0.23).contains(&mix.error), "{mix:?}");
+    // What differs by more than they do is still different.
+    let found = beside_repeats(base.compare(&random(3, 4096, 0.2, 20_000)), &[base.compare(&repeat)]);
+    assert_eq!(of(&found, Dimension::Mix).closeness, Closeness::Different);
+}
