@@ -78,12 +78,13 @@ pub(super) fn cautions(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
 pub(super) fn words(test: &Test<'_>) -> String {
     let job = test.sample().job;
     let mut parts = Vec::new();
-    if job.pattern.is_empty() {
+    if job.pattern.is_empty() && job.total.block_size > 0 {
         parts.push(format!("blocks of {}", bytes(job.total.block_size)));
-    } else {
+    } else if !job.pattern.is_empty() {
         parts.push(job.pattern.clone());
     }
-    parts.push(format!("{} outstanding", job.outstanding_io));
+    // 0 is not known: the command was only observed.
+    parts.extend((job.outstanding_io > 0).then(|| format!("{} outstanding", job.outstanding_io)));
     parts.extend(job.evidence.offered_iops.map(|rate| offered(Some(rate))));
     parts.push(path(job).to_owned());
     if writes(job) && known(&job.durability) {
