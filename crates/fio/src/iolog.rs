@@ -128,10 +128,7 @@ mod tests {
         let trace = trace.unwrap();
         assert_eq!(trace.language, "fio iolog version 2, without times");
         assert_eq!(trace.targets, ["/dev/a b"]);
-        assert_eq!(
-            issued(&trace),
-            [op(0, 0, OpKind::Read, 4096, 512), op(1, 0, OpKind::Write, 0, 8192)]
-        );
+        assert_eq!(issued(&trace), [op(0, 0, OpKind::Read, 4096, 512), op(1, 0, OpKind::Write, 0, 8192)]);
         assert!(said.is_empty(), "{said:?}");
 
         // Microseconds: fio 3.33 wrote lines such as these of 200 reads a second, the last of them behind 2 s.
