@@ -40,7 +40,7 @@ pub(crate) fn repeats(run: &Run) -> Option<Repeats> {
 /// One operation of one job of one test, in each repetition.
 struct Group<'r> {
     test: String,
-    operation: &'static str,
+    operation: &'r str,
     ops: Vec<&'r OpResult>,
 }
 
@@ -72,7 +72,7 @@ fn test_of(phase: &PhaseResult, job: &JobResult) -> String {
 }
 
 /// The operations that occurred; the total where there are several.
-fn shown(job: &JobResult) -> Vec<(&'static str, &OpResult)> {
+fn shown(job: &JobResult) -> Vec<(&str, &OpResult)> {
     let mut ops: Vec<(&str, &OpResult)> = job.operations().filter(|(name, _)| *name != "flush").collect();
     if ops.len() != 1 {
         ops.push(("total", &job.total));
