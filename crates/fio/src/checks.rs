@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use assay_formats::Position;
 
+use super::distribution::Distribution;
 use super::expand::{Names, clone_count};
 use super::job_file::{JOBS_MAX, JobFile, JobSection};
 use super::report::{Place, Report};
-use super::resolve::{Reader, resolve};
-use super::resolved::{Direction, FileSet, ResolvedJob};
+use super::resolve::{Given, resolve};
+use super::resolved::{BlockSizes, Direction, FileSet, ResolvedJob};
 use super::table;
 use super::value::Size;
 
@@ -22,8 +23,8 @@ pub(super) fn check(file: &JobFile, report: &mut Report) {
     let mut names = Names::default();
     let mut said = Said::default();
     for section in &file.jobs {
-        let files = names.files(section, 0);
-        let job = resolve(section, files);
+        let files = names.files(section, 0, false);
+        let job = resolve(section, files, false);
         let mut check = Check { section, job: &job, report, said: &mut said };
         check.refusals();
         check.pacing();
@@ -39,7 +40,7 @@ pub(super) fn check(file: &JobFile, report: &mut Report) {
 fn clones(file: &JobFile, report: &mut Report) {
     let mut total = 0_usize;
     for section in &file.jobs {
-        let count = Reader(&section.settings).number("numjobs", 1);
+        let count = Given::look(&section.settings).number("numjobs", 1);
         let place = place(section, "numjobs");
         if count < 1 {
             report.error("numjobs-zero", &place, "numjobs has to be at least 1".to_owned(), "");
@@ -56,7 +57,7 @@ fn clones(file: &JobFile, report: &mut Report) {
 fn waits(file: &JobFile, report: &mut Report) {
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for section in &file.jobs {
-        let read = Reader(&section.settings);
+        let read = Given::look(&section.settings);
         let name = read.text("name").unwrap_or(&section.name);
         if let Some(waitee) = read.text("wait_for") {
             let place = place(section, "wait_for");
@@ -117,7 +118,7 @@ impl Check<'_> {
 
     /// The directions the job uses, as indices.
     fn used(&self) -> &'static [usize] {
-        match self.job.access.direction {
+        match self.job.access().direction {
             Direction::Read => &[0],
             Direction::Write => &[1],
             Direction::Trim => &[2],
@@ -128,7 +129,7 @@ impl Check<'_> {
 
     /// What fio refuses when the job is added.
     fn refusals(&mut self) {
-        let pacing = &self.job.pacing;
+        let pacing = &self.job.pacing();
         let bytes = pacing.rate_bytes_per_s.iter().any(Option::is_some);
         let ios = pacing.rate_iops.iter().any(Option::is_some);
         if bytes && ios {
@@ -140,15 +141,15 @@ impl Check<'_> {
             );
         }
         let largest =
-            self.used().iter().map(|slot| self.job.access.sizes[*slot].min_bytes()).min().unwrap_or(0);
-        if let Some(Size::Bytes(size)) = self.job.region.size
+            self.used().iter().map(|slot| self.job.access().sizes[*slot].min_bytes()).min().unwrap_or(0);
+        if let Some(Size::Bytes(size)) = self.job.region().size
             && size < largest
         {
             let message = format!("size is {size} bytes, less than one block of {largest}");
             self.error("size-below-block", "size", message, "");
         }
-        if self.job.settings.get("zonesize").is_some()
-            && Reader(&self.job.settings).word("zonemode", "").0 == "none"
+        if self.job.given().settings.get("zonesize").is_some()
+            && self.job.given().word("zonemode", "").0 == "none"
         {
             self.error(
                 "zonesize-without-mode",
@@ -160,9 +161,9 @@ impl Check<'_> {
     }
 
     fn pacing(&mut self) {
-        let pacing = &self.job.pacing;
+        let pacing = &self.job.pacing();
         if !pacing.is_limited() {
-            if self.job.settings.get("rate_process").is_some() {
+            if self.job.given().settings.get("rate_process").is_some() {
                 self.note(
                     "fio-rate-process-without-rate",
                     "rate_process",
@@ -174,7 +175,8 @@ impl Check<'_> {
         }
         let used = self.used();
         let below = used.iter().any(|slot| {
-            pacing.rate_bytes_per_s[*slot].is_some_and(|rate| rate < self.job.access.sizes[*slot].min_bytes())
+            pacing.rate_bytes_per_s[*slot]
+                .is_some_and(|rate| rate < self.job.access().sizes[*slot].min_bytes())
         });
         if pacing.poisson && below {
             let message =
@@ -182,7 +184,7 @@ impl Check<'_> {
                     .to_owned();
             self.note("fio-poisson-below-block", "rate", message, "rate_iops=<n>");
         }
-        let varying = |slot: &&usize| !matches!(self.job.access.sizes[**slot], super::BlockSizes::Fixed(_));
+        let varying = |slot: &&usize| !matches!(self.job.access().sizes[**slot], BlockSizes::Fixed(_));
         let counted = |slot: &&usize| match pacing.poisson {
             false => pacing.rate_iops[**slot].is_some(),
             true => pacing.rate_bytes_per_s[**slot].is_some(),
@@ -197,12 +199,12 @@ impl Check<'_> {
     }
 
     fn depth(&mut self) {
-        let depth = self.job.depth;
-        let engine = &self.job.engine;
+        let depth = self.job.depth();
+        let engine = self.job.engine();
         if depth.asked > 1 && depth.effective == 1 {
             let message = format!("{engine} is synchronous: one I/O is in flight, not {}", depth.asked);
             self.note("fio-depth-on-sync-engine", "iodepth", message, "ioengine=io_uring or numjobs=<n>");
-        } else if engine == "libaio" && depth.asked > 1 && !self.job.durability.direct {
+        } else if engine == "libaio" && depth.asked > 1 && !self.job.durability().direct {
             let message =
                 "buffered libaio waits inside the submission: about one I/O is in flight".to_owned();
             self.note("fio-buffered-libaio", "iodepth", message, "direct=1");
@@ -210,8 +212,8 @@ impl Check<'_> {
     }
 
     fn ends(&mut self) {
-        let read = Reader(&self.job.settings);
-        if read.flag("time_based", false) && self.job.lifetime.runtime_us == 0 {
+        let read = self.job.given();
+        if read.flag("time_based", false) && self.job.lifetime().runtime_us == 0 {
             self.note(
                 "fio-time-based-without-runtime",
                 "time_based",
@@ -219,11 +221,11 @@ impl Check<'_> {
                 "runtime=<seconds>",
             );
         }
-        if let Some(verify) = &self.job.verify
-            && self.job.lifetime.time_based
-            && self.job.access.direction == Direction::Write
-            && verify.read_back
-            && verify.backlog == 0
+        if super::resolve::verifies(read)
+            && self.job.lifetime().time_based
+            && self.job.access().direction == Direction::Write
+            && read.flag("do_verify", true)
+            && read.number("verify_backlog", 0) == 0
         {
             self.note(
                 "fio-verify-never-reached",
@@ -243,8 +245,8 @@ impl Check<'_> {
     }
 
     fn randomness(&mut self) {
-        let access = &self.job.access;
-        if !access.random && self.job.settings.get("percentage_random").is_some() {
+        let access = &self.job.access();
+        if !access.random && self.job.given().settings.get("percentage_random").is_some() {
             self.note(
                 "fio-percentage-random-ignored",
                 "percentage_random",
@@ -253,8 +255,8 @@ impl Check<'_> {
             );
         }
         if access.random
-            && access.distribution != super::Distribution::Random
-            && self.job.settings.get("norandommap").is_none()
+            && access.distribution != Distribution::Random
+            && self.job.given().settings.get("norandommap").is_none()
         {
             self.note(
                 "fio-distribution-without-map",
@@ -278,13 +280,13 @@ impl Check<'_> {
 
     /// Clones on one file, and clones that find their name taken.
     fn sharing(&mut self, names: &mut Names) {
-        let clones = clone_count(self.section);
+        let clones = clone_count(self.section, false);
         if clones < 2 {
             return;
         }
         let mut idle = 0;
         for clone in (1..clones).rev() {
-            if let FileSet::Taken { .. } = names.files(self.section, clone) {
+            if let FileSet::Taken { .. } = names.files(self.section, clone, false) {
                 idle += 1;
             }
         }
@@ -299,7 +301,7 @@ impl Check<'_> {
             );
         }
         let shared = matches!(self.job.files, FileSet::Named(_));
-        if shared && !self.job.access.random && self.job.region.offset_increment == Size::Bytes(0) {
+        if shared && !self.job.access().random && self.job.region().offset_increment == Size::Bytes(0) {
             let message = format!("{clones} clones walk over the same region of the same file, side by side");
             self.note(
                 "fio-clones-share-region",
@@ -311,7 +313,7 @@ impl Check<'_> {
     }
 
     fn zones(&mut self) {
-        let region = &self.job.region;
+        let region = &self.job.region();
         let sizes = [
             ("size", region.size),
             ("io_size", region.io_size),
@@ -337,6 +339,6 @@ impl Check<'_> {
 impl ResolvedJob {
     /// Whether a delay meets a stonewall, which people take to be its start.
     fn stage_delays(&self) -> bool {
-        self.lifetime.start_delay_us.1 > 0 && Reader(&self.settings).flag("stonewall", false)
+        self.lifetime().start_delay_us.1 > 0 && self.given().flag("stonewall", false)
     }
 }

@@ -7,25 +7,25 @@ const SPLIT_ENTRIES_MAX: usize = 64;
 
 /// One block size with its share of the I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SplitPart {
+pub(crate) struct SplitPart {
     /// Block size in bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Share in per cent, as fio's selection makes it: cumulative shares stop at 100, and the last entry takes the rest.
-    pub percent: u32,
+    pub(crate) percent: u32,
 }
 
 /// One zone of a zoned distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ZonePart {
+pub(crate) struct ZonePart {
     /// Share of the I/Os in per cent.
-    pub access_percent: u32,
+    pub(crate) access_percent: u32,
     /// Length: per cent of the region (`zoned`) or bytes (`zoned_abs`).
-    pub length: u64,
+    pub(crate) length: u64,
 }
 
 /// Where random I/O goes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Distribution {
+pub(crate) enum Distribution {
     /// Everywhere alike.
     Random,
     /// Zipf with exponent `theta`.

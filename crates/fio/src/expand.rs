@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::job_file::{JobFile, JobSection};
 use super::read_value::split_names;
-use super::resolve::{Reader, resolve};
+use super::resolve::{Given, resolve};
 use super::resolved::{FileSet, ResolvedJob};
 
 impl JobFile {
@@ -13,22 +13,28 @@ impl JobFile {
     ///
     /// Jobs with the same `stage` run side by side; `wait_for` delays single jobs within a stage.
     pub fn expand(&self) -> Vec<ResolvedJob> {
+        self.resolved(false)
+    }
+
+    /// As [`JobFile::expand`]; with `marks`, what is read of the options takes effect.
+    pub(super) fn resolved(&self, marks: bool) -> Vec<ResolvedJob> {
         let mut all = Vec::new();
         let mut names = Names::default();
         let (mut stage, mut group, mut thread) = (0, 0, 0);
         for (index, section) in self.jobs.iter().enumerate() {
-            let read = Reader(&section.settings);
+            let read = Given { settings: &section.settings, marks };
             let walls = read.flag("stonewall", false) || section.opens_file;
+            let regroups = read.flag("new_group", false);
             // On the first job there is nothing to wait for and no group to leave.
             if index > 0 {
                 stage += u32::from(walls);
-                group += u32::from(walls || read.flag("new_group", false));
+                group += u32::from(walls || regroups);
             }
-            let clones = clone_count(section);
+            let clones = clone_count(section, marks);
             for clone in clone_order(clones) {
                 thread += 1;
-                let files = names.files(section, clone);
-                let mut job = resolve(section, files);
+                let files = names.files(section, clone, marks);
+                let mut job = resolve(section, files, marks);
                 job.section_index = index;
                 (job.clone_number, job.clones, job.thread_number) = (clone, clones, thread);
                 (job.stage, job.group) = (stage, group);
@@ -40,8 +46,8 @@ impl JobFile {
 }
 
 /// `numjobs`, which is checked to be at least 1 and bounded when the file is read.
-pub(super) fn clone_count(section: &JobSection) -> u32 {
-    let count = Reader(&section.settings).number("numjobs", 1);
+pub(super) fn clone_count(section: &JobSection, marks: bool) -> u32 {
+    let count = Given { settings: &section.settings, marks }.number("numjobs", 1);
     u32::try_from(count).unwrap_or(1)
 }
 
@@ -56,8 +62,12 @@ pub(super) struct Names(HashSet<String>);
 
 impl Names {
     /// The files of one clone.
-    pub(super) fn files(&mut self, section: &JobSection, clone: u32) -> FileSet {
-        let read = Reader(&section.settings);
+    pub(super) fn files(&mut self, section: &JobSection, clone: u32, marks: bool) -> FileSet {
+        let read = Given { settings: &section.settings, marks };
+        // What is named by filename needs none of the others, and in fio they then do nothing.
+        let directories = read.text("directory").map(split_names).unwrap_or_default();
+        let format = read.text("filename_format").unwrap_or("$jobname.$jobnum.$filenum");
+        let count = u64::try_from(read.number("nrfiles", 1)).unwrap_or(1);
         if let Some(names) = read.files() {
             if clone == 0 {
                 self.0.extend(names.iter().cloned());
@@ -68,16 +78,13 @@ impl Names {
         if section.name.starts_with("/dev/") {
             return FileSet::Named(Arc::new(vec![section.name.clone()]));
         }
-        let directories = read.text("directory").map(split_names).unwrap_or_default();
         let directory = match directories.len() {
             0 => None,
             count => directories.get(clone as usize % count).cloned(),
         };
-        let format = read.text("filename_format").unwrap_or("$jobname.$jobnum.$filenum");
         let format = replace_keyword(format, "$jobname", &section.name);
         let format = replace_keyword(&format, "$jobnum", &clone.to_string());
         let format = replace_keyword(&format, "$clientuid", "");
-        let count = u64::try_from(read.number("nrfiles", 1)).unwrap_or(1);
         let set = FileSet::Generated { directory, format, count };
         let first = set.name(0).unwrap_or_default();
         // Clone 0 shares a name that is already there; later clones go without a file.

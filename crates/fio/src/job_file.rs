@@ -6,7 +6,7 @@ use assay_formats::{Diagnostic, Position, Severity};
 use super::checks::place;
 use super::lines::{self, RawSection};
 use super::report::{Place, Report};
-use super::resolve::{self, Reader};
+use super::resolve::{self, Given};
 use super::resolved::Direction;
 use super::settings::{Applier, OptionLine, Settings};
 use super::substitute::System;
@@ -87,7 +87,7 @@ impl JobFile {
     pub fn writing_jobs(&self) -> Vec<Diagnostic> {
         let mut report = Report::default();
         for section in &self.jobs {
-            let (word, _) = Reader(&section.settings).word("rw", "read");
+            let (word, _) = Given::look(&section.settings).word("rw", "read");
             if resolve::direction_of(word).0 != Direction::Read {
                 let message = format!(
                     "job '{}' writes or trims (rw={word}), which --readonly does not allow",

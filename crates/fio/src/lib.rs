@@ -49,19 +49,16 @@ use assay_formats::Diagnostic;
 use assay_formats::loader::Loader;
 
 pub use command_line::{Action, CommandLine, Program, parse_command_line, parse_command_line_with};
-pub use distribution::{Distribution, SplitPart, ZonePart};
 pub use import::{ImportError, import};
 pub use iolog::iolog;
 pub use job_file::JobFile;
 pub use json::{fio_json, fio_json_with};
 pub use logs::{FioLogOptions, LogPrefix, fio_logs};
 pub use lower::lower;
-pub use pattern::Pattern;
 pub use recognise::recognise;
-pub use resolved::*;
+pub use resolved::ResolvedJob;
 pub use settings::{OptionFate, OptionLine};
 pub use substitute::System;
-pub use value::{Size, SteadyCriterion};
 pub use write::{write, write_plan};
 
 /// Reads a job file. `name` is what positions say; `loader` gives included files and environment variables.

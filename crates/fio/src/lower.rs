@@ -16,11 +16,11 @@ use assay_workload::job::{
 use assay_workload::pattern::Placement;
 use assay_workload::units::Nanos;
 
-use assay_formats::{Diagnostic, Position};
+use assay_formats::{Affects, Diagnostic, Position};
 
 use super::checks::place;
 use super::job_file::{JobFile, JobSection};
-use super::report::Report;
+use super::report::{Place, Report};
 use super::resolved::*;
 use super::table::{self, EngineFate};
 use targets::{Part, Targets};
@@ -35,8 +35,9 @@ const BY_FIO: &str = "fio itself does it: assay judge -- fio <job file>";
 pub fn lower(name: &str, file: &JobFile) -> (Option<Workload>, Vec<Diagnostic>) {
     let mut lowering =
         Lowering { file, report: Report::default(), said: HashSet::new(), targets: Targets::default() };
-    let clones = file.expand();
+    let clones = file.resolved(true);
     let phases = lowering.phases(&clones);
+    lowering.unread();
     let seed = lowering.seed(&clones);
     let workload = Workload { name: name.to_owned(), seed, targets: lowering.targets.finish(), phases };
     let workload = (!lowering.report.has_errors() && !workload.phases.is_empty()).then_some(workload);
@@ -75,6 +76,23 @@ impl<'a> Lowering<'a> {
 
     fn error(&mut self, source: Source<'_>, id: &'static str, option: &str, message: String, help: &str) {
         self.report.error(id, &place(source.section, option), message, help);
+    }
+
+    /// What the table says to have an effect, and none of its rules has asked for. A default of one section may be that of
+    /// others which do not need it; what nobody reads is lost at its line.
+    fn unread(&mut self) {
+        if self.report.has_errors() {
+            return;
+        }
+        for section in &self.file.jobs {
+            for setting in section.settings.without_effect() {
+                let place = Place { at: setting.at.clone(), word: setting.text.clone() };
+                if self.said.insert(("option-unread", place.at.clone())) {
+                    let message = format!("`{}` has no effect on this job", setting.text);
+                    self.report.loss("option-unread", Affects::Test, &place, message, "");
+                }
+            }
+        }
     }
 
     /// Clones of each section, in order of clone number, keyed by stage, step of waiting and section.
@@ -169,16 +187,16 @@ impl<'a> Lowering<'a> {
         let mut job = Job::new(&resolved.name, &[], self.pattern(source));
         self.region(source, &mut job);
         job.selection = self.selection(source);
-        job.outstanding_per_thread = resolved.depth.effective;
+        job.outstanding_per_thread = resolved.depth().effective;
         job.engine = engine;
         job.engine_options = self.engine_options(source);
-        job.caching = if resolved.durability.direct { Caching::Direct } else { Caching::Buffered };
-        job.invalidate = resolved.durability.invalidate;
+        job.caching = if resolved.durability().direct { Caching::Direct } else { Caching::Buffered };
+        job.invalidate = resolved.durability().invalidate;
         // Where I/O is direct nothing is read ahead.
-        job.access_hint = !resolved.durability.direct && resolved.durability.access_hint;
+        job.access_hint = !resolved.durability().direct && resolved.durability().access_hint;
         job.flush = self.flush(source);
         job.content = self.content(source);
-        job.errors_tolerated = match resolved.errors.continue_on {
+        job.errors_tolerated = match resolved.errors() {
             "none" => 0,
             "all" | "io" => u64::MAX,
             some => {
@@ -205,7 +223,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn engine(&mut self, source: Source<'_>) -> Option<EngineKind> {
-        let name = source.job.engine.as_str();
+        let name = source.job.engine();
         let native = match source.section.settings.engine().map(|engine| engine.fate) {
             Some(EngineFate::Native(native) | EngineFate::Nearest(native, _)) => {
                 EngineKind::from_name(native)
@@ -226,11 +244,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn engine_options(&mut self, source: Source<'_>) -> EngineOptions {
-        let set = |name: &str| {
-            source.job.engine_options.iter().any(|(option, value)| *option == name && value != "0")
-        };
+        let set = |name: &str| source.job.engine_flag(name);
         let given = |name: &str| source.section.settings.get(name).is_some();
-        let depth = source.job.depth;
+        let depth = source.job.depth();
         if given("iodepth_batch_complete_max") && depth.batch_complete_max < depth.asked {
             let message = "as many completions are taken at once as there are".to_owned();
             self.loss(source, "completion-batch-max", "iodepth_batch_complete_max", message, "");
@@ -239,7 +255,7 @@ impl<'a> Lowering<'a> {
             let message = "the queue is refilled at once, not drained to iodepth_low first".to_owned();
             self.loss(source, "iodepth-low", "iodepth_low", message, "iodepth_batch_complete_min=<n>");
         }
-        let iopoll = set("hipri") && source.job.engine == "io_uring";
+        let iopoll = set("hipri") && source.job.engine() == "io_uring";
         EngineOptions {
             iopoll,
             sqpoll: set("sqthread_poll"),
@@ -250,7 +266,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn flush(&mut self, source: Source<'_>) -> FlushPolicy {
-        let durability = &source.job.durability;
+        let durability = &source.job.durability();
         let periodic = |call, every: u64| PeriodicFlush {
             call,
             every_writes: u32::try_from(every).unwrap_or(u32::MAX),
@@ -280,7 +296,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn content(&mut self, source: Source<'_>) -> ModelContent {
-        let content = &source.job.content;
+        let content = &source.job.content();
         if content.pattern.as_ref().is_some_and(|pattern| !pattern.offset_at.is_empty()) {
             let message = "%o stays zero in the pattern".to_owned();
             self.loss(source, "pattern-offset", "buffer_pattern", message, "");
@@ -313,15 +329,15 @@ impl<'a> Lowering<'a> {
     fn seed(&mut self, clones: &[ResolvedJob]) -> Option<u64> {
         let of_file = |job: &ResolvedJob| &self.file.jobs[job.section_index];
         let is_given = |job: &ResolvedJob| of_file(job).settings.get("randseed").is_some();
-        let draws = |job: &ResolvedJob| job.access.random || job.access.direction == Direction::ReadWrite;
+        let draws = |job: &ResolvedJob| job.access().random || job.access().direction == Direction::ReadWrite;
         let mut asking = clones.iter().filter(|job| job.clone_number == 0 && (draws(job) || is_given(job)));
         let first = asking.next()?;
-        let taken = first.access.seed.map(i64::unsigned_abs);
+        let taken = first.access().seed.map(i64::unsigned_abs);
         if is_given(first) {
             let message = "the seed repeats this run, but its offsets are not those of fio".to_owned();
             self.report.note("seed-of-another-generator", &place(of_file(first), "randseed"), message, "");
         }
-        if let Some(other) = asking.find(|job| job.access.seed != first.access.seed) {
+        if let Some(other) = asking.find(|job| job.access().seed != first.access().seed) {
             let option = if is_given(other) { "randseed" } else { "randrepeat" };
             let words = taken.map_or_else(|| "another in each run".to_owned(), |seed| seed.to_string());
             let message = format!("a run has one seed, that of its first job: {words}");

@@ -7,11 +7,11 @@ const PATTERN_BYTES_MAX: usize = 64 << 10;
 
 /// The bytes of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     /// The bytes, repeated over the buffer.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Positions in `bytes` of eight bytes that stand for the block's offset, little endian (`%o`).
-    pub offset_at: Vec<usize>,
+    pub(crate) offset_at: Vec<usize>,
 }
 
 /// Reads a pattern: any sequence of `"text"`, `'file'`, `0x..`, decimal numbers and `%o`.

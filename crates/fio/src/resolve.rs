@@ -13,13 +13,30 @@ const BLOCK_BYTES: u64 = 4096;
 /// fio's seed where none is given.
 pub(super) const SEED: i64 = 0x89;
 
-/// Typed access to settings with defaults.
+/// The options in force for a job, with fio's defaults.
+///
+/// With `marks`, an option that is asked for counts as read at its line. What is set, has an effect by the table and was
+/// never read while the workload was made is reported as lost.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a>(pub(super) &'a Settings);
+pub(super) struct Given<'a> {
+    /// The options.
+    pub(super) settings: &'a Settings,
+    /// Whether what is asked for takes effect.
+    pub(super) marks: bool,
+}
 
-impl<'a> Reader<'a> {
+impl<'a> Given<'a> {
+    /// A look at options that has no effect.
+    pub(super) fn look(settings: &'a Settings) -> Self {
+        Given { settings, marks: false }
+    }
+
     fn value(self, name: &str) -> Option<&'a Value> {
-        self.0.get(name).map(|setting| &setting.value)
+        let setting = self.settings.get(name)?;
+        if self.marks {
+            setting.read.set(true);
+        }
+        Some(&setting.value)
     }
 
     /// A flag or boolean.
@@ -115,7 +132,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn pattern(self, name: &str) -> Option<Arc<super::Pattern>> {
+    fn pattern(self, name: &str) -> Option<Arc<super::pattern::Pattern>> {
         match self.value(name) {
             Some(Value::Pattern(pattern)) => Some(Arc::clone(pattern)),
             _ => None,
@@ -124,13 +141,11 @@ impl<'a> Reader<'a> {
 }
 
 /// Resolves one section; position in the run is filled in by the caller.
-pub(super) fn resolve(section: &JobSection, files: FileSet) -> ResolvedJob {
+pub(super) fn resolve(section: &JobSection, files: FileSet, marks: bool) -> ResolvedJob {
     let settings = &section.settings;
-    let read = Reader(settings);
-    let sizes = block_sizes(read);
+    let read = Given { settings, marks };
     ResolvedJob {
         name: read.text("name").unwrap_or(&section.name).to_owned(),
-        section: section.name.clone(),
         section_index: 0,
         clone_number: 0,
         thread_number: 0,
@@ -139,44 +154,103 @@ pub(super) fn resolve(section: &JobSection, files: FileSet) -> ResolvedJob {
         group: 0,
         group_reporting: read.flag("group_reporting", false),
         wait_for: read.text("wait_for").map(str::to_owned),
-        engine: settings.engine_name().to_owned(),
-        engine_options: engine_options(settings),
-        description: read.text("description").map(str::to_owned),
-        access: access(read, sizes),
-        region: region(read),
         files,
-        service: service(read),
-        depth: depth(settings),
-        pacing: pacing(read),
-        latency_target: latency_target(read),
-        latency_us_max: read.micros("max_latency", 0),
-        lifetime: lifetime(read),
-        durability: durability(read),
-        content: content(read),
-        verify: verify(read),
-        steady: steady(read),
-        errors: errors(read),
-        flow: flow(read),
-        cpus: cpus(read),
-        exit_all: (read.flag("exitall", false)).then(|| read.word("exit_what", "group").0),
-        fallocate: fallocate(read),
-        unlink: read.flag("unlink", false),
-        overwrite: read.flag("overwrite", false),
         settings: settings.clone(),
+        marks,
+        read: Read::default(),
     }
 }
 
-fn engine_options(settings: &Settings) -> Vec<(&'static str, String)> {
-    let private = settings.engine().map_or(&[][..], |engine| engine.options);
-    let value = |text: &str| text.split_once('=').map_or("1", |(_, value)| value).to_owned();
-    private
-        .iter()
-        .filter_map(|entry| settings.private(entry.name).map(|setting| (entry.name, value(&setting.text))))
-        .collect()
+impl ResolvedJob {
+    /// Its options.
+    pub(crate) fn given(&self) -> Given<'_> {
+        Given { settings: &self.settings, marks: self.marks }
+    }
+
+    /// fio's name of the engine.
+    pub(crate) fn engine(&self) -> &str {
+        self.given().value("ioengine");
+        self.settings.engine_name()
+    }
+
+    /// Whether a private option of the engine is on.
+    pub(crate) fn engine_flag(&self, name: &str) -> bool {
+        let Some(setting) = self.settings.private(name) else { return false };
+        if self.marks {
+            setting.read.set(true);
+        }
+        !matches!(setting.value, Value::Flag(false))
+    }
+
+    /// Which operation, how large, and where.
+    pub(crate) fn access(&self) -> &Access {
+        self.read.access.get_or_init(|| access(self.given(), block_sizes(self.given())))
+    }
+
+    /// Which part of the files.
+    pub(crate) fn region(&self) -> &Region {
+        self.read.region.get_or_init(|| region(self.given()))
+    }
+
+    /// In flight.
+    pub(crate) fn depth(&self) -> &Depth {
+        self.read.depth.get_or_init(|| depth(self.given()))
+    }
+
+    /// How fast.
+    pub(crate) fn pacing(&self) -> &Pacing {
+        self.read.pacing.get_or_init(|| pacing(self.given()))
+    }
+
+    /// How long.
+    pub(crate) fn lifetime(&self) -> &Lifetime {
+        self.read.lifetime.get_or_init(|| lifetime(self.given()))
+    }
+
+    /// How writes reach the medium.
+    pub(crate) fn durability(&self) -> &Durability {
+        self.read.durability.get_or_init(|| durability(self.given()))
+    }
+
+    /// What is written.
+    pub(crate) fn content(&self) -> &Content {
+        self.read.content.get_or_init(|| content(self.given()))
+    }
+
+    /// Which file next.
+    pub(crate) fn service(&self) -> FileService {
+        service(self.given())
+    }
+
+    /// Latency search, if asked.
+    pub(crate) fn latency_target(&self) -> Option<LatencyTarget> {
+        latency_target(self.given())
+    }
+
+    /// Steady state, if asked.
+    pub(crate) fn steady(&self) -> Option<Steady> {
+        steady(self.given())
+    }
+
+    /// Which errors do not end the job: `none`, `read`, `write`, `io`, `verify` or `all`.
+    pub(crate) fn errors(&self) -> &'static str {
+        match self.given().word("continue_on_error", "none").0 {
+            "0" => "none",
+            "1" => "all",
+            word => word,
+        }
+    }
+
+    /// Whether its end ends the others, and which.
+    pub(crate) fn exit_all(&self) -> Option<&'static str> {
+        let read = self.given();
+        let what = read.word("exit_what", "group").0;
+        read.flag("exitall", false).then_some(what)
+    }
 }
 
 /// `bssplit` before `bsrange` before `bs`.
-fn block_sizes(read: Reader<'_>) -> PerDirection<BlockSizes> {
+fn block_sizes(read: Given<'_>) -> PerDirection<BlockSizes> {
     let fixed = read.triple("bs");
     let ranges = match read.value("bsrange") {
         Some(Value::Ranges(ranges)) => *ranges,
@@ -210,7 +284,7 @@ pub(super) fn direction_of(word: &str) -> (Direction, bool) {
     (direction, random)
 }
 
-fn access(read: Reader<'_>, sizes: PerDirection<BlockSizes>) -> Access {
+fn access(read: Given<'_>, sizes: PerDirection<BlockSizes>) -> Access {
     let (word, rest) = read.word("rw", "read");
     let (direction, random) = direction_of(word);
     let distribution = read.distribution();
@@ -257,7 +331,7 @@ fn postfix(rest: Option<&str>, random: bool) -> Postfix {
     }
 }
 
-fn region(read: Reader<'_>) -> Region {
+fn region(read: Given<'_>) -> Region {
     let unset = |size: Option<Size>| size.filter(|size| *size != Size::Bytes(0));
     Region {
         size: unset(read.size("size")),
@@ -265,17 +339,16 @@ fn region(read: Reader<'_>) -> Region {
         file_size: read.span("filesize"),
         offset: read.size("offset").unwrap_or(Size::Bytes(0)),
         offset_increment: read.size("offset_increment").unwrap_or(Size::Bytes(0)),
-        offset_align_bytes: read.unsigned("offset_align", 0),
     }
 }
 
-fn service(read: Reader<'_>) -> FileService {
+fn service(read: Given<'_>) -> FileService {
     let (order, rest) = read.word("file_service_type", "roundrobin");
     FileService { order, parameter: rest.map(str::to_owned) }
 }
 
-fn depth(settings: &Settings) -> Depth {
-    let read = Reader(settings);
+fn depth(read: Given<'_>) -> Depth {
+    let settings = read.settings;
     let small = |name, default: u32| u32::try_from(read.number(name, i64::from(default))).unwrap_or(u32::MAX);
     let asked = small("iodepth", 1).max(1);
     let asynchronous = settings.engine().is_none_or(|engine| engine.asynchronous || engine.name == "null");
@@ -296,35 +369,29 @@ fn depth(settings: &Settings) -> Depth {
     }
 }
 
-fn pacing(read: Reader<'_>) -> Pacing {
+fn pacing(read: Given<'_>) -> Pacing {
     let positive = |name| read.triple(name).map(|slot: Option<u64>| slot.filter(|rate| *rate > 0));
-    let think_us = read.micros("thinktime", 0);
     Pacing {
         rate_bytes_per_s: positive("rate"),
         rate_iops: positive("rate_iops"),
-        rate_bytes_per_s_min: positive("rate_min"),
-        rate_iops_min: positive("rate_iops_min"),
         poisson: read.word("rate_process", "linear").0 == "poisson",
         ignore_think_time: read.flag("rate_ignore_thinktime", false),
-        think_us,
-        think_spin_us: read.micros("thinktime_spin", 0).min(think_us),
+        think_us: read.micros("thinktime", 0),
         think_blocks: read.unsigned("thinktime_blocks", 1).max(1),
-        think_by_issue: read.word("thinktime_blocks_type", "complete").0 == "issue",
-        think_iotime_us: read.micros("thinktime_iotime", 0),
     }
 }
 
-fn latency_target(read: Reader<'_>) -> Option<LatencyTarget> {
-    let target_us = read.micros("latency_target", 0);
-    (target_us > 0).then(|| LatencyTarget {
-        target_us,
+fn latency_target(read: Given<'_>) -> Option<LatencyTarget> {
+    let target = LatencyTarget {
+        target_us: read.micros("latency_target", 0),
         window_us: read.micros("latency_window", 0),
         percentile: read.first_float("latency_percentile", 100.0),
         keep_running: read.flag("latency_run", false),
-    })
+    };
+    (target.target_us > 0).then_some(target)
 }
 
-fn lifetime(read: Reader<'_>) -> Lifetime {
+fn lifetime(read: Given<'_>) -> Lifetime {
     let runtime_us = read.micros("runtime", 0);
     Lifetime {
         runtime_us,
@@ -337,14 +404,7 @@ fn lifetime(read: Reader<'_>) -> Lifetime {
     }
 }
 
-fn durability(read: Reader<'_>) -> Durability {
-    let ranges = match read.value("sync_file_range") {
-        Some(Value::Words(words, rest)) => {
-            let every = rest.as_deref().and_then(|rest| super::number::leading_integer(rest).ok());
-            Some((words.clone(), every.map_or(1, |(every, _)| every.unsigned_abs()).max(1)))
-        }
-        _ => None,
-    };
+fn durability(read: Given<'_>) -> Durability {
     Durability {
         direct: read.flag("direct", false),
         open_sync: match read.word("sync", "none").0 {
@@ -354,23 +414,27 @@ fn durability(read: Reader<'_>) -> Durability {
         },
         fsync_every: read.unsigned("fsync", 0),
         fdatasync_every: read.unsigned("fdatasync", 0),
-        sync_file_range: ranges,
         end_fsync: read.flag("end_fsync", false),
-        end_syncfs: read.flag("end_syncfs", false),
         fsync_on_close: read.flag("fsync_on_close", false),
         invalidate: read.flag("invalidate", true) && !read.flag("pre_read", false),
         access_hint: read.word("fadvise_hint", "1").0 != "0",
     }
 }
 
+/// Whether what is written is to be checked, which fio fills anew for each write.
+pub(super) fn verifies(read: Given<'_>) -> bool {
+    // A pattern alone selects the form with a header.
+    !matches!(read.word("verify", "0").0, "0" | "none") || read.pattern("verify_pattern").is_some()
+}
+
 /// Later rules win over earlier ones: compression and duplicates, then a pattern, then zeros, then random bytes.
-fn content(read: Reader<'_>) -> Content {
+fn content(read: Given<'_>) -> Content {
     let compress = read.percent("buffer_compress_percentage", 0);
     let dedupe_percent = read.percent("dedupe_percentage", 0);
     let pattern = read.pattern("buffer_pattern");
     let (direction, _) = direction_of(read.word("rw", "read").0);
     let writes_only = !matches!(direction, Direction::Read | Direction::ReadWrite);
-    let verified = verify(read).is_some();
+    let verified = verifies(Given::look(read.settings));
     let reduced = compress > 0 || dedupe_percent > 0;
     let refill =
         (read.flag("refill_buffers", false) && !(pattern.is_some() && writes_only)) || reduced || verified;
@@ -383,75 +447,18 @@ fn content(read: Reader<'_>) -> Content {
             && !read.flag("zero_buffers", false),
         pattern,
         compress_percent: compress,
-        compress_chunk_bytes: read.unsigned("buffer_compress_chunk", 512),
         dedupe_percent,
-        dedupe_mode: read.word("dedupe_mode", "repeat").0,
-        dedupe_global: read.flag("dedupe_global", false),
     }
 }
 
-fn verify(read: Reader<'_>) -> Option<Verify> {
-    let pattern = read.pattern("verify_pattern");
-    let method = match read.word("verify", "0").0 {
-        // A pattern alone selects the form with a header.
-        "0" | "none" if pattern.is_some() => "pattern_hdr",
-        "0" | "none" => return None,
-        method => method,
-    };
-    Some(Verify {
-        method,
-        read_back: read.flag("do_verify", true),
-        only: read.flag("verify_only", false),
-        fatal: read.flag("verify_fatal", false),
-        backlog: read.unsigned("verify_backlog", 0),
-        interval_bytes: read.unsigned("verify_interval", 0),
-        pattern,
-    })
-}
-
-fn steady(read: Reader<'_>) -> Option<Steady> {
+fn steady(read: Given<'_>) -> Option<Steady> {
     let duration_us = read.micros("steadystate_duration", 0);
+    let ramp_us = read.micros("steadystate_ramp_time", 0);
+    let interval_us = read.micros("steadystate_check_interval", 1_000_000);
     match read.value("steadystate") {
-        Some(Value::Steady(criterion)) if duration_us > 0 => Some(Steady {
-            criterion: *criterion,
-            duration_us,
-            ramp_us: read.micros("steadystate_ramp_time", 0),
-            interval_us: read.micros("steadystate_check_interval", 1_000_000),
-        }),
+        Some(Value::Steady(criterion)) if duration_us > 0 => {
+            Some(Steady { criterion: *criterion, duration_us, ramp_us, interval_us })
+        }
         _ => None,
-    }
-}
-
-fn errors(read: Reader<'_>) -> Errors {
-    Errors {
-        continue_on: match read.word("continue_on_error", "none").0 {
-            "0" => "none",
-            "1" => "all",
-            word => word,
-        },
-        ignore: match read.value("ignore_error") {
-            Some(Value::Errors(groups)) => groups.as_ref().clone(),
-            _ => Default::default(),
-        },
-    }
-}
-
-fn flow(read: Reader<'_>) -> Option<(i64, i64)> {
-    let weight = read.number("flow", 0);
-    (weight != 0).then(|| (weight, read.number("flow_id", 0)))
-}
-
-fn cpus(read: Reader<'_>) -> Vec<u32> {
-    match (read.value("cpus_allowed"), read.number("cpumask", 0)) {
-        (Some(Value::Cpus(list)), _) => list.clone(),
-        (_, mask) => (0..63).filter(|bit| mask >> bit & 1 == 1).collect(),
-    }
-}
-
-fn fallocate(read: Reader<'_>) -> &'static str {
-    match read.word("fallocate", "native").0 {
-        "0" => "none",
-        "1" => "posix",
-        word => word,
     }
 }

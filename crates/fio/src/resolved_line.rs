@@ -2,13 +2,40 @@
 
 use std::fmt::Write;
 
-use super::distribution::{Distribution, ZonePart};
 use super::resolved::*;
+use super::table::{self, Status};
 use super::value::Size;
 
+/// Options that the line says in words of their own, or by its place in the list.
+const TOLD: &[&str] = &[
+    "name",
+    "description",
+    "wait_for",
+    "stonewall",
+    "new_group",
+    "group_reporting",
+    "numjobs",
+    "ioengine",
+    "rw",
+    "rwmixread",
+    "bs",
+    "bsrange",
+    "bssplit",
+    "norandommap",
+    "randseed",
+    "randrepeat",
+    "size",
+    "directory",
+    "filename",
+    "filename_format",
+    "nrfiles",
+    "iodepth",
+    "direct",
+    "kb_base",
+];
+
 impl ResolvedJob {
-    /// The job on one line: place in the run, access, region, files, depth, rate, time, durability, content, checks.
-    /// Values at fio's defaults are left out, except the ones that no number is complete without.
+    /// The job on one line: its place, what no number is complete without, and whatever else is set, as it was written.
     pub fn resolved_line(&self) -> String {
         let mut line = Line(String::new());
         line.0.push_str(&format!("{}", self.thread_number));
@@ -21,23 +48,54 @@ impl ResolvedJob {
         if let Some(waitee) = &self.wait_for {
             line.word("wait_for", waitee);
         }
-        line.word("engine", &self.engine);
-        for (name, value) in &self.engine_options {
-            line.word(name, value);
-        }
-        self.access.describe(&mut line);
-        self.region.describe(&mut line);
+        line.word("engine", self.engine());
+        self.describe_private(&mut line);
+        self.describe_access(&mut line);
+        line.word("size", self.region().size.map_or_else(|| "all".to_owned(), size_text));
         self.describe_files(&mut line);
-        line.word("iodepth", self.depth.effective);
-        line.unless("batch_submit", self.depth.batch_submit, 1);
-        line.unless("batch_complete_min", self.depth.batch_complete_min, 1);
-        line.unless("iodepth_low", self.depth.low, self.depth.asked);
-        self.pacing.describe(&mut line);
-        self.lifetime.describe(&mut line);
-        self.durability.describe(&mut line);
-        self.content.describe(&mut line);
-        self.describe_ends(&mut line);
+        line.word("iodepth", self.depth().effective);
+        for entry in table::OPTIONS.iter().filter(|entry| !TOLD.contains(&entry.name)) {
+            if let Some(setting) = self.settings.get(entry.name)
+                && !matches!(entry.status, Status::Moot(_))
+            {
+                line.word(entry.name, setting.written());
+            }
+        }
+        line.word("direct", u8::from(self.durability().direct));
         line.0
+    }
+
+    fn describe_private(&self, line: &mut Line) {
+        for entry in self.settings.engine().map_or(&[][..], |engine| engine.options) {
+            if let Some(setting) = self.settings.private(entry.name) {
+                line.word(entry.name, setting.written());
+            }
+        }
+    }
+
+    fn describe_access(&self, line: &mut Line) {
+        let access = self.access();
+        let word = match access.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+            Direction::Trim => "trim",
+            Direction::ReadWrite => "rw",
+            Direction::TrimWrite => "trimwrite",
+        };
+        let postfix = match access.postfix {
+            Postfix::None => String::new(),
+            Postfix::Stride(bytes) => format!(":{bytes}"),
+            Postfix::Every(ios) => format!(":{ios}"),
+        };
+        line.word("rw", format!("{}{word}{postfix}", if access.random { "rand" } else { "" }));
+        if access.direction == Direction::ReadWrite {
+            line.word("rwmixread", access.read_percent);
+        }
+        line.word("bs", sizes_text(&access.sizes));
+        if access.random {
+            line.word("random_map", u8::from(access.random_map));
+            line.word("seed", access.seed.map_or_else(|| "any".to_owned(), |seed| seed.to_string()));
+        }
     }
 
     fn describe_files(&self, line: &mut Line) {
@@ -48,47 +106,6 @@ impl ResolvedJob {
                 line.word("files", format!("{}..{count}", self.files.name(0).unwrap_or_default()));
             }
             FileSet::Taken { name } => line.word("no_file", name),
-        }
-        if self.service.order != "roundrobin" || self.service.parameter.is_some() {
-            let parameter = self.service.parameter.as_ref().map(|p| format!(":{p}")).unwrap_or_default();
-            line.word("file_service_type", format!("{}{parameter}", self.service.order));
-        }
-        line.unless("fallocate", self.fallocate, "native");
-        line.set("overwrite", self.overwrite);
-        line.set("unlink", self.unlink);
-    }
-
-    fn describe_ends(&self, line: &mut Line) {
-        if let Some(verify) = &self.verify {
-            line.word("verify", verify.method);
-            line.unless("do_verify", u8::from(verify.read_back), 1);
-            line.unless("verify_backlog", verify.backlog, 0);
-            line.unless("verify_interval", verify.interval_bytes, 0);
-            line.set("verify_only", verify.only);
-            line.set("verify_fatal", verify.fatal);
-        }
-        if let Some(target) = self.latency_target {
-            line.word(
-                "latency_target",
-                format!("{}us/{}us@{}%", target.target_us, target.window_us, target.percentile),
-            );
-        }
-        line.unless("max_latency_us", self.latency_us_max, 0);
-        if let Some(steady) = self.steady {
-            let unit = if steady.criterion.percent { "%" } else { "" };
-            line.word("steadystate", format!("{}:{}{unit}", steady.criterion.metric, steady.criterion.limit));
-            line.word("ss_dur_us", steady.duration_us);
-        }
-        line.unless("continue_on_error", self.errors.continue_on, "none");
-        if let Some((weight, id)) = self.flow {
-            line.word("flow", format!("{weight}@{id}"));
-        }
-        if !self.cpus.is_empty() {
-            let list: Vec<String> = self.cpus.iter().map(u32::to_string).collect();
-            line.word("cpus", list.join(","));
-        }
-        if let Some(scope) = self.exit_all {
-            line.word("exitall", scope);
         }
     }
 }
@@ -106,18 +123,6 @@ impl Line {
             let _ = write!(self.0, " {name}={text}");
         }
     }
-
-    fn unless<T: std::fmt::Display + PartialEq>(&mut self, name: &str, value: T, default: T) {
-        if value != default {
-            self.word(name, value);
-        }
-    }
-
-    fn set(&mut self, name: &str, on: bool) {
-        if on {
-            self.word(name, 1);
-        }
-    }
 }
 
 fn size_text(size: Size) -> String {
@@ -128,8 +133,9 @@ fn size_text(size: Size) -> String {
     }
 }
 
-fn sizes_text(sizes: &BlockSizes) -> String {
-    match sizes {
+/// Three sizes, or one where they are equal.
+fn sizes_text(all: &PerDirection<BlockSizes>) -> String {
+    let text = |sizes: &BlockSizes| match sizes {
         BlockSizes::Fixed(bytes) => bytes.to_string(),
         BlockSizes::Range { min, max } => format!("{min}-{max}"),
         BlockSizes::Split(parts) => {
@@ -137,175 +143,9 @@ fn sizes_text(sizes: &BlockSizes) -> String {
                 parts.iter().map(|part| format!("{}/{}", part.bytes, part.percent)).collect();
             list.join(":")
         }
-    }
-}
-
-/// Three values, or one where they are equal.
-fn per_direction<T: PartialEq>(values: &PerDirection<T>, text: impl Fn(&T) -> String) -> String {
-    if values[0] == values[1] && values[1] == values[2] {
-        return text(&values[0]);
-    }
-    values.iter().map(text).collect::<Vec<_>>().join(",")
-}
-
-fn rates(values: &PerDirection<Option<u64>>) -> String {
-    per_direction(values, |rate| rate.map(|rate| rate.to_string()).unwrap_or_default())
-}
-
-impl Access {
-    fn describe(&self, line: &mut Line) {
-        let word = match self.direction {
-            Direction::Read => "read",
-            Direction::Write => "write",
-            Direction::Trim => "trim",
-            Direction::ReadWrite => "rw",
-            Direction::TrimWrite => "trimwrite",
-        };
-        let postfix = match self.postfix {
-            Postfix::None => String::new(),
-            Postfix::Stride(bytes) => format!(":{bytes}"),
-            Postfix::Every(ios) => format!(":{ios}"),
-        };
-        line.word("rw", format!("{}{word}{postfix}", if self.random { "rand" } else { "" }));
-        if self.postfix != Postfix::None && self.sequencer == Sequencer::Identical {
-            line.word("rw_sequencer", "identical");
-        }
-        if self.direction == Direction::ReadWrite {
-            line.word("rwmixread", self.read_percent);
-        }
-        line.word("bs", per_direction(&self.sizes, sizes_text));
-        line.set("bs_unaligned", self.unaligned);
-        line.set("bs_is_seq_rand", self.sizes_by_randomness);
-        if self.align_bytes != [None; 3] {
-            line.word("ba", rates(&self.align_bytes));
-        }
-        if !self.random {
-            return;
-        }
-        if self.random_percent != [100; 3] {
-            line.word("percentage_random", per_direction(&self.random_percent, u8::to_string));
-        }
-        if self.distribution != Distribution::Random {
-            line.word("random_distribution", distribution_text(&self.distribution));
-        }
-        line.word("random_map", u8::from(self.random_map));
-        line.unless("random_generator", self.generator, "tausworthe");
-        line.word("seed", self.seed.map_or_else(|| "any".to_owned(), |seed| seed.to_string()));
-    }
-}
-
-/// A distribution as a job file writes it.
-pub(super) fn distribution_text(distribution: &Distribution) -> String {
-    let with_center = |name: &str, value: f64, center: Option<f64>| {
-        format!("{name}:{value}{}", center.map(|center| format!(":{center}")).unwrap_or_default())
     };
-    let zones = |name: &str, all: &PerDirection<Vec<ZonePart>>| {
-        let one = |zones: &Vec<ZonePart>| {
-            let list: Vec<String> =
-                zones.iter().map(|zone| format!("{}/{}", zone.access_percent, zone.length)).collect();
-            list.join(":")
-        };
-        format!("{name}:{}", per_direction(all, one))
-    };
-    match distribution {
-        Distribution::Random => "random".to_owned(),
-        Distribution::Zipf { theta, center } => with_center("zipf", *theta, *center),
-        Distribution::Pareto { h, center } => with_center("pareto", *h, *center),
-        Distribution::Normal { deviation_percent, center } => {
-            with_center("normal", *deviation_percent, *center)
-        }
-        Distribution::Zoned(all) => zones("zoned", all),
-        Distribution::ZonedAbsolute(all) => zones("zoned_abs", all),
-        Distribution::Sequence(text) => format!("sequence:{text}"),
+    if all.iter().all(|sizes| *sizes == all[0]) {
+        return text(&all[0]);
     }
-}
-
-impl Region {
-    fn describe(&self, line: &mut Line) {
-        line.word("size", self.size.map_or_else(|| "all".to_owned(), size_text));
-        if let Some(size) = self.io_size {
-            line.word("io_size", size_text(size));
-        }
-        if let Some((low, high)) = self.file_size {
-            line.word("filesize", format!("{low}-{high}"));
-        }
-        for (name, size) in [("offset", self.offset), ("offset_increment", self.offset_increment)] {
-            if size != Size::Bytes(0) {
-                line.word(name, size_text(size));
-            }
-        }
-        line.unless("offset_align", self.offset_align_bytes, 0);
-    }
-}
-
-impl Pacing {
-    fn describe(&self, line: &mut Line) {
-        let all = [
-            ("rate", &self.rate_bytes_per_s),
-            ("rate_iops", &self.rate_iops),
-            ("rate_min", &self.rate_bytes_per_s_min),
-            ("rate_iops_min", &self.rate_iops_min),
-        ];
-        for (name, values) in all {
-            if values.iter().any(Option::is_some) {
-                line.word(name, rates(values));
-            }
-        }
-        if self.is_limited() {
-            line.word("rate_process", if self.poisson { "poisson" } else { "linear" });
-        }
-        if self.think_us > 0 {
-            line.word("thinktime_us", self.think_us);
-            line.unless("thinktime_spin_us", self.think_spin_us, 0);
-            line.word("thinktime_blocks", self.think_blocks);
-            line.set("thinktime_by_issue", self.think_by_issue);
-            line.unless("thinktime_iotime_us", self.think_iotime_us, 0);
-        }
-    }
-}
-
-impl Lifetime {
-    fn describe(&self, line: &mut Line) {
-        line.unless("runtime_us", self.runtime_us, 0);
-        line.set("time_based", self.time_based);
-        line.unless("ramp_us", self.ramp_us, 0);
-        let (low, high) = self.start_delay_us;
-        if high > 0 {
-            line.word("startdelay_us", if low == high { low.to_string() } else { format!("{low}-{high}") });
-        }
-        line.unless("loops", self.loops, 1);
-        line.unless("number_ios", self.number_ios, 0);
-    }
-}
-
-impl Durability {
-    fn describe(&self, line: &mut Line) {
-        line.word("direct", u8::from(self.direct));
-        line.unless("sync", self.open_sync, "none");
-        line.unless("fsync", self.fsync_every, 0);
-        line.unless("fdatasync", self.fdatasync_every, 0);
-        if let Some((flags, every)) = &self.sync_file_range {
-            line.word("sync_file_range", format!("{}:{every}", flags.join(",")));
-        }
-        line.set("end_fsync", self.end_fsync);
-        line.set("end_syncfs", self.end_syncfs);
-        line.set("fsync_on_close", self.fsync_on_close);
-        line.unless("invalidate", u8::from(self.invalidate), 1);
-        line.unless("fadvise_hint", u8::from(self.access_hint), 1);
-    }
-}
-
-impl Content {
-    fn describe(&self, line: &mut Line) {
-        line.set("zero_buffers", self.zero);
-        line.set("refill_buffers", self.refill);
-        if let Some(pattern) = &self.pattern {
-            line.word("buffer_pattern", format!("{} bytes", pattern.bytes.len()));
-        }
-        line.unless("buffer_compress_percentage", self.compress_percent, 0);
-        if self.dedupe_percent > 0 {
-            line.word("dedupe_percentage", self.dedupe_percent);
-            line.word("dedupe_mode", self.dedupe_mode);
-        }
-    }
+    all.iter().map(text).collect::<Vec<_>>().join(",")
 }

@@ -1,6 +1,8 @@
 //! What holds for a job: the options in force, and how a section's lines change them.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use assay_formats::loader::Loader;
@@ -29,6 +31,15 @@ pub(super) struct Setting {
     pub(super) at: Position,
     /// The line, as fio prints it.
     pub(super) text: String,
+    /// Whether it has taken effect.
+    pub(super) read: Cell<bool>,
+}
+
+impl Setting {
+    /// The value as it was written; 1 of a bare flag.
+    pub(super) fn written(&self) -> &str {
+        self.text.split_once('=').map_or("1", |(_, value)| value)
+    }
 }
 
 /// What became of an option line.
@@ -56,8 +67,8 @@ pub struct OptionLine {
 /// All options in force at one point of a file. Cheap to copy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Settings {
-    core: BTreeMap<&'static str, Arc<Setting>>,
-    private: BTreeMap<&'static str, Arc<Setting>>,
+    core: BTreeMap<&'static str, Rc<Setting>>,
+    private: BTreeMap<&'static str, Rc<Setting>>,
     /// The engine whose table `private` belongs to.
     private_engine: Option<String>,
 }
@@ -65,12 +76,22 @@ pub(super) struct Settings {
 impl Settings {
     /// A core option's setting.
     pub(super) fn get(&self, name: &str) -> Option<&Setting> {
-        self.core.get(name).map(Arc::as_ref)
+        self.core.get(name).map(Rc::as_ref)
     }
 
     /// A private option's setting, if it belongs to the engine in force.
     pub(super) fn private(&self, name: &str) -> Option<&Setting> {
-        self.private.get(name).map(Arc::as_ref)
+        self.private.get(name).map(Rc::as_ref)
+    }
+
+    /// Options with an effect by the table, of which nobody has asked what they say.
+    pub(super) fn without_effect(&self) -> impl Iterator<Item = &Setting> {
+        let private = self.engine().map_or(&[][..], |engine| engine.options);
+        let own = private.iter().map(|entry| (entry, self.private(entry.name)));
+        let all = table::OPTIONS.iter().map(|entry| (entry, self.get(entry.name))).chain(own);
+        let set = all.filter_map(|(entry, setting)| Some((entry, setting?)));
+        set.filter(|(entry, setting)| entry.status == Status::Honoured && !setting.read.get())
+            .map(|(_, setting)| setting)
     }
 
     /// The name of the engine in force, without what follows a colon.
@@ -87,10 +108,9 @@ impl Settings {
     }
 
     fn kb_base(&self) -> u32 {
-        match self.get("kb_base").map(|setting| &setting.value) {
-            Some(Value::Word("1000", _)) => 1000,
-            _ => 1024,
-        }
+        let Some(setting) = self.get("kb_base") else { return 1024 };
+        setting.read.set(true);
+        if matches!(setting.value, Value::Word("1000", _)) { 1000 } else { 1024 }
     }
 
     fn text_of(&self, name: &str) -> Option<&str> {
@@ -101,8 +121,8 @@ impl Settings {
     }
 
     fn insert(&mut self, name: &'static str, value: Value, raw: &RawOption) {
-        let setting = Setting { value, at: raw.at.clone(), text: raw.text() };
-        self.core.insert(name, Arc::new(setting));
+        let setting = Setting { value, at: raw.at.clone(), text: raw.text(), read: Cell::new(false) };
+        self.core.insert(name, Rc::new(setting));
     }
 }
 
@@ -269,7 +289,7 @@ impl Applier<'_> {
             _ => name.clone(),
         };
         // Taken out, so that a list that no other section shares grows in place.
-        let previous = settings.core.remove("filename").map(Arc::unwrap_or_clone);
+        let previous = settings.core.remove("filename").map(Rc::unwrap_or_clone);
         let mut all = match previous.map(|setting| setting.value) {
             Some(Value::Files(all)) => all,
             _ => Arc::default(),
@@ -349,8 +369,8 @@ impl Applier<'_> {
             let previous = settings.private.get(entry.name).map(|setting| setting.value.clone());
             let Some(value) = self.read(entry, &raw, settings.kb_base(), previous.as_ref()) else { continue };
             given.push(option_line(entry, &raw));
-            let setting = Setting { value, at: raw.at.clone(), text: raw.text() };
-            settings.private.insert(entry.name, Arc::new(setting));
+            let setting = Setting { value, at: raw.at.clone(), text: raw.text(), read: Cell::new(false) };
+            settings.private.insert(entry.name, Rc::new(setting));
             settings.private_engine = Some(engine_name.clone());
         }
     }

@@ -2,7 +2,7 @@
 
 use assay_formats::Affects;
 
-use super::table_data::OPTIONS;
+pub(super) use super::table_data::OPTIONS;
 use super::table_engines::ENGINES;
 
 /// The shape of a value.

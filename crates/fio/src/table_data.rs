@@ -65,7 +65,7 @@ const USE_FIO: &str = "fio itself does it: assay judge -- fio <job file>";
 /// Every core option.
 pub(super) static OPTIONS: &[Entry] = &[
     // Job description.
-    option("description", Text),
+    option("description", Text).moot("it describes the job to people; nothing is done with it"),
     option("name", Text),
     option("wait_for", Text),
     option("loops", Int).min(1),
@@ -154,7 +154,8 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("io_size", Size).or(&["io_limit"]),
     option("filesize", ByteSpan).min(1),
     option("offset", Size).or(&["fileoffset"]),
-    option("offset_align", Int),
+    option("offset_align", Int)
+        .lost("an offset in per cent is not rounded up to it", "offset=<bytes>").unless(&["0"]),
     option("offset_increment", Size),
     // Zones.
     option("zonemode", Word(&["none", "strided", "zbd"])).lost(ZONED, "random_distribution=zoned_abs for strided access").unless(&["none"]),

@@ -7,7 +7,7 @@ use super::pattern::Pattern;
 
 /// A length that may depend on the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Size {
+pub(crate) enum Size {
     /// Bytes.
     Bytes(u64),
     /// Per cent of the file or device.
@@ -18,13 +18,13 @@ pub enum Size {
 
 /// Limit of the steady state detection.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SteadyCriterion {
+pub(crate) struct SteadyCriterion {
     /// `iops`, `bw`, `lat`, or one of them with `_slope`.
-    pub metric: &'static str,
+    pub(crate) metric: &'static str,
     /// The allowed deviation or slope: in per cent, or in the metric's own unit.
-    pub limit: f64,
+    pub(crate) limit: f64,
     /// Whether `limit` is per cent.
-    pub percent: bool,
+    pub(crate) percent: bool,
 }
 
 /// The value of one option, by the shape its table entry names.

@@ -156,15 +156,16 @@ fn numbers_mean_the_same() {
     let values =
         "4k 4K 4kb 4KB 4KiB 4kib 1m 1Mi 2g 3G 1t 512b 512B 4096x 1.5g 0x10 0x1000 1e6 4kfoo 7 010 12pib 5TB";
     let values: Vec<&str> = values.split(' ').collect();
-    let job = |line: String| ours(&text(&line)).unwrap_or_else(|| panic!("{line}")).expand().remove(0);
-    let sizes = |value: &&str| match job(format!("io_size={value}")).region.io_size {
-        Some(fio::Size::Bytes(bytes)) => Some(bytes),
-        _ => None,
+    let limits = |line: String| {
+        let file = ours(&text(&line)).unwrap_or_else(|| panic!("{line}"));
+        let (workload, said) = fio::lower("a", &file);
+        workload.unwrap_or_else(|| panic!("{line}: {said:?}")).phases[0].jobs[0].limits
     };
+    let sizes = |value: &&str| limits(format!("io_size={value}")).bytes;
     assert_eq!(values.iter().map(sizes).collect::<Vec<_>>(), numbers_read("io_size", &values));
     let values = "60 60s 60sec 1min 2m 1h 1d 1500ms 5us 1.9s 3S 7M 0x10 100msec 9usec 4seconds";
     let values: Vec<&str> = values.split(' ').collect();
-    let times = |value: &&str| Some(job(format!("runtime={value}")).lifetime.runtime_us);
+    let times = |value: &&str| limits(format!("runtime={value}")).time.map(|time| time.0 / 1000);
     assert_eq!(values.iter().map(times).collect::<Vec<_>>(), numbers_read("runtime", &values));
 }
 

@@ -34,8 +34,8 @@ pub(super) fn used(direction: Direction) -> &'static [usize] {
 /// which `io_size` raises for writes. The generators of zipf, pareto and normal are seeded once. Within `time_based` there are no
 /// passes to fio: a full map is cleared and the draws go on. An LFSR begins anew with its first number whatever else is asked.
 pub(super) fn repeats(job: &ResolvedJob) -> bool {
-    let access = &job.access;
-    if !access.random || job.lifetime.time_based || !access.repeats {
+    let access = &job.access();
+    if !access.random || job.lifetime().time_based || !access.repeats {
         return access.random && is_lfsr(access);
     }
     let scattered = used(access.direction).iter().any(|slot| access.random_percent[*slot] < 100)
@@ -44,8 +44,8 @@ pub(super) fn repeats(job: &ResolvedJob) -> bool {
         Distribution::Random if has_map(access) && !scattered => true,
         Distribution::Random | Distribution::Zoned(_) | Distribution::ZonedAbsolute(_) => {
             let reads = access.direction == Direction::Read;
-            let by_io_size = job.region.io_size.is_some() && (reads || access.random_map);
-            job.depth.asynchronous && (job.lifetime.loops > 1 || by_io_size)
+            let by_io_size = job.region().io_size.is_some() && (reads || access.random_map);
+            job.depth().asynchronous && (job.lifetime().loops > 1 || by_io_size)
         }
         _ => false,
     }
@@ -62,7 +62,7 @@ pub(super) fn has_map(access: &Access) -> bool {
 
 impl Lowering<'_> {
     pub(super) fn pattern(&mut self, source: Source<'_>) -> AccessPattern {
-        let access = &source.job.access;
+        let access = &source.job.access();
         let placement = self.placement(source);
         let sizes = self.sizes(source, &placement);
         let [read_sizes, write_sizes, trim_sizes] = sizes;
@@ -78,7 +78,7 @@ impl Lowering<'_> {
     }
 
     fn mix(&mut self, source: Source<'_>) -> Mix {
-        let access = &source.job.access;
+        let access = &source.job.access();
         match access.direction {
             Direction::Read => Mix::READ,
             Direction::Write => Mix::WRITE,
@@ -100,7 +100,7 @@ impl Lowering<'_> {
     }
 
     fn sizes(&mut self, source: Source<'_>, placement: &Placement) -> [ModelSizes; 3] {
-        let access = &source.job.access;
+        let access = &source.job.access();
         let own = |slot: usize| model_sizes(&access.sizes[slot], access.unaligned);
         if !access.sizes_by_randomness {
             return std::array::from_fn(own);
@@ -120,7 +120,7 @@ impl Lowering<'_> {
     }
 
     fn align(&mut self, source: Source<'_>) -> Option<u64> {
-        let access = &source.job.access;
+        let access = &source.job.access();
         let mut aligns = used(access.direction).iter().map(|slot| access.align_bytes[*slot]);
         let first = aligns.next().flatten();
         if aligns.any(|align| align != first) {
@@ -131,7 +131,7 @@ impl Lowering<'_> {
     }
 
     fn placement(&mut self, source: Source<'_>) -> Placement {
-        let access = &source.job.access;
+        let access = &source.job.access();
         if !access.random {
             return Placement::Sequential(self.walk(source));
         }
@@ -159,7 +159,7 @@ impl Lowering<'_> {
     }
 
     fn every(&mut self, source: Source<'_>, ios: u64) {
-        if source.job.access.sequencer == Sequencer::Identical {
+        if source.job.access().sequencer == Sequencer::Identical {
             let message =
                 "blocks are not repeated; I/Os between random ones go on behind the previous one".to_owned();
             return self.loss(
@@ -176,7 +176,7 @@ impl Lowering<'_> {
     }
 
     fn walk(&mut self, source: Source<'_>) -> Sequential {
-        match source.job.access.postfix {
+        match source.job.access().postfix {
             Postfix::Stride(stride) if stride < 0 => {
                 let message = "the walk goes forward, not backward".to_owned();
                 self.loss(source, "backward-walk", "rw", message, "rw=read reads the same blocks forward");
@@ -192,7 +192,7 @@ impl Lowering<'_> {
     }
 
     fn distribution(&mut self, source: Source<'_>) -> ModelDistribution {
-        let (model, center) = match &source.job.access.distribution {
+        let (model, center) = match &source.job.access().distribution {
             Distribution::Random => (ModelDistribution::Uniform, None),
             Distribution::Zipf { theta, center } => (ModelDistribution::Zipf { theta: *theta }, *center),
             Distribution::Pareto { h, center } => (ModelDistribution::Pareto { h: *h }, *center),
@@ -228,7 +228,7 @@ impl Lowering<'_> {
         all: &PerDirection<Vec<ZonePart>>,
         extent: impl Fn(u64) -> Extent,
     ) -> ModelDistribution {
-        let slots = used(source.job.access.direction);
+        let slots = used(source.job.access().direction);
         let first = &all[slots[0]];
         if slots.iter().any(|slot| all[*slot] != *first) {
             let message = "the zones of the first operation hold for all operations of the job".to_owned();
@@ -242,7 +242,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn selection(&mut self, source: Source<'_>) -> TargetSelection {
-        let service = &source.job.service;
+        let service = source.job.service();
         if source.job.files.len() < 2 {
             return TargetSelection::default();
         }

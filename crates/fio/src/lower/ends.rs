@@ -19,7 +19,7 @@ impl Lowering<'_> {
     pub(super) fn exit_all(&mut self, clones: &[&ResolvedJob], stages: usize, jobs: &mut [Job]) {
         let file = self.file;
         let firsts = || clones.iter().filter(|clone| clone.clone_number == 0);
-        let Some((job, what)) = firsts().find_map(|job| job.exit_all.map(|what| (*job, what))) else {
+        let Some((job, what)) = firsts().find_map(|job| job.exit_all().map(|what| (*job, what))) else {
             return;
         };
         let source = Source { section: &file.jobs[job.section_index], job };
@@ -45,7 +45,7 @@ impl Lowering<'_> {
 
     /// `steadystate`: ends the job once its figures lie close together.
     pub(super) fn steady(&mut self, source: Source<'_>, job: &mut Job) {
-        let Some(steady) = source.job.steady else { return };
+        let Some(steady) = source.job.steady() else { return };
         let criterion = steady.criterion;
         if !criterion.percent {
             let message =
@@ -84,7 +84,7 @@ impl Lowering<'_> {
     pub(super) fn latency_target(&mut self, clones: &[&ResolvedJob], phase: &mut Phase) {
         let file = self.file;
         let mut found = clones.iter().filter(|clone| clone.clone_number == 0);
-        let Some((job, target)) = found.find_map(|job| job.latency_target.map(|target| (*job, target)))
+        let Some((job, target)) = found.find_map(|job| job.latency_target().map(|target| (*job, target)))
         else {
             return;
         };

@@ -22,21 +22,21 @@ enum Limit {
 /// Where sizes vary, fio counts a rate in smallest blocks. Even arrivals then keep the bytes that this means; Poisson
 /// arrivals keep the I/Os, whatever their sizes are.
 fn limit(job: &ResolvedJob, slot: usize) -> Option<Limit> {
-    let sizes = &job.access.sizes[slot];
+    let sizes = &job.access().sizes[slot];
     let smallest = sizes.min_bytes() as f64;
-    let (ios, bytes) = match (job.pacing.rate_bytes_per_s[slot], job.pacing.rate_iops[slot]) {
+    let (ios, bytes) = match (job.pacing().rate_bytes_per_s[slot], job.pacing().rate_iops[slot]) {
         (Some(bytes), _) => (bytes as f64 / smallest.max(1.0), bytes as f64),
         (None, ios) => (ios? as f64, ios? as f64 * smallest),
     };
-    let by_bytes = job.pacing.rate_bytes_per_s[slot].is_some() || !matches!(sizes, BlockSizes::Fixed(_));
+    let by_bytes = job.pacing().rate_bytes_per_s[slot].is_some() || !matches!(sizes, BlockSizes::Fixed(_));
     // Below one block a second fio has no Poisson arrivals to be faithful to.
-    let by_bytes = by_bytes && !(job.pacing.poisson && ios >= 1.0);
+    let by_bytes = by_bytes && !(job.pacing().poisson && ios >= 1.0);
     Some(if by_bytes { Limit::Bytes(bytes) } else { Limit::Ios(ios) })
 }
 
 /// I/Os per second that a limit means, at the mean block size.
 fn ios_per_s(job: &ResolvedJob, slot: usize) -> Option<f64> {
-    let mean = match &job.access.sizes[slot] {
+    let mean = match &job.access().sizes[slot] {
         BlockSizes::Fixed(bytes) => *bytes as f64,
         BlockSizes::Range { min, max } => (*min + *max) as f64 / 2.0,
         BlockSizes::Split(parts) => {
@@ -59,8 +59,8 @@ impl Lowering<'_> {
     pub(super) fn pace(&mut self, source: Source<'_>, job: &mut Job, stage: u32) {
         let resolved = source.job;
         job.rate = self.rate(source);
-        job.arrival = if resolved.pacing.poisson { Arrival::Poisson } else { Arrival::Deterministic };
-        let pacing = &resolved.pacing;
+        job.arrival = if resolved.pacing().poisson { Arrival::Poisson } else { Arrival::Deterministic };
+        let pacing = &resolved.pacing();
         if pacing.think_us > 0 {
             job.think_time = Some(ThinkTime {
                 time: nanos(pacing.think_us),
@@ -71,7 +71,7 @@ impl Lowering<'_> {
                 self.loss(source, "rate-with-thinktime", "thinktime", message, "a lower rate");
             }
         }
-        let (low, high) = resolved.lifetime.start_delay_us;
+        let (low, high) = resolved.lifetime().start_delay_us;
         if high > low {
             let message = "the job starts after the shorter delay, not a random one".to_owned();
             self.loss(source, "random-start-delay", "startdelay", message, "startdelay=<seconds>");
@@ -84,13 +84,13 @@ impl Lowering<'_> {
         } else {
             job.start_delay = nanos(low);
         }
-        job.ramp = nanos(resolved.lifetime.ramp_us);
+        job.ramp = nanos(resolved.lifetime().ramp_us);
     }
 
     /// The rate of one clone over all directions.
     fn rate(&mut self, source: Source<'_>) -> Rate {
         let job = source.job;
-        let slots = used(job.access.direction);
+        let slots = used(job.access().direction);
         let limits: Vec<Option<Limit>> = slots.iter().map(|slot| limit(job, *slot)).collect();
         let total = match limits.as_slice() {
             [one] => *one,
@@ -112,13 +112,13 @@ impl Lowering<'_> {
             return Some(Limit::Ios(a + b));
         }
         // One direction limited: the other one follows it by the mix.
-        let read = f64::from(job.access.read_percent) / 100.0;
-        let share = match (job.access.direction, rates[0].is_some()) {
+        let read = f64::from(job.access().read_percent) / 100.0;
+        let share = match (job.access().direction, rates[0].is_some()) {
             (Direction::ReadWrite, true) => read,
             (Direction::ReadWrite, false) => 1.0 - read,
             _ => 0.5,
         };
-        let option = if job.pacing.rate_iops.iter().any(Option::is_some) { "rate_iops" } else { "rate" };
+        let option = if job.pacing().rate_iops.iter().any(Option::is_some) { "rate_iops" } else { "rate" };
         let message =
             "a rate holds for the whole job: the direction without one is held to its share of the mix"
                 .to_owned();
@@ -149,9 +149,9 @@ impl Lowering<'_> {
     /// What ends the job.
     pub(super) fn limits(&mut self, source: Source<'_>, job: &mut Job) {
         let resolved = source.job;
-        let life = &resolved.lifetime;
+        let life = &resolved.lifetime();
         // A trimmed and rewritten block counts twice here.
-        let doubled = if resolved.access.direction == Direction::TrimWrite { 2 } else { 1 };
+        let doubled = if resolved.access().direction == Direction::TrimWrite { 2 } else { 1 };
         if life.runtime_us > 0 {
             job.limits.time = Some(nanos(life.runtime_us));
         }
@@ -162,9 +162,9 @@ impl Lowering<'_> {
         if life.number_ios > 0 {
             job.limits.ios = Some(life.number_ios.saturating_mul(loops));
         }
-        match (resolved.region.io_size, resolved.region.size) {
+        match (resolved.region().io_size, resolved.region().size) {
             (None, Some(Size::Bytes(size))) if super::targets::is_part(resolved, size) => {
-                if loops > 1 && !resolved.access.random {
+                if loops > 1 && !resolved.access().random {
                     let message = "further loops go on behind the part that was done, not again at its start"
                         .to_owned();
                     self.loss(source, "loops-of-a-part", "loops", message, "loops=1 and a region of size=");

@@ -33,7 +33,7 @@ impl Lap {
     fn of(job: &ResolvedJob, block: u64, skip: u64) -> Option<Lap> {
         let region = per_file(job)?;
         let zero = Size::Bytes(0);
-        let whole = job.region.offset == zero && job.region.offset_increment == zero;
+        let whole = job.region().offset == zero && job.region().offset_increment == zero;
         let device =
             (0..job.files.len()).any(|index| job.files.name(index).is_some_and(|name| is_device(&name)));
         // Where the file goes on behind the region, no start is behind its end.
@@ -44,7 +44,7 @@ impl Lap {
 
 /// The only block size of a job.
 fn block(job: &ResolvedJob) -> Option<u64> {
-    let mut sizes = used(job.access.direction).iter().map(|slot| &job.access.sizes[*slot]);
+    let mut sizes = used(job.access().direction).iter().map(|slot| &job.access().sizes[*slot]);
     match sizes.next() {
         Some(BlockSizes::Fixed(bytes)) => {
             sizes.all(|other| *other == BlockSizes::Fixed(*bytes)).then_some(*bytes)
@@ -57,7 +57,7 @@ impl Lowering<'_> {
     /// Whether a walk with gaps begins again at the end of the region, or ends the job there.
     pub(super) fn stride_wraps(&mut self, source: Source<'_>, skip: u64) -> bool {
         let job = source.job;
-        if job.lifetime.time_based || job.region.io_size.is_some() {
+        if job.lifetime().time_based || job.region().io_size.is_some() {
             return true;
         }
         let Some(block) = block(job) else {
@@ -73,21 +73,21 @@ impl Lowering<'_> {
             return true;
         };
         // Several laps are counted in I/Os.
-        lap.begins_again || job.lifetime.loops > 1
+        lap.begins_again || job.lifetime().loops > 1
     }
 
     /// Limits a walk that ends with its file to as many laps as are asked for.
     pub(super) fn stride_laps(&mut self, source: Source<'_>, job: &mut Job, skip: u64) {
         let resolved = source.job;
-        let life = &resolved.lifetime;
-        if life.time_based || resolved.region.io_size.is_some() || life.loops < 2 {
+        let life = &resolved.lifetime();
+        if life.time_based || resolved.region().io_size.is_some() || life.loops < 2 {
             return;
         }
         let Some(lap) = block(resolved).and_then(|block| Lap::of(resolved, block, skip)) else { return };
         if lap.begins_again {
             return;
         }
-        if used(resolved.access.direction).len() > 1 {
+        if used(resolved.access().direction).len() > 1 {
             let message =
                 "reads and writes begin again each on their own, not together when one is at the end";
             self.loss(source, "stride-loops", "loops", message.to_owned(), "one job for each direction");

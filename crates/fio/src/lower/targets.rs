@@ -89,7 +89,7 @@ impl Lowering<'_> {
         }
         let named = matches!(source.job.files, FileSet::Named(_));
         let single = busy.iter().all(|clone| clone.files.len() == 1);
-        let stepped = source.job.region.offset_increment != Size::Bytes(0);
+        let stepped = source.job.region().offset_increment != Size::Bytes(0);
         let complete = busy.len() == clones.len();
         if busy.len() == 1 || named || (single && (complete || !stepped)) {
             let sharing =
@@ -156,7 +156,7 @@ impl Lowering<'_> {
 
     fn offset_of(&mut self, source: Source<'_>, clone: &ResolvedJob) -> Extent {
         let number = u64::from(clone.clone_number);
-        match (clone.region.offset, clone.region.offset_increment) {
+        match (clone.region().offset, clone.region().offset_increment) {
             (offset, Size::Bytes(0)) => extent(offset),
             (Size::Bytes(offset), Size::Bytes(step)) => {
                 Extent::Bytes(offset.saturating_add(step.saturating_mul(number)))
@@ -180,12 +180,12 @@ impl Lowering<'_> {
     /// Every file has to hold a block: on smaller ones fio does nothing and says nothing.
     fn room(&mut self, source: Source<'_>) {
         let room = per_file(source.job);
-        let slots = used(source.job.access.direction).iter();
-        let block = slots.map(|slot| source.job.access.sizes[*slot].max_bytes()).max().unwrap_or(0);
+        let slots = used(source.job.access().direction).iter();
+        let block = slots.map(|slot| source.job.access().sizes[*slot].max_bytes()).max().unwrap_or(0);
         if let Some(room) = room.filter(|room| *room < block) {
             let message =
                 format!("each file has {room} bytes to work on, less than the largest block of {block}");
-            let option = if source.job.region.size.is_some() { "size" } else { "filesize" };
+            let option = if source.job.region().size.is_some() { "size" } else { "filesize" };
             self.error(
                 source,
                 "file-below-block",
@@ -198,7 +198,7 @@ impl Lowering<'_> {
 
     /// Start, step and length of the region within each file.
     pub(super) fn region(&mut self, source: Source<'_>, job: &mut Job) {
-        let region = &source.job.region;
+        let region = &source.job.region();
         self.room(source);
         job.offset = extent(region.offset);
         job.offset_increment = extent(region.offset_increment);
@@ -216,7 +216,7 @@ impl Lowering<'_> {
 
 /// Bytes of each file: its length where that is given, else its share of `size`.
 pub(super) fn share(job: &ResolvedJob) -> Option<u64> {
-    match (job.region.file_size, job.region.size) {
+    match (job.region().file_size, job.region().size) {
         (Some((_, high)), _) => Some(high),
         (None, Some(Size::Bytes(size))) => Some(size / job.files.len().max(1)),
         _ => None,
@@ -227,9 +227,9 @@ pub(super) fn share(job: &ResolvedJob) -> Option<u64> {
 ///
 /// Where `filesize` is given it is all of the file behind the offset, and `size` only says how much is transferred.
 pub(super) fn per_file(job: &ResolvedJob) -> Option<u64> {
-    let blocks = used(job.access.direction).iter().map(|slot| job.access.sizes[*slot].min_bytes());
+    let blocks = used(job.access().direction).iter().map(|slot| job.access().sizes[*slot].min_bytes());
     let block = blocks.min().unwrap_or(1).max(1);
-    let skipped = match (job.region.file_size, job.region.offset) {
+    let skipped = match (job.region().file_size, job.region().offset) {
         (Some(_), Size::Bytes(offset)) => offset,
         (Some((_, high)), Size::Percent(percent)) => high / 100 * u64::from(percent),
         _ => 0,
@@ -241,32 +241,33 @@ pub(super) fn per_file(job: &ResolvedJob) -> Option<u64> {
 /// Whether `size` is less than the files of a given length hold, so that a pass ends before the files do.
 pub(super) fn is_part(job: &ResolvedJob, size: u64) -> bool {
     let files = job.files.len();
-    job.region.file_size.is_some() && per_file(job).is_some_and(|region| size < region.saturating_mul(files))
+    job.region().file_size.is_some()
+        && per_file(job).is_some_and(|region| size < region.saturating_mul(files))
 }
 
 /// Whether blocks are drawn without a map from a region whose size is no multiple of them.
 pub(super) fn has_rest(job: &ResolvedJob, size: u64) -> bool {
-    let drawn = job.access.random && !super::access::has_map(&job.access);
+    let drawn = job.access().random && !super::access::has_map(&job.access());
     drawn && per_file(job).is_some_and(|region| region.saturating_mul(job.files.len()) < size)
 }
 
 /// How much of `io_size` fio moves. At the end of a pass it begins no other one for less than its largest block.
 pub(super) fn reached(job: &ResolvedJob, io_size: u64) -> u64 {
-    let reads = job.access.direction == Direction::Read;
-    let passes = if job.access.random {
-        super::access::has_map(&job.access) || (reads && job.depth.asynchronous)
+    let reads = job.access().direction == Direction::Read;
+    let passes = if job.access().random {
+        super::access::has_map(&job.access()) || (reads && job.depth().asynchronous)
     } else {
         reads
     };
     let pass = per_file(job).map_or(0, |region| region.saturating_mul(job.files.len()));
-    let largest = used(job.access.direction).iter().map(|slot| job.access.sizes[*slot].max_bytes()).max();
+    let largest = used(job.access().direction).iter().map(|slot| job.access().sizes[*slot].max_bytes()).max();
     let rest = io_size.checked_rem(pass).unwrap_or(io_size);
     if passes && pass > 0 && io_size > pass && rest < largest.unwrap_or(0) { io_size - rest } else { io_size }
 }
 
 /// The length a file has to have for all clones; `None`: as long as it is.
 fn needed(job: &ResolvedJob, threads: u64) -> Option<u64> {
-    if let Some((_, high)) = job.region.file_size {
+    if let Some((_, high)) = job.region().file_size {
         return Some(high);
     }
     let length = per_file(job)?;
@@ -274,8 +275,8 @@ fn needed(job: &ResolvedJob, threads: u64) -> Option<u64> {
         Size::Bytes(bytes) => Some(bytes),
         _ => None,
     };
-    let offset = bytes(job.region.offset)?;
-    let step = bytes(job.region.offset_increment)?;
+    let offset = bytes(job.region().offset)?;
+    let step = bytes(job.region().offset_increment)?;
     let last = step.saturating_mul(threads.saturating_sub(1));
     Some(offset.saturating_add(last).saturating_add(length))
 }
