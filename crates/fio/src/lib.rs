@@ -33,6 +33,7 @@ mod report;
 mod resolve;
 mod resolved;
 mod resolved_line;
+mod rules;
 mod settings;
 pub mod status;
 mod substitute;

@@ -13,7 +13,7 @@ use assay_workload::job::{
     Caching, EngineKind, EngineOptions, FlushCall, FlushOrder, FlushPolicy, Job, OpenSync, PeriodicFlush,
     Phase, Workload,
 };
-use assay_workload::pattern::Placement;
+use assay_workload::pattern::{AccessPattern, Mix, Placement, Sequential};
 use assay_workload::units::Nanos;
 
 use assay_formats::{Affects, Diagnostic, Position};
@@ -22,6 +22,7 @@ use super::checks::place;
 use super::job_file::{JobFile, JobSection};
 use super::report::{Place, Report};
 use super::resolved::*;
+use super::rules::RULES;
 use super::table::{self, EngineFate};
 use targets::{Part, Targets};
 
@@ -44,7 +45,7 @@ pub fn lower(name: &str, file: &JobFile) -> (Option<Workload>, Vec<Diagnostic>) 
     (workload, lowering.report.finish())
 }
 
-struct Lowering<'a> {
+pub(super) struct Lowering<'a> {
     file: &'a JobFile,
     report: Report,
     /// Lines in [global] are remarked on once.
@@ -54,7 +55,7 @@ struct Lowering<'a> {
 
 /// What the lowering of one section shares: the section for positions, its resolved first clone for everything else.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+pub(super) struct Source<'a> {
     section: &'a JobSection,
     job: &'a ResolvedJob,
 }
@@ -85,10 +86,10 @@ impl<'a> Lowering<'a> {
             return;
         }
         for section in &self.file.jobs {
-            for setting in section.settings.without_effect() {
+            for (rule, setting) in section.settings.without_effect() {
                 let place = Place { at: setting.at.clone(), word: setting.text.clone() };
                 if self.said.insert(("option-unread", place.at.clone())) {
-                    let message = format!("`{}` has no effect on this job", setting.text);
+                    let message = format!("`{}` does not change {} here", setting.text, rule.decides);
                     self.report.loss("option-unread", Affects::Test, &place, message, "");
                 }
             }
@@ -107,12 +108,12 @@ impl<'a> Lowering<'a> {
         let groups = group_names(clones);
         let mut phases = Vec::new();
         let count = stages.len();
-        for ((stage, _), sections) in stages {
+        for (_, sections) in stages {
             let mut jobs = Vec::new();
             let mut all = Vec::new();
             for (index, mut clones) in sections {
                 clones.sort_by_key(|clone| clone.clone_number);
-                self.section(index, &clones, stage, &groups, &mut jobs);
+                self.section(index, &clones, &groups, &mut jobs);
                 all.append(&mut clones);
             }
             unique_names(&mut jobs);
@@ -155,15 +156,13 @@ impl<'a> Lowering<'a> {
         &mut self,
         index: usize,
         clones: &[&ResolvedJob],
-        stage: u32,
         groups: &BTreeMap<u32, String>,
         jobs: &mut Vec<Job>,
     ) {
         let Some(first) = clones.first() else { return };
         let source = Source { section: &self.file.jobs[index], job: first };
-        let Some(engine) = self.engine(source) else { return };
-        let template = self.template(source, engine, stage);
-        for Part { clones, targets, sharing, fixed_offset } in self.parts(source, clones, engine) {
+        let Some(template) = self.template(source) else { return };
+        for Part { clones, targets, sharing, fixed_offset } in self.parts(source, clones, template.engine) {
             let mut job = template.clone();
             job.threads = u32::try_from(clones.len()).unwrap_or(u32::MAX);
             (job.targets, job.sharing) = (targets, sharing);
@@ -181,48 +180,18 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Everything but the targets and the number of threads.
-    fn template(&mut self, source: Source<'_>, engine: EngineKind, stage: u32) -> Job {
-        let resolved = source.job;
-        let mut job = Job::new(&resolved.name, &[], self.pattern(source));
-        self.region(source, &mut job);
-        job.selection = self.selection(source);
-        job.outstanding_per_thread = resolved.depth().effective;
-        job.engine = engine;
-        job.engine_options = self.engine_options(source);
-        job.caching = if resolved.durability().direct { Caching::Direct } else { Caching::Buffered };
-        job.invalidate = resolved.durability().invalidate;
-        // Where I/O is direct nothing is read ahead.
-        job.access_hint = !resolved.durability().direct && resolved.durability().access_hint;
-        job.flush = self.flush(source);
-        job.content = self.content(source);
-        job.errors_tolerated = match resolved.errors() {
-            "none" => 0,
-            "all" | "io" => u64::MAX,
-            some => {
-                let message = format!("errors of every kind are tolerated, not of {some} alone");
-                self.loss(
-                    source,
-                    "errors-of-one-kind",
-                    "continue_on_error",
-                    message,
-                    "continue_on_error=all",
-                );
-                u64::MAX
-            }
-        };
-        self.pace(source, &mut job, stage);
-        self.limits(source, &mut job);
-        self.steady(source, &mut job);
-        if let Placement::Sequential(walk) = job.pattern.placement
-            && walk.skip_min_bytes > 0
-        {
-            self.stride_laps(source, &mut job, walk.skip_min_bytes);
+    /// Everything but the targets and the number of threads. `None`: its engine does not run here.
+    fn template(&mut self, source: Source<'_>) -> Option<Job> {
+        let pattern = AccessPattern::new(Mix::READ, 1, Placement::Sequential(Sequential::default()));
+        let mut job = Job::new(&source.job.name, &[], pattern);
+        job.engine = self.native_engine(source)?;
+        for rule in RULES {
+            (rule.lower)(self, source, &mut job);
         }
-        job
+        Some(job)
     }
 
-    fn engine(&mut self, source: Source<'_>) -> Option<EngineKind> {
+    fn native_engine(&mut self, source: Source<'_>) -> Option<EngineKind> {
         let name = source.job.engine();
         let native = match source.section.settings.engine().map(|engine| engine.fate) {
             Some(EngineFate::Native(native) | EngineFate::Nearest(native, _)) => {
@@ -241,6 +210,29 @@ impl<'a> Lowering<'a> {
             );
         }
         native
+    }
+
+    pub(super) fn engine(&mut self, source: Source<'_>, job: &mut Job) {
+        let durability = source.job.durability();
+        job.outstanding_per_thread = source.job.depth().effective;
+        job.engine_options = self.engine_options(source);
+        job.caching = if durability.direct { Caching::Direct } else { Caching::Buffered };
+        job.invalidate = durability.invalidate;
+        // Where I/O is direct nothing is read ahead.
+        job.access_hint = !durability.direct && durability.access_hint;
+    }
+
+    pub(super) fn errors(&mut self, source: Source<'_>) -> u64 {
+        match source.job.errors() {
+            "none" => return 0,
+            "all" | "io" => {}
+            some => {
+                let message = format!("errors of every kind are tolerated, not of {some} alone");
+                let help = "continue_on_error=all";
+                self.loss(source, "errors-of-one-kind", "continue_on_error", message, help);
+            }
+        }
+        u64::MAX
     }
 
     fn engine_options(&mut self, source: Source<'_>) -> EngineOptions {
@@ -265,7 +257,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn flush(&mut self, source: Source<'_>) -> FlushPolicy {
+    pub(super) fn flush(&mut self, source: Source<'_>) -> FlushPolicy {
         let durability = &source.job.durability();
         let periodic = |call, every: u64| PeriodicFlush {
             call,
@@ -295,7 +287,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn content(&mut self, source: Source<'_>) -> ModelContent {
+    pub(super) fn content(&mut self, source: Source<'_>) -> ModelContent {
         let content = &source.job.content();
         if content.pattern.as_ref().is_some_and(|pattern| !pattern.offset_at.is_empty()) {
             let message = "%o stays zero in the pattern".to_owned();

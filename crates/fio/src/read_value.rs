@@ -10,7 +10,7 @@ use super::lines::RawOption;
 use super::number::{self, NumberError, Quantity};
 use super::pattern;
 use super::report::Report;
-use super::table::{Entry, Kind};
+use super::table::{Effect, Entry, Kind};
 use super::value::{Size, SteadyCriterion, Value};
 
 const STEADY_METRICS: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"];
@@ -32,6 +32,11 @@ pub(super) struct ValueReader<'a> {
 impl ValueReader<'_> {
     /// Reads the value; `previous` is what the option held before, which some shapes add to.
     pub(super) fn read(&mut self, previous: Option<&Value>) -> Option<Value> {
+        if let Effect::Refused(instead) = self.entry.effect {
+            let message = format!("fio no longer has the option {}", self.entry.name);
+            self.report.error("option-removed", &self.raw.name_place(), message, instead);
+            return None;
+        }
         let text = self.raw.value.as_deref();
         match (self.entry.kind, text) {
             (Kind::Flag, None) => return Some(Value::Flag(true)),
@@ -72,11 +77,6 @@ impl ValueReader<'_> {
             Kind::Cpus => self.explained(cpus(text), Value::Cpus),
             Kind::ErrorGroups => self.explained(error_groups(text), |all| Value::Errors(Box::new(all))),
             Kind::Steady => self.steady(text),
-            Kind::Refused(instead) => {
-                let message = format!("fio no longer has the option {}", self.entry.name);
-                self.report.error("option-removed", &self.raw.name_place(), message, instead);
-                None
-            }
             Kind::OptionalText | Kind::Any => None,
         }
     }

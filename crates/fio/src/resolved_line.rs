@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::resolved::*;
-use super::table::{self, Status};
+use super::table::{self, Effect};
 use super::value::Size;
 
 /// Options that the line says in words of their own, or by its place in the list.
@@ -56,7 +56,7 @@ impl ResolvedJob {
         line.word("iodepth", self.depth().effective);
         for entry in table::OPTIONS.iter().filter(|entry| !TOLD.contains(&entry.name)) {
             if let Some(setting) = self.settings.get(entry.name)
-                && !matches!(entry.status, Status::Moot(_))
+                && !matches!(entry.effect, Effect::NoEffect(_))
             {
                 line.word(entry.name, setting.written());
             }

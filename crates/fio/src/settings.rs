@@ -12,8 +12,9 @@ use assay_formats::{Affects, Position};
 use super::lines::{RawOption, RawSection};
 use super::read_value::ValueReader;
 use super::report::{Place, Report};
+use super::rules::Rule;
 use super::substitute::{System, substitute};
-use super::table::{self, EngineEntry, EngineFate, Entry, Status};
+use super::table::{self, Effect, EngineEntry, EngineFate, Entry};
 use super::value::Value;
 
 /// Files that one job may name.
@@ -85,13 +86,15 @@ impl Settings {
     }
 
     /// Options with an effect by the table, of which nobody has asked what they say.
-    pub(super) fn without_effect(&self) -> impl Iterator<Item = &Setting> {
+    pub(super) fn without_effect(&self) -> impl Iterator<Item = (&'static Rule, &Setting)> {
         let private = self.engine().map_or(&[][..], |engine| engine.options);
         let own = private.iter().map(|entry| (entry, self.private(entry.name)));
         let all = table::OPTIONS.iter().map(|entry| (entry, self.get(entry.name))).chain(own);
         let set = all.filter_map(|(entry, setting)| Some((entry, setting?)));
-        set.filter(|(entry, setting)| entry.status == Status::Honoured && !setting.read.get())
-            .map(|(_, setting)| setting)
+        set.filter_map(|(entry, setting)| match entry.effect {
+            Effect::Rule(rule) if !setting.read.get() => Some((rule, setting)),
+            _ => None,
+        })
     }
 
     /// The name of the engine in force, without what follows a colon.
@@ -153,9 +156,9 @@ fn is_neutral(entry: &Entry, raw: &RawOption) -> bool {
 }
 
 fn option_line(entry: &Entry, raw: &RawOption) -> OptionLine {
-    let fate = match entry.status {
-        Status::Lost { .. } if !is_neutral(entry, raw) => OptionFate::Lost,
-        Status::Moot(_) if !is_neutral(entry, raw) => OptionFate::Moot,
+    let fate = match entry.effect {
+        Effect::Lost { .. } if !is_neutral(entry, raw) => OptionFate::Lost,
+        Effect::NoEffect(_) if !is_neutral(entry, raw) => OptionFate::Moot,
         _ => OptionFate::Honoured,
     };
     OptionLine { name: entry.name, value: raw.value.clone(), fate }
@@ -210,14 +213,14 @@ impl Applier<'_> {
         if is_neutral(entry, raw) {
             return;
         }
-        match entry.status {
-            Status::Honoured => {}
-            Status::Moot(why) => {
+        match entry.effect {
+            Effect::Rule(_) | Effect::Refused(_) => {}
+            Effect::NoEffect(why) => {
                 let message = format!("{} changes nothing here: {why}", entry.name);
                 self.report.note("option-moot", &raw.name_place(), message, "");
             }
-            Status::Lost { lost, instead } => {
-                let message = format!("`{}`: {lost}", raw.text());
+            Effect::Lost { what, instead } => {
+                let message = format!("`{}`: {what}", raw.text());
                 self.report.loss("option-not-honoured", entry.affects, &raw.name_place(), message, instead);
             }
         }

@@ -2,6 +2,7 @@
 
 use assay_formats::Affects;
 
+use super::rules::Rule;
 pub(super) use super::table_data::OPTIONS;
 use super::table_engines::ENGINES;
 
@@ -55,30 +56,35 @@ pub(super) enum Kind {
     ErrorGroups,
     /// `metric:limit` of the steady state detection.
     Steady,
-    /// Anything: an option of an engine that does not run here.
+    /// Anything: an option of an engine that does not run here, or one that fio refuses.
     Any,
+}
+
+/// What becomes of an option.
+#[derive(Clone, Copy)]
+pub(super) enum Effect {
+    /// It means here what it means in fio, or what differs is said: this rule asks for it.
+    Rule(&'static Rule),
+    /// It changes nothing about the measured load; the text says why.
+    NoEffect(&'static str),
+    /// It is lost.
+    Lost {
+        /// What does not happen.
+        what: &'static str,
+        /// The nearest equivalent.
+        instead: &'static str,
+    },
     /// fio itself refuses it; the text says what took its place.
     Refused(&'static str),
 }
 
-/// What becomes of an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
-    /// It means here what it means in fio.
-    Honoured,
-    /// It changes nothing about the measured load; the text says why.
-    Moot(&'static str),
-    /// It is lost.
-    Lost {
-        /// What does not happen.
-        lost: &'static str,
-        /// The nearest equivalent.
-        instead: &'static str,
-    },
+/// An option is lost: what does not happen, and the nearest equivalent.
+pub(super) const fn lost(what: &'static str, instead: &'static str) -> Effect {
+    Effect::Lost { what, instead }
 }
 
 /// One option.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Entry {
     /// The canonical name.
     pub(super) name: &'static str,
@@ -95,7 +101,9 @@ pub(super) struct Entry {
     /// What it is for: what is lost where it, or some values of it, are not honoured.
     pub(super) affects: Affects,
     /// What becomes of it.
-    pub(super) status: Status,
+    pub(super) effect: Effect,
+    /// Lines of a job in which it does something, its own the last; empty: what its shape suggests.
+    pub(super) sample: &'static str,
 }
 
 impl Entry {
@@ -123,15 +131,9 @@ impl Entry {
         self
     }
 
-    /// Marks an option without effect here.
-    pub(super) const fn moot(mut self, why: &'static str) -> Self {
-        self.status = Status::Moot(why);
-        self
-    }
-
-    /// Marks an option that is lost.
-    pub(super) const fn lost(mut self, lost: &'static str, instead: &'static str) -> Self {
-        self.status = Status::Lost { lost, instead };
+    /// Sets lines of a job in which the option does something, its own the last.
+    pub(super) const fn sample(mut self, lines: &'static str) -> Self {
+        self.sample = lines;
         self
     }
 
@@ -148,18 +150,10 @@ impl Entry {
     }
 }
 
-/// An honoured option with a name and a shape.
-pub(super) const fn option(name: &'static str, kind: Kind) -> Entry {
-    Entry {
-        name,
-        aliases: &[],
-        kind,
-        min: 0,
-        max: i64::MAX,
-        neutral: &[],
-        affects: Affects::Test,
-        status: Status::Honoured,
-    }
+/// An option: its name, its shape, and what becomes of it.
+pub(super) const fn option(name: &'static str, kind: Kind, effect: Effect) -> Entry {
+    let affects = Affects::Test;
+    Entry { name, aliases: &[], kind, min: 0, max: i64::MAX, neutral: &[], affects, effect, sample: "" }
 }
 
 /// What becomes of an engine.
@@ -174,7 +168,7 @@ pub(super) enum EngineFate {
 }
 
 /// One ioengine.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct EngineEntry {
     /// fio's name.
     pub(super) name: &'static str,
@@ -208,7 +202,7 @@ pub(super) fn names(engine: Option<&'static EngineEntry>) -> impl Iterator<Item 
     OPTIONS
         .iter()
         .chain(private)
-        .filter(|entry| !matches!(entry.kind, Kind::Refused(_)))
+        .filter(|entry| !matches!(entry.effect, Effect::Refused(_)))
         .flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
 }
 
@@ -222,36 +216,4 @@ pub(super) fn engines_with(option: &str) -> Vec<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn names_are_unique_within_core_and_within_an_engine() {
-        let mut seen = BTreeSet::new();
-        for entry in OPTIONS {
-            assert!(seen.insert(entry.name), "{}", entry.name);
-            for alias in entry.aliases {
-                assert!(seen.insert(alias), "{alias}");
-            }
-        }
-        for engine in ENGINES {
-            let mut own = BTreeSet::new();
-            for entry in engine.options {
-                assert!(own.insert(entry.name), "{} {}", engine.name, entry.name);
-                assert!(core(entry.name).is_none(), "{} {}", engine.name, entry.name);
-            }
-        }
-    }
-
-    #[test]
-    fn every_lost_option_says_what_is_lost() {
-        let all = OPTIONS.iter().chain(ENGINES.iter().flat_map(|engine| engine.options));
-        for entry in all {
-            if let Status::Lost { lost, .. } = entry.status {
-                assert!(lost.len() > 10, "{}", entry.name);
-            }
-            assert!(entry.min <= entry.max, "{}", entry.name);
-        }
-    }
-}
+mod tests;

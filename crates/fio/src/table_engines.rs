@@ -1,6 +1,8 @@
 //! fio's ioengines with their private options. Pure data.
 
-use super::table::{EngineEntry, EngineFate, Entry, Kind, option};
+use super::rules;
+use super::table::{Effect, EngineEntry, EngineFate, Entry, Kind, lost, option};
+use Effect::{NoEffect, Rule};
 use EngineFate::{Foreign, Native, Nearest};
 use Kind::{Any, Bool, Flag, Int, Word};
 
@@ -11,69 +13,81 @@ const FOREIGN: &str = "it belongs to an engine that does not run here";
 
 /// A private option of an engine that does not run here.
 const fn foreign(name: &'static str) -> Entry {
-    option(name, Any).lost(FOREIGN, "")
+    option(name, Any, lost(FOREIGN, ""))
 }
 
 static LIBAIO: &[Entry] = &[
-    option("userspace_reap", Flag)
-        .moot("completions are read from user space where the kernel's ring allows it"),
-    option("cmdprio_percentage", Kind::Triple).range(0, 100).lost(PRIORITY, IONICE).unless(&["0"]),
-    option("cmdprio_class", Kind::Triple).range(0, 3).lost(PRIORITY, IONICE),
-    option("cmdprio_hint", Kind::Triple).lost(PRIORITY, IONICE),
-    option("cmdprio", Kind::Triple).range(0, 7).lost(PRIORITY, IONICE),
-    option("cmdprio_bssplit", Kind::Any).lost(PRIORITY, IONICE),
-    option("nowait", Bool).lost("a request that would block is not refused", "").unless(&["0"]),
+    option(
+        "userspace_reap",
+        Flag,
+        NoEffect("completions are read from user space where the kernel's ring allows it"),
+    ),
+    option("cmdprio_percentage", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 100).unless(&["0"]),
+    option("cmdprio_class", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 3),
+    option("cmdprio_hint", Kind::Triple, lost(PRIORITY, IONICE)),
+    option("cmdprio", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 7),
+    option("cmdprio_bssplit", Kind::Any, lost(PRIORITY, IONICE)),
+    option("nowait", Bool, lost("a request that would block is not refused", "")).unless(&["0"]),
 ];
 
 static IO_URING: &[Entry] = &[
-    option("hipri", Flag),
-    option("cmdprio_percentage", Kind::Triple).range(0, 100).lost(PRIORITY, IONICE).unless(&["0"]),
-    option("cmdprio_class", Kind::Triple).range(0, 3).lost(PRIORITY, IONICE),
-    option("cmdprio_hint", Kind::Triple).lost(PRIORITY, IONICE),
-    option("cmdprio", Kind::Triple).range(0, 7).lost(PRIORITY, IONICE),
-    option("cmdprio_bssplit", Kind::Any).lost(PRIORITY, IONICE),
-    option("fixedbufs", Flag).moot("buffers are registered wherever the ring allows it"),
-    option("registerfiles", Flag).moot("files are registered wherever the ring allows it"),
-    option("sqthread_poll", Flag),
-    option("sqthread_poll_cpu", Int).lost("the submitting kernel thread is not bound to a processor", ""),
-    option("nonvectored", Int).min(-1).moot("requests are never vectored"),
-    option("uncached", Int).lost("buffered I/O goes through the page cache", "direct=1").unless(&["0"]),
-    option("nowait", Bool).lost("a request that would block is not refused", "").unless(&["0"]),
-    option("force_async", Int).lost("requests are not forced to kernel workers", "").unless(&["0"]),
-    option("cmd_type", Word(&["nvme"]))
-        .lost("no NVMe commands are passed through", "io_uring on the block device"),
-    option("md_per_io_size", Int).lost("no NVMe metadata is transferred", USE_FIO).unless(&["0"]),
-    option("pi_act", Bool).lost("no NVMe protection information is used", USE_FIO),
-    option("pi_chk", Any).lost("no NVMe protection information is used", USE_FIO),
-    option("apptag", Int).lost("no NVMe protection information is used", USE_FIO),
-    option("apptag_mask", Int).lost("no NVMe protection information is used", USE_FIO),
-    option("deac", Bool).lost("no NVMe commands are passed through", USE_FIO).unless(&["0"]),
-    option("readfua", Bool).lost("reads do not carry FUA", USE_FIO).unless(&["0"]),
-    option("writefua", Bool).lost("writes do not carry FUA", "sync=dsync").unless(&["0"]),
-    option("write_mode", Any).lost("no NVMe commands are passed through", USE_FIO).unless(&["write"]),
-    option("verify_mode", Any).lost("no NVMe commands are passed through", USE_FIO).unless(&["read"]),
+    option("hipri", Flag, Rule(&rules::ENGINE)),
+    option("cmdprio_percentage", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 100).unless(&["0"]),
+    option("cmdprio_class", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 3),
+    option("cmdprio_hint", Kind::Triple, lost(PRIORITY, IONICE)),
+    option("cmdprio", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 7),
+    option("cmdprio_bssplit", Kind::Any, lost(PRIORITY, IONICE)),
+    option("fixedbufs", Flag, NoEffect("buffers are registered wherever the ring allows it")),
+    option("registerfiles", Flag, NoEffect("files are registered wherever the ring allows it")),
+    option("sqthread_poll", Flag, Rule(&rules::ENGINE)),
+    option("sqthread_poll_cpu", Int, lost("the submitting kernel thread is not bound to a processor", "")),
+    option("nonvectored", Int, NoEffect("requests are never vectored")).min(-1),
+    option("uncached", Int, lost("buffered I/O goes through the page cache", "direct=1")).unless(&["0"]),
+    option("nowait", Bool, lost("a request that would block is not refused", "")).unless(&["0"]),
+    option("force_async", Int, lost("requests are not forced to kernel workers", "")).unless(&["0"]),
+    option(
+        "cmd_type",
+        Word(&["nvme"]),
+        lost("no NVMe commands are passed through", "io_uring on the block device"),
+    ),
+    option("md_per_io_size", Int, lost("no NVMe metadata is transferred", USE_FIO)).unless(&["0"]),
+    option("pi_act", Bool, lost("no NVMe protection information is used", USE_FIO)),
+    option("pi_chk", Any, lost("no NVMe protection information is used", USE_FIO)),
+    option("apptag", Int, lost("no NVMe protection information is used", USE_FIO)),
+    option("apptag_mask", Int, lost("no NVMe protection information is used", USE_FIO)),
+    option("deac", Bool, lost("no NVMe commands are passed through", USE_FIO)).unless(&["0"]),
+    option("readfua", Bool, lost("reads do not carry FUA", USE_FIO)).unless(&["0"]),
+    option("writefua", Bool, lost("writes do not carry FUA", "sync=dsync")).unless(&["0"]),
+    option("write_mode", Any, lost("no NVMe commands are passed through", USE_FIO)).unless(&["write"]),
+    option("verify_mode", Any, lost("no NVMe commands are passed through", USE_FIO)).unless(&["read"]),
 ];
 
 static PVSYNC2: &[Entry] = &[
-    option("hipri", Flag)
-        .lost("completions of synchronous I/O are not polled for", "ioengine=io_uring with hipri")
-        .unless(&["0"]),
-    option("hipri_percentage", Int)
-        .range(0, 100)
-        .lost("completions of synchronous I/O are not polled for", "ioengine=io_uring with hipri"),
-    option("uncached", Int).lost("buffered I/O goes through the page cache", "direct=1").unless(&["0"]),
-    option("nowait", Bool).lost("a request that would block is not refused", "").unless(&["0"]),
-    option("atomic_writes", Bool).lost("writes are not sent as atomic writes", "").unless(&["0"]),
+    option(
+        "hipri",
+        Flag,
+        lost("completions of synchronous I/O are not polled for", "ioengine=io_uring with hipri"),
+    )
+    .unless(&["0"]),
+    option(
+        "hipri_percentage",
+        Int,
+        lost("completions of synchronous I/O are not polled for", "ioengine=io_uring with hipri"),
+    )
+    .range(0, 100),
+    option("uncached", Int, lost("buffered I/O goes through the page cache", "direct=1")).unless(&["0"]),
+    option("nowait", Bool, lost("a request that would block is not refused", "")).unless(&["0"]),
+    option("atomic_writes", Bool, lost("writes are not sent as atomic writes", "")).unless(&["0"]),
 ];
 
-static MMAP: &[Entry] = &[option("thp", Bool).lost("no memory mapping is used", "").unless(&["0"])];
+static MMAP: &[Entry] = &[option("thp", Bool, lost("no memory mapping is used", "")).unless(&["0"])];
 
 static SG: &[Entry] = &[
-    option("hipri", Flag).lost("SCSI commands are not passed through", USE_FIO).unless(&["0"]),
-    option("readfua", Bool).lost("reads do not carry FUA", USE_FIO).unless(&["0"]),
-    option("writefua", Bool).lost("writes do not carry FUA", "sync=dsync").unless(&["0"]),
-    option("sg_write_mode", Any).lost("SCSI commands are not passed through", USE_FIO).unless(&["write"]),
-    option("stream_id", Int).lost("SCSI commands are not passed through", USE_FIO).unless(&["0"]),
+    option("hipri", Flag, lost("SCSI commands are not passed through", USE_FIO)).unless(&["0"]),
+    option("readfua", Bool, lost("reads do not carry FUA", USE_FIO)).unless(&["0"]),
+    option("writefua", Bool, lost("writes do not carry FUA", "sync=dsync")).unless(&["0"]),
+    option("sg_write_mode", Any, lost("SCSI commands are not passed through", USE_FIO)).unless(&["write"]),
+    option("stream_id", Int, lost("SCSI commands are not passed through", USE_FIO)).unless(&["0"]),
 ];
 
 static CPUIO: &[Entry] =
@@ -81,7 +95,7 @@ static CPUIO: &[Entry] =
 static NET: &[Entry] = &[
     foreign("hostname"),
     foreign("port"),
-    option("protocol", Any).or(&["proto"]).lost(FOREIGN, ""),
+    option("protocol", Any, lost(FOREIGN, "")).or(&["proto"]),
     foreign("nodelay"),
     foreign("listen"),
     foreign("pingpong"),
@@ -94,12 +108,12 @@ static RDMA: &[Entry] = &[
     foreign("hostname"),
     foreign("bindname"),
     foreign("port"),
-    option("verb", Any).or(&["proto"]).lost(FOREIGN, ""),
+    option("verb", Any, lost(FOREIGN, "")).or(&["proto"]),
 ];
 static EXEC: &[Entry] =
     &[foreign("program"), foreign("arguments"), foreign("grace_time"), foreign("std_redirect")];
 static FILESTAT: &[Entry] =
-    &[option("stat_type", Word(&["stat", "lstat", "statx"])).moot("attributes are read with statx")];
+    &[option("stat_type", Word(&["stat", "lstat", "statx"]), NoEffect("attributes are read with statx"))];
 static E4DEFRAG: &[Entry] = &[foreign("donorname"), foreign("inplace")];
 static GFAPI: &[Entry] = &[foreign("volume"), foreign("brick"), foreign("single-instance")];
 static MTD: &[Entry] = &[foreign("skip_bad")];
@@ -212,7 +226,7 @@ pub(super) static ENGINES: &[EngineEntry] = &[
     engine("solarisaio", &[], true, Nearest("posix-aio", "this is not Solaris")),
     engine(
         "windowsaio",
-        &[option("no_completion_thread", Flag).moot("this is not Windows")],
+        &[option("no_completion_thread", Flag, NoEffect("this is not Windows"))],
         true,
         Nearest("libaio", "this is not Windows"),
     ),

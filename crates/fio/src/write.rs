@@ -17,6 +17,7 @@ use assay_formats::{Diagnostic, Severity};
 
 use super::job_file::JOBS_MAX;
 use super::report::Report;
+use super::rules::RULES;
 
 /// fio 3.33 keeps no longer pattern.
 const PATTERN_BYTES_MAX: usize = 512;
@@ -96,12 +97,29 @@ struct JobView<'a> {
     direct: Option<bool>,
 }
 
+/// What one section of a job file is written of.
+#[derive(Clone, Copy)]
+pub(super) struct Section<'a> {
+    pub(super) job: &'a Job,
+    engine: EngineKind,
+    /// `None`: as the job says.
+    direct: Option<bool>,
+    /// Which phase, from 0.
+    phase: usize,
+    /// Indices of its targets.
+    paths: &'a [usize],
+    /// Whether it stands for one thread of the job, which has its own targets.
+    pub(super) alone: bool,
+    /// The thread then.
+    thread: u64,
+}
+
 /// The lines of one section.
 #[derive(Default)]
-struct Lines(Vec<String>);
+pub(super) struct Lines(Vec<String>);
 
 impl Lines {
-    fn set(&mut self, name: &str, value: impl std::fmt::Display) {
+    pub(super) fn set(&mut self, name: &str, value: impl std::fmt::Display) {
         self.0.push(format!("{name}={value}"));
     }
 
@@ -110,7 +128,7 @@ impl Lines {
     }
 }
 
-struct Writer<'a> {
+pub(super) struct Writer<'a> {
     name: &'a str,
     seed: Option<u64>,
     /// Whether the seed is the one that fio takes if none is given.
@@ -220,28 +238,25 @@ impl<'a> Writer<'a> {
             );
         }
         let Some(paths) = self.paths(job) else { return };
+        let alone = job.sharing == TargetSharing::PerThread && paths.len() > 1;
+        let JobView { engine, direct, .. } = view;
+        let whole = Section { job, engine, direct, phase, paths: &paths, alone, thread: 0 };
         let mut shared = Lines::default();
-        self.engine(view, &mut shared);
-        self.access(job, &mut shared);
-        self.pace(phase, job, &mut shared);
-        self.content(&job.name, &job.content, &mut shared);
-        self.flush(job, &mut shared);
-        if job.errors_tolerated > 0 {
-            shared.set("continue_on_error", "all");
-        }
-        let own_targets = job.sharing == TargetSharing::PerThread && paths.len() > 1;
-        if !own_targets {
-            let mut lines = Lines(shared.0.clone());
-            lines.set("numjobs", job.threads);
-            self.region(job, &paths, 0, &mut lines);
-            self.selection(job, &paths, &mut lines);
-            return self.section(job, &lines, &paths, job.threads > 1);
-        }
-        for thread in 0..threads {
-            let mut lines = Lines(shared.0.clone());
+        self.options(&whole, false, &mut shared);
+        for thread in 0..if alone { threads } else { 1 } {
             let own = [paths[thread % paths.len()]];
-            self.region(job, &own, thread as u64, &mut lines);
-            self.section(job, &lines, &own, threads > 1);
+            let paths = if alone { &own[..] } else { &paths };
+            let section = Section { paths, thread: thread as u64, ..whole };
+            let mut lines = Lines(shared.0.clone());
+            self.options(&section, true, &mut lines);
+            self.section(job, &lines, paths, threads > 1);
+        }
+    }
+
+    /// The options of all rules: those that all sections of a job share, or those that each has for itself.
+    fn options(&mut self, section: &Section<'_>, each: bool, lines: &mut Lines) {
+        for rule in RULES.iter().filter(|rule| rule.each == each) {
+            (rule.write)(self, section, lines);
         }
     }
 
@@ -307,7 +322,7 @@ impl<'a> Writer<'a> {
         self.text.push_str(&format!("filename={line}\n"));
     }
 
-    fn engine(&mut self, view: JobView<'_>, lines: &mut Lines) {
+    pub(super) fn engine(&mut self, view: &Section<'_>, lines: &mut Lines) {
         let job = view.job;
         let options = job.engine_options;
         let name = match view.engine {
@@ -357,7 +372,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Start and length within each file; fio's size is that of all files together.
-    fn region(&mut self, job: &Job, paths: &[usize], thread: u64, lines: &mut Lines) {
+    pub(super) fn region(&mut self, section: &Section<'_>, lines: &mut Lines) {
+        let Section { job, paths, thread, .. } = *section;
         let sizes: Vec<Option<u64>> = paths.iter().map(|index| self.targets[*index].size).collect();
         let devices = paths.iter().all(|index| self.targets[*index].device);
         let equal = sizes.windows(2).all(|pair| pair[0] == pair[1]);
@@ -408,18 +424,18 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn selection(&mut self, job: &Job, paths: &[usize], lines: &mut Lines) {
-        if paths.len() < 2 {
+    pub(super) fn selection(&mut self, section: &Section<'_>, lines: &mut Lines) {
+        if section.paths.len() < 2 {
             return;
         }
-        match job.selection {
+        match section.job.selection {
             TargetSelection::RoundRobin => {}
             TargetSelection::Random => lines.set("file_service_type", "random"),
             TargetSelection::Sequential => lines.set("file_service_type", "sequential"),
         }
     }
 
-    fn content(&mut self, job: &str, content: &Content, lines: &mut Lines) {
+    pub(super) fn content(&mut self, job: &str, content: &Content, lines: &mut Lines) {
         match &content.payload {
             Payload::Zero => return lines.flag("zero_buffers"),
             Payload::Pattern(bytes) if bytes.is_empty() => {}
@@ -448,7 +464,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn flush(&mut self, job: &Job, lines: &mut Lines) {
+    pub(super) fn flush(&mut self, job: &Job, lines: &mut Lines) {
         match job.flush.open {
             OpenSync::None => {}
             OpenSync::Dsync => lines.set("sync", "dsync"),

@@ -61,7 +61,7 @@ pub(super) fn has_map(access: &Access) -> bool {
 }
 
 impl Lowering<'_> {
-    pub(super) fn pattern(&mut self, source: Source<'_>) -> AccessPattern {
+    pub(crate) fn pattern(&mut self, source: Source<'_>) -> AccessPattern {
         let access = &source.job.access();
         let placement = self.placement(source);
         let sizes = self.sizes(source, &placement);
@@ -241,7 +241,7 @@ impl Lowering<'_> {
         ModelDistribution::Zoned(first.iter().map(zone).collect())
     }
 
-    pub(super) fn selection(&mut self, source: Source<'_>) -> TargetSelection {
+    pub(crate) fn selection(&mut self, source: Source<'_>) -> TargetSelection {
         let service = source.job.service();
         if source.job.files.len() < 2 {
             return TargetSelection::default();

@@ -44,7 +44,7 @@ impl Lowering<'_> {
     }
 
     /// `steadystate`: ends the job once its figures lie close together.
-    pub(super) fn steady(&mut self, source: Source<'_>, job: &mut Job) {
+    pub(crate) fn steady(&mut self, source: Source<'_>, job: &mut Job) {
         let Some(steady) = source.job.steady() else { return };
         let criterion = steady.criterion;
         if !criterion.percent {

@@ -1,7 +1,7 @@
 //! How fast, with which pauses, and how long.
 
 use assay_workload::job::{Arrival, Job, Rate, ThinkTime};
-use assay_workload::pattern::Mix;
+use assay_workload::pattern::{Mix, Placement};
 
 use super::super::resolved::*;
 use super::super::value::Size;
@@ -56,7 +56,7 @@ pub(super) fn rated_mix(job: &ResolvedJob) -> Option<Mix> {
 }
 
 impl Lowering<'_> {
-    pub(super) fn pace(&mut self, source: Source<'_>, job: &mut Job, stage: u32) {
+    pub(crate) fn pace(&mut self, source: Source<'_>, job: &mut Job) {
         let resolved = source.job;
         job.rate = self.rate(source);
         job.arrival = if resolved.pacing().poisson { Arrival::Poisson } else { Arrival::Deterministic };
@@ -76,7 +76,7 @@ impl Lowering<'_> {
             let message = "the job starts after the shorter delay, not a random one".to_owned();
             self.loss(source, "random-start-delay", "startdelay", message, "startdelay=<seconds>");
         }
-        if low > 0 && stage > 0 {
+        if low > 0 && resolved.stage > 0 {
             let message =
                 "the delay counts from the start of the run in fio, and is left out behind a stonewall"
                     .to_owned();
@@ -147,7 +147,16 @@ impl Lowering<'_> {
     }
 
     /// What ends the job.
-    pub(super) fn limits(&mut self, source: Source<'_>, job: &mut Job) {
+    pub(crate) fn limits(&mut self, source: Source<'_>, job: &mut Job) {
+        self.extent_of_work(source, job);
+        if let Placement::Sequential(walk) = job.pattern.placement
+            && walk.skip_min_bytes > 0
+        {
+            self.stride_laps(source, job, walk.skip_min_bytes);
+        }
+    }
+
+    fn extent_of_work(&mut self, source: Source<'_>, job: &mut Job) {
         let resolved = source.job;
         let life = &resolved.lifetime();
         // A trimmed and rewritten block counts twice here.

@@ -197,7 +197,7 @@ impl Lowering<'_> {
     }
 
     /// Start, step and length of the region within each file.
-    pub(super) fn region(&mut self, source: Source<'_>, job: &mut Job) {
+    pub(crate) fn region(&mut self, source: Source<'_>, job: &mut Job) {
         let region = &source.job.region();
         self.room(source);
         job.offset = extent(region.offset);

@@ -26,7 +26,7 @@ pub(super) fn may_repeat(job: &Job) -> bool {
 }
 
 impl Writer<'_> {
-    pub(super) fn access(&mut self, job: &Job, lines: &mut Lines) {
+    pub(crate) fn access(&mut self, job: &Job, lines: &mut Lines) {
         let pattern = &job.pattern;
         let (word, read_percent) = self.operation(&job.name, &pattern.mix);
         let (random, stride) = match &pattern.placement {

@@ -4,7 +4,7 @@ use assay_workload::job::{Arrival, Job, Limits, Rate, TargetSharing};
 use assay_workload::pattern::{BlockSizes, OpKind, Placement, Sequential};
 use assay_workload::target::Extent;
 
-use super::{Lines, Writer, time_text};
+use super::{Lines, Section, Writer, time_text};
 
 /// The option of a rate and its value for each direction, all threads together.
 fn by_direction(job: &Job, total: f64) -> (&'static str, [f64; 3]) {
@@ -32,7 +32,8 @@ fn by_direction(job: &Job, total: f64) -> (&'static str, [f64; 3]) {
 }
 
 impl Writer<'_> {
-    pub(super) fn pace(&mut self, phase: usize, job: &Job, lines: &mut Lines) {
+    pub(crate) fn pace(&mut self, section: &Section<'_>, lines: &mut Lines) {
+        let Section { job, phase, .. } = *section;
         self.rate(job, lines);
         if let Some(think) = job.think_time {
             lines.set("thinktime", think.time.0.div_ceil(1000));
@@ -52,7 +53,6 @@ impl Writer<'_> {
                 );
             }
         }
-        self.limits(job, lines);
     }
 
     fn rate(&mut self, job: &Job, lines: &mut Lines) {
@@ -93,7 +93,7 @@ impl Writer<'_> {
         }
     }
 
-    fn limits(&mut self, job: &Job, lines: &mut Lines) {
+    pub(crate) fn limits(&mut self, job: &Job, lines: &mut Lines) {
         let Limits { time, bytes, ios, passes, .. } = job.limits;
         if let Placement::Sequential(walk) = &job.pattern.placement
             && !walk.wrap
