@@ -51,7 +51,8 @@ impl Args<'_> {
         self.lost(id, Affects::Report, lost, instead);
     }
 
-    fn lost(&mut self, id: &'static str, affects: Affects, lost: &str, instead: &str) {
+    /// As [`Args::lose`], of a parameter that affects this.
+    pub(crate) fn lost(&mut self, id: &'static str, affects: Affects, lost: &str, instead: &str) {
         let word = self.word();
         let message = format!("`{}={}`: {lost}", self.name, super::sink::shorten(&word));
         self.sink.loss(id, affects, self.at, &word, message, instead);

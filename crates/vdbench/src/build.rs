@@ -4,7 +4,8 @@ use assay_formats::Affects;
 
 use super::args::Args;
 use super::file::ParameterFile;
-use super::keywords::{Kind, lookup, suggestion};
+use super::file_workload;
+use super::keywords::{Definition, Kind, lookup, suggestion};
 use super::objects::{Object, repeat_for_hosts};
 use super::options::Options;
 use super::ranges::values;
@@ -12,7 +13,6 @@ use super::run::RunDef;
 use super::sink::{At, Sink};
 use super::word::Param;
 use super::{FileSystemDef, FileWorkloadDef, HostDef, StorageDef, WorkloadDef};
-use super::{file_system, file_workload, general, host, run, storage, workload_def};
 
 /// What `KIND=default` has set so far.
 #[derive(Default)]
@@ -72,12 +72,12 @@ struct Builder<'b> {
 
 /// Starts a definition from its template, applies each parameter, and keeps it (or makes it the new template).
 macro_rules! definition {
-    ($builder:ident, $object:ident, $template:ident, $apply:path, $keep:ident) => {{
+    ($builder:ident, $object:ident, $template:ident, $keep:ident) => {{
         let Some((name, at)) = $builder.name($object) else { return };
         let is_default = name.eq_ignore_ascii_case("default");
         let mut def = $builder.templates.$template.clone();
         def.at = at;
-        $builder.parameters($object, |args| $apply(&mut def, args));
+        $builder.parameters($object, &mut def);
         if is_default {
             $builder.templates.$template = def;
         } else {
@@ -92,14 +92,14 @@ impl Builder<'_> {
         match object.kind {
             Kind::General => {
                 let mut parameters = std::mem::take(&mut self.file.general);
-                self.each(object.kind, &object.params, |args| general::apply(&mut parameters, args));
+                self.each(object.kind, &object.params, &mut parameters);
                 self.file.general = parameters;
             }
-            Kind::Host => definition!(self, object, host, host::apply, keep_host),
+            Kind::Host => definition!(self, object, host, keep_host),
             Kind::ReplayGroup => self.replay_group(object),
-            Kind::FileSystem => definition!(self, object, file_system, file_system::apply, keep_file_system),
+            Kind::FileSystem => definition!(self, object, file_system, keep_file_system),
             Kind::Storage => self.storage(object),
-            Kind::Workload => definition!(self, object, workload, workload_def::apply, keep_workload),
+            Kind::Workload => definition!(self, object, workload, keep_workload),
             Kind::FileWorkload => self.file_workload(object),
             Kind::Run => self.run(object),
         }
@@ -116,19 +116,20 @@ impl Builder<'_> {
         Some((name.text.clone(), param.key.at))
     }
 
-    fn parameters(&mut self, object: &Object, apply: impl FnMut(&mut Args<'_>)) {
-        self.each(object.kind, object.params.get(1..).unwrap_or_default(), apply);
+    fn parameters<D: Definition>(&mut self, object: &Object, definition: &mut D) {
+        self.each(object.kind, object.params.get(1..).unwrap_or_default(), definition);
     }
 
-    fn each(&mut self, kind: Kind, params: &[Param], mut apply: impl FnMut(&mut Args<'_>)) {
+    fn each<D: Definition>(&mut self, kind: Kind, params: &[Param], definition: &mut D) {
         for param in params {
             let key = param.key.text.to_ascii_lowercase();
-            let Some(name) = lookup(kind, &key) else {
+            let Some((keyword, name)) = lookup::<D>(&key) else {
                 self.unknown(kind, param, &key);
                 continue;
             };
             if let Some(values) = values(param, &mut self.elements, self.sink) {
-                apply(&mut Args { name, at: param.key.at, values, sink: self.sink });
+                definition.places().push((keyword.names[0], param.key.at));
+                keyword.apply(definition, &mut Args { name, at: param.key.at, values, sink: self.sink });
             }
         }
     }
@@ -156,7 +157,7 @@ impl Builder<'_> {
     }
 
     fn storage(&mut self, object: &Object) {
-        definition!(self, object, storage, storage::apply, keep_storage);
+        definition!(self, object, storage, keep_storage);
         let template = &mut self.templates.storage;
         if let Some(lun) = template.luns.pop() {
             template.luns.clear();
@@ -181,16 +182,16 @@ impl Builder<'_> {
             let mut def = self.templates.format_workload.clone();
             def.at = object.params[0].key.at;
             "format".clone_into(&mut def.name);
-            self.parameters(object, |args| file_workload::apply(&mut def, args));
+            self.parameters(object, &mut def);
             self.file.format_workload = Some(def);
             return;
         }
-        definition!(self, object, file_workload, file_workload::apply, keep_file_workload);
+        definition!(self, object, file_workload, keep_file_workload);
     }
 
     fn run(&mut self, object: &Object) {
         self.templates.run.inherited = self.templates.run.set.len();
-        definition!(self, object, run, run::apply, keep_run);
+        definition!(self, object, run, keep_run);
         if self.templates.run.format.take().is_some() {
             let message = "`format=` cannot be part of rd=default".to_owned();
             self.sink.error("bad-default", object.params[0].key.at, "format", message, "give it in each rd");

@@ -58,7 +58,7 @@ pub(crate) fn check(file: &mut ParameterFile, options: &Options, sink: &mut Sink
 }
 
 fn storages(file: &ParameterFile, sink: &mut Sink) {
-    let validating = !file.general.validate.is_empty() || !file.general.journal.is_empty();
+    let validating = file.general.validates;
     for sd in &file.storages {
         if sd.luns.is_empty() {
             let message = format!("no lun name specified for sd `{}`", sd.name);
@@ -182,7 +182,7 @@ fn hit_area(wd: &WorkloadDef, file: &ParameterFile, sink: &mut Sink) {
 }
 
 fn file_definitions(file: &ParameterFile, sink: &mut Sink) {
-    let validating = !file.general.validate.is_empty() || !file.general.journal.is_empty();
+    let validating = file.general.validates;
     let mut anchors = BTreeSet::new();
     for fsd in &file.file_systems {
         name_rule(&fsd.name, "fsd", validating, fsd.at, sink);

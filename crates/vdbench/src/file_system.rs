@@ -3,6 +3,7 @@
 use super::access::{OpenFlags, Sizes, file_sizes, open_flags};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
+use super::keywords::{Definition, Keyword, in_full, lost, opens, reporting, sets};
 use super::sink::At;
 
 /// A tree of directories and files.
@@ -32,10 +33,6 @@ pub struct FileSystemDef {
     pub open_flags: Option<OpenFlags>,
     /// Deduplication.
     pub dedup: Dedup,
-    /// Directory of the validation journal.
-    pub journal: Option<String>,
-    /// `printf` masks for file and directory names.
-    pub mask: Vec<String>,
     /// `count=(start,n)`, until the clones are made.
     pub count: Option<(u64, u64)>,
     /// Where it is defined.
@@ -59,8 +56,6 @@ impl Default for FileSystemDef {
             files_everywhere: false,
             open_flags: None,
             dedup: Dedup::default(),
-            journal: None,
-            mask: Vec::new(),
             count: None,
             at: At::default(),
             set: Vec::new(),
@@ -68,40 +63,69 @@ impl Default for FileSystemDef {
     }
 }
 
-/// Applies one parameter.
-pub(crate) fn apply(fsd: &mut FileSystemDef, args: &mut Args<'_>) {
-    const FILES_PER_DIRECTORY_MAX: u64 = 10_000_000;
-    fsd.set.push((args.name, args.at));
-    if dedup(&mut fsd.dedup, args) {
-        return;
+const FILES_PER_DIRECTORY_MAX: u64 = 10_000_000;
+
+impl Definition for FileSystemDef {
+    const KEYWORDS: &'static [Keyword<Self>] = &[
+        opens(&["fsd"]),
+        sets(&["anchor"], "/tmp/e", |fsd, args| fsd.anchor = args.word()),
+        lost(
+            &["journal"],
+            "data-validation",
+            "no validation journal is kept",
+            "vdbench itself: assay judge -- vdbench -f <file>",
+        ),
+        sets(&["width"], "3", |fsd, args| fsd.width = args.whole(1, 1 << 40).unwrap_or(fsd.width)),
+        sets(&["depth"], "2", |fsd, args| fsd.depth = args.whole(1, 1 << 20).unwrap_or(fsd.depth)),
+        sets(&["sizes"], "16k", |fsd, args| {
+            fsd.sizes = file_sizes(args).unwrap_or_else(|| fsd.sizes.clone())
+        }),
+        sets(&["shared"], "yes", |fsd, args| fsd.shared = args.yes().unwrap_or_default()),
+        sets(&["wss", "workingsetsize"], "16k", |fsd, args| {
+            fsd.working_set_bytes = args.number(0.0, 1e18).map(to_u64)
+        }),
+        sets(&["totalsize"], "16k", |fsd, args| fsd.total_bytes = args.number(0.0, 1e18).map(to_u64)),
+        sets(&["files"], "7", |fsd, args| {
+            fsd.files = args.whole(1, FILES_PER_DIRECTORY_MAX).unwrap_or(fsd.files)
+        }),
+        sets(&["distribution"], "all", distribution),
+        sets(&["openflags"], "o_direct", |fsd, args| {
+            fsd.open_flags = open_flags(args).or(fsd.open_flags.take())
+        }),
+        in_full(reporting(lost(
+            &["log"],
+            "vdbench-only",
+            "no log of the tree is written",
+            "the plan lists the tree",
+        ))),
+        in_full(lost(
+            &["mask"],
+            "file-name-mask",
+            "files keep the standard names",
+            "vdb.1_1.dir/vdb_f0000.file",
+        )),
+        sets(&["count"], "(1,2)", |fsd, args| fsd.count = super::storage::count(args)),
+        in_full(lost(&["cloud"], "vdbench-only", "no cloud access is made", "mount the bucket")),
+        sets(&["dedupratio", "dedupunit"], "2", |fsd, args| dedup(&mut fsd.dedup, args)),
+        lost(
+            &["dedupsets", "deduphotsets", "dedupflipflop"],
+            "dedup-sets",
+            "the sets of duplicates are not kept, only their ratio and unit",
+            "give dedupratio= and dedupunit=",
+        ),
+    ];
+
+    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
+        &mut self.set
     }
-    match args.name {
-        "anchor" => fsd.anchor = args.word(),
-        "width" => fsd.width = args.whole(1, 1 << 40).unwrap_or(fsd.width),
-        "depth" => fsd.depth = args.whole(1, 1 << 20).unwrap_or(fsd.depth),
-        "files" => fsd.files = args.whole(1, FILES_PER_DIRECTORY_MAX).unwrap_or(fsd.files),
-        "sizes" => fsd.sizes = file_sizes(args).unwrap_or_else(|| fsd.sizes.clone()),
-        "shared" => fsd.shared = args.yes().unwrap_or_default(),
-        "wss" | "workingsetsize" => fsd.working_set_bytes = args.number(0.0, 1e18).map(to_u64),
-        "totalsize" => fsd.total_bytes = args.number(0.0, 1e18).map(to_u64),
-        "distribution" => match args.lower().as_str() {
-            "all" => fsd.files_everywhere = true,
-            "bottom" => fsd.files_everywhere = false,
-            _ => args.reject(
-                0,
-                "expected `bottom` or `all`",
-                "bottom puts files into the lowest directories only",
-            ),
-        },
-        "openflags" => fsd.open_flags = open_flags(args).or(fsd.open_flags.take()),
-        "journal" => fsd.journal = Some(args.word()),
-        "mask" => {
-            fsd.mask = args.words();
-            args.lose("file-name-mask", "files keep the standard names", "vdb.1_1.dir/vdb_f0000.file");
+}
+
+fn distribution(fsd: &mut FileSystemDef, args: &mut Args<'_>) {
+    match args.lower().as_str() {
+        "all" => fsd.files_everywhere = true,
+        "bottom" => fsd.files_everywhere = false,
+        _ => {
+            args.reject(0, "expected `bottom` or `all`", "bottom puts files into the lowest directories only")
         }
-        "count" => fsd.count = super::storage::count(args),
-        "log" => args.lose_report("vdbench-only", "no log of the tree is written", "the plan lists the tree"),
-        "cloud" => args.lose("vdbench-only", "no cloud access is made", "mount the bucket"),
-        _ => {}
     }
 }

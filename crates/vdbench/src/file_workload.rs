@@ -2,6 +2,7 @@
 
 use super::access::{OpenFlags, Sizes, open_flags, transfer_sizes};
 use super::args::Args;
+use super::keywords::{Definition, Keyword, in_full, opens, sets};
 use super::number::Number;
 use super::sink::At;
 use super::workload_def::selection;
@@ -163,27 +164,39 @@ impl Default for FileWorkloadDef {
     }
 }
 
-/// Applies one parameter.
-pub(crate) fn apply(fwd: &mut FileWorkloadDef, args: &mut Args<'_>) {
-    fwd.set.push((args.name, args.at));
-    match args.name {
-        "fsd" => fwd.file_system_words = selection(args),
-        "readpct" | "rdpct" => fwd.read_pct = args.number(0.0, 100.0).map(f64::trunc),
-        "stopafter" => fwd.stop_after = args.numbers().and_then(|n| n.first().copied()),
-        "operation" | "operations" => match operations(args)[..] {
-            [] => {}
-            [one] => fwd.operation = one,
-            _ => args.reject(1, "one operation is expected here", "use operations=(..) in the rd"),
-        },
-        "fileselect" => file_select(fwd, args),
-        "fileio" => fwd.io = file_io(args).unwrap_or(fwd.io),
-        "xfersizes" => fwd.transfer = transfer_sizes(args).unwrap_or_else(|| fwd.transfer.clone()),
-        "skew" => fwd.skew = args.number(0.0, 100.0).unwrap_or_default(),
-        "threads" => fwd.threads = args.number(1.0, 1e6).unwrap_or(fwd.threads),
-        "target" => fwd.target = Some(args.word()),
-        "host" | "hd" => fwd.hosts = args.words(),
-        "openflags" => fwd.open_flags = open_flags(args).or(fwd.open_flags.take()),
-        _ => {}
+impl Definition for FileWorkloadDef {
+    const KEYWORDS: &'static [Keyword<Self>] = &[
+        opens(&["fwd"]),
+        in_full(sets(&["fsd"], "fsd2", |fwd, args| fwd.file_system_words = selection(args))),
+        sets(&["readpct", "rdpct"], "20", |fwd, args| fwd.read_pct = args.number(0.0, 100.0).map(f64::trunc)),
+        sets(&["stopafter"], "7", |fwd, args| {
+            fwd.stop_after = args.numbers().and_then(|n| n.first().copied())
+        }),
+        sets(&["operation", "operations"], "write", operation),
+        sets(&["fileselect"], "random", file_select),
+        in_full(sets(&["fileio"], "(random,shared)", |fwd, args| fwd.io = file_io(args).unwrap_or(fwd.io))),
+        sets(&["xfersizes"], "8k", |fwd, args| {
+            fwd.transfer = transfer_sizes(args).unwrap_or_else(|| fwd.transfer.clone())
+        }),
+        sets(&["skew"], "50", |fwd, args| fwd.skew = args.number(0.0, 100.0).unwrap_or_default()),
+        sets(&["threads"], "3", |fwd, args| fwd.threads = args.number(1.0, 1e6).unwrap_or(fwd.threads)),
+        sets(&["target"], "fsd2,operation=copy", |fwd, args| fwd.target = Some(args.word())),
+        in_full(sets(&["host", "hd"], "localhost", |fwd, args| fwd.hosts = args.words())),
+        sets(&["openflags"], "o_direct", |fwd, args| {
+            fwd.open_flags = open_flags(args).or(fwd.open_flags.take())
+        }),
+    ];
+
+    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
+        &mut self.set
+    }
+}
+
+fn operation(fwd: &mut FileWorkloadDef, args: &mut Args<'_>) {
+    match operations(args)[..] {
+        [] => {}
+        [one] => fwd.operation = one,
+        _ => args.reject(1, "one operation is expected here", "use operations=(..) in the rd"),
     }
 }
 

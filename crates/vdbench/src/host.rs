@@ -1,6 +1,6 @@
 //! Host definitions (hd).
 
-use super::args::Args;
+use super::keywords::{Definition, Keyword, in_full, inert, lost, opens, sets};
 use super::sink::At;
 
 /// A machine that does I/O.
@@ -12,8 +12,6 @@ pub struct HostDef {
     pub system: Option<String>,
     /// `rsh`, `ssh`, `vdbench` or a command.
     pub shell: Option<String>,
-    /// Login on that machine.
-    pub user: Option<String>,
     /// Processes asked for.
     pub jvms: Option<u64>,
     /// Clients on the one host: the host is cloned as `LABEL_cl0` and so on.
@@ -33,28 +31,19 @@ impl HostDef {
     }
 }
 
-/// Applies one parameter.
-pub(crate) fn apply(host: &mut HostDef, args: &mut Args<'_>) {
-    host.set.push((args.name, args.at));
-    match args.name {
-        "system" => host.system = Some(args.word()),
-        "shell" => host.shell = Some(args.lower()),
-        "user" => host.user = Some(args.word()),
-        "jvms" => {
-            host.jvms = args.whole(1, 1024);
-            let message = "`jvms=` has no effect: one process drives all threads of a host".to_owned();
-            args.note("no-effect", message, "");
-        }
-        "clients" => host.clients = args.whole(1, 65_536),
-        "mount" => {
-            host.mount = Some(args.words());
-            args.lose("mount", "nothing is mounted", "mount before the run");
-        }
-        "master" | "vdbench" => {
-            let message =
-                format!("`{}=` has no effect: a worker brings its own binary and control stream", args.name);
-            args.note("no-effect", message, "");
-        }
-        _ => {}
+impl Definition for HostDef {
+    const KEYWORDS: &'static [Keyword<Self>] = &[
+        opens(&["hd"]),
+        sets(&["system"], "third", |host, args| host.system = Some(args.word())),
+        inert(&["master", "vdbench"], "a worker brings its own binary and control stream"),
+        sets(&["shell"], "rsh", |host, args| host.shell = Some(args.lower())),
+        in_full(inert(&["user"], "the work is done here, as the calling user")),
+        inert(&["jvms"], "one process drives all threads of a host"),
+        sets(&["clients"], "2", |host, args| host.clients = args.whole(1, 65_536)),
+        lost(&["mount"], "mount", "nothing is mounted", "mount before the run"),
+    ];
+
+    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
+        &mut self.set
     }
 }

@@ -1,6 +1,12 @@
 //! Which keywords each kind of definition knows, in the order in which a shortened keyword is matched.
 
+use assay_formats::Affects;
 use assay_formats::near::nearest;
+
+use super::args::Args;
+use super::general::General;
+use super::sink::At;
+use super::{FileSystemDef, FileWorkloadDef, HostDef, RunDef, StorageDef, WorkloadDef};
 
 /// The kinds of definitions, in the order in which a file must give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,24 +50,152 @@ impl Kind {
         }
     }
 
-    /// Keywords, each with whether it must be written in full.
-    fn table(self) -> &'static [(&'static str, bool)] {
+    /// Names of keywords, each with whether it must be written in full.
+    fn names(self) -> Vec<(&'static str, bool)> {
         match self {
-            Self::General => GENERAL,
-            Self::Host => HOST,
-            Self::ReplayGroup => REPLAY_GROUP,
-            Self::FileSystem => FILE_SYSTEM,
-            Self::Storage => STORAGE,
-            Self::Workload => WORKLOAD,
-            Self::FileWorkload => FILE_WORKLOAD,
-            Self::Run => RUN,
+            Self::General => names::<General>(),
+            Self::Host => names::<HostDef>(),
+            Self::ReplayGroup => vec![("rg", true), ("devices", false), ("sd", true)],
+            Self::FileSystem => names::<FileSystemDef>(),
+            Self::Storage => names::<StorageDef>(),
+            Self::Workload => names::<WorkloadDef>(),
+            Self::FileWorkload => names::<FileWorkloadDef>(),
+            Self::Run => names::<RunDef>(),
         }
     }
+}
 
-    /// All keywords of this kind.
-    fn keywords(self) -> impl Iterator<Item = &'static str> {
-        self.table().iter().map(|(name, _)| *name)
+/// A definition of which the file sets parameters.
+pub(crate) trait Definition: Sized + 'static {
+    /// All its keywords, in the order in which a shortened one is matched.
+    const KEYWORDS: &'static [Keyword<Self>];
+
+    /// The keywords that were given, with their places.
+    fn places(&mut self) -> &mut Vec<(&'static str, At)>;
+}
+
+/// What becomes of a keyword.
+pub(crate) enum Effect<D> {
+    /// It opens or names the definition.
+    Opens,
+    /// It sets something of the definition. What of that is not carried out is said where the workload is made.
+    Sets(fn(&mut D, &mut Args<'_>)),
+    /// It changes nothing about the measured load; the text says why.
+    Inert(&'static str),
+    /// It is lost.
+    Lost {
+        /// Of the diagnostic.
+        id: &'static str,
+        /// Whether another test is run without it, or only less is reported.
+        affects: Affects,
+        /// What does not happen.
+        what: &'static str,
+        /// The nearest equivalent.
+        instead: &'static str,
+    },
+    /// vdbench refuses it too; the rule, and what to do.
+    Refused(&'static str, &'static str),
+}
+
+/// One keyword with its other spellings.
+pub(crate) struct Keyword<D> {
+    /// Its spellings; places are kept under the first.
+    pub(crate) names: &'static [&'static str],
+    /// Whether it must be written in full.
+    in_full: bool,
+    effect: Effect<D>,
+    /// A value that shows that it does something.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what the test of the table tries"))]
+    sample: &'static str,
+}
+
+impl<D> Keyword<D> {
+    const fn new(names: &'static [&'static str], sample: &'static str, effect: Effect<D>) -> Self {
+        Keyword { names, in_full: false, effect, sample }
     }
+
+    /// Does what the keyword does, or says that it does not.
+    pub(crate) fn apply(&self, definition: &mut D, args: &mut Args<'_>) {
+        match self.effect {
+            Effect::Opens => {}
+            Effect::Sets(set) => set(definition, args),
+            Effect::Inert(why) => {
+                let message = format!("`{}=` has no effect: {why}", args.name);
+                args.note("no-effect", message, "");
+            }
+            Effect::Lost { id, affects, what, instead } => args.lost(id, affects, what, instead),
+            Effect::Refused(rule, instead) => args.reject(0, rule, instead),
+        }
+    }
+}
+
+/// One that must be written in full.
+pub(crate) const fn in_full<D>(mut keyword: Keyword<D>) -> Keyword<D> {
+    keyword.in_full = true;
+    keyword
+}
+
+/// One that is lost and only reports or watches: the same I/O is done without it.
+pub(crate) const fn reporting<D>(mut keyword: Keyword<D>) -> Keyword<D> {
+    if let Effect::Lost { affects, .. } = &mut keyword.effect {
+        *affects = Affects::Report;
+    }
+    keyword
+}
+
+/// One that opens or names its definition.
+pub(crate) const fn opens<D>(names: &'static [&'static str]) -> Keyword<D> {
+    in_full(Keyword::new(names, "", Effect::Opens))
+}
+
+/// One that sets something, and a value that shows it.
+pub(crate) const fn sets<D>(
+    names: &'static [&'static str],
+    sample: &'static str,
+    set: fn(&mut D, &mut Args<'_>),
+) -> Keyword<D> {
+    Keyword::new(names, sample, Effect::Sets(set))
+}
+
+/// One without effect, and why.
+pub(crate) const fn inert<D>(names: &'static [&'static str], why: &'static str) -> Keyword<D> {
+    Keyword::new(names, "1", Effect::Inert(why))
+}
+
+/// One that is lost: the id of the diagnostic, what does not happen, and the nearest equivalent.
+pub(crate) const fn lost<D>(
+    names: &'static [&'static str],
+    id: &'static str,
+    what: &'static str,
+    instead: &'static str,
+) -> Keyword<D> {
+    Keyword::new(names, "1", Effect::Lost { id, affects: Affects::Test, what, instead })
+}
+
+/// One that is refused: the rule it breaks, and what to do.
+pub(crate) const fn refused<D>(
+    names: &'static [&'static str],
+    rule: &'static str,
+    instead: &'static str,
+) -> Keyword<D> {
+    Keyword::new(names, "1", Effect::Refused(rule, instead))
+}
+
+fn names<D: Definition>() -> Vec<(&'static str, bool)> {
+    D::KEYWORDS.iter().flat_map(|word| word.names.iter().map(|name| (*name, word.in_full))).collect()
+}
+
+/// The full name that `key` (lower case) stands for: the first one of which it is a prefix.
+fn full_name(names: &[(&'static str, bool)], key: &str) -> Option<&'static str> {
+    let full = names.iter().find(|(name, _)| *name == key);
+    let prefix = || names.iter().find(|(name, exact)| key.len() >= 2 && !exact && name.starts_with(key));
+    full.or_else(prefix).map(|(name, _)| *name)
+}
+
+/// The keyword that `key` (lower case) stands for, and its full name.
+pub(crate) fn lookup<D: Definition>(key: &str) -> Option<(&'static Keyword<D>, &'static str)> {
+    let name = full_name(&names::<D>(), key)?;
+    D::KEYWORDS.iter().find(|word| word.names.contains(&name)).map(|word| (word, name))
 }
 
 /// All kinds, in file order.
@@ -76,281 +210,22 @@ const KINDS: [Kind; 8] = [
     Kind::Run,
 ];
 
-/// The full keyword that `key` (lower case) stands for: the first one of which it is a prefix.
-pub(crate) fn lookup(kind: Kind, key: &str) -> Option<&'static str> {
-    let full = kind.table().iter().find(|(name, _)| *name == key);
-    let prefix =
-        || kind.table().iter().find(|(name, exact)| key.len() >= 2 && !exact && name.starts_with(key));
-    full.or_else(prefix).map(|(name, _)| *name)
-}
-
 /// What to say about a keyword that `kind` does not know.
 pub(crate) fn suggestion(kind: Kind, key: &str) -> String {
-    let elsewhere: Vec<&str> =
-        KINDS.iter().filter(|k| **k != kind && lookup(**k, key).is_some()).map(|k| k.name()).collect();
+    let elsewhere: Vec<&str> = KINDS
+        .iter()
+        .filter(|k| **k != kind && full_name(&k.names(), key).is_some())
+        .map(|k| k.name())
+        .collect();
     let order = "definitions must come in the order general, hd, fsd, sd, wd, fwd, rd";
     if !elsewhere.is_empty() {
         return format!("it belongs to: {}; {order}", elsewhere.join(", "));
     }
-    match nearest(key, kind.keywords()) {
+    match nearest(key, kind.names().iter().map(|(name, _)| *name)) {
         Some(name) => format!("did you mean `{name}`?"),
         None => order.to_owned(),
     }
 }
 
-const GENERAL: &[(&str, bool)] = &[
-    ("compression", false),
-    ("compratio", false),
-    ("compressionseed", false),
-    ("dedupratio", false),
-    ("dedupunit", false),
-    ("dedupsets", false),
-    ("deduphotsets", false),
-    ("dedupflipflop", false),
-    ("port", false),
-    ("pattern", false),
-    ("data_errors", false),
-    ("dataerrors", false),
-    ("swat", false),
-    ("validate", false),
-    ("journal", true),
-    ("startcmd", true),
-    ("start_cmd", true),
-    ("endcmd", true),
-    ("end_cmd", true),
-    ("heartbeat_error", true),
-    ("debug", true),
-    ("unix2windows", false),
-    ("formatxfersize", false),
-    ("create_anchors", false),
-    ("formatsds", false),
-    ("report", false),
-    ("report_run_totals", false),
-    ("histogram", false),
-    ("psrset", false),
-    ("auxreport", false),
-    ("monitor", false),
-    ("concatenatesds", false),
-    ("messagescan", false),
-    ("abort_failed_skew", false),
-    ("misc", false),
-    ("pattern_buffer", true),
-    ("showlba", true),
-    ("loop", true),
-    ("timeout", false),
-    ("ios_per_jvm", false),
-    ("fwd_thread_adjust", false),
-];
-
-const HOST: &[(&str, bool)] = &[
-    ("hd", true),
-    ("system", false),
-    ("master", false),
-    ("vdbench", false),
-    ("shell", false),
-    ("user", true),
-    ("jvms", false),
-    ("clients", false),
-    ("mount", false),
-];
-
-const REPLAY_GROUP: &[(&str, bool)] = &[("rg", true), ("devices", false), ("sd", true)];
-
-const STORAGE: &[(&str, bool)] = &[
-    ("sd", true),
-    ("host", true),
-    ("hd", true),
-    ("lun", false),
-    ("count", false),
-    ("size", false),
-    ("threads", false),
-    ("hitarea", false),
-    ("offset", false),
-    ("align", false),
-    ("kstat", false),
-    ("instance", false),
-    ("replay", true),
-    ("journal", false),
-    ("resetlun", false),
-    ("resetbus", false),
-    ("openflags", false),
-    ("range", false),
-    ("dedupratio", false),
-    ("dedupunit", false),
-    ("dedupsets", false),
-    ("deduphotsets", false),
-    ("dedupflipflop", false),
-    ("streams", false),
-];
-
-const WORKLOAD: &[(&str, bool)] = &[
-    ("wd", true),
-    ("sd", true),
-    ("skew", false),
-    ("xfersize", false),
-    ("readpct", false),
-    ("rdpct", false),
-    ("writepct", false),
-    ("wrpct", false),
-    ("range", false),
-    ("hotband", false),
-    ("seekpct", false),
-    ("stride", false),
-    ("priority", false),
-    ("iorate", false),
-    ("rhpct", false),
-    ("whpct", false),
-    ("host", true),
-    ("hd", true),
-    ("openflags", false),
-    ("user", true),
-    ("threads", false),
-    ("streams", false),
-];
-
-const FILE_SYSTEM: &[(&str, bool)] = &[
-    ("fsd", true),
-    ("anchor", false),
-    ("journal", false),
-    ("width", false),
-    ("depth", false),
-    ("sizes", false),
-    ("shared", false),
-    ("wss", false),
-    ("workingsetsize", false),
-    ("totalsize", false),
-    ("files", false),
-    ("distribution", false),
-    ("openflags", false),
-    ("log", true),
-    ("mask", true),
-    ("count", false),
-    ("cloud", true),
-    ("dedupratio", false),
-    ("dedupunit", false),
-    ("dedupsets", false),
-    ("deduphotsets", false),
-    ("dedupflipflop", false),
-];
-
-const FILE_WORKLOAD: &[(&str, bool)] = &[
-    ("fwd", true),
-    ("fsd", true),
-    ("readpct", false),
-    ("rdpct", false),
-    ("stopafter", false),
-    ("operation", false),
-    ("operations", false),
-    ("fileselect", false),
-    ("fileio", true),
-    ("xfersizes", false),
-    ("skew", false),
-    ("threads", false),
-    ("target", false),
-    ("host", true),
-    ("hd", true),
-    ("openflags", false),
-];
-
-const RUN: &[(&str, bool)] = &[
-    ("rd", true),
-    ("wd", true),
-    ("sd", true),
-    ("fsd", true),
-    ("fwd", true),
-    ("iorate", false),
-    ("maxdata", false),
-    ("maxdataread", false),
-    ("maxdatawritten", false),
-    ("curve", false),
-    ("stopcurve", false),
-    ("elapsed", false),
-    ("interval", false),
-    ("warmup", false),
-    ("replay", true),
-    ("pause", false),
-    ("forxfersize", false),
-    ("xfersize", false),
-    ("forthreads", false),
-    ("threads", false),
-    ("forrdpct", false),
-    ("rdpct", false),
-    ("forrhpct", false),
-    ("rhpct", false),
-    ("forwhpct", false),
-    ("whpct", false),
-    ("forseekpct", false),
-    ("seekpct", false),
-    ("forhitarea", false),
-    ("hitarea", false),
-    ("forcompratio", false),
-    ("compratio", false),
-    ("forcompression", false),
-    ("compression", false),
-    ("fordepth", false),
-    ("depth", false),
-    ("forwidth", false),
-    ("width", false),
-    ("forfiles", false),
-    ("files", false),
-    ("forsizes", false),
-    ("sizes", false),
-    ("fortotalsize", false),
-    ("totalsize", false),
-    ("forwss", false),
-    ("wss", false),
-    ("forworkingsetsize", false),
-    ("workingsetsize", false),
-    ("foroperations", false),
-    ("distribution", false),
-    ("startcmd", true),
-    ("start_cmd", true),
-    ("endcmd", true),
-    ("end_cmd", true),
-    ("fwdrate", false),
-    ("operations", false),
-    ("format", false),
-    ("openflags", false),
-    ("mount", false),
-];
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_keywords_take_the_first_match() {
-        for (kind, key, full) in [
-            (Kind::Run, "el", "elapsed"),
-            (Kind::Run, "io", "iorate"),
-            (Kind::Run, "in", "interval"),
-            (Kind::Run, "forx", "forxfersize"),
-            (Kind::Run, "th", "threads"),
-            (Kind::Run, "maxdata", "maxdata"),
-            (Kind::Run, "operation", "operations"),
-            (Kind::Workload, "seek", "seekpct"),
-            (Kind::Workload, "xf", "xfersize"),
-            (Kind::FileSystem, "size", "sizes"),
-            (Kind::FileSystem, "file", "files"),
-            (Kind::FileSystem, "openflag", "openflags"),
-            (Kind::General, "concatenate", "concatenatesds"),
-            (Kind::FileWorkload, "xfersize", "xfersizes"),
-        ] {
-            assert_eq!(lookup(kind, key), Some(full), "{key}");
-        }
-    }
-
-    #[test]
-    fn exact_and_one_letter_keywords_are_not_shortened() {
-        assert_eq!(lookup(Kind::Workload, "x"), None);
-        assert_eq!(lookup(Kind::General, "jour"), None);
-        assert_eq!(lookup(Kind::Run, "maxdata_read"), None);
-        assert_eq!(lookup(Kind::FileWorkload, "filei"), None);
-    }
-
-    #[test]
-    fn unknown_keywords_come_with_help() {
-        assert_eq!(suggestion(Kind::Run, "elapsd"), "did you mean `elapsed`?");
-        assert!(suggestion(Kind::Workload, "lun").contains("storage definition"));
-    }
-}
+mod tests;

@@ -154,43 +154,6 @@ impl<'f> Lowering<'f> {
     fn file_losses(&mut self) {
         let general = &self.file.general;
         let place = |key: &str| placed(&general.set, key, At { line: 1, ..At::default() });
-        let mut lost: Vec<(&'static str, &str, &str, &str)> = Vec::new();
-        if !general.validate.is_empty() {
-            lost.push((
-                "data-validation",
-                "validate",
-                "blocks are not validated during the run",
-                "a plan with content = { verify = true } checks what it reads (assay convert --to toml)",
-            ));
-        }
-        if !general.journal.is_empty() {
-            lost.push((
-                "data-validation",
-                "journal",
-                "no validation journal is kept",
-                "vdbench itself: assay judge -- vdbench -f <file>",
-            ));
-        }
-        lost.extend(lost_command("startcmd", &general.start_command));
-        lost.extend(lost_command("endcmd", &general.end_command));
-        if general.repeat.is_some() {
-            lost.push(("loop", "loop", "the file is run once", "use --repeat"));
-        }
-        if general.pattern.is_some() {
-            lost.push((
-                "pattern",
-                "pattern",
-                "the data pattern is not used; random data is written",
-                "use compratio=",
-            ));
-        }
-        if general.pattern_seed.is_some() {
-            lost.push(("pattern", "compressionseed", "the data follows the seed of the run", "use --seed"));
-        }
-        for (id, key, what, help) in lost {
-            let message = format!("`{key}=`: {what}");
-            self.lose(id, place(key), key, message, help);
-        }
         let more = |e: &DataErrors| !matches!(e, DataErrors::Stop { after_s: None, .. });
         if general.data_errors.as_ref().is_some_and(more) {
             let message = "`data_errors=`: only a number of errors is kept; a run stops at it".to_owned();
@@ -245,11 +208,14 @@ impl<'f> Lowering<'f> {
                 "use one run for each rate",
             ));
         }
-        lost.extend(lost_command("startcmd", &rd.start_command));
-        lost.extend(lost_command("endcmd", &rd.end_command));
         let data = rd.max_data.or(rd.max_data_read).or(rd.max_data_written);
         if data.is_some() && run.kind == RunKind::Files {
-            lost.push(("max-data", "maxdata", "the limit on data is not kept for trees", "give elapsed="));
+            lost.push((
+                "max-data",
+                max_data_key(rd),
+                "the limit on data is not kept for trees",
+                "give elapsed=",
+            ));
         }
         let (set, at, name) = (&rd.set, rd.at, &rd.name);
         for (id, key, what, help) in lost {
@@ -267,7 +233,7 @@ impl<'f> Lowering<'f> {
     }
 
     /// What is written, from the general parameters, a target's own, and the loops of a run.
-    fn content(&mut self, run: &ExpandedRun, own: &Dedup, at: At) -> Content {
+    fn content(&self, run: &ExpandedRun, own: &Dedup) -> Content {
         let general = &self.file.general;
         let pick = |a: Option<f64>, b: Option<f64>| a.or(b).unwrap_or(1.0);
         let mut ratio = general.compression_ratio.unwrap_or(1.0);
@@ -281,11 +247,6 @@ impl<'f> Lowering<'f> {
             }
         }
         let shared = &general.dedup;
-        let extras = |d: &Dedup| d.sets.is_some() || !d.hot_sets.is_empty() || d.flipflop.is_some();
-        if extras(own) || extras(shared) {
-            let message = "the sets of duplicates are not kept, only their ratio and unit".to_owned();
-            self.lose("dedup-sets", at, "dedup", message, "give dedupratio= and dedupunit=");
-        }
         Content {
             payload: Payload::Random,
             refresh: Refresh::Stamp,
@@ -336,6 +297,15 @@ fn placed(set: &[(&'static str, At)], key: &str, otherwise: At) -> At {
     set.iter().rev().find(|(name, _)| *name == key).map_or(otherwise, |(_, at)| *at)
 }
 
+/// The keyword by which a run limits its data.
+fn max_data_key(rd: &super::RunDef) -> &'static str {
+    match (rd.max_data, rd.max_data_read) {
+        (Some(_), _) => "maxdata",
+        (None, Some(_)) => "maxdataread",
+        (None, None) => "maxdatawritten",
+    }
+}
+
 /// The point of a sweep that a run stands for: `threads=8 xfersize=4k`, and for a curve `curve=50%`.
 fn point(run: &ExpandedRun) -> String {
     let mut words: Vec<String> =
@@ -358,13 +328,4 @@ fn follow_to_the_end(jobs: &mut [Job]) {
             job.limits.ends_with = Some(EndsWith::Others);
         }
     }
-}
-
-/// What a command is lost as: id, option, message, help.
-fn lost_command<T>(
-    key: &'static str,
-    commands: &[T],
-) -> Option<(&'static str, &'static str, &'static str, &'static str)> {
-    let help = "run it from a script around `assay run`";
-    (!commands.is_empty()).then_some(("command", key, "the command is not run", help))
 }

@@ -3,6 +3,7 @@
 use super::access::{Amount, OpenFlags, amount, open_flags};
 use super::args::Args;
 use super::file_workload::{FileOperation, operations};
+use super::keywords::{Definition, Keyword, in_full, lost, opens, sets};
 use super::loops::{Loop, LoopKind, add_loop};
 use super::number::Number;
 use super::sink::At;
@@ -126,10 +127,6 @@ pub struct RunDef {
     pub format: Option<Format>,
     /// How targets are opened.
     pub open_flags: Option<OpenFlags>,
-    /// Command before the run.
-    pub start_command: Vec<String>,
-    /// Command after the run.
-    pub end_command: Vec<String>,
     /// Where it is defined.
     pub at: At,
     /// Places of what was set.
@@ -164,8 +161,6 @@ impl Default for RunDef {
             operations: Vec::new(),
             format: None,
             open_flags: None,
-            start_command: Vec::new(),
-            end_command: Vec::new(),
             at: At::default(),
             set: Vec::new(),
             inherited: 0,
@@ -173,43 +168,90 @@ impl Default for RunDef {
     }
 }
 
-/// Applies one parameter.
-pub(crate) fn apply(rd: &mut RunDef, args: &mut Args<'_>) {
-    const LONGEST_S: u64 = 1 << 40;
-    let again = rd.set.iter().skip(rd.inherited).any(|(name, _)| *name == args.name);
-    rd.set.push((args.name, args.at));
+const LONGEST_S: u64 = 1 << 40;
+
+impl Definition for RunDef {
+    const KEYWORDS: &'static [Keyword<Self>] = &[
+        opens(&["rd"]),
+        in_full(sets(&["wd"], "wd2", workloads)),
+        in_full(sets(&["sd"], "sd2", storages)),
+        in_full(sets(&["fsd"], "fsd2", |rd, args| rd.words[3] = selection(args))),
+        in_full(sets(&["fwd"], "fwd2", |rd, args| rd.words[2] = selection(args))),
+        sets(&["iorate"], "7", |rd, args| rd.rate = rates(args).or(rd.rate.take())),
+        sets(&["maxdata"], "1m", |rd, args| rd.max_data = max_data(args)),
+        sets(&["maxdataread"], "1m", |rd, args| rd.max_data_read = max_data(args)),
+        sets(&["maxdatawritten"], "1m", |rd, args| rd.max_data_written = max_data(args)),
+        sets(&["curve"], "(10,20),iorate=curve", |rd, args| {
+            rd.curve = args.numbers().map_or_else(Vec::new, |n| n.iter().map(|n| n.value).collect())
+        }),
+        sets(&["stopcurve"], "5", |rd, args| rd.stop_curve_ms = args.number(0.0, 1e9)),
+        sets(&["elapsed"], "20", |rd, args| rd.elapsed_s = args.whole(1, LONGEST_S).unwrap_or(rd.elapsed_s)),
+        sets(&["interval"], "2", |rd, args| {
+            rd.interval_s = args.whole(0, LONGEST_S).unwrap_or(rd.interval_s)
+        }),
+        sets(&["warmup"], "5", |rd, args| rd.warmup_s = args.whole(0, LONGEST_S).unwrap_or(rd.warmup_s)),
+        in_full(lost(
+            &["replay"],
+            "replay",
+            "no trace is replayed here",
+            "import the trace with `assay run`",
+        )),
+        sets(&["pause"], "5", |rd, args| rd.pause_s = args.whole(0, LONGEST_S).unwrap_or(rd.pause_s)),
+        sets(&["forxfersize", "xfersize"], "(4k,8k)", looped),
+        sets(&["forthreads", "threads"], "(2,3)", looped),
+        sets(&["forrdpct", "rdpct"], "(20,30)", looped),
+        sets(&["forrhpct", "rhpct"], "(20,30)", looped),
+        sets(&["forwhpct", "whpct"], "(20,30)", looped),
+        sets(&["forseekpct", "seekpct"], "(20,30)", looped),
+        sets(&["forhitarea", "hitarea"], "(1m,2m)", looped),
+        sets(&["forcompratio", "compratio"], "(2,3)", looped),
+        sets(&["forcompression", "compression"], "(20,30)", looped),
+        sets(&["fordepth", "depth"], "(2,3)", looped),
+        sets(&["forwidth", "width"], "(2,3)", looped),
+        sets(&["forfiles", "files"], "(2,3)", looped),
+        sets(&["forsizes", "sizes"], "(8k,16k)", looped),
+        sets(&["fortotalsize", "totalsize"], "(8k,16k)", looped),
+        sets(&["forwss", "wss", "forworkingsetsize", "workingsetsize"], "(8k,16k)", looped),
+        sets(&["foroperations"], "(read,write)", looped),
+        sets(&["distribution"], "uniform", |rd, args| rd.arrivals = arrivals(args).unwrap_or(rd.arrivals)),
+        in_full(lost(
+            &["startcmd", "start_cmd"],
+            "command",
+            "the command is not run",
+            "run it from a script around `assay run`",
+        )),
+        in_full(lost(
+            &["endcmd", "end_cmd"],
+            "command",
+            "the command is not run",
+            "run it from a script around `assay run`",
+        )),
+        sets(&["fwdrate"], "7", |rd, args| rd.file_rate = rates(args).or(rd.file_rate.take())),
+        sets(&["operations"], "(read,write)", |rd, args| rd.operations = operations(args)),
+        sets(&["format"], "only", |rd, args| rd.format = format(args).or(rd.format)),
+        sets(&["openflags"], "o_direct", |rd, args| {
+            rd.open_flags = open_flags(args).or(rd.open_flags.take())
+        }),
+        lost(&["mount"], "mount", "nothing is mounted", "mount before the run"),
+    ];
+
+    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
+        &mut self.set
+    }
+}
+
+fn looped(rd: &mut RunDef, args: &mut Args<'_>) {
     if let Some(kind) = LoopKind::from_keyword(args.name) {
-        return add_loop(&mut rd.loops, kind, args);
+        add_loop(&mut rd.loops, kind, args);
     }
-    match args.name {
-        "wd" if again => {
-            args.reject(0, "a run names its workloads once", "a new wd must stand before the first rd")
-        }
-        "wd" => rd.words[0] = selection(args),
-        "sd" => storages(rd, args),
-        "fwd" => rd.words[2] = selection(args),
-        "fsd" => rd.words[3] = selection(args),
-        "iorate" => rd.rate = rates(args).or(rd.rate.take()),
-        "fwdrate" => rd.file_rate = rates(args).or(rd.file_rate.take()),
-        "curve" => rd.curve = args.numbers().map_or_else(Vec::new, |n| n.iter().map(|n| n.value).collect()),
-        "stopcurve" => rd.stop_curve_ms = args.number(0.0, 1e9),
-        "elapsed" => rd.elapsed_s = args.whole(1, LONGEST_S).unwrap_or(rd.elapsed_s),
-        "interval" => rd.interval_s = args.whole(0, LONGEST_S).unwrap_or(rd.interval_s),
-        "warmup" => rd.warmup_s = args.whole(0, LONGEST_S).unwrap_or(rd.warmup_s),
-        "pause" => rd.pause_s = args.whole(0, LONGEST_S).unwrap_or(rd.pause_s),
-        "maxdata" => rd.max_data = max_data(args),
-        "maxdataread" => rd.max_data_read = max_data(args),
-        "maxdatawritten" => rd.max_data_written = max_data(args),
-        "distribution" => rd.arrivals = arrivals(args).unwrap_or(rd.arrivals),
-        "operations" => rd.operations = operations(args),
-        "format" => rd.format = format(args).or(rd.format),
-        "openflags" => rd.open_flags = open_flags(args).or(rd.open_flags.take()),
-        "startcmd" | "start_cmd" => rd.start_command = args.words(),
-        "endcmd" | "end_cmd" => rd.end_command = args.words(),
-        "mount" => args.lose("mount", "nothing is mounted", "mount before the run"),
-        "replay" => args.lose("replay", "no trace is replayed here", "import the trace with `assay run`"),
-        _ => {}
+}
+
+fn workloads(rd: &mut RunDef, args: &mut Args<'_>) {
+    // The place of this one is among them.
+    if rd.set.iter().skip(rd.inherited).filter(|(name, _)| *name == args.name).count() > 1 {
+        return args.reject(0, "a run names its workloads once", "a new wd must stand before the first rd");
     }
+    rd.words[0] = selection(args);
 }
 
 fn storages(rd: &mut RunDef, args: &mut Args<'_>) {

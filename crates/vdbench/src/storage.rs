@@ -3,6 +3,7 @@
 use super::access::{Amount, OpenFlags, Span, amount, open_flags, span};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
+use super::keywords::{Definition, Keyword, in_full, lost, opens, refused, reporting, sets};
 use super::sink::At;
 
 /// A path, and the hosts it is used from (empty: all).
@@ -37,8 +38,6 @@ pub struct StorageDef {
     pub open_flags: Option<OpenFlags>,
     /// Deduplication.
     pub dedup: Dedup,
-    /// Directory of the validation journal.
-    pub journal: Option<String>,
     /// `count=(start,n)`, until the clones are made.
     pub count: Option<(u64, u64)>,
     /// Where it is defined.
@@ -62,7 +61,6 @@ impl Default for StorageDef {
             range: None,
             open_flags: None,
             dedup: Dedup::default(),
-            journal: None,
             count: None,
             at: At::default(),
             set: Vec::new(),
@@ -81,35 +79,58 @@ impl StorageDef {
 
 const SECTOR: u64 = 512;
 
-/// Applies one parameter.
-pub(crate) fn apply(sd: &mut StorageDef, args: &mut Args<'_>) {
-    sd.set.push((args.name, args.at));
-    if dedup(&mut sd.dedup, args) {
-        return;
-    }
-    match args.name {
-        "host" | "hd" => sd.pending_hosts = args.words(),
-        "lun" => sd.luns.push(Lun { hosts: sd.pending_hosts.clone(), path: args.word() }),
-        "count" => sd.count = count(args),
-        "size" => sd.size = size(args),
-        "threads" => sd.threads = args.divided().unwrap_or(sd.threads),
-        "hitarea" => {
+impl Definition for StorageDef {
+    const KEYWORDS: &'static [Keyword<Self>] = &[
+        opens(&["sd"]),
+        in_full(sets(&["host", "hd"], "localhost,lun=/tmp/s3", |sd, args| sd.pending_hosts = args.words())),
+        sets(&["lun"], "/tmp/b", |sd, args| {
+            sd.luns.push(Lun { hosts: sd.pending_hosts.clone(), path: args.word() })
+        }),
+        sets(&["count"], "(1,2)", |sd, args| sd.count = count(args)),
+        sets(&["size"], "128m", |sd, args| sd.size = size(args)),
+        sets(&["threads"], "3", |sd, args| sd.threads = args.divided().unwrap_or(sd.threads)),
+        sets(&["hitarea"], "2m", |sd, args| {
             if let Some(number) = args.numbers().and_then(|n| n.first().copied()) {
                 sd.hit_area = amount(number);
             }
-        }
-        "offset" => sd.offset = sectors(args).unwrap_or(sd.offset),
-        "align" => sd.align = sectors(args).unwrap_or(sd.align),
-        "openflags" => sd.open_flags = open_flags(args).or(sd.open_flags.take()),
-        "range" => sd.range = span(args),
-        "journal" => sd.journal = Some(args.word()),
-        "streams" => args.reject(0, "streams belong to a workload definition", "move it to the wd"),
-        "kstat" | "instance" => {
-            args.lose_report("vdbench-only", "kernel statistics are chosen by path", "remove it")
-        }
-        "replay" => args.lose("replay", "no trace is replayed here", "import the trace with `assay run`"),
-        "resetlun" | "resetbus" => args.lose("vdbench-only", "no bus or target is reset", "remove it"),
-        _ => {}
+        }),
+        sets(&["offset"], "4k", |sd, args| sd.offset = sectors(args).unwrap_or(sd.offset)),
+        sets(&["align"], "8k", |sd, args| sd.align = sectors(args).unwrap_or(sd.align)),
+        reporting(lost(
+            &["kstat", "instance"],
+            "vdbench-only",
+            "kernel statistics are chosen by path",
+            "remove it",
+        )),
+        in_full(lost(
+            &["replay"],
+            "replay",
+            "no trace is replayed here",
+            "import the trace with `assay run`",
+        )),
+        lost(
+            &["journal"],
+            "data-validation",
+            "no validation journal is kept",
+            "vdbench itself: assay judge -- vdbench -f <file>",
+        ),
+        lost(&["resetlun", "resetbus"], "vdbench-only", "no bus or target is reset", "remove it"),
+        sets(&["openflags"], "o_direct", |sd, args| {
+            sd.open_flags = open_flags(args).or(sd.open_flags.take())
+        }),
+        sets(&["range"], "(10,50)", |sd, args| sd.range = span(args)),
+        sets(&["dedupratio", "dedupunit"], "2", |sd, args| dedup(&mut sd.dedup, args)),
+        lost(
+            &["dedupsets", "deduphotsets", "dedupflipflop"],
+            "dedup-sets",
+            "the sets of duplicates are not kept, only their ratio and unit",
+            "give dedupratio= and dedupunit=",
+        ),
+        refused(&["streams"], "streams belong to a workload definition", "move it to the wd"),
+    ];
+
+    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
+        &mut self.set
     }
 }
 

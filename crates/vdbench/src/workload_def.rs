@@ -2,6 +2,7 @@
 
 use super::access::{OpenFlags, Seek, Sizes, Span, open_flags, seek, span, transfer_sizes};
 use super::args::{Args, to_u64};
+use super::keywords::{Definition, Keyword, in_full, lost, opens, sets};
 use super::sink::At;
 
 /// What is done to one or more storage definitions.
@@ -76,35 +77,44 @@ impl Default for WorkloadDef {
     }
 }
 
-/// Applies one parameter.
-pub(crate) fn apply(wd: &mut WorkloadDef, args: &mut Args<'_>) {
-    wd.set.push((args.name, args.at));
-    match args.name {
-        "sd" => wd.storage_words = selection(args),
-        "skew" => wd.skew = args.number(0.0, 100.0).unwrap_or_default(),
-        "xfersize" => wd.transfer = transfer_sizes(args).unwrap_or_else(|| wd.transfer.clone()),
-        "readpct" | "rdpct" => wd.read_pct = args.number(0.0, 100.0).map_or(wd.read_pct, f64::trunc),
-        "writepct" | "wrpct" => {
+impl Definition for WorkloadDef {
+    const KEYWORDS: &'static [Keyword<Self>] = &[
+        opens(&["wd"]),
+        in_full(sets(&["sd"], "sd2", |wd, args| wd.storage_words = selection(args))),
+        sets(&["skew"], "50", |wd, args| wd.skew = args.number(0.0, 100.0).unwrap_or_default()),
+        sets(&["xfersize"], "8k", |wd, args| {
+            wd.transfer = transfer_sizes(args).unwrap_or_else(|| wd.transfer.clone())
+        }),
+        sets(&["readpct", "rdpct"], "20", |wd, args| {
+            wd.read_pct = args.number(0.0, 100.0).map_or(wd.read_pct, f64::trunc)
+        }),
+        sets(&["writepct", "wrpct"], "20", |wd, args| {
             wd.read_pct = args.number(0.0, 100.0).map_or(wd.read_pct, |w| 100.0 - w.trunc())
-        }
-        "range" => wd.range = span(args),
-        "hotband" => wd.hot_band = span(args),
-        "seekpct" => wd.seek = seek(args).unwrap_or(wd.seek),
-        "stride" => wd.stride = stride(args),
-        "priority" => wd.priority = args.whole(1, 65_536),
-        "iorate" => wd.rate = args.number(0.001, 1e9),
-        "rhpct" => wd.read_hit_pct = args.number(0.0, 100.0).unwrap_or_default(),
-        "whpct" => wd.write_hit_pct = args.number(0.0, 100.0).unwrap_or_default(),
-        "host" | "hd" => wd.hosts = args.words(),
-        "openflags" => wd.open_flags = open_flags(args).or(wd.open_flags.take()),
-        "threads" => wd.threads = args.number(1.0, 1e6),
-        "streams" => wd.streams = args.whole(2, 65_536),
-        "user" => args.lose(
+        }),
+        sets(&["range"], "(10,50)", |wd, args| wd.range = span(args)),
+        sets(&["hotband"], "(10,50)", |wd, args| wd.hot_band = span(args)),
+        sets(&["seekpct"], "20", |wd, args| wd.seek = seek(args).unwrap_or(wd.seek)),
+        sets(&["stride"], "(1m,2m)", |wd, args| wd.stride = stride(args)),
+        sets(&["priority"], "1", |wd, args| wd.priority = args.whole(1, 65_536)),
+        sets(&["iorate"], "7", |wd, args| wd.rate = args.number(0.001, 1e9)),
+        sets(&["rhpct"], "20", |wd, args| wd.read_hit_pct = args.number(0.0, 100.0).unwrap_or_default()),
+        sets(&["whpct"], "20", |wd, args| wd.write_hit_pct = args.number(0.0, 100.0).unwrap_or_default()),
+        in_full(sets(&["host", "hd"], "localhost", |wd, args| wd.hosts = args.words())),
+        sets(&["openflags"], "o_direct", |wd, args| {
+            wd.open_flags = open_flags(args).or(wd.open_flags.take())
+        }),
+        in_full(lost(
+            &["user"],
             "user-class",
             "a Java class cannot be called",
             "write the pattern with vdbench's keywords",
-        ),
-        _ => {}
+        )),
+        sets(&["threads"], "3", |wd, args| wd.threads = args.number(1.0, 1e6)),
+        sets(&["streams"], "2", |wd, args| wd.streams = args.whole(2, 65_536)),
+    ];
+
+    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
+        &mut self.set
     }
 }
 

@@ -276,7 +276,9 @@ fn all_of_a_tree_carries_over() {
 #[test]
 fn what_the_model_lacks_is_reported_once_with_its_place() {
     let text = one("seekpct=100,priority=1", "iorate=(1,2,3),stopcurve=5,startcmd=\"echo\"");
-    let (_, diagnostics) = lowered(&format!("validate=yes\n{text}"));
+    let text = format!("validate=yes\n{text}");
+    let (_, mut diagnostics) = parse("main", &text, &Options::default(), &MemoryLoader::default());
+    diagnostics.extend(lowered(&text).1);
     let lost: Vec<(&str, Option<u32>)> = diagnostics
         .iter()
         .filter(|d| d.severity == Severity::Loss)
@@ -284,7 +286,7 @@ fn what_the_model_lacks_is_reported_once_with_its_place() {
         .collect();
     assert_eq!(
         lost,
-        [("data-validation", Some(1)), ("priority", Some(3)), ("stop-curve", Some(4)), ("command", Some(4))]
+        [("data-validation", Some(1)), ("command", Some(4)), ("priority", Some(3)), ("stop-curve", Some(4))]
     );
 }
 

@@ -100,7 +100,7 @@ impl Lowering<'_> {
             stop_after_percent: fwd.stop_after.filter(|n| n.percent && n.value > 0.0).map(|n| n.value),
             ..tree(fsd)
         });
-        job.content = self.content(run, &fsd.dedup, fsd.at);
+        job.content = self.content(run, &fsd.dedup);
         let flags =
             rd.open_flags.clone().or_else(|| fwd.open_flags.clone()).or_else(|| fsd.open_flags.clone());
         (job.caching, job.flush) = caching(&flags.unwrap_or_default());
@@ -158,7 +158,7 @@ impl Lowering<'_> {
             job.tree = Some(TreeWorkload { operations, working_set_bytes: None, ..tree(fsd) });
             job.threads = narrow(to_u64(threads / count).max(1));
             job.limits.passes = Some(1);
-            job.content = self.content(run, &fsd.dedup, fsd.at);
+            job.content = self.content(run, &fsd.dedup);
             let flags: Option<OpenFlags> =
                 own.and_then(|fwd| fwd.open_flags.clone()).or_else(|| fsd.open_flags.clone());
             (job.caching, job.flush) = caching(&flags.unwrap_or_default());

@@ -151,7 +151,7 @@ impl Lowering<'_> {
         pattern.align_bytes = (sd.align > 0).then_some(sd.align);
         let mut job = Job::new(&wd.name, &[&sd.name], pattern);
         (job.offset, job.length) = (part.offset, part.length);
-        job.content = self.content(run, &sd.dedup, sd.at);
+        job.content = self.content(run, &sd.dedup);
         let flags = open_flags(Some(rd), wd, sd);
         self.set_flags(&mut job, &flags, wd);
         self.set_times(run, &mut job);
@@ -356,7 +356,7 @@ impl Lowering<'_> {
         let kept = |job: &Job| job.limits.bytes.is_some() || job.limits.passes.is_some();
         let asked = rd.max_data.is_some() || rd.max_data_read.is_some() || rd.max_data_written.is_some();
         if asked && !jobs.iter().all(kept) {
-            let at = placed(&rd.set, "maxdata", rd.at);
+            let at = placed(&rd.set, super::max_data_key(rd), rd.at);
             let message = format!("rd `{}`: the limit on data is not kept for every workload", rd.name);
             self.lose(
                 "max-data",
