@@ -3,6 +3,8 @@
 use assay_formats::diagnostic::clip;
 use assay_formats::recognise::{Clue, Weight, lines};
 
+use super::table;
+
 /// What speaks for a job file: its first section header, or an option where it has none, as files that others include.
 pub fn recognise(text: &str) -> Option<Clue> {
     if let Some((line, header)) = lines(text).find_map(|(number, line)| Some((number, section(line)?))) {
@@ -23,29 +25,7 @@ fn section(line: &str) -> Option<&str> {
 
 /// The option that a line of a section-less fio file (one that others include) sets.
 fn option(line: &str) -> Option<&'static str> {
-    const OPTIONS: &[&str] = &[
-        "bs",
-        "blocksize",
-        "direct",
-        "directory",
-        "filename",
-        "group_reporting",
-        "include",
-        "iodepth",
-        "ioengine",
-        "norandommap",
-        "numjobs",
-        "ramp_time",
-        "randrepeat",
-        "readwrite",
-        "runtime",
-        "rw",
-        "rwmixread",
-        "size",
-        "stonewall",
-        "time_based",
-        "verify",
-    ];
-    let word = line.split(['=', ' ', '\t']).next().unwrap_or_default();
-    OPTIONS.iter().copied().find(|option| *option == word)
+    let (word, rest) = line.split_at(line.find(['=', ' ', '\t']).unwrap_or(line.len()));
+    let plain = rest.is_empty() || rest.starts_with('=');
+    table::core(word).filter(|_| plain).map(|entry| entry.name)
 }
