@@ -47,6 +47,11 @@ pub struct JobFile {
 }
 
 impl JobFile {
+    /// One without jobs, which no text is.
+    pub(super) fn empty() -> Self {
+        JobFile { name: String::new(), jobs: Vec::new(), printed: Vec::new(), file_starts: Vec::new() }
+    }
+
     /// Number of job sections, without clones.
     pub fn job_count(&self) -> usize {
         self.jobs.len()

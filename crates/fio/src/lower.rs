@@ -21,8 +21,9 @@ use assay_formats::{Affects, Diagnostic, Position};
 use super::checks::place;
 use super::job_file::{JobFile, JobSection};
 use super::report::{Place, Report};
+use super::resolve::resolve;
 use super::resolved::*;
-use super::rules::RULES;
+use super::rules::{self, RULES};
 use super::table::{self, EngineFate};
 use targets::{Part, Targets};
 
@@ -34,8 +35,7 @@ const BY_FIO: &str = "fio itself does it: assay judge -- fio <job file>";
 /// The workload is `None` exactly if a job cannot run here at all (its engine, or no file to work on); what does not
 /// carry over is a loss at the line that asks for it.
 pub fn lower(name: &str, file: &JobFile) -> (Option<Workload>, Vec<Diagnostic>) {
-    let mut lowering =
-        Lowering { file, report: Report::default(), said: HashSet::new(), targets: Targets::default() };
+    let mut lowering = Lowering::of(file);
     let clones = file.resolved(true);
     let phases = lowering.phases(&clones);
     lowering.unread();
@@ -53,6 +53,25 @@ pub(super) struct Lowering<'a> {
     targets: Targets,
 }
 
+/// One clone of a job as its options describe it, for a result that was measured elsewhere: how it accesses, paces and
+/// flushes, without files and without what would be needed to run it here.
+pub(super) fn described(section: &JobSection) -> Job {
+    let file = JobFile::empty();
+    let mut lowering = Lowering::of(&file);
+    let job = resolve(section, FileSet::Taken { name: String::new() }, false);
+    let source = Source { section, job: &job };
+    let mut model = blank(&section.name);
+    for rule in [&rules::ACCESS, &rules::PACE, &rules::FLUSH] {
+        (rule.lower)(&mut lowering, source, &mut model);
+    }
+    model
+}
+
+/// A job that no rule has had a look at.
+fn blank(name: &str) -> Job {
+    Job::new(name, &[], AccessPattern::new(Mix::READ, 1, Placement::Sequential(Sequential::default())))
+}
+
 /// What the lowering of one section shares: the section for positions, its resolved first clone for everything else.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
@@ -61,6 +80,10 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Lowering<'a> {
+    fn of(file: &'a JobFile) -> Self {
+        Lowering { file, report: Report::default(), said: HashSet::new(), targets: Targets::default() }
+    }
+
     fn loss(&mut self, source: Source<'_>, id: &'static str, option: &str, message: String, help: &str) {
         let place = place(source.section, option);
         if self.said.insert((id, place.at.clone())) {
@@ -182,8 +205,7 @@ impl<'a> Lowering<'a> {
 
     /// Everything but the targets and the number of threads. `None`: its engine does not run here.
     fn template(&mut self, source: Source<'_>) -> Option<Job> {
-        let pattern = AccessPattern::new(Mix::READ, 1, Placement::Sequential(Sequential::default()));
-        let mut job = Job::new(&source.job.name, &[], pattern);
+        let mut job = blank(&source.job.name);
         job.engine = self.native_engine(source)?;
         for rule in RULES {
             (rule.lower)(self, source, &mut job);

@@ -55,7 +55,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    fn unsigned(self, name: &str, default: u64) -> u64 {
+    /// A number that is not negative.
+    pub(super) fn unsigned(self, name: &str, default: u64) -> u64 {
         u64::try_from(self.number(name, i64::try_from(default).unwrap_or(i64::MAX))).unwrap_or(0)
     }
 
@@ -95,14 +96,16 @@ impl<'a> Given<'a> {
         }
     }
 
-    fn size(self, name: &str) -> Option<Size> {
+    /// A length.
+    pub(super) fn size(self, name: &str) -> Option<Size> {
         match self.value(name) {
             Some(Value::Size(size)) => Some(*size),
             _ => None,
         }
     }
 
-    fn span(self, name: &str) -> Option<(u64, u64)> {
+    /// Low and high.
+    pub(super) fn span(self, name: &str) -> Option<(u64, u64)> {
         match self.value(name) {
             Some(Value::Span(low, high)) => Some((*low, *high)),
             _ => None,

@@ -56,7 +56,7 @@ impl ResolvedJob {
         line.word("iodepth", self.depth().effective);
         for entry in table::OPTIONS.iter().filter(|entry| !TOLD.contains(&entry.name)) {
             if let Some(setting) = self.settings.get(entry.name)
-                && !matches!(entry.effect, Effect::NoEffect(_))
+                && !matches!(entry.effect, Effect::Inert(_))
             {
                 line.word(entry.name, setting.written());
             }

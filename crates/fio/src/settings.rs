@@ -158,7 +158,7 @@ fn is_neutral(entry: &Entry, raw: &RawOption) -> bool {
 fn option_line(entry: &Entry, raw: &RawOption) -> OptionLine {
     let fate = match entry.effect {
         Effect::Lost { .. } if !is_neutral(entry, raw) => OptionFate::Lost,
-        Effect::NoEffect(_) if !is_neutral(entry, raw) => OptionFate::Moot,
+        Effect::Inert(_) if !is_neutral(entry, raw) => OptionFate::Moot,
         _ => OptionFate::Honoured,
     };
     OptionLine { name: entry.name, value: raw.value.clone(), fate }
@@ -215,7 +215,7 @@ impl Applier<'_> {
         }
         match entry.effect {
             Effect::Rule(_) | Effect::Refused(_) => {}
-            Effect::NoEffect(why) => {
+            Effect::Inert(why) => {
                 let message = format!("{} changes nothing here: {why}", entry.name);
                 self.report.note("option-moot", &raw.name_place(), message, "");
             }

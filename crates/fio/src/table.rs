@@ -66,7 +66,7 @@ pub(super) enum Effect {
     /// It means here what it means in fio, or what differs is said: this rule asks for it.
     Rule(&'static Rule),
     /// It changes nothing about the measured load; the text says why.
-    NoEffect(&'static str),
+    Inert(&'static str),
     /// It is lost.
     Lost {
         /// What does not happen.

@@ -2,7 +2,7 @@
 
 use super::rules;
 use super::table::{Effect, EngineEntry, EngineFate, Entry, Kind, lost, option};
-use Effect::{NoEffect, Rule};
+use Effect::{Inert, Rule};
 use EngineFate::{Foreign, Native, Nearest};
 use Kind::{Any, Bool, Flag, Int, Word};
 
@@ -20,7 +20,7 @@ static LIBAIO: &[Entry] = &[
     option(
         "userspace_reap",
         Flag,
-        NoEffect("completions are read from user space where the kernel's ring allows it"),
+        Inert("completions are read from user space where the kernel's ring allows it"),
     ),
     option("cmdprio_percentage", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 100).unless(&["0"]),
     option("cmdprio_class", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 3),
@@ -37,11 +37,11 @@ static IO_URING: &[Entry] = &[
     option("cmdprio_hint", Kind::Triple, lost(PRIORITY, IONICE)),
     option("cmdprio", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 7),
     option("cmdprio_bssplit", Kind::Any, lost(PRIORITY, IONICE)),
-    option("fixedbufs", Flag, NoEffect("buffers are registered wherever the ring allows it")),
-    option("registerfiles", Flag, NoEffect("files are registered wherever the ring allows it")),
+    option("fixedbufs", Flag, Inert("buffers are registered wherever the ring allows it")),
+    option("registerfiles", Flag, Inert("files are registered wherever the ring allows it")),
     option("sqthread_poll", Flag, Rule(&rules::ENGINE)),
     option("sqthread_poll_cpu", Int, lost("the submitting kernel thread is not bound to a processor", "")),
-    option("nonvectored", Int, NoEffect("requests are never vectored")).min(-1),
+    option("nonvectored", Int, Inert("requests are never vectored")).min(-1),
     option("uncached", Int, lost("buffered I/O goes through the page cache", "direct=1")).unless(&["0"]),
     option("nowait", Bool, lost("a request that would block is not refused", "")).unless(&["0"]),
     option("force_async", Int, lost("requests are not forced to kernel workers", "")).unless(&["0"]),
@@ -113,7 +113,7 @@ static RDMA: &[Entry] = &[
 static EXEC: &[Entry] =
     &[foreign("program"), foreign("arguments"), foreign("grace_time"), foreign("std_redirect")];
 static FILESTAT: &[Entry] =
-    &[option("stat_type", Word(&["stat", "lstat", "statx"]), NoEffect("attributes are read with statx"))];
+    &[option("stat_type", Word(&["stat", "lstat", "statx"]), Inert("attributes are read with statx"))];
 static E4DEFRAG: &[Entry] = &[foreign("donorname"), foreign("inplace")];
 static GFAPI: &[Entry] = &[foreign("volume"), foreign("brick"), foreign("single-instance")];
 static MTD: &[Entry] = &[foreign("skip_bad")];
@@ -226,7 +226,7 @@ pub(super) static ENGINES: &[EngineEntry] = &[
     engine("solarisaio", &[], true, Nearest("posix-aio", "this is not Solaris")),
     engine(
         "windowsaio",
-        &[option("no_completion_thread", Flag, NoEffect("this is not Windows"))],
+        &[option("no_completion_thread", Flag, Inert("this is not Windows"))],
         true,
         Nearest("libaio", "this is not Windows"),
     ),

@@ -19,9 +19,10 @@ use assay_workload::units::{Bytes, Nanos};
 
 #[track_caller]
 fn lowered(text: &str) -> (Workload, Vec<Diagnostic>) {
-    let (file, diagnostics) = parse("main", text, &Options::default(), &MemoryLoader::default());
+    let (file, mut diagnostics) = parse("main", text, &Options::default(), &MemoryLoader::default());
     let file = file.unwrap_or_else(|| panic!("{text}\n{diagnostics:#?}"));
-    let (workload, diagnostics) = lower("w", &file);
+    let (workload, more) = lower("w", &file);
+    diagnostics.extend(more);
     (workload.expect("a small file fits a plan"), diagnostics)
 }
 
@@ -276,9 +277,7 @@ fn all_of_a_tree_carries_over() {
 #[test]
 fn what_the_model_lacks_is_reported_once_with_its_place() {
     let text = one("seekpct=100,priority=1", "iorate=(1,2,3),stopcurve=5,startcmd=\"echo\"");
-    let text = format!("validate=yes\n{text}");
-    let (_, mut diagnostics) = parse("main", &text, &Options::default(), &MemoryLoader::default());
-    diagnostics.extend(lowered(&text).1);
+    let (_, diagnostics) = lowered(&format!("validate=yes\n{text}"));
     let lost: Vec<(&str, Option<u32>)> = diagnostics
         .iter()
         .filter(|d| d.severity == Severity::Loss)
