@@ -1,4 +1,6 @@
-//! vdbench parameter files, version 5.04.07: the language as the tool really reads it, not only as its manual says.
+//! Everything about vdbench 5.04.07: its parameter files and run lists, its flat files and reports, each read and written:
+//! the language as the tool really reads it, not only as its manual says. One entry a keyword (`Definition::KEYWORDS` of each
+//! kind of definition) says what becomes of it.
 //!
 //! [`parse`] reads text into a [`ParameterFile`]: one typed object for each definition, with templates
 //! (`sd=default`), wildcards, ranges, `count=`, includes, variables and host repetition resolved. [`expand`] lists the

@@ -1,6 +1,6 @@
 //! The options of a job in fio's names: what scripts look up beside the numbers.
 //!
-//! A description of what was done, not a job file: crate `formats` writes those.
+//! A description of what was done, not a job file: [`write`](crate::write()) makes those.
 
 use assay_results::Run;
 use assay_results::foreign::planned_of;
