@@ -125,7 +125,7 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("randseed", Int, Rule(&rules::ACCESS)).reporting(),
     option("random_distribution", Distribution, Rule(&rules::ACCESS)),
     option("random_sequence_stride", Bool, lost("sequence distributions are not generated", USE_FIO)).unless(&["0"]),
-    option("random_generator", Word(&["tausworthe", "lfsr", "tausworthe64"]), Inert("offsets come from one generator; with the random map they are a permutation")),
+    option("random_generator", Word(&["tausworthe", "lfsr", "tausworthe64"]), Rule(&rules::ACCESS)).sample("norandommap\nrandom_generator=lfsr"),
     option("norandommap", Flag, Rule(&rules::ACCESS)),
     option("softrandommap", Bool, Inert("the order of blocks is a permutation that needs no bitmap")),
     option("sprandom", Bool, lost("the device is not put into its random-write steady state by fio's method", "a precondition phase")).unless(&["0"]),
