@@ -129,7 +129,7 @@ impl Check<'_> {
 
     /// What fio refuses when the job is added.
     fn refusals(&mut self) {
-        let pacing = &self.job.pacing();
+        let pacing = self.job.pacing();
         let bytes = pacing.rate_bytes_per_s.iter().any(Option::is_some);
         let ios = pacing.rate_iops.iter().any(Option::is_some);
         if bytes && ios {
@@ -161,7 +161,7 @@ impl Check<'_> {
     }
 
     fn pacing(&mut self) {
-        let pacing = &self.job.pacing();
+        let pacing = self.job.pacing();
         if !pacing.is_limited() {
             if self.job.given().settings.get("rate_process").is_some() {
                 self.note(
@@ -245,7 +245,7 @@ impl Check<'_> {
     }
 
     fn randomness(&mut self) {
-        let access = &self.job.access();
+        let access = self.job.access();
         if !access.random && self.job.given().settings.get("percentage_random").is_some() {
             self.note(
                 "fio-percentage-random-ignored",
@@ -313,7 +313,7 @@ impl Check<'_> {
     }
 
     fn zones(&mut self) {
-        let region = &self.job.region();
+        let region = self.job.region();
         let sizes = [
             ("size", region.size),
             ("io_size", region.io_size),

@@ -280,7 +280,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn flush(&mut self, source: Source<'_>) -> FlushPolicy {
-        let durability = &source.job.durability();
+        let durability = source.job.durability();
         let periodic = |call, every: u64| PeriodicFlush {
             call,
             every_writes: u32::try_from(every).unwrap_or(u32::MAX),
@@ -310,7 +310,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn content(&mut self, source: Source<'_>) -> ModelContent {
-        let content = &source.job.content();
+        let content = source.job.content();
         if content.pattern.as_ref().is_some_and(|pattern| !pattern.offset_at.is_empty()) {
             let message = "%o stays zero in the pattern".to_owned();
             self.loss(source, "pattern-offset", "buffer_pattern", message, "");

@@ -34,7 +34,7 @@ pub(super) fn used(direction: Direction) -> &'static [usize] {
 /// which `io_size` raises for writes. The generators of zipf, pareto and normal are seeded once. Within `time_based` there are no
 /// passes to fio: a full map is cleared and the draws go on. An LFSR begins anew with its first number whatever else is asked.
 pub(super) fn repeats(job: &ResolvedJob) -> bool {
-    let access = &job.access();
+    let access = job.access();
     if !access.random || job.lifetime().time_based || !access.repeats {
         return access.random && is_lfsr(access);
     }
@@ -62,7 +62,7 @@ pub(super) fn has_map(access: &Access) -> bool {
 
 impl Lowering<'_> {
     pub(crate) fn pattern(&mut self, source: Source<'_>) -> AccessPattern {
-        let access = &source.job.access();
+        let access = source.job.access();
         let placement = self.placement(source);
         let sizes = self.sizes(source, &placement);
         let [read_sizes, write_sizes, trim_sizes] = sizes;
@@ -78,7 +78,7 @@ impl Lowering<'_> {
     }
 
     fn mix(&mut self, source: Source<'_>) -> Mix {
-        let access = &source.job.access();
+        let access = source.job.access();
         match access.direction {
             Direction::Read => Mix::READ,
             Direction::Write => Mix::WRITE,
@@ -100,7 +100,7 @@ impl Lowering<'_> {
     }
 
     fn sizes(&mut self, source: Source<'_>, placement: &Placement) -> [ModelSizes; 3] {
-        let access = &source.job.access();
+        let access = source.job.access();
         let own = |slot: usize| model_sizes(&access.sizes[slot], access.unaligned);
         if !access.sizes_by_randomness {
             return std::array::from_fn(own);
@@ -120,7 +120,7 @@ impl Lowering<'_> {
     }
 
     fn align(&mut self, source: Source<'_>) -> Option<u64> {
-        let access = &source.job.access();
+        let access = source.job.access();
         let mut aligns = used(access.direction).iter().map(|slot| access.align_bytes[*slot]);
         let first = aligns.next().flatten();
         if aligns.any(|align| align != first) {
@@ -131,7 +131,7 @@ impl Lowering<'_> {
     }
 
     fn placement(&mut self, source: Source<'_>) -> Placement {
-        let access = &source.job.access();
+        let access = source.job.access();
         if !access.random {
             return Placement::Sequential(self.walk(source));
         }

@@ -60,7 +60,7 @@ impl Lowering<'_> {
         let resolved = source.job;
         job.rate = self.rate(source);
         job.arrival = if resolved.pacing().poisson { Arrival::Poisson } else { Arrival::Deterministic };
-        let pacing = &resolved.pacing();
+        let pacing = resolved.pacing();
         if pacing.think_us > 0 {
             job.think_time = Some(ThinkTime {
                 time: nanos(pacing.think_us),
@@ -158,7 +158,7 @@ impl Lowering<'_> {
 
     fn extent_of_work(&mut self, source: Source<'_>, job: &mut Job) {
         let resolved = source.job;
-        let life = &resolved.lifetime();
+        let life = resolved.lifetime();
         // A trimmed and rewritten block counts twice here.
         let doubled = if resolved.access().direction == Direction::TrimWrite { 2 } else { 1 };
         if life.runtime_us > 0 {

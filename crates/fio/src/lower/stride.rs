@@ -79,7 +79,7 @@ impl Lowering<'_> {
     /// Limits a walk that ends with its file to as many laps as are asked for.
     pub(super) fn stride_laps(&mut self, source: Source<'_>, job: &mut Job, skip: u64) {
         let resolved = source.job;
-        let life = &resolved.lifetime();
+        let life = resolved.lifetime();
         if life.time_based || resolved.region().io_size.is_some() || life.loops < 2 {
             return;
         }

@@ -198,7 +198,7 @@ impl Lowering<'_> {
 
     /// Start, step and length of the region within each file.
     pub(crate) fn region(&mut self, source: Source<'_>, job: &mut Job) {
-        let region = &source.job.region();
+        let region = source.job.region();
         self.room(source);
         job.offset = extent(region.offset);
         job.offset_increment = extent(region.offset_increment);
@@ -247,7 +247,7 @@ pub(super) fn is_part(job: &ResolvedJob, size: u64) -> bool {
 
 /// Whether blocks are drawn without a map from a region whose size is no multiple of them.
 pub(super) fn has_rest(job: &ResolvedJob, size: u64) -> bool {
-    let drawn = job.access().random && !super::access::has_map(&job.access());
+    let drawn = job.access().random && !super::access::has_map(job.access());
     drawn && per_file(job).is_some_and(|region| region.saturating_mul(job.files.len()) < size)
 }
 
@@ -255,7 +255,7 @@ pub(super) fn has_rest(job: &ResolvedJob, size: u64) -> bool {
 pub(super) fn reached(job: &ResolvedJob, io_size: u64) -> u64 {
     let reads = job.access().direction == Direction::Read;
     let passes = if job.access().random {
-        super::access::has_map(&job.access()) || (reads && job.depth().asynchronous)
+        super::access::has_map(job.access()) || (reads && job.depth().asynchronous)
     } else {
         reads
     };
