@@ -9,11 +9,11 @@ use assay_report::terminal;
 use assay_workload::Workload;
 use assay_workload::units::Nanos;
 
-use crate::args::ReadingArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::languages::Format;
+use crate::options::ReadingArgs;
 use crate::steps::{self, StepArgs};
 
 /// The directory that a profile's files are made in.

@@ -16,9 +16,9 @@ use assay_sim::audit::{Audit, AuditOptions, Change, audit as audit_plan};
 use assay_workload::units::{Bytes, Nanos};
 use clap::Args;
 
-use crate::args::ReadingArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::options::ReadingArgs;
 use crate::output::Outputs;
 use crate::signals;
 

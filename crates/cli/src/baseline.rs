@@ -2,17 +2,49 @@
 
 use assay_report::terminal;
 use assay_results::baseline::{self, Baseline};
+use clap::{Args, Subcommand};
 
-use crate::args::{BaselineAction, BaselineArgs};
-use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::shown;
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselineArgs {
+    #[command(subcommand)]
+    pub(crate) action: BaselineAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BaselineAction {
+    /// Keep a run under a name
+    Save {
+        /// The name
+        name: String,
+        /// A run directory or the start of a run's id
+        run: String,
+        /// Replace a saved baseline of that name
+        #[arg(long)]
+        force: bool,
+    },
+    /// All baselines, built in and saved
+    List,
+    /// The figures of one and where they come from
+    Show {
+        /// The name
+        name: String,
+    },
+    /// Remove a saved one
+    Rm {
+        /// The name
+        name: String,
+    },
+}
 
 pub(crate) fn baseline(args: &BaselineArgs, context: &Context) -> Result<Outcome, Failure> {
     let directory = context.baselines_root()?;
     match &args.action {
         BaselineAction::Save { name, run, force } => {
-            let run = check::load(run, context)?;
+            let run = shown::load(run, context)?;
             let path =
                 baseline::save(&directory, &Baseline::of_run(name, &run), *force).map_err(Failure::usage)?;
             context.out(&format!("saved {name} in {}", path.display()));

@@ -4,10 +4,23 @@ use assay_runner::self_cost;
 use assay_workload::job::EngineKind;
 use assay_workload::units::Nanos;
 use serde::Serialize;
+use clap::Args;
 
-use crate::args::BenchSelfArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchSelfArgs {
+    /// Seconds per measurement
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
+    pub(crate) seconds: u64,
+    /// Outstanding I/Os to measure with; may be given several times [default: 1, 32 and 256]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) outstanding: Vec<u32>,
+    /// Print one JSON document (schema: docs/schemas/bench-self-1.json)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 const DEPTHS: [u32; 3] = [1, 32, 256];
 

@@ -5,12 +5,19 @@ use std::path::Path;
 use assay_host::cleanup;
 use assay_host::workdir::is_assay_dir;
 use assay_workload::units::Bytes;
+use clap::Args;
 
-use crate::args::CleanupArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::place::Place;
 use crate::remote::{self, There};
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanupArgs {
+    /// A directory, or [user@]host[:dir]
+    #[arg(default_value = ".", value_name = "WHERE")]
+    pub(crate) place: String,
+}
 
 pub(crate) fn cleanup(args: &CleanupArgs, context: &Context) -> Result<Outcome, Failure> {
     match Place::parse(&args.place)? {

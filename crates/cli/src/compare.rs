@@ -9,12 +9,12 @@ use assay_results::stats::{CompareVerdict, Margins};
 use assay_results::store::{self, RunState};
 use clap::{Args, ValueEnum};
 
-use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::import::{FLATFILE, read};
 use crate::languages;
 use crate::output::Outputs;
+use crate::shown;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Each RUN is a side, and the first is what the others are compared with.
@@ -208,7 +208,7 @@ fn runs_of(word: &str, context: &Context) -> Result<Vec<Run>, Failure> {
     let root = context.runs_root()?;
     if !word.contains(['*', '?']) {
         match store::find(&root, word) {
-            Ok(_) => return Ok(vec![check::load(word, context)?]),
+            Ok(_) => return Ok(vec![shown::load(word, context)?]),
             Err(error @ (store::StoreError::NotFound { .. } | store::StoreError::Ambiguous { .. })) => {
                 // Several runs of one plan are found by its name.
                 let named = matching(&root, |entry| entry.name == word, context)?;
@@ -234,14 +234,14 @@ fn runs_of(word: &str, context: &Context) -> Result<Vec<Run>, Failure> {
 fn file(path: &Path, word: &str, context: &Context) -> Result<Run, Failure> {
     let (name, text) = read(path)?;
     match languages::import_known(&text) {
-        None => check::load(word, context),
+        None => shown::load(word, context),
         Some(read) => read.map_err(|error| Failure::usage(format!("{name}: {error}"))),
     }
 }
 
 fn directory(path: &Path, word: &str, context: &Context) -> Result<Vec<Run>, Failure> {
     if store::RunDir::open(path).is_ok() {
-        return Ok(vec![check::load(word, context)?]);
+        return Ok(vec![shown::load(word, context)?]);
     }
     if path.join(FLATFILE).is_file() {
         return Ok(vec![file(&path.join(FLATFILE), word, context)?]);

@@ -11,8 +11,8 @@ use assay_results::environment::AssayVersion;
 use assay_results::store;
 use assay_runner::Site;
 
-use crate::args::{Colour, Global};
 use crate::failure::Failure;
+use crate::options::{Colour, Global};
 
 /// Columns where nobody says.
 const WIDTH_DEFAULT: usize = 100;

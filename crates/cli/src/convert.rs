@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use assay_formats::{Diagnostic, Severity};
 use clap::{Args, ValueEnum};
 
-use crate::args::ReadingArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input;
 use crate::languages::{self, Format};
+use crate::options::ReadingArgs;
 use crate::output::Outputs;
 
 #[derive(Debug, Args)]

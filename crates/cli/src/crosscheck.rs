@@ -17,15 +17,15 @@ use assay_workload::{PhaseKind, Plan};
 use clap::Args;
 use serde::Serialize;
 
-use crate::args::ReadingArgs;
 use crate::asked::{self, Origin, Wanted};
-use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::fio_install;
 use crate::input;
 use crate::live::Live;
+use crate::options::ReadingArgs;
 use crate::run;
+use crate::shown;
 use crate::signals;
 use judge::{Pair, Row};
 
@@ -111,13 +111,8 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     let mut notes = std::mem::take(&mut asked.notes);
     // Both carry out the same plan, so that what it lacks takes nothing from the comparison.
     notes.extend(input::accept_losses(&asked.diagnostics, true)?);
-    let request = Request {
-        work: Work::Planned(plan),
-        fio: Some(fio.clone()),
-        strict: args.strict,
-        notes,
-        ..request
-    };
+    let request =
+        Request { work: Work::Planned(plan), fio: Some(fio.clone()), strict: args.strict, notes, ..request };
     let done = run::recorded(request, &site, Live::new(context), context);
     if done.as_ref().map_or(true, |done| done.finished.came_to_nothing()) {
         start.undo();
@@ -239,7 +234,7 @@ fn show(done: &Done, pairs: &[Pair], fio: &Fio, json: bool, context: &Context) -
         text.push_str(&terminal::page(&parts, &context.style));
         context.out(&text);
     }
-    check::keep_page(run, &finished.directory, context)?;
+    shown::keep_page(run, &finished.directory, context)?;
     context.say(&format!("kept in {}", finished.directory.display()));
     Ok(())
 }

@@ -10,10 +10,17 @@ use assay_report::format;
 use assay_report::terminal::{self, Mark, Section};
 use assay_results::environment::AssayVersion;
 use serde::Serialize;
+use clap::Args;
 
-use crate::args::DoctorArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print one JSON document (schema: docs/schemas/doctor-1.json)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// The schema of `assay doctor --json`.
 pub(crate) const SCHEMA: &str = "assay.doctor/1";

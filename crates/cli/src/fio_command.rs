@@ -4,18 +4,13 @@ use std::path::Path;
 
 use assay_fio::{self as fio, Action, CommandLine, JobFile, Program};
 use assay_formats::{Diagnostic, Severity};
-use assay_workload::pattern::OpKind;
-use assay_workload::plan::PlannedTarget;
-use assay_workload::target::TargetKind;
-use assay_workload::units::Bytes;
-use assay_workload::{Plan, PlannedJob};
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 
-use crate::args::{Cli, HowArgs};
 use crate::asked::{Origin, Wanted};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{self, SystemLoader};
+use crate::options::HowArgs;
 use crate::run::{self, How};
 
 #[derive(Debug, Args)]
@@ -40,7 +35,7 @@ pub(crate) struct FioArgs {
     pub(crate) words: Vec<String>,
 }
 
-pub(crate) fn fio(args: FioArgs, context: &Context) -> Result<Outcome, Failure> {
+pub(crate) fn fio(args: FioArgs, help: &dyn Fn() -> String, context: &Context) -> Result<Outcome, Failure> {
     let CommandLine { program, jobs, diagnostics } =
         fio::parse_command_line_with(&args.words, &SystemLoader, &input::system());
     match program.action {
@@ -64,13 +59,6 @@ fn run(
     let origin = Origin::Read(input::of_fio("fio", jobs, diagnostics));
     let wanted = Wanted::from(origin, Path::new("."), how.strict);
     run::execute(wanted, &How { readonly: program.readonly, ..How::usual(&how) }, context)
-}
-
-/// The help of this command.
-fn help() -> String {
-    let mut command = Cli::command();
-    command.build();
-    command.find_subcommand_mut("fio").map_or_else(String::new, |fio| fio.render_long_help().to_string())
 }
 
 /// With `--readonly`, no job may write or trim.
@@ -114,30 +102,4 @@ fn parse_only(
     // What only fio can run is understood all the same; its loss is said.
     said.retain(|one| !readable || one.severity != Severity::Error);
     failed(&said, context)
-}
-
-/// Refuses a plan that would change data: by an operation of a job, or by laying out a file that lacks what is to be read.
-///
-/// # Errors
-/// [`Failure::Failed`] naming the job or the file.
-pub(crate) fn check_readonly(plan: &Plan) -> Result<(), Failure> {
-    let mut jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let changes = |job: &&PlannedJob| {
-        job.job.tree.is_some() || job.job.pattern.kinds().any(|kind| kind != OpKind::Read)
-    };
-    if let Some(job) = jobs.find(changes) {
-        let name = &job.job.name;
-        return Err(Failure::failed(format!("job '{name}' changes data, which --readonly does not allow")));
-    }
-    let lacks = |target: &&PlannedTarget| {
-        target.kind == TargetKind::File && target.existing_bytes < target.size_bytes
-    };
-    let Some(PlannedTarget { path, existing_bytes, size_bytes, .. }) = plan.targets.iter().find(lacks) else {
-        return Ok(());
-    };
-    let has = match std::path::Path::new(path).exists() {
-        true => format!("has {} of the {} that are read", Bytes(*existing_bytes), Bytes(*size_bytes)),
-        false => "does not exist".to_owned(),
-    };
-    Err(Failure::failed(format!("{path} {has}, and --readonly does not allow laying it out")))
 }

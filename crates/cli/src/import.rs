@@ -6,12 +6,12 @@ use assay_results::foreign::TEXT_BYTES_MAX;
 use assay_results::store::{self, RunDir};
 use clap::Args;
 
-use crate::args::OutputArgs;
-use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::languages;
+use crate::options::OutputArgs;
 use crate::output::Outputs;
-use crate::{languages, quick};
+use crate::shown;
 
 /// What vdbench calls the file with its rows.
 pub(crate) const FLATFILE: &str = "flatfile.html";
@@ -49,12 +49,12 @@ pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Fa
         }
     };
     if args.output.json {
-        context.out(&check::json(&run)?);
+        context.out(&shown::json(&run)?);
     } else {
-        quick::show(&run, &[], context)?;
+        shown::show(&run, &[], context)?;
     }
     context.say(&kept);
-    check::finish(&run, &args.output, &outputs, context)
+    shown::finish(&run, &args.output, &outputs, context)
 }
 
 /// The name and the text of a result.

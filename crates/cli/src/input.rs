@@ -10,10 +10,10 @@ use assay_formats::{Diagnostic, Severity, native, near};
 use assay_vdbench as vdbench;
 use assay_workload::Workload;
 
-use crate::args::{Hotband, ReadingArgs};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::languages::{self, Format};
+use crate::options::{Hotband, ReadingArgs};
 
 /// Larger files are no workload files.
 const INPUT_BYTES_MAX: u64 = 64 << 20;

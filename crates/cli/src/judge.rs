@@ -15,11 +15,11 @@ use assay_workload::plan::PlannedTarget;
 use assay_workload::target::TargetKind;
 use clap::Args;
 
-use crate::args::OutputArgs;
-use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::options::OutputArgs;
 use crate::output::Outputs;
+use crate::shown;
 use crate::{languages, signals};
 use assay_runner::random_u64;
 
@@ -100,8 +100,8 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
         .map_err(Failure::failed)?;
     show(&run, args, context)?;
     match &args.output.html {
-        Some(path) => outputs.write("--html", path, &check::page(&run, &[], context)?)?,
-        None => check::keep_page(&run, directory.path(), context)?,
+        Some(path) => outputs.write("--html", path, &shown::page(&run, &[], context)?)?,
+        None => shown::keep_page(&run, directory.path(), context)?,
     }
     context.say(&format!("kept in {}", directory.path().display()));
     Ok(outcome(&run, &seen, args.output.require_valid))
@@ -284,7 +284,7 @@ fn planned(file: &OpenFile, environment: &Environment) -> PlannedTarget {
 
 fn show(run: &Run, args: &JudgeArgs, context: &Context) -> Result<(), Failure> {
     if args.output.json {
-        context.out(&check::json(run)?);
+        context.out(&shown::json(run)?);
         return Ok(());
     }
     let style = &context.error_style;

@@ -4,13 +4,13 @@
 
 use std::process::ExitCode;
 
-mod args;
 mod asked;
 mod audit;
 mod baseline;
 mod bench_self;
 mod check;
 mod cleanup;
+mod command_line;
 mod compare;
 mod context;
 mod convert;
@@ -27,15 +27,19 @@ mod judge;
 mod languages;
 mod live;
 mod new;
+mod options;
 mod output;
 mod place;
 mod probe;
 mod quick;
+mod readonly;
 mod remote;
 mod run;
 mod runs;
 #[cfg(all(test, feature = "schema"))]
 mod schema;
+mod series;
+mod shown;
 mod signals;
 mod simulated;
 mod steps;
@@ -43,7 +47,7 @@ mod traced;
 
 use clap::Parser as _;
 
-use args::{Cli, Command};
+use command_line::{Cli, Command};
 use context::Context;
 use failure::{Failure, Outcome};
 
@@ -81,7 +85,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Runs(args) => runs::runs(&args, context),
         Command::Baseline(args) => baseline::baseline(&args, context),
         Command::Run(args) => run::run(&args, context),
-        Command::Fio(args) => fio_command::fio(args, context),
+        Command::Fio(args) => fio_command::fio(args, &|| command_line::help_of("fio"), context),
         Command::Crosscheck(args) => crosscheck::crosscheck(&args, context),
         Command::Audit(args) => audit::audit(&args, context),
         Command::Plan(args) => run::plan(&args, context),
@@ -90,6 +94,6 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
         Command::Doctor(args) => doctor::doctor(&args, context),
-        Command::Completions(args) => args::completions(&args, context),
+        Command::Completions(args) => command_line::completions(&args),
     }
 }

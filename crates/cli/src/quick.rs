@@ -17,8 +17,6 @@ use assay_runner::{Filled, Finished, Request, Site, Start, Work};
 use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Plan, Workload};
 
-use crate::args::QuickArgs;
-use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::live::Live;
@@ -26,10 +24,10 @@ use crate::output::{self, Outputs};
 use crate::place::{Place, pasted};
 use crate::remote::{self, There};
 use crate::run;
+use crate::series::{QuickArgs, WORK_DIR, announce, check_test, series_failure, stb_tests};
+use crate::shown;
 use crate::signals;
 
-/// The directory that quick makes where it was told to measure.
-pub(crate) const WORK_DIR: &str = "assay-quick";
 /// The file of `assay-1` where windows are shortened.
 const SHORT_FILE_BYTES: u64 = 64 << 20;
 
@@ -65,7 +63,7 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     // Another machine may have measured another series.
     let references = references(&finished.run, &args.baseline, context)?;
     if args.output.json {
-        context.out(&check::json(&finished.run)?);
+        context.out(&shown::json(&finished.run)?);
     } else {
         show_with(&finished.run, &references, context);
     }
@@ -106,19 +104,6 @@ fn find_series(id: &str) -> Result<&'static Series, Failure> {
             .map_or(String::new(), |near| format!("did you mean {near}? "));
         Failure::usage(format!("there is no series '{id}'; {hint}there are {}", ids.join(" and ")))
     })
-}
-
-pub(crate) fn check_test(test: Option<&str>, series: &Series) -> Result<(), Failure> {
-    let Some(name) = test else { return Ok(()) };
-    let names = (series.tests)();
-    if names.contains(&name) {
-        return Ok(());
-    }
-    let hint = match near::nearest(name, names.iter().copied()) {
-        Some(near) => format!("did you mean '{near}'?"),
-        None => format!("'assay quick --series list' shows them; the first is '{}'", names[0]),
-    };
-    Err(Failure::usage(format!("series {} has no test '{name}'; {hint}", series.id)))
 }
 
 fn series_list(context: &Context) -> String {
@@ -315,16 +300,6 @@ fn windows(args: &QuickArgs) -> assay1::Windows {
     }
 }
 
-/// The tests of `stb-2.1` that were asked for, where `available` bytes may be used.
-pub(crate) fn stb_tests(args: &QuickArgs, available: u64) -> Result<Prepared, Failure> {
-    let mut prepared = stb::prepare(args.test.as_deref(), args.repeat, available).map_err(series_failure)?;
-    if let Some(window) = args.window {
-        let jobs = prepared.workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
-        jobs.filter_map(|job| job.limits.time.as_mut()).for_each(|time| *time = window);
-    }
-    Ok(prepared)
-}
-
 fn plan(
     prepared: &Prepared,
     series: &Series,
@@ -338,120 +313,4 @@ fn plan(
     plan.series = series.id.to_owned();
     plan.seed_given = args.seed.is_some();
     Ok(plan)
-}
-
-fn series_failure(error: SeriesError) -> Failure {
-    match error {
-        SeriesError::UnknownTest { .. } => Failure::usage(error),
-        SeriesError::NoSpace { .. } => Failure::failed(error),
-    }
-}
-
-/// Says what is going to be written before anything is.
-pub(crate) fn announce(prepared: &Prepared, directory: &Path, context: &Context) {
-    let minutes = prepared.expected_s / 60.0;
-    context.say(&format!(
-        "{}, about {:.0} min {:02.0} s, on {} of files in {}",
-        assay_report::format::plural(prepared.workload.phases.len() as u64, "test"),
-        minutes.floor(),
-        (minutes.fract() * 60.0).floor(),
-        prepared.files,
-        directory.display(),
-    ));
-    let writes = prepared.workload.phases.iter().flat_map(|phase| &phase.jobs);
-    let written: f64 = writes
-        .filter_map(|job| Some(job.limits.time?.as_secs_f64() * job.pattern.mix.write_percent / 100.0))
-        .sum();
-    context.say(&format!(
-        "will write the files ({}) and then as much as the storage takes in {written:.0} s of writing",
-        Bytes(prepared.files.0.max(prepared.fixed_writes.0)),
-    ));
-}
-
-/// What a table compares with: the baselines asked for, else those that belong to the series.
-fn find_references(names: &[String], series: &str, context: &Context) -> Result<Vec<Reference>, Failure> {
-    if names.is_empty() {
-        let own = builtins().into_iter().filter(|baseline| baseline.series == series);
-        let mut references: Vec<Reference> = own.map(|baseline| reference(&baseline)).collect();
-        if series == assay1::ID {
-            references.extend(typical_references());
-        }
-        return Ok(references);
-    }
-    let directory = context.baselines_root()?;
-    names
-        .iter()
-        .map(|name| baseline::show(&directory, name).map(|found| reference(&found)).map_err(Failure::usage))
-        .collect()
-}
-
-/// The references of a stored run.
-pub(crate) fn references(run: &Run, names: &[String], context: &Context) -> Result<Vec<Reference>, Failure> {
-    find_references(names, &run.plan.series, context)
-}
-
-fn reference(baseline: &Baseline) -> Reference {
-    let iops = baseline.tests.iter().map(|test| (test.name.clone(), ReferenceIops::Measured(test.iops)));
-    let mut footnotes = baseline.footnotes.clone();
-    if footnotes.is_empty() {
-        let from = &baseline.provenance;
-        footnotes.push(format!(
-            "{}: {}, {}, kernel {}, {}",
-            baseline.name, from.device, from.file_system, from.kernel, from.date
-        ));
-    }
-    Reference { name: baseline.name.clone(), iops: iops.collect(), footnotes }
-}
-
-fn typical_references() -> Vec<Reference> {
-    let hdd: BTreeMap<String, ReferenceIops> = assay1::TYPICAL
-        .iter()
-        .filter_map(|cell| Some((cell.cell.to_owned(), ReferenceIops::Measured(cell.hdd?))))
-        .collect();
-    let range = |pick: fn(&assay1::Typical) -> (f64, f64)| {
-        let one = |cell: &assay1::Typical| {
-            let (low, high) = pick(cell);
-            (cell.cell.to_owned(), ReferenceIops::Typical { low, high })
-        };
-        assay1::TYPICAL.iter().map(one).collect::<BTreeMap<_, _>>()
-    };
-    let sheet = "what data sheets of common drives of 2020-2024 state, rounded; typical, not measured here";
-    vec![
-        Reference {
-            name: "HDD".to_owned(),
-            iops: hdd,
-            footnotes: vec![
-                "HDD: one 7200 rpm SATA disk (6 TB), published with storage-tuner-benchmark 2.1, where it measured \
-                 the same thing."
-                    .to_owned(),
-            ],
-        },
-        Reference {
-            name: "SATA SSD".to_owned(),
-            iops: range(|cell| cell.sata_ssd),
-            footnotes: vec![format!("SATA SSD: {sheet}.")],
-        },
-        Reference { name: "NVMe".to_owned(), iops: range(|cell| cell.nvme), footnotes: vec![format!("NVMe: {sheet}.")] },
-    ]
-}
-
-/// Prints a run: the table of its series, or its summary, and the findings.
-pub(crate) fn show(run: &Run, baselines: &[String], context: &Context) -> Result<(), Failure> {
-    show_with(run, &references(run, baselines, context)?, context);
-    Ok(())
-}
-
-fn show_with(run: &Run, references: &[Reference], context: &Context) {
-    let style = &context.style;
-    let mut text = terminal::heading(run, style);
-    text.push('\n');
-    if run.plan.series.is_empty() {
-        text.push_str(&terminal::run_summary(run, style));
-    } else {
-        text.push_str(&terminal::quick_table(run, references, style));
-    }
-    text.push_str(&terminal::findings(&run.findings, style));
-    text.push('\n');
-    text.push_str(&terminal::verdict_line(run, style));
-    context.out(&text);
 }

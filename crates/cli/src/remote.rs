@@ -20,9 +20,9 @@ use std::sync::atomic::AtomicBool;
 
 use assay_conduct::series::Series;
 
-use crate::args::QuickArgs;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::series::QuickArgs;
 use crate::signals;
 use assay_runner::Finished;
 use binary::{Binary, CACHE, CHECKSUM};

@@ -10,28 +10,98 @@ use assay_report::terminal;
 use assay_results::probe::Probe;
 use assay_results::store;
 use assay_runner::{Done, Finished, Request, Shortage, Site, Work, check_space};
+use assay_workload::Plan;
 use assay_workload::growth::Layout;
 use assay_workload::job::EngineKind;
 use assay_workload::plan::Carrier;
-use assay_workload::Plan;
 use assay_workload::units::Bytes;
+use clap::Args;
 
-use crate::args::{HowArgs, PlanArgs, RunArgs};
 use crate::asked::{self, Asked, Origin, Wanted};
 use crate::audit::source;
-use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
-use crate::fio_command;
 use crate::fio_install;
 use crate::input;
 use crate::languages::Format;
 use crate::live::Live;
+use crate::options::{HowArgs, ReadingArgs};
 use crate::output::Outputs;
-use crate::quick;
+use crate::readonly;
+use crate::shown;
 use crate::signals;
 use crate::simulated;
 use crate::traced::{self, RunTrace};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  # Assay's own plans (docs/formats/plan.md)
+  assay run plan.toml
+  # the shipped profiles
+  assay run --profile list
+  # sized to the space that is there
+  assay run --profile real-life --target /mnt/data
+  # what it would do
+  assay run plan.toml --dry-run
+  # a plan that writes to a device must be allowed to
+  assay run device.toml --destroy-data /dev/sdx")]
+pub(crate) struct RunArgs {
+    /// The plan
+    #[arg(value_name = "FILE", required_unless_present = "profile")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// A shipped profile instead of a file; 'list' shows them
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    pub(crate) profile: Option<String>,
+    /// Directory for targets with relative paths
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// With --engine sim: the array model, a shipped one or a file ('assay audit --array list')
+    #[arg(long, value_name = "NAME|FILE", default_value = crate::audit::source::ARRAY_DEFAULT)]
+    pub(crate) array: String,
+    /// With --engine sim: size of targets that the file gives no size for
+    #[arg(long, value_name = "SIZE", default_value = crate::audit::source::SIZE_DEFAULT)]
+    pub(crate) size: Bytes,
+    /// Run everything so many times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    #[command(flatten)]
+    pub(crate) steps: crate::steps::StepArgs,
+    /// Make the plan smaller by this factor: its files, what it writes, and its measured times ('0.01')
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) scale: Option<f64>,
+    /// Measured time of every job that has one: '10s', '5m'
+    #[arg(long, value_name = "TIME")]
+    pub(crate) runtime: Option<String>,
+    /// The seed that replays the same operations
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Judge with what a probe found of caches below ('assay probe'): its id, or the start of it
+    #[arg(long, value_name = "ID")]
+    pub(crate) probe: Vec<String>,
+    /// Write every I/O down as CSV (time, operation, offset, length, target, latency): for 'assay audit --trace'
+    #[arg(long, value_name = "OUT")]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  # every job and clone with everything resolved
+  assay plan job.fio
+  # the runs of a vdbench file, as vdbench -s lists them
+  assay plan parmfile --runs
+  # the plan and the diagnostics as one document
+  assay plan plan.toml --json")]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Only the file's own runs, in the words of its own tool (fio and vdbench files)
+    #[arg(long)]
+    pub(crate) runs: bool,
+}
 
 /// How what was asked for is carried out, whichever command line says it.
 #[derive(Debug)]
@@ -103,7 +173,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
 pub(crate) fn execute(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> Result<Outcome, Failure> {
     let strict = how.common.strict;
     if how.common.engine.as_deref() == Some("sim") {
-        return simulated::run(wanted, how, context);
+        return simulate(wanted, how, context);
     }
     let mut asked = asked::asked(wanted, context)?;
     if how.common.dry_run {
@@ -127,18 +197,45 @@ pub(crate) fn execute(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> R
     present(&finished?, how.common, context)
 }
 
+/// `--engine sim`.
+fn simulate(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> Result<Outcome, Failure> {
+    if how.trace.is_some() {
+        return Err(Failure::usage("--trace is for real I/O: a simulation does what 'assay audit' says"));
+    }
+    let model = source::model(how.array)?;
+    let asked = asked::asked(wanted, context)?;
+    input::say_all(&asked.diagnostics, how.common.strict, context)?;
+    let seed = how.seed.or(asked.workload.seed).map_or_else(assay_runner::random_seed, Ok)?;
+    let (plan, assumed) = source::planned(&asked.workload, how.size, Some(seed))?;
+    if !assumed.is_empty() {
+        let names = assumed.join(", ");
+        context.say(&format!("no size is given for {names}: taken as {} (--size)", how.size));
+    }
+    if how.common.dry_run {
+        context.out(&assay_report::terminal::plan(&assay_runner::marked(&plan, &model), &context.style));
+        return Ok(Outcome::Done);
+    }
+    check_outputs(how, &plan)?;
+    let mut notes = asked.notes;
+    notes.extend(input::accept_losses(&asked.diagnostics, how.common.allow_loss)?);
+    let site = context.site(signals::stop_flag()?);
+    context.say(&assay_runner::remark(&model, plan.seed));
+    let finished = simulated::simulate(&plan, &model, notes, &site, context)?.finished;
+    present(&finished, how.common, context)
+}
+
 /// Shows what came of a run, writes what is to be written of it, and says where it is kept.
 pub(crate) fn present(finished: &Finished, how: &HowArgs, context: &Context) -> Result<Outcome, Failure> {
     if how.output.json {
-        context.out(&check::json(&finished.run)?);
+        context.out(&shown::json(&finished.run)?);
     } else {
-        quick::show(&finished.run, &[], context)?;
+        shown::show(&finished.run, &[], context)?;
     }
     let outputs = Outputs::new(how.output.force);
     how.foreign.write(&finished.run, Some(&finished.directory), &outputs)?;
     match &how.output.html {
-        Some(path) => outputs.write("--html", path, &check::page(&finished.run, &[], context)?)?,
-        None => check::keep_page(&finished.run, &finished.directory, context)?,
+        Some(path) => outputs.write("--html", path, &shown::page(&finished.run, &[], context)?)?,
+        None => shown::keep_page(&finished.run, &finished.directory, context)?,
     }
     context.say(&format!("kept in {}", finished.directory.display()));
     outcome_of(finished, how.output.require_valid)
@@ -164,8 +261,10 @@ fn carry_out(
 ) -> Result<Finished, Failure> {
     // What may refuse to go on comes before anything is made.
     check_outputs(how, &plan)?;
-    let fio =
-        plan.uses(Carrier::Fio).then(|| fio_install::find(how.common.install_missing, context)).transpose()?;
+    let fio = plan
+        .uses(Carrier::Fio)
+        .then(|| fio_install::find(how.common.install_missing, context))
+        .transpose()?;
     let trace = RunTrace::to(how.trace, how.common.output.force);
     if let Some(trace) = &trace {
         check_space(&plan, Layout::AsNeeded, &[trace.largest(&plan)], &site.host)?;
@@ -265,7 +364,7 @@ fn resolved(how: &How<'_>, asked: &Asked, site: &Site) -> Result<Plan, Failure> 
     };
     let plan = assay_runner::plan(&request, site)?;
     if how.readonly {
-        fio_command::check_readonly(&plan)?;
+        readonly::check(&plan)?;
     }
     Ok(plan)
 }

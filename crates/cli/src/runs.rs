@@ -3,26 +3,47 @@
 use assay_report::terminal;
 use assay_results::checks;
 use assay_results::store::{self, RunState, StoreError};
+use clap::{Args, Subcommand};
 
-use crate::args::{RunsAction, RunsArgs, StoredArgs};
-use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::options::StoredArgs;
 use crate::output::Outputs;
-use crate::quick;
+use crate::shown;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<RunsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// All stored runs, newest first (default)
+    List,
+    /// The result of one
+    Show(StoredArgs),
+    /// Remove one
+    Rm {
+        /// A run directory among the stored runs, or the start of a run's id
+        run: String,
+    },
+    /// Make a result of what a killed run left behind
+    Recover(StoredArgs),
+}
 
 pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failure> {
     match args.action.as_ref().unwrap_or(&RunsAction::List) {
         RunsAction::List => list(context),
         RunsAction::Show(stored) => {
-            let run = check::load(&stored.run, context)?;
+            let run = shown::load(&stored.run, context)?;
             let outputs = checked(stored, context)?;
             if stored.output.json {
-                context.out(&check::json(&run)?);
+                context.out(&shown::json(&run)?);
             } else {
-                quick::show(&run, &[], context)?;
+                shown::show(&run, &[], context)?;
             }
-            check::finish(&run, &stored.output, &outputs, context)
+            shown::finish(&run, &stored.output, &outputs, context)
         }
         RunsAction::Rm { run } => remove(run, context),
         RunsAction::Recover(stored) => {
@@ -32,12 +53,12 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
             checks::judge(&mut run);
             directory.write_run(&run).map_err(Failure::failed)?;
             if stored.output.json {
-                context.out(&check::json(&run)?);
+                context.out(&shown::json(&run)?);
             } else {
-                quick::show(&run, &[], context)?;
+                shown::show(&run, &[], context)?;
                 context.say(&format!("recovered into {}", directory.path().display()));
             }
-            check::finish(&run, &stored.output, &outputs, context)
+            shown::finish(&run, &stored.output, &outputs, context)
         }
     }
 }

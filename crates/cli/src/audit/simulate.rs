@@ -16,9 +16,9 @@ use assay_workload::pattern::OpKind;
 use serde::Serialize;
 
 use super::{Audited, pictures, tables};
-use crate::check;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
+use crate::shown;
 use crate::simulated::simulate;
 
 /// Shares of the time on cores that is bound to the address, for which the case is worked out: it does not publish its own.
@@ -102,7 +102,7 @@ pub(super) fn run(
         .as_ref()
         .map(|repaired| simulate(&repaired.source.plan, &audited.model, Vec::new(), site, context));
     for one in [Some(&before), after.as_ref().and_then(|after| after.as_ref().ok())].into_iter().flatten() {
-        check::keep_page(&one.finished.run, &one.finished.directory, context)?;
+        shown::keep_page(&one.finished.run, &one.finished.directory, context)?;
     }
     let repaired = audited.repaired.as_ref().map_or(plan, |repaired| &repaired.source.plan);
     let range = if bound_range {

@@ -21,11 +21,10 @@ use assay_workload::{Plan, Workload};
 
 use super::connection::{Attended, Broken, Connection, all_of, last_line};
 use super::{Machine, SEARCH_PATH, There};
-use crate::args::QuickArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::live::Live;
-use crate::quick;
+use crate::series::{self, QuickArgs};
 use assay_runner::Finished;
 use place::Work;
 
@@ -53,7 +52,7 @@ pub(super) fn run(
     let host = there.host;
     if asked.id != stb::ID {
         let series = assay_conduct::series::by_id(stb::ID).unwrap_or(asked);
-        quick::check_test(args.test.as_deref(), series).map_err(|_| {
+        series::check_test(args.test.as_deref(), series).map_err(|_| {
             let test = args.test.as_deref().unwrap_or_default();
             Failure::failed(format!(
                 "cannot measure '{test}' on {host}: {}; its fio can do the tests of --series {} instead",
@@ -86,7 +85,7 @@ fn record(
     connection: &Connection,
     context: &Context,
 ) -> Result<Finished, Failure> {
-    let mut prepared = quick::stb_tests(args, work.usable_bytes())?;
+    let mut prepared = series::stb_tests(args, work.usable_bytes())?;
     let mut notes = vec![("fio".to_owned(), reason.to_owned())];
     notes.extend(leave_out_native_aio(&mut prepared.workload, &stand.machine.system));
     if prepared.workload.phases.is_empty() {
@@ -94,7 +93,7 @@ fn record(
         return Err(Failure::failed(format!("{}: that test needs libaio, which {system} lacks", there.host)));
     }
     let shown = work.shown(there);
-    quick::announce(&prepared, std::path::Path::new(&shown), context);
+    series::announce(&prepared, std::path::Path::new(&shown), context);
     let seed = args.seed.map_or_else(assay_runner::random_seed, Ok)?;
     let plan = Arc::new(plan(&prepared, &shown, work, seed)?);
     let environment = environment(stand.machine, &shown, work);

@@ -1,8 +1,8 @@
 //! This program, measuring on another machine.
 
-use crate::args::QuickArgs;
 use crate::context::{Context, SERVED_VARIABLE};
 use crate::failure::Failure;
+use crate::series::QuickArgs;
 use assay_runner::Finished;
 
 use super::binary::{Binary, CACHE};

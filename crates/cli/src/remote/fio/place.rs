@@ -9,7 +9,7 @@ use super::super::cleanup::ours_function;
 use super::super::connection::{Broken, Connection, last_line};
 use super::super::{ANSWER, There};
 use crate::failure::Failure;
-use crate::quick::WORK_DIR;
+use crate::series::WORK_DIR;
 
 /// Where the files lie.
 #[derive(Debug, Default, PartialEq)]

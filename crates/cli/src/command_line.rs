@@ -1,0 +1,120 @@
+//! The command line as a whole. Its options are beside the commands they belong to.
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+
+use crate::failure::{Failure, Outcome};
+use crate::options::Global;
+
+/// A storage benchmark whose numbers can be believed
+///
+/// Assay measures a disk, a file system or a volume, and says with every number under which conditions it holds and
+/// whether anything makes it untrustworthy.
+#[derive(Debug, Parser)]
+#[command(name = "assay", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ASSAY_COMMIT"), ")"))]
+#[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Examples:
+  # how fast is the storage under /mnt/data, in under three minutes
+  assay quick /mnt/data
+  # the 26 published tests, here
+  assay quick --series stb-2.1
+  # the same on another host, over ssh
+  assay quick admin@db1:/var/lib/data
+  assay run --profile real-life --target /mnt/data
+  assay run plan.toml --json > run.json
+  # what has been measured
+  assay runs
+
+Exit status: 0 done; 1 failed; 2 usage or bad input;
+  3 not valid (--require-valid); 4 regression (--fail-on);
+  5 interrupted, partial result kept.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The whole quick series, without any configuration
+    Quick(crate::quick::QuickArgs),
+    /// Remove what quick or run left (only directories that Assay made)
+    Cleanup(crate::cleanup::CleanupArgs),
+    /// Run a plan, or one of the shipped profiles
+    Run(crate::run::RunArgs),
+    /// Run jobs given as options of fio: assay fio --name=a --rw=randread ..
+    Fio(crate::fio_command::FioArgs),
+    /// Run a plan with Assay and with real fio in turns: do they agree?
+    Crosscheck(crate::crosscheck::CrosscheckArgs),
+    /// Show where a workload lands on an array: which cores, how much of a cache, and what repairs it
+    Audit(crate::audit::AuditArgs),
+    /// Show what a plan would do, without doing it
+    Plan(crate::run::PlanArgs),
+    /// Write a workload file, or a grid of them, from flags or answers
+    New(crate::new::NewArgs),
+    /// Rewrite a workload file in another language
+    Convert(crate::convert::ConvertArgs),
+    /// Say what a word of fio, vdbench, SNIA or Assay means, or what a check is about
+    Explain(crate::explain::ExplainArgs),
+    /// Hold results against each other: what differs, by how much, and whether that is more than chance
+    Compare(crate::compare::CompareArgs),
+    /// Run the validity checks on a stored run again
+    Check(crate::options::StoredArgs),
+    /// Run another tool and judge its storage traffic by the same checks
+    Judge(crate::judge::JudgeArgs),
+    /// Look for caches below a target: first touches against re-reads over growing spans
+    Probe(crate::probe::ProbeArgs),
+    /// Keep a result of fio or vdbench as a run
+    Import(crate::import::ImportArgs),
+    /// Write a stored run as HTML, CSV or Markdown, or as files of fio or vdbench
+    Report(crate::check::ReportArgs),
+    /// List, show, remove or recover stored runs
+    Runs(crate::runs::RunsArgs),
+    /// Keep a run as a baseline to compare with
+    Baseline(crate::baseline::BaselineArgs),
+    /// Measure Assay's own cost per I/O on this machine
+    BenchSelf(crate::bench_self::BenchSelfArgs),
+    /// What this machine offers: engines, limits, devices, helpers
+    Doctor(crate::doctor::DoctorArgs),
+    /// Write a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<Outcome, Failure> {
+    clap_complete::generate(args.shell, &mut Cli::command(), "assay", &mut std::io::stdout());
+    Ok(Outcome::Done)
+}
+
+/// The help of one command.
+pub(crate) fn help_of(name: &str) -> String {
+    let mut command = Cli::command();
+    command.build();
+    command.find_subcommand_mut(name).map_or_else(String::new, |found| found.render_long_help().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_is_explained() {
+        fn walk(command: &clap::Command) {
+            for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+                assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument.get_id());
+            }
+            command.get_subcommands().for_each(walk);
+        }
+        walk(&Cli::command());
+    }
+}

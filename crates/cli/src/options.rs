@@ -1,0 +1,137 @@
+//! Options that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::foreign::ForeignArgs;
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Colour::Auto, global = true, value_name = "WHEN")]
+    pub(crate) color: Colour,
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more: every note on a workload file
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Where runs are kept [default: $ASSAY_RUNS, else the user's data directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Where results go.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Print the run as one JSON document on stdout (schema: docs/schemas/run-1.json)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Replace files that Assay did not write, too
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// End with status 3 if the result is not valid
+    #[arg(long)]
+    pub(crate) require_valid: bool,
+}
+
+/// How a workload file is read.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ReadingArgs {
+    /// name=value words for a vdbench file: $name in it stands for the value
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) variables: Vec<String>,
+    /// The language of the file: auto, fio, vdbench or toml
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) format: String,
+    /// vdbench's hotband as vdbench does it, or with its unit error of 1000 repaired [default: faithful]
+    #[arg(long, value_enum, value_name = "UNITS")]
+    pub(crate) hotband: Option<Hotband>,
+}
+
+/// The units of vdbench's hotband.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hotband {
+    /// As vdbench does it: a third of the reads goes to the first MiB of the band
+    Faithful,
+    /// As its manual means it
+    Corrected,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoredArgs {
+    /// A run directory, or the start of a run's id
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What a run looks at beside its jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Watch {
+    /// Counters of devices and processors, and for half a second before and after what others do with the devices
+    #[default]
+    All,
+    /// The counters only: it begins at once, and of others on the device less is known
+    Counters,
+    /// Nothing: to see what looking costs
+    Nothing,
+}
+
+impl From<Watch> for assay_runner::Watch {
+    fn from(watch: Watch) -> Self {
+        match watch {
+            Watch::All => assay_runner::Watch::All,
+            Watch::Counters => assay_runner::Watch::Counters,
+            Watch::Nothing => assay_runner::Watch::Nothing,
+        }
+    }
+}
+
+/// How something is run, whatever says what.
+#[derive(Debug, Args)]
+pub(crate) struct HowArgs {
+    /// The I/O path for all jobs: auto, io_uring, libaio, psync, posix-aio, null; or fio: real fio carries out the plan; or
+    /// sim: it is simulated on --array
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+    /// Install fio with this system's package manager where it is missing and needed (as root)
+    #[arg(long)]
+    pub(crate) install_missing: bool,
+    /// What is looked at beside the job itself
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    pub(crate) watch: Watch,
+    /// Print the plan and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Treat what a file asks for and Assay cannot do as an error
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Run a file of fio or vdbench although options that change what is tested are not supported
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) allow_loss: bool,
+    /// Allow writing to this device or over this file; may be given several times
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) destroy_data: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
