@@ -11,9 +11,8 @@ use assay_workload::units::Nanos;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::input::{self, Input};
+use crate::input::{self, Input, ReadingArgs};
 use crate::languages::Format;
-use crate::options::ReadingArgs;
 use crate::steps::{self, StepArgs};
 
 /// The directory that a profile's files are made in.

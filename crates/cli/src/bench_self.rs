@@ -3,8 +3,8 @@
 use assay_runner::self_cost;
 use assay_workload::job::EngineKind;
 use assay_workload::units::Nanos;
-use serde::Serialize;
 use clap::Args;
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};

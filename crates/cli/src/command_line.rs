@@ -2,8 +2,8 @@
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
+use crate::context::Global;
 use crate::failure::{Failure, Outcome};
-use crate::options::Global;
 
 /// A storage benchmark whose numbers can be believed
 ///
@@ -37,7 +37,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The whole quick series, without any configuration
-    Quick(crate::quick::QuickArgs),
+    Quick(crate::series::QuickArgs),
     /// Remove what quick or run left (only directories that Assay made)
     Cleanup(crate::cleanup::CleanupArgs),
     /// Run a plan, or one of the shipped profiles

@@ -11,9 +11,9 @@ use clap::{Args, ValueEnum};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::import::{FLATFILE, read};
+use crate::import::read;
 use crate::languages;
-use crate::output::Outputs;
+use crate::output::{FLATFILE, Outputs};
 use crate::shown;
 
 #[derive(Debug, Args)]

@@ -11,8 +11,37 @@ use assay_results::environment::AssayVersion;
 use assay_results::store;
 use assay_runner::Site;
 
+use clap::{Args, ValueEnum};
+
 use crate::failure::Failure;
-use crate::options::{Colour, Global};
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Colour::Auto, global = true, value_name = "WHEN")]
+    pub(crate) color: Colour,
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more: every note on a workload file
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Where runs are kept [default: $ASSAY_RUNS, else the user's data directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
 
 /// Columns where nobody says.
 const WIDTH_DEFAULT: usize = 100;

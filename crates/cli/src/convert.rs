@@ -7,9 +7,8 @@ use clap::{Args, ValueEnum};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::input;
+use crate::input::{self, ReadingArgs};
 use crate::languages::{self, Format};
-use crate::options::ReadingArgs;
 use crate::output::Outputs;
 
 #[derive(Debug, Args)]

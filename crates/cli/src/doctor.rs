@@ -9,8 +9,8 @@ use assay_host::inventory::{self, Helper, Inventory, Offer};
 use assay_report::format;
 use assay_report::terminal::{self, Mark, Section};
 use assay_results::environment::AssayVersion;
-use serde::Serialize;
 use clap::Args;
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};

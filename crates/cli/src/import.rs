@@ -10,11 +10,8 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::languages;
 use crate::options::OutputArgs;
-use crate::output::Outputs;
+use crate::output::{FLATFILE, Outputs};
 use crate::shown;
-
-/// What vdbench calls the file with its rows.
-pub(crate) const FLATFILE: &str = "flatfile.html";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

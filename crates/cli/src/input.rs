@@ -10,10 +10,34 @@ use assay_formats::{Diagnostic, Severity, native, near};
 use assay_vdbench as vdbench;
 use assay_workload::Workload;
 
+use clap::{Args, ValueEnum};
+
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::languages::{self, Format};
-use crate::options::{Hotband, ReadingArgs};
+
+/// How a workload file is read.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ReadingArgs {
+    /// name=value words for a vdbench file: $name in it stands for the value
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) variables: Vec<String>,
+    /// The language of the file: auto, fio, vdbench or toml
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) format: String,
+    /// vdbench's hotband as vdbench does it, or with its unit error of 1000 repaired [default: faithful]
+    #[arg(long, value_enum, value_name = "UNITS")]
+    pub(crate) hotband: Option<Hotband>,
+}
+
+/// The units of vdbench's hotband.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hotband {
+    /// As vdbench does it: a third of the reads goes to the first MiB of the band
+    Faithful,
+    /// As its manual means it
+    Corrected,
+}
 
 /// Larger files are no workload files.
 const INPUT_BYTES_MAX: u64 = 64 << 20;

@@ -6,34 +6,6 @@ use clap::{Args, ValueEnum};
 
 use crate::foreign::ForeignArgs;
 
-/// Options of every command.
-#[derive(Debug, Args)]
-pub(crate) struct Global {
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Colour::Auto, global = true, value_name = "WHEN")]
-    pub(crate) color: Colour,
-    /// Say nothing but results and errors
-    #[arg(long, short, global = true)]
-    pub(crate) quiet: bool,
-    /// Say more: every note on a workload file
-    #[arg(long, short, global = true, conflicts_with = "quiet")]
-    pub(crate) verbose: bool,
-    /// Where runs are kept [default: $ASSAY_RUNS, else the user's data directory]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-}
-
-/// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Colour {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
 /// Where results go.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
@@ -49,29 +21,6 @@ pub(crate) struct OutputArgs {
     /// End with status 3 if the result is not valid
     #[arg(long)]
     pub(crate) require_valid: bool,
-}
-
-/// How a workload file is read.
-#[derive(Debug, Default, Args)]
-pub(crate) struct ReadingArgs {
-    /// name=value words for a vdbench file: $name in it stands for the value
-    #[arg(value_name = "NAME=VALUE")]
-    pub(crate) variables: Vec<String>,
-    /// The language of the file: auto, fio, vdbench or toml
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    pub(crate) format: String,
-    /// vdbench's hotband as vdbench does it, or with its unit error of 1000 repaired [default: faithful]
-    #[arg(long, value_enum, value_name = "UNITS")]
-    pub(crate) hotband: Option<Hotband>,
-}
-
-/// The units of vdbench's hotband.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Hotband {
-    /// As vdbench does it: a third of the reads goes to the first MiB of the band
-    Faithful,
-    /// As its manual means it
-    Corrected,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::input;
 
+/// What vdbench calls the file with its rows.
+pub(crate) const FLATFILE: &str = "flatfile.html";
+
 /// What a command writes, and what it must not write over.
 #[derive(Debug)]
 pub(crate) struct Outputs {
@@ -47,7 +50,7 @@ impl Outputs {
         let found = context.runs_root().ok().and_then(|root| store::find(&root, wanted).ok());
         let stored = found.map(|run| run.path().to_owned()).unwrap_or_else(|| PathBuf::from(wanted));
         let names = [store::PLAN_FILE, store::JOURNAL_FILE, store::SERIES_FILE, store::RUN_FILE];
-        let names = names.into_iter().chain([crate::import::FLATFILE]);
+        let names = names.into_iter().chain([FLATFILE]);
         let files: Vec<PathBuf> = names.map(|name| stored.join(name)).chain([wanted.into()]).collect();
         self.reading(files)
     }

@@ -1,18 +1,16 @@
 //! `assay quick`: the whole quick series, without any configuration.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_conduct::series::{self, Prepared, Series, SeriesError, assay1, stb};
+use assay_conduct::series::{self, Prepared, Series, assay1, stb};
 use assay_formats::near;
 use assay_host::space;
 use assay_host::workdir::{WorkDir, WorkDirError, is_assay_dir};
-use assay_report::quick::{Reference, ReferenceIops};
+use assay_report::quick::Reference;
 use assay_report::terminal;
-use assay_results::baseline::{Baseline, builtins};
-use assay_results::{Run, baseline, store};
+use assay_results::store;
 use assay_runner::{Filled, Finished, Request, Site, Start, Work};
 use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Plan, Workload};
@@ -39,7 +37,7 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     let series = find_series(&args.series)?;
     check_test(args.test.as_deref(), series)?;
     // Wrong names and places are told before anything is measured.
-    find_references(&args.baseline, series.id, context)?;
+    shown::find_references(&args.baseline, series.id, context)?;
     let outputs = args.output.checked(Outputs::new(args.output.force))?;
     let finished = match Place::parse(&args.place)? {
         Place::Here(place) if args.dry_run => return dry_run(args, series, &place, context),
@@ -61,11 +59,11 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
         return outcome_of(&finished, false);
     }
     // Another machine may have measured another series.
-    let references = references(&finished.run, &args.baseline, context)?;
+    let references = shown::references(&finished.run, &args.baseline, context)?;
     if args.output.json {
         context.out(&shown::json(&finished.run)?);
     } else {
-        show_with(&finished.run, &references, context);
+        shown::show_with(&finished.run, &references, context);
     }
     write_pages(args, &finished, &references, &outputs, context)?;
     if finished.came_to_nothing() {

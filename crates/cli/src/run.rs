@@ -18,14 +18,14 @@ use assay_workload::units::Bytes;
 use clap::Args;
 
 use crate::asked::{self, Asked, Origin, Wanted};
-use crate::audit::source;
+use crate::audit::{self, source};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::fio_install;
-use crate::input;
+use crate::input::{self, ReadingArgs};
 use crate::languages::Format;
 use crate::live::Live;
-use crate::options::{HowArgs, ReadingArgs};
+use crate::options::HowArgs;
 use crate::output::Outputs;
 use crate::readonly;
 use crate::shown;
@@ -58,10 +58,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) target: PathBuf,
     /// With --engine sim: the array model, a shipped one or a file ('assay audit --array list')
-    #[arg(long, value_name = "NAME|FILE", default_value = crate::audit::source::ARRAY_DEFAULT)]
+    #[arg(long, value_name = "NAME|FILE", default_value = crate::audit::ARRAY_DEFAULT)]
     pub(crate) array: String,
     /// With --engine sim: size of targets that the file gives no size for
-    #[arg(long, value_name = "SIZE", default_value = crate::audit::source::SIZE_DEFAULT)]
+    #[arg(long, value_name = "SIZE", default_value = crate::audit::SIZE_DEFAULT)]
     pub(crate) size: Bytes,
     /// Run everything so many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -127,8 +127,8 @@ impl<'a> How<'a> {
             probes: &[],
             trace: None,
             readonly: false,
-            array: source::ARRAY_DEFAULT,
-            size: source::size_default(),
+            array: audit::ARRAY_DEFAULT,
+            size: audit::size_default(),
         }
     }
 

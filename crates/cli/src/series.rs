@@ -1,6 +1,6 @@
 //! What `assay quick` is asked for, and what it says of a series, here and on another machine alike.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assay_conduct::series::{Prepared, Series, SeriesError, stb};
 use assay_formats::near;

@@ -5,8 +5,9 @@ use assay_sim::Observations;
 use assay_sim::audit::{Audit, Closeness, Comparison, JobAudit, PhaseAudit};
 use serde::Serialize;
 
+use super::audited::Audited;
 use super::simulate::{BoundPoint, Simulation};
-use super::{Audited, tables};
+use super::tables;
 use crate::failure::Failure;
 use assay_runner::Simulated;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use assay_sim::Model;
 use assay_sim::audit::{Audit, AuditOptions, Hotbands, audit, repair};
 
+use super::audited::{Audited, Repaired};
 use super::source::Source;
-use super::{Audited, Repaired};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input;

@@ -6,8 +6,9 @@ use assay_report::landing::{self, HeatMap, Landing, Part, bars, heat_map};
 use assay_report::{format, terminal};
 use assay_sim::audit::{JobAudit, PhaseAudit};
 
+use super::audited::Audited;
 use super::simulate::Simulation;
-use super::{Audited, pictures, tables};
+use super::{pictures, tables};
 use crate::context::Context;
 
 /// Phases that get pictures in the terminal; all others get their table, and all get pictures on the page.

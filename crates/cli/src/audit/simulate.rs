@@ -15,7 +15,8 @@ use assay_workload::Plan;
 use assay_workload::pattern::OpKind;
 use serde::Serialize;
 
-use super::{Audited, pictures, tables};
+use super::audited::Audited;
+use super::{pictures, tables};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::shown;

@@ -12,24 +12,14 @@ use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
 use assay_workload::{PhaseKind, Plan};
 
-use super::AuditArgs;
+use super::args::AuditArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input;
 use crate::languages::Format;
 
-/// The array of the published case.
-pub(crate) const ARRAY_DEFAULT: &str = "two-brick";
-/// The size of a target that nobody gives one for.
-pub(crate) const SIZE_DEFAULT: &str = "1t";
-
 /// The seed where nobody gives one: an audit is the same each time.
 const SEED_DEFAULT: u64 = 1;
-
-/// The size in bytes.
-pub(crate) fn size_default() -> Bytes {
-    Bytes(1 << 40)
-}
 
 /// Larger files are no models.
 const MODEL_BYTES_MAX: u64 = 1 << 20;

@@ -8,7 +8,7 @@ use assay_sim::Model;
 use assay_sim::audit::{Audit, JobAudit, Method};
 use assay_sim::model::{self, Layout};
 
-use super::{Audited, Repaired};
+use super::audited::{Audited, Repaired};
 use crate::context::Context;
 use crate::failure::Failure;
 

@@ -15,9 +15,10 @@ use assay_sim::audit::{
     beside_repeats,
 };
 
+use super::args::AuditArgs;
 use super::document::{Compared, Document};
 use super::source::Source;
-use super::{AuditArgs, pictures, tables};
+use super::{pictures, tables};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input;
