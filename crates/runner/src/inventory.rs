@@ -29,9 +29,20 @@ pub fn look_at(
     let mut inventory =
         Inventory { engines: available::available(), engine_override: engine, ..Inventory::default() };
     for target in &workload.targets {
-        inventory.targets.insert(target.name.clone(), facts(target, directory, host, choices)?);
+        let mut facts = facts(target, directory, host)?;
+        if leaves_engine_open(workload, target, engine) {
+            facts.engine_choice = engine_choice(&facts, host, choices)?;
+        }
+        inventory.targets.insert(target.name.clone(), facts);
     }
     Ok(inventory)
+}
+
+/// Whether some job on the target leaves the choice of its engine to us. Others need no trial, which reads the target.
+fn leaves_engine_open(workload: &Workload, target: &Target, engine: Option<EngineKind>) -> bool {
+    let jobs = workload.phases.iter().flat_map(|phase| &phase.jobs);
+    let mut on_it = jobs.filter(|job| job.targets.contains(&target.name));
+    on_it.any(|job| engine.unwrap_or(job.engine) == EngineKind::Auto)
 }
 
 /// The absolute path of a target.
@@ -40,12 +51,7 @@ pub(crate) fn absolute(path: &str, directory: &Path) -> Result<PathBuf, RunError
     std::path::absolute(&path).map_err(|source| RunError::Io { path, source })
 }
 
-fn facts(
-    target: &Target,
-    directory: &Path,
-    host: &HostRoot,
-    choices: Option<&Path>,
-) -> Result<TargetFacts, RunError> {
+fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFacts, RunError> {
     if target.kind == Some(TargetKind::Null) {
         return Ok(TargetFacts {
             path: target.path.clone(),
@@ -75,24 +81,22 @@ fn facts(
         return Err(wrong(TargetProblem::OtherKind { found: kind, asked }));
     }
     let direct_align_bytes = direct_align(&path);
-    // Trees are used through synchronous calls: there is nothing to choose.
-    let choice = (kind != TargetKind::Directory)
-        .then(|| engine_choice(&path, direct_align_bytes.is_some(), existing_bytes, host, choices))
-        .transpose()?;
-    let engine_choice = choice.flatten();
     let path = path.to_str().ok_or_else(|| wrong(TargetProblem::NotUtf8))?.to_owned();
-    Ok(TargetFacts { path, kind, existing_bytes, direct_align_bytes, engine_choice })
+    Ok(TargetFacts { path, kind, existing_bytes, direct_align_bytes, engine_choice: None })
 }
 
 /// The engine that suits a target: what was chosen before, so that runs stay comparable, else what a trial says. Memory
 /// that cannot be read or written only means another trial.
 fn engine_choice(
-    path: &Path,
-    direct: bool,
-    bytes: u64,
+    facts: &TargetFacts,
     host: &HostRoot,
     choices: Option<&Path>,
 ) -> Result<Option<EngineChoice>, RunError> {
+    // Trees are used through synchronous calls, and null targets through none: there is nothing to choose.
+    if !matches!(facts.kind, TargetKind::File | TargetKind::BlockDevice) {
+        return Ok(None);
+    }
+    let (path, direct) = (Path::new(&facts.path), facts.direct_align_bytes.is_some());
     let caching = if direct { "direct" } else { "buffered" };
     let storage = storage_identity(host, path).map(|storage| format!("{storage}; {caching}"));
     let memory = choices.zip(storage);
@@ -101,7 +105,7 @@ fn engine_choice(
     {
         return Ok(Some(choice));
     }
-    let choice = choose::choose(path, direct, bytes)?;
+    let choice = choose::choose(path, direct, facts.existing_bytes)?;
     let choice = choice.map(|choice| [choice.single, choice.several]);
     if let (Some((dir, storage)), Some(choice)) = (&memory, &choice) {
         let _ = store::save_engine_choice(dir, storage, choice);
