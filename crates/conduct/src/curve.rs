@@ -5,7 +5,7 @@ use assay_workload::Plan;
 use assay_workload::steps::{LatencyLimit, Step};
 use assay_workload::units::Nanos;
 
-use crate::after::{After, Note};
+use crate::following::{After, Note};
 use crate::seen::Seen;
 
 /// What follows a point of a curve.

@@ -6,6 +6,7 @@
 mod after;
 pub mod conductor;
 mod curve;
+mod following;
 mod rates;
 mod search;
 mod seen;

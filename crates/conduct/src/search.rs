@@ -6,7 +6,7 @@ use assay_workload::Plan;
 use assay_workload::plan::{PlannedJob, PlannedPhase, ThreadSlice};
 use assay_workload::steps::{FindRate, Step, Until};
 
-use crate::after::{After, Note};
+use crate::following::{After, Note};
 use crate::rates::set_rate;
 use crate::seen::Seen;
 

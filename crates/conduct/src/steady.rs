@@ -5,7 +5,7 @@ use assay_workload::pattern::OpKind;
 use assay_workload::steps::{Step, UntilSteady};
 use assay_workload::{PhaseKind, Plan};
 
-use crate::after::{After, Note};
+use crate::following::{After, Note};
 use crate::seen::Seen;
 
 /// Cells of a round that are looked at, where it has more.

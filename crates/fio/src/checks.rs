@@ -6,10 +6,11 @@ use assay_formats::Position;
 
 use super::distribution::Distribution;
 use super::expand::{Names, clone_count};
-use super::job_file::{JOBS_MAX, JobFile, JobSection};
-use super::report::{Place, Report};
+use super::job_file::JobFile;
+use super::report::Report;
 use super::resolve::{Given, resolve};
 use super::resolved::{BlockSizes, Direction, FileSet, ResolvedJob};
+use super::section::{JOBS_MAX, JobSection, place};
 use super::table;
 use super::value::Size;
 
@@ -82,14 +83,6 @@ fn waits(file: &JobFile, report: &mut Report) {
             }
         }
         *seen.entry(name).or_default() += 1;
-    }
-}
-
-/// The place of an option in force, else of the section.
-pub(super) fn place(section: &JobSection, option: &str) -> Place {
-    match section.settings.get(option) {
-        Some(setting) => Place { at: setting.at.clone(), word: setting.text.clone() },
-        None => Place { at: section.at.clone(), word: section.name.clone() },
     }
 }
 

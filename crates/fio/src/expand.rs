@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::job_file::{JobFile, JobSection};
+use super::job_file::JobFile;
 use super::read_value::split_names;
 use super::resolve::{Given, resolve};
 use super::resolved::{FileSet, ResolvedJob};
+use super::section::JobSection;
+use super::substitute::replace_keyword;
 
 impl JobFile {
     /// All jobs and clones, in the order fio creates them: sections in file order, clones 0, n-1, .., 1.
@@ -91,18 +93,4 @@ impl Names {
         let fresh = self.0.insert(first.clone());
         if clone > 0 && !fresh && !first.starts_with("/dev/") { FileSet::Taken { name: first } } else { set }
     }
-}
-
-/// Replaces a `$keyword` wherever it stands, in whatever case.
-pub(super) fn replace_keyword(format: &str, keyword: &str, value: &str) -> String {
-    let lower = format.to_ascii_lowercase();
-    let mut out = String::with_capacity(format.len());
-    let mut from = 0;
-    while let Some(found) = lower[from..].find(keyword) {
-        out.push_str(&format[from..from + found]);
-        out.push_str(value);
-        from += found + keyword.len();
-    }
-    out.push_str(&format[from..]);
-    out
 }

@@ -1,31 +1,15 @@
 //! A job file that was read: its sections with the options that hold for each.
 
 use assay_formats::loader::Loader;
-use assay_formats::{Diagnostic, Position, Severity};
+use assay_formats::{Diagnostic, Severity};
 
-use super::checks::place;
 use super::lines::{self, RawSection};
 use super::report::{Place, Report};
 use super::resolve::{self, Given};
 use super::resolved::Direction;
+use super::section::{JOBS_MAX, JobSection, place};
 use super::settings::{Applier, OptionLine, Settings};
 use super::substitute::System;
-
-/// fio's limit on jobs with all their clones.
-pub(super) const JOBS_MAX: usize = 4096;
-
-/// One section that is a job.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct JobSection {
-    /// Name between the brackets.
-    pub(super) name: String,
-    /// Where it starts.
-    pub(super) at: Position,
-    /// The options in force: globals before it, and its own.
-    pub(super) settings: Settings,
-    /// Whether it waits for everything before it because it opens a further job file.
-    pub(super) opens_file: bool,
-}
 
 /// A section in the order of the file, for printing.
 #[derive(Debug, Clone, PartialEq)]

@@ -38,6 +38,7 @@ mod resolve;
 mod resolved;
 mod resolved_line;
 mod rules;
+mod section;
 mod settings;
 pub mod status;
 mod substitute;

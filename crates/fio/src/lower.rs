@@ -18,13 +18,14 @@ use assay_workload::units::Nanos;
 
 use assay_formats::{Affects, Diagnostic, Position};
 
-use super::checks::place;
-use super::job_file::{JobFile, JobSection};
+use super::job_file::JobFile;
 use super::report::{Place, Report};
 use super::resolve::resolve;
 use super::resolved::*;
-use super::rules::{self, RULES};
-use super::table::{self, EngineFate};
+use super::rules::RULES;
+use super::section::JobSection;
+use super::section::place;
+use super::table::{self, EngineFate, Rule};
 use targets::{Part, Targets};
 
 /// What to do where only fio has it.
@@ -61,8 +62,9 @@ pub(super) fn described(section: &JobSection) -> Job {
     let job = resolve(section, FileSet::Taken { name: String::new() }, false);
     let source = Source { section, job: &job };
     let mut model = blank(&section.name);
-    for rule in [&rules::ACCESS, &rules::PACE, &rules::FLUSH] {
-        (rule.lower)(&mut lowering, source, &mut model);
+    let wanted = [Rule::Access, Rule::Pace, Rule::Flush];
+    for doing in RULES.iter().filter(|doing| wanted.contains(&doing.rule)) {
+        (doing.lower)(&mut lowering, source, &mut model);
     }
     model
 }
@@ -112,7 +114,7 @@ impl<'a> Lowering<'a> {
             for (rule, setting) in section.settings.without_effect() {
                 let place = Place { at: setting.at.clone(), word: setting.text.clone() };
                 if self.said.insert(("option-unread", place.at.clone())) {
-                    let message = format!("`{}` does not change {} here", setting.text, rule.decides);
+                    let message = format!("`{}` does not change {} here", setting.text, rule.decides());
                     self.report.loss("option-unread", Affects::Test, &place, message, "");
                 }
             }
@@ -207,8 +209,8 @@ impl<'a> Lowering<'a> {
     fn template(&mut self, source: Source<'_>) -> Option<Job> {
         let mut job = blank(&source.job.name);
         job.engine = self.native_engine(source)?;
-        for rule in RULES {
-            (rule.lower)(self, source, &mut job);
+        for doing in &RULES {
+            (doing.lower)(self, source, &mut job);
         }
         Some(job)
     }

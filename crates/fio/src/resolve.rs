@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::distribution::Distribution;
-use super::job_file::JobSection;
 use super::resolved::*;
+use super::section::JobSection;
 use super::settings::Settings;
 use super::value::{Size, Value};
 

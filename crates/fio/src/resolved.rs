@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::distribution::{Distribution, SplitPart};
 use super::pattern::Pattern;
 use super::settings::Settings;
+use super::substitute::replace_keyword;
 use super::value::{Size, SteadyCriterion};
 
 /// Per direction: reads, writes, trims.
@@ -174,7 +175,7 @@ impl FileSet {
         match self {
             Self::Named(names) => names.get(usize::try_from(index).ok()?).cloned(),
             Self::Generated { directory, format, count } if index < *count => {
-                let file = super::expand::replace_keyword(format, "$filenum", &index.to_string());
+                let file = replace_keyword(format, "$filenum", &index.to_string());
                 Some(match directory {
                     Some(directory) => format!("{}/{file}", directory.trim_end_matches('/')),
                     None => file,

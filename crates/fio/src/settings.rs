@@ -12,9 +12,8 @@ use assay_formats::{Affects, Position};
 use super::lines::{RawOption, RawSection};
 use super::read_value::ValueReader;
 use super::report::{Place, Report};
-use super::rules::Rule;
 use super::substitute::{System, substitute};
-use super::table::{self, Effect, EngineEntry, EngineFate, Entry};
+use super::table::{self, Effect, EngineEntry, EngineFate, Entry, Rule};
 use super::value::Value;
 
 /// Files that one job may name.
@@ -86,7 +85,7 @@ impl Settings {
     }
 
     /// Options with an effect by the table, of which nobody has asked what they say.
-    pub(super) fn without_effect(&self) -> impl Iterator<Item = (&'static Rule, &Setting)> {
+    pub(super) fn without_effect(&self) -> impl Iterator<Item = (Rule, &Setting)> {
         let private = self.engine().map_or(&[][..], |engine| engine.options);
         let own = private.iter().map(|entry| (entry, self.private(entry.name)));
         let all = table::OPTIONS.iter().map(|entry| (entry, self.get(entry.name))).chain(own);

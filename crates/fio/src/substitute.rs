@@ -135,6 +135,20 @@ fn calculate(line: String, raw: &RawOption, report: &mut Report) -> Option<Strin
     }
 }
 
+/// Replaces a `$keyword` wherever it stands, in whatever case.
+pub(super) fn replace_keyword(format: &str, keyword: &str, value: &str) -> String {
+    let lower = format.to_ascii_lowercase();
+    let mut out = String::with_capacity(format.len());
+    let mut from = 0;
+    while let Some(found) = lower[from..].find(keyword) {
+        out.push_str(&format[from..from + found]);
+        out.push_str(value);
+        from += found + keyword.len();
+    }
+    out.push_str(&format[from..]);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,6 @@
 
 use assay_formats::Affects;
 
-use super::rules::Rule;
 pub(super) use super::table_data::OPTIONS;
 use super::table_engines::ENGINES;
 
@@ -60,11 +59,76 @@ pub(super) enum Kind {
     Any,
 }
 
+/// What some options decide together: `rules` says how, both ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// What does the I/O, and how much of it at once.
+    Engine,
+    /// Which operation, how large, and where.
+    Access,
+    /// How fast, with which pauses.
+    Pace,
+    /// How long.
+    Limits,
+    /// What is written.
+    Content,
+    /// How writes reach the medium.
+    Flush,
+    /// Which errors do not end the job.
+    Errors,
+    /// Whether the job ends when it is steady.
+    Steady,
+    /// Which jobs run beside and behind each other: made of all sections together.
+    Order,
+    /// Which part of the files.
+    Region,
+    /// Which file next.
+    Files,
+    /// The search for a load that keeps a latency: it concerns the phase.
+    Search,
+}
+
+impl Rule {
+    /// All of them, in the order in which options are written.
+    pub(super) const ALL: [Rule; 12] = [
+        Rule::Engine,
+        Rule::Access,
+        Rule::Pace,
+        Rule::Limits,
+        Rule::Content,
+        Rule::Flush,
+        Rule::Errors,
+        Rule::Steady,
+        Rule::Order,
+        Rule::Region,
+        Rule::Files,
+        Rule::Search,
+    ];
+
+    /// What it decides, for a message.
+    pub(super) fn decides(self) -> &'static str {
+        match self {
+            Rule::Engine => "what does the I/O",
+            Rule::Access => "where I/O goes",
+            Rule::Pace => "the pace",
+            Rule::Limits => "how long the job lasts",
+            Rule::Content => "what is written",
+            Rule::Flush => "how writes reach the medium",
+            Rule::Errors => "which errors end the job",
+            Rule::Steady => "when the job is steady",
+            Rule::Order => "which jobs run together",
+            Rule::Region => "which part of the files is used",
+            Rule::Files => "which files are used",
+            Rule::Search => "the load that is looked for",
+        }
+    }
+}
+
 /// What becomes of an option.
 #[derive(Clone, Copy)]
 pub(super) enum Effect {
     /// It means here what it means in fio, or what differs is said: this rule asks for it.
-    Rule(&'static Rule),
+    Rule(Rule),
     /// It changes nothing about the measured load; the text says why.
     Inert(&'static str),
     /// It is lost.

@@ -1,6 +1,6 @@
 //! fio's ioengines with their private options. Pure data.
 
-use super::rules;
+use super::table;
 use super::table::{Effect, EngineEntry, EngineFate, Entry, Kind, lost, option};
 use Effect::{Inert, Rule};
 use EngineFate::{Foreign, Native, Nearest};
@@ -31,7 +31,7 @@ static LIBAIO: &[Entry] = &[
 ];
 
 static IO_URING: &[Entry] = &[
-    option("hipri", Flag, Rule(&rules::ENGINE)),
+    option("hipri", Flag, Rule(table::Rule::Engine)),
     option("cmdprio_percentage", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 100).unless(&["0"]),
     option("cmdprio_class", Kind::Triple, lost(PRIORITY, IONICE)).range(0, 3),
     option("cmdprio_hint", Kind::Triple, lost(PRIORITY, IONICE)),
@@ -39,7 +39,7 @@ static IO_URING: &[Entry] = &[
     option("cmdprio_bssplit", Kind::Any, lost(PRIORITY, IONICE)),
     option("fixedbufs", Flag, Inert("buffers are registered wherever the ring allows it")),
     option("registerfiles", Flag, Inert("files are registered wherever the ring allows it")),
-    option("sqthread_poll", Flag, Rule(&rules::ENGINE)),
+    option("sqthread_poll", Flag, Rule(table::Rule::Engine)),
     option("sqthread_poll_cpu", Int, lost("the submitting kernel thread is not bound to a processor", "")),
     option("nonvectored", Int, Inert("requests are never vectored")).min(-1),
     option("uncached", Int, lost("buffered I/O goes through the page cache", "direct=1")).unless(&["0"]),

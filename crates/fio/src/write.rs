@@ -15,9 +15,9 @@ use assay_workload::{Plan, Workload};
 
 use assay_formats::{Diagnostic, Severity};
 
-use super::job_file::JOBS_MAX;
 use super::report::Report;
 use super::rules::RULES;
+use super::section::JOBS_MAX;
 
 /// fio 3.33 keeps no longer pattern.
 const PATTERN_BYTES_MAX: usize = 512;
@@ -255,8 +255,8 @@ impl<'a> Writer<'a> {
 
     /// The options of all rules: those that all sections of a job share, or those that each has for itself.
     fn options(&mut self, section: &Section<'_>, each: bool, lines: &mut Lines) {
-        for rule in RULES.iter().filter(|rule| rule.each == each) {
-            (rule.write)(self, section, lines);
+        for doing in RULES.iter().filter(|doing| doing.each == each) {
+            (doing.write)(self, section, lines);
         }
     }
 

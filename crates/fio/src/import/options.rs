@@ -15,11 +15,11 @@ use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
 use serde_json::Value;
 
-use crate::job_file::JobSection;
 use crate::lines::{RawOption, RawSection};
 use crate::lower::described;
 use crate::report::Report;
 use crate::resolve::Given;
+use crate::section::JobSection;
 use crate::settings::{Applier, Settings};
 use crate::substitute::System;
 use crate::value::Size;
