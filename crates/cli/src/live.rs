@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use assay_report::Style;
 use assay_report::terminal::{Progress, progress_line, writes_ahead};
-use assay_results::{Interval, RunEvent};
+use assay_results::{HostEvent, Interval, RunEvent};
 use assay_runner::{Observer, SIMULATED, idle_windows_s};
 use assay_workload::Plan;
 
@@ -83,10 +83,10 @@ impl Live {
                 self.progress.phase = self.names[self.phase].clone();
                 self.progress.number.0 = self.phase + 1;
             }
-            RunEvent::Interval(interval) => self.interval(interval),
+            RunEvent::Host { event: HostEvent::Interval(interval), .. } => self.interval(interval),
             // The commands say it: once however many runs they simulate, and however quiet they are.
-            RunEvent::Note { id, .. } if id == SIMULATED || id == input::LOST => {}
-            RunEvent::Note { text, .. } => self.say(text),
+            RunEvent::Host { event: HostEvent::Note { id, .. }, .. } if id == SIMULATED || id == input::LOST => {}
+            RunEvent::Host { event: HostEvent::Note { text, .. }, .. } => self.say(text),
             RunEvent::RunFinished { .. } => {
                 self.clear();
                 return;

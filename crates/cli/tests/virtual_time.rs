@@ -6,7 +6,7 @@ use assay_conduct::{Executor, PhaseOutcome, conduct};
 use assay_results::environment::Environment;
 use assay_results::knee::{CurvePoint, knee};
 use assay_results::run::Run;
-use assay_results::{RunBuilder, RunEnd, RunEvent};
+use assay_results::{HostId, HostSink, RunBuilder, RunEnd, RunEvent};
 use assay_sim::service::Time;
 use assay_sim::{Model, PlanSimulation, Service, SimOptions, lun};
 use assay_workload::job::{Arrival, Job, Limits, Phase, Rate};
@@ -24,8 +24,8 @@ struct Simulated {
 }
 
 impl Executor for Simulated {
-    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
-        match self.simulation.run_phase(plan, phase, &SimOptions::default(), sink) {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
+        match self.simulation.run_phase(plan, phase, &SimOptions::default(), &mut |event| sink(HostId::FIRST, event)) {
             Ok(error) if error.is_empty() => PhaseOutcome::Done,
             Ok(error) => PhaseOutcome::Failed(error),
             Err(error) => PhaseOutcome::Failed(error.to_string()),
@@ -36,7 +36,7 @@ impl Executor for Simulated {
         false
     }
 
-    fn settle(&mut self, _: &Arc<Plan>, _: usize, _: &mut dyn FnMut(RunEvent)) {}
+    fn settle(&mut self, _: &Arc<Plan>, _: usize, _: &mut HostSink<'_>) {}
 
     fn elapsed_ms(&self) -> u64 {
         0

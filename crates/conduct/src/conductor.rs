@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use assay_results::environment::Environment;
-use assay_results::{RunEnd, RunEvent};
+use assay_results::{HostEvent, HostId, HostSink, RunEnd, RunEvent};
 use assay_workload::Plan;
 
 use crate::after;
@@ -19,12 +19,40 @@ pub enum PhaseOutcome {
     Stopped,
     /// It could not go on: a sentence.
     Failed(String),
+    /// Some hosts were lost; the others ran to the end. What was measured is kept, and the run ends: what would follow
+    /// would be of fewer hosts than planned.
+    Lost(Vec<HostId>),
+}
+
+/// One of several hosts that an executor reaches.
+#[derive(Debug, Clone)]
+pub struct HostInfo {
+    /// What its events carry.
+    pub id: HostId,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub environment: Environment,
+}
+
+/// Which idle window of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Before it starts.
+    Before,
+    /// After it was done.
+    After,
 }
 
 /// What does the work: the local engine, the simulator, a fleet, the fio bridge.
 pub trait Executor {
-    /// Runs one phase of `plan`; events go to `sink` as they happen.
-    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome;
+    /// The hosts it reaches; none: only the one that the start of the run describes, which is [`HostId::FIRST`].
+    fn hosts(&self) -> &[HostInfo] {
+        &[]
+    }
+
+    /// Runs one phase of `plan`; what hosts tell goes to `sink` as it happens.
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome;
 
     /// Where it runs, for what others did meanwhile to be seen; `None`: nothing of that is known.
     fn environment(&self) -> Option<&Environment> {
@@ -34,15 +62,12 @@ pub trait Executor {
     /// Whether everything is to end.
     fn stopped(&self) -> bool;
 
-    /// Watches the devices while nothing is done, before a phase: what they do then is somebody else's. Counters go to
-    /// `sink`. An executor that has none to read does nothing.
-    fn watch_before(&mut self, _plan: &Arc<Plan>, _phase: usize, _sink: &mut dyn FnMut(RunEvent)) {}
-
-    /// As [`Executor::watch_before`], after a phase that was done.
-    fn watch_after(&mut self, _plan: &Arc<Plan>, _phase: usize, _sink: &mut dyn FnMut(RunEvent)) {}
+    /// Watches the devices while nothing is done, before or after a phase: what they do then is somebody else's. Counters
+    /// go to `sink`. An executor that has none to read does nothing.
+    fn idle_window(&mut self, _plan: &Arc<Plan>, _phase: usize, _when: When, _sink: &mut HostSink<'_>) {}
 
     /// Waits for dirty data of the phase's targets to be written back, then idles as the plan asks.
-    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent));
+    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>);
 
     /// Milliseconds since the start of the run, on the executor's clock.
     fn elapsed_ms(&self) -> u64;
@@ -60,6 +85,10 @@ pub fn conduct(
 ) -> (RunEnd, String) {
     let mut course = Course { plan: Arc::clone(plan), seen: Seen::default() };
     let (mut end, mut error) = (RunEnd::Completed, String::new());
+    for host in executor.hosts() {
+        let environment = Box::new(host.environment.clone());
+        sink(HostEvent::Environment { name: host.name.clone(), environment }.of(host.id));
+    }
     let mut phase = 0;
     while phase < course.plan.phases.len() {
         if executor.stopped() {
@@ -74,6 +103,10 @@ pub fn conduct(
             }
             PhaseOutcome::Failed(why) => {
                 (end, error) = (RunEnd::Failed, why);
+                break;
+            }
+            PhaseOutcome::Lost(hosts) => {
+                (end, error) = (RunEnd::Failed, lost_words(&hosts, executor.hosts()));
                 break;
             }
         }
@@ -101,24 +134,24 @@ impl Course {
             Ok(Some(planned)) => self.becomes(phase, planned, sink),
             Err(why) => return PhaseOutcome::Failed(why),
         }
-        let mut watch = Watch::of(&self.plan, phase, executor.environment());
+        let mut watch = Watch::of(&self.plan, phase, executor.environment(), executor.hosts());
         let sink: &mut dyn FnMut(RunEvent) = &mut |event| {
             watch.feed(&event);
             sink(event);
         };
-        executor.watch_before(&self.plan, phase, sink);
+        executor.idle_window(&self.plan, phase, When::Before, &mut |host, event| sink(event.of(host)));
         sink(RunEvent::PhaseStarted { phase: phase as u32, at_ms: executor.elapsed_ms() });
         let seen = &mut self.seen;
-        let outcome = executor.execute(&self.plan, phase, &mut |event| {
+        let outcome = executor.execute(&self.plan, phase, &mut |host, event| {
             seen.feed(&event);
-            sink(event);
+            sink(event.of(host));
         });
         if outcome == PhaseOutcome::Done {
-            executor.settle(&self.plan, phase, sink);
+            executor.settle(&self.plan, phase, &mut |host, event| sink(event.of(host)));
         }
         sink(RunEvent::PhaseFinished { phase: phase as u32, at_ms: executor.elapsed_ms() });
         if outcome == PhaseOutcome::Done {
-            executor.watch_after(&self.plan, phase, sink);
+            executor.idle_window(&self.plan, phase, When::After, &mut |host, event| sink(event.of(host)));
         }
         self.seen.finish(phase, after::keeps_latency(&self.plan, phase));
         if let Some(what) = watch.disturbance() {
@@ -135,7 +168,7 @@ impl Course {
         }
         if let Some(note) = after.note {
             let id = note.id.to_owned();
-            sink(RunEvent::Note { phase: Some(phase as u32), id, text: note.text });
+            sink(HostEvent::Note { phase: Some(phase as u32), id, text: note.text }.into());
         }
         after.next
     }
@@ -149,6 +182,15 @@ impl Course {
         Arc::make_mut(&mut self.plan).phases[phase] = planned.clone();
         sink(RunEvent::PhaseResolved { phase: phase as u32, planned: Box::new(planned) });
     }
+}
+
+/// That hosts were lost, by name.
+fn lost_words(lost: &[HostId], hosts: &[HostInfo]) -> String {
+    let name = |id: &HostId| match hosts.iter().find(|host| host.id == *id) {
+        Some(host) => host.name.clone(),
+        None => format!("host {}", id.0),
+    };
+    format!("lost: {}", lost.iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

@@ -14,4 +14,4 @@ pub mod series;
 mod steady;
 mod watch;
 
-pub use conductor::{Executor, PhaseOutcome, conduct};
+pub use conductor::{Executor, HostInfo, PhaseOutcome, When, conduct};

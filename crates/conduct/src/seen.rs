@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_results::{JobCounts, LatencyHistogram, RunEvent};
+use assay_results::{JobCounts, LatencyHistogram, HostEvent};
 
 /// What one job of a finished phase did.
 #[derive(Debug, Clone, Default)]
@@ -34,12 +34,12 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Takes note of an event of the phase that runs.
-    pub(crate) fn feed(&mut self, event: &RunEvent) {
+    pub(crate) fn feed(&mut self, event: &HostEvent) {
         match event {
-            RunEvent::Interval(interval) if !interval.key.ramp => {
+            HostEvent::Interval(interval) if !interval.key.ramp => {
                 self.current.entry(interval.key.job).or_default().counts.merge(&interval.counts);
             }
-            RunEvent::JobFinished { job, outcome, .. } => {
+            HostEvent::JobFinished { job, outcome, .. } => {
                 let tally = self.current.entry(*job).or_default();
                 // Several workers share a job's time.
                 tally.measured_ns = tally.measured_ns.max(outcome.measured_ns);

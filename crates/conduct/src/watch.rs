@@ -1,18 +1,20 @@
 //! Whether others disturbed a step that later steps depend on, by the checks that judge the whole run.
 
-use assay_results::RunEvent;
+use assay_results::{HostEvent, RunEvent};
 use assay_results::build::RunBuilder;
 use assay_results::environment::Environment;
 use assay_results::search::disturbance;
 use assay_workload::Plan;
 use assay_workload::steps::Until;
 
+use crate::conductor::HostInfo;
+
 /// The events of one phase; nothing where nobody asks what others did.
 pub(crate) struct Watch(Option<RunBuilder>);
 
 impl Watch {
     /// Watches steps of a search: one that was disturbed leads it to another answer.
-    pub(crate) fn of(plan: &Plan, phase: usize, environment: Option<&Environment>) -> Watch {
+    pub(crate) fn of(plan: &Plan, phase: usize, environment: Option<&Environment>, hosts: &[HostInfo]) -> Watch {
         let search = plan.phases[phase].step.is_some_and(|step| matches!(step.until, Until::Rate(_)));
         Watch(environment.filter(|_| search).map(|environment| {
             let mut builder = RunBuilder::new();
@@ -24,6 +26,10 @@ impl Watch {
                 version: String::new(),
                 commit: String::new(),
             });
+            for host in hosts {
+                let environment = Box::new(host.environment.clone());
+                builder.feed(&HostEvent::Environment { name: host.name.clone(), environment }.of(host.id));
+            }
             builder
         }))
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use assay_results::{RunEvent, interval::IntervalKey};
+use assay_results::{HostEvent, interval::IntervalKey};
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::fill::Filler;
 use assay_workload::job::EngineKind;
@@ -42,7 +42,7 @@ use gate::{Gate, GatePass};
 const START_AHEAD_NS: u64 = 2_000_000;
 
 /// Called about once a period with the sink, on the thread that runs the phase.
-pub type Tick<'a> = dyn FnMut(&mut dyn FnMut(RunEvent)) + 'a;
+pub type Tick<'a> = dyn FnMut(&mut dyn FnMut(HostEvent)) + 'a;
 
 /// How a phase is run.
 #[derive(Debug, Clone)]
@@ -83,7 +83,7 @@ pub fn run_phase(
     plan: &Arc<Plan>,
     phase: usize,
     options: &PhaseOptions,
-    sink: &mut dyn FnMut(RunEvent),
+    sink: &mut dyn FnMut(HostEvent),
     tick: &mut Tick<'_>,
 ) -> Result<PhaseEnd, EngineError> {
     run_phase_naming(plan, phase, options, &[], sink, tick)
@@ -98,7 +98,7 @@ pub fn run_phase_naming(
     phase: usize,
     options: &PhaseOptions,
     named: &[PathBuf],
-    sink: &mut dyn FnMut(RunEvent),
+    sink: &mut dyn FnMut(HostEvent),
     tick: &mut Tick<'_>,
 ) -> Result<PhaseEnd, EngineError> {
     run_phase_traced(plan, phase, options, (named, None), sink, tick)
@@ -113,11 +113,11 @@ pub fn run_phase_traced(
     phase: usize,
     options: &PhaseOptions,
     (named, trace): (&[PathBuf], Option<&Arc<TraceSink>>),
-    sink: &mut dyn FnMut(RunEvent),
+    sink: &mut dyn FnMut(HostEvent),
     tick: &mut Tick<'_>,
 ) -> Result<PhaseEnd, EngineError> {
     let mut note = |id: &str, text: String| {
-        sink(RunEvent::Note { phase: Some(phase as u32), id: id.to_owned(), text });
+        sink(HostEvent::Note { phase: Some(phase as u32), id: id.to_owned(), text });
     };
     let go_on = || !options.stop.load(Ordering::Relaxed);
     for file in targets::lay_out(plan, phase, &go_on)? {
@@ -155,7 +155,7 @@ pub fn run_phase_traced(
     sampler.finish(sink);
     endings.tell(phase, &plan.phases[phase], sink);
     for text in trees.take_notes() {
-        sink(RunEvent::Note { phase: Some(phase as u32), id: "tree".to_owned(), text });
+        sink(HostEvent::Note { phase: Some(phase as u32), id: "tree".to_owned(), text });
     }
     let process_cpu = outcome::process_cpu().since(process_before);
     let ends = join_all(running, plan.phases[phase].jobs.len(), &gate)?;
@@ -163,9 +163,9 @@ pub fn run_phase_traced(
 }
 
 /// Passes events on, and lets the intervals among them end jobs.
-fn watched(endings: &mut Endings, sink: &mut dyn FnMut(RunEvent)) -> impl FnMut(RunEvent) {
+fn watched(endings: &mut Endings, sink: &mut dyn FnMut(HostEvent)) -> impl FnMut(HostEvent) {
     move |event| {
-        if let RunEvent::Interval(interval) = &event {
+        if let HostEvent::Interval(interval) = &event {
             endings.feed(interval);
         }
         sink(event);
@@ -248,7 +248,7 @@ fn finish_jobs(
     start_ns: u64,
     ends: &[Vec<ThreadEnd>],
     process_cpu: ThreadCpu,
-    sink: &mut dyn FnMut(RunEvent),
+    sink: &mut dyn FnMut(HostEvent),
 ) -> PhaseEnd {
     let jobs = &plan.phases[phase].jobs;
     let extra = process_cpu.minus(ends.iter().flatten().map(|end| end.cpu));
@@ -259,7 +259,7 @@ fn finish_jobs(
         if error.is_empty() {
             error = failed;
         }
-        sink(RunEvent::JobFinished { phase: phase as u32, job: index as u32, outcome: Box::new(result) });
+        sink(HostEvent::JobFinished { phase: phase as u32, job: index as u32, outcome: Box::new(result) });
     }
     PhaseEnd { error }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use assay_results::RunEvent;
+use assay_results::HostEvent;
 use assay_results::interval::{Interval, OpCounts};
 use assay_results::steady::{FioCriterion, FioRule, FioVerdict};
 use assay_workload::job::{EndsWith, SteadyFigure, SteadyLimit};
@@ -119,11 +119,11 @@ impl Endings {
     }
 
     /// Tells what became of the jobs of phase `phase` that were watched: a note each.
-    pub fn tell(&self, phase: usize, planned: &PlannedPhase, sink: &mut dyn FnMut(RunEvent)) {
+    pub fn tell(&self, phase: usize, planned: &PlannedPhase, sink: &mut dyn FnMut(HostEvent)) {
         for (job, steady, text) in self.verdicts() {
             let id = if steady { "steady-state" } else { "never-steady" }.to_owned();
             let text = format!("{}: {text}", planned.jobs[job].job.name);
-            sink(RunEvent::Note { phase: Some(phase as u32), id, text });
+            sink(HostEvent::Note { phase: Some(phase as u32), id, text });
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_results::{Interval, JobCounts, RunEvent};
+use assay_results::{Interval, JobCounts, HostEvent};
 
 use crate::driver::key;
 use crate::recorder::{Intervals, Taken};
@@ -70,7 +70,7 @@ impl Sampler {
 
     /// Takes what the threads have published and passes on the intervals that are complete, or have been waited for
     /// long enough. To be called once a period.
-    pub(crate) fn collect(&mut self, sink: &mut dyn FnMut(RunEvent)) {
+    pub(crate) fn collect(&mut self, sink: &mut dyn FnMut(HostEvent)) {
         let mut oldest: Vec<Option<u32>> = vec![None; self.open.len()];
         for index in 0..self.threads.len() {
             let (job, thread) = &self.threads[index];
@@ -93,7 +93,7 @@ impl Sampler {
     }
 
     /// Passes on everything that is left.
-    pub(crate) fn finish(&mut self, sink: &mut dyn FnMut(RunEvent)) {
+    pub(crate) fn finish(&mut self, sink: &mut dyn FnMut(HostEvent)) {
         for job in 0..self.open.len() {
             while let Some(first) = self.open[job].first_key_value().map(|entry| *entry.0) {
                 self.pass_on(job, first, sink);
@@ -113,13 +113,13 @@ impl Sampler {
         open.counts.merge(&taken.counts);
     }
 
-    fn pass_on(&mut self, job: usize, index: u32, sink: &mut dyn FnMut(RunEvent)) {
+    fn pass_on(&mut self, job: usize, index: u32, sink: &mut dyn FnMut(HostEvent)) {
         let Some(open) = self.open[job].remove(&index) else { return };
         let ramp = open.start_ns < self.measured_starts[job];
         let (start, end) =
             (open.start_ns - self.start_ns.min(open.start_ns), open.end_ns.saturating_sub(self.start_ns));
         let key = key(self.phase, job as u32, index, ramp, start, end);
-        sink(RunEvent::Interval(Box::new(Interval { key, counts: open.counts })));
+        sink(HostEvent::Interval(Box::new(Interval { key, counts: open.counts })));
     }
 }
 

@@ -4,6 +4,7 @@
 //! not grow with the number of operations: per job the merged counts, per reporting period a few numbers.
 //! Intervals may arrive in any order relative to the other events, except that the run's start comes first.
 
+mod hosts;
 mod job;
 mod machine;
 pub mod observed;
@@ -12,18 +13,20 @@ pub(crate) mod truth;
 
 use std::collections::BTreeMap;
 
-use assay_workload::Plan;
+use assay_workload::{Plan, PlannedPhase};
 use assay_workload::plan::phase_kind_name;
 
-use self::job::JobTally;
+use self::hosts::{HostStart, Hosts, Starts};
+use self::job::{JobTally, union};
 use self::machine::MachineTally;
 use self::points::PointSeries;
+use self::truth::Asked;
 use crate::checks;
 use crate::environment::Environment;
-use crate::event::{JobOutcome, RunEnd, RunEvent};
-use crate::evidence::{Remark, WorkerReport};
-use crate::histogram::LatencyHistogram;
-use crate::interval::{Interval, IntervalKey, JobCounts};
+use crate::event::{HostEvent, HostId, RunEnd, RunEvent};
+use crate::evidence::Remark;
+use crate::hosts::{HostLoss, HostPhase};
+use crate::interval::{Interval, IntervalKey};
 use crate::probe::Probe;
 use crate::run::{JobResult, PhaseResult, Producer, Run, SCHEMA, Verdict};
 use crate::search;
@@ -62,13 +65,16 @@ struct PhaseTally {
     jobs: BTreeMap<u32, JobTally>,
     /// By the position of the reported job: see [`groups_of`].
     points: BTreeMap<usize, PointSeries>,
-    machine: MachineTally,
+    machines: BTreeMap<HostId, MachineTally>,
+    /// When each host began, by its first counters.
+    starts: BTreeMap<HostId, HostStart>,
 }
 
 /// Takes the events of one run and makes the [`Run`] of them.
 #[derive(Debug, Default)]
 pub struct RunBuilder {
     start: Option<Box<Start>>,
+    hosts: Hosts,
     phases: BTreeMap<u32, PhaseTally>,
     probes: Vec<Probe>,
     remarks: Vec<Remark>,
@@ -108,35 +114,42 @@ impl RunBuilder {
                     place.clone_from(planned);
                 }
             }
-            RunEvent::Interval(interval) => self.feed_interval(interval),
-            RunEvent::Counters { phase, record } => {
-                let tally = self.phase(*phase);
-                let place = (tally.started, tally.finished);
-                tally.machine.feed(record, place);
-            }
-            RunEvent::JobFinished { phase, job, outcome } => self.job(*phase, *job).feed_outcome(outcome),
-            RunEvent::Worker { phase, job, report } => self.feed_worker(*phase, *job, report),
             RunEvent::PhaseFinished { phase, at_ms } => {
                 self.phase(*phase).finished = true;
                 self.last_at_ms = self.last_at_ms.max(*at_ms);
             }
-            RunEvent::Probed { probe } => self.probes.push((**probe).clone()),
-            RunEvent::Note { phase, id, text } => self.feed_note(*phase, id, text),
             RunEvent::RunFinished { end, at_ms, error } => {
                 self.end = Some((*end, error.clone()));
                 self.last_at_ms = self.last_at_ms.max(*at_ms);
             }
+            RunEvent::Host { host, event } => self.feed_host(*host, event),
         }
     }
 
-    /// Counts of one job so far, ramp excluded; `None` where there are none.
-    pub fn counts(&self, phase: u32, job: u32) -> Option<&JobCounts> {
-        Some(&self.phases.get(&phase)?.jobs.get(&job)?.counts)
-    }
-
-    /// Completion latencies of one job's reads, writes and trims together, ramp excluded; empty where there are none.
-    pub fn completion(&self, phase: u32, job: u32) -> LatencyHistogram {
-        self.counts(phase, job).map(|counts| counts.data().completion).unwrap_or_default()
+    /// Takes what a host tells.
+    fn feed_host(&mut self, host: HostId, event: &HostEvent) {
+        let known = self.hosts.entry(host);
+        match event {
+            HostEvent::Environment { name, environment } => {
+                known.name.clone_from(name);
+                known.environment = Some(environment.clone());
+            }
+            HostEvent::Clock(clock) => known.clock = Some(*clock),
+            HostEvent::Lost { phase, why } => known.lost = Some(HostLoss { phase: *phase, why: why.clone() }),
+            HostEvent::Interval(interval) => self.feed_interval(host, interval),
+            HostEvent::Counters { phase, record } => {
+                let start = self.hosts.moment(host, record.at_ns);
+                let tally = self.phase(*phase);
+                let place = (tally.started, tally.finished);
+                if let ((true, false), Some(start)) = (place, start) {
+                    tally.starts.entry(host).or_insert(start);
+                }
+                tally.machines.entry(host).or_default().feed(record, place);
+            }
+            HostEvent::JobFinished { phase, job, outcome } => self.job(*phase, *job).feed_outcome(host, outcome),
+            HostEvent::Probed { probe } => self.probes.push((**probe).clone()),
+            HostEvent::Note { phase, id, text } => self.feed_note(host, *phase, id, text),
+        }
     }
 
     /// The run of what was fed, judged. Without a `RunFinished` it is incomplete.
@@ -152,7 +165,7 @@ impl RunBuilder {
         let mut phases = Vec::new();
         for (index, tally) in std::mem::take(&mut self.phases) {
             if tally.started || !tally.jobs.is_empty() {
-                phases.push(finish_phase(index, tally, &start));
+                phases.push(finish_phase(index, tally, &start, &self.hosts));
             }
         }
         if self.remarks_dropped > 0 {
@@ -175,6 +188,7 @@ impl RunBuilder {
                 overhead_ns_per_io: None,
                 latency_definition: String::new(),
             },
+            hosts: self.hosts.finish(&start.environment),
             environment: start.environment,
             plan: start.plan,
             phases,
@@ -198,27 +212,28 @@ impl RunBuilder {
         self.phase(phase).jobs.entry(job).or_default()
     }
 
-    fn feed_interval(&mut self, interval: &Interval) {
+    fn feed_interval(&mut self, host: HostId, interval: &Interval) {
         let key = interval.key;
+        let are_several = self.hosts.are_several();
         let position = self.start.as_ref().map_or(key.job as usize, |start| position_of(&start.plan, key));
         let tally = self.phase(key.phase);
-        tally.last_end_ns = tally.last_end_ns.max(key.start_ns.saturating_add(key.length_ns));
-        self.job(key.phase, key.job).feed(interval);
-        if !key.ramp {
+        tally.last_end_ns = tally.last_end_ns.max(key.end_ns());
+        self.job(key.phase, key.job).feed(host, interval, are_several);
+        if !key.ramp && !are_several {
             self.phase(key.phase).points.entry(position).or_default().feed(interval);
         }
     }
 
-    fn feed_worker(&mut self, phase: u32, job: u32, report: &WorkerReport) {
-        self.job(phase, job).workers.push(report.clone());
-    }
-
-    fn feed_note(&mut self, phase: Option<u32>, id: &str, text: &str) {
+    fn feed_note(&mut self, host: HostId, phase: Option<u32>, id: &str, text: &str) {
         if self.remarks.len() >= REMARKS_MAX {
             self.remarks_dropped += 1;
             return;
         }
-        self.remarks.push(Remark { phase, id: id.to_owned(), text: text.to_owned() });
+        let text = match self.hosts.0.get(&host).filter(|_| self.hosts.are_several()) {
+            Some(host) => format!("{}: {text}", host.name),
+            None => text.to_owned(),
+        };
+        self.remarks.push(Remark { phase, id: id.to_owned(), text });
     }
 }
 
@@ -250,31 +265,39 @@ fn position_of(plan: &Plan, key: IntervalKey) -> usize {
     phase.jobs.iter().position(|planned| planned.job.group.as_deref() == Some(group)).unwrap_or(index)
 }
 
-fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start) -> PhaseResult {
+fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts) -> PhaseResult {
     let planned = start.plan.phases.get(index as usize);
     let jobs_planned = planned.map_or(0, |phase| phase.jobs.len()) as u32;
     let mut indices: Vec<u32> = (0..jobs_planned).chain(tally.jobs.keys().copied()).collect();
     indices.sort_unstable();
     indices.dedup();
+    let rows = host_rows(&tally, planned, start, hosts);
+    let starts = Starts::new(&tally.starts);
     let mut jobs: Vec<JobResult> = Vec::new();
     for (name, members) in groups_of(&start.plan, index, indices.into_iter()) {
         let points = members.first().and_then(|first| tally.points.remove(&(*first as usize)));
-        let tallies: Vec<(u32, &JobTally)> = members
+        let tallies: Vec<(u32, JobTally)> = members
             .iter()
-            .filter_map(|member| tally.jobs.get(member).map(|tally| (*member, tally)))
+            .filter_map(|member| tally.jobs.remove(member).map(|tally| (*member, tally)))
             .collect();
         // Stopped before this one began: nothing to report.
-        if !tallies.is_empty() {
-            jobs.push(job::finish(&name, &tallies, planned, &start.plan, points.unwrap_or_default()));
+        if tallies.is_empty() {
+            continue;
         }
+        let total = if hosts.are_several() {
+            hosts::of_several(index, tallies, hosts, &starts)
+        } else {
+            hosts::of_one(tallies, points.unwrap_or_default())
+        };
+        jobs.push(job::finish(&name, total, planned, &start.plan));
     }
-    let window = job::measured_window(&jobs);
-    let mut asked = truth::Asked::default();
-    tally.jobs.values().for_each(|job| asked.add(job));
-    let devices = truth::bottom_devices(planned, &start.plan, &start.environment);
-    let device = tally.machine.truth(&devices, &asked, window, truth::reader_of(planned));
+    let (device, evidence, rows) = match <[HostPhase; 1]>::try_from(rows) {
+        Ok([only]) if !hosts.are_several() => (only.device, only.evidence, Vec::new()),
+        Ok([only]) => (hosts::devices_together(std::slice::from_ref(&only)), only.evidence.clone(), vec![only]),
+        Err(rows) => (hosts::devices_together(&rows), hosts::machines_together(&rows), rows),
+    };
     if let Some(truth) = &device {
-        truth::spread_cached_share(truth, &asked, &mut jobs);
+        truth::spread_cached_share(truth, &mut jobs);
     }
     PhaseResult {
         name: planned.map_or_else(|| format!("phase {index}"), |phase| phase.name.clone()),
@@ -286,7 +309,40 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start) -> PhaseResult
         metrics: BTreeMap::new(),
         device,
         plan_phase: index,
-        evidence: tally.machine.evidence(&devices.names),
+        evidence,
+        hosts: rows,
+    }
+}
+
+/// Each host's counters of a phase, against its own devices and what its own jobs asked for.
+fn host_rows(
+    tally: &PhaseTally,
+    planned: Option<&PlannedPhase>,
+    start: &Start,
+    hosts: &Hosts,
+) -> Vec<HostPhase> {
+    let mut asked: BTreeMap<HostId, Asked> = BTreeMap::new();
+    let mut windows: BTreeMap<HostId, (u64, u64)> = BTreeMap::new();
+    for job in tally.jobs.values() {
+        job.asked().for_each(|(host, bytes)| asked.entry(host).or_default().merge(bytes));
+        for (host, window) in job.windows() {
+            windows.entry(host).and_modify(|known| *known = union(*known, window)).or_insert(window);
+        }
+    }
+    let silent = MachineTally::default();
+    let row = |host: HostId, name: &str| {
+        let machine = tally.machines.get(&host).unwrap_or(&silent);
+        let environment = hosts.environment_of(host, &start.environment);
+        let devices = truth::bottom_devices(planned, &start.plan, environment);
+        let asked = asked.get(&host).cloned().unwrap_or_default();
+        let device = machine.truth(&devices, &asked, windows.get(&host).copied(), truth::reader_of(planned));
+        hosts::row(host, name, device, machine.evidence(&devices.names))
+    };
+    if hosts.are_several() {
+        hosts.0.iter().map(|(host, known)| row(*host, &known.name)).collect()
+    } else {
+        let only = hosts.0.keys().next().copied().unwrap_or(HostId::FIRST);
+        vec![row(only, "")]
     }
 }
 
@@ -297,13 +353,6 @@ fn most_used_engine(phases: &[PhaseResult]) -> String {
         *ios.entry(&job.engine).or_default() += job.total.ios;
     }
     ios.into_iter().max_by_key(|entry| entry.1).map(|entry| entry.0.to_owned()).unwrap_or_default()
-}
-
-impl JobTally {
-    /// Adds an outcome to those there are: one host's or process's.
-    fn feed_outcome(&mut self, outcome: &JobOutcome) {
-        self.outcomes.push(outcome.clone());
-    }
 }
 
 #[cfg(test)]

@@ -149,11 +149,12 @@ pub fn verdict(findings: &[Finding]) -> Verdict {
     }
 }
 
-/// Checks a run and puts findings and verdict into it, replacing what was there. A run that did not complete is
-/// incomplete whatever was found.
+/// Checks a run and puts findings and verdict into it, replacing what was there. A run that did not complete, or
+/// that lost a host, is incomplete whatever was found.
 pub fn judge(run: &mut Run) {
     run.findings = check(run);
-    run.verdict = match run.end {
+    let lost = run.hosts.iter().any(|host| host.lost.is_some());
+    run.verdict = match run.end.filter(|_| !lost) {
         Some(RunEnd::Completed) => verdict(&run.findings),
         Some(RunEnd::Interrupted | RunEnd::Failed) | None => Verdict::Incomplete,
     };

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
 use crate::environment::Environment;
-use crate::evidence::WorkerReport;
 use crate::interval::Interval;
 use crate::probe::Probe;
 
@@ -64,7 +63,69 @@ pub enum RunEnd {
     Failed,
 }
 
-/// Something that happened.
+/// Which host of a run: its number in the order in which they were named.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct HostId(pub u16);
+
+impl HostId {
+    /// The first host, and the only one of most runs.
+    pub const FIRST: HostId = HostId(0);
+
+    /// Whether it is [`HostId::FIRST`], which is left out where events are stored.
+    pub fn is_first(&self) -> bool {
+        *self == HostId::FIRST
+    }
+}
+
+/// Why nothing comes from a host any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum LostReason {
+    /// The connection to it was closed.
+    ConnectionClosed,
+    /// It did not answer.
+    NoAnswer {
+        /// For so long, milliseconds.
+        for_ms: u64,
+    },
+    /// Its process ended.
+    Exited {
+        /// The exit status; `None`: a signal ended it.
+        status: Option<i32>,
+    },
+    /// It said that it could not go on.
+    Failed {
+        /// In its words.
+        error: String,
+    },
+}
+
+impl std::fmt::Display for LostReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LostReason::ConnectionClosed => f.write_str("connection closed"),
+            LostReason::NoAnswer { for_ms } => write!(f, "no answer for {:.1} s", *for_ms as f64 / 1e3),
+            LostReason::Exited { status: Some(status) } => write!(f, "its process ended with status {status}"),
+            LostReason::Exited { status: None } => f.write_str("its process was killed"),
+            LostReason::Failed { error } => f.write_str(error),
+        }
+    }
+}
+
+/// What the clock of a host shows against that of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostClock {
+    /// What is added to a time of the host's monotonic clock to have that of the run's, nanoseconds.
+    pub offset_ns: i64,
+    /// How far from it the offset may be, nanoseconds.
+    pub error_ns: u64,
+}
+
+/// Something that happened. What a host measures comes as [`RunEvent::Host`]; the others are the conductor's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum RunEvent {
@@ -76,7 +137,7 @@ pub enum RunEvent {
         started: String,
         /// What will be done.
         plan: Box<Plan>,
-        /// Where.
+        /// Where: of several hosts, the first.
         environment: Box<Environment>,
         /// The version of Assay.
         version: String,
@@ -98,6 +159,48 @@ pub enum RunEvent {
         /// What it is now.
         planned: Box<PlannedPhase>,
     },
+    /// A phase ended.
+    PhaseFinished {
+        /// Its index in the plan.
+        phase: u32,
+        /// Milliseconds since the start of the run.
+        at_ms: u64,
+    },
+    /// The last event.
+    RunFinished {
+        /// How it ended.
+        end: RunEnd,
+        /// Milliseconds since the start of the run.
+        at_ms: u64,
+        /// What went wrong; empty if nothing.
+        error: String,
+    },
+    /// Something that a host tells. In a journal its fields stand beside `event`, and the first host is not named.
+    #[serde(untagged)]
+    Host {
+        /// Which.
+        #[serde(default, skip_serializing_if = "HostId::is_first")]
+        host: HostId,
+        /// What.
+        #[serde(flatten)]
+        event: HostEvent,
+    },
+}
+
+/// Something that happened on a host, in its own time: nanoseconds of its monotonic clock, or from its own start of the
+/// phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum HostEvent {
+    /// What the host is; comes before everything else of it. Where there is one host, `RunStarted` says it.
+    Environment {
+        /// Its name.
+        name: String,
+        /// What it is.
+        environment: Box<Environment>,
+    },
+    /// What its clock shows against that of the run, from here on.
+    Clock(HostClock),
     /// A reporting period of one job is complete. Kept in `series.bin`, not in the journal.
     #[serde(skip)]
     Interval(Box<Interval>),
@@ -107,7 +210,7 @@ pub enum RunEvent {
     Counters {
         /// The phase.
         phase: u32,
-        /// What was read.
+        /// What was read. The first reading in a phase marks its start on this host.
         record: Box<Counters>,
     },
     /// A job ended.
@@ -118,22 +221,6 @@ pub enum RunEvent {
         job: u32,
         /// How.
         outcome: Box<JobOutcome>,
-    },
-    /// One worker's part in a job, where several hosts or processes share it.
-    Worker {
-        /// Its phase.
-        phase: u32,
-        /// The job's index in the phase.
-        job: u32,
-        /// What it did.
-        report: Box<WorkerReport>,
-    },
-    /// A phase ended.
-    PhaseFinished {
-        /// Its index in the plan.
-        phase: u32,
-        /// Milliseconds since the start of the run.
-        at_ms: u64,
     },
     /// What a probe found of caches below the targets, to accompany the run.
     Probed {
@@ -150,13 +237,28 @@ pub enum RunEvent {
         /// A sentence.
         text: String,
     },
-    /// The last event.
-    RunFinished {
-        /// How it ended.
-        end: RunEnd,
-        /// Milliseconds since the start of the run.
-        at_ms: u64,
-        /// What went wrong; empty if nothing.
-        error: String,
+    /// Nothing more comes from it. What it measured until then counts.
+    Lost {
+        /// The phase it was lost in.
+        phase: u32,
+        /// Why.
+        why: LostReason,
     },
 }
+
+impl HostEvent {
+    /// As an event of the run.
+    pub fn of(self, host: HostId) -> RunEvent {
+        RunEvent::Host { host, event: self }
+    }
+}
+
+impl From<HostEvent> for RunEvent {
+    /// As an event of the first host.
+    fn from(event: HostEvent) -> RunEvent {
+        event.of(HostId::FIRST)
+    }
+}
+
+/// Takes what hosts tell.
+pub type HostSink<'a> = dyn FnMut(HostId, HostEvent) + 'a;

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::environment::CgroupDeviceLimit;
+use crate::hosts::CommonWindow;
 
 /// Facts about one job, or about the jobs of a group together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -59,6 +60,9 @@ pub struct JobEvidence {
     pub read_buffers_zero: u64,
     /// Each worker's part, where several hosts or processes shared the job.
     pub workers: Vec<WorkerReport>,
+    /// The time that the totals of several hosts are over; `None`: one host, or no time in which all measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub common: Option<CommonWindow>,
 }
 
 impl JobEvidence {
@@ -103,8 +107,11 @@ pub struct WorkerReport {
     pub ios: u64,
     /// Bytes they moved.
     pub bytes: u64,
-    /// When it started, nanoseconds after the moment agreed on; negative: before it.
+    /// When it started, nanoseconds after the first that did; of foreign results after the moment agreed on, and negative
+    /// before it.
     pub start_skew_ns: i64,
+    /// How far that may be off, because its clock is known only so well.
+    pub start_error_ns: u64,
     /// Length of its measured part.
     pub measured_ns: u64,
     /// Why its numbers are missing or end early; empty: they are complete.

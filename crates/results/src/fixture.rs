@@ -8,7 +8,7 @@ use assay_workload::units::Nanos;
 
 use crate::counters::{Counters, DeviceCounters, ProcessCounters};
 use crate::environment::{BlockDevice, Environment, FileSystem, Resolution, TargetEnvironment};
-use crate::event::{JobOutcome, RunEnd, RunEvent};
+use crate::event::{HostEvent, JobOutcome, RunEnd, RunEvent};
 use crate::interval::{Interval, IntervalKey, JobCounts};
 use crate::run::Run;
 use crate::{RunBuilder, environment};
@@ -152,17 +152,17 @@ pub(crate) fn events() -> Vec<RunEvent> {
     let mut events = vec![
         started(plan(vec![job("reader")]), environment()),
         RunEvent::PhaseStarted { phase: 0, at_ms: 10 },
-        RunEvent::Counters { phase: 0, record: Box::new(counters(0, 0)) },
+        HostEvent::Counters { phase: 0, record: Box::new(counters(0, 0)) }.into(),
     ];
     let mut read_bytes = 0;
     for second in 0..5 {
         let interval = interval(0, second, OpKind::Read, 2000 + u64::from(second));
         read_bytes += interval.counts.data().bytes;
-        events.push(RunEvent::Interval(Box::new(interval)));
+        events.push(HostEvent::Interval(Box::new(interval)).into());
         let record = Box::new(counters(u64::from(second) + 1, read_bytes));
-        events.push(RunEvent::Counters { phase: 0, record });
+        events.push(HostEvent::Counters { phase: 0, record }.into());
     }
-    events.push(RunEvent::JobFinished { phase: 0, job: 0, outcome: Box::new(outcome()) });
+    events.push(HostEvent::JobFinished { phase: 0, job: 0, outcome: Box::new(outcome()) }.into());
     events.push(RunEvent::PhaseFinished { phase: 0, at_ms: 5020 });
     events.push(RunEvent::RunFinished { end: RunEnd::Completed, at_ms: 5030, error: String::new() });
     events

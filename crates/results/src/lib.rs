@@ -16,6 +16,7 @@ pub mod evidence;
 pub(crate) mod fixture;
 pub mod foreign;
 pub mod histogram;
+pub mod hosts;
 pub mod interval;
 pub mod knee;
 pub mod probe;
@@ -32,7 +33,7 @@ pub mod store;
 pub mod summary;
 
 pub use build::RunBuilder;
-pub use event::{JobOutcome, RunEnd, RunEvent};
+pub use event::{HostEvent, HostId, HostSink, JobOutcome, RunEnd, RunEvent};
 pub use histogram::LatencyHistogram;
 pub use interval::{Interval, IntervalKey, JobCounts, NamedCounts, OpCounts};
 pub use run::{Finding, FindingSeverity, Run, Verdict};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Environment;
 use crate::event::RunEnd;
 use crate::evidence::{JobEvidence, PhaseEvidence, Remark};
+use crate::hosts::{HostPhase, RunHost};
 use crate::histogram::{LatencyHistogram, SparseHistogram};
 use crate::probe::Probe;
 
@@ -244,6 +245,9 @@ pub struct PhaseResult {
     /// What the checks judge by, beside `device`.
     #[serde(default)]
     pub evidence: PhaseEvidence,
+    /// Each host, where there are several: `device` and `evidence` are then of all together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostPhase>,
 }
 
 /// What the devices under the targets and the kernel counted during a phase, ramp included, against what was asked.
@@ -320,8 +324,11 @@ pub struct Run {
     pub verdict: Verdict,
     /// What made it.
     pub assay: Producer,
-    /// Where.
+    /// Where: of several hosts, the first.
     pub environment: Environment,
+    /// The hosts, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<RunHost>,
     /// What was to be done.
     pub plan: Plan,
     /// What was done.

@@ -210,6 +210,7 @@ pub fn plan(name: &str, series: &str) -> Plan {
 /// A run of these phases without findings.
 pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
     Run {
+        hosts: Vec::new(),
         schema: SCHEMA.to_owned(),
         id: "7f3a".to_owned(),
         name: name.to_owned(),

@@ -13,6 +13,7 @@ mod writer;
 
 use std::io;
 
+use crate::event::HostId;
 use crate::interval::Interval;
 
 pub use reader::{LevelContent, SeriesReader, Tail, read_level};
@@ -58,6 +59,8 @@ impl Level {
 /// One frame: an interval, or the sum of several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
+    /// Which host's.
+    pub host: HostId,
     /// How much time it stands for.
     pub level: Level,
     /// What was counted. Of a sum, `key.index` is the number of its ten seconds or minute from the start of the phase.
@@ -79,6 +82,18 @@ pub enum SeriesError {
     /// Reading or writing failed.
     #[error("series: {0}")]
     Io(#[from] io::Error),
+}
+
+/// An interval in as little memory as in a frame.
+pub(crate) fn packed(interval: &Interval) -> Vec<u8> {
+    let mut payload = Vec::new();
+    codec::encode(HostId::FIRST, Level::Period, interval, &mut payload);
+    payload
+}
+
+/// What [`packed`] made.
+pub(crate) fn unpacked(payload: &[u8]) -> Option<Interval> {
+    Some(codec::decode_head(payload)?.decode()?.interval)
 }
 
 #[cfg(test)]

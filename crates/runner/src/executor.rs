@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use assay_conduct::{Executor, PhaseOutcome};
-use assay_results::RunEvent;
+use assay_conduct::{Executor, PhaseOutcome, When};
 use assay_results::environment::Environment;
+use assay_results::{HostId, HostSink};
 use assay_workload::Plan;
 use assay_workload::plan::Carrier;
 
@@ -20,10 +20,12 @@ pub(crate) struct HostExecutor {
 }
 
 impl Executor for HostExecutor {
-    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         match (plan.phases[phase].carrier(), &mut self.fio) {
             (Carrier::Native, _) => self.native.execute(plan, phase, sink),
-            (Carrier::Fio, Some(fio)) => fio.execute(plan, phase, sink),
+            (Carrier::Fio, Some(fio)) => {
+                fio.execute(plan, phase, &mut |event| sink(HostId::FIRST, event))
+            },
             (Carrier::Fio, None) => {
                 PhaseOutcome::Failed("no fio was given to carry the phase out".to_owned())
             }
@@ -31,12 +33,8 @@ impl Executor for HostExecutor {
         }
     }
 
-    fn watch_before(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        self.native.watch_before(plan, phase, sink);
-    }
-
-    fn watch_after(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        self.native.watch_after(plan, phase, sink);
+    fn idle_window(&mut self, plan: &Arc<Plan>, phase: usize, when: When, sink: &mut HostSink<'_>) {
+        self.native.idle_window(plan, phase, when, sink);
     }
 
     fn environment(&self) -> Option<&Environment> {
@@ -47,7 +45,7 @@ impl Executor for HostExecutor {
         self.native.stopped()
     }
 
-    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) {
         self.native.settle(plan, phase, sink);
     }
 

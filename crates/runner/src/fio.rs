@@ -13,7 +13,7 @@ use assay_fio::status::{Entry, Report, Seen};
 use assay_formats::{Diagnostic, Severity};
 use assay_host::counters::Sampler;
 use assay_results::environment::Environment;
-use assay_results::{Interval, IntervalKey, JobCounts, JobOutcome, RunEvent};
+use assay_results::{Interval, IntervalKey, JobCounts, JobOutcome, HostEvent};
 use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Carrier, Plan, PlannedPhase};
@@ -140,7 +140,7 @@ impl FioExecutor {
         &mut self,
         plan: &Plan,
         phase: usize,
-        sink: &mut dyn FnMut(RunEvent),
+        sink: &mut dyn FnMut(HostEvent),
     ) -> PhaseOutcome {
         match self.run(plan, phase, sink) {
             Err(why) => PhaseOutcome::Failed(why),
@@ -153,10 +153,10 @@ impl FioExecutor {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn run(&mut self, plan: &Plan, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> Result<(), String> {
+    fn run(&mut self, plan: &Plan, phase: usize, sink: &mut dyn FnMut(HostEvent)) -> Result<(), String> {
         for file in targets::lay_out(plan, phase, &|| !self.stopped()).map_err(|error| error.to_string())? {
             let text = format!("laid out {} with {}", file.path, assay_workload::units::Bytes(file.bytes));
-            sink(RunEvent::Note { phase: Some(phase as u32), id: "layout".to_owned(), text });
+            sink(HostEvent::Note { phase: Some(phase as u32), id: "layout".to_owned(), text });
         }
         if self.stopped() {
             return Ok(());
@@ -183,7 +183,7 @@ impl FioExecutor {
         run: &mut FioRun,
         going: &mut Going<'_>,
         period: Duration,
-        sink: &mut dyn FnMut(RunEvent),
+        sink: &mut dyn FnMut(HostEvent),
     ) -> Result<FioEnd, String> {
         let (mut told, mut counted) = (None::<Instant>, Instant::now());
         loop {
@@ -210,13 +210,13 @@ impl FioExecutor {
         }
     }
 
-    fn count(&mut self, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        sink(RunEvent::Counters { phase: phase as u32, record: Box::new(self.counters.snapshot()) });
+    fn count(&mut self, phase: usize, sink: &mut dyn FnMut(HostEvent)) {
+        sink(HostEvent::Counters { phase: phase as u32, record: Box::new(self.counters.snapshot()) });
     }
 }
 
 impl Going<'_> {
-    fn report(&mut self, text: &str, sink: &mut dyn FnMut(RunEvent)) -> Result<(), String> {
+    fn report(&mut self, text: &str, sink: &mut dyn FnMut(HostEvent)) -> Result<(), String> {
         let report: Report = serde_json::from_str(text).map_err(|error| format!("fio's report: {error}"))?;
         if report.jobs.len() != self.jobs.len() {
             let (found, wanted) = (report.jobs.len(), self.jobs.len());
@@ -235,13 +235,13 @@ impl Going<'_> {
             let key =
                 IntervalKey { phase, job: index as u32, index: job.intervals, ramp, start_ns, length_ns };
             job.intervals += 1;
-            sink(RunEvent::Interval(Box::new(Interval { key, counts })));
+            sink(HostEvent::Interval(Box::new(Interval { key, counts })));
         }
         Ok(())
     }
 
     /// The end of every job, as the last report has it.
-    fn finish(&self, fio: &Fio, sink: &mut dyn FnMut(RunEvent)) {
+    fn finish(&self, fio: &Fio, sink: &mut dyn FnMut(HostEvent)) {
         let phase = self.phase as u32;
         for (index, job) in self.jobs.iter().enumerate() {
             let planned = &self.plan.phases[self.phase].jobs[index];
@@ -253,7 +253,7 @@ impl Going<'_> {
                 measured_ns: job.measured_ns,
                 ..job.outcome.clone()
             };
-            sink(RunEvent::JobFinished { phase, job: index as u32, outcome: Box::new(outcome) });
+            sink(HostEvent::JobFinished { phase, job: index as u32, outcome: Box::new(outcome) });
         }
     }
 

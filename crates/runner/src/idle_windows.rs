@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use assay_host::counters::Sampler;
-use assay_results::RunEvent;
+use assay_results::HostEvent;
 use assay_results::counters::Counters;
 use assay_workload::job::EngineKind;
 use assay_workload::plan::Carrier;
@@ -35,7 +35,7 @@ impl IdleWindows {
         phase: usize,
         counters: &mut Sampler,
         stopped: &dyn Fn() -> bool,
-        sink: &mut dyn FnMut(RunEvent),
+        sink: &mut dyn FnMut(HostEvent),
     ) {
         if watched(plan, phase) && (self.fresh || self.is_due()) {
             self.tell(phase, counters, stopped, sink);
@@ -50,7 +50,7 @@ impl IdleWindows {
         phase: usize,
         counters: &mut Sampler,
         stopped: &dyn Fn() -> bool,
-        sink: &mut dyn FnMut(RunEvent),
+        sink: &mut dyn FnMut(HostEvent),
     ) {
         let last = (phase + 1..plan.phases.len()).all(|later| !watched(plan, later));
         if watched(plan, phase) && (last || self.is_due()) {
@@ -68,7 +68,7 @@ impl IdleWindows {
         phase: usize,
         counters: &mut Sampler,
         stopped: &dyn Fn() -> bool,
-        sink: &mut dyn FnMut(RunEvent),
+        sink: &mut dyn FnMut(HostEvent),
     ) {
         if !self.fresh {
             let begun = counters.snapshot();
@@ -84,7 +84,7 @@ impl IdleWindows {
         }
         let Some((_, begun, ended)) = &self.last else { return };
         for record in [begun, ended] {
-            sink(RunEvent::Counters { phase: phase as u32, record: Box::new(record.clone()) });
+            sink(HostEvent::Counters { phase: phase as u32, record: Box::new(record.clone()) });
         }
     }
 }

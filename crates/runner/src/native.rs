@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use assay_conduct::{Executor, PhaseOutcome};
+use assay_conduct::{Executor, PhaseOutcome, When};
 use assay_engine::driver::{PhaseOptions, run_phase_traced};
 use assay_engine::targets::sync_file_system;
 use assay_engine::tracing::TraceSink;
 use assay_host::HostRoot;
 use assay_host::counters::{Sampler, Selection, own_pid};
 use assay_host::guard::{Consent, check_write};
-use assay_results::RunEvent;
+use assay_results::{HostEvent, HostId, HostSink};
 use assay_results::environment::Environment;
 use assay_results::probe::Probe;
 use assay_workload::Plan;
@@ -86,7 +86,7 @@ fn hold_devices(plan: &Plan, phase: usize, host: &HostRoot) -> Result<Vec<std::f
 }
 
 /// What comes behind a phase: dirty pages are written back, then nothing is done for a while.
-pub(crate) fn settle(plan: &Plan, phase: usize, stopped: &dyn Fn() -> bool, sink: &mut dyn FnMut(RunEvent)) {
+pub(crate) fn settle(plan: &Plan, phase: usize, stopped: &dyn Fn() -> bool, sink: &mut dyn FnMut(HostEvent)) {
     let planned = &plan.phases[phase];
     if planned.drain_after {
         let mut paths: Vec<&str> = plan.targets.iter().map(|target| target.path.as_str()).collect();
@@ -95,7 +95,7 @@ pub(crate) fn settle(plan: &Plan, phase: usize, stopped: &dyn Fn() -> bool, sink
         for path in paths {
             if let Err(error) = sync_file_system(path) {
                 let text = format!("dirty pages of {path} could not be written back: {error}");
-                sink(RunEvent::Note { phase: Some(phase as u32), id: "drain".to_owned(), text });
+                sink(HostEvent::Note { phase: Some(phase as u32), id: "drain".to_owned(), text });
             }
         }
     }
@@ -129,7 +129,8 @@ impl NativeExecutor {
 }
 
 impl Executor for NativeExecutor {
-    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
+        let sink = &mut |event| sink(HostId::FIRST, event);
         let _held = match hold_devices(plan, phase, &self.host) {
             Ok(held) => held,
             Err(why) => return PhaseOutcome::Failed(why),
@@ -139,11 +140,11 @@ impl Executor for NativeExecutor {
         let stop = space.as_ref().map_or_else(|| Arc::clone(&self.stop), SpaceWatch::halt);
         let options = PhaseOptions { interval, stop, fall_back: true };
         let (counters, watch) = (&mut self.counters, self.watch);
-        let mut tick = |sink: &mut dyn FnMut(RunEvent)| {
+        let mut tick = |sink: &mut dyn FnMut(HostEvent)| {
             if watch == Watch::Nothing {
                 return;
             }
-            sink(RunEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
+            sink(HostEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
         };
         let to = (self.named.as_slice(), self.trace.as_ref());
         let end = run_phase_traced(plan, phase, &options, to, sink, &mut tick);
@@ -158,23 +159,19 @@ impl Executor for NativeExecutor {
         }
     }
 
-    fn watch_before(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
+    fn idle_window(&mut self, plan: &Arc<Plan>, phase: usize, when: When, sink: &mut HostSink<'_>) {
         for probe in self.probes.drain(..) {
-            sink(RunEvent::Probed { probe: Box::new(probe) });
+            sink(HostId::FIRST, HostEvent::Probed { probe: Box::new(probe) });
         }
         if self.watch != Watch::All {
             return;
         }
         let stop = || self.stop.load(Ordering::Relaxed);
-        self.idle.before(plan, phase, &mut self.counters, &stop, sink);
-    }
-
-    fn watch_after(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        if self.watch != Watch::All {
-            return;
+        let sink = &mut |event| sink(HostId::FIRST, event);
+        match when {
+            When::Before => self.idle.before(plan, phase, &mut self.counters, &stop, sink),
+            When::After => self.idle.after(plan, phase, &mut self.counters, &stop, sink),
         }
-        let stop = || self.stop.load(Ordering::Relaxed);
-        self.idle.after(plan, phase, &mut self.counters, &stop, sink);
     }
 
     fn environment(&self) -> Option<&Environment> {
@@ -185,8 +182,8 @@ impl Executor for NativeExecutor {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) {
-        settle(plan, phase, &|| self.stopped(), sink);
+    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) {
+        settle(plan, phase, &|| self.stopped(), &mut |event| sink(HostId::FIRST, event));
     }
 
     fn elapsed_ms(&self) -> u64 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_engine::driver::{PhaseOptions, run_phase};
-use assay_results::RunEvent;
+use assay_results::HostEvent;
 use assay_workload::growth::Layout;
 use assay_workload::job::{FlushPolicy, Job, Limits, Phase, PhaseKind, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
@@ -84,8 +84,8 @@ pub fn fill(
     let options = PhaseOptions { interval: Duration::from_millis(500), stop: halt, fall_back: true };
     let started = Instant::now();
     let mut written = 0;
-    let mut sink = |event: RunEvent| {
-        if let RunEvent::Interval(interval) = event {
+    let mut sink = |event: HostEvent| {
+        if let HostEvent::Interval(interval) = event {
             written += interval.counts.data().bytes;
             progress(Bytes(kept + written));
         }

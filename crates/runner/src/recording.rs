@@ -7,7 +7,7 @@ use assay_conduct::{Executor, conduct};
 use assay_results::build::RunBuilder;
 use assay_results::environment::Environment;
 use assay_results::store::{RunDir, RunRecorder};
-use assay_results::{Run, RunEnd, RunEvent, checks};
+use assay_results::{HostEvent, Run, RunEnd, RunEvent, checks};
 use assay_workload::Plan;
 use assay_workload::job::EngineKind;
 use assay_workload::plan::{Carrier, PlannedPhase};
@@ -66,7 +66,7 @@ pub fn record(
         commit: site.version.commit.clone().unwrap_or_default(),
     });
     for (id, text) in notes {
-        sink(RunEvent::Note { phase: None, id, text });
+        sink(HostEvent::Note { phase: None, id, text }.into());
     }
     let (end, error) = conduct(&plan, executor, &mut sink);
     let mut run = builder.finish()?;

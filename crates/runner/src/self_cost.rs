@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use assay_engine::driver::{PhaseOptions, run_phase};
-use assay_results::{JobOutcome, RunEvent};
+use assay_results::{JobOutcome, HostEvent};
 use assay_workload::Plan;
 use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
@@ -84,9 +84,9 @@ pub fn measure(depth: u32, time: Nanos) -> Result<Cost, RunError> {
         fall_back: false,
     };
     let (mut ios, mut outcome) = (0, JobOutcome::default());
-    let mut sink = |event: RunEvent| match event {
-        RunEvent::Interval(interval) => ios += interval.counts.data_ios(),
-        RunEvent::JobFinished { outcome: finished, .. } => outcome = *finished,
+    let mut sink = |event: HostEvent| match event {
+        HostEvent::Interval(interval) => ios += interval.counts.data_ios(),
+        HostEvent::JobFinished { outcome: finished, .. } => outcome = *finished,
         _ => {}
     };
     run_phase(&plan, 0, &options, &mut sink, &mut |_| {})?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_conduct::{Executor, PhaseOutcome};
 use assay_engine::Clock as _;
-use assay_results::RunEvent;
+use assay_results::{HostId, HostSink};
 use assay_results::environment::Environment;
 use assay_sim::phase::SimOptions;
 use assay_sim::{Model, Observations, PlanSimulation};
@@ -28,10 +28,10 @@ struct SimExecutor {
 }
 
 impl Executor for SimExecutor {
-    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let interval_ns = period(plan, phase).as_nanos() as u64;
         let options = SimOptions { interval_ns, stop: Arc::clone(&self.stop) };
-        let outcome = self.simulation.run_phase(plan, phase, &options, sink);
+        let outcome = self.simulation.run_phase(plan, phase, &options, &mut |event| sink(HostId::FIRST, event));
         self.observed.push(self.simulation.observe());
         match outcome {
             Err(error) => PhaseOutcome::Failed(error.to_string()),
@@ -45,7 +45,7 @@ impl Executor for SimExecutor {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, _: &mut dyn FnMut(RunEvent)) {
+    fn settle(&mut self, plan: &Arc<Plan>, phase: usize, _: &mut HostSink<'_>) {
         self.simulation.idle(plan.phases[phase].pause_after.0);
     }
 

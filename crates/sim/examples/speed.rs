@@ -7,7 +7,7 @@
 use std::io::Write as _;
 
 use assay_engine::{Completions, Engine, EngineError, Io, Wait};
-use assay_results::RunEvent;
+use assay_results::HostEvent;
 use assay_sim::audit::{AuditOptions, StreamAudit, audit_stream};
 use assay_sim::phase::SimOptions;
 use assay_sim::{Driver, Model, Pending, PlanSimulation, SimEngine, Simulation, Stepper, lun};
@@ -133,7 +133,7 @@ fn whole(
     let before = cpu_s();
     let (mut done, mut next, mut last_s) = (0, report_every, before);
     simulation.run_phase(&plan, 0, &SimOptions::default(), &mut |event| {
-        let RunEvent::Interval(interval) = event else { return };
+        let HostEvent::Interval(interval) = event else { return };
         done += interval.counts.ops.iter().map(|op| op.ios).sum::<u64>();
         if done >= next {
             let (now_s, memory) = (cpu_s(), memory_mib());

@@ -12,7 +12,7 @@ use assay_engine::job_loop::{JobLoop, LoopEnd, LoopParts, LoopSpec};
 use assay_engine::recorder::{Recorder, Shared, Taken};
 use assay_engine::{Clock, EngineError, QueueFull};
 use assay_results::interval::{Interval, IntervalKey, JobCounts};
-use assay_results::{JobOutcome, RunEvent};
+use assay_results::{JobOutcome, HostEvent};
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::content::{Content, Refresh};
 use assay_workload::fill::Filler;
@@ -123,7 +123,7 @@ struct Collector<'s> {
     start_ns: u64,
     jobs: Vec<JobIntervals>,
     watch: Watch,
-    sink: &'s mut dyn FnMut(RunEvent),
+    sink: &'s mut dyn FnMut(HostEvent),
 }
 
 impl Collector<'_> {
@@ -150,7 +150,7 @@ impl Collector<'_> {
             };
             let interval = Interval { key, counts };
             self.watch.feed(&interval);
-            (self.sink)(RunEvent::Interval(Box::new(interval)));
+            (self.sink)(HostEvent::Interval(Box::new(interval)));
         }
     }
 }
@@ -208,7 +208,7 @@ impl PlanSimulation {
         plan: &Plan,
         phase: usize,
         options: &SimOptions,
-        sink: &mut dyn FnMut(RunEvent),
+        sink: &mut dyn FnMut(HostEvent),
     ) -> Result<String, SimError> {
         let planned = plan.phases.get(phase).ok_or(SimError::NoPhase(phase))?;
         let start_ns = self.clock().now_ns();
@@ -251,7 +251,7 @@ impl PlanSimulation {
                 error = failure(job, ends);
             }
             let outcome = Box::new(self.outcome(job, ends, start_ns));
-            sink(RunEvent::JobFinished { phase: phase as u32, job: index as u32, outcome });
+            sink(HostEvent::JobFinished { phase: phase as u32, job: index as u32, outcome });
         }
         Ok(error)
     }

@@ -35,7 +35,7 @@ fn judged(model: &Model, plan: &Plan, seed: u64) -> Run {
     let mut simulation = PlanSimulation::new(model, plan, seed).expect("a model");
     let options = SimOptions { interval_ns: 100_000_000, ..SimOptions::default() };
     let error = simulation
-        .run_phase(plan, 0, &options, &mut |event| builder.feed(&event))
+        .run_phase(plan, 0, &options, &mut |event| builder.feed(&event.into()))
         .expect("a simulated phase");
     assert_eq!(error, "");
     let at_ms = simulation.clock().now_ns() / 1_000_000;

@@ -12,7 +12,7 @@ use std::time::Instant;
 use assay_conduct::series::{Prepared, Series, stb};
 use assay_conduct::{Executor, PhaseOutcome};
 use assay_results::environment::{Environment, Machine as MachineFacts, Resolution, TargetEnvironment};
-use assay_results::{Interval, IntervalKey, RunEvent};
+use assay_results::{HostEvent, HostId, HostSink, Interval, IntervalKey};
 use assay_workload::job::EngineKind;
 use assay_workload::plan::{Carrier, PlannedJob};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
@@ -174,7 +174,7 @@ impl FioExecutor<'_> {
     }
 
     /// The events of one job, or why there are none.
-    fn report(&self, phase: u32, job: &PlannedJob, sink: &mut dyn FnMut(RunEvent)) -> Result<(), String> {
+    fn report(&self, phase: u32, job: &PlannedJob, sink: &mut HostSink<'_>) -> Result<(), String> {
         let attended = self.test(job).map_err(|broken| match broken {
             Broken::Stopped => "stopped".to_owned(),
             Broken::Failed(failure) => failure.to_string(),
@@ -191,14 +191,14 @@ impl FioExecutor<'_> {
         let (counts, length_ns) = (report.counts(), outcome.measured_ns);
         let failed = report.error(&self.stand.machine.system);
         let key = IntervalKey { phase, job: 0, index: 0, ramp: false, start_ns: 0, length_ns };
-        sink(RunEvent::Interval(Box::new(Interval { key, counts })));
-        sink(RunEvent::JobFinished { phase, job: 0, outcome: Box::new(outcome) });
+        sink(HostId::FIRST, HostEvent::Interval(Box::new(Interval { key, counts })));
+        sink(HostId::FIRST, HostEvent::JobFinished { phase, job: 0, outcome: Box::new(outcome) });
         failed.map_or(Ok(()), |why| Err(format!("fio on {}: {why}", self.connection.host())))
     }
 }
 
 impl Executor for FioExecutor<'_> {
-    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         for job in &plan.phases[phase].jobs {
             let result = self.report(phase as u32, job, sink);
             if self.stopped() {
@@ -215,7 +215,7 @@ impl Executor for FioExecutor<'_> {
         self.connection.stopped()
     }
 
-    fn settle(&mut self, _: &Arc<Plan>, _: usize, _: &mut dyn FnMut(RunEvent)) {
+    fn settle(&mut self, _: &Arc<Plan>, _: usize, _: &mut HostSink<'_>) {
         // The original does not wait between its tests either.
     }
 

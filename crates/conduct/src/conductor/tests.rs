@@ -17,14 +17,14 @@ struct Script {
 }
 
 impl Executor for Script {
-    fn execute(&mut self, _: &Arc<Plan>, phase: usize, _: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+    fn execute(&mut self, _: &Arc<Plan>, phase: usize, _: &mut HostSink<'_>) -> PhaseOutcome {
         self.ran.push(phase);
         self.outcomes[phase].clone()
     }
     fn stopped(&self) -> bool {
         self.ran.len() >= self.stop_after
     }
-    fn settle(&mut self, _: &Arc<Plan>, phase: usize, _: &mut dyn FnMut(RunEvent)) {
+    fn settle(&mut self, _: &Arc<Plan>, phase: usize, _: &mut HostSink<'_>) {
         self.settled.push(phase);
     }
     fn elapsed_ms(&self) -> u64 {
@@ -101,7 +101,7 @@ struct Server {
 
 impl Server {
     /// Two readings of the device from `second` on, between which it read so many bytes.
-    fn readings(&self, second: u64, read_bytes: u64, sink: &mut dyn FnMut(RunEvent)) {
+    fn readings(&self, second: u64, read_bytes: u64, sink: &mut HostSink<'_>) {
         for (second, read_bytes) in [(second, 0), (second + 1, read_bytes)] {
             let at_ns = second * 1_000_000_000;
             let device = DeviceCounters {
@@ -112,13 +112,13 @@ impl Server {
                 ..Default::default()
             };
             let record = Box::new(Counters { at_ns, devices: vec![device], ..Default::default() });
-            sink(RunEvent::Counters { phase: self.ran.len() as u32, record });
+            sink(HostId::FIRST, HostEvent::Counters { phase: self.ran.len() as u32, record });
         }
     }
 }
 
 impl Executor for Server {
-    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> PhaseOutcome {
+    fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let level = self.course.get(self.ran.len()).or(self.course.last()).copied().unwrap_or(1.0);
         let offered =
             plan.phases[phase].jobs[0].slices.iter().filter_map(|slice| slice.rate_per_s).sum::<f64>();
@@ -143,13 +143,13 @@ impl Executor for Server {
             start_ns: 0,
             length_ns: 1_000_000_000,
         };
-        sink(RunEvent::Interval(Box::new(assay_results::Interval { key, counts })));
+        sink(HostId::FIRST, HostEvent::Interval(Box::new(assay_results::Interval { key, counts })));
         let outcome = assay_results::JobOutcome { measured_ns: 1_000_000_000, ..Default::default() };
-        sink(RunEvent::JobFinished { phase: phase as u32, job: 0, outcome: Box::new(outcome) });
+        sink(HostId::FIRST, HostEvent::JobFinished { phase: phase as u32, job: 0, outcome: Box::new(outcome) });
         PhaseOutcome::Done
     }
-    fn watch_before(&mut self, _: &Arc<Plan>, _: usize, sink: &mut dyn FnMut(RunEvent)) {
-        if self.others.contains(&self.ran.len()) {
+    fn idle_window(&mut self, _: &Arc<Plan>, _: usize, when: When, sink: &mut HostSink<'_>) {
+        if when == When::Before && self.others.contains(&self.ran.len()) {
             self.readings(1, 20 << 20, sink);
         }
     }
@@ -159,7 +159,7 @@ impl Executor for Server {
     fn stopped(&self) -> bool {
         false
     }
-    fn settle(&mut self, _: &Arc<Plan>, _: usize, _: &mut dyn FnMut(RunEvent)) {}
+    fn settle(&mut self, _: &Arc<Plan>, _: usize, _: &mut HostSink<'_>) {}
     fn elapsed_ms(&self) -> u64 {
         0
     }
@@ -193,7 +193,7 @@ fn at(point: &str, rate: Rate) -> Phase {
 
 fn note(events: &[RunEvent], wanted: &str) -> String {
     let text = |event: &RunEvent| match event {
-        RunEvent::Note { id, text, .. } if id == wanted => Some(text.clone()),
+        RunEvent::Host { event: HostEvent::Note { id, text, .. }, .. } if id == wanted => Some(text.clone()),
         _ => None,
     };
     events.iter().find_map(text).unwrap_or_default()

@@ -53,7 +53,7 @@ fn sampler(threads: &[&Arc<Thread>]) -> Sampler {
 fn collected(sampler: &mut Sampler) -> Vec<(u32, u64)> {
     let mut seen = Vec::new();
     sampler.collect(&mut |event| {
-        if let RunEvent::Interval(interval) = event {
+        if let HostEvent::Interval(interval) = event {
             seen.push((interval.key.index, interval.counts.ops[0].ios));
         }
     });

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use assay_results::{JobCounts, RunEvent};
+use assay_results::{JobCounts, HostEvent};
 use assay_workload::job::{Caching, EngineKind, Job, Limits, Phase, PhaseKind, Rate, Workload};
 use assay_workload::pattern::{Mix, Placement, Sequential};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
@@ -63,9 +63,9 @@ fn run(plan: &Arc<Plan>) -> (Vec<JobCounts>, Vec<String>) {
     };
     let mut counts = vec![JobCounts::default(); plan.phases[0].jobs.len()];
     let mut notes = Vec::new();
-    let mut sink = |event: RunEvent| match event {
-        RunEvent::Interval(interval) => counts[interval.key.job as usize].merge(&interval.counts),
-        RunEvent::Note { text, .. } => notes.push(text),
+    let mut sink = |event: HostEvent| match event {
+        HostEvent::Interval(interval) => counts[interval.key.job as usize].merge(&interval.counts),
+        HostEvent::Note { text, .. } => notes.push(text),
         _ => {}
     };
     let end = run_phase(plan, 0, &options, &mut sink, &mut |_| ()).unwrap();
@@ -360,8 +360,8 @@ fn a_full_file_system_or_a_missing_directory_ends_the_job() {
         fall_back: true,
     };
     let mut errors = 0;
-    let mut sink = |event: RunEvent| {
-        if let RunEvent::Interval(interval) = event {
+    let mut sink = |event: HostEvent| {
+        if let HostEvent::Interval(interval) = event {
             errors += interval.counts.errors;
         }
     };

@@ -7,42 +7,148 @@ use assay_workload::pattern::{BlockSizes, OpKind};
 use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_work};
 use assay_workload::{PhaseKind, Plan};
 
-use super::points::PointSeries;
-use crate::event::JobOutcome;
-use crate::evidence::{JobEvidence, WorkerReport};
+use super::hosts::GroupTotal;
+use super::truth::Asked;
+use crate::event::{HostId, JobOutcome};
+use crate::evidence::JobEvidence;
 use crate::interval::{Interval, JobCounts, OpCounts};
 use crate::run::{JobResult, LatencySummary, OpResult};
+use crate::series;
 
-/// A job while its events come in.
+/// A job while its events come in: what each host did of it.
 #[derive(Debug, Default)]
 pub(super) struct JobTally {
-    /// Ramp excluded.
-    pub(super) counts: JobCounts,
-    /// Bytes read and written in the ramp: asked of the devices, not measured.
-    pub(super) ramp_read_bytes: u64,
-    pub(super) ramp_written_bytes: u64,
+    parts: BTreeMap<HostId, JobPart>,
+}
+
+/// A host's part in a job.
+#[derive(Debug, Default)]
+struct JobPart {
+    /// Ramp excluded; empty where the intervals are held.
+    counts: JobCounts,
+    /// Measured intervals, where there are several hosts: which of them count is known at the end.
+    held: Vec<HeldInterval>,
+    /// Ramp included.
+    asked: Asked,
     /// First start and last end of the measured intervals.
     span_ns: Option<(u64, u64)>,
+    outcomes: Vec<JobOutcome>,
+}
+
+/// An interval in as little memory as in a series.
+#[derive(Debug)]
+pub(super) struct HeldInterval {
+    pub(super) start_ns: u64,
+    payload: Vec<u8>,
+}
+
+impl HeldInterval {
+    pub(super) fn interval(&self) -> Option<Interval> {
+        series::unpacked(&self.payload)
+    }
+}
+
+/// What was counted of a job, over the time that is reported.
+#[derive(Debug, Default)]
+pub(super) struct JobTotal {
+    pub(super) counts: JobCounts,
     pub(super) outcomes: Vec<JobOutcome>,
-    pub(super) workers: Vec<WorkerReport>,
+    /// Start and end of the measured part; `None`: there was none, or it is that of several hosts.
+    pub(super) window: Option<(u64, u64)>,
+}
+
+/// What one of several hosts did for a group of jobs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PartTotal {
+    pub(super) ios: u64,
+    pub(super) bytes: u64,
+    /// Operations outside the common time.
+    pub(super) trimmed_ios: u64,
+    counted: Option<(u64, u64)>,
+    /// Length of the periods that count, from the first to the last.
+    pub(super) counted_ns: u64,
+}
+
+impl PartTotal {
+    pub(super) fn add(&mut self, interval: &Interval, counted: bool) {
+        let data = interval.counts.data();
+        self.ios = self.ios.saturating_add(data.ios);
+        self.bytes = self.bytes.saturating_add(data.bytes);
+        if !counted {
+            self.trimmed_ios = self.trimmed_ios.saturating_add(data.ios);
+            return;
+        }
+        let span = (interval.key.start_ns, interval.key.end_ns());
+        let span = self.counted.map_or(span, |known| union(known, span));
+        (self.counted, self.counted_ns) = (Some(span), span.1 - span.0);
+    }
 }
 
 impl JobTally {
-    pub(super) fn feed(&mut self, interval: &Interval) {
+    /// Adds an interval. Where there are several hosts it is held until all are known.
+    pub(super) fn feed(&mut self, host: HostId, interval: &Interval, are_several: bool) {
+        let part = self.parts.entry(host).or_default();
         let key = interval.key;
+        part.asked.add(&interval.counts);
         if key.ramp {
-            let read = interval.counts.op(OpKind::Read).bytes;
-            self.ramp_read_bytes = self.ramp_read_bytes.saturating_add(read);
-            let written = interval.counts.op(OpKind::Write).bytes;
-            self.ramp_written_bytes = self.ramp_written_bytes.saturating_add(written);
             return;
         }
-        self.counts.merge(&interval.counts);
-        let end = key.start_ns.saturating_add(key.length_ns);
-        let (first, last) = self.span_ns.unwrap_or((key.start_ns, end));
-        self.span_ns = Some((first.min(key.start_ns), last.max(end)));
+        let span = (key.start_ns, key.end_ns());
+        part.span_ns = Some(part.span_ns.map_or(span, |known| union(known, span)));
+        if are_several {
+            part.held.push(HeldInterval { start_ns: key.start_ns, payload: series::packed(interval) });
+        } else {
+            part.counts.merge(&interval.counts);
+        }
     }
 
+    /// Adds the end of the job on a host.
+    pub(super) fn feed_outcome(&mut self, host: HostId, outcome: &JobOutcome) {
+        self.parts.entry(host).or_default().outcomes.push(outcome.clone());
+    }
+
+    /// What each host asked of its devices, ramp included.
+    pub(super) fn asked(&self) -> impl Iterator<Item = (HostId, &Asked)> {
+        self.parts.iter().map(|(host, part)| (*host, &part.asked))
+    }
+
+    /// Start and end of each host's measured part, in its own time.
+    pub(super) fn windows(&self) -> impl Iterator<Item = (HostId, (u64, u64))> {
+        self.parts.iter().filter_map(|(host, part)| Some((*host, part.window()?)))
+    }
+
+    pub(super) fn held(&self) -> impl Iterator<Item = (HostId, &HeldInterval)> {
+        self.parts.iter().flat_map(|(host, part)| part.held.iter().map(|held| (*host, held)))
+    }
+
+    /// Everything that was counted, where the hosts need no common time.
+    pub(super) fn into_total(self) -> JobTotal {
+        let mut total = JobTotal::default();
+        for part in self.parts.into_values() {
+            total.window = total.window.into_iter().chain(part.window()).reduce(union);
+            total.outcomes.extend(part.outcomes);
+            total.counts = if total.counts == JobCounts::default() {
+                part.counts
+            } else {
+                total.counts.merge(&part.counts);
+                total.counts
+            };
+        }
+        total
+    }
+
+    /// The outcomes, and of the counts those that no time can be taken from.
+    pub(super) fn outcomes_only(&self) -> JobTotal {
+        let mut total = JobTotal::default();
+        for part in self.parts.values() {
+            total.outcomes.extend_from_slice(&part.outcomes);
+            total.counts.merge(&part.counts);
+        }
+        total
+    }
+}
+
+impl JobPart {
     /// Start and end of the measured part, from the outcomes, else (stopped before its end) from the intervals.
     fn window(&self) -> Option<(u64, u64)> {
         let reported = self.outcomes.iter().map(|outcome| {
@@ -52,36 +158,27 @@ impl JobTally {
     }
 }
 
-fn union(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+/// The span of two.
+pub(super) fn union(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
-/// First start and last end of the measured parts, nanoseconds from the start of the phase.
-pub(super) fn measured_window(jobs: &[JobResult]) -> Option<(u64, u64)> {
-    let windows = jobs.iter().map(|job| {
-        let start = job.evidence.measured_start_ns;
-        (start, start.saturating_add(job.evidence.measured_ns))
-    });
-    windows.reduce(union)
-}
-
-/// The result of the jobs reported as `name`: index in the phase and tally of each; at least one.
+/// The result of the jobs reported as `name`; at least one. The plan is what each host carries out.
 pub(super) fn finish(
     name: &str,
-    tallies: &[(u32, &JobTally)],
+    total: GroupTotal,
     phase: Option<&PlannedPhase>,
     plan: &Plan,
-    points: PointSeries,
 ) -> JobResult {
+    let GroupTotal { jobs: tallies, window, hosts, .. } = &total;
     let planned: Vec<&PlannedJob> =
         tallies.iter().filter_map(|(index, _)| phase?.jobs.get(*index as usize)).collect();
     let mut counts = JobCounts::default();
     tallies.iter().for_each(|(_, tally)| counts.merge(&tally.counts));
     let kind = phase.map_or(PhaseKind::Measure, |phase| phase.kind);
-    let window = tallies.iter().filter_map(|(_, tally)| tally.window()).reduce(union).unwrap_or((0, 0));
-    let measured_ns = window.1.saturating_sub(window.0);
+    let (start_ns, measured_ns) = (window.0, window.1.saturating_sub(window.0));
     let outcomes: Vec<&JobOutcome> = tallies.iter().flat_map(|(_, tally)| &tally.outcomes).collect();
-    let evidence = evidence(tallies, &planned, plan, &counts, window);
+    let evidence = evidence(&total, &planned, plan, &counts);
 
     let op = |kind: OpKind| {
         let counted = counts.op(kind);
@@ -91,22 +188,22 @@ pub(super) fn finish(
     let data = counts.data();
     let kinds: Vec<OpKind> = OpKind::DATA.into_iter().filter(|kind| happened(counts.op(*kind))).collect();
     let size = if counts.named.is_empty() { one_size(&planned, &kinds) } else { counts.block_bytes_mean() };
-    let mut total = OpResult::of(&data, measured_ns, size);
+    let mut together = OpResult::of(&data, measured_ns, size);
     // The operations carry theirs; the total of several is their merge.
-    total.completion_histogram = None;
-    total.response_histogram = None;
+    together.completion_histogram = None;
+    together.response_histogram = None;
 
     let cpu_ns = evidence.cpu_user_ns.saturating_add(evidence.cpu_system_ns);
     JobResult {
         name: name.to_owned(),
-        workers: worker_count(tallies),
+        workers: worker_count(&total),
         read: op(OpKind::Read),
         write: op(OpKind::Write),
         trim: op(OpKind::Trim),
         flush: op(OpKind::Fsync),
         ops: named(&counts, measured_ns),
-        total,
-        outstanding_io: planned.iter().map(|planned| planned.outstanding_io()).sum(),
+        total: together,
+        outstanding_io: planned.iter().map(|planned| planned.outstanding_io()).sum::<u64>() * u64::from(*hosts),
         outstanding_io_mean: ratio(counts.busy_slot_ns as f64, measured_ns as f64),
         cpu_ns_per_io: ratio(cpu_ns as f64, data.ios as f64),
         // Stopped before it said what it used: what was planned.
@@ -126,7 +223,7 @@ pub(super) fn finish(
         stamp_error_ns_mean: mean(outcomes.iter().map(|outcome| outcome.stamp_error_ns_mean)),
         errors: counts.errors,
         errors_by_kind: errors_by_kind(&outcomes),
-        series: points.finish(window.0),
+        series: total.points.finish(start_ns),
         evidence,
     }
 }
@@ -147,24 +244,24 @@ fn named(counts: &JobCounts, measured_ns: u64) -> BTreeMap<String, OpResult> {
 }
 
 fn evidence(
-    tallies: &[(u32, &JobTally)],
+    total: &GroupTotal,
     planned: &[&PlannedJob],
     plan: &Plan,
     counts: &JobCounts,
-    window: (u64, u64),
 ) -> JobEvidence {
+    let GroupTotal { jobs: tallies, window, hosts, .. } = total;
     let outcomes = || tallies.iter().flat_map(|(_, tally)| &tally.outcomes);
     let sum = |field: fn(&JobOutcome) -> u64| outcomes().map(field).fold(0, u64::saturating_add);
     let measured_ns = window.1.saturating_sub(window.0);
-    let offered_iops = offered_iops(planned);
+    let offered_iops = offered_iops(planned).map(|iops| iops * f64::from(*hosts));
     let expected = offered_iops.map(|rate| rate * measured_ns as f64 / 1e9);
     JobEvidence {
         plan_jobs: tallies.iter().map(|(index, _)| *index).collect(),
         finished: tallies.iter().all(|(_, tally)| !tally.outcomes.is_empty()),
-        threads: planned.iter().map(|planned| planned.slices.len() as u32).sum(),
+        threads: planned.iter().map(|planned| planned.slices.len() as u32).sum::<u32>() * hosts,
         measured_start_ns: window.0,
         measured_ns,
-        active_bytes: active_bytes(planned, plan),
+        active_bytes: active_bytes(planned, plan).saturating_mul(u64::from(*hosts)),
         offered_iops,
         missed_share: expected
             .filter(|expected| *expected > 0.0)
@@ -187,16 +284,15 @@ fn evidence(
         engine_fallback: in_words(outcomes().map(|outcome| outcome.engine_fallback.as_str())),
         read_buffers_sampled: sum(|outcome| outcome.read_buffers_sampled),
         read_buffers_zero: sum(|outcome| outcome.read_buffers_zero),
-        workers: tallies.iter().flat_map(|(_, tally)| tally.workers.iter().cloned()).collect(),
+        workers: total.workers.clone(),
+        common: total.common,
     }
 }
 
-/// Hosts or processes: distinct names where workers reported, else as many as there are outcomes of one job.
-fn worker_count(tallies: &[(u32, &JobTally)]) -> u32 {
-    let names =
-        unique(tallies.iter().flat_map(|(_, tally)| &tally.workers).map(|worker| worker.name.clone()));
-    let outcomes = tallies.iter().map(|(_, tally)| tally.outcomes.len()).max().unwrap_or(0);
-    names.len().max(outcomes).max(1) as u32
+/// Hosts, or processes: as many as there are outcomes of one job.
+fn worker_count(total: &GroupTotal) -> u32 {
+    let outcomes = total.jobs.iter().map(|(_, job)| job.outcomes.len()).max().unwrap_or(0) as u32;
+    outcomes.max(total.hosts)
 }
 
 /// Operations a second offered by all jobs together; `None` where one of them has no rate.

@@ -18,7 +18,7 @@ use super::{BuildError, RunBuilder};
 use crate::checks;
 use crate::counters::{Counters, ProcessCounters};
 use crate::environment::{Environment, TargetEnvironment};
-use crate::event::{JobOutcome, RunEnd, RunEvent};
+use crate::event::{HostEvent, JobOutcome, RunEnd, RunEvent};
 use crate::evidence::Remark;
 use crate::interval::{Interval, IntervalKey, JobCounts};
 use crate::run::{JobResult, Metric, Run, SeriesPoint};
@@ -277,7 +277,9 @@ fn course_of(
 }
 
 fn events(observation: &Observation, basis: Basis) -> Vec<RunEvent> {
-    let record = |record: &Counters| RunEvent::Counters { phase: 0, record: Box::new(record.clone()) };
+    let record = |record: &Counters| -> RunEvent {
+        HostEvent::Counters { phase: 0, record: Box::new(record.clone()) }.into()
+    };
     let first = observation.during.first();
     let whole = whole(&observation.during);
     let mut events = vec![RunEvent::RunStarted {
@@ -306,10 +308,8 @@ fn events(observation: &Observation, basis: Basis) -> Vec<RunEvent> {
             start_ns: pair[0].at_ns.saturating_sub(start_ns),
             length_ns: delta.at_ns,
         };
-        events.push(RunEvent::Interval(Box::new(Interval {
-            key,
-            counts: counts(&delta, basis, observation.opened_for),
-        })));
+        let counts = counts(&delta, basis, observation.opened_for);
+        events.push(HostEvent::Interval(Box::new(Interval { key, counts })).into());
         events.push(record(&pair[1]));
     }
     let cpu = |field: fn(&ProcessCounters) -> u64| whole.processes.iter().map(field).sum();
@@ -322,7 +322,7 @@ fn events(observation: &Observation, basis: Basis) -> Vec<RunEvent> {
         ..JobOutcome::default()
     };
     let at_ms = whole.at_ns / 1_000_000;
-    events.push(RunEvent::JobFinished { phase: 0, job: 0, outcome: Box::new(outcome) });
+    events.push(HostEvent::JobFinished { phase: 0, job: 0, outcome: Box::new(outcome) }.into());
     events.push(RunEvent::PhaseFinished { phase: 0, at_ms });
     events.extend(observation.after.iter().map(record));
     events.push(RunEvent::RunFinished { end: RunEnd::Completed, at_ms, error: String::new() });
@@ -445,7 +445,7 @@ pub fn adopt(observed: Run, figures: Run) -> Run {
         if std::mem::take(&mut truth.asked_unknown) {
             truth.unknown_because.clear();
         }
-        spread_cached_share(truth, &asked, &mut jobs);
+        spread_cached_share(truth, &mut jobs);
     }
     phase.measured_s = jobs.iter().map(|job| job.measured_s).fold(0.0, f64::max);
     phase.jobs = jobs;

@@ -91,7 +91,7 @@ fn what_a_loop_device_hands_on_is_not_counted_twice() {
     let mut events = events();
     events[0] = started(plan(vec![job("reader")]), looped);
     for event in &mut events {
-        if let RunEvent::Counters { record, .. } = event {
+        if let RunEvent::Host { event: HostEvent::Counters { record, .. }, .. } = event {
             let bytes = record.processes[0].storage_read_bytes.unwrap() * 19 / 10;
             record.processes[0].storage_read_bytes = Some(bytes);
         }
@@ -107,7 +107,7 @@ fn what_a_loop_device_hands_on_is_not_counted_twice() {
 fn half_served_from_memory() {
     let mut events = events();
     for event in &mut events {
-        if let RunEvent::Counters { record, .. } = event {
+        if let RunEvent::Host { event: HostEvent::Counters { record, .. }, .. } = event {
             let bytes = record.processes[0].storage_read_bytes.unwrap() / 2;
             record.processes[0].storage_read_bytes = Some(bytes);
         }
@@ -120,7 +120,7 @@ fn the_ramp_is_asked_of_the_devices_but_not_measured() {
     let mut events = events();
     let mut ramp = interval(0, 0, OpKind::Read, 500);
     ramp.key.ramp = true;
-    events.insert(3, RunEvent::Interval(Box::new(ramp)));
+    events.insert(3, HostEvent::Interval(Box::new(ramp)).into());
     let run = build(&events);
     assert_eq!(run.phases[0].jobs[0].total.ios, 10_010);
     assert_eq!(run.phases[0].device.as_ref().unwrap().asked_read_bytes, 10_510 * 4096);
@@ -132,11 +132,11 @@ fn depth_is_over_the_measured_part() {
     for event in &mut events {
         match event {
             // The first two seconds were ramp, with nothing in flight.
-            RunEvent::Counters { record, .. } => {
+            RunEvent::Host { event: HostEvent::Counters { record, .. }, .. } => {
                 let seconds = (record.at_ns / SECOND - 1000).saturating_sub(2);
                 record.devices[0].weighted_time_ms = 4000 * seconds;
             }
-            RunEvent::JobFinished { outcome, .. } => {
+            RunEvent::Host { event: HostEvent::JobFinished { outcome, .. }, .. } => {
                 outcome.measured_start_ns = 2 * SECOND;
                 outcome.measured_ns = 3 * SECOND;
             }
@@ -153,7 +153,7 @@ fn a_killed_run_is_still_a_run() {
     let events = without(events(), |event| {
         matches!(
             event,
-            RunEvent::JobFinished { .. } | RunEvent::PhaseFinished { .. } | RunEvent::RunFinished { .. }
+            RunEvent::Host { event: HostEvent::JobFinished { .. }, .. } | RunEvent::PhaseFinished { .. } | RunEvent::RunFinished { .. }
         )
     });
     let run = build(&events);
@@ -181,7 +181,7 @@ fn what_fio_read_is_counted_for_fio() {
     let mut events = events();
     events[0] = started(plan(vec![planned]), environment());
     for event in &mut events {
-        if let RunEvent::Counters { record, .. } = event {
+        if let RunEvent::Host { event: HostEvent::Counters { record, .. }, .. } = event {
             let mut fio = record.processes[0].clone();
             (fio.pid, fio.command) = (2, "fio".to_owned());
             record.processes[0].storage_read_bytes = Some(0);
@@ -210,13 +210,13 @@ fn grouped_events() -> Vec<RunEvent> {
         if job == 2 {
             interval.key.start_ns = SECOND / 4;
         }
-        events.push(RunEvent::Interval(Box::new(interval)));
+        events.push(HostEvent::Interval(Box::new(interval)).into());
         let mut outcome = outcome();
         outcome.measured_start_ns = if job == 2 { SECOND / 4 } else { 0 };
         outcome.measured_ns = SECOND;
         outcome.errors_by_kind = vec![("EIO".to_owned(), 1)];
         outcome.engine = if job == 2 { "libaio" } else { "io_uring" }.to_owned();
-        events.push(RunEvent::JobFinished { phase: 0, job, outcome: Box::new(outcome) });
+        events.push(HostEvent::JobFinished { phase: 0, job, outcome: Box::new(outcome) }.into());
     }
     events
 }
@@ -244,7 +244,7 @@ fn a_group_is_one_result_over_the_time_of_all() {
 fn the_order_of_intervals_and_ends_does_not_matter() {
     let events = grouped_events();
     let (intervals, others): (Vec<_>, Vec<_>) =
-        events.iter().cloned().partition(|event| matches!(event, RunEvent::Interval(_)));
+        events.iter().cloned().partition(|event| matches!(event, RunEvent::Host { event: HostEvent::Interval(_), .. }));
     let reordered = [&others[..1], &intervals[..], &others[1..]].concat();
     assert_eq!(build(&reordered), build(&events));
 }
@@ -256,7 +256,7 @@ fn what_was_outstanding_at_the_end_belongs_to_the_last_period() {
         let mut interval = interval(0, 5, OpKind::Read, 8);
         interval.key.length_ns = length_ns;
         let mut events = events();
-        events.insert(13, RunEvent::Interval(Box::new(interval)));
+        events.insert(13, HostEvent::Interval(Box::new(interval)).into());
         build(&events).phases.remove(0).jobs.remove(0)
     };
     let job = rest(3_100);
@@ -273,7 +273,7 @@ fn limits_are_kept_with_the_time_they_held() {
     let mut events = events();
     let mut second = 0;
     for event in &mut events {
-        if let RunEvent::Counters { record, .. } = event {
+        if let RunEvent::Host { event: HostEvent::Counters { record, .. }, .. } = event {
             let read_iops = if second == 2 { Some(1) } else { Some(3000) };
             let limit =
                 CgroupDeviceLimit { device: "8:0".to_owned(), read_iops, ..CgroupDeviceLimit::default() };
@@ -299,9 +299,8 @@ fn offered_and_missed() {
 #[test]
 fn quiet_windows_are_before_and_after() {
     let mut events = events();
-    let at = |seconds: u64, bytes: u64| RunEvent::Counters {
-        phase: 0,
-        record: Box::new(counters(seconds, bytes)),
+    let at = |seconds: u64, bytes: u64| -> RunEvent {
+        HostEvent::Counters { phase: 0, record: Box::new(counters(seconds, bytes)) }.into()
     };
     events.insert(1, at(0, 0));
     events.insert(2, at(1, 8192));
@@ -320,7 +319,7 @@ fn indices_beyond_the_plan_are_kept() {
     let mut events = events();
     let mut stray = interval(9, 0, OpKind::Read, 3);
     stray.key.phase = 4;
-    events.insert(3, RunEvent::Interval(Box::new(stray)));
+    events.insert(3, HostEvent::Interval(Box::new(stray)).into());
     let run = build(&events);
     assert_eq!((run.phases[1].name.as_str(), run.phases[1].jobs[0].name.as_str()), ("phase 4", "job 9"));
     assert_eq!(run.phases[1].jobs[0].total.ios, 3);
@@ -331,7 +330,7 @@ fn too_many_notes_are_counted() {
     let mut builder = RunBuilder::new();
     builder.feed(&events()[0]);
     for i in 0..REMARKS_MAX + 5 {
-        builder.feed(&RunEvent::Note { phase: None, id: "x".to_owned(), text: i.to_string() });
+        builder.feed(&HostEvent::Note { phase: None, id: "x".to_owned(), text: i.to_string() }.into());
     }
     let run = builder.finish().unwrap();
     assert_eq!(run.notes.len(), REMARKS_MAX + 1);
@@ -343,7 +342,7 @@ fn operations_on_files_have_their_names() {
     use assay_workload::tree::TreeOperation;
     let mut events = events();
     for event in &mut events {
-        if let RunEvent::Interval(interval) = event {
+        if let RunEvent::Host { event: HostEvent::Interval(interval), .. } = event {
             let create = interval.counts.named_mut(TreeOperation::Create, true);
             create.ios = 100;
             create.completion.record_n(5000, 100);

@@ -7,26 +7,28 @@ use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Carrier, PlannedPhase};
 
-use super::job::JobTally;
 use crate::environment::{BlockDevice, Environment, Resolution, TargetEnvironment};
+use crate::interval::JobCounts;
 use crate::run::{DeviceTruth, JobResult};
 
 /// Bytes the jobs of a phase moved, ramp included.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Asked {
     pub(super) read_bytes: u64,
     pub(super) written_bytes: u64,
 }
 
 impl Asked {
-    pub(super) fn add(&mut self, job: &JobTally) {
-        let counts = &job.counts;
-        for bytes in [job.ramp_read_bytes, counts.op(OpKind::Read).bytes] {
-            self.read_bytes = self.read_bytes.saturating_add(bytes);
-        }
-        for bytes in [job.ramp_written_bytes, counts.op(OpKind::Write).bytes] {
-            self.written_bytes = self.written_bytes.saturating_add(bytes);
-        }
+    /// Adds what a job did in a period.
+    pub(super) fn add(&mut self, counts: &JobCounts) {
+        self.read_bytes = self.read_bytes.saturating_add(counts.op(OpKind::Read).bytes);
+        self.written_bytes = self.written_bytes.saturating_add(counts.op(OpKind::Write).bytes);
+    }
+
+    /// Adds what another job did.
+    pub(super) fn merge(&mut self, other: &Asked) {
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.written_bytes = self.written_bytes.saturating_add(other.written_bytes);
     }
 }
 
@@ -141,16 +143,19 @@ fn used_targets<'p>(
     used.into_iter().filter_map(|target| plan.targets.get(usize::from(target)))
 }
 
-/// Sets the share of read bytes that no device served, for the jobs that read.
+/// The share of read bytes that no device served; `None`: nothing was read, or it is not known.
 ///
 /// The kernel's own count of what it fetched for this process is exact; where it is missing, what the devices read for
 /// whomever is the most that can have been fetched for us, so the share is the least that was cached.
-pub(super) fn spread_cached_share(truth: &DeviceTruth, asked: &Asked, jobs: &mut [JobResult]) {
-    let Some(fetched) = truth.process_read_bytes.or(truth.device_read_bytes) else { return };
-    if asked.read_bytes == 0 {
-        return;
-    }
-    let share = (1.0 - fetched as f64 / asked.read_bytes as f64).clamp(0.0, 1.0);
+pub(super) fn cached_share(truth: &DeviceTruth) -> Option<f64> {
+    let fetched = truth.process_read_bytes.or(truth.device_read_bytes)?;
+    let asked = truth.asked_read_bytes;
+    (asked > 0).then(|| (1.0 - fetched as f64 / asked as f64).clamp(0.0, 1.0))
+}
+
+/// Sets that share for the jobs that read.
+pub(super) fn spread_cached_share(truth: &DeviceTruth, jobs: &mut [JobResult]) {
+    let Some(share) = cached_share(truth) else { return };
     for job in jobs.iter_mut().filter(|job| job.read.is_some()) {
         job.cached_read_share = Some(share);
     }

@@ -3,18 +3,27 @@
 use assay_workload::tree::TreeOperation;
 
 use super::{Frame, Level};
+use crate::event::HostId;
 use crate::histogram::{BUCKETS, LatencyHistogram, SparseHistogram};
 use crate::interval::{Interval, IntervalKey, JobCounts, OpCounts};
 
-/// The only kind of frame there is; others are skipped, so that later minor versions can add some.
+/// An interval of the first host. Kinds that are not known here are skipped, so that later minor versions can add some.
 const KIND_INTERVAL: u8 = 0;
+/// An interval of another host: its number, then the same.
+const KIND_HOST_INTERVAL: u8 = 1;
 const FLAG_RAMP: u8 = 1;
 /// Where nothing is counted yet.
 const RESERVED: u64 = 0;
 
-pub(super) fn encode(level: Level, interval: &Interval, out: &mut Vec<u8>) {
+pub(super) fn encode(host: HostId, level: Level, interval: &Interval, out: &mut Vec<u8>) {
     let Interval { key, counts } = interval;
-    out.extend([KIND_INTERVAL, level_code(level)]);
+    if host.is_first() {
+        out.push(KIND_INTERVAL);
+    } else {
+        out.push(KIND_HOST_INTERVAL);
+        put(out, u64::from(host.0));
+    }
+    out.push(level_code(level));
     for value in [u64::from(key.phase), u64::from(key.job), u64::from(key.index)] {
         put(out, value);
     }
@@ -49,17 +58,25 @@ fn put_op(out: &mut Vec<u8>, op: &OpCounts) {
 
 /// What a payload holds, without its counts.
 pub(super) struct Head<'a> {
+    pub(super) host: HostId,
     pub(super) level: Level,
     pub(super) key: IntervalKey,
     rest: Cursor<'a>,
 }
 
+/// Whether a payload is of a kind that is known here.
+pub(super) fn is_known(payload: &[u8]) -> bool {
+    matches!(payload.first(), Some(&(KIND_INTERVAL | KIND_HOST_INTERVAL)))
+}
+
 /// The key of a payload; `None` for a kind of frame that is not known here, and for one that makes no sense.
 pub(super) fn decode_head(payload: &[u8]) -> Option<Head<'_>> {
     let mut cursor = Cursor(payload);
-    if cursor.byte()? != KIND_INTERVAL {
-        return None;
-    }
+    let host = match cursor.byte()? {
+        KIND_INTERVAL => HostId::FIRST,
+        KIND_HOST_INTERVAL => HostId(u16::try_from(cursor.varint()?).ok()?),
+        _ => return None,
+    };
     let level = level_of(cursor.byte()?)?;
     let key = IntervalKey {
         phase: cursor.small()?,
@@ -69,7 +86,7 @@ pub(super) fn decode_head(payload: &[u8]) -> Option<Head<'_>> {
         start_ns: cursor.varint()?,
         length_ns: cursor.varint()?,
     };
-    Some(Head { level, key, rest: cursor })
+    Some(Head { host, level, key, rest: cursor })
 }
 
 impl Head<'_> {
@@ -100,7 +117,7 @@ impl Head<'_> {
                 counts.named_mut(operation, code & 1 != 0).merge(&op);
             }
         }
-        Some(Frame { level: self.level, interval: Interval { key: self.key, counts } })
+        Some(Frame { host: self.host, level: self.level, interval: Interval { key: self.key, counts } })
     }
 }
 

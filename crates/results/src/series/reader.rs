@@ -69,7 +69,7 @@ impl<R: Read> SeriesReader<R> {
     pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
         while self.next_payload()? {
             match codec::decode_head(&self.payload) {
-                None => self.tail.damaged_frames += u64::from(self.payload.first() == Some(&0)),
+                None => self.tail.damaged_frames += u64::from(codec::is_known(&self.payload)),
                 Some(head) => match head.decode() {
                     Some(frame) => return Ok(Some(frame)),
                     None => self.tail.damaged_frames += 1,
@@ -138,7 +138,7 @@ impl<R: Read> SeriesReader<R> {
     }
 }
 
-/// All intervals of one level.
+/// All intervals of one level, those of all hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelContent {
     /// In the order of the file, each period or sum once; of sums that a torn file lacks, at the end.
@@ -162,13 +162,13 @@ pub fn read_level<R: Read>(input: R, level: Level) -> Result<LevelContent, Serie
         let Some(head) = codec::decode_head(&reader.payload) else { continue };
         let key: IntervalKey = head.key;
         if head.level == level {
-            if let Some(list) = waiting.get_mut(&track_of(&key)) {
+            if let Some(list) = waiting.get_mut(&track_of(head.host, &key)) {
                 list.retain(|(slot, _)| *slot != key.index);
             }
         } else if head.level != Level::Period {
             continue;
         } else if let Some(slot) = slot_of(level, &key) {
-            waiting.entry(track_of(&key)).or_default().push((slot, reader.payload.clone()));
+            waiting.entry(track_of(head.host, &key)).or_default().push((slot, reader.payload.clone()));
             continue;
         }
         match head.decode() {
@@ -180,7 +180,7 @@ pub fn read_level<R: Read>(input: R, level: Level) -> Result<LevelContent, Serie
     let mut rebuilt: Vec<Frame> = Vec::new();
     for payload in waiting.into_values().flatten().map(|(_, payload)| payload) {
         match codec::decode_head(&payload).and_then(codec::Head::decode) {
-            Some(frame) => pyramid.add_at(level, &frame.interval, &mut rebuilt),
+            Some(frame) => pyramid.add_at(level, frame.host, &frame.interval, &mut rebuilt),
             None => damaged += 1,
         }
     }
@@ -200,8 +200,8 @@ struct Merged {
 
 impl Merged {
     /// Adds `interval` to the part of its period that is there, if one is.
-    fn add(&mut self, Frame { level, interval }: Frame) {
-        match self.places.entry((level, track_of(&interval.key), interval.key.index)) {
+    fn add(&mut self, Frame { host, level, interval }: Frame) {
+        match self.places.entry((level, track_of(host, &interval.key), interval.key.index)) {
             Entry::Occupied(place) => self.intervals[*place.get()].merge(&interval),
             Entry::Vacant(place) => {
                 place.insert(self.intervals.len());

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::checksum::crc32c;
 use super::pyramid::Pyramid;
 use super::{FRAME_BYTES_MAX, Frame, Level, MAGIC, MAJOR, MINOR, codec};
+use crate::event::HostId;
 use crate::interval::Interval;
 
 /// Makes the bytes of a series; whoever has it decides what to do when they cannot be stored.
@@ -29,13 +30,13 @@ impl SeriesEncoder {
     }
 
     /// The frame of an interval, and behind it the sums that it completes. All of it belongs into the file or nothing.
-    pub fn encode(&mut self, interval: &Interval) -> Vec<u8> {
+    pub fn encode(&mut self, host: HostId, interval: &Interval) -> Vec<u8> {
         let mut out = Vec::with_capacity(2048);
         let mut sums = Vec::new();
-        self.pyramid.add(interval, &mut sums);
+        self.pyramid.add(host, interval, &mut sums);
         // A sum stands behind the periods in it, and before the one that opens the next.
-        sums.iter().for_each(|frame| put_frame(frame.level, &frame.interval, &mut out));
-        put_frame(Level::Period, interval, &mut out);
+        sums.iter().for_each(|frame| put_frame(frame.host, frame.level, &frame.interval, &mut out));
+        put_frame(host, Level::Period, interval, &mut out);
         out
     }
 
@@ -43,15 +44,15 @@ impl SeriesEncoder {
     pub fn finish(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         let sums: Vec<Frame> = self.pyramid.finish();
-        sums.iter().for_each(|frame| put_frame(frame.level, &frame.interval, &mut out));
+        sums.iter().for_each(|frame| put_frame(frame.host, frame.level, &frame.interval, &mut out));
         out
     }
 }
 
-fn put_frame(level: Level, interval: &Interval, out: &mut Vec<u8>) {
+fn put_frame(host: HostId, level: Level, interval: &Interval, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend([0; 8]);
-    codec::encode(level, interval, out);
+    codec::encode(host, level, interval, out);
     // Histograms are of fixed size, so no frame reaches the limit.
     let length = (out.len() - start - 8) as u32;
     debug_assert!(length <= FRAME_BYTES_MAX);
@@ -78,12 +79,12 @@ impl<W: Write> SeriesWriter<W> {
         Ok(SeriesWriter { encoder: SeriesEncoder::new(), out })
     }
 
-    /// Writes one interval, in one call of `out`.
+    /// Writes one interval of the only host, in one call of `out`.
     ///
     /// # Errors
     /// Those of `out`; part of the frame may then have been written.
     pub fn append(&mut self, interval: &Interval) -> io::Result<()> {
-        self.out.write_all(&self.encoder.encode(interval))
+        self.out.write_all(&self.encoder.encode(HostId::FIRST, interval))
     }
 
     /// Writes the open sums and hands back `out`, flushed.

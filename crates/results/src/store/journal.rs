@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{JOURNAL_FILE, SERIES_FILE, StoreError};
 use crate::build::RunBuilder;
-use crate::event::RunEvent;
+use crate::event::{HostEvent, RunEvent};
 use crate::run::Run;
 use crate::series::{SeriesReader, Tail};
 
@@ -77,14 +77,14 @@ impl JournalContent {
 pub fn recover(dir: &Path) -> Result<Run, StoreError> {
     let mut journal = JournalContent::read(dir)?;
     let mut builder = RunBuilder::new();
-    // The plan first, then the intervals: how they lay between the other events makes no difference.
-    if let Some(at) = journal.events.iter().position(|event| matches!(event, RunEvent::RunStarted { .. })) {
-        builder.feed(&journal.events.remove(at));
-    }
+    // The plan and the hosts first, then the intervals: how they lay between the other events makes no difference.
+    let (first, rest): (Vec<RunEvent>, Vec<RunEvent>) =
+        std::mem::take(&mut journal.events).into_iter().partition(is_announcement);
+    first.iter().for_each(|event| builder.feed(event));
     let tail = feed_series(dir, &mut builder)?;
-    journal.events.iter().for_each(|event| builder.feed(event));
+    rest.iter().for_each(|event| builder.feed(event));
     let mut note = |text: String| {
-        builder.feed(&RunEvent::Note { phase: None, id: "recovered".to_owned(), text });
+        builder.feed(&HostEvent::Note { phase: None, id: "recovered".to_owned(), text }.into());
     };
     if journal.unreadable_lines > 0 {
         note(format!("{} lines of the journal could not be read", journal.unreadable_lines));
@@ -98,6 +98,14 @@ pub fn recover(dir: &Path) -> Result<Run, StoreError> {
     builder.finish().map_err(|source| StoreError::Unrecoverable { path: dir.to_owned(), source })
 }
 
+/// Whether an event says what the run is, and what its hosts are.
+fn is_announcement(event: &RunEvent) -> bool {
+    matches!(
+        event,
+        RunEvent::RunStarted { .. } | RunEvent::Host { event: HostEvent::Environment { .. }, .. }
+    )
+}
+
 fn feed_series(dir: &Path, builder: &mut RunBuilder) -> Result<Tail, StoreError> {
     let path = dir.join(SERIES_FILE);
     let file = File::open(&path).map_err(StoreError::io("read", &path))?;
@@ -108,7 +116,7 @@ fn feed_series(dir: &Path, builder: &mut RunBuilder) -> Result<Tail, StoreError>
     let mut reader = SeriesReader::open(BufReader::new(file)).map_err(series)?;
     while let Some(frame) = reader.next_frame().map_err(StoreError::io("read", &path))? {
         if frame.level == crate::series::Level::Period {
-            builder.feed(&RunEvent::Interval(Box::new(frame.interval)));
+            builder.feed(&HostEvent::Interval(Box::new(frame.interval)).of(frame.host));
         }
     }
     Ok(reader.tail())

@@ -6,7 +6,7 @@ use super::directory::RunDir;
 use super::journal::{FIRST_LINE, line_of};
 use super::tape::Tape;
 use super::{JOURNAL_FILE, PLAN_FILE, SERIES_FILE, StoreError};
-use crate::event::RunEvent;
+use crate::event::{HostEvent, RunEvent};
 use crate::run::Run;
 use crate::series::SeriesEncoder;
 
@@ -46,8 +46,8 @@ impl RunRecorder {
     /// (not on the medium) when this returns, so that a kill loses nothing.
     pub fn record(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::Interval(interval) => {
-                let frames = self.encoder.encode(interval);
+            RunEvent::Host { host, event: HostEvent::Interval(interval) } => {
+                let frames = self.encoder.encode(*host, interval);
                 self.series.append(&frames);
             }
             RunEvent::RunStarted { plan, .. } => {

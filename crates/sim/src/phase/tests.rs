@@ -46,8 +46,8 @@ fn run(model: &Model, plan: &Plan) -> Outcome {
     let (mut intervals, mut outcomes) = (Vec::new(), Vec::new());
     let mut simulation = PlanSimulation::new(model, plan, 1).unwrap();
     let mut sink = |event| match event {
-        RunEvent::Interval(interval) => intervals.push(*interval),
-        RunEvent::JobFinished { outcome, .. } => outcomes.push(*outcome),
+        HostEvent::Interval(interval) => intervals.push(*interval),
+        HostEvent::JobFinished { outcome, .. } => outcomes.push(*outcome),
         _ => {}
     };
     let error = simulation.run_phase(plan, 0, &SimOptions::default(), &mut sink).unwrap();
@@ -148,7 +148,7 @@ fn a_stop_ends_a_phase() {
     let options = SimOptions::default();
     let mut count = 0;
     let mut sink = |event| {
-        if matches!(event, RunEvent::Interval(_)) {
+        if matches!(event, HostEvent::Interval(_)) {
             count += 1;
             options.stop.store(count == 3, Ordering::Relaxed);
         }

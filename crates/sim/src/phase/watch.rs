@@ -7,7 +7,7 @@ use std::time::Duration;
 use assay_engine::Clock as _;
 use assay_engine::ending::Endings;
 use assay_engine::job_loop::Pending;
-use assay_results::RunEvent;
+use assay_results::HostEvent;
 use assay_results::interval::Interval;
 use assay_workload::plan::PlannedPhase;
 
@@ -78,7 +78,7 @@ impl Watch {
     }
 
     /// Tells what became of the jobs that were to end when they are steady.
-    pub(super) fn tell(&self, phase: usize, planned: &PlannedPhase, sink: &mut dyn FnMut(RunEvent)) {
+    pub(super) fn tell(&self, phase: usize, planned: &PlannedPhase, sink: &mut dyn FnMut(HostEvent)) {
         self.endings.tell(phase, planned, sink);
     }
 }

@@ -21,8 +21,8 @@ fn ended(jobs: Vec<Job>) -> (Vec<f64>, f64, Vec<(String, String)>) {
     let (plan, mut measured, mut notes) = (plan_of(jobs), Vec::new(), Vec::new());
     let mut simulation = PlanSimulation::new(&constant(), &plan, 1).unwrap();
     let mut sink = |event| match event {
-        RunEvent::JobFinished { outcome, .. } => measured.push(outcome.measured_ns as f64 / 1e9),
-        RunEvent::Note { id, text, .. } => notes.push((id, text)),
+        HostEvent::JobFinished { outcome, .. } => measured.push(outcome.measured_ns as f64 / 1e9),
+        HostEvent::Note { id, text, .. } => notes.push((id, text)),
         _ => {}
     };
     assert_eq!(simulation.run_phase(&plan, 0, &SimOptions::default(), &mut sink).unwrap(), "");
@@ -94,7 +94,7 @@ fn a_stop_ends_jobs_that_others_would_end_too() {
     let mut simulation = PlanSimulation::new(&constant(), &plan, 1).unwrap();
     let options = SimOptions::default();
     let mut sink = |event| {
-        if let RunEvent::Interval(interval) = event {
+        if let HostEvent::Interval(interval) = event {
             options.stop.store(interval.key.index >= 1, Ordering::Relaxed);
         }
     };

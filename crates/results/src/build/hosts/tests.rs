@@ -1,0 +1,182 @@
+use assay_workload::pattern::OpKind;
+
+use crate::event::{HostClock, HostEvent, HostId, LostReason, RunEvent};
+use crate::fixture::{SECOND, build, counters, environment, events, interval};
+use crate::histogram::LatencyHistogram;
+use crate::run::{Run, Verdict};
+use crate::store::{RunDir, RunRecorder, recover};
+
+const FIVE_SECONDS: i64 = 5_000_000_000;
+
+/// The events of one host: those of the fixture, changed by `change`.
+fn told(host: u16, name: &str, change: impl Fn(&mut HostEvent)) -> Vec<RunEvent> {
+    let environment = Box::new(environment());
+    let mut told = vec![HostEvent::Environment { name: name.to_owned(), environment }.of(HostId(host))];
+    for event in events() {
+        if let RunEvent::Host { mut event, .. } = event {
+            change(&mut event);
+            told.push(event.of(HostId(host)));
+        }
+    }
+    told
+}
+
+/// A run in which all of `hosts` did the fixture's phase; announced first, as they are while recording.
+fn together(hosts: Vec<Vec<RunEvent>>) -> Vec<RunEvent> {
+    let mut all = events();
+    let own: Vec<RunEvent> = all.iter().filter(|event| !matches!(event, RunEvent::Host { .. })).cloned().collect();
+    let (announced, rest): (Vec<RunEvent>, Vec<RunEvent>) = hosts
+        .into_iter()
+        .flatten()
+        .partition(|event| matches!(event, RunEvent::Host { event: HostEvent::Environment { .. } | HostEvent::Clock(_), .. }));
+    all.clear();
+    all.extend_from_slice(&own[..1]);
+    all.extend(announced);
+    all.extend_from_slice(&own[1..2]);
+    all.extend(rest);
+    all.extend_from_slice(&own[2..]);
+    all
+}
+
+/// `a` as in the fixture; `b` with a clock 5 s ahead, a second later, half of it served from memory; `c` lost after 2 s.
+fn three() -> Vec<RunEvent> {
+    let a = told(0, "a", |_| ());
+    let mut b = told(1, "b", |event| {
+        if let HostEvent::Counters { record, .. } = event {
+            record.at_ns += 6 * SECOND;
+            for device in &mut record.devices {
+                (device.reads, device.read_bytes) = (device.reads / 2, device.read_bytes / 2);
+            }
+            let read = &mut record.processes[0].storage_read_bytes;
+            *read = read.map(|bytes| bytes / 2);
+        }
+    });
+    b.insert(1, HostEvent::Clock(HostClock { offset_ns: -FIVE_SECONDS, error_ns: 2_000_000 }).of(HostId(1)));
+    let mut c = told(2, "c", |_| ());
+    c.insert(1, HostEvent::Clock(HostClock::default()).of(HostId(2)));
+    // Its announcement and clock, the counters at the start, and two seconds of intervals with theirs.
+    c.truncate(7);
+    c.push(HostEvent::Lost { phase: 0, why: LostReason::ConnectionClosed }.of(HostId(2)));
+    together(vec![a, b, c])
+}
+
+#[test]
+fn devices_of_one_name_on_two_hosts_are_two_devices() {
+    let run = build(&three());
+    let phase = &run.phases[0];
+    let rows: Vec<_> = phase.hosts.iter().map(|row| (row.name.as_str(), row.cached_read_share)).collect();
+    assert_eq!(rows, [("a", Some(0.0)), ("b", Some(0.5)), ("c", Some(0.0))]);
+    let truth = |at: usize| phase.hosts[at].device.as_ref().unwrap();
+    assert_eq!(truth(0).devices, ["sda"]);
+    assert_eq!([0, 1, 2].map(|at| truth(at).device_reads.unwrap()), [10_010, 5005, 4001]);
+    let all = phase.device.as_ref().unwrap();
+    assert_eq!(all.devices, ["a:sda", "b:sda", "c:sda"]);
+    assert_eq!((all.device_reads, all.device_depth_mean), (Some(19_016), Some(24.0)));
+    assert_eq!(all.asked_read_bytes, (10_010 + 10_010 + 4001) * 4096);
+    // Of 24,021 reads 5,005 came from memory.
+    assert!((phase.jobs[0].cached_read_share.unwrap() - 5005.0 / 24_021.0).abs() < 1e-9);
+}
+
+#[test]
+fn totals_are_over_the_time_in_which_all_measured() {
+    let run = build(&three());
+    let job = &run.phases[0].jobs[0];
+    // From 1 s, when b began, to 5 s, when a ended; c, which was lost, counts while it was there.
+    let common = job.evidence.common.unwrap();
+    assert_eq!((common.start_ns, common.length_ns, common.trimmed_ns_max), (SECOND, 4 * SECOND, SECOND));
+    assert_eq!(common.trimmed_ios, 2000 + 2004 + 2000);
+    assert_eq!(job.total.ios, (2001 + 2002 + 2003 + 2004) + (2000 + 2001 + 2002 + 2003) + 2001);
+    assert_eq!((job.measured_s, job.workers, job.outstanding_io), (4.0, 3, 24));
+    let points: Vec<f64> = job.series.iter().map(|point| point.iops).collect();
+    assert_eq!(points, [4000.0, 6002.0, 4003.0, 4005.0, 4007.0, 2004.0]);
+    let skews: Vec<_> =
+        job.evidence.workers.iter().map(|worker| (worker.start_skew_ns, worker.start_error_ns)).collect();
+    assert_eq!(skews, [(0, 0), (1_000_000_000, 2_000_000), (0, 0)]);
+}
+
+#[test]
+fn a_lost_host_is_named_and_what_it_did_is_kept() {
+    let run = build(&three());
+    assert_eq!(run.verdict, Verdict::Incomplete);
+    let lost = run.findings.iter().find(|finding| finding.id == "lost-worker").unwrap();
+    assert_eq!(lost.message, "1 of 3 workers lost: c (connection closed)");
+    assert_eq!(run.phases[0].jobs[0].evidence.workers[2].ios, 4001);
+    assert!(run.findings.iter().any(|finding| finding.id == "start-skew"), "{:#?}", run.findings);
+    let why = run.hosts[2].lost.as_ref().map(|loss| loss.why.clone());
+    assert_eq!(why, Some(LostReason::ConnectionClosed));
+}
+
+fn same_numbers_twice(one: &Run, two: &Run) {
+    let (one, two) = (&one.phases[0].jobs[0], &two.phases[0].jobs[0]);
+    assert_eq!((two.total.ios, two.total.bytes), (2 * one.total.ios, 2 * one.total.bytes));
+    assert_eq!((two.total.iops, two.measured_s), (2.0 * one.total.iops, one.measured_s));
+    let (a, b) = (&one.total.completion_ns, &two.total.completion_ns);
+    assert_eq!((a.min, a.p50, a.p90, a.p95, a.p99, a.p99_9, a.max), (b.min, b.p50, b.p90, b.p95, b.p99, b.p99_9, b.max));
+    assert_eq!((a.mean, 2 * a.n), (b.mean, b.n));
+    assert_eq!((two.outstanding_io_mean, two.evidence.threads), (2.0 * one.outstanding_io_mean, 2 * one.evidence.threads));
+    assert_eq!(two.cpu_ns_per_io, one.cpu_ns_per_io);
+}
+
+#[test]
+fn a_stream_merged_with_itself_has_twice_the_counts_and_the_same_percentiles() {
+    let clock = HostEvent::Clock(HostClock::default());
+    let mut b = told(1, "b", |_| ());
+    b.insert(1, clock.of(HostId(1)));
+    let two = build(&together(vec![told(0, "a", |_| ()), b]));
+    same_numbers_twice(&build(&events()), &two);
+    assert_eq!(two.phases[0].jobs[0].evidence.common.map(|common| common.trimmed_ios), Some(0));
+    assert_eq!(two.verdict, Verdict::Valid, "{:#?}", two.findings);
+}
+
+#[test]
+fn percentiles_are_those_of_all_values_together() {
+    let slow = told(1, "slow", |event| {
+        if let HostEvent::Interval(interval) = event {
+            let op = interval.counts.op_mut(OpKind::Read);
+            op.completion = LatencyHistogram::default();
+            (0..op.ios).for_each(|i| op.completion.record(3_000_000 + i * 5_000));
+        }
+    });
+    let hosts = vec![told(0, "fast", |_| ()), slow];
+    let mut pooled = LatencyHistogram::default();
+    for event in hosts.iter().flatten() {
+        if let RunEvent::Host { event: HostEvent::Interval(interval), .. } = event {
+            pooled.merge(&interval.counts.data().completion);
+        }
+    }
+    let run = build(&together(hosts));
+    let brief = run.phases[0].jobs[0].total.completion_ns;
+    assert_eq!((brief.n, brief.p99, brief.p50), (20_020, pooled.quantile_ns(0.99), pooled.quantile_ns(0.5)));
+}
+
+#[test]
+fn what_is_stored_of_several_hosts_makes_the_same_run() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(root.path(), "2025-03-04T05:06:07Z", "hosts", "k3f9").unwrap();
+    let mut recorder = RunRecorder::new(dir.clone()).unwrap();
+    let events = three();
+    events.iter().for_each(|event| recorder.record(event));
+    let run = build(&events);
+    recorder.finish(&run).unwrap();
+    assert_eq!(recover(dir.path()).unwrap(), run);
+    assert_eq!(dir.read_run().unwrap(), run);
+    let journal = std::fs::read_to_string(dir.path().join("journal.jsonl")).unwrap();
+    let lost = journal.lines().find(|line| line.contains("\"event\":\"lost\"")).unwrap();
+    assert_eq!(lost, r#"{"host":2,"event":"lost","phase":0,"why":{"reason":"connection_closed"}}"#);
+    let clock = journal.lines().find(|line| line.contains("\"event\":\"clock\"")).unwrap();
+    assert_eq!(clock, r#"{"host":1,"event":"clock","offset_ns":-5000000000,"error_ns":2000000}"#);
+}
+
+/// Hosts whose clocks were never compared are taken to have begun together.
+#[test]
+fn without_a_clock_nothing_is_shifted() {
+    let far = told(1, "b", |event| {
+        if let HostEvent::Counters { record, .. } = event {
+            **record = counters(record.at_ns / SECOND + 4000, 0);
+        }
+    });
+    let run = build(&together(vec![told(0, "a", |_| ()), far]));
+    let job = &run.phases[0].jobs[0];
+    assert_eq!((job.total.ios, job.evidence.workers[1].start_skew_ns), (20_020, 0));
+    assert_eq!(interval(0, 0, OpKind::Read, 1).key.start_ns, 0);
+}
