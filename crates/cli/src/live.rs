@@ -85,7 +85,8 @@ impl Live {
             }
             RunEvent::Host { event: HostEvent::Interval(interval), .. } => self.interval(interval),
             // The commands say it: once however many runs they simulate, and however quiet they are.
-            RunEvent::Host { event: HostEvent::Note { id, .. }, .. } if id == SIMULATED || id == input::LOST => {}
+            RunEvent::Host { event: HostEvent::Note { id, .. }, .. }
+                if id == SIMULATED || id == input::LOST => {}
             RunEvent::Host { event: HostEvent::Note { text, .. }, .. } => self.say(text),
             RunEvent::RunFinished { .. } => {
                 self.clear();

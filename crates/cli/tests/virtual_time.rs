@@ -25,7 +25,10 @@ struct Simulated {
 
 impl Executor for Simulated {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
-        match self.simulation.run_phase(plan, phase, &SimOptions::default(), &mut |event| sink(HostId::FIRST, event)) {
+        match self
+            .simulation
+            .run_phase(plan, phase, &SimOptions::default(), &mut |event| sink(HostId::FIRST, event))
+        {
             Ok(error) if error.is_empty() => PhaseOutcome::Done,
             Ok(error) => PhaseOutcome::Failed(error),
             Err(error) => PhaseOutcome::Failed(error.to_string()),

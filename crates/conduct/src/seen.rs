@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_results::{JobCounts, LatencyHistogram, HostEvent};
+use assay_results::{HostEvent, JobCounts, LatencyHistogram};
 
 /// What one job of a finished phase did.
 #[derive(Debug, Clone, Default)]

@@ -1,9 +1,9 @@
 //! Whether others disturbed a step that later steps depend on, by the checks that judge the whole run.
 
-use assay_results::{HostEvent, RunEvent};
 use assay_results::build::RunBuilder;
 use assay_results::environment::Environment;
 use assay_results::search::disturbance;
+use assay_results::{HostEvent, RunEvent};
 use assay_workload::Plan;
 use assay_workload::steps::Until;
 
@@ -14,7 +14,12 @@ pub(crate) struct Watch(Option<RunBuilder>);
 
 impl Watch {
     /// Watches steps of a search: one that was disturbed leads it to another answer.
-    pub(crate) fn of(plan: &Plan, phase: usize, environment: Option<&Environment>, hosts: &[HostInfo]) -> Watch {
+    pub(crate) fn of(
+        plan: &Plan,
+        phase: usize,
+        environment: Option<&Environment>,
+        hosts: &[HostInfo],
+    ) -> Watch {
         let search = plan.phases[phase].step.is_some_and(|step| matches!(step.until, Until::Rate(_)));
         Watch(environment.filter(|_| search).map(|environment| {
             let mut builder = RunBuilder::new();

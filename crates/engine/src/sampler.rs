@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_results::{Interval, JobCounts, HostEvent};
+use assay_results::{HostEvent, Interval, JobCounts};
 
 use crate::driver::key;
 use crate::recorder::{Intervals, Taken};

@@ -4,7 +4,7 @@ use assay_results::Run;
 use assay_results::environment::{BlockDevice, Resolution, TargetEnvironment};
 use assay_results::run::{JobResult, OpResult};
 
-use crate::format;
+use crate::{format, hosts};
 
 /// One fact a phrase: pattern, outstanding I/Os, engine, caching, durability, how long and on how many workers.
 pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
@@ -76,6 +76,7 @@ pub(crate) fn remarks(job: &JobResult) -> Vec<String> {
     if let Some(p99) = job.lateness_ns.and_then(|lateness| lateness.p99) {
         remarks.push(format!("arrivals were handed over late by {} at p99", format::time_ns(p99 as f64)));
     }
+    remarks.extend(hosts::trimmed(job));
     remarks
 }
 

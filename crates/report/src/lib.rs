@@ -22,6 +22,7 @@ mod conditions;
 mod curves;
 mod findings;
 mod grid;
+mod hosts;
 mod repeats;
 mod rounds;
 

@@ -14,7 +14,7 @@ pub use self::compare::comparison;
 use crate::findings::{group, severity_word, verdict_sentence};
 use crate::quick::{Against, QuickRow, Reference, ReferenceIops, against, reference_notes, rows};
 use crate::records::{Record, records};
-use crate::{conditions, facts, format};
+use crate::{conditions, facts, format, hosts};
 
 /// The document: verdict, findings, results, where and by what.
 pub fn markdown(run: &Run, references: &[Reference]) -> String {
@@ -111,6 +111,29 @@ fn push_results(text: &mut String, run: &Run) {
     push_head(text, &words(&heads), 4);
     for record in &measured {
         push_record(text, record);
+    }
+    push_hosts(text, run);
+}
+
+/// A row per host of each measured job, where there are several.
+fn push_hosts(text: &mut String, run: &Run) {
+    let measured = run.phases.iter().filter(|phase| phase.kind == "measure");
+    let jobs = measured.flat_map(|phase| phase.jobs.iter().map(move |job| (phase, job)));
+    let hosts: Vec<_> = jobs
+        .flat_map(|(phase, job)| hosts::of_job(phase, job).into_iter().map(move |row| (phase, job, row)))
+        .collect();
+    if hosts.is_empty() {
+        return;
+    }
+    text.push_str("\n### Hosts\n\n");
+    let heads: Vec<&str> = ["phase, job", "host", ""].into_iter().chain(hosts::NUMBERS).collect();
+    push_head(text, &words(&heads), 3);
+    for (phase, job, row) in hosts {
+        let name =
+            if job.name == phase.name { phase.name.clone() } else { format!("{}, {}", phase.name, job.name) };
+        let mut cells = vec![escape(&name), escape(&row.name), escape(&row.lost)];
+        cells.extend(row.numbers);
+        push_row(text, &cells);
     }
 }
 

@@ -13,8 +13,8 @@ pub(crate) mod truth;
 
 use std::collections::BTreeMap;
 
-use assay_workload::{Plan, PlannedPhase};
 use assay_workload::plan::phase_kind_name;
+use assay_workload::{Plan, PlannedPhase};
 
 use self::hosts::{HostStart, Hosts, Starts};
 use self::job::{JobTally, union};
@@ -146,7 +146,9 @@ impl RunBuilder {
                 }
                 tally.machines.entry(host).or_default().feed(record, place);
             }
-            HostEvent::JobFinished { phase, job, outcome } => self.job(*phase, *job).feed_outcome(host, outcome),
+            HostEvent::JobFinished { phase, job, outcome } => {
+                self.job(*phase, *job).feed_outcome(host, outcome)
+            }
             HostEvent::Probed { probe } => self.probes.push((**probe).clone()),
             HostEvent::Note { phase, id, text } => self.feed_note(host, *phase, id, text),
         }
@@ -293,7 +295,9 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
     }
     let (device, evidence, rows) = match <[HostPhase; 1]>::try_from(rows) {
         Ok([only]) if !hosts.are_several() => (only.device, only.evidence, Vec::new()),
-        Ok([only]) => (hosts::devices_together(std::slice::from_ref(&only)), only.evidence.clone(), vec![only]),
+        Ok([only]) => {
+            (hosts::devices_together(std::slice::from_ref(&only)), only.evidence.clone(), vec![only])
+        }
         Err(rows) => (hosts::devices_together(&rows), hosts::machines_together(&rows), rows),
     };
     if let Some(truth) = &device {

@@ -108,7 +108,9 @@ impl std::fmt::Display for LostReason {
         match self {
             LostReason::ConnectionClosed => f.write_str("connection closed"),
             LostReason::NoAnswer { for_ms } => write!(f, "no answer for {:.1} s", *for_ms as f64 / 1e3),
-            LostReason::Exited { status: Some(status) } => write!(f, "its process ended with status {status}"),
+            LostReason::Exited { status: Some(status) } => {
+                write!(f, "its process ended with status {status}")
+            }
             LostReason::Exited { status: None } => f.write_str("its process was killed"),
             LostReason::Failed { error } => f.write_str(error),
         }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Environment;
 use crate::event::RunEnd;
 use crate::evidence::{JobEvidence, PhaseEvidence, Remark};
-use crate::hosts::{HostPhase, RunHost};
 use crate::histogram::{LatencyHistogram, SparseHistogram};
+use crate::hosts::{HostPhase, RunHost};
 use crate::probe::Probe;
 
 /// The schema of `run.json`.
@@ -355,6 +355,14 @@ impl OpResult {
     /// Operations a second; `None` where only the bytes are known.
     pub fn known_iops(&self) -> Option<f64> {
         (self.ios > 0 || self.bytes == 0).then_some(self.iops)
+    }
+}
+
+impl Run {
+    /// What each host is.
+    pub fn environments(&self) -> impl Iterator<Item = &Environment> {
+        let only = self.hosts.is_empty().then_some(&self.environment);
+        only.into_iter().chain(self.hosts.iter().map(|host| &host.environment))
     }
 }
 

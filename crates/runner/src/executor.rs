@@ -23,9 +23,7 @@ impl Executor for HostExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         match (plan.phases[phase].carrier(), &mut self.fio) {
             (Carrier::Native, _) => self.native.execute(plan, phase, sink),
-            (Carrier::Fio, Some(fio)) => {
-                fio.execute(plan, phase, &mut |event| sink(HostId::FIRST, event))
-            },
+            (Carrier::Fio, Some(fio)) => fio.execute(plan, phase, &mut |event| sink(HostId::FIRST, event)),
             (Carrier::Fio, None) => {
                 PhaseOutcome::Failed("no fio was given to carry the phase out".to_owned())
             }

@@ -13,7 +13,7 @@ use assay_fio::status::{Entry, Report, Seen};
 use assay_formats::{Diagnostic, Severity};
 use assay_host::counters::Sampler;
 use assay_results::environment::Environment;
-use assay_results::{Interval, IntervalKey, JobCounts, JobOutcome, HostEvent};
+use assay_results::{HostEvent, Interval, IntervalKey, JobCounts, JobOutcome};
 use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Carrier, Plan, PlannedPhase};

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use assay_engine::driver::{PhaseOptions, run_phase};
-use assay_results::{JobOutcome, HostEvent};
+use assay_results::{HostEvent, JobOutcome};
 use assay_workload::Plan;
 use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_conduct::{Executor, PhaseOutcome};
 use assay_engine::Clock as _;
-use assay_results::{HostId, HostSink};
 use assay_results::environment::Environment;
+use assay_results::{HostId, HostSink};
 use assay_sim::phase::SimOptions;
 use assay_sim::{Model, Observations, PlanSimulation};
 use assay_workload::Plan;
@@ -31,7 +31,8 @@ impl Executor for SimExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let interval_ns = period(plan, phase).as_nanos() as u64;
         let options = SimOptions { interval_ns, stop: Arc::clone(&self.stop) };
-        let outcome = self.simulation.run_phase(plan, phase, &options, &mut |event| sink(HostId::FIRST, event));
+        let outcome =
+            self.simulation.run_phase(plan, phase, &options, &mut |event| sink(HostId::FIRST, event));
         self.observed.push(self.simulation.observe());
         match outcome {
             Err(error) => PhaseOutcome::Failed(error.to_string()),

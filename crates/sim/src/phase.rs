@@ -12,7 +12,7 @@ use assay_engine::job_loop::{JobLoop, LoopEnd, LoopParts, LoopSpec};
 use assay_engine::recorder::{Recorder, Shared, Taken};
 use assay_engine::{Clock, EngineError, QueueFull};
 use assay_results::interval::{Interval, IntervalKey, JobCounts};
-use assay_results::{JobOutcome, HostEvent};
+use assay_results::{HostEvent, JobOutcome};
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::content::{Content, Refresh};
 use assay_workload::fill::Filler;

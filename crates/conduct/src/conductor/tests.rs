@@ -145,7 +145,10 @@ impl Executor for Server {
         };
         sink(HostId::FIRST, HostEvent::Interval(Box::new(assay_results::Interval { key, counts })));
         let outcome = assay_results::JobOutcome { measured_ns: 1_000_000_000, ..Default::default() };
-        sink(HostId::FIRST, HostEvent::JobFinished { phase: phase as u32, job: 0, outcome: Box::new(outcome) });
+        sink(
+            HostId::FIRST,
+            HostEvent::JobFinished { phase: phase as u32, job: 0, outcome: Box::new(outcome) },
+        );
         PhaseOutcome::Done
     }
     fn idle_window(&mut self, _: &Arc<Plan>, _: usize, when: When, sink: &mut HostSink<'_>) {

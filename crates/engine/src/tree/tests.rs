@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use assay_results::{JobCounts, HostEvent};
+use assay_results::{HostEvent, JobCounts};
 use assay_workload::job::{Caching, EngineKind, Job, Limits, Phase, PhaseKind, Rate, Workload};
 use assay_workload::pattern::{Mix, Placement, Sequential};
 use assay_workload::resolve::{self, Inventory, TargetFacts};

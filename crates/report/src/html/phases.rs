@@ -4,7 +4,7 @@ use assay_results::Run;
 use assay_results::run::{JobResult, PhaseResult};
 use maud::{Markup, html};
 
-use super::table::{conditions_line, number, operations};
+use super::table::{conditions_line, hosts_of, number, operations};
 use super::{figures, grid, repeats};
 use crate::svg::Chart;
 use crate::{charts, conditions, format, rounds};
@@ -137,6 +137,7 @@ fn job_part(phase: &PhaseResult, job: &JobResult) -> Markup {
             @if job.name != phase.name { h4 { (job.name) } }
             (conditions_line(&conditions::of_job(job)))
             (operations(job))
+            (hosts_of(phase, job))
             @for remark in conditions::remarks(job) { p .remark { (remark) } }
             p .dim { (conditions::instrument(job)) }
         }

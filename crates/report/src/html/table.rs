@@ -1,9 +1,9 @@
 //! Tables that become lists of cards on a phone: each cell carries its head.
 
-use assay_results::run::{JobResult, LatencySummary, OpResult};
+use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult};
 use maud::{Markup, html};
 
-use crate::{conditions, format};
+use crate::{conditions, format, hosts};
 
 /// A cell of numbers under a head.
 pub(super) fn number(head: &str, value: &str) -> Markup {
@@ -13,6 +13,34 @@ pub(super) fn number(head: &str, value: &str) -> Markup {
 /// The conditions of a job as one line of small print.
 pub(super) fn conditions_line(facts: &[String]) -> Markup {
     html! { @if !facts.is_empty() { p .conditions { @for fact in facts { span { (fact) } } } } }
+}
+
+/// A row per host of a job, where there are several.
+pub(super) fn hosts_of(phase: &PhaseResult, job: &JobResult) -> Markup {
+    let rows = hosts::of_job(phase, job);
+    html! {
+        @if !rows.is_empty() {
+            div .scroll {
+                table .rows {
+                    thead { tr {
+                        th scope="col" { "host" }
+                        @for head in hosts::NUMBERS { th .n scope="col" { (head) } }
+                    } }
+                    tbody {
+                        @for row in &rows {
+                            tr {
+                                th scope="row" {
+                                    (row.name)
+                                    @if !row.lost.is_empty() { p .conditions { span { (row.lost) } } }
+                                }
+                                @for (head, cell) in hosts::NUMBERS.iter().zip(&row.numbers) { (number(head, cell)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The operations of a job with all their percentiles.

@@ -9,7 +9,7 @@ use super::paragraph;
 use super::repeats::repeat_table;
 use crate::rounds::is_lead_in;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, left_out_note};
-use crate::{conditions, format};
+use crate::{conditions, format, hosts};
 
 /// What was run, where and when: the lines above any result.
 pub fn heading(run: &Run, style: &Style) -> String {
@@ -91,10 +91,35 @@ fn push_job(
             left_out.push(head);
         }
     }
+    push_hosts(text, phase, job, style);
     for line in conditions::remarks(job) {
         paragraph(text, Tone::Warn, &line, Hang { first: 4, rest: 6 }, style);
     }
     paragraph(text, Tone::Dim, &conditions::instrument(job), Hang { first: 4, rest: 6 }, style);
+}
+
+/// A row per host, where there are several.
+fn push_hosts(text: &mut String, phase: &PhaseResult, job: &JobResult, style: &Style) {
+    let rows = hosts::of_job(phase, job);
+    if rows.is_empty() {
+        return;
+    }
+    let [iops, bandwidth, cached, start] = hosts::NUMBERS;
+    let mut table = Table::new(vec![
+        Column::words("host", Keep::Always),
+        Column::numbers(iops, Keep::Always),
+        Column::numbers(bandwidth, Keep::IfRoom(2)),
+        Column::numbers(cached, Keep::IfRoom(1)),
+        Column::numbers(start, Keep::IfRoom(3)),
+        Column::words("", Keep::Always),
+    ])
+    .indented(4);
+    for row in rows {
+        let numbers = row.numbers.into_iter().map(Cell::from);
+        let lost = Cell::toned(row.lost, Tone::Bad);
+        table.row(std::iter::once(Cell::from(row.name)).chain(numbers).chain([lost]).collect());
+    }
+    text.push_str(&table.render_apart(style).0);
 }
 
 fn columns() -> Vec<Column> {

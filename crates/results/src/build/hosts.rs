@@ -201,7 +201,12 @@ pub(super) fn of_several(
 }
 
 /// A host's row of a phase.
-pub(super) fn row(host: HostId, name: &str, device: Option<DeviceTruth>, evidence: PhaseEvidence) -> HostPhase {
+pub(super) fn row(
+    host: HostId,
+    name: &str,
+    device: Option<DeviceTruth>,
+    evidence: PhaseEvidence,
+) -> HostPhase {
     let cached_read_share = device.as_ref().and_then(cached_share);
     HostPhase { host, name: name.to_owned(), device, cached_read_share, evidence }
 }

@@ -164,12 +164,7 @@ pub(super) fn union(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
 }
 
 /// The result of the jobs reported as `name`; at least one. The plan is what each host carries out.
-pub(super) fn finish(
-    name: &str,
-    total: GroupTotal,
-    phase: Option<&PlannedPhase>,
-    plan: &Plan,
-) -> JobResult {
+pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>, plan: &Plan) -> JobResult {
     let GroupTotal { jobs: tallies, window, hosts, .. } = &total;
     let planned: Vec<&PlannedJob> =
         tallies.iter().filter_map(|(index, _)| phase?.jobs.get(*index as usize)).collect();
@@ -203,7 +198,8 @@ pub(super) fn finish(
         flush: op(OpKind::Fsync),
         ops: named(&counts, measured_ns),
         total: together,
-        outstanding_io: planned.iter().map(|planned| planned.outstanding_io()).sum::<u64>() * u64::from(*hosts),
+        outstanding_io: planned.iter().map(|planned| planned.outstanding_io()).sum::<u64>()
+            * u64::from(*hosts),
         outstanding_io_mean: ratio(counts.busy_slot_ns as f64, measured_ns as f64),
         cpu_ns_per_io: ratio(cpu_ns as f64, data.ios as f64),
         // Stopped before it said what it used: what was planned.
@@ -243,12 +239,7 @@ fn named(counts: &JobCounts, measured_ns: u64) -> BTreeMap<String, OpResult> {
     merged.iter().map(|(name, counts)| ((*name).to_owned(), result(counts))).collect()
 }
 
-fn evidence(
-    total: &GroupTotal,
-    planned: &[&PlannedJob],
-    plan: &Plan,
-    counts: &JobCounts,
-) -> JobEvidence {
+fn evidence(total: &GroupTotal, planned: &[&PlannedJob], plan: &Plan, counts: &JobCounts) -> JobEvidence {
     let GroupTotal { jobs: tallies, window, hosts, .. } = total;
     let outcomes = || tallies.iter().flat_map(|(_, tally)| &tally.outcomes);
     let sum = |field: fn(&JobOutcome) -> u64| outcomes().map(field).fold(0, u64::saturating_add);

@@ -153,7 +153,9 @@ fn a_killed_run_is_still_a_run() {
     let events = without(events(), |event| {
         matches!(
             event,
-            RunEvent::Host { event: HostEvent::JobFinished { .. }, .. } | RunEvent::PhaseFinished { .. } | RunEvent::RunFinished { .. }
+            RunEvent::Host { event: HostEvent::JobFinished { .. }, .. }
+                | RunEvent::PhaseFinished { .. }
+                | RunEvent::RunFinished { .. }
         )
     });
     let run = build(&events);
@@ -243,8 +245,10 @@ fn a_group_is_one_result_over_the_time_of_all() {
 #[test]
 fn the_order_of_intervals_and_ends_does_not_matter() {
     let events = grouped_events();
-    let (intervals, others): (Vec<_>, Vec<_>) =
-        events.iter().cloned().partition(|event| matches!(event, RunEvent::Host { event: HostEvent::Interval(_), .. }));
+    let (intervals, others): (Vec<_>, Vec<_>) = events
+        .iter()
+        .cloned()
+        .partition(|event| matches!(event, RunEvent::Host { event: HostEvent::Interval(_), .. }));
     let reordered = [&others[..1], &intervals[..], &others[1..]].concat();
     assert_eq!(build(&reordered), build(&events));
 }

@@ -1,4 +1,5 @@
-//! `start-skew`: workers began at different moments, so that for a while fewer of them were at work.
+//! `start-skew`: workers began at different moments, so that for a while fewer of them were at work. Where their clocks were
+//! compared, that while is not in the totals; else it makes them low.
 
 use super::draft::{iops_low, percent, time};
 use super::subject::{Subject, measured};
@@ -16,6 +17,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let evidence = &subject.job.evidence;
     let here = evidence.workers.iter().filter(|worker| worker.lost_because.is_empty());
+    let error_ns = here.clone().map(|worker| worker.start_error_ns).max().unwrap_or(0);
     let starts: Vec<i64> = here.map(|worker| worker.start_skew_ns).collect();
     let (first, last) = (starts.iter().min()?, starts.iter().max()?);
     let skew_ns = last.saturating_sub(*first) as f64;
@@ -23,15 +25,25 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     if starts.len() < 2 || share < SHARE_MIN {
         return None;
     }
-    let message = format!(
-        "the last worker started {} after the first: {} of the measured time",
+    let error = if error_ns > 0 { format!(" (± {})", time(error_ns as f64)) } else { String::new() };
+    let mut message = format!(
+        "the last worker started {}{error} after the first: {} of the measured time",
         time(skew_ns),
         percent(share)
     );
+    let (mut severity, mut bias) = (FindingSeverity::Warning, iops_low(share.min(1.0)));
+    if let Some(common) = evidence.common {
+        message.push_str(&format!(
+            "; totals are over the {} in which all measured",
+            time(common.length_ns as f64)
+        ));
+        (severity, bias) = (FindingSeverity::Info, String::new());
+    }
     let finding = subject
-        .draft(ID, FindingSeverity::Warning, message)
-        .bias(iops_low(share.min(1.0)))
+        .draft(ID, severity, message)
+        .bias(bias)
         .evidence("start_skew_ns", skew_ns)
+        .evidence("start_error_ns", error_ns)
         .evidence("measured_ns", evidence.measured_ns)
         .advise("add a ramp longer than the skew, or measure for longer");
     Some(finding)
@@ -43,6 +55,7 @@ mod tests {
     use crate::checks::tests::{only, silent};
     use crate::evidence::WorkerReport;
     use crate::fixture::run;
+    use crate::hosts::CommonWindow;
 
     #[test]
     fn half_a_second_of_five() {
@@ -51,6 +64,11 @@ mod tests {
         run.phases[0].jobs[0].evidence.workers = [-100_000_000, 0, 400_000_000].map(worker).to_vec();
         let finding = only(ID, &run);
         assert!(finding.message.contains("500 ms") && finding.bias == "IOPS 0-10 % low", "{finding:?}");
+        run.phases[0].jobs[0].evidence.common =
+            Some(CommonWindow { length_ns: 4_500_000_000, ..Default::default() });
+        let finding = only(ID, &run);
+        assert!(finding.severity == FindingSeverity::Info && finding.bias.is_empty(), "{finding:?}");
+        assert!(finding.message.ends_with("totals are over the 4.5 s in which all measured"), "{finding:?}");
         run.phases[0].jobs[0].evidence.workers = [0, 1_000_000].map(worker).to_vec();
         silent(ID, &run);
     }

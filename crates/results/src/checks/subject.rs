@@ -116,14 +116,15 @@ impl<'r> Subject<'r> {
         used.iter().filter_map(|target| self.run.plan.targets.get(usize::from(*target))).collect()
     }
 
-    /// What is recorded about them, each record once.
+    /// What is recorded about them on all hosts, each record once.
     pub(super) fn environments(&self) -> Vec<&'r TargetEnvironment> {
         let mut found: Vec<&TargetEnvironment> = Vec::new();
-        for target in self.targets() {
-            if let Some(environment) = recorded(&self.run.environment, &target.path)
-                && !found.iter().any(|other| std::ptr::eq(*other, environment))
-            {
-                found.push(environment);
+        let targets = self.targets();
+        for host in self.run.environments() {
+            for environment in targets.iter().filter_map(|target| recorded(host, &target.path)) {
+                if !found.iter().any(|other| std::ptr::eq(*other, environment)) {
+                    found.push(environment);
+                }
             }
         }
         found
@@ -175,9 +176,12 @@ pub(super) fn repeat_of(run: &Run, phase: &PhaseResult) -> Option<u32> {
     (run.phases.iter().filter(same).count() > 1).then_some(phase.repeat)
 }
 
-/// Memory that the page cache of this run could use, bytes: the machine's, or the control group's limit.
+/// Memory that the page cache of this run could use, bytes: of each host its machine's, or the control group's
+/// limit.
 pub(super) fn memory_bytes(run: &Run) -> Option<u64> {
-    let machine = run.environment.machine.memory.total_bytes;
-    let group = run.environment.cgroup.memory_bytes;
-    machine.into_iter().chain(group).min()
+    let of_host = |environment: &crate::environment::Environment| {
+        let machine = environment.machine.memory.total_bytes;
+        machine.into_iter().chain(environment.cgroup.memory_bytes).min()
+    };
+    run.environments().map(of_host).sum()
 }

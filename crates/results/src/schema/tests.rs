@@ -6,8 +6,10 @@ use super::validator::validate;
 use crate::environment::{
     CgroupDeviceLimit, ExtentSummary, LoopBacking, RaidArray, TargetEnvironment, Turbo, ZramDevice,
 };
+use crate::event::{HostClock, HostId, LostReason};
 use crate::evidence::{QuietWindow, Remark, WorkerReport};
 use crate::fixture;
+use crate::hosts::{CommonWindow, HostLoss, HostPhase, RunHost};
 use crate::run::{LatencySummary, Metric, Run};
 
 fn published(name: &str) -> PathBuf {
@@ -35,12 +37,22 @@ fn full_run() -> Run {
         id: "clock-unstable".to_owned(),
         text: "it jumped".to_owned(),
     });
+    let why = LostReason::Exited { status: Some(1) };
+    run.hosts.push(RunHost {
+        id: HostId(1),
+        name: "b".to_owned(),
+        environment: run.environment.clone(),
+        clock: Some(HostClock::default()),
+        lost: Some(HostLoss { phase: 0, why }),
+    });
     let phase = &mut run.phases[0];
+    phase.hosts.push(HostPhase { device: phase.device.clone(), ..HostPhase::default() });
     phase.evidence.quiet_before = Some(QuietWindow::default());
     let metric = Metric { value: 1.5, unit: "TPM".to_owned(), n: 3, interval: Some((1.0, 2.0)) };
     phase.metrics.insert("transactions".to_owned(), metric);
     let job = &mut phase.jobs[0];
     job.evidence.workers.push(WorkerReport::default());
+    job.evidence.common = Some(CommonWindow::default());
     job.lateness_ns = Some(LatencySummary::default());
     job.flush = job.read.clone();
     job.errors_by_kind.push(("EIO".to_owned(), 1));

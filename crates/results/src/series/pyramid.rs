@@ -54,7 +54,11 @@ impl Pyramid {
     /// The sums of what there is, complete or not.
     pub(super) fn finish(&mut self) -> Vec<Frame> {
         let open = std::mem::take(&mut self.open);
-        let frame = |((level, (host, ..), _), interval): ((Level, Track, u32), Interval)| Frame { host, level, interval };
+        let frame = |((level, (host, ..), _), interval): ((Level, Track, u32), Interval)| Frame {
+            host,
+            level,
+            interval,
+        };
         open.into_iter().map(frame).collect()
     }
 }

@@ -100,10 +100,7 @@ pub fn recover(dir: &Path) -> Result<Run, StoreError> {
 
 /// Whether an event says what the run is, and what its hosts are.
 fn is_announcement(event: &RunEvent) -> bool {
-    matches!(
-        event,
-        RunEvent::RunStarted { .. } | RunEvent::Host { event: HostEvent::Environment { .. }, .. }
-    )
+    matches!(event, RunEvent::RunStarted { .. } | RunEvent::Host { event: HostEvent::Environment { .. }, .. })
 }
 
 fn feed_series(dir: &Path, builder: &mut RunBuilder) -> Result<Tail, StoreError> {

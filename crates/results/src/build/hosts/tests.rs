@@ -24,11 +24,11 @@ fn told(host: u16, name: &str, change: impl Fn(&mut HostEvent)) -> Vec<RunEvent>
 /// A run in which all of `hosts` did the fixture's phase; announced first, as they are while recording.
 fn together(hosts: Vec<Vec<RunEvent>>) -> Vec<RunEvent> {
     let mut all = events();
-    let own: Vec<RunEvent> = all.iter().filter(|event| !matches!(event, RunEvent::Host { .. })).cloned().collect();
-    let (announced, rest): (Vec<RunEvent>, Vec<RunEvent>) = hosts
-        .into_iter()
-        .flatten()
-        .partition(|event| matches!(event, RunEvent::Host { event: HostEvent::Environment { .. } | HostEvent::Clock(_), .. }));
+    let own: Vec<RunEvent> =
+        all.iter().filter(|event| !matches!(event, RunEvent::Host { .. })).cloned().collect();
+    let (announced, rest): (Vec<RunEvent>, Vec<RunEvent>) = hosts.into_iter().flatten().partition(|event| {
+        matches!(event, RunEvent::Host { event: HostEvent::Environment { .. } | HostEvent::Clock(_), .. })
+    });
     all.clear();
     all.extend_from_slice(&own[..1]);
     all.extend(announced);
@@ -111,9 +111,15 @@ fn same_numbers_twice(one: &Run, two: &Run) {
     assert_eq!((two.total.ios, two.total.bytes), (2 * one.total.ios, 2 * one.total.bytes));
     assert_eq!((two.total.iops, two.measured_s), (2.0 * one.total.iops, one.measured_s));
     let (a, b) = (&one.total.completion_ns, &two.total.completion_ns);
-    assert_eq!((a.min, a.p50, a.p90, a.p95, a.p99, a.p99_9, a.max), (b.min, b.p50, b.p90, b.p95, b.p99, b.p99_9, b.max));
+    assert_eq!(
+        (a.min, a.p50, a.p90, a.p95, a.p99, a.p99_9, a.max),
+        (b.min, b.p50, b.p90, b.p95, b.p99, b.p99_9, b.max)
+    );
     assert_eq!((a.mean, 2 * a.n), (b.mean, b.n));
-    assert_eq!((two.outstanding_io_mean, two.evidence.threads), (2.0 * one.outstanding_io_mean, 2 * one.evidence.threads));
+    assert_eq!(
+        (two.outstanding_io_mean, two.evidence.threads),
+        (2.0 * one.outstanding_io_mean, 2 * one.evidence.threads)
+    );
     assert_eq!(two.cpu_ns_per_io, one.cpu_ns_per_io);
 }
 

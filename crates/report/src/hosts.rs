@@ -1,0 +1,107 @@
+//! What each of several hosts did of a job: the same rows for every renderer.
+
+use assay_results::run::{JobResult, PhaseResult};
+
+use crate::format;
+
+/// The columns behind the host's name.
+pub(crate) const NUMBERS: [&str; 4] = ["IOPS", "MiB/s", "cached", "start"];
+
+/// One host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostRow {
+    /// Its name.
+    pub(crate) name: String,
+    /// As [`NUMBERS`]: over its own measured time; the share of its reads that no device served; how long after the first
+    /// host it began.
+    pub(crate) numbers: [String; 4],
+    /// Why its numbers end early; empty: they do not.
+    pub(crate) lost: String,
+}
+
+/// The hosts of a job; empty where there is one.
+pub(crate) fn of_job(phase: &PhaseResult, job: &JobResult) -> Vec<HostRow> {
+    let workers = &job.evidence.workers;
+    if workers.len() < 2 {
+        return Vec::new();
+    }
+    let row = |worker: &assay_results::evidence::WorkerReport| {
+        let known = worker.measured_ns > 0;
+        let per_s = |count: u64| count as f64 * 1e9 / worker.measured_ns.max(1) as f64;
+        let host = phase.hosts.iter().find(|host| host.name == worker.name);
+        let cached = host.and_then(|host| host.cached_read_share).filter(|_| job.read.is_some());
+        let shown = |text: String| if known { text } else { format::NOTHING.to_owned() };
+        HostRow {
+            name: worker.name.clone(),
+            numbers: [
+                shown(format::iops(per_s(worker.ios))),
+                shown(format::mib_per_s(per_s(worker.bytes))),
+                cached.map_or_else(String::new, format::percent),
+                start(worker.start_skew_ns, worker.start_error_ns),
+            ],
+            lost: if worker.lost_because.is_empty() {
+                String::new()
+            } else {
+                format!("lost: {}", worker.lost_because)
+            },
+        }
+    };
+    workers.iter().map(row).collect()
+}
+
+/// `+300 ms ± 2 ms`.
+fn start(skew_ns: i64, error_ns: u64) -> String {
+    let sign = if skew_ns < 0 { "-" } else { "+" };
+    let error =
+        if error_ns > 0 { format!(" ± {}", format::time_ns(error_ns as f64)) } else { String::new() };
+    format!("{sign}{}{error}", format::time_ns(skew_ns.unsigned_abs() as f64))
+}
+
+/// What the totals of several hosts leave out, in a sentence; `None`: nothing, or there is one host.
+pub(crate) fn trimmed(job: &JobResult) -> Option<String> {
+    let common = job.evidence.common.filter(|common| common.trimmed_ios > 0)?;
+    Some(format!(
+        "totals are over the {} in which all hosts measured; {} operations outside it are left out",
+        format::seconds(common.length_ns as f64 / 1e9),
+        format::count(common.trimmed_ios)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_results::evidence::WorkerReport;
+    use assay_results::hosts::{CommonWindow, HostPhase};
+
+    use super::*;
+
+    fn worker(name: &str, start_skew_ns: i64, lost: &str) -> WorkerReport {
+        WorkerReport {
+            name: name.to_owned(),
+            ios: 10_000,
+            bytes: 10_000 * 4096,
+            start_skew_ns,
+            start_error_ns: 2_000_000,
+            measured_ns: 5_000_000_000,
+            lost_because: lost.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_row_a_host_and_none_for_one() {
+        let mut job = JobResult { read: Some(Default::default()), ..JobResult::default() };
+        job.evidence.workers = vec![worker("a", 0, "")];
+        let host = HostPhase { name: "b".to_owned(), cached_read_share: Some(0.5), ..HostPhase::default() };
+        let phase = PhaseResult { hosts: vec![host], ..PhaseResult::default() };
+        assert_eq!(of_job(&phase, &job), []);
+        job.evidence.workers.push(worker("b", 300_000_000, "connection closed"));
+        let rows = of_job(&phase, &job);
+        assert_eq!(rows[1].numbers, ["2,000", "7.81", "50 %", "+300 ms ± 2.00 ms"]);
+        assert_eq!((rows[1].lost.as_str(), rows[0].numbers[2].as_str()), ("lost: connection closed", ""));
+        assert_eq!(trimmed(&job), None);
+        job.evidence.common =
+            Some(CommonWindow { length_ns: 4_700_000_000, trimmed_ios: 1200, ..CommonWindow::default() });
+        let words =
+            "totals are over the 4.7 s in which all hosts measured; 1,200 operations outside it are left out";
+        assert_eq!(trimmed(&job).as_deref(), Some(words));
+    }
+}
