@@ -49,8 +49,11 @@ pub(crate) fn of_job(phase: &PhaseResult, job: &JobResult) -> Vec<HostRow> {
     workers.iter().map(row).collect()
 }
 
-/// `+300 ms ± 2 ms`.
+/// `+300 ms ± 2 ms`; empty for the first, and where it is not known.
 fn start(skew_ns: i64, error_ns: u64) -> String {
+    if (skew_ns, error_ns) == (0, 0) {
+        return String::new();
+    }
     let sign = if skew_ns < 0 { "-" } else { "+" };
     let error =
         if error_ns > 0 { format!(" ± {}", format::time_ns(error_ns as f64)) } else { String::new() };

@@ -3,6 +3,7 @@
 mod compare;
 mod files;
 mod grid;
+mod hosts;
 mod html;
 mod odd;
 mod support;

@@ -87,18 +87,22 @@ pub(super) struct HostStart {
 /// The starts of a phase against each other.
 #[derive(Debug)]
 pub(super) struct Starts<'a> {
-    first: Option<HostStart>,
+    first: Option<(HostId, HostStart)>,
     starts: &'a BTreeMap<HostId, HostStart>,
 }
 
 impl<'a> Starts<'a> {
     pub(super) fn new(starts: &'a BTreeMap<HostId, HostStart>) -> Self {
-        Starts { first: starts.values().min_by_key(|start| start.at_ns).copied(), starts }
+        let first = starts.iter().min_by_key(|(_, start)| start.at_ns).map(|(host, start)| (*host, *start));
+        Starts { first, starts }
     }
 
     /// How long after the first host this one began, and how far that may be off. Where it is not known, all began together.
     fn delay(&self, host: HostId) -> (u64, u64) {
-        let (Some(first), Some(start)) = (self.first, self.starts.get(&host)) else { return (0, 0) };
+        let (Some((id, first)), Some(start)) = (self.first, self.starts.get(&host)) else { return (0, 0) };
+        if id == host {
+            return (0, 0);
+        }
         (start.at_ns.abs_diff(first.at_ns), start.error_ns.saturating_add(first.error_ns))
     }
 }
