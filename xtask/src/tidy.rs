@@ -5,6 +5,7 @@
 //! `xtask/tidy-exceptions.txt`; an exception that nothing needs is itself a finding.
 
 mod checks;
+mod circles;
 mod exceptions;
 mod graph;
 mod markdown;
@@ -76,6 +77,7 @@ fn check_files(files: &[SourceFile]) -> Vec<Finding> {
         paths.extend(Path::new(&file.path).ancestors().filter_map(Path::to_str).map(str::to_owned));
     }
     let mut findings = checks::check(files);
+    findings.extend(circles::check(files));
     for file in files {
         findings.extend(text::check_size(&file.path, file.bytes));
         let Some(text) = &file.text else { continue };

@@ -14,7 +14,6 @@ use assay_workload::resolve::ResolveError;
 use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
 
-use crate::probe::ProbeProblem;
 use crate::space::Shortage;
 
 /// What is wrong with a target.
@@ -34,6 +33,32 @@ pub enum TargetProblem {
     /// Its path cannot stand in a plan.
     #[error("its path is not valid UTF-8")]
     NotUtf8,
+}
+
+/// Why a target cannot be probed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeProblem {
+    /// It is not there.
+    #[error("there is no such file")]
+    Missing,
+    /// It is a directory.
+    #[error("it is a directory; name a file in it that holds data")]
+    Directory,
+    /// It is something else.
+    #[error("it is neither a file nor a block device")]
+    Kind,
+    /// It holds no data.
+    #[error("{} of it were never written, and reading them tells nothing of storage; fill it first", Bytes(*bytes))]
+    Empty {
+        /// What was never written.
+        bytes: u64,
+    },
+    /// There is too little of it.
+    #[error("{} is too little to probe: 2 MiB at least", Bytes(*bytes))]
+    TooSmall {
+        /// What there is.
+        bytes: u64,
+    },
 }
 
 /// Why a request was not carried out.

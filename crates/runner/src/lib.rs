@@ -27,7 +27,7 @@ mod start;
 
 pub use carry_out::{Done, carry_out, environment_of, plan};
 pub use consent::{check_consent, check_memory};
-pub use error::{RunError, TargetProblem};
+pub use error::{ProbeProblem, RunError, TargetProblem};
 pub use files::make_files;
 pub use idle_windows::expected_s as idle_windows_s;
 pub use inventory::look_at;

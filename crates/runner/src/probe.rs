@@ -12,7 +12,7 @@ use assay_results::environment::{TargetEnvironment, TargetKind};
 use assay_results::probe::{Ask, Probe, ProbeSpec, Prober};
 use assay_workload::units::{Bytes, Nanos};
 
-use crate::error::RunError;
+use crate::error::{ProbeProblem, RunError};
 use crate::request::Site;
 use crate::seed::{random_seed, random_u64};
 use read::Reader;
@@ -39,32 +39,6 @@ pub struct ProbeRequest {
     pub time_max: Nanos,
     /// The seed of the order; `None`: one is drawn.
     pub seed: Option<u64>,
-}
-
-/// Why a target cannot be probed.
-#[derive(Debug, thiserror::Error)]
-pub enum ProbeProblem {
-    /// It is not there.
-    #[error("there is no such file")]
-    Missing,
-    /// It is a directory.
-    #[error("it is a directory; name a file in it that holds data")]
-    Directory,
-    /// It is something else.
-    #[error("it is neither a file nor a block device")]
-    Kind,
-    /// It holds no data.
-    #[error("{} of it were never written, and reading them tells nothing of storage; fill it first", Bytes(*bytes))]
-    Empty {
-        /// What was never written.
-        bytes: u64,
-    },
-    /// There is too little of it.
-    #[error("{} is too little to probe: 2 MiB at least", Bytes(*bytes))]
-    TooSmall {
-        /// What there is.
-        bytes: u64,
-    },
 }
 
 /// Probes a target; `progress` is told now and then the span that is read and how long it has taken.

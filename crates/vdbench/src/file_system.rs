@@ -3,7 +3,7 @@
 use super::access::{OpenFlags, Sizes, file_sizes, open_flags};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
-use super::keywords::{Definition, Keyword, in_full, lost, opens, reporting, sets};
+use super::keyword::{Definition, Keyword, in_full, lost, opens, reporting, sets};
 use super::sink::At;
 
 /// A tree of directories and files.

@@ -2,7 +2,7 @@
 
 use super::access::{OpenFlags, Sizes, open_flags, transfer_sizes};
 use super::args::Args;
-use super::keywords::{Definition, Keyword, in_full, opens, sets};
+use super::keyword::{Definition, Keyword, in_full, opens, sets};
 use super::number::Number;
 use super::sink::At;
 use super::workload_def::selection;

@@ -1,7 +1,7 @@
 //! General parameters: those that stand before the first definition.
 
 use super::args::{Args, to_u64};
-use super::keywords::{Definition, Keyword, in_full, inert, lost, refused, reporting, sets};
+use super::keyword::{Definition, Keyword, in_full, inert, lost, refused, reporting, sets};
 use super::sink::At;
 
 /// How written data is made reducible by deduplication.

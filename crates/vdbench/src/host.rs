@@ -1,6 +1,6 @@
 //! Host definitions (hd).
 
-use super::keywords::{Definition, Keyword, in_full, inert, lost, opens, sets};
+use super::keyword::{Definition, Keyword, in_full, inert, lost, opens, sets};
 use super::sink::At;
 
 /// A machine that does I/O.

@@ -20,6 +20,7 @@ mod file_workload;
 mod general;
 mod host;
 mod import;
+mod keyword;
 mod keywords;
 mod link;
 mod loops;

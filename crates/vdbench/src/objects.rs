@@ -1,6 +1,6 @@
 //! Groups parameters into definitions, in the order the language demands, and repeats those that name `$host`.
 
-use super::keywords::Kind;
+use super::keyword::Kind;
 use super::options::Limits;
 use super::reader::replaced;
 use super::sink::Sink;

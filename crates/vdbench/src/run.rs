@@ -3,7 +3,7 @@
 use super::access::{Amount, OpenFlags, amount, open_flags};
 use super::args::Args;
 use super::file_workload::{FileOperation, operations};
-use super::keywords::{Definition, Keyword, in_full, lost, opens, sets};
+use super::keyword::{Definition, Keyword, in_full, lost, opens, sets};
 use super::loops::{Loop, LoopKind, add_loop};
 use super::number::Number;
 use super::sink::At;

@@ -3,7 +3,7 @@
 use super::access::{Amount, OpenFlags, Span, amount, open_flags, span};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
-use super::keywords::{Definition, Keyword, in_full, lost, opens, refused, reporting, sets};
+use super::keyword::{Definition, Keyword, in_full, lost, opens, refused, reporting, sets};
 use super::sink::At;
 
 /// A path, and the hosts it is used from (empty: all).

@@ -2,7 +2,7 @@
 
 use super::access::{OpenFlags, Seek, Sizes, Span, open_flags, seek, span, transfer_sizes};
 use super::args::{Args, to_u64};
-use super::keywords::{Definition, Keyword, in_full, lost, opens, sets};
+use super::keyword::{Definition, Keyword, in_full, lost, opens, sets};
 use super::sink::At;
 
 /// What is done to one or more storage definitions.

@@ -104,12 +104,14 @@ impl PlannedJob {
         if pattern.mix.share(OpKind::Write) == 0.0 {
             return Some(0);
         }
-        let largest = pattern.write_sizes.max_bytes();
+        let largest = pattern.write_sizes.max_bytes().max(1);
         let by_ios = |ios: u64| ios.saturating_mul(largest);
-        self.slices
-            .iter()
-            .map(|slice| slice.bytes.map(|bytes| bytes.saturating_add(largest)).or(slice.ios.map(by_ios)))
-            .sum()
+        // The last block is a whole one.
+        let by_bytes = |bytes: u64| match pattern.write_sizes {
+            BlockSizes::Fixed(size) => bytes.checked_next_multiple_of(size.max(1)).unwrap_or(u64::MAX),
+            _ => bytes.saturating_add(largest - 1),
+        };
+        self.slices.iter().map(|slice| slice.bytes.map(by_bytes).or(slice.ios.map(by_ios))).sum()
     }
 }
 

@@ -3,6 +3,7 @@ use assay_formats::loader::MemoryLoader;
 use assay_workload::Workload;
 
 use super::*;
+use crate::keyword::{Definition, Effect, full_name};
 use crate::{Options, lower, parse};
 
 #[test]
@@ -23,16 +24,16 @@ fn short_keywords_take_the_first_match() {
         (Kind::General, "concatenate", "concatenatesds"),
         (Kind::FileWorkload, "xfersize", "xfersizes"),
     ] {
-        assert_eq!(full_name(&kind.names(), key), Some(full), "{key}");
+        assert_eq!(full_name(&names_of(kind), key), Some(full), "{key}");
     }
 }
 
 #[test]
 fn exact_and_one_letter_keywords_are_not_shortened() {
-    assert_eq!(full_name(&Kind::Workload.names(), "x"), None);
-    assert_eq!(full_name(&Kind::General.names(), "jour"), None);
-    assert_eq!(full_name(&Kind::Run.names(), "maxdata_read"), None);
-    assert_eq!(full_name(&Kind::FileWorkload.names(), "filei"), None);
+    assert_eq!(full_name(&names_of(Kind::Workload), "x"), None);
+    assert_eq!(full_name(&names_of(Kind::General), "jour"), None);
+    assert_eq!(full_name(&names_of(Kind::Run), "maxdata_read"), None);
+    assert_eq!(full_name(&names_of(Kind::FileWorkload), "filei"), None);
 }
 
 #[test]

@@ -1,0 +1,182 @@
+//! One keyword of a definition: its spellings, what becomes of it, and how a shortened one is found.
+
+use assay_formats::Affects;
+
+use super::args::Args;
+use super::sink::At;
+
+/// The kinds of definitions, in the order in which a file must give them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    General,
+    Host,
+    ReplayGroup,
+    FileSystem,
+    Storage,
+    Workload,
+    FileWorkload,
+    Run,
+}
+
+impl Kind {
+    /// The kind that a keyword opens.
+    pub(crate) fn opened_by(key: &str) -> Option<Self> {
+        match key {
+            "hd" => Some(Self::Host),
+            "rg" => Some(Self::ReplayGroup),
+            "fsd" => Some(Self::FileSystem),
+            "sd" => Some(Self::Storage),
+            "wd" => Some(Self::Workload),
+            "fwd" => Some(Self::FileWorkload),
+            "rd" => Some(Self::Run),
+            _ => None,
+        }
+    }
+
+    /// How a message calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::General => "general parameters",
+            Self::Host => "host definition (hd)",
+            Self::ReplayGroup => "replay group (rg)",
+            Self::FileSystem => "file system definition (fsd)",
+            Self::Storage => "storage definition (sd)",
+            Self::Workload => "workload definition (wd)",
+            Self::FileWorkload => "file workload definition (fwd)",
+            Self::Run => "run definition (rd)",
+        }
+    }
+}
+
+/// A definition of which the file sets parameters.
+pub(crate) trait Definition: Sized + 'static {
+    /// All its keywords, in the order in which a shortened one is matched.
+    const KEYWORDS: &'static [Keyword<Self>];
+
+    /// The keywords that were given, with their places.
+    fn places(&mut self) -> &mut Vec<(&'static str, At)>;
+}
+
+/// What becomes of a keyword.
+pub(crate) enum Effect<D> {
+    /// It opens or names the definition.
+    Opens,
+    /// It sets something of the definition. What of that is not carried out is said where the workload is made.
+    Sets(fn(&mut D, &mut Args<'_>)),
+    /// It changes nothing about the measured load; the text says why.
+    Inert(&'static str),
+    /// It is lost.
+    Lost {
+        /// Of the diagnostic.
+        id: &'static str,
+        /// Whether another test is run without it, or only less is reported.
+        affects: Affects,
+        /// What does not happen.
+        what: &'static str,
+        /// The nearest equivalent.
+        instead: &'static str,
+    },
+    /// vdbench refuses it too; the rule, and what to do.
+    Refused(&'static str, &'static str),
+}
+
+/// One keyword with its other spellings.
+pub(crate) struct Keyword<D> {
+    /// Its spellings; places are kept under the first.
+    pub(crate) names: &'static [&'static str],
+    /// Whether it must be written in full.
+    in_full: bool,
+    pub(crate) effect: Effect<D>,
+    /// A value that shows that it does something.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what the test of the table tries"))]
+    pub(crate) sample: &'static str,
+}
+
+impl<D> Keyword<D> {
+    const fn new(names: &'static [&'static str], sample: &'static str, effect: Effect<D>) -> Self {
+        Keyword { names, in_full: false, effect, sample }
+    }
+
+    /// Does what the keyword does, or says that it does not.
+    pub(crate) fn apply(&self, definition: &mut D, args: &mut Args<'_>) {
+        match self.effect {
+            Effect::Opens => {}
+            Effect::Sets(set) => set(definition, args),
+            Effect::Inert(why) => {
+                let message = format!("`{}=` has no effect: {why}", args.name);
+                args.note("no-effect", message, "");
+            }
+            Effect::Lost { id, affects, what, instead } => args.lost(id, affects, what, instead),
+            Effect::Refused(rule, instead) => args.reject(0, rule, instead),
+        }
+    }
+}
+
+/// One that must be written in full.
+pub(crate) const fn in_full<D>(mut keyword: Keyword<D>) -> Keyword<D> {
+    keyword.in_full = true;
+    keyword
+}
+
+/// One that is lost and only reports or watches: the same I/O is done without it.
+pub(crate) const fn reporting<D>(mut keyword: Keyword<D>) -> Keyword<D> {
+    if let Effect::Lost { affects, .. } = &mut keyword.effect {
+        *affects = Affects::Report;
+    }
+    keyword
+}
+
+/// One that opens or names its definition.
+pub(crate) const fn opens<D>(names: &'static [&'static str]) -> Keyword<D> {
+    in_full(Keyword::new(names, "", Effect::Opens))
+}
+
+/// One that sets something, and a value that shows it.
+pub(crate) const fn sets<D>(
+    names: &'static [&'static str],
+    sample: &'static str,
+    set: fn(&mut D, &mut Args<'_>),
+) -> Keyword<D> {
+    Keyword::new(names, sample, Effect::Sets(set))
+}
+
+/// One without effect, and why.
+pub(crate) const fn inert<D>(names: &'static [&'static str], why: &'static str) -> Keyword<D> {
+    Keyword::new(names, "1", Effect::Inert(why))
+}
+
+/// One that is lost: the id of the diagnostic, what does not happen, and the nearest equivalent.
+pub(crate) const fn lost<D>(
+    names: &'static [&'static str],
+    id: &'static str,
+    what: &'static str,
+    instead: &'static str,
+) -> Keyword<D> {
+    Keyword::new(names, "1", Effect::Lost { id, affects: Affects::Test, what, instead })
+}
+
+/// One that is refused: the rule it breaks, and what to do.
+pub(crate) const fn refused<D>(
+    names: &'static [&'static str],
+    rule: &'static str,
+    instead: &'static str,
+) -> Keyword<D> {
+    Keyword::new(names, "1", Effect::Refused(rule, instead))
+}
+
+pub(crate) fn names<D: Definition>() -> Vec<(&'static str, bool)> {
+    D::KEYWORDS.iter().flat_map(|word| word.names.iter().map(|name| (*name, word.in_full))).collect()
+}
+
+/// The full name that `key` (lower case) stands for: the first one of which it is a prefix.
+pub(crate) fn full_name(names: &[(&'static str, bool)], key: &str) -> Option<&'static str> {
+    let full = names.iter().find(|(name, _)| *name == key);
+    let prefix = || names.iter().find(|(name, exact)| key.len() >= 2 && !exact && name.starts_with(key));
+    full.or_else(prefix).map(|(name, _)| *name)
+}
+
+/// The keyword that `key` (lower case) stands for, and its full name.
+pub(crate) fn lookup<D: Definition>(key: &str) -> Option<(&'static Keyword<D>, &'static str)> {
+    let name = full_name(&names::<D>(), key)?;
+    D::KEYWORDS.iter().find(|word| word.names.contains(&name)).map(|word| (word, name))
+}
