@@ -327,15 +327,10 @@ impl<'a> Writer<'a> {
         let options = job.engine_options;
         let name = match view.engine {
             EngineKind::IoUring if options.passthrough => "io_uring_cmd",
-            EngineKind::IoUring => "io_uring",
-            EngineKind::Libaio => "libaio",
-            EngineKind::Psync => "psync",
-            EngineKind::PosixAio => "posixaio",
-            EngineKind::Null => "null",
-            EngineKind::Auto | EngineKind::Fio | EngineKind::Sim => {
+            engine => engine.fio_name().unwrap_or_else(|| {
                 self.note("fio-engine-chosen", &job.name, "the engine is left open; io_uring is written");
                 "io_uring"
-            }
+            }),
         };
         lines.set("ioengine", name);
         lines.set("iodepth", job.outstanding_per_thread);

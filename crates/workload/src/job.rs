@@ -3,72 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::content::Content;
+pub use crate::engine_kind::EngineKind;
 use crate::pattern::AccessPattern;
 use crate::steps::Until;
 use crate::target::{Extent, Target};
 pub use crate::tree::TreeWorkload;
 use crate::units::Nanos;
-
-/// The I/O path a job asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum EngineKind {
-    /// Whatever is best here; what was chosen and why is recorded.
-    #[default]
-    Auto,
-    /// io_uring.
-    IoUring,
-    /// Kernel native asynchronous I/O (io_submit).
-    Libaio,
-    /// pread and pwrite, one at a time.
-    Psync,
-    /// POSIX asynchronous I/O as glibc does it: worker threads, serial per file descriptor.
-    PosixAio,
-    /// No I/O at all: the generator alone.
-    Null,
-    /// Real fio, driven by Assay.
-    Fio,
-    /// The simulator.
-    Sim,
-}
-
-impl EngineKind {
-    /// The name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            EngineKind::Auto => "auto",
-            EngineKind::IoUring => "io_uring",
-            EngineKind::Libaio => "libaio",
-            EngineKind::Psync => "psync",
-            EngineKind::PosixAio => "posix-aio",
-            EngineKind::Null => "null",
-            EngineKind::Fio => "fio",
-            EngineKind::Sim => "sim",
-        }
-    }
-
-    /// All of them, for help texts and parsing.
-    pub const ALL: [EngineKind; 8] = [
-        EngineKind::Auto,
-        EngineKind::IoUring,
-        EngineKind::Libaio,
-        EngineKind::Psync,
-        EngineKind::PosixAio,
-        EngineKind::Null,
-        EngineKind::Fio,
-        EngineKind::Sim,
-    ];
-
-    /// The engine of that name; also accepts fio's spellings (`posixaio`, `sync`, `pvsync`).
-    pub fn from_name(name: &str) -> Option<EngineKind> {
-        match name {
-            "posixaio" => Some(EngineKind::PosixAio),
-            "sync" | "pvsync" | "pvsync2" | "vsync" => Some(EngineKind::Psync),
-            _ => EngineKind::ALL.into_iter().find(|kind| kind.name() == name),
-        }
-    }
-}
 
 /// Options of the I/O path that are never chosen silently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

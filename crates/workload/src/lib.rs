@@ -8,6 +8,7 @@ pub mod arrival;
 pub mod block;
 pub mod content;
 pub mod distribution;
+mod engine_kind;
 pub mod fill;
 pub mod growth;
 pub mod job;

@@ -52,10 +52,9 @@ fn slice_bytes(slice: &assay_workload::plan::ThreadSlice) -> u64 {
 /// before it.
 fn fio_engine(name: &str) -> String {
     let name = name.strip_prefix("fio ").unwrap_or(name);
-    match EngineKind::from_name(name) {
-        Some(EngineKind::PosixAio) => "posixaio".to_owned(),
-        _ => name.to_owned(),
-    }
+    // What is spelt as fio does stays, `sync` among it.
+    let ours = EngineKind::ALL.into_iter().find(|kind| kind.name() == name);
+    ours.and_then(EngineKind::fio_name).unwrap_or(name).to_owned()
 }
 
 /// fio's `rw` of a pattern.
