@@ -11,7 +11,7 @@ use assay_engine::buffers::MappedBuffers;
 use assay_workload::rng::Rng;
 use io_uring::{IoUring, opcode, types};
 
-#[path = "../src/syscall.rs"]
+#[path = "../src/engines/syscall.rs"]
 mod syscall;
 
 const BLOCK: u32 = 4096;

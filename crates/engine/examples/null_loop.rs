@@ -1,47 +1,60 @@
-//! The job loop over the engine that does nothing, for a given number of operations: `null_loop IOS DEPTH`. What is left is
-//! the generator with every statistic on; `cargo xtask instructions` counts what it executes.
+//! A job of `--engine null` as a run has it, without the driver's threads: `null_loop IOS DEPTH`. What is left is the
+//! generator with every statistic on; `cargo xtask instructions` counts what it executes.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use assay_engine::buffers::MappedBuffers;
 use assay_engine::clock::RealClock;
-use assay_engine::job_loop::{JobLoop, LoopParts, LoopSpec, Pending};
-use assay_engine::null::NullEngine;
-use assay_engine::recorder::{Recorder, Schedule, Shared};
-use assay_engine::{Clock as _, Engine as _, TargetTable};
-use assay_workload::content::Content;
-use assay_workload::fill::Filler;
-use assay_workload::job::TargetSelection;
-use assay_workload::ops::{Generator, SiteSpec};
+use assay_engine::kind::PreparedPhase;
+use assay_engine::{Blocks, Clock as _, JobKind, PhaseContext, ThisMachine, ThreadIndex};
+use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::target::ActiveRange;
+use assay_workload::resolve::{self, Inventory, TargetFacts};
+use assay_workload::target::{Target, TargetKind};
+use assay_workload::units::Bytes;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().collect();
     let [_, ios, depth] = words.as_slice() else { return Err("usage: null_loop IOS DEPTH".into()) };
-    let (ios, depth): (u64, u32) = (ios.parse()?, depth.parse()?);
-    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
-    let site = SiteSpec { target: 0, range: ActiveRange { offset_bytes: 0, length_bytes: 16 << 30 } };
-    let source = Generator::new(&pattern, &[site], TargetSelection::RoundRobin, 1, Some(ios), None);
-    let buffers = MappedBuffers::new(depth, 4096)?;
-    let mut engine = NullEngine::new(depth);
-    engine.prepare(&TargetTable::default(), &buffers)?;
-    let start_ns = RealClock::new().now_ns();
-    // One interval: rolling over costs once a second, not per operation.
-    let schedule = Schedule { start_ns, measured_start_ns: start_ns, interval_ns: u64::MAX / 4 };
-    let parts = LoopParts {
-        engine,
-        clock: RealClock::new(),
-        arrivals: None,
-        recorder: Recorder::new(Shared::new(), schedule),
-        buffers,
-        filler: Filler::new(&Content::default(), 1),
-        spec: LoopSpec::closed(depth, start_ns),
-        stop: Arc::new(AtomicBool::new(false)),
-        pass_hook: None,
+    let job = Job {
+        outstanding_per_thread: depth.parse()?,
+        engine: EngineKind::Null,
+        limits: Limits { ios: Some(ios.parse()?), ..Limits::default() },
+        ..Job::new("j", &["nothing"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()))
     };
-    let mut job = JobLoop::<_, _, false>::new(parts, Box::new(source));
-    while job.step()? != Pending::Done {}
+    let target = Target {
+        name: "nothing".to_owned(),
+        path: "null".to_owned(),
+        kind: Some(TargetKind::Null),
+        size: Some(Bytes(16 << 30)),
+    };
+    let workload = Workload {
+        name: "null".to_owned(),
+        seed: Some(1),
+        targets: vec![target],
+        phases: vec![Phase::measure("p", vec![job])],
+    };
+    let facts = TargetFacts {
+        path: "null".to_owned(),
+        kind: TargetKind::Null,
+        existing_bytes: 0,
+        direct_align_bytes: Some(512),
+        engine_choice: None,
+    };
+    let inventory = Inventory {
+        targets: [("nothing".to_owned(), facts)].into(),
+        engines: vec![EngineKind::Null],
+        engine_override: None,
+    };
+    let plan = resolve::plan(&workload, &inventory, 0)?;
+    let (stop, stops) = (AtomicBool::new(false), [Arc::new(AtomicBool::new(false))]);
+    // One interval: rolling over costs once a second, not per operation.
+    let context =
+        PhaseContext { plan: &plan, phase: 0, interval_ns: u64::MAX / 4, stop: &stop, stops: &stops };
+    let kinds: [&dyn JobKind<ThisMachine>; 1] = [&Blocks::default()];
+    let prepared = PreparedPhase::new(&kinds, vec![0], context, &mut |_, _| {})?.ok_or("stopped")?;
+    let mut runner = prepared.with(0).thread(ThreadIndex { job: 0, thread: 0 }, &ThisMachine)?;
+    runner.arm(RealClock::new().now_ns());
+    runner.run()?;
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! Which engines work on this system, found out by trying.
 
-use assay_workload::job::{EngineKind, EngineOptions};
+use assay_workload::job::EngineKind;
 
-use crate::aio::{self, AioEngine};
-use crate::uring::UringEngine;
+use crate::engines::ENGINES;
 
 /// An engine and whether it works here.
 #[derive(Debug)]
@@ -16,33 +15,12 @@ pub struct Availability {
 
 /// Tries every engine of this crate.
 pub fn availability() -> Vec<Availability> {
-    let uring = UringEngine::new(1, EngineOptions::default());
-    let aio = AioEngine::new(1);
-    vec![
-        Availability {
-            kind: EngineKind::IoUring,
-            works: uring.map(|engine| engine.notes().join(", ")).map_err(|error| error.to_string()),
-        },
-        Availability {
-            kind: EngineKind::Libaio,
-            works: aio.map(|_| String::new()).map_err(|error| error.to_string()),
-        },
-        Availability { kind: EngineKind::Psync, works: Ok(String::new()) },
-        Availability {
-            kind: EngineKind::PosixAio,
-            works: Ok("own workers, serial per file descriptor".to_owned()),
-        },
-        Availability { kind: EngineKind::Null, works: Ok("no I/O".to_owned()) },
-    ]
+    ENGINES.iter().map(|entry| Availability { kind: entry.kind, works: (entry.works)() }).collect()
 }
 
-/// The engines that work here, in the order of [`availability`]. Asks the kernel for libaio without making a context: giving
-/// one back takes it 30 ms.
+/// The engines that work here, in the order of [`availability`].
 pub fn available() -> Vec<EngineKind> {
-    let uring = UringEngine::new(1, EngineOptions::default()).is_ok();
-    let asynchronous = [(EngineKind::IoUring, uring), (EngineKind::Libaio, aio::is_there())];
-    let kernel = asynchronous.into_iter().filter(|(_, works)| *works).map(|(kind, _)| kind);
-    kernel.chain([EngineKind::Psync, EngineKind::PosixAio, EngineKind::Null]).collect()
+    ENGINES.iter().filter(|entry| (entry.is_there)()).map(|entry| entry.kind).collect()
 }
 
 #[cfg(test)]

@@ -15,13 +15,13 @@ use assay_workload::job::{EngineKind, EngineOptions};
 use assay_workload::pattern::OpKind;
 use assay_workload::rng::Rng;
 
-use crate::aio::AioEngine;
 use crate::buffers::MappedBuffers;
 use crate::clock::RealClock;
-use crate::psync::PsyncEngine;
+use crate::engines::aio::AioEngine;
+use crate::engines::psync::PsyncEngine;
+use crate::engines::uring::UringEngine;
 use crate::seam::{BufferPool, Clock, Completions, Engine, EngineError, Io, OpenTarget, TargetTable, Wait};
 use crate::targets::open_to_ask;
-use crate::uring::UringEngine;
 
 /// Reads through each candidate in a round.
 const READS: u32 = 2000;

@@ -229,6 +229,15 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         &self.engine
     }
 
+    /// Moves a loop at rest that was made for a phase that starts at 0 to one that starts at `phase_start_ns`.
+    pub fn arm(&mut self, phase_start_ns: u64) {
+        self.spec.shift(phase_start_ns);
+        self.gate_ns = self.spec.start_ns;
+        if let Some(recorder) = self.recorder.as_mut() {
+            recorder.shift(phase_start_ns);
+        }
+    }
+
     /// One step; see the module's description.
     ///
     /// # Errors

@@ -5,32 +5,31 @@
 //! In the measured phase nothing here allocates, locks or logs. This crate knows nothing of file formats, of how
 //! results are stored or shown, and nothing of arguments or exit codes.
 
-pub mod aio;
 pub mod available;
+mod blocks;
 pub mod buffers;
 pub mod choose;
 pub mod clock;
 pub mod driver;
 pub mod ending;
+pub mod engines;
 pub mod extents;
 pub mod fio_bridge;
 pub mod job_loop;
-pub mod null;
+pub mod kind;
 pub mod outcome;
-pub mod posix_aio;
-pub mod psync;
 pub mod quota;
 pub mod recorder;
-mod sampler;
+pub mod sampler;
 pub mod seam;
-mod sync_io;
-mod syscall;
 pub mod targets;
 pub mod tracing;
 pub mod tree;
-pub mod uring;
 
+pub use blocks::Blocks;
+pub use kind::{JobKind, JobRunner, Machine, PhaseContext, PreparedJobs, ThisMachine, ThreadIndex};
 pub use seam::{
     Buffer, BufferPool, Capabilities, Clock, Completion, Completions, Engine, EngineError, Flushed, Io,
     OpenTarget, QueueFull, TargetTable, Wait,
 };
+pub use tree::Trees;

@@ -3,33 +3,9 @@
 use assay_results::JobOutcome;
 use assay_workload::plan::PlannedJob;
 
-use crate::aio::AioEngine;
 use crate::clock::RealClock;
 use crate::job_loop::LoopEnd;
-use crate::null::NullEngine;
-use crate::posix_aio::PosixAioEngine;
-use crate::psync::PsyncEngine;
 use crate::seam::QueueFull;
-use crate::uring::UringEngine;
-
-/// What an engine has to say about the choices it made.
-pub trait Notes {
-    /// One choice each.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-impl Notes for UringEngine {
-    fn notes(&self) -> Vec<String> {
-        UringEngine::notes(self).to_vec()
-    }
-}
-
-impl Notes for AioEngine {}
-impl Notes for NullEngine {}
-impl Notes for PosixAioEngine {}
-impl Notes for PsyncEngine {}
 
 /// CPU time, nanoseconds, and how often the processor was given away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -101,11 +77,11 @@ impl ThreadCpu {
 }
 
 /// One thread's end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ThreadEnd {
     /// From the loop.
     pub end: LoopEnd,
-    /// CPU of the thread while it ran.
+    /// CPU of the thread while it ran; whoever runs the thread counts it.
     pub cpu: ThreadCpu,
     /// When the flush at the end was done; 0: there was none.
     pub flushed_ns: u64,

@@ -177,7 +177,7 @@ pub struct Taken {
 }
 
 /// Where a sampler takes a thread's intervals from.
-pub(crate) trait Intervals: std::fmt::Debug + Send + Sync {
+pub trait Intervals: std::fmt::Debug + Send + Sync {
     /// See [`Shared::take`].
     fn take(&self) -> Vec<Taken>;
     /// See [`Shared::current`].
@@ -278,6 +278,14 @@ impl<T: Counting> Recorder<T> {
     pub fn new(shared: Arc<Shared<T>>, schedule: Schedule) -> Self {
         let boundary_ns = schedule.next_boundary(schedule.start_ns);
         Recorder { shared, side: 0, schedule, boundary_ns, index: 0, start_ns: schedule.start_ns }
+    }
+
+    /// Moves everything by `by_ns`: a recorder made for a start at 0, once the start is known.
+    pub fn shift(&mut self, by_ns: u64) {
+        self.schedule.start_ns += by_ns;
+        self.schedule.measured_start_ns += by_ns;
+        self.boundary_ns += by_ns;
+        self.start_ns += by_ns;
     }
 
     #[inline(always)]

@@ -2,20 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use assay_results::{HostEvent, Interval, JobCounts};
+use assay_results::{HostEvent, Interval, JobCounts, interval::IntervalKey};
 
-use crate::driver::key;
 use crate::recorder::{Intervals, Taken};
 
-/// How long behind the end of an interval the sampler comes, so that threads have published it.
-const LAG: Duration = Duration::from_millis(5);
-/// How often it looks whether everybody has finished.
-const POLL: Duration = Duration::from_millis(2);
-/// An interval is passed on without the threads that have not reported it this many periods later: one that hangs does not
-/// silence its job. What it reports after all comes as another interval of the same number.
-const PERIODS_MAX: u32 = 2;
+/// An interval is passed on without the threads that have not reported it this many looks at everybody later: one that hangs
+/// does not silence its job. What it reports after all comes as another interval of the same number.
+const LOOKS_MAX: u32 = 2;
 
 /// An interval being put together.
 #[derive(Debug)]
@@ -27,78 +21,79 @@ struct Open {
     waited: u32,
 }
 
-/// The intervals of all jobs of a phase.
+/// One thread from the outside.
 #[derive(Debug)]
-pub(crate) struct Sampler {
-    /// The job of each thread, and where its intervals come from.
-    threads: Vec<(usize, Arc<dyn Intervals>)>,
+struct Thread {
+    job: usize,
+    intervals: Arc<dyn Intervals>,
+    /// The interval it was in at the last look; `None`: it has ended.
+    current: Option<u32>,
+}
+
+/// The intervals of all jobs of a phase. Real time looks at everybody once a period ([`Sampler::collect`]), virtual time at
+/// a thread when it has ended an interval ([`Sampler::collect_from`]).
+#[derive(Debug)]
+pub struct Sampler {
+    threads: Vec<Thread>,
     phase: u32,
     start_ns: u64,
     measured_starts: Vec<u64>,
     open: Vec<BTreeMap<u32, Open>>,
-    next_wake: Instant,
 }
 
 impl Sampler {
-    pub(crate) fn new(
+    /// Of `threads`, each with its job, in a phase that starts at `start_ns` and whose jobs are measured from
+    /// `measured_starts` on.
+    pub fn new(
         threads: Vec<(usize, Arc<dyn Intervals>)>,
-        phase: u32,
+        phase: usize,
         start_ns: u64,
         measured_starts: Vec<u64>,
     ) -> Self {
+        let thread = |(job, intervals): (usize, Arc<dyn Intervals>)| {
+            let current = intervals.current();
+            Thread { job, intervals, current }
+        };
         Sampler {
-            threads,
-            phase,
+            threads: threads.into_iter().map(thread).collect(),
+            phase: phase as u32,
             start_ns,
             open: measured_starts.iter().map(|_| BTreeMap::new()).collect(),
             measured_starts,
-            next_wake: Instant::now() + LAG,
-        }
-    }
-
-    /// Sleeps until the next interval should be there, or `done`.
-    pub(crate) fn wait(&mut self, interval: Duration, done: &dyn Fn() -> bool) {
-        self.next_wake += interval;
-        loop {
-            let left = self.next_wake.saturating_duration_since(Instant::now());
-            if left.is_zero() || done() {
-                return;
-            }
-            std::thread::sleep(left.min(POLL.max(interval / 50)));
         }
     }
 
     /// Takes what the threads have published and passes on the intervals that are complete, or have been waited for
     /// long enough. To be called once a period.
-    pub(crate) fn collect(&mut self, sink: &mut dyn FnMut(HostEvent)) {
-        let mut oldest: Vec<Option<u32>> = vec![None; self.open.len()];
-        for index in 0..self.threads.len() {
-            let (job, thread) = &self.threads[index];
-            let job = *job;
-            // Read before taking: what the thread publishes in between then still counts as to come.
-            let current = thread.current();
-            let taken = thread.take();
-            taken.into_iter().for_each(|taken| self.add(job, taken));
-            oldest[job] = oldest[job].into_iter().chain(current).min();
-        }
-        for (job, oldest) in oldest.into_iter().enumerate() {
+    pub fn collect(&mut self, sink: &mut dyn FnMut(HostEvent)) {
+        (0..self.threads.len()).for_each(|index| self.look_at(index));
+        for job in 0..self.open.len() {
             self.open[job].values_mut().for_each(|open| open.waited += 1);
-            while let Some((&first, open)) = self.open[job].first_key_value() {
-                if oldest.is_some_and(|oldest| first >= oldest) && open.waited <= PERIODS_MAX {
-                    break;
-                }
-                self.pass_on(job, first, sink);
-            }
+            self.pass_on_complete(job, sink);
         }
     }
 
+    /// Takes what the thread `index` has published and passes on the intervals of its job that are complete now.
+    pub fn collect_from(&mut self, index: usize, sink: &mut dyn FnMut(HostEvent)) {
+        self.look_at(index);
+        self.pass_on_complete(self.threads[index].job, sink);
+    }
+
     /// Passes on everything that is left.
-    pub(crate) fn finish(&mut self, sink: &mut dyn FnMut(HostEvent)) {
+    pub fn finish(&mut self, sink: &mut dyn FnMut(HostEvent)) {
         for job in 0..self.open.len() {
             while let Some(first) = self.open[job].first_key_value().map(|entry| *entry.0) {
                 self.pass_on(job, first, sink);
             }
         }
+    }
+
+    fn look_at(&mut self, index: usize) {
+        let thread = &mut self.threads[index];
+        // Read before taking: what the thread publishes in between then still counts as to come.
+        thread.current = thread.intervals.current();
+        let (job, taken) = (thread.job, thread.intervals.take());
+        taken.into_iter().for_each(|taken| self.add(job, taken));
     }
 
     fn add(&mut self, job: usize, taken: Taken) {
@@ -113,12 +108,29 @@ impl Sampler {
         open.counts.merge(&taken.counts);
     }
 
+    fn pass_on_complete(&mut self, job: usize, sink: &mut dyn FnMut(HostEvent)) {
+        let threads = self.threads.iter().filter(|thread| thread.job == job);
+        let oldest = threads.filter_map(|thread| thread.current).min();
+        while let Some((&first, open)) = self.open[job].first_key_value() {
+            if oldest.is_some_and(|oldest| first >= oldest) && open.waited <= LOOKS_MAX {
+                break;
+            }
+            self.pass_on(job, first, sink);
+        }
+    }
+
     fn pass_on(&mut self, job: usize, index: u32, sink: &mut dyn FnMut(HostEvent)) {
         let Some(open) = self.open[job].remove(&index) else { return };
-        let ramp = open.start_ns < self.measured_starts[job];
         let (start, end) =
-            (open.start_ns - self.start_ns.min(open.start_ns), open.end_ns.saturating_sub(self.start_ns));
-        let key = key(self.phase, job as u32, index, ramp, start, end);
+            (open.start_ns.saturating_sub(self.start_ns), open.end_ns.saturating_sub(self.start_ns));
+        let key = IntervalKey {
+            phase: self.phase,
+            job: job as u32,
+            index,
+            ramp: open.start_ns < self.measured_starts[job],
+            start_ns: start,
+            length_ns: end.saturating_sub(start),
+        };
         sink(HostEvent::Interval(Box::new(Interval { key, counts: open.counts })));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use assay_workload::pattern::OpKind;
 
 use crate::clock::RealClock;
-use crate::outcome::Notes;
+use crate::engines::{AnyEngine, Notes};
 use crate::seam::{
     BufferPool, Capabilities, Clock, Completions, Engine, EngineError, Flushed, Io, QueueFull, TargetTable,
     Wait,
@@ -68,10 +68,6 @@ impl TraceSink {
         traced.dropped += dropped;
     }
 }
-
-/// An engine that says what it chose.
-pub(crate) trait AnyEngine: Engine + Notes {}
-impl<E: Engine + Notes> AnyEngine for E {}
 
 /// An engine whose I/Os are written down.
 pub(crate) struct TracedEngine {
@@ -179,7 +175,7 @@ impl Engine for TracedEngine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::null::NullEngine;
+    use crate::engines::null::NullEngine;
 
     fn io(slot: u32, offset_bytes: u64) -> Io {
         Io { slot, target: 0, kind: OpKind::Write, len_bytes: 4096, offset_bytes }

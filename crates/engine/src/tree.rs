@@ -1,7 +1,7 @@
 //! Jobs on trees of files: real system calls on real files and directories, each timed and counted by its name.
 //!
 //! The shape of a tree and the state of its files are `assay_workload::tree`'s. Here the anchor is opened and looked
-//! through (`Trees::prepare`), and each thread of a job does operations in a mix, or, in phases that prepare or remove,
+//! through ([`Trees`] is the kind of job), and each thread of a job does operations in a mix, or, in phases that prepare or remove,
 //! step by step. A tree stands in a directory that Assay made or that was named for destruction; see [`check_anchor`].
 
 mod anchor;
@@ -18,9 +18,9 @@ use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use assay_workload::arrival::ArrivalSource;
+use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Plan, PlannedJob};
 use assay_workload::rng::derive_seed;
@@ -35,10 +35,15 @@ use self::counts::TreeCounts;
 use self::meter::{Bounds, Meter};
 use self::steps::Steps;
 use self::worker::{Hands, Worker};
-use crate::outcome::{ThreadCpu, ThreadEnd};
-use crate::recorder::{Intervals, Recorder, Schedule, Shared};
+use crate::kind::{
+    Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, ThisMachine, ThreadEnd,
+    ThreadIndex,
+};
+use crate::recorder::{Recorder, Schedule, Shared};
 use crate::seam::EngineError;
 
+/// The identifier of what is said of trees.
+const NOTE: &str = "tree";
 /// Permissions of new files.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 
@@ -78,7 +83,7 @@ impl Tree {
 
 /// What the threads of one tree job share.
 #[derive(Debug)]
-pub(crate) struct TreeJob {
+struct TreeJob {
     /// In the order of the sites of its threads; the last is where copies go, if elsewhere.
     trees: Vec<Arc<Tree>>,
     /// Index of the tree that copies go to.
@@ -128,15 +133,45 @@ impl TreeJob {
     }
 
     /// What is to be said about the job.
-    pub(crate) fn take_notes(&self) -> Vec<String> {
+    fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The trees of a phase, by job; `None` for jobs that have none.
-#[derive(Debug)]
-pub(crate) struct Trees {
-    jobs: Vec<Option<Vec<Arc<TreeJob>>>>,
+/// Jobs on trees of files.
+#[derive(Debug, Clone, Default)]
+pub struct Trees {
+    /// Directories that may be used although Assay did not make them.
+    pub named: Vec<PathBuf>,
+}
+
+impl JobKind<ThisMachine> for Trees {
+    fn takes(&self, job: &PlannedJob) -> bool {
+        job.job.tree.is_some()
+    }
+
+    /// Opens, makes and looks through the trees; says what is odd.
+    fn prepare<'p>(
+        &'p self,
+        context: PhaseContext<'p>,
+        _: &[usize],
+        say: &mut Say<'_>,
+    ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
+        let jobs = jobs_of(context, &self.named, &mut |text| say(NOTE, text))?;
+        Ok(Box::new(PreparedTrees { context, jobs }))
+    }
+}
+
+/// The jobs of a phase; `None` for those that have no tree.
+struct PreparedTrees<'p> {
+    context: PhaseContext<'p>,
+    jobs: Vec<Option<Vec<TreeThread>>>,
+}
+
+impl PreparedTrees<'_> {
+    fn at(&self, at: ThreadIndex) -> Option<&TreeThread> {
+        self.jobs.get(at.job)?.as_ref()?.get(at.thread)
+    }
 }
 
 fn operations_of(tree: &TreeWorkload, job: &PlannedJob) -> Result<Vec<TreeOperation>, EngineError> {
@@ -149,57 +184,52 @@ fn unsupported(what: String) -> EngineError {
     EngineError::Unsupported { engine: "the driver of trees", what }
 }
 
-impl Trees {
-    /// Opens, makes and looks through the trees of phase `phase`; `named` are the directories that may be used although
-    /// Assay did not make them. Reports what is odd as sentences.
-    ///
-    /// # Errors
-    /// [`EngineError`] if an anchor may not be used or cannot be looked through, or if two trees are in each other's way.
-    pub(crate) fn prepare(
-        plan: &Plan,
-        phase: usize,
-        named: &[PathBuf],
-        go_on: &dyn Fn() -> bool,
-        say: &mut dyn FnMut(String),
-    ) -> Result<Self, EngineError> {
-        let planned = &plan.phases[phase];
-        let shapes = shapes(plan, phase)?;
-        let mut open: Vec<(u16, Arc<Tree>)> = Vec::new();
-        for (target, (layout, active)) in shapes {
-            let planned_target = &plan.targets[usize::from(target)];
-            let anchor = Anchor::open(planned_target.path.as_ref(), named)?;
-            keep_apart(&open, &anchor)?;
-            let state = TreeState::new(layout, active);
-            let tree = Tree { anchor, state, leftovers: AtomicBool::new(false) };
-            let strangers = tree.look(go_on)?;
-            if strangers > 0 {
-                let path = tree.anchor.path().display();
-                say(format!(
-                    "{path} holds {strangers} files or directories that are not the tree's; they stay"
-                ));
-            }
-            open.push((target, Arc::new(tree)));
+/// Opens, makes and looks through the trees of a phase; reports what is odd as sentences.
+fn jobs_of(
+    context: PhaseContext<'_>,
+    named: &[PathBuf],
+    say: &mut dyn FnMut(String),
+) -> Result<Vec<Option<Vec<TreeThread>>>, EngineError> {
+    let (plan, planned) = (context.plan, context.planned());
+    let shapes = shapes(plan, context.phase)?;
+    let mut open: Vec<(u16, Arc<Tree>)> = Vec::new();
+    for (target, (layout, active)) in shapes {
+        let planned_target = &plan.targets[usize::from(target)];
+        let anchor = Anchor::open(planned_target.path.as_ref(), named)?;
+        keep_apart(&open, &anchor)?;
+        let state = TreeState::new(layout, active);
+        let tree = Tree { anchor, state, leftovers: AtomicBool::new(false) };
+        let strangers = tree.look(&|| !context.stopped())?;
+        if strangers > 0 {
+            let path = tree.anchor.path().display();
+            say(format!("{path} holds {strangers} files or directories that are not the tree's; they stay"));
         }
-        let mut jobs = Vec::new();
-        for job in &planned.jobs {
-            let Some(tree) = &job.job.tree else {
-                jobs.push(None);
-                continue;
-            };
-            jobs.push(Some(threads_of(tree, job, planned.kind.in_steps(), &open)?));
+        open.push((target, Arc::new(tree)));
+    }
+    let threads = planned.jobs.iter().map(|job| {
+        let threads = job.job.tree.as_ref().map(|tree| threads_of(tree, job, planned.kind.in_steps(), &open));
+        let with_counts = |job| TreeThread { job, shared: Shared::new() };
+        Ok(threads.transpose()?.map(|threads| threads.into_iter().map(with_counts).collect()))
+    });
+    threads.collect()
+}
+
+impl PreparedJobs<ThisMachine> for PreparedTrees<'_> {
+    fn intervals(&self, at: ThreadIndex) -> Arc<dyn Intervals> {
+        match self.at(at) {
+            Some(thread) => Arc::clone(&thread.shared) as Arc<dyn Intervals>,
+            None => Shared::<TreeCounts>::new(),
         }
-        Ok(Trees { jobs })
     }
 
-    /// What thread `thread` of job `job` works with; `None`: it is no tree job.
-    pub(crate) fn thread(&self, job: usize, thread: usize) -> Option<TreeThread> {
-        let threads = self.jobs.get(job)?.as_ref()?;
-        Some(TreeThread { job: Arc::clone(threads.get(thread)?), shared: Shared::new() })
+    fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
+        let thread = self.at(at).ok_or_else(|| unsupported("run a job without a tree".to_owned()))?;
+        Ok(Box::new(thread.runner(self.context, at)?))
     }
 
-    /// Everything that is to be said of the jobs, once they are done.
-    pub(crate) fn take_notes(&self) -> Vec<String> {
-        self.jobs.iter().flatten().flatten().flat_map(|job| job.take_notes()).collect()
+    fn finish(&self, say: &mut Say<'_>) {
+        let threads = self.jobs.iter().flatten().flatten();
+        threads.flat_map(|thread| thread.job.take_notes()).for_each(|text| say(NOTE, text));
     }
 }
 
@@ -294,87 +324,81 @@ fn threads_of(
 
 /// One thread of a tree job.
 #[derive(Debug)]
-pub(crate) struct TreeThread {
+struct TreeThread {
     job: Arc<TreeJob>,
     shared: Arc<Shared<TreeCounts>>,
 }
 
-/// How a thread runs, beside what is planned.
-#[derive(Debug)]
-pub(crate) struct ThreadOptions {
-    /// Length of a reporting period.
-    pub(crate) interval: Duration,
-    /// Set from outside to end the thread early.
-    pub(crate) stop: Arc<AtomicBool>,
-}
-
 impl TreeThread {
-    /// Where its intervals come from.
-    pub(crate) fn intervals(&self) -> Arc<dyn Intervals> {
-        Arc::clone(&self.shared) as Arc<dyn Intervals>
-    }
-
-    /// Runs thread `index` of `planned`. `wait` returns the start of the phase once everybody is ready, `None` if there
-    /// will be none; nothing is run then, and `None` returned.
-    ///
-    /// # Errors
-    /// [`EngineError`] if buffers cannot be had.
-    pub(crate) fn run(
-        &self,
-        planned: &PlannedJob,
-        index: usize,
-        options: ThreadOptions,
-        wait: &mut dyn FnMut() -> Option<u64>,
-    ) -> Result<Option<ThreadEnd>, EngineError> {
-        let slice = &planned.slices[index];
+    fn runner<'r>(
+        &'r self,
+        context: PhaseContext<'r>,
+        at: ThreadIndex,
+    ) -> Result<TreeRunner<'r>, EngineError> {
+        let planned = context.job(at.job);
+        let slice = &planned.slices[at.thread];
         let hands = Hands::new(planned, slice)?;
         let read_share = planned.job.pattern.mix.share(OpKind::Read);
         let tree = planned.job.tree.as_ref();
         let tree = tree.ok_or_else(|| unsupported("run a job without a tree".to_owned()))?;
-        let mut generator = TreeGenerator::new(tree, read_share, derive_seed(slice.seed, 4))
+        let generator = TreeGenerator::new(tree, read_share, derive_seed(slice.seed, 4))
             .map_err(|error| unsupported(format!("run job '{}': {error}", planned.job.name)))?;
-        let Some(phase_start_ns) = wait() else { return Ok(None) };
-        let bounds = bounds(planned, index, phase_start_ns);
+        let bounds = Bounds::of(planned, slice);
         let schedule = Schedule {
             start_ns: bounds.start_ns,
             measured_start_ns: bounds.measured_start_ns,
-            interval_ns: options.interval.as_nanos() as u64,
+            interval_ns: context.interval_ns,
         };
         let arrivals = slice.rate_per_s;
         let arrivals =
             arrivals.map(|rate| ArrivalSource::new(planned.job.arrival, rate, derive_seed(slice.seed, 3)));
         let recorder = Recorder::new(Arc::clone(&self.shared), schedule);
-        let meter = Meter::new(recorder, arrivals, bounds, options.stop);
-        let mut worker = Worker::new(&self.job, planned, slice, hands, meter);
-        let before = ThreadCpu::of_this_thread();
-        worker.meter.wait_until(bounds.start_ns);
-        match &self.job.steps {
-            Some(steps) => worker.run_steps(steps),
-            None => worker.run_mix(&mut generator, &self.job.cursors),
-        }
-        let cpu = ThreadCpu::of_this_thread().since(before);
-        Ok(Some(ThreadEnd {
-            end: worker.meter.finish(),
-            cpu,
-            flushed_ns: 0,
-            engine: "psync",
-            engine_notes: Vec::new(),
-            engine_fallback: String::new(),
-        }))
+        let meter = Meter::new(recorder, arrivals, bounds, Arc::clone(&context.stops[at.job]));
+        let worker = Worker::new(&self.job, planned, slice, hands, meter);
+        Ok(TreeRunner { worker, generator, started: false, turn: 0 })
     }
 }
 
-fn bounds(planned: &PlannedJob, index: usize, phase_start_ns: u64) -> Bounds {
-    let slice = &planned.slices[index];
-    let start_ns = phase_start_ns + planned.job.start_delay.0;
-    let measured_start_ns = start_ns + planned.job.ramp.0;
-    Bounds {
-        start_ns,
-        measured_start_ns,
-        deadline_ns: planned.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),
-        ios: slice.ios.unwrap_or(u64::MAX),
-        bytes: slice.bytes.unwrap_or(u64::MAX),
-        errors_tolerated: planned.job.errors_tolerated,
+/// What one thread of a tree job does.
+struct TreeRunner<'r> {
+    worker: Worker<'r>,
+    generator: TreeGenerator,
+    /// Whether the start of the job has come.
+    started: bool,
+    /// How often a tree was chosen.
+    turn: usize,
+}
+
+impl JobRunner for TreeRunner<'_> {
+    fn arm(&mut self, start_ns: u64) {
+        self.worker.meter.arm(start_ns);
+    }
+
+    /// An operation of the mix, or everything there is to prepare or remove. It waits where it has to: there are no trees in
+    /// virtual time.
+    fn step(&mut self) -> Result<Pending, EngineError> {
+        if !self.started {
+            self.started = true;
+            self.worker.meter.wait_until_start();
+        }
+        let job = self.worker.job;
+        if let Some(steps) = &job.steps {
+            self.worker.run_steps(steps);
+            return Ok(Pending::Done);
+        }
+        if self.worker.next_of_mix(&mut self.generator, &job.cursors, &mut self.turn) {
+            return Ok(Pending::Completion);
+        }
+        self.worker.close_session();
+        Ok(Pending::Done)
+    }
+
+    fn end(self: Box<Self>) -> ThreadEnd {
+        ThreadEnd {
+            end: self.worker.meter.finish(),
+            engine: EngineKind::Psync.name(),
+            ..ThreadEnd::default()
+        }
     }
 }
 

@@ -1,27 +1,24 @@
-//! One body over every engine: whatever does the I/O, a job loop must be able to rely on the same behaviour.
+//! One body over every engine of the table: whatever does the I/O, a job loop must be able to rely on the same behaviour.
 
 use std::os::fd::AsRawFd;
 
-use assay_engine::aio::AioEngine;
 use assay_engine::buffers::MappedBuffers;
-use assay_engine::posix_aio::PosixAioEngine;
-use assay_engine::psync::PsyncEngine;
-use assay_engine::uring::UringEngine;
-use assay_engine::{BufferPool, Completions, Engine, Io, OpenTarget, TargetTable, Wait};
-use assay_workload::job::EngineOptions;
+use assay_engine::engines::{self, AnyEngine, ENGINES};
+use assay_engine::{BufferPool, Completions, Io, OpenTarget, TargetTable, Wait};
+use assay_workload::job::{EngineKind, EngineOptions};
 use assay_workload::pattern::OpKind;
 
 const BLOCK: u32 = 4096;
 const DEPTH: u32 = 8;
 
-struct Bench<E> {
-    engine: E,
+struct Bench {
+    engine: Box<dyn AnyEngine>,
     buffers: MappedBuffers,
     files: Vec<std::fs::File>,
     _directory: tempfile::TempDir,
 }
 
-fn bench<E: Engine>(mut engine: E, file_count: usize) -> Bench<E> {
+fn bench(mut engine: Box<dyn AnyEngine>, file_count: usize) -> Bench {
     let directory = tempfile::tempdir().unwrap();
     let files: Vec<std::fs::File> = (0..file_count)
         .map(|index| {
@@ -48,7 +45,7 @@ fn bench<E: Engine>(mut engine: E, file_count: usize) -> Bench<E> {
     Bench { engine, buffers, files, _directory: directory }
 }
 
-impl<E: Engine> Bench<E> {
+impl Bench {
     fn io(slot: u32, target: u16, kind: OpKind, block: u64) -> Io {
         let len_bytes = if kind.is_flush() { 0 } else { BLOCK };
         Io { slot, target, kind, len_bytes, offset_bytes: block * u64::from(BLOCK) }
@@ -93,11 +90,11 @@ impl<E: Engine> Bench<E> {
     }
 }
 
-fn reads_what_was_written<E: Engine>(engine: E) {
+fn reads_what_was_written(engine: Box<dyn AnyEngine>) {
     let mut bench = bench(engine, 2);
     for slot in 0..DEPTH {
         bench.fill(slot, 100 + slot as u8);
-        let io = Bench::<E>::io(slot, (slot % 2) as u16, OpKind::Write, u64::from(slot));
+        let io = Bench::io(slot, (slot % 2) as u16, OpKind::Write, u64::from(slot));
         bench.engine.submit(io).unwrap();
     }
     let written = bench.complete(DEPTH as usize);
@@ -108,10 +105,7 @@ fn reads_what_was_written<E: Engine>(engine: E) {
     // Read back in reverse, each into another slot than it was written from.
     for slot in 0..DEPTH {
         let block = DEPTH - 1 - slot;
-        bench
-            .engine
-            .submit(Bench::<E>::io(slot, (block % 2) as u16, OpKind::Read, u64::from(block)))
-            .unwrap();
+        bench.engine.submit(Bench::io(slot, (block % 2) as u16, OpKind::Read, u64::from(block))).unwrap();
     }
     assert_eq!(bench.complete(DEPTH as usize).len(), DEPTH as usize);
     for slot in 0..DEPTH {
@@ -119,37 +113,37 @@ fn reads_what_was_written<E: Engine>(engine: E) {
     }
 }
 
-fn reports_errors_and_short_reads<E: Engine>(engine: E) {
+fn reports_errors_and_short_reads(engine: Box<dyn AnyEngine>) {
     let mut bench = bench(engine, 1);
-    assert_eq!(bench.one(Bench::<E>::io(3, 0, OpKind::Read, 64)), 0, "at the end of the file");
+    assert_eq!(bench.one(Bench::io(3, 0, OpKind::Read, 64)), 0, "at the end of the file");
     bench.files[0].set_len(100).unwrap();
-    assert_eq!(bench.one(Bench::<E>::io(2, 0, OpKind::Read, 0)), 100, "a short read is not an error");
-    let result = bench.one(Io { offset_bytes: u64::MAX - 4095, ..Bench::<E>::io(1, 0, OpKind::Read, 0) });
+    assert_eq!(bench.one(Bench::io(2, 0, OpKind::Read, 0)), 100, "a short read is not an error");
+    let result = bench.one(Io { offset_bytes: u64::MAX - 4095, ..Bench::io(1, 0, OpKind::Read, 0) });
     assert_eq!(result, -libc_einval(), "an offset beyond what a file can have");
     bench.files[0].set_len(u64::from(BLOCK)).unwrap();
-    assert_eq!(bench.one(Bench::<E>::io(1, 0, OpKind::Read, 0)), BLOCK as i32, "and goes on afterwards");
+    assert_eq!(bench.one(Bench::io(1, 0, OpKind::Read, 0)), BLOCK as i32, "and goes on afterwards");
 }
 
 const fn libc_einval() -> i32 {
     22
 }
 
-fn flushes_and_trims<E: Engine>(engine: E) {
+fn flushes_and_trims(engine: Box<dyn AnyEngine>) {
     let mut bench = bench(engine, 1);
     bench.fill(0, 7);
-    assert_eq!(bench.one(Bench::<E>::io(0, 0, OpKind::Write, 5)), BLOCK as i32);
-    assert_eq!(bench.one(Bench::<E>::io(1, 0, OpKind::Fsync, 0)), 0);
-    assert_eq!(bench.one(Bench::<E>::io(1, 0, OpKind::Fdatasync, 0)), 0);
-    let trimmed = bench.one(Bench::<E>::io(2, 0, OpKind::Trim, 5));
+    assert_eq!(bench.one(Bench::io(0, 0, OpKind::Write, 5)), BLOCK as i32);
+    assert_eq!(bench.one(Bench::io(1, 0, OpKind::Fsync, 0)), 0);
+    assert_eq!(bench.one(Bench::io(1, 0, OpKind::Fdatasync, 0)), 0);
+    let trimmed = bench.one(Bench::io(2, 0, OpKind::Trim, 5));
     if trimmed == 0 {
-        bench.one(Bench::<E>::io(0, 0, OpKind::Read, 5));
+        bench.one(Bench::io(0, 0, OpKind::Read, 5));
         assert_eq!(bench.byte(0), 0, "a trimmed block reads as zeros");
     } else {
         assert_eq!(trimmed, -95, "only where the file system cannot punch holes");
     }
 }
 
-fn waits_no_longer_than_told<E: Engine>(engine: E) {
+fn waits_no_longer_than_told(engine: Box<dyn AnyEngine>) {
     let mut bench = bench(engine, 1);
     let mut out = Completions::with_capacity(DEPTH as usize);
     bench.engine.reap(&mut out, Wait::Poll).unwrap();
@@ -160,61 +154,64 @@ fn waits_no_longer_than_told<E: Engine>(engine: E) {
     assert!(late < 2_000_000_000, "{late} ns late");
 }
 
-fn holds_as_many_as_it_was_made_for<E: Engine>(engine: E) {
+fn holds_as_many_as_it_was_made_for(engine: Box<dyn AnyEngine>) {
     let mut bench = bench(engine, 1);
     for round in 0..50 {
         for slot in 0..DEPTH {
-            bench.engine.submit(Bench::<E>::io(slot, 0, OpKind::Read, u64::from(slot + round) % 64)).unwrap();
+            bench.engine.submit(Bench::io(slot, 0, OpKind::Read, u64::from(slot + round) % 64)).unwrap();
         }
         let slots: Vec<u32> = bench.complete(DEPTH as usize).iter().map(|done| done.0).collect();
         assert_eq!(slots, (0..DEPTH).collect::<Vec<_>>(), "every slot once");
     }
 }
 
-macro_rules! conforms {
-    ($name:ident, $make:expr) => {
-        mod $name {
-            use super::*;
-
-            #[test]
-            fn reads_what_was_written() {
-                super::reads_what_was_written($make);
-            }
-            #[test]
-            fn reports_errors_and_short_reads() {
-                super::reports_errors_and_short_reads($make);
-            }
-            #[test]
-            fn flushes_and_trims() {
-                super::flushes_and_trims($make);
-            }
-            #[test]
-            fn waits_no_longer_than_told() {
-                super::waits_no_longer_than_told($make);
-            }
-            #[test]
-            fn holds_as_many_as_it_was_made_for() {
-                super::holds_as_many_as_it_was_made_for($make);
-            }
+/// Runs `body` over every engine, and over io_uring without registered files and buffers; the one that does nothing cannot
+/// keep what was written.
+#[expect(clippy::print_stderr, reason = "shown where a test fails: the engine it is about")]
+fn every_engine(body: fn(Box<dyn AnyEngine>)) {
+    let unregistered = EngineOptions { unregistered: true, ..EngineOptions::default() };
+    for entry in ENGINES.iter().filter(|entry| entry.kind != EngineKind::Null) {
+        eprintln!("{}", entry.kind.name());
+        body((entry.open)(DEPTH, EngineOptions::default()).unwrap());
+        if entry.kind == EngineKind::IoUring {
+            eprintln!("{}, unregistered", entry.kind.name());
+            body((entry.open)(DEPTH, unregistered).unwrap());
         }
-    };
+    }
 }
 
-conforms!(psync, PsyncEngine::new(DEPTH));
-conforms!(posix_aio, PosixAioEngine::new(DEPTH));
-conforms!(libaio, AioEngine::new(DEPTH).unwrap());
-conforms!(io_uring, UringEngine::new(DEPTH, EngineOptions::default()).unwrap());
-conforms!(
-    io_uring_unregistered,
-    UringEngine::new(DEPTH, EngineOptions { unregistered: true, ..EngineOptions::default() }).unwrap()
-);
+#[test]
+fn every_engine_reads_what_was_written() {
+    every_engine(reads_what_was_written);
+}
+
+#[test]
+fn every_engine_reports_errors_and_short_reads() {
+    every_engine(reports_errors_and_short_reads);
+}
+
+#[test]
+fn every_engine_flushes_and_trims() {
+    every_engine(flushes_and_trims);
+}
+
+#[test]
+fn every_engine_waits_no_longer_than_told() {
+    every_engine(waits_no_longer_than_told);
+}
+
+#[test]
+fn every_engine_holds_as_many_as_it_was_made_for() {
+    every_engine(holds_as_many_as_it_was_made_for);
+}
 
 /// glibc serves the requests of one descriptor one after the other, and so do we; different descriptors go side by side.
 #[test]
 fn posix_aio_is_serial_per_descriptor() {
-    let mut bench = bench(PosixAioEngine::new(DEPTH), 4);
+    let engine = engines::of(EngineKind::PosixAio).unwrap();
+    let mut bench = bench((engine.open)(DEPTH, EngineOptions::default()).unwrap(), 4);
     for slot in 0..DEPTH {
-        let io = Bench::<PosixAioEngine>::io(slot, (slot % 4) as u16, OpKind::Write, u64::from(slot));
+        let io = Bench::io(slot, (slot % 4) as u16, OpKind::Write, u64::from(slot));
         bench.engine.submit(io).unwrap();
     }
     let mut out = Completions::with_capacity(DEPTH as usize);

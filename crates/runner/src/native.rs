@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_conduct::{Executor, PhaseOutcome, When};
-use assay_engine::driver::{PhaseOptions, run_phase_traced};
+use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_engine::targets::sync_file_system;
 use assay_engine::tracing::TraceSink;
+use assay_engine::{Blocks, Trees};
 use assay_host::HostRoot;
 use assay_host::counters::{Sampler, Selection, own_pid};
 use assay_host::guard::{Consent, check_write};
@@ -38,10 +39,9 @@ pub(crate) struct NativeExecutor {
     watch: Watch,
     /// Probes to be told with the first phase.
     probes: Vec<Probe>,
-    /// Directories named for destruction: trees may stand in them.
-    named: Vec<PathBuf>,
-    /// Where every I/O is written down.
-    trace: Option<Arc<TraceSink>>,
+    /// The kinds of jobs.
+    blocks: Blocks,
+    trees: Trees,
 }
 
 /// Counters of the devices under the targets and of this process.
@@ -122,8 +122,9 @@ impl NativeExecutor {
             idle: IdleWindows::default(),
             watch: request.watch,
             probes: request.probes.clone(),
-            named: request.consent.clone(),
-            trace,
+            blocks: Blocks { trace },
+            // Directories named for destruction: trees may stand in them.
+            trees: Trees { named: request.consent.clone() },
         }
     }
 }
@@ -138,7 +139,7 @@ impl Executor for NativeExecutor {
         let interval = period(plan, phase);
         let space = SpaceWatch::of(plan, phase, &self.stop);
         let stop = space.as_ref().map_or_else(|| Arc::clone(&self.stop), SpaceWatch::halt);
-        let options = PhaseOptions { interval, stop, fall_back: true };
+        let options = PhaseOptions { interval, stop, kinds: &[&self.blocks, &self.trees] };
         let (counters, watch) = (&mut self.counters, self.watch);
         let mut tick = |sink: &mut dyn FnMut(HostEvent)| {
             if watch == Watch::Nothing {
@@ -146,8 +147,7 @@ impl Executor for NativeExecutor {
             }
             sink(HostEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
         };
-        let to = (self.named.as_slice(), self.trace.as_ref());
-        let end = run_phase_traced(plan, phase, &options, to, sink, &mut tick);
+        let end = run_phase(plan, phase, &options, sink, &mut tick);
         if let Some(why) = space.and_then(SpaceWatch::end) {
             return PhaseOutcome::Failed(why);
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use assay_engine::Blocks;
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_results::HostEvent;
 use assay_workload::growth::Layout;
@@ -81,7 +82,8 @@ pub fn fill(
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
     let space = SpaceWatch::over(vec![file.to_owned()], &site.stop);
     let halt = space.as_ref().map_or_else(|| Arc::clone(&site.stop), SpaceWatch::halt);
-    let options = PhaseOptions { interval: Duration::from_millis(500), stop: halt, fall_back: true };
+    let kinds = &[&Blocks::default() as _];
+    let options = PhaseOptions { interval: Duration::from_millis(500), stop: halt, kinds };
     let started = Instant::now();
     let mut written = 0;
     let mut sink = |event: HostEvent| {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use assay_engine::Blocks;
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_results::{HostEvent, JobOutcome};
 use assay_workload::Plan;
@@ -81,7 +82,7 @@ pub fn measure(depth: u32, time: Nanos) -> Result<Cost, RunError> {
     let options = PhaseOptions {
         interval: Duration::from_secs(1),
         stop: Arc::new(AtomicBool::new(false)),
-        fall_back: false,
+        kinds: &[&Blocks::default()],
     };
     let (mut ios, mut outcome) = (0, JobOutcome::default());
     let mut sink = |event: HostEvent| match event {

@@ -30,7 +30,7 @@ struct SimExecutor {
 impl Executor for SimExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let interval_ns = period(plan, phase).as_nanos() as u64;
-        let options = SimOptions { interval_ns, stop: Arc::clone(&self.stop) };
+        let options = SimOptions { interval_ns, stop: Arc::clone(&self.stop), ..SimOptions::default() };
         let outcome =
             self.simulation.run_phase(plan, phase, &options, &mut |event| sink(HostId::FIRST, event));
         self.observed.push(self.simulation.observe());

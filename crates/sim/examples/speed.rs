@@ -114,7 +114,7 @@ fn bare(
         report_every,
         cpu_s: before,
     };
-    driver.add(port, one);
+    driver.add(&[port], one);
     driver.run(&simulation)?;
     Ok(ios as f64 / (cpu_s() - before) / 1e6)
 }

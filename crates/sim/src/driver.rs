@@ -68,11 +68,12 @@ impl<L> Default for Driver<L> {
 }
 
 impl<L: Stepper> Driver<L> {
-    /// Adds a loop that uses the engine of `port`.
-    pub fn add(&mut self, port: PortId, stepper: L) {
-        let port = usize::from(port.0);
-        self.owners.resize(self.owners.len().max(port + 1), u32::MAX);
-        self.owners[port] = self.runners.len() as u32;
+    /// Adds a loop that uses the engines of `ports`.
+    pub fn add(&mut self, ports: &[PortId], stepper: L) {
+        for port in ports.iter().map(|port| usize::from(port.0)) {
+            self.owners.resize(self.owners.len().max(port + 1), u32::MAX);
+            self.owners[port] = self.runners.len() as u32;
+        }
         self.runners.push(Runner { stepper, wake_ns: u64::MAX, done: false, due: false });
     }
 

@@ -20,6 +20,7 @@ pub mod observe;
 pub mod phase;
 pub mod service;
 mod simulation;
+mod volumes;
 mod world;
 
 pub use clock::SimClock;
@@ -30,6 +31,7 @@ pub use observe::Observations;
 pub use phase::{PlanSimulation, SimError, SimOptions};
 pub use service::Service;
 pub use simulation::{PortId, Simulation, VolumeId};
+pub use volumes::{SimMachine, Volumes};
 
 #[cfg(test)]
 mod testing;

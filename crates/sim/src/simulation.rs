@@ -54,7 +54,7 @@ impl Simulation {
     }
 
     /// An engine for one job thread with at most `slots` outstanding I/Os, whose target i is `volumes[i]`.
-    pub fn engine(&mut self, volumes: &[VolumeId], slots: u32) -> SimEngine {
+    pub fn engine(&self, volumes: &[VolumeId], slots: u32) -> SimEngine {
         let volumes = volumes.iter().map(|id| self.volumes[id.0]).collect();
         let port = self.world.borrow_mut().add_port(volumes, slots);
         SimEngine::new(Rc::clone(&self.world), port, slots)
@@ -66,13 +66,13 @@ impl Simulation {
     }
 
     /// Lets `ns` pass without requests: the array goes on writing dirty pages back.
-    pub fn idle(&mut self, ns: u64) {
+    pub fn idle(&self, ns: u64) {
         let until = self.clock.now_ns().saturating_add(ns);
         self.world.borrow_mut().run_until(until);
     }
 
     /// Counts from now on: what ramps up is not part of a measurement.
-    pub fn reset_observations(&mut self) {
+    pub fn reset_observations(&self) {
         self.world.borrow_mut().reset();
     }
 

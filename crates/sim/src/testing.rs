@@ -161,7 +161,7 @@ pub(crate) fn run(
         let (Pace::Closed(slots) | Pace::Open(_, slots)) = pace;
         let engine = simulation.engine(&[volume], slots);
         let port = engine.port();
-        driver.add(port, MiniLoop::new(engine, simulation.clock(), Box::new(source), pace, seed + 1));
+        driver.add(&[port], MiniLoop::new(engine, simulation.clock(), Box::new(source), pace, seed + 1));
     }
     let loops = driver.run(&simulation).unwrap();
     (simulation, loops)

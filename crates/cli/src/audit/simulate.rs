@@ -239,6 +239,7 @@ fn loads(plan: &Plan, model: &Model, stop: &Arc<AtomicBool>) -> Result<Vec<Obser
         let options = SimOptions {
             interval_ns: assay_runner::period(plan, phase).as_nanos() as u64,
             stop: Arc::clone(stop),
+            ..SimOptions::default()
         };
         let error = simulation.run_phase(plan, phase, &options, &mut |_| {}).map_err(Failure::failed)?;
         if !error.is_empty() {

@@ -1,9 +1,13 @@
-use assay_workload::job::{Job, Limits, Phase, Workload};
+use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::plan::PlannedJob;
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
 
 use super::*;
+use crate::blocks::Blocks;
+use crate::kind::{JobRunner, Say};
+use crate::recorder::Shared;
 
 /// A phase of jobs with two threads each, which do nothing on a file of `directory`.
 fn plan(directory: &std::path::Path, engines: &[EngineKind]) -> Arc<Plan> {
@@ -37,11 +41,36 @@ fn plan(directory: &std::path::Path, engines: &[EngineKind]) -> Arc<Plan> {
     Arc::new(resolve::plan(&workload, &inventory, 0).unwrap())
 }
 
-fn options() -> PhaseOptions {
-    PhaseOptions {
-        interval: Duration::from_millis(50),
-        stop: Arc::new(AtomicBool::new(false)),
-        fall_back: true,
+fn options<'k>(kinds: &'k [&'k dyn JobKind<ThisMachine>]) -> PhaseOptions<'k> {
+    PhaseOptions { interval: Duration::from_millis(50), stop: Arc::new(AtomicBool::new(false)), kinds }
+}
+
+/// A kind whose threads cannot be set up.
+#[derive(Debug)]
+struct Failing;
+
+impl JobKind<ThisMachine> for Failing {
+    fn takes(&self, job: &PlannedJob) -> bool {
+        job.engine == EngineKind::Fio
+    }
+
+    fn prepare<'p>(
+        &'p self,
+        _: PhaseContext<'p>,
+        _: &[usize],
+        _: &mut Say<'_>,
+    ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
+        Ok(Box::new(Failing))
+    }
+}
+
+impl PreparedJobs<ThisMachine> for Failing {
+    fn intervals(&self, _: ThreadIndex) -> Arc<dyn Intervals> {
+        Shared::<crate::recorder::BlockCounts>::new()
+    }
+
+    fn thread(&self, _: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
+        Err(EngineError::Memory(7))
     }
 }
 
@@ -50,8 +79,25 @@ fn the_error_is_that_of_the_thread_that_failed() {
     let directory = tempfile::tempdir().unwrap();
     for engines in [[EngineKind::Null, EngineKind::Fio], [EngineKind::Fio, EngineKind::Null]] {
         let plan = plan(directory.path(), &engines);
-        let error = run_phase(&plan, 0, &options(), &mut |_| {}, &mut |_| {}).unwrap_err();
-        assert_eq!(error.to_string(), "the local driver cannot run jobs of engine fio");
+        let kinds: [&dyn JobKind<ThisMachine>; 2] = [&Blocks::default(), &Failing];
+        let error = run_phase(&plan, 0, &options(&kinds), &mut |_| {}, &mut |_| {}).unwrap_err();
+        assert_eq!(error.to_string(), "no memory for 7 bytes of buffers");
+    }
+}
+
+#[test]
+fn a_job_of_no_kind_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(directory.path(), &[EngineKind::Null, EngineKind::Fio]);
+    let kinds: [&dyn JobKind<ThisMachine>; 1] = [&Blocks::default()];
+    let error = run_phase(&plan, 0, &options(&kinds), &mut |_| {}, &mut |_| {}).unwrap_err();
+    assert_eq!(error.to_string(), "the local driver cannot run jobs of engine fio");
+}
+
+fn all_but_the_fourth<'s>(seat: Seat<'s>, scope: &'s Scope<'s, '_>) -> std::io::Result<Handle<'s>> {
+    match seat.number {
+        3 => Err(std::io::Error::from_raw_os_error(libc::EAGAIN)),
+        _ => seat.spawn(scope),
     }
 }
 
@@ -59,19 +105,19 @@ fn the_error_is_that_of_the_thread_that_failed() {
 fn a_thread_that_cannot_be_made_ends_those_that_wait_for_it() {
     let directory = tempfile::tempdir().unwrap();
     let plan = plan(directory.path(), &[EngineKind::Null, EngineKind::Null]);
-    let options = options();
-    let endings = Endings::new(&plan.phases[0], &options.stop, options.interval);
-    let trees = Trees::prepare(&plan, 0, &[], &|| true, &mut |_| {}).unwrap();
-    let gate = Arc::new(Gate::default());
-    let limited = |context: ThreadContext| match context.number {
-        3 => Err(std::io::Error::from_raw_os_error(libc::EAGAIN)),
-        _ => context.spawn(),
-    };
-    let error = spawn_all(&plan, 0, &options, &endings, (&trees, None), &gate, &limited).unwrap_err();
-    assert!(
-        error.to_string().starts_with("driver: a job thread: Resource temporarily unavailable"),
-        "{error}"
-    );
+    let (stop, stops) = (AtomicBool::new(false), [(), ()].map(|()| Arc::new(AtomicBool::new(false))));
+    let context = PhaseContext { plan: &plan, phase: 0, interval_ns: 50_000_000, stop: &stop, stops: &stops };
+    let kinds: [&dyn JobKind<ThisMachine>; 1] = [&Blocks::default()];
+    let prepared = PreparedPhase::new(&kinds, vec![0, 0], context, &mut |_, _| {}).unwrap().unwrap();
+    let gate = Gate::default();
+    std::thread::scope(|scope| {
+        let limited = |seat| all_but_the_fourth(seat, scope);
+        let error = spawn_all(&plan.phases[0], &prepared, &gate, &limited).unwrap_err();
+        assert!(
+            error.to_string().starts_with("driver: a job thread: Resource temporarily unavailable"),
+            "{error}"
+        );
+    });
 }
 
 #[test]

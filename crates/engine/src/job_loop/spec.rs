@@ -61,6 +61,13 @@ impl LoopSpec {
         }
     }
 
+    /// Moves all times by `by_ns`.
+    pub(super) fn shift(&mut self, by_ns: u64) {
+        self.start_ns += by_ns;
+        self.measured_start_ns += by_ns;
+        self.deadline_ns = self.deadline_ns.saturating_add(by_ns);
+    }
+
     /// Intervals of this length from the start to the end.
     pub fn schedule(&self, interval_ns: u64) -> Schedule {
         Schedule { start_ns: self.start_ns, measured_start_ns: self.measured_start_ns, interval_ns }

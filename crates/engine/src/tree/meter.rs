@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use assay_workload::arrival::ArrivalSource;
+use assay_workload::plan::{PlannedJob, ThreadSlice};
 use assay_workload::tree::TreeOperation;
 use rustix::io::Errno;
 
@@ -31,6 +32,22 @@ pub(super) struct Bounds {
     pub(super) ios: u64,
     pub(super) bytes: u64,
     pub(super) errors_tolerated: u64,
+}
+
+impl Bounds {
+    /// Of a thread, in a phase that starts at 0.
+    pub(super) fn of(planned: &PlannedJob, slice: &ThreadSlice) -> Bounds {
+        let start_ns = planned.job.start_delay.0;
+        let measured_start_ns = start_ns + planned.job.ramp.0;
+        Bounds {
+            start_ns,
+            measured_start_ns,
+            deadline_ns: planned.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),
+            ios: slice.ios.unwrap_or(u64::MAX),
+            bytes: slice.bytes.unwrap_or(u64::MAX),
+            errors_tolerated: planned.job.errors_tolerated,
+        }
+    }
 }
 
 /// Intended arrivals, in blocks drawn ahead.
@@ -75,6 +92,19 @@ impl Meter {
             errors: 0,
             errno_counts: Box::new([0; ERRNO_MAX]),
         }
+    }
+
+    /// The phase, so far thought to start at 0, starts at `phase_start_ns`.
+    pub(super) fn arm(&mut self, phase_start_ns: u64) {
+        self.bounds.start_ns += phase_start_ns;
+        self.bounds.measured_start_ns += phase_start_ns;
+        self.bounds.deadline_ns = self.bounds.deadline_ns.saturating_add(phase_start_ns);
+        self.recorder.shift(phase_start_ns);
+    }
+
+    /// Sleeps until the job starts, as long as the thread goes on.
+    pub(super) fn wait_until_start(&mut self) {
+        self.wait_until(self.bounds.start_ns);
     }
 
     pub(super) fn now_ns(&self) -> u64 {

@@ -13,16 +13,18 @@ const FRUITLESS_NS: u64 = 2_000_000_000;
 const DRAWS: u32 = 16;
 
 impl Worker<'_> {
-    /// Draws and does operations until the thread is done.
-    pub(super) fn run_mix(&mut self, generator: &mut TreeGenerator, cursors: &Cursors) {
-        let mut turn = 0;
-        while self.meter.goes_on() {
-            let Some(intended) = self.meter.arrive() else { break };
-            if !self.one_of_mix(generator, cursors, &mut turn, intended) {
-                break;
-            }
+    /// Draws and does the next operation when it is due; `false`: the thread is done.
+    pub(super) fn next_of_mix(
+        &mut self,
+        generator: &mut TreeGenerator,
+        cursors: &Cursors,
+        turn: &mut usize,
+    ) -> bool {
+        if !self.meter.goes_on() {
+            return false;
         }
-        self.close_session();
+        let Some(intended) = self.meter.arrive() else { return false };
+        self.one_of_mix(generator, cursors, turn, intended)
     }
 
     /// Does one operation of the mix; `false`: there is none left.

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use assay_results::{HostEvent, JobCounts};
 use assay_workload::job::{Caching, EngineKind, Job, Limits, Phase, PhaseKind, Rate, Workload};
@@ -59,7 +60,7 @@ fn run(plan: &Arc<Plan>) -> (Vec<JobCounts>, Vec<String>) {
     let options = PhaseOptions {
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
-        fall_back: true,
+        kinds: &[&Trees::default()],
     };
     let mut counts = vec![JobCounts::default(); plan.phases[0].jobs.len()];
     let mut notes = Vec::new();
@@ -305,7 +306,7 @@ fn refused(plan: &Arc<Plan>) -> String {
     let options = PhaseOptions {
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
-        fall_back: true,
+        kinds: &[&Trees::default()],
     };
     run_phase(plan, 0, &options, &mut |_| (), &mut |_| ()).unwrap_err().to_string()
 }
@@ -357,7 +358,7 @@ fn a_full_file_system_or_a_missing_directory_ends_the_job() {
     let options = PhaseOptions {
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
-        fall_back: true,
+        kinds: &[&Trees::default()],
     };
     let mut errors = 0;
     let mut sink = |event: HostEvent| {

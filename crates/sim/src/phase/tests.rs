@@ -2,7 +2,7 @@ mod ending;
 
 use std::sync::atomic::Ordering;
 
-use assay_results::LatencyHistogram;
+use assay_results::{Interval, LatencyHistogram};
 use assay_workload::job::{Arrival, Job, Limits, Phase, Rate};
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::units::Nanos;

@@ -26,23 +26,17 @@ pub(super) struct Watch {
     clock: SimClock,
     /// Each thread's job, and whether it has ended.
     threads: Vec<(usize, bool)>,
-    /// The first thread of each job.
-    firsts: Vec<usize>,
 }
 
 impl Watch {
-    pub(super) fn new(phase: &PlannedPhase, options: &SimOptions, clock: SimClock) -> Watch {
-        let (mut threads, mut firsts) = (Vec::new(), Vec::new());
-        for (index, job) in phase.jobs.iter().enumerate() {
-            firsts.push(threads.len());
-            threads.extend(job.slices.iter().map(|_| (index, false)));
-        }
+    pub(super) fn new(phase: &PlannedPhase, options: &SimOptions<'_>, clock: SimClock) -> Watch {
+        let jobs = phase.jobs.iter().enumerate();
+        let threads = jobs.flat_map(|(index, job)| job.slices.iter().map(move |_| (index, false)));
         Watch {
             endings: Endings::new(phase, &options.stop, Duration::from_nanos(options.interval_ns)),
             stop: Arc::clone(&options.stop),
             clock,
-            threads,
-            firsts,
+            threads: threads.collect(),
         }
     }
 
@@ -61,10 +55,10 @@ impl Watch {
         self.endings.feed(interval);
     }
 
-    /// After a step of a job's thread: ends what ends with it. Returns what it waits for, which is never far away.
-    pub(super) fn stepped(&mut self, job: usize, thread: usize, pending: Pending) -> Pending {
+    /// After a step of a thread of the phase: ends what ends with it. Returns what it waits for, which is never far away.
+    pub(super) fn stepped(&mut self, thread: usize, pending: Pending) -> Pending {
         if pending == Pending::Done {
-            self.threads[self.firsts[job] + thread].1 = true;
+            self.threads[thread].1 = true;
         }
         if pending == Pending::Done || self.stop.load(Ordering::Relaxed) {
             self.endings.look(self.threads.iter().copied());

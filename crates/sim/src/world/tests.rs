@@ -92,7 +92,7 @@ fn batch(model: &Model, ios: Vec<Io>) -> Vec<(u64, i32)> {
     let engine = simulation.engine(&[volume], ios.len() as u32);
     let port = engine.port();
     let mut driver = Driver::default();
-    driver.add(port, Batch { engine, clock: simulation.clock(), ios, done: Vec::new() });
+    driver.add(&[port], Batch { engine, clock: simulation.clock(), ios, done: Vec::new() });
     let mut done = driver.run(&simulation).unwrap().remove(0).done;
     done.sort_by_key(|(_, completion)| completion.slot);
     done.into_iter().map(|(at, completion)| (at, completion.result)).collect()
@@ -260,7 +260,7 @@ fn neighbouring_dirty_pages_are_written_together() {
     let back_end = Some(drives(1, Protection::Raid1, 100_000));
     let model = Model { cache: Some(cache(Some(write_back(4 * MIB, 0.0)))), back_end, ..Model::default() };
     let pattern = AccessPattern::new(Mix::WRITE, 4096, Placement::sequential());
-    let (mut simulation, _) = run(&model, 1, 64 * MIB, &pattern, 4_096, &[Pace::Closed(1)]);
+    let (simulation, _) = run(&model, 1, 64 * MIB, &pattern, 4_096, &[Pace::Closed(1)]);
     simulation.idle(1_000_000_000);
     let observed = simulation.observe();
     let load = observed.cache.unwrap();
@@ -307,7 +307,7 @@ fn a_loop_that_waits_for_nothing_is_named() {
     let volume = simulation.add_volume(MIB);
     let port = simulation.engine(&[volume], 1).port();
     let mut driver = Driver::default();
-    driver.add(port, Waiting);
+    driver.add(&[port], Waiting);
     let error = driver.run(&simulation).err().unwrap().to_string();
     assert!(error.contains("waits for a completion"), "{error}");
 }

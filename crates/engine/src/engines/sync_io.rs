@@ -2,8 +2,8 @@
 
 use assay_workload::pattern::OpKind;
 
+use super::syscall::syscall;
 use crate::seam::{Io, OpenTarget};
-use crate::syscall::syscall;
 
 /// BLKDISCARD: `_IO(0x12, 119)`.
 const BLKDISCARD: libc::Ioctl = 0x1277;

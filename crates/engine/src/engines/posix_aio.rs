@@ -12,11 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{JoinHandle, Thread};
 
+use assay_workload::job::EngineOptions;
+
+use super::sync_io::{Call, execute};
+use super::{NativeEngine, Notes};
 use crate::seam::{
     Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
     QueueFull, TargetTable, Wait,
 };
-use crate::sync_io::{Call, execute};
 
 /// glibc's default number of worker threads (`aio_threads` of struct aioinit).
 const WORKERS_MAX: usize = 20;
@@ -167,6 +170,18 @@ impl PosixAioEngine {
                 self.outstanding -= 1;
             }
         }
+    }
+}
+
+impl Notes for PosixAioEngine {}
+
+impl NativeEngine for PosixAioEngine {
+    fn open(depth: u32, _: EngineOptions) -> Result<Self, EngineError> {
+        Ok(PosixAioEngine::new(depth))
+    }
+
+    fn works() -> Result<String, String> {
+        Ok("own workers, serial per file descriptor".to_owned())
     }
 }
 

@@ -6,12 +6,13 @@ use assay_workload::job::EngineOptions;
 use assay_workload::pattern::OpKind;
 use io_uring::{IoUring, opcode, squeue, types};
 
+use super::sync_io::{Call, execute};
+use super::syscall::syscall;
+use super::{NativeEngine, Notes};
 use crate::seam::{
     Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
     QueueFull, TargetTable, Wait,
 };
-use crate::sync_io::{Call, execute};
-use crate::syscall::syscall;
 
 /// IORING_ENTER_GETEVENTS.
 const ENTER_GETEVENTS: u32 = 1;
@@ -158,11 +159,6 @@ impl UringEngine {
             queued: 0,
             notes,
         }
-    }
-
-    /// What was chosen: setup flags, registered files and buffers. Complete after [`Engine::prepare`].
-    pub fn notes(&self) -> &[String] {
-        &self.notes
     }
 
     fn register(&mut self, targets: &TargetTable, buffers: &dyn BufferPool) {
@@ -353,6 +349,19 @@ impl Drop for UringEngine {
 /// Nanoseconds from now until `at_ns` on CLOCK_MONOTONIC's scale.
 fn left_ns(at_ns: u64) -> u64 {
     at_ns.saturating_sub(crate::clock::monotonic_ns())
+}
+
+impl Notes for UringEngine {
+    /// Setup flags, registered files and buffers; complete after [`Engine::prepare`].
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}
+
+impl NativeEngine for UringEngine {
+    fn open(depth: u32, options: EngineOptions) -> Result<Self, EngineError> {
+        UringEngine::new(depth, options)
+    }
 }
 
 impl Engine for UringEngine {

@@ -4,14 +4,16 @@
 //! repair here. Flushes are plain system calls, as programs on this interface do them (fio up to 3.3x among them):
 //! the kernel would only hand IOCB_CMD_FSYNC to a worker.
 
+use assay_workload::job::EngineOptions;
 use assay_workload::pattern::OpKind;
 
+use super::sync_io::{Call, execute, last_errno};
+use super::syscall::syscall;
+use super::{NativeEngine, Notes};
 use crate::seam::{
     Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
     QueueFull, TargetTable, Wait,
 };
-use crate::sync_io::{Call, execute, last_errno};
-use crate::syscall::syscall;
 
 const NAME: &str = "libaio";
 const PREAD: u16 = 0;
@@ -57,15 +59,6 @@ pub struct AioEngine {
     /// Flushes and trims, done one after the other once the rest is handed over.
     synchronous: Vec<Io>,
     finished: Vec<Completion>,
-}
-
-/// Whether the kernel has libaio and lets us use it. A context for no events is refused, but in another way than by a kernel
-/// without contexts.
-pub(crate) fn is_there() -> bool {
-    let mut context: u64 = 0;
-    // SAFETY: io_setup(2) writes a context to `context` only where it makes one, which it does not for 0 events.
-    let made = unsafe { libc::syscall(libc::SYS_io_setup, 0, std::ptr::from_mut(&mut context)) };
-    made == 0 || last_errno() == -libc::EINVAL
 }
 
 impl AioEngine {
@@ -122,6 +115,23 @@ impl AioEngine {
             out.push(Completion { slot: event.data as u32, result: event.res as i32 });
         }
         Ok(())
+    }
+}
+
+impl Notes for AioEngine {}
+
+impl NativeEngine for AioEngine {
+    fn open(depth: u32, _: EngineOptions) -> Result<Self, EngineError> {
+        AioEngine::new(depth)
+    }
+
+    /// Whether the kernel has libaio and lets us use it. A context for no events is refused, but in another way than by a kernel
+    /// without contexts; giving a real one back takes it 30 ms.
+    fn is_there() -> bool {
+        let mut context: u64 = 0;
+        // SAFETY: io_setup(2) writes a context to `context` only where it makes one, which it does not for 0 events.
+        let made = unsafe { libc::syscall(libc::SYS_io_setup, 0, std::ptr::from_mut(&mut context)) };
+        made == 0 || last_errno() == -libc::EINVAL
     }
 }
 

@@ -1,10 +1,13 @@
 //! pread and pwrite, one at a time, on the calling thread.
 
+use assay_workload::job::EngineOptions;
+
+use super::sync_io::{Call, execute};
+use super::{NativeEngine, Notes};
 use crate::seam::{
     BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
     QueueFull, TargetTable, Wait,
 };
-use crate::sync_io::{Call, execute};
 
 /// The synchronous engine. More than one outstanding I/O is possible but done one after the other.
 #[derive(Debug)]
@@ -24,6 +27,14 @@ impl PsyncEngine {
             queued: Vec::with_capacity(depth as usize),
             finished: Vec::with_capacity(depth as usize),
         }
+    }
+}
+
+impl Notes for PsyncEngine {}
+
+impl NativeEngine for PsyncEngine {
+    fn open(depth: u32, _: EngineOptions) -> Result<Self, EngineError> {
+        Ok(PsyncEngine::new(depth))
     }
 }
 

@@ -1,0 +1,263 @@
+//! Jobs of block I/O on this machine: the job loop over one of the engines, with its targets open and its buffers mapped.
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use assay_workload::arrival::ArrivalSource;
+use assay_workload::fill::Filler;
+use assay_workload::ops::{Generator, SiteSpec};
+use assay_workload::pattern::OpKind;
+use assay_workload::plan::{PlannedJob, ThreadSlice};
+use assay_workload::rng::derive_seed;
+use assay_workload::target::ActiveRange;
+use assay_workload::units::Bytes;
+
+use crate::buffers::MappedBuffers;
+use crate::clock::RealClock;
+use crate::engines::psync::PsyncEngine;
+use crate::engines::{self, AnyEngine, NativeEngine};
+use crate::job_loop::{JobLoop, LoopParts, LoopSpec, PassHook};
+use crate::kind::{
+    Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, ThisMachine, ThreadEnd,
+    ThreadIndex,
+};
+use crate::recorder::{Recorder, Shared};
+use crate::seam::{Clock as _, EngineError};
+use crate::targets::{self, OpenTargets};
+use crate::tracing::{TraceSink, TracedEngine};
+
+/// Block I/O through the engines of this crate.
+#[derive(Debug, Clone, Default)]
+pub struct Blocks {
+    /// Where every I/O is written down.
+    pub trace: Option<Arc<TraceSink>>,
+}
+
+impl JobKind<ThisMachine> for Blocks {
+    fn takes(&self, job: &PlannedJob) -> bool {
+        job.job.tree.is_none() && engines::of(job.engine).is_some()
+    }
+
+    /// Lays out what is to be read and does not exist yet.
+    fn prepare<'p>(
+        &'p self,
+        context: PhaseContext<'p>,
+        jobs: &[usize],
+        say: &mut Say<'_>,
+    ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
+        for file in targets::lay_out(context.plan, context.phase, &|| !context.stopped())? {
+            say("layout", format!("laid out {} with {}", file.path, Bytes(file.bytes)));
+        }
+        let planned = context.planned().jobs.iter().enumerate();
+        let shared = planned.map(|(index, job)| {
+            let threads = if jobs.contains(&index) { job.slices.len() } else { 0 };
+            (0..threads).map(|_| Shared::new()).collect()
+        });
+        Ok(Box::new(PreparedBlocks { context, shared: shared.collect(), trace: self.trace.as_ref() }))
+    }
+}
+
+/// The block jobs of a phase.
+struct PreparedBlocks<'p> {
+    context: PhaseContext<'p>,
+    /// By job and thread; jobs of other kinds have none.
+    shared: Vec<Vec<Arc<Shared>>>,
+    trace: Option<&'p Arc<TraceSink>>,
+}
+
+impl PreparedJobs<ThisMachine> for PreparedBlocks<'_> {
+    fn intervals(&self, at: ThreadIndex) -> Arc<dyn Intervals> {
+        Arc::clone(&self.shared[at.job][at.thread]) as Arc<dyn Intervals>
+    }
+
+    fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
+        let job = self.context.job(at.job);
+        let thread = BlockThread { prepared: self, at, job, slice: &job.slices[at.thread] };
+        let entry = engines::of(job.engine).ok_or_else(|| EngineError::Unsupported {
+            engine: "the local driver",
+            what: format!("run jobs of engine {}", job.engine.name()),
+        })?;
+        Ok((entry.runner)(&thread)?)
+    }
+}
+
+/// What the loop of one thread is made from.
+pub(crate) struct BlockThread<'a> {
+    prepared: &'a PreparedBlocks<'a>,
+    at: ThreadIndex,
+    job: &'a PlannedJob,
+    slice: &'a ThreadSlice,
+}
+
+impl BlockThread<'_> {
+    /// The loop over an engine of this type; over psync instead where it is not to be had and the choice was ours, which the
+    /// result says.
+    pub(crate) fn over<E: NativeEngine>(&self) -> Result<Box<dyn JobRunner>, EngineError> {
+        let job = &self.job.job;
+        match E::open(job.outstanding_per_thread, job.engine_options) {
+            Ok(engine) => self.traced(engine, String::new()),
+            Err(error) if self.job.engine_reason.is_empty() => Err(error),
+            Err(error) => {
+                let psync = PsyncEngine::new(job.outstanding_per_thread);
+                self.traced(psync, format!("psync instead: {error}"))
+            }
+        }
+    }
+
+    fn traced<E: AnyEngine + 'static>(
+        &self,
+        engine: E,
+        fallback: String,
+    ) -> Result<Box<dyn JobRunner>, EngineError> {
+        let Some(trace) = self.prepared.trace else { return self.paced(engine, fallback) };
+        let threads = self.prepared.context.planned().jobs.iter().map(|job| job.slices.len()).sum();
+        let targets = self.slice.sites.iter().map(|site| site.target).collect();
+        let depth = self.job.job.outstanding_per_thread;
+        self.paced(TracedEngine::new(Box::new(engine), trace, threads, depth, targets), fallback)
+    }
+
+    fn paced<E: AnyEngine + 'static>(
+        &self,
+        engine: E,
+        fallback: String,
+    ) -> Result<Box<dyn JobRunner>, EngineError> {
+        Ok(if self.slice.rate_per_s.is_some() {
+            Box::new(self.runner::<E, true>(engine, fallback)?)
+        } else {
+            Box::new(self.runner::<E, false>(engine, fallback)?)
+        })
+    }
+
+    fn runner<E: AnyEngine, const OPEN: bool>(
+        &self,
+        engine: E,
+        engine_fallback: String,
+    ) -> Result<LoopRunner<E, OPEN>, EngineError> {
+        let (context, job, slice) = (&self.prepared.context, &self.job.job, self.slice);
+        let open = targets::open_for(context.plan, self.job, self.at.thread)?;
+        let depth = job.outstanding_per_thread;
+        let mut buffers = MappedBuffers::new(depth, job.pattern.max_block_bytes() as usize)?;
+        let mut filler = Filler::new(&job.content, derive_seed(slice.seed, 2));
+        if job.content.verify {
+            filler = filler.sealing(job.pattern.align(), context.plan.seed);
+        }
+        if job.pattern.mix.share(OpKind::Write) > 0.0 {
+            for slot in 0..depth {
+                // SAFETY: no I/O is outstanding yet.
+                filler.fill(unsafe { buffers.slice_mut(slot, usize::MAX) });
+            }
+        }
+        // Declared behind the buffers: on every way out, the engine is gone before they are unmapped.
+        let mut engine = engine;
+        engine.prepare(&open.table, &buffers)?;
+        if job.invalidate {
+            // Refused on what has no page cache; then there is nothing to forget either.
+            open.fds().for_each(|fd| drop(targets::invalidate(fd)));
+        }
+        let spec = LoopSpec::of(self.job, 0);
+        let shared = Arc::clone(&self.prepared.shared[self.at.job][self.at.thread]);
+        let rate = slice.rate_per_s;
+        let parts = LoopParts {
+            engine,
+            clock: RealClock::new(),
+            arrivals: rate.map(|rate| ArrivalSource::new(job.arrival, rate, derive_seed(slice.seed, 3))),
+            recorder: Recorder::new(shared, spec.schedule(context.interval_ns)),
+            buffers,
+            filler,
+            spec,
+            stop: Arc::clone(&context.stops[self.at.job]),
+            pass_hook: pass_hook(self.job, &open),
+        };
+        let job_loop = JobLoop::new(parts, Box::new(self.generator()));
+        Ok(LoopRunner { job_loop, open, flush_at_end: job.flush.at_end, flushed_ns: 0, engine_fallback })
+    }
+
+    fn generator(&self) -> Generator {
+        let (job, slice) = (&self.job.job, self.slice);
+        let sites = slice.sites.iter().enumerate().map(|(index, site)| SiteSpec {
+            target: index as u16,
+            range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
+        });
+        let sites: Vec<SiteSpec> = sites.collect();
+        let made = Generator::new(&job.pattern, &sites, job.selection, slice.seed, slice.ios, slice.bytes);
+        if drops_pages(self.job) { made.with_passes() } else { made }
+    }
+}
+
+/// Whether there are pages to forget between passes.
+fn drops_pages(job: &PlannedJob) -> bool {
+    job.job.invalidate && job.job.invalidate_each_pass && !job.direct
+}
+
+/// Forgets cached pages before each further pass, where the job asks for that.
+fn pass_hook(job: &PlannedJob, open: &OpenTargets) -> Option<PassHook> {
+    let fds: Vec<RawFd> = open.fds().collect();
+    drops_pages(job)
+        .then(|| -> PassHook { Box::new(move || fds.iter().for_each(|&fd| drop(targets::invalidate(fd)))) })
+}
+
+/// The loop of one thread, with what it works on.
+struct LoopRunner<E: AnyEngine, const OPEN: bool> {
+    // The engine goes before the files it may still use.
+    job_loop: JobLoop<E, RealClock, OPEN>,
+    open: OpenTargets,
+    flush_at_end: bool,
+    flushed_ns: u64,
+    engine_fallback: String,
+}
+
+impl<E: AnyEngine, const OPEN: bool> LoopRunner<E, OPEN> {
+    /// One step, or all of them. The only place that the loop is compiled into, so that it is compiled once.
+    #[inline(never)]
+    fn steps(&mut self, all: bool) -> Result<Pending, EngineError> {
+        loop {
+            let pending = self.job_loop.step()?;
+            if pending == Pending::Done {
+                self.flush_all()?;
+            }
+            if pending == Pending::Done || !all {
+                return Ok(pending);
+            }
+        }
+    }
+
+    /// Makes everything durable, if that is asked for.
+    fn flush_all(&mut self) -> Result<(), EngineError> {
+        if !self.flush_at_end {
+            return Ok(());
+        }
+        for fd in self.open.fds() {
+            let flushed = targets::fsync(fd);
+            flushed.map_err(|source| EngineError::Call { engine: "driver", call: "fsync", source })?;
+        }
+        self.flushed_ns = RealClock::new().now_ns();
+        Ok(())
+    }
+}
+
+impl<E: AnyEngine, const OPEN: bool> JobRunner for LoopRunner<E, OPEN> {
+    fn arm(&mut self, start_ns: u64) {
+        self.job_loop.arm(start_ns);
+    }
+
+    fn step(&mut self) -> Result<Pending, EngineError> {
+        self.steps(false)
+    }
+
+    /// This is the measured phase. The loop waits inside its steps.
+    fn run(&mut self) -> Result<(), EngineError> {
+        self.steps(true).map(drop)
+    }
+
+    fn end(self: Box<Self>) -> ThreadEnd {
+        let engine = self.job_loop.engine();
+        ThreadEnd {
+            engine: engine.capabilities().name,
+            engine_notes: engine.notes(),
+            engine_fallback: self.engine_fallback,
+            flushed_ns: self.flushed_ns,
+            end: self.job_loop.into_end(),
+            ..ThreadEnd::default()
+        }
+    }
+}
