@@ -10,6 +10,7 @@ mod exceptions;
 mod graph;
 mod markdown;
 mod rust;
+mod seam;
 mod text;
 
 use std::collections::BTreeSet;
@@ -78,6 +79,7 @@ fn check_files(files: &[SourceFile]) -> Vec<Finding> {
     }
     let mut findings = checks::check(files);
     findings.extend(circles::check(files));
+    findings.extend(seam::check(files));
     for file in files {
         findings.extend(text::check_size(&file.path, file.bytes));
         let Some(text) = &file.text else { continue };

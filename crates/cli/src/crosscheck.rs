@@ -52,8 +52,7 @@ pub(crate) struct CrosscheckArgs {
     /// Directory for targets with relative paths
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) target: PathBuf,
-    /// The I/O path of both: io_uring, libaio, psync, posix-aio
-    #[arg(long, value_name = "ENGINE")]
+    #[arg(long, value_name = "ENGINE", help = format!("The I/O path of both: {}", crate::run::engine_names()))]
     pub(crate) engine: Option<String>,
     /// The seed of the plan
     #[arg(long, value_name = "N")]

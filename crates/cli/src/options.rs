@@ -57,9 +57,11 @@ impl From<Watch> for assay_runner::Watch {
 /// How something is run, whatever says what.
 #[derive(Debug, Args)]
 pub(crate) struct HowArgs {
-    /// The I/O path for all jobs: auto, io_uring, libaio, psync, posix-aio, null; or fio: real fio carries out the plan; or
-    /// sim: it is simulated on --array
-    #[arg(long, value_name = "ENGINE")]
+    // The words come from the table of engines.
+    #[arg(long, value_name = "ENGINE", help = format!(
+        "The I/O path for all jobs: auto, {}, null; or fio: real fio carries out the plan; or sim: it is simulated on --array",
+        crate::run::engine_names()
+    ))]
     pub(crate) engine: Option<String>,
     /// Install fio with this system's package manager where it is missing and needed (as root)
     #[arg(long)]

@@ -166,16 +166,17 @@ fn holds_as_many_as_it_was_made_for(engine: Box<dyn AnyEngine>) {
 }
 
 /// Runs `body` over every engine, and over io_uring without registered files and buffers; the one that does nothing cannot
-/// keep what was written.
-#[expect(clippy::print_stderr, reason = "shown where a test fails: the engine it is about")]
+/// keep what was written. The thread has the engine's name, so that what fails says which it is.
 fn every_engine(body: fn(Box<dyn AnyEngine>)) {
     let unregistered = EngineOptions { unregistered: true, ..EngineOptions::default() };
     for entry in ENGINES.iter().filter(|entry| entry.kind != EngineKind::Null) {
-        eprintln!("{}", entry.kind.name());
-        body((entry.open)(DEPTH, EngineOptions::default()).unwrap());
-        if entry.kind == EngineKind::IoUring {
-            eprintln!("{}, unregistered", entry.kind.name());
-            body((entry.open)(DEPTH, unregistered).unwrap());
+        let mut variants = vec![EngineOptions::default()];
+        variants.extend((entry.kind == EngineKind::IoUring).then_some(unregistered));
+        for options in variants {
+            let name = format!("{}, {options:?}", entry.kind.name());
+            let run = move || body((entry.open)(DEPTH, options).unwrap());
+            let done = std::thread::Builder::new().name(name).spawn(run).unwrap().join();
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
     }
 }
