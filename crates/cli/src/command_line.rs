@@ -2,7 +2,7 @@
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
-use crate::context::Global;
+use crate::context::{Context, Global};
 use crate::failure::{Failure, Outcome};
 
 /// A storage benchmark whose numbers can be believed
@@ -86,8 +86,11 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs) -> Result<Outcome, Failure> {
-    clap_complete::generate(args.shell, &mut Cli::command(), "assay", &mut std::io::stdout());
+pub(crate) fn completions(args: &CompletionsArgs, context: &Context) -> Result<Outcome, Failure> {
+    // The generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "assay", &mut script);
+    context.out(&String::from_utf8(script).map_err(Failure::failed)?);
     Ok(Outcome::Done)
 }
 

@@ -93,6 +93,9 @@ fn percent(text: &str) -> Result<f64, String> {
 pub(crate) fn compare(args: &CompareArgs, context: &Context) -> Result<Outcome, Failure> {
     let words = args.runs.iter().chain(&args.vs);
     let mut outputs = words.fold(Outputs::new(args.force), |all, word| all.reading_run(word, context));
+    if args.json {
+        outputs.take_stdout("--json")?;
+    }
     outputs.check("--html", args.html.as_deref())?;
     outputs.check("--md", args.md.as_deref())?;
     let sides = sides(args, context)?;

@@ -1,9 +1,10 @@
 //! What every command needs: how to speak, where runs are, which Assay this is.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use assay_host::HostRoot;
 use assay_report::Style;
@@ -70,6 +71,8 @@ pub(crate) struct Context {
     pub(crate) host: HostRoot,
     runs: Option<PathBuf>,
     data: Option<PathBuf>,
+    /// Why stdout could not be written to.
+    stdout_failed: OnceLock<String>,
 }
 
 impl Context {
@@ -87,10 +90,10 @@ impl Context {
         let assay_runs = std::env::var_os("ASSAY_RUNS");
         let runs = store::runs_root(assay_runs.as_deref(), xdg.as_deref(), home.as_deref());
         let served = std::env::var(SERVED_VARIABLE).ok();
-        let terminal = std::io::stderr().is_terminal() || served.as_deref() == Some("live");
+        let terminal = io::stderr().is_terminal() || served.as_deref() == Some("live");
         Context {
-            style: style(std::io::stdout().is_terminal()),
-            error_style: style(std::io::stderr().is_terminal()),
+            style: style(io::stdout().is_terminal()),
+            error_style: style(io::stderr().is_terminal()),
             live: terminal && !global.quiet,
             quiet: global.quiet,
             served: served.is_some(),
@@ -98,6 +101,7 @@ impl Context {
             verbose: global.verbose,
             runs: global.out.clone().or(runs),
             data: store::data_root(xdg.as_deref(), home.as_deref()),
+            stdout_failed: OnceLock::new(),
         }
     }
 
@@ -157,27 +161,38 @@ impl Context {
             .ok_or_else(|| Failure::usage("nowhere to keep probes: set HOME or XDG_DATA_HOME"))
     }
 
-    /// Writes a result to stdout. A reader that went away is not an error.
+    /// Writes a result to stdout. A reader that went away is not an error; any other failure ends the program, see
+    /// [`Context::printed`].
     pub(crate) fn out(&self, text: &str) {
-        let mut stdout = std::io::stdout().lock();
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        let _ = write!(stdout, "{text}{end}").and_then(|()| stdout.flush());
+        let written = to_stdout(|stdout| write!(stdout, "{text}{end}"));
+        if let Err(failure) = written {
+            let _ = self.stdout_failed.set(failure.to_string());
+        }
+    }
+
+    /// Whether everything that went to stdout could be written.
+    ///
+    /// # Errors
+    /// [`Failure::Failed`] with the reason.
+    pub(crate) fn printed(&self) -> Result<(), Failure> {
+        self.stdout_failed.get().map_or(Ok(()), |why| Err(Failure::failed(why)))
     }
 
     /// Writes a result to stderr, where stdout is another's.
     pub(crate) fn report(&self, text: &str) {
-        eprint!("{text}");
+        to_stderr(format_args!("{text}"));
     }
 
     /// Says on stderr what must be known whatever is to be left out.
     pub(crate) fn warn(&self, text: &str) {
-        eprintln!("{text}");
+        to_stderr(format_args!("{text}\n"));
     }
 
     /// Says something on stderr, unless quiet.
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {
-            eprintln!("{text}");
+            to_stderr(format_args!("{text}\n"));
         }
     }
 
@@ -186,13 +201,33 @@ impl Context {
         // A path may have line breaks in its name.
         let message = failure.to_string().replace('\n', "\\n").replace('\r', "\\r");
         if self.served {
-            eprint!("{}{message}", char::from(FAILURE_MARK));
+            to_stderr(format_args!("{}{message}", char::from(FAILURE_MARK)));
         } else if self.error_style.colour {
-            eprintln!("\x1b[1;31merror:\x1b[0m {message}");
+            to_stderr(format_args!("\x1b[1;31merror:\x1b[0m {message}\n"));
         } else {
-            eprintln!("error: {message}");
+            to_stderr(format_args!("error: {message}\n"));
         }
     }
+}
+
+/// Writes to stdout. A reader that went away is not an error.
+///
+/// # Errors
+/// [`Failure::Failed`] where stdout cannot take it: a full file system.
+pub(crate) fn to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    match content(&mut stdout).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes to stderr. Where that fails there is nobody to tell, and nothing depends on it.
+pub(crate) fn to_stderr(text: fmt::Arguments<'_>) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.to_string().as_bytes()).and_then(|()| stderr.flush());
 }
 
 /// Width of the terminal on stdout or stderr, else COLUMNS, else a default.

@@ -1,6 +1,5 @@
 //! Progress on stderr: one live line on a terminal, a line every ten seconds elsewhere.
 
-use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use assay_report::Style;
@@ -9,7 +8,7 @@ use assay_results::{HostEvent, Interval, RunEvent};
 use assay_runner::{Observer, SIMULATED, idle_windows_s};
 use assay_workload::Plan;
 
-use crate::context::Context;
+use crate::context::{Context, to_stderr};
 use crate::input;
 
 /// How often a line is printed where there is no terminal.
@@ -120,7 +119,7 @@ impl Live {
     fn say(&mut self, text: &str) {
         if !self.quiet {
             self.clear();
-            eprintln!("{text}");
+            to_stderr(format_args!("{text}\n"));
         }
     }
 
@@ -139,20 +138,18 @@ impl Live {
         if self.terminal && self.drawn.elapsed() >= LIVE_EVERY {
             self.estimate();
             let line = progress_line(&self.progress, &self.style);
-            let mut stderr = std::io::stderr().lock();
-            let _ = write!(stderr, "\r\x1b[2K{line}").and_then(|()| stderr.flush());
+            to_stderr(format_args!("\r\x1b[2K{line}"));
             self.drawn = Instant::now();
         } else if !self.terminal && self.printed.elapsed() >= PLAIN_EVERY {
             self.estimate();
-            eprintln!("{}", progress_line(&self.progress, &self.style));
+            to_stderr(format_args!("{}\n", progress_line(&self.progress, &self.style)));
             self.printed = Instant::now();
         }
     }
 
     fn clear(&mut self) {
         if self.terminal && !self.quiet {
-            let mut stderr = std::io::stderr().lock();
-            let _ = write!(stderr, "\r\x1b[2K").and_then(|()| stderr.flush());
+            to_stderr(format_args!("\r\x1b[2K"));
         }
     }
 }

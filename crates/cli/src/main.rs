@@ -1,7 +1,5 @@
 //! `assay`: arguments, wiring, exit codes. The only place that prints and exits.
 
-#![expect(clippy::print_stderr, reason = "this crate is where progress and errors are said")]
-
 use std::process::ExitCode;
 
 mod asked;
@@ -58,12 +56,13 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are errors to clap; they go to stdout and are none to us.
             let code = if error.use_stderr() { failure::USAGE } else { 0 };
-            let _ = error.print();
-            return ExitCode::from(code);
+            let printed = error.print().map_err(|error| error.kind());
+            let lost = code == 0 && printed.is_err_and(|kind| kind != std::io::ErrorKind::BrokenPipe);
+            return ExitCode::from(if lost { 1 } else { code });
         }
     };
     let context = Context::new(&cli.global);
-    match dispatch(cli.command, &context) {
+    match dispatch(cli.command, &context).and_then(|outcome| context.printed().map(|()| outcome)) {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
             context.error(&failure);
@@ -94,6 +93,6 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
         Command::Doctor(args) => doctor::doctor(&args, context),
-        Command::Completions(args) => command_line::completions(&args),
+        Command::Completions(args) => command_line::completions(&args, context),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use assay_host::output::{self, OutputError, OutputFile, Place};
 use assay_results::store;
 
-use crate::context::Context;
+use crate::context::{Context, to_stdout};
 use crate::failure::Failure;
 use crate::input;
 
@@ -17,6 +17,8 @@ pub(crate) const FLATFILE: &str = "flatfile.html";
 #[derive(Debug)]
 pub(crate) struct Outputs {
     rules: output::Outputs,
+    /// The option whose document goes to stdout.
+    on_stdout: Option<String>,
 }
 
 /// Whether an output goes to stdout.
@@ -36,7 +38,7 @@ impl From<OutputError> for Failure {
 impl Outputs {
     /// `force`: whether files that Assay did not write may be replaced. Workload files that were read so far are inputs.
     pub(crate) fn new(force: bool) -> Self {
-        Outputs { rules: output::Outputs::new(force) }.reading(input::files_read())
+        Outputs { rules: output::Outputs::new(force), on_stdout: None }.reading(input::files_read())
     }
 
     /// Notes files that the command reads or works on.
@@ -57,10 +59,29 @@ impl Outputs {
 
     /// Whether the file that an option names can be written, as far as that can be told beforehand.
     pub(crate) fn check(&mut self, option: &str, path: Option<&Path>) -> Result<(), Failure> {
-        match path.filter(|path| !is_stdout(path)) {
+        match path {
+            Some(path) if is_stdout(path) => self.take_stdout(option),
             Some(path) => Ok(self.rules.check(option, path)?),
             None => Ok(()),
         }
+    }
+
+    /// Notes that the document of `option` goes to stdout, which takes one.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] where another's goes there already.
+    pub(crate) fn take_stdout(&mut self, option: &str) -> Result<(), Failure> {
+        match self.on_stdout.replace(option.to_owned()) {
+            None => Ok(()),
+            Some(other) => Err(Failure::usage(format!(
+                "{other} and {option} both write to stdout, which takes one document; name a file for one of them"
+            ))),
+        }
+    }
+
+    /// Whether a document goes to stdout, so that nothing else may.
+    pub(crate) fn stdout_taken(&self) -> bool {
+        self.on_stdout.is_some()
     }
 
     /// The same for a directory that several files are to be written into.
@@ -81,10 +102,7 @@ impl Outputs {
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         if is_stdout(path) {
-            let mut stdout = BufWriter::new(io::stdout().lock());
-            // A reader that went away is not an error.
-            let _ = content(&mut stdout).and_then(|()| stdout.flush());
-            return Ok(());
+            return to_stdout(content);
         }
         let place: Place<'_> = self.rules.open(option, path)?;
         let mut file: BufWriter<OutputFile<'_>> = BufWriter::new(place.create()?);

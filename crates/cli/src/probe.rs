@@ -10,7 +10,7 @@ use assay_runner::probe::{self, ProbeRequest};
 use assay_workload::units::{Bytes, Nanos};
 use clap::Args;
 
-use crate::context::Context;
+use crate::context::{Context, to_stderr};
 use crate::failure::{Failure, Outcome};
 use crate::signals;
 
@@ -66,12 +66,12 @@ pub(crate) fn probe(args: &ProbeArgs, context: &Context) -> Result<Outcome, Fail
     let mut progress = |span: Bytes, elapsed: Duration| {
         if context.live && said.elapsed() >= SAY_EVERY {
             said = Instant::now();
-            eprint!("\r\x1b[2Kprobe  span {span}  {:.0} s", elapsed.as_secs_f64());
+            to_stderr(format_args!("\r\x1b[2Kprobe  span {span}  {:.0} s", elapsed.as_secs_f64()));
         }
     };
     let probe = probe::probe(&request, &site, &mut progress);
     if context.live {
-        eprint!("\r\x1b[2K");
+        to_stderr(format_args!("\r\x1b[2K"));
     }
     let probe = probe?;
     let path = store::save_probe(&root, &probe).map_err(Failure::failed)?;

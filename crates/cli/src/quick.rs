@@ -15,7 +15,7 @@ use assay_runner::{Filled, Finished, Request, Site, Start, Work};
 use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Plan, Workload};
 
-use crate::context::Context;
+use crate::context::{Context, to_stderr};
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::live::Live;
 use crate::output::{self, Outputs};
@@ -274,14 +274,14 @@ fn fill(
         said = Instant::now();
         let line = format!("prefill  {done} of {}", Bytes(wanted));
         if context.live {
-            eprint!("\r\x1b[2K{line}");
+            to_stderr(format_args!("\r\x1b[2K{line}"));
         } else {
-            eprintln!("{line}");
+            to_stderr(format_args!("{line}\n"));
         }
     };
     let filled = assay_runner::fill(file, wanted, time_max, seed, site, &mut progress);
     if context.live {
-        eprint!("\r\x1b[2K");
+        to_stderr(format_args!("\r\x1b[2K"));
     }
     Ok(filled?)
 }

@@ -133,6 +133,9 @@ pub(crate) fn json(run: &Run) -> Result<String, Failure> {
 impl OutputArgs {
     /// Whether the page can be written, where one is asked for.
     pub(crate) fn checked(&self, mut outputs: Outputs) -> Result<Outputs, Failure> {
+        if self.json {
+            outputs.take_stdout("--json")?;
+        }
         outputs.check("--html", self.html.as_deref())?;
         Ok(outputs)
     }

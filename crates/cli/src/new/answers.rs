@@ -7,7 +7,7 @@ use assay_workload::units::{Bytes, Nanos};
 
 use super::NewArgs;
 use super::grid::{Cell, DEFAULT};
-use crate::context::Context;
+use crate::context::{Context, to_stderr};
 use crate::failure::Failure;
 
 /// Everything a workload needs.
@@ -37,7 +37,7 @@ impl Answers {
 pub(super) fn complete(args: &NewArgs, context: &Context) -> Result<Answers, Failure> {
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !context.quiet;
     let mut stdin = std::io::stdin().lock();
-    let mut say = |text: &str| eprint!("{text}");
+    let mut say = |text: &str| to_stderr(format_args!("{text}"));
     let mut asker = Asker { input: terminal.then_some(&mut stdin), say: &mut say };
     answers(args, &mut asker)
 }
