@@ -48,6 +48,14 @@ pub enum ModelError {
     },
 }
 
+/// What is wrong with a text, on one line and without a copy of it.
+fn syntax_error(text: &str, error: &toml::de::Error) -> ModelError {
+    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let place = before.map_or(String::new(), |before| format!("line {}: ", before.matches('\n').count() + 1));
+    ModelError::Syntax(format!("{place}{message}"))
+}
+
 /// One service time for each kind of operation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -235,7 +243,7 @@ impl Model {
     /// # Errors
     /// [`ModelError::Syntax`] with the place, and [`ModelError::Value`].
     pub fn from_toml(text: &str) -> Result<Model, ModelError> {
-        let model: Model = toml::from_str(text).map_err(|error| ModelError::Syntax(error.to_string()))?;
+        let model: Model = toml::from_str(text).map_err(|error| syntax_error(text, &error))?;
         model.check()?;
         Ok(model)
     }
