@@ -141,6 +141,11 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
             remark(&mut run, "observed", text);
         }
     }
+    if basis.read == Known::LeftOut && basis.write == Known::LeftOut {
+        remark(&mut run, "observed", "no storage traffic of the command was seen".to_owned());
+        // What the plan had to say of a job is of none that was there.
+        run.phases.iter_mut().for_each(|phase| phase.jobs.clear());
+    }
     device_figures(&mut run, observation, &devices);
     checks::judge(&mut run);
     Ok(run)

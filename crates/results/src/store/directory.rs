@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError};
 use crate::event::RunEvent;
+use crate::foreign::Moment;
 use crate::run::{Run, SCHEMA, Verdict};
 
 /// Candidates named in an error at most.
@@ -254,7 +255,7 @@ fn start_of(dir: &Path) -> Option<(String, String)> {
 }
 
 /// The directory of the run called `wanted`: a path to it or to its `run.json`, the beginning of its id or of its
-/// directory's name, or `last`.
+/// directory's name, or `last`: the readable run that was started last.
 ///
 /// # Errors
 /// When there is none, or when there are several.
@@ -273,7 +274,7 @@ pub fn find(root: &Path, wanted: &str) -> Result<RunDir, StoreError> {
 pub(super) fn choose(root: &Path, mut dirs: Vec<RunDir>, wanted: &str) -> Result<RunDir, StoreError> {
     let not_found = || StoreError::NotFound { wanted: wanted.to_owned(), root: root.to_owned() };
     if wanted == "last" {
-        return dirs.pop().ok_or_else(not_found);
+        return newest_readable(dirs).ok_or_else(not_found);
     }
     if wanted.is_empty() {
         return Err(not_found());
@@ -290,6 +291,25 @@ pub(super) fn choose(root: &Path, mut dirs: Vec<RunDir>, wanted: &str) -> Result
             candidates: dirs.iter().take(CANDIDATES_MAX).map(|dir| dir.name().to_owned()).collect(),
         }),
     }
+}
+
+/// The run that was started last of those that can be read, or made again from their journal. Of runs of one second, the
+/// one that was written last.
+fn newest_readable(dirs: Vec<RunDir>) -> Option<RunDir> {
+    let written = |dir: &RunDir| {
+        let file = if dir.has(RUN_FILE) { RUN_FILE } else { JOURNAL_FILE };
+        fs::metadata(dir.path.join(file)).and_then(|meta| meta.modified()).ok()
+    };
+    let mut entries: Vec<_> = dirs
+        .into_iter()
+        .map(entry_of)
+        .filter(|entry| !entry.started.is_empty())
+        .map(|entry| (Moment::parse(&entry.started).unix_ms(), written(&entry.dir), entry.dir))
+        .collect();
+    entries.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+    // Whether a run can be read is known once it was; mostly the first can.
+    let readable = |dir: &RunDir| if dir.has(RUN_FILE) { dir.read_run().is_ok() } else { true };
+    entries.into_iter().map(|(_, _, dir)| dir).find(readable)
 }
 
 /// The run called `wanted` (see [`find`]; also the path of a summary under any name). One that was killed is made again
