@@ -1,5 +1,7 @@
 //! Comma-separated values: a row per job and operation, numbers plain, times in nanoseconds.
 //!
+//! The notes on the run, such as what of a foreign file was not honoured, are in the last column of each row.
+//!
 //! RFC 4180 with LF line ends. What is not known is empty. A text that a spreadsheet would take for a formula gets an
 //! apostrophe in front, because names come from files of others.
 
@@ -39,7 +41,7 @@ const HEAD: &[&str] = &[
 const LATENCY: &[&str] =
     &["n", "min", "mean", "stddev", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "max"];
 /// The columns behind them.
-const TAIL: &[&str] = &["cached_read_share", "cpu_ns_per_io", "errors"];
+const TAIL: &[&str] = &["cached_read_share", "cpu_ns_per_io", "errors", "notes"];
 
 /// The document, a head row first.
 pub fn csv(run: &Run) -> String {
@@ -89,6 +91,7 @@ fn row(run: &Run, record: &Record<'_>) -> Vec<String> {
     cells.push(job.cached_read_share.map_or_else(String::new, number));
     cells.push(number(job.cpu_ns_per_io));
     cells.push(job.errors.to_string());
+    cells.push(field(&run.notes.join("; ")));
     cells
 }
 

@@ -44,6 +44,7 @@ pub fn markdown(run: &Run, references: &[Reference]) -> String {
     } else {
         push_quick(&mut text, run, references)
     }
+    push_notes(&mut text, run);
     push_environment(&mut text, run);
     text
 }
@@ -66,6 +67,14 @@ fn push_findings(text: &mut String, run: &Run) {
         if !one.finding.advice.is_empty() {
             let _ = writeln!(text, "  - advice: {}", escape(&one.finding.advice));
         }
+    }
+}
+
+/// What was noted of the run, above all what of a foreign file was not honoured.
+fn push_notes(text: &mut String, run: &Run) {
+    if !run.notes.is_empty() {
+        text.push_str("\n## Notes\n\n");
+        run.notes.iter().for_each(|note| text.push_str(&format!("- {}\n", escape(note))));
     }
 }
 
