@@ -22,6 +22,21 @@ pub(crate) fn read(
     reader.finish()
 }
 
+/// Whether a text may be included: a line of it begins with `name=value`, or it has nothing but comments.
+fn holds_parameters(text: &str) -> bool {
+    let lines = text.lines().map(str::trim);
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['/', '#', '*'])).peekable();
+    let is_parameter = |line: &str| {
+        line.split_once('=').is_some_and(|(name, value)| {
+            !name.is_empty()
+                && !value.is_empty()
+                && !value.starts_with('=')
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-$".contains(c))
+        })
+    };
+    lines.peek().is_none() || lines.any(is_parameter)
+}
+
 struct Reader<'r> {
     options: &'r Options,
     loader: &'r dyn Loader,
@@ -139,6 +154,13 @@ impl<'r> Reader<'r> {
         for candidate in candidates(&path, includer) {
             match self.loader.load(&candidate) {
                 Ok(None) => {}
+                Ok(Some(text)) if !holds_parameters(&text) => {
+                    // It may be a file that its reader has no right to see: nothing of it is shown.
+                    let message = format!("the included file `{candidate}` holds no parameter of vdbench");
+                    let help = "name a file of parameters: name=value";
+                    self.sink.error("include-without-parameters", at, &path, message, help);
+                    return;
+                }
                 Ok(Some(text)) => return self.file(&candidate, &text, Some(includer)),
                 Err(reason) => {
                     let message = format!("cannot read the included file `{candidate}`: {reason}");

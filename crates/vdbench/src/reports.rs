@@ -26,10 +26,10 @@ pub fn vdbench_files(run: &Run, intervals: &[Interval]) -> Vec<(String, String)>
         (name.to_owned(), text)
     };
     vec![
-        file("flatfile.html", flat::flatfile(run, &definitions)),
+        file("flatfile.html", notes(run) + &flat::flatfile(run, &definitions)),
         file("totals.html", totals(run, &definitions)),
         file("summary.html", summary(run, &definitions)),
-        file("histogram.html", histogram::histograms(&definitions)),
+        file("histogram.html", notes(run) + &histogram::histograms(&definitions)),
         file("status.html", status(run, &definitions)),
         file("logfile.html", logfile(run, &definitions)),
     ]
@@ -42,7 +42,7 @@ fn version(run: &Run) -> String {
 
 /// All rows of all definitions.
 fn summary(run: &Run, definitions: &[Definition<'_>]) -> String {
-    let mut text = version(run);
+    let mut text = version(run) + &notes(run);
     for definition in definitions {
         text.push_str(&marked(&lines::start(definition)));
         for (index, row) in definition.rows.iter().enumerate() {
@@ -62,7 +62,7 @@ fn summary(run: &Run, definitions: &[Definition<'_>]) -> String {
 
 /// The averages alone.
 fn totals(run: &Run, definitions: &[Definition<'_>]) -> String {
-    let mut text = String::new();
+    let mut text = notes(run);
     for definition in definitions {
         text.push_str(&marked(&lines::start(definition)));
         text.push_str(&lines::header(definition.average.end));
@@ -70,6 +70,11 @@ fn totals(run: &Run, definitions: &[Definition<'_>]) -> String {
     }
     text.push_str(&done(run, definitions));
     text
+}
+
+/// The notes on the run as comments, which readers of these files pass over.
+fn notes(run: &Run) -> String {
+    run.notes.iter().map(|note| format!("* {}\n", escaped(note))).collect()
 }
 
 /// What happened when.
@@ -101,7 +106,7 @@ fn logfile(run: &Run, definitions: &[Definition<'_>]) -> String {
 /// The states that the author of vdbench promised to keep, separated by tabs.
 fn status(run: &Run, definitions: &[Definition<'_>]) -> String {
     let start = Moment::parse(&run.started);
-    let mut text = String::new();
+    let mut text = notes(run);
     let mut say = |moment: Moment, state: &str, definition: Option<&Definition<'_>>| {
         let of = definition.map_or(String::new(), |definition| {
             format!("\trd={}\tFor loops: {}", definition.name, definition.loops)
