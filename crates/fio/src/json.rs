@@ -144,5 +144,6 @@ fn about(run: &Run, phases: &[&PhaseResult]) -> Object {
         .with("not_counted", texts(&NOT_COUNTED))
         .with("from_means", texts(&["iodepth_level", "iodepth_submit"]))
         .with("phases_left_out", texts(&left_out.map(|phase| phase.name.as_str()).collect::<Vec<_>>()))
+        .with("notes", texts(&run.notes.iter().map(String::as_str).collect::<Vec<_>>()))
         .with("findings", findings.collect::<Vec<_>>())
 }

@@ -1,9 +1,11 @@
 //! From text to sections of raw option lines: comments, headers, includes. Nothing is interpreted here.
 
 use assay_formats::Position;
+use assay_formats::diagnostic::clip;
 use assay_formats::loader::Loader;
 
 use super::report::{Place, Report};
+use super::table;
 
 /// fio reads lines into a buffer of this size and splits a longer one at that point, in the middle of a word.
 const LINE_BYTES_MAX: usize = 8192;
@@ -11,6 +13,8 @@ const LINE_BYTES_MAX: usize = 8192;
 const TEXT_BYTES_MAX: usize = 16 << 20;
 /// Includes inside includes inside ...
 const INCLUDE_DEPTH_MAX: usize = 16;
+/// Longer words are no name of an option.
+const NAME_CHARS_MAX: usize = 40;
 /// Option lines of one job file with all includes; bounds includes that multiply.
 const OPTIONS_MAX: usize = 100_000;
 
@@ -131,7 +135,12 @@ impl Reader<'_> {
         }
         if self.sections.is_empty() {
             let place = Place { at, word: body.to_owned() };
-            let message = format!("option <{body}> stands outside of a [job] section");
+            let shown = if is_name(name_of(body)) {
+                format!("option <{}>", clip(body))
+            } else {
+                "this line".to_owned()
+            };
+            let message = format!("{shown} stands outside of a [job] section");
             self.report.error("option-outside-section", &place, message, "put [global] or [name] above it");
             // fio stops here, and each further line would say the same.
             return false;
@@ -237,6 +246,11 @@ impl Reader<'_> {
             return true;
         }
         match self.load(file) {
+            Ok(Some((_, text))) if !holds_options(&text) => {
+                // It may be a file that its reader has no right to see: nothing of it is shown.
+                let message = format!("the included file `{file}` holds no option of fio");
+                self.report.error("include-without-options", &place, message, "name a file of option lines");
+            }
             Ok(Some((name, text))) => {
                 if self.options <= OPTIONS_MAX {
                     self.file(&name, &text);
@@ -275,6 +289,30 @@ impl Reader<'_> {
         }
         Ok(self.loader.load(&name)?.map(|text| (name, text)))
     }
+}
+
+/// What stands left of `=`.
+fn name_of(body: &str) -> &str {
+    body.split('=').next().unwrap_or(body).trim_matches(is_blank)
+}
+
+/// Whether a word may be the name of an option.
+fn is_name(word: &str) -> bool {
+    word.len() <= NAME_CHARS_MAX && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// Whether a text may be included: it has an option of fio, an include or a header, or nothing but comments.
+fn holds_options(text: &str) -> bool {
+    let lines = text.lines().map(|line| line.trim_matches(is_blank));
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with([';', '#'])).peekable();
+    let is_known = |line: &str| {
+        let name = name_of(line);
+        line.starts_with("include")
+            || line.starts_with('[')
+            || table::core(name).is_some()
+            || !table::engines_with(name).is_empty()
+    };
+    lines.peek().is_none() || lines.any(is_known)
 }
 
 /// What fio trims: blanks and control characters.

@@ -54,7 +54,7 @@ const MEM: Kind = Word(&["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapsh
 const LOGS: &str = "every run keeps its per-interval series; `assay report --csv` writes them out";
 const OWN_REPORT: &str = "it shapes fio's own report; every percentile and counter is in the run anyway";
 const OWN_CHECKS: &str = "it belongs to verify, which is said to be lost where it is asked for";
-const NO_VERIFY: &str = "written data is not read back and checked";
+const NO_VERIFY: &str = "no data is checked, neither what is read nor what was written";
 const NO_FLOOR: &str = "a job below its rate goes on";
 const NO_FLOW: &str = "the shares of the jobs are not coupled";
 const ANY_CPU: &str = "threads may run on every processor";
@@ -102,7 +102,7 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("allow_mounted_write", Bool, lost("writing to a mounted device needs explicit consent", "--destroy-data <device>")).unless(&["0"]).reporting(),
     option("pre_read", Bool, lost("files are not read into the page cache before the start", "a first job that reads them, then stonewall")).unless(&["0"]),
     option("unlink", Bool, lost("files stay behind", "assay cleanup, or rm")).unless(&["0"]).reporting(),
-    option("unlink_each_loop", Bool, lost("files are kept between loops", "unlink=1 removes them at the end")).unless(&["0"]),
+    option("unlink_each_loop", Bool, lost("files are kept between loops", "remove them after the run")).unless(&["0"]),
     option("fallocate", Word(&["none", "native", "posix", "keep", "truncate", "0", "1"]), Inert("files are laid out with data before the phase starts")),
     option("fadvise_hint", Word(&["0", "1", "random", "sequential", "noreuse"]), lost("the kernel is told the order of access as it is, and no other hint", "fadvise_hint=1 or 0")).unless(&["0", "1"]),
     option("write_hint", Word(&["none", "short", "medium", "long", "extreme"]), lost("writes carry no lifetime hint", "")).unless(&["none"]),
@@ -236,7 +236,7 @@ pub(super) static OPTIONS: &[Entry] = &[
     option("exitall_on_error", Flag, lost("a failing job does not end the others", "")),
     option("stats", Bool, lost("the job is reported like the others", "")).unless(&["1"]).reporting(),
     // Traces.
-    option("read_iolog", Text, lost(NO_REPLAY, "assay run --trace")),
+    option("read_iolog", Text, lost(NO_REPLAY, USE_FIO)),
     option("read_iolog_chunked", Bool, lost(NO_REPLAY, USE_FIO)).unless(&["0"]),
     option("write_iolog", Text, lost("the I/Os are not written to a trace file", "assay run <job file> --trace <file>")).reporting(),
     option("replay_no_stall", Bool, lost(NO_REPLAY, USE_FIO)).unless(&["0"]),
