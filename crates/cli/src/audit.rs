@@ -73,6 +73,9 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
 fn outputs(args: &AuditArgs) -> Result<Outputs, Failure> {
     let files = [&args.file, &args.trace, &args.against].into_iter().flatten();
     let mut outputs = Outputs::new(args.force).reading(files).reading([&args.array]);
+    if args.json {
+        outputs.take_stdout("--json")?;
+    }
     outputs.check("--fix", args.fix.as_deref())?;
     outputs.check("--html", args.html.as_deref())?;
     Ok(outputs)

@@ -121,9 +121,15 @@ impl Context {
 
     /// Where runs are kept.
     pub(crate) fn runs_root(&self) -> Result<PathBuf, Failure> {
-        self.runs
-            .clone()
-            .ok_or_else(|| Failure::usage("nowhere to keep runs: set ASSAY_RUNS or HOME, or give --out DIR"))
+        let nowhere = || Failure::usage("nowhere to keep runs: set ASSAY_RUNS or HOME, or give --out DIR");
+        let root = self.runs.clone().ok_or_else(nowhere)?;
+        if root.exists() && !root.is_dir() {
+            return Err(Failure::usage(format!(
+                "{} is not a directory; runs are kept in the directory that --out or ASSAY_RUNS names",
+                root.display()
+            )));
+        }
+        Ok(root)
     }
 
     /// This machine, for what is carried out here until `stop` is set.

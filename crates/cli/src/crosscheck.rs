@@ -60,6 +60,9 @@ pub(crate) struct CrosscheckArgs {
     /// Treat what the file asks for and one of the two cannot do as an error
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Run a file of fio or vdbench although options that change what is tested are not supported
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) allow_loss: bool,
     /// Allow writing to this device or over this file; may be given several times
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,
@@ -81,6 +84,7 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     };
     let mut asked = asked::asked(wanted, context)?;
     input::say_all(&asked.diagnostics, args.strict, context)?;
+    let lost = input::accept_losses(&asked.diagnostics, args.allow_loss)?;
     let engine = args.engine.as_deref().map(run::engine_of).transpose()?;
     let fio = fio_install::find(args.install_missing, context)?;
     let request = Request {
@@ -106,9 +110,9 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
         start.undo();
         return Err(failure);
     }
+    let not_honoured: Vec<String> = lost.iter().map(|(_, text)| text.clone()).collect();
     let mut notes = std::mem::take(&mut asked.notes);
-    // Both carry out the same plan, so that what it lacks takes nothing from the comparison.
-    notes.extend(input::accept_losses(&asked.diagnostics, true)?);
+    notes.extend(lost);
     let request =
         Request { work: Work::Planned(plan), fio: Some(fio.clone()), strict: args.strict, notes, ..request };
     let done = run::recorded(request, &site, Live::new(context), context);
@@ -116,7 +120,7 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
         start.undo();
     }
     let done = done?;
-    show(&done, &pairs, &fio, args.json, context)?;
+    show(&done, &pairs, (&fio, &not_honoured), args.json, context)?;
     outcome_of(&done.finished, false)
 }
 
@@ -182,6 +186,9 @@ pub(crate) struct Document<'a> {
     rows: &'a [Row],
     /// CPU of the whole process of fio, its start and reports included, per operation, nanoseconds.
     fio_process_cpu_ns_per_io: Option<f64>,
+    /// What the file asks for and neither did, because Assay does not support it.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    not_honoured: &'a [String],
     /// What the words mean where the two tools differ.
     definitions: [&'static str; 2],
 }
@@ -194,7 +201,13 @@ const DEFINITIONS: [&str; 2] = [
      report says of its jobs.",
 ];
 
-fn show(done: &Done, pairs: &[Pair], fio: &Fio, json: bool, context: &Context) -> Result<(), Failure> {
+fn show(
+    done: &Done,
+    pairs: &[Pair],
+    (fio, not_honoured): (&Fio, &[String]),
+    json: bool,
+    context: &Context,
+) -> Result<(), Failure> {
     let finished = &done.finished;
     let run = &finished.run;
     let margins = Margins::default();
@@ -211,6 +224,7 @@ fn show(done: &Done, pairs: &[Pair], fio: &Fio, json: bool, context: &Context) -
             margin: margins.equivalent,
             rows: &rows,
             fio_process_cpu_ns_per_io: whole,
+            not_honoured,
             definitions: DEFINITIONS,
         };
         context.out(&serde_json::to_string_pretty(&document).map_err(Failure::failed)?);
@@ -228,6 +242,7 @@ fn show(done: &Done, pairs: &[Pair], fio: &Fio, json: bool, context: &Context) -
             );
             parts.push(terminal::Words::Text(words));
         }
+        parts.extend(not_honoured.iter().map(|text| terminal::Words::Item('!', text.clone())));
         parts.extend(DEFINITIONS.map(|text| terminal::Words::Item('-', text.to_owned())));
         text.push_str(&terminal::page(&parts, &context.style));
         context.out(&text);

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use assay_fio as fio;
@@ -15,6 +16,7 @@ use clap::{Args, ValueEnum};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::languages::{self, Format};
+use crate::pipe;
 
 /// How a workload file is read.
 #[derive(Debug, Default, Args)]
@@ -80,11 +82,11 @@ fn read(path: &Path) -> Result<String, Failure> {
         return Err(Failure::usage(format!("{shown} is a directory, not a workload file")));
     }
     FILES_READ.with_borrow_mut(|files| files.push(path.to_owned()));
-    let mut bytes = Vec::new();
-    // A device or a pipe says nothing of its size, and may have no end.
-    std::fs::File::open(path)
-        .and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    let bytes = match meta.file_type().is_fifo() {
+        true => pipe::read(path, INPUT_BYTES_MAX + 1),
+        false => content(path),
+    };
+    let mut bytes = bytes.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(Failure::usage(format!("{shown} is larger than 64 MiB; that is no workload file")));
     }
@@ -96,6 +98,13 @@ fn read(path: &Path) -> Result<String, Failure> {
         bytes.drain(..3);
     }
     text(bytes).map_err(|line| Failure::usage(format!("{shown}:{line}: not text (not valid UTF-8)")))
+}
+
+/// The bytes of a file. A device says nothing of its size, and may have no end.
+fn content(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Bytes as text. Comments may be in another encoding than UTF-8, as those of old files are.

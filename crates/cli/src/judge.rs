@@ -36,8 +36,11 @@ const FIO_OUTPUT: &str = "--output";
 
 What the command works on is found from the files it has open, or named with
 --target. What the command prints goes where it always goes; the judgement
-goes to stderr, and the run is kept like any other. The exit status is the
-command's own, or 3 with --require-valid where the result is not valid.")]
+goes to stderr, and the run is kept like any other.
+
+Exit status: the command's own, 128 + N where signal N ended it; where it is
+  0, 3 with --require-valid and a result that is not valid. What keeps Assay
+  from judging ends with 1 (failed) or 2 (usage), as everywhere.")]
 pub(crate) struct JudgeArgs {
     /// What the command works on: a file (which it may make), a directory or a device; may be given several times
     #[arg(long, value_name = "PATH")]

@@ -27,6 +27,7 @@ mod live;
 mod new;
 mod options;
 mod output;
+mod pipe;
 mod place;
 mod probe;
 mod quick;

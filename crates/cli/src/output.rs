@@ -79,11 +79,6 @@ impl Outputs {
         }
     }
 
-    /// Whether a document goes to stdout, so that nothing else may.
-    pub(crate) fn stdout_taken(&self) -> bool {
-        self.on_stdout.is_some()
-    }
-
     /// The same for a directory that several files are to be written into.
     pub(crate) fn check_directory(&self, option: &str, path: Option<&Path>) -> Result<(), Failure> {
         path.map_or(Ok(()), |path| self.rules.directory(option, path).map(drop).map_err(Failure::from))

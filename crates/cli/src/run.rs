@@ -180,11 +180,12 @@ pub(crate) fn execute(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> R
         let plan = resolved(how, &asked, &context.site(idle()))?;
         context.out(&terminal::plan(&plan, &context.style));
         input::say_all(&asked.diagnostics, strict, context)?;
-        return Ok(check_space(&plan, Layout::AsNeeded, &[], &context.host).map(|()| Outcome::Done)?);
+        return refused(refusals(&plan, how, &asked, context), context);
     }
     let site = context.site(signals::stop_flag()?);
     input::say_all(&asked.diagnostics, strict, context)?;
     asked.notes.extend(input::accept_losses(&asked.diagnostics, how.common.allow_loss)?);
+    context.runs_root()?;
     // The plan comes before anything is made, as `assay plan` sees it.
     let plan = resolved(how, &asked, &site)?;
     let make = |path: PathBuf| WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "run");
@@ -213,6 +214,8 @@ fn simulate(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> Result<Outc
     }
     if how.common.dry_run {
         context.out(&assay_report::terminal::plan(&assay_runner::marked(&plan, &model), &context.style));
+        check_outputs(how, &plan)?;
+        input::accept_losses(&asked.diagnostics, how.common.allow_loss)?;
         return Ok(Outcome::Done);
     }
     check_outputs(how, &plan)?;
@@ -315,23 +318,69 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
         return own_runs(&args.run, context);
     }
     let mut asked = asked::asked(wanted(&args.run)?, context)?;
-    let plan = resolved(&How::of(&args.run), &asked, &context.site(idle()))?;
-    // A plan that does not fit is shown, and is a failure as it would be one to run it.
-    let fits = check_space(&plan, Layout::AsNeeded, &[], &context.host);
+    let how = How::of(&args.run);
+    let plan = resolved(&how, &asked, &context.site(idle()))?;
+    // A plan that would not be run is shown, and ends as running it would.
+    let refusals = refusals(&plan, &how, &asked, context);
     if args.run.how.output.json {
-        asked.diagnostics.extend(fits.as_ref().err().map(too_large));
+        asked.diagnostics.extend(refusals.iter().map(|refusal| refusal.diagnostic.clone()));
         let document = serde_json::json!({ "plan": plan, "diagnostics": asked.diagnostics });
         context.out(&format!("{document:#}"));
     } else {
         context.out(&terminal::plan(&plan, &context.style));
         input::say_all(&asked.diagnostics, args.run.how.strict, context)?;
     }
-    Ok(fits.map(|()| Outcome::Done)?)
+    refused(refusals, context)
 }
 
-fn too_large(shortage: &Shortage) -> Diagnostic {
-    let said = Diagnostic::general(Severity::Error, "not-enough-space", shortage.what.clone());
-    Diagnostic { help: shortage.fix.to_owned(), ..said }
+/// Why `run` would not carry a plan out.
+struct Refusal {
+    /// What it would end with.
+    failure: Failure,
+    /// The same for a document.
+    diagnostic: Diagnostic,
+}
+
+impl Refusal {
+    fn new(id: &'static str, failure: Failure) -> Self {
+        let diagnostic = Diagnostic::general(Severity::Error, id, failure.to_string());
+        Refusal { failure, diagnostic }
+    }
+
+    fn too_large(shortage: Shortage) -> Self {
+        let said = Diagnostic::general(Severity::Error, "not-enough-space", shortage.what.clone());
+        let diagnostic = Diagnostic { help: shortage.fix.to_owned(), ..said };
+        Refusal { failure: shortage.into(), diagnostic }
+    }
+}
+
+/// All reasons for which `run` would not carry this plan out. The first is the one that it would end with.
+fn refusals(plan: &Plan, how: &How<'_>, asked: &Asked, context: &Context) -> Vec<Refusal> {
+    let host = &context.host;
+    let trace = RunTrace::to(how.trace, how.common.output.force);
+    let largest: Vec<_> = trace.iter().map(|trace| trace.largest(plan)).collect();
+    let losses = input::accept_losses(&asked.diagnostics, how.common.allow_loss).err();
+    let consent = assay_runner::check_consent(plan, host, &how.common.destroy_data).err();
+    let memory = assay_runner::check_memory(plan, host).err();
+    let fio = assay_runner::fio::losses(plan, how.common.strict).err();
+    let found = [
+        losses.map(|failure| Refusal::new("loss-not-allowed", failure)),
+        check_outputs(how, plan).err().map(|failure| Refusal::new("output-refused", failure)),
+        context.runs_root().err().map(|failure| Refusal::new("runs-not-kept", failure)),
+        fio.map(|error| Refusal::new("not-for-fio", error.into())),
+        consent.map(|error| Refusal::new("write-refused", error.into())),
+        memory.map(|error| Refusal::new("not-enough-memory", error.into())),
+        check_space(plan, Layout::AsNeeded, &largest, host).err().map(Refusal::too_large),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Ends as `run` would, and says the other reasons before.
+fn refused(refusals: Vec<Refusal>, context: &Context) -> Result<Outcome, Failure> {
+    let mut refusals = refusals.into_iter();
+    let Some(first) = refusals.next() else { return Ok(Outcome::Done) };
+    refusals.for_each(|more| context.error(&more.failure));
+    Err(first.failure)
 }
 
 /// The runs of a foreign file in the words of its own tool, the diagnostics behind them.

@@ -22,5 +22,6 @@ mod sshd;
 mod stall;
 mod stopping;
 mod stored;
+mod truths;
 mod watching;
 mod world;
