@@ -360,7 +360,10 @@ fn refusals(plan: &Plan, how: &How<'_>, asked: &Asked, context: &Context) -> Vec
     let trace = RunTrace::to(how.trace, how.common.output.force);
     let largest: Vec<_> = trace.iter().map(|trace| trace.largest(plan)).collect();
     let losses = input::accept_losses(&asked.diagnostics, how.common.allow_loss).err();
-    let consent = assay_runner::check_consent(plan, host, &how.common.destroy_data).err();
+    // In a directory that `run` makes first there is nothing to ask for.
+    let is_made = asked.work_dir.as_ref().is_some_and(|directory| !directory.exists());
+    let consent =
+        assay_runner::check_consent(plan, host, &how.common.destroy_data).err().filter(|_| !is_made);
     let memory = assay_runner::check_memory(plan, host).err();
     let fio = assay_runner::fio::losses(plan, how.common.strict).err();
     let found = [
