@@ -193,10 +193,11 @@ fn jobs_of(
     let (plan, planned) = (context.plan, context.planned());
     let shapes = shapes(plan, context.phase)?;
     let mut open: Vec<(u16, Arc<Tree>)> = Vec::new();
-    for (target, (layout, active)) in shapes {
+    for (target, (layout, active, shape)) in shapes {
         let planned_target = &plan.targets[usize::from(target)];
         let anchor = Anchor::open(planned_target.path.as_ref(), named)?;
         keep_apart(&open, &anchor)?;
+        anchor.plan(shape)?;
         let state = TreeState::new(layout, active);
         let tree = Tree { anchor, state, leftovers: AtomicBool::new(false) };
         let strangers = tree.look(&|| !context.stopped())?;
@@ -233,9 +234,11 @@ impl PreparedJobs<ThisMachine> for PreparedTrees<'_> {
     }
 }
 
-/// Shape of each tree of a phase, by target, and everything that is done to it.
-fn shapes(plan: &Plan, phase: usize) -> Result<BTreeMap<u16, (TreeLayout, OperationSet)>, EngineError> {
-    let mut shapes: BTreeMap<u16, (TreeLayout, OperationSet)> = BTreeMap::new();
+/// Layout of each tree of a phase, by target, everything that is done to it, and how its shape was asked for.
+type Shapes<'a> = BTreeMap<u16, (TreeLayout, OperationSet, &'a TreeWorkload)>;
+
+fn shapes(plan: &Plan, phase: usize) -> Result<Shapes<'_>, EngineError> {
+    let mut shapes = Shapes::new();
     for job in &plan.phases[phase].jobs {
         let Some(tree) = &job.job.tree else { continue };
         let layout = TreeLayout::new(tree)
@@ -243,9 +246,9 @@ fn shapes(plan: &Plan, phase: usize) -> Result<BTreeMap<u16, (TreeLayout, Operat
         let operations: OperationSet = operations_of(tree, job)?.into_iter().collect();
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
             match shapes.entry(site.target) {
-                Entry::Vacant(entry) => drop(entry.insert((layout.clone(), operations))),
+                Entry::Vacant(entry) => drop(entry.insert((layout.clone(), operations, tree))),
                 Entry::Occupied(mut entry) => {
-                    let (known, active) = entry.get_mut();
+                    let (known, active, _) = entry.get_mut();
                     if !known.same_shape(&layout) {
                         let name = &plan.targets[usize::from(site.target)].name;
                         return Err(unsupported(format!("use '{name}' for trees of two shapes at once")));

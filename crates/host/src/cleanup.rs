@@ -1,25 +1,32 @@
 //! Removing what Assay left, and nothing else.
 //!
-//! Only directories with both tags are removed ([`crate::workdir`]). Everything is opened relative to the
-//! directory above it, never through a symbolic link, and a directory on another mount is left where it is,
-//! so that nothing outside can be reached however the tree changes meanwhile. The tags go last: an
-//! interrupted cleanup can be repeated.
+//! Only directories whose tags were written for them are looked into ([`crate::workdir`]), and in them only what Assay made
+//! is removed: files with its mark or in the ledger, the places of trees that were planned there, directories of ours in
+//! them. Everything is opened relative to the directory above it, never through a symbolic link, and a directory on another
+//! mount is left where it is, so that nothing outside can be reached however the tree changes meanwhile. The tags go last,
+//! our marker after all else: an interrupted cleanup can be repeated.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use assay_workload::tree::{TreeEntry, TreeLayout};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::node::Place;
-use crate::workdir::{MARKER_FILE, TAG_FILE, is_assay_dir, open_marker};
+use crate::workdir::{
+    Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Standing, TAG_FILE, carries_mark, standing, standing_of,
+};
 
 /// Depth at which a tree is given up: each level holds an open file.
 const MAX_DEPTH: usize = 200;
+
+/// Why something in a directory of ours stays.
+const FOREIGN: &str = "Assay did not make it";
 
 /// What a cleanup did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +35,7 @@ pub struct CleanupReport {
     pub path: PathBuf,
     /// Whether it is gone.
     pub removed: bool,
-    /// Files removed, links and other nodes included, our tags excluded.
+    /// Files removed, our tags and ledger excluded.
     pub files: u64,
     /// Directories removed, the upper one included.
     pub directories: u64,
@@ -49,6 +56,27 @@ pub enum CleanupError {
         /// The path asked for.
         path: PathBuf,
     },
+    /// The tags are there and are not believed.
+    #[error("kept {path}: {}; remove it yourself if you do not need it", doubt.text())]
+    Doubtful {
+        /// The path asked for.
+        path: PathBuf,
+        /// Why not.
+        doubt: Doubt,
+    },
+    /// Somebody else could have put the tags there, to have root remove things.
+    #[error(
+        "kept {path}: as root, only a directory that belongs to root and that nobody else can write to is cleaned up \
+         (this one belongs to user {owner}, mode {mode:04o}); run this as its owner, or remove it yourself"
+    )]
+    NotRoots {
+        /// The path asked for.
+        path: PathBuf,
+        /// User id of its owner.
+        owner: u32,
+        /// Its permissions.
+        mode: u32,
+    },
     /// An Assay works in it.
     #[error("{path} is in use by a running Assay; stop it or wait for its end")]
     InUse {
@@ -65,71 +93,115 @@ pub enum CleanupError {
     },
 }
 
-/// Directories of ours at `place`: itself, or else those directly in it, sorted.
+/// Directories with our tags at `place`: itself, or else those directly in it, sorted. Whether the tags are to be
+/// believed is for [`remove`] to say.
 ///
 /// # Errors
 /// What reading the directory says.
 pub fn find(place: &Path) -> io::Result<Vec<PathBuf>> {
+    let tagged = |path: &Path| standing(path) != Standing::Foreign;
     let canonical = fs::canonicalize(place)?;
-    if is_assay_dir(&canonical) {
+    if tagged(&canonical) {
         return Ok(vec![canonical]);
     }
     let mut found: Vec<PathBuf> = fs::read_dir(&canonical)?
         .flatten()
         .map(|entry| entry.path())
-        .filter(|path| is_assay_dir(path))
+        .filter(|path| tagged(path))
         .collect();
     found.sort();
     Ok(found)
 }
 
-/// Removes a directory of ours with everything in it.
+/// Removes what Assay made in a directory of ours, and the directory if nothing else is in it.
 ///
 /// # Errors
-/// [`CleanupError`]; entries that could not be removed are no error but listed in [`CleanupReport::kept`].
+/// [`CleanupError`]; entries that stay are no error but listed in [`CleanupReport::kept`].
 pub fn remove(path: &Path) -> Result<CleanupReport, CleanupError> {
     let io_error = |source: io::Error| CleanupError::Io { path: path.to_owned(), source };
-    if !is_assay_dir(path) {
+    if standing(path) == Standing::Foreign {
         return Err(CleanupError::NotOurs { path: path.to_owned() });
     }
     let directory =
         rustix::fs::open(path, directory_flags(), Mode::empty()).map_err(|e| io_error(e.into()))?;
-    let marker = open_marker(path).map_err(io_error)?;
-    // Other errors mean a file system without locks, which cannot tell.
-    if rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-        return Err(CleanupError::InUse { path: path.to_owned() });
-    }
-    let place = Place::of_open(directory.as_fd()).map_err(io_error)?;
+    let held = Held::take(directory, path)?;
+    let place = Place::of_open(held.directory.as_fd()).map_err(io_error)?;
     let mut work =
         Removal { place, report: CleanupReport { path: path.to_owned(), ..CleanupReport::default() } };
-    // Checked again through the open directory: the path may have changed its meaning since.
-    if !holds_tags(directory.as_fd(), &marker).map_err(io_error)? {
-        return Err(CleanupError::NotOurs { path: path.to_owned() });
-    }
-    work.empty(directory.as_fd(), path, 0);
-    let mut report = work.report;
-    if report.kept.is_empty() {
-        for tag in [MARKER_FILE, TAG_FILE] {
-            rustix::fs::unlinkat(&directory, tag, AtFlags::empty()).map_err(|e| io_error(e.into()))?;
-        }
+    if work.tagged(&held, path, 0) {
         fs::remove_dir(path).map_err(io_error)?;
-        report.directories += 1;
-        report.removed = true;
+        work.report.directories += 1;
+        work.report.removed = true;
     }
-    Ok(report)
+    Ok(work.report)
 }
 
 fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// Whether the open directory is the one whose marker was opened by path, and has the tag.
-fn holds_tags(directory: BorrowedFd<'_>, marker: &File) -> io::Result<bool> {
-    let by_directory = rustix::fs::statat(directory, MARKER_FILE, AtFlags::SYMLINK_NOFOLLOW)?;
-    let by_path = rustix::fs::fstat(marker)?;
-    let tag = rustix::fs::statat(directory, TAG_FILE, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok((by_directory.st_dev, by_directory.st_ino) == (by_path.st_dev, by_path.st_ino)
-        && FileType::from_raw_mode(tag.st_mode) == FileType::RegularFile)
+/// A directory of ours, open and locked.
+struct Held {
+    directory: OwnedFd,
+    /// Carries an exclusive lock.
+    _marker: OwnedFd,
+}
+
+impl Held {
+    /// Everything is asked of the open directory: the path may have changed its meaning since.
+    fn take(directory: OwnedFd, path: &Path) -> Result<Self, CleanupError> {
+        let path = || path.to_owned();
+        let io_error = |errno: Errno| CleanupError::Io { path: path(), source: errno.into() };
+        match standing_of(directory.as_fd()) {
+            Standing::Ours(_) => {}
+            Standing::Doubtful(doubt) => return Err(CleanupError::Doubtful { path: path(), doubt }),
+            Standing::Foreign => return Err(CleanupError::NotOurs { path: path() }),
+        }
+        let stat = rustix::fs::fstat(&directory).map_err(io_error)?;
+        if rustix::process::geteuid().is_root() && !is_roots(&stat) {
+            let (owner, mode) = (stat.st_uid, stat.st_mode & 0o7777);
+            return Err(CleanupError::NotRoots { path: path(), owner, mode });
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let marker =
+            rustix::fs::openat(&directory, MARKER_FILE, flags, Mode::empty()).map_err(io_error)?;
+        // Other errors mean a file system without locks, which cannot tell.
+        if rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Err(CleanupError::InUse { path: path() });
+        }
+        Ok(Held { directory, _marker: marker })
+    }
+}
+
+/// Whether nobody but root can have put anything into a directory.
+fn is_roots(directory: &Stat) -> bool {
+    directory.st_uid == 0 && directory.st_mode & 0o022 == 0
+}
+
+/// What may be in a directory.
+struct Expected<'a> {
+    /// Directly in a directory of ours: its ledger.
+    ledger: Option<&'a Ledger>,
+    /// The trees that the directory belongs to, with its index in each; `None` is the anchor.
+    trees: Vec<(&'a TreeLayout, Option<u64>)>,
+}
+
+impl<'a> Expected<'a> {
+    fn is_tree_file(&self, name: &CString) -> bool {
+        self.trees
+            .iter()
+            .any(|(layout, at)| matches!(layout.entry(*at, name.as_bytes()), Some(TreeEntry::File(_))))
+    }
+
+    /// What may be in a directory below; `None`: it is no tree's.
+    fn below(&self, name: &CString) -> Option<Expected<'a>> {
+        let trees = self.trees.iter().filter_map(|(layout, at)| match layout.entry(*at, name.as_bytes()) {
+            Some(TreeEntry::Directory(index)) => Some((*layout, Some(index))),
+            _ => None,
+        });
+        let trees: Vec<_> = trees.collect();
+        (!trees.is_empty()).then_some(Expected { ledger: None, trees })
+    }
 }
 
 struct Removal {
@@ -138,33 +210,87 @@ struct Removal {
 }
 
 impl Removal {
-    /// Removes everything in an open directory, but at the top not our tags.
-    fn empty(&mut self, directory: BorrowedFd<'_>, path: &Path, depth: usize) {
+    /// Removes what is ours in a directory of ours; then, if nothing is left, its tags. Whether it is empty now.
+    fn tagged(&mut self, held: &Held, path: &Path, depth: usize) -> bool {
+        let directory = held.directory.as_fd();
+        let kept_before = self.report.kept.len();
+        let ledger = Ledger::read(directory);
+        let trees = ledger.trees();
+        let trees = trees.iter().map(|layout| (layout, None)).collect();
+        self.empty(directory, path, depth, &Expected { ledger: Some(&ledger), trees });
+        if self.report.kept.len() > kept_before {
+            return false;
+        }
+        // Something may have come meanwhile; then the directory stays ours, with its tags.
+        match names_in(directory) {
+            Ok(names) if names.iter().all(is_tag) => {}
+            Ok(_) => {
+                let error = io::Error::other("something was made in it meanwhile");
+                self.keep(path.to_owned(), &error);
+                return false;
+            }
+            Err(error) => {
+                self.keep(path.to_owned(), &error);
+                return false;
+            }
+        }
+        for tag in [LEDGER_FILE, TAG_FILE, MARKER_FILE] {
+            match rustix::fs::unlinkat(directory, tag, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => {
+                    self.keep(path.join(tag), &error.into());
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Removes what is ours in an open directory, but not our tags.
+    fn empty(&mut self, directory: BorrowedFd<'_>, path: &Path, depth: usize, expected: &Expected<'_>) {
         let names = match names_in(directory) {
             Ok(names) => names,
             Err(error) => return self.keep(path.to_owned(), &error),
         };
         for name in names {
-            let is_tag =
-                depth == 0 && [MARKER_FILE, TAG_FILE].iter().any(|tag| name.as_bytes() == tag.as_bytes());
-            if !is_tag {
+            if !(expected.ledger.is_some() && is_tag(&name)) {
                 let path = path.join(OsStr::from_bytes(name.as_bytes()));
-                if let Err(error) = self.entry(directory, &name, &path, depth) {
+                if let Err(error) = self.entry(directory, &name, &path, depth, expected) {
                     self.keep(path, &error);
                 }
             }
         }
     }
 
-    fn entry(&mut self, above: BorrowedFd<'_>, name: &CString, path: &Path, depth: usize) -> io::Result<()> {
+    fn entry(
+        &mut self,
+        above: BorrowedFd<'_>,
+        name: &CString,
+        path: &Path,
+        depth: usize,
+        expected: &Expected<'_>,
+    ) -> io::Result<()> {
         let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-            rustix::fs::unlinkat(above, name, AtFlags::empty())?;
-            self.report.files += 1;
-            self.report.bytes += u64::try_from(stat.st_size).unwrap_or(0);
-            self.report.allocated_bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
-            return Ok(());
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => return self.directory(above, name, path, depth, expected),
+            FileType::RegularFile if expected.is_tree_file(name) || is_own(above, name, &stat, expected)? => {}
+            _ => return Err(io::Error::other(FOREIGN)),
         }
+        rustix::fs::unlinkat(above, name, AtFlags::empty())?;
+        self.report.files += 1;
+        self.report.bytes += u64::try_from(stat.st_size).unwrap_or(0);
+        self.report.allocated_bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+        Ok(())
+    }
+
+    fn directory(
+        &mut self,
+        above: BorrowedFd<'_>,
+        name: &CString,
+        path: &Path,
+        depth: usize,
+        expected: &Expected<'_>,
+    ) -> io::Result<()> {
         if depth + 1 > MAX_DEPTH {
             return Err(io::Error::other(format!("more than {MAX_DEPTH} levels deep")));
         }
@@ -172,9 +298,16 @@ impl Removal {
         if Place::of_open(inner.as_fd())? != self.place {
             return Err(io::Error::other("another file system is mounted there"));
         }
-        let kept_before = self.report.kept.len();
-        self.empty(inner.as_fd(), path, depth + 1);
-        if self.report.kept.len() == kept_before {
+        let emptied = if let Standing::Ours(_) = standing_of(inner.as_fd()) {
+            let held = Held::take(inner, path).map_err(io::Error::other)?;
+            self.tagged(&held, path, depth + 1)
+        } else {
+            let below = expected.below(name).ok_or_else(|| io::Error::other(FOREIGN))?;
+            let kept_before = self.report.kept.len();
+            self.empty(inner.as_fd(), path, depth + 1, &below);
+            self.report.kept.len() == kept_before
+        };
+        if emptied {
             rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR)?;
             self.report.directories += 1;
         }
@@ -184,6 +317,25 @@ impl Removal {
     fn keep(&mut self, path: PathBuf, error: &io::Error) {
         self.report.kept.push((path, error.to_string()));
     }
+}
+
+/// Whether the file that `stat` is of says itself that it is ours, or the ledger does.
+fn is_own(
+    above: BorrowedFd<'_>,
+    name: &CString,
+    stat: &Stat,
+    expected: &Expected<'_>,
+) -> io::Result<bool> {
+    // Should a pipe have taken the name by now, it is not waited for.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(above, name, flags, Mode::empty())?);
+    let identity = Identity::of_open(file.as_fd())?;
+    let in_ledger = || expected.ledger.is_some_and(|ledger| ledger.has_file(name.as_bytes(), &identity));
+    Ok(identity.inode == stat.st_ino && (carries_mark(file.as_fd()) || in_ledger()))
+}
+
+fn is_tag(name: &CString) -> bool {
+    [MARKER_FILE, TAG_FILE, LEDGER_FILE].iter().any(|tag| name.as_bytes() == tag.as_bytes())
 }
 
 /// Names in an open directory, without `.` and `..`. They are read before the first is removed: reading on
@@ -202,10 +354,13 @@ fn names_in(directory: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::io::Write as _;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use assay_workload::tree::TreeWorkload;
 
     use super::*;
-    use crate::workdir::WorkDir;
+    use crate::workdir::{WorkDir, claim_file, is_assay_dir};
 
     fn made(parent: &Path, name: &str) -> PathBuf {
         let path = parent.join(name);
@@ -213,31 +368,109 @@ mod tests {
         path
     }
 
+    fn own_file(path: &Path, content: &[u8]) {
+        let mut file = File::create_new(path).expect("file");
+        claim_file(&file, path).expect("claimed");
+        file.write_all(content).expect("written");
+    }
+
     #[test]
-    fn everything_inside_goes_and_is_counted() {
+    fn everything_of_ours_goes_and_is_counted() {
         let parent = tempfile::tempdir().expect("a directory");
         let path = made(parent.path(), "assay-quick");
-        fs::create_dir_all(path.join("a/b")).expect("directories");
-        fs::write(path.join("a/b/file"), vec![1; 10_000]).expect("file");
-        fs::write(path.join("top"), "12345").expect("file");
+        let inner = made(&path, "tree");
+        own_file(&inner.join("file"), &[1; 10_000]);
+        own_file(&path.join("top"), b"12345");
         let report = remove(&path).expect("removed");
-        assert!(report.removed && !path.exists());
-        assert_eq!((report.files, report.directories, report.bytes), (2, 3, 10_005));
+        assert!(report.removed && !path.exists(), "{report:?}");
+        assert_eq!((report.files, report.directories, report.bytes), (2, 2, 10_005));
         assert!(report.kept.is_empty());
     }
 
     #[test]
-    fn links_are_removed_and_not_followed() {
+    fn what_others_put_inside_stays() {
         let parent = tempfile::tempdir().expect("a directory");
         let outside = parent.path().join("outside");
         fs::create_dir(&outside).expect("directory");
         fs::write(outside.join("precious"), "x").expect("file");
         let path = made(parent.path(), "assay-run");
+        own_file(&path.join("data0.bin"), b"12345");
+        own_file(&path.join("data1.bin"), b"12345");
+        // A copy over the name, with all its attributes, is another file.
+        fs::write(path.join("copy"), "own data").expect("file");
+        fs::rename(path.join("copy"), path.join("data1.bin")).expect("renamed");
+        fs::create_dir(path.join("home")).expect("directory");
+        fs::write(path.join("home/mine"), "precious").expect("file");
         symlink(&outside, path.join("link")).expect("link");
-        symlink(outside.join("precious"), path.join("link2")).expect("link");
-        let report = remove(&path).expect("removed");
-        assert_eq!(report.files, 2);
-        assert!(outside.join("precious").exists());
+        let report = remove(&path).expect("cleaned up");
+        assert!(!report.removed && report.files == 1, "{report:?}");
+        let kept: Vec<_> = report.kept.iter().map(|(path, _)| path.file_name().expect("name")).collect();
+        assert_eq!(kept.len(), 3, "{kept:?}");
+        assert_eq!(fs::read(path.join("home/mine")).expect("there"), b"precious");
+        assert_eq!(fs::read(path.join("data1.bin")).expect("there"), b"own data");
+        assert!(outside.join("precious").exists() && path.join("link").is_symlink());
+        assert!(is_assay_dir(&path), "it can be cleaned up again");
+    }
+
+    #[test]
+    fn a_tree_goes_by_its_layout() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let path = parent.path().join("anchor");
+        let work = WorkDir::create(&path, "1", "tree").expect("made");
+        let shape =
+            TreeWorkload { width: 2, depth: 2, files: 3, sizes: vec![(10, 1.0)], ..TreeWorkload::default() };
+        work.plan_tree(&shape).expect("noted");
+        work.plan_tree(&shape).expect("noted once");
+        drop(work);
+        let ledger = fs::read_to_string(path.join(LEDGER_FILE)).expect("a ledger");
+        assert_eq!(ledger.lines().count(), 1, "{ledger}");
+        let leaf = path.join("vdb.1_2.dir/vdb.2_1.dir");
+        fs::create_dir_all(&leaf).expect("directories");
+        for file in ["vdb_f0006.file", "vdb_f0007.file"] {
+            fs::write(leaf.join(file), "0123456789").expect("file");
+        }
+        for foreign in ["vdb_f0001.file", "mine"] {
+            fs::write(leaf.join(foreign), "precious").expect("file");
+        }
+        fs::create_dir(path.join("vdb.1_3.dir")).expect("directory");
+        let report = remove(&path).expect("cleaned up");
+        assert_eq!((report.files, report.directories, report.kept.len()), (2, 0, 3), "{report:?}");
+        assert_eq!(fs::read(leaf.join("mine")).expect("there"), b"precious");
+        for foreign in [leaf.join("vdb_f0001.file"), leaf.join("mine")] {
+            fs::remove_file(foreign).expect("removed");
+        }
+        fs::remove_dir(path.join("vdb.1_3.dir")).expect("removed");
+        assert!(remove(&path).expect("removed").removed);
+    }
+
+    #[test]
+    fn a_copy_of_a_directory_of_ours_stays() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let path = made(parent.path(), "assay-run");
+        own_file(&path.join("data0.bin"), b"12345");
+        let copy = parent.path().join("tcopy");
+        let cp = std::process::Command::new("cp").arg("-a").arg(&path).arg(&copy).status();
+        assert!(cp.expect("cp").success());
+        assert!(matches!(remove(&copy), Err(CleanupError::Doubtful { .. })));
+        assert_eq!(fs::read(copy.join("data0.bin")).expect("there"), b"12345");
+        assert!(remove(&path).expect("removed").removed);
+    }
+
+    #[test]
+    fn root_believes_only_what_nobody_else_can_write() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let path = made(parent.path(), "assay-run");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).expect("changed");
+        let root = rustix::process::geteuid().is_root();
+        match remove(&path) {
+            Err(CleanupError::NotRoots { .. }) => assert!(root && is_assay_dir(&path)),
+            other => assert!(!root, "{other:?}"),
+        }
+        if root {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("changed");
+            std::os::unix::fs::chown(&path, Some(65534), None).expect("given away");
+            assert!(matches!(remove(&path), Err(CleanupError::NotRoots { owner: 65534, .. })));
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub enum Class {
     AssayDirectory,
     /// Any other directory.
     Directory,
-    /// A file that Assay made: in a directory of ours, or marked as ours.
+    /// A file that Assay made: marked as ours, or in the ledger of a directory of ours.
     AssayFile,
     /// A file of somebody else.
     ForeignFile,
@@ -73,7 +73,7 @@ fn examine(root: &HostRoot, path: &Path) -> std::io::Result<(Option<Node>, Class
     let class = match node.kind {
         NodeKind::Directory if workdir::is_assay_dir(&located) => Class::AssayDirectory,
         NodeKind::Directory => Class::Directory,
-        NodeKind::File if is_assay_file(&located) => Class::AssayFile,
+        NodeKind::File if workdir::is_own_file(&located) => Class::AssayFile,
         NodeKind::File => Class::ForeignFile,
         NodeKind::Block => Class::BlockDevice(Box::new(DeviceUse::read(root, &node))),
         NodeKind::Char => Class::CharDevice { harmless: is_harmless(node.number.as_deref()) },
@@ -85,10 +85,6 @@ fn examine(root: &HostRoot, path: &Path) -> std::io::Result<(Option<Node>, Class
 /// `/dev/null`, `/dev/zero`, `/dev/full`: the kernel's fixed numbers (Documentation/admin-guide/devices.txt).
 fn is_harmless(number: Option<&str>) -> bool {
     matches!(number, Some("1:3" | "1:5" | "1:7"))
-}
-
-fn is_assay_file(located: &Path) -> bool {
-    workdir::is_marked_file(located) || workdir::enclosing_assay_dir(located).is_some()
 }
 
 /// Where else on the machine a regular file is in use as storage: swap, or the backing of a loop device.

@@ -1,20 +1,33 @@
 //! Directories and files that Assay made and may therefore overwrite and remove.
 //!
 //! A directory of ours carries two files: `CACHEDIR.TAG`, by which backup programs leave it out (the Cache
-//! Directory Tagging Specification, bford.info/cachedir), and `.assay-dir`, which says that it is ours. Only
-//! both together make it so. A single file that Assay makes elsewhere can be marked by an extended attribute,
-//! which names the inode: a copy of a marked file is not ours.
+//! Directory Tagging Specification, bford.info/cachedir), and `.assay-dir`, which says that it is ours and which
+//! directory it was written for: a copy of the two makes no other directory ours. What lies in such a directory is ours
+//! only where Assay made it: a file carries a mark on its inode (an extended attribute), or the directory's ledger
+//! (`.assay-ledger`) names it, or it has its place in a tree whose shape the ledger holds.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+mod identity;
+mod ledger;
+mod mark;
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FlockOperation, OFlags, RenameFlags, XattrFlags};
+use assay_workload::tree::TreeWorkload;
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::cleanup::{self, CleanupError, CleanupReport};
+
+pub use identity::Identity;
+pub use ledger::LEDGER_FILE;
+pub(crate) use ledger::Ledger;
+pub(crate) use mark::carries_mark;
+pub use mark::{claim_file, is_own_file, mark_file};
 
 /// Name of the cache directory tag.
 pub const TAG_FILE: &str = "CACHEDIR.TAG";
@@ -24,8 +37,6 @@ pub const TAG_SIGNATURE: &str = "Signature: 8a477f597d28d172789f06886806bc55";
 pub const MARKER_FILE: &str = ".assay-dir";
 
 const MARKER_SCHEMA: &str = "assay.dir/1";
-const FILE_ATTRIBUTE: &str = "user.assay";
-
 const TAG_TEXT: &str = "\
 # This directory was made by Assay, a storage benchmark. Its content is test data without worth.
 # `assay cleanup` removes it. About this file: https://bford.info/cachedir/
@@ -40,6 +51,39 @@ pub struct Marker {
     pub version: String,
     /// What it was made for, such as `quick`.
     pub purpose: String,
+    /// The directory it was written for. Earlier versions did not say it.
+    #[serde(default)]
+    pub directory: Option<Identity>,
+}
+
+/// What the tags in a directory say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Assay made this very directory.
+    Ours(Marker),
+    /// It has both tags, but they do not say that they were written for it.
+    Doubtful(Doubt),
+    /// It has not both tags.
+    Foreign,
+}
+
+/// Why tags are not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The marker names no directory.
+    Unbound,
+    /// The marker names another one.
+    OtherDirectory,
+}
+
+impl Doubt {
+    /// Why, in a sentence without its subject.
+    pub fn text(self) -> &'static str {
+        match self {
+            Doubt::Unbound => "its marker does not say which directory it was made for, as those of earlier versions",
+            Doubt::OtherDirectory => "its marker was made for another directory, of which this may be a copy",
+        }
+    }
 }
 
 /// Why a working directory could not be had.
@@ -50,6 +94,14 @@ pub enum WorkDirError {
     NotOurs {
         /// The path asked for.
         path: PathBuf,
+    },
+    /// A directory of that name exists whose tags are not believed.
+    #[error("{path} exists, and {}; choose another place, or remove it yourself", doubt.text())]
+    Doubtful {
+        /// The path asked for.
+        path: PathBuf,
+        /// Why not.
+        doubt: Doubt,
     },
     /// A cleanup is removing it at this moment.
     #[error("{path} is being removed by another Assay; wait for it to end")]
@@ -92,8 +144,10 @@ impl WorkDir {
             }
             Err(error) => return Err(io_error(error)),
         };
-        if !is_assay_dir(path) {
-            return Err(WorkDirError::NotOurs { path: path.to_owned() });
+        match standing(path) {
+            Standing::Ours(_) => {}
+            Standing::Doubtful(doubt) => return Err(WorkDirError::Doubtful { path: path.to_owned(), doubt }),
+            Standing::Foreign => return Err(WorkDirError::NotOurs { path: path.to_owned() }),
         }
         let marker = open_marker(path).map_err(io_error)?;
         // Other errors mean a file system without locks: cleanup cannot be held off there, which is no reason
@@ -115,7 +169,15 @@ impl WorkDir {
         self.created
     }
 
-    /// Removes it with everything in it.
+    /// Notes that a tree of this shape stands in it: files and directories with its names are ours.
+    ///
+    /// # Errors
+    /// What writing the ledger says.
+    pub fn plan_tree(&self, shape: &TreeWorkload) -> io::Result<()> {
+        ledger::enter_tree(&self.path, shape)
+    }
+
+    /// Removes what Assay made in it, and itself if nothing else is there.
     ///
     /// # Errors
     /// What [`cleanup::remove`] says.
@@ -130,7 +192,8 @@ impl WorkDir {
 fn make_tagged(path: &Path, version: &str, purpose: &str) -> io::Result<bool> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let fresh = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    fs::create_dir(&fresh)?;
+    // Not for a group to write to, whatever the umask: `cleanup` would not believe the tags as root.
+    DirBuilder::new().mode(0o755).create(&fresh)?;
     let done = write_tags(&fresh, version, purpose).and_then(|()| rename_to_new(&fresh, path));
     if !matches!(done, Ok(true)) {
         // Only what was made here, by name.
@@ -142,8 +205,12 @@ fn make_tagged(path: &Path, version: &str, purpose: &str) -> io::Result<bool> {
 }
 
 fn write_tags(directory: &Path, version: &str, purpose: &str) -> io::Result<()> {
-    let marker =
-        Marker { schema: MARKER_SCHEMA.to_owned(), version: version.to_owned(), purpose: purpose.to_owned() };
+    let marker = Marker {
+        schema: MARKER_SCHEMA.to_owned(),
+        version: version.to_owned(),
+        purpose: purpose.to_owned(),
+        directory: Some(Identity::of_path(directory)?),
+    };
     let new = |name: &str| OpenOptions::new().write(true).create_new(true).open(directory.join(name));
     new(TAG_FILE)?.write_all(format!("{TAG_SIGNATURE}\n{TAG_TEXT}").as_bytes())?;
     let mut text = serde_json::to_string(&marker)?;
@@ -166,69 +233,56 @@ pub(crate) fn open_marker(directory: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(directory.join(MARKER_FILE))
 }
 
-/// The marker of a directory of ours; `None` when it is not one. Symbolic links are not followed, neither to
-/// the directory nor to the tags in it.
-pub fn marker_of(directory: &Path) -> Option<Marker> {
-    if !fs::symlink_metadata(directory).ok()?.is_dir() {
-        return None;
+/// What the tags in a directory say. Symbolic links are not followed, neither to the directory nor to the tags in it.
+pub fn standing(directory: &Path) -> Standing {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::open(directory, flags, Mode::empty()) {
+        Ok(directory) => standing_of(directory.as_fd()),
+        Err(_) => Standing::Foreign,
     }
-    let regular = |name: &str| {
-        let path = directory.join(name);
-        // Both are small; a large one is something else.
-        let metadata = fs::symlink_metadata(&path).ok()?;
-        (metadata.is_file() && metadata.len() <= 64 * 1024).then(|| fs::read(&path).ok()).flatten()
-    };
-    if !regular(TAG_FILE)?.starts_with(TAG_SIGNATURE.as_bytes()) {
-        return None;
-    }
-    let marker: Marker = serde_json::from_slice(&regular(MARKER_FILE)?).ok()?;
-    marker.schema.starts_with("assay.dir/").then_some(marker)
 }
 
-/// Whether a directory carries both of our tags.
+/// What the tags in an open directory say.
+pub(crate) fn standing_of(directory: BorrowedFd<'_>) -> Standing {
+    let tagged = || {
+        let tag = read_small(directory, TAG_FILE)?;
+        let marker: Marker = serde_json::from_slice(&read_small(directory, MARKER_FILE)?).ok()?;
+        let ours = tag.starts_with(TAG_SIGNATURE.as_bytes()) && marker.schema.starts_with("assay.dir/");
+        ours.then_some(marker)
+    };
+    let Some(marker) = tagged() else { return Standing::Foreign };
+    match (&marker.directory, Identity::of_open(directory)) {
+        (Some(written), Ok(now)) if written.is(&now) => Standing::Ours(marker),
+        (Some(_), _) => Standing::Doubtful(Doubt::OtherDirectory),
+        (None, _) => Standing::Doubtful(Doubt::Unbound),
+    }
+}
+
+/// The content of a small regular file in an open directory.
+fn read_small(directory: BorrowedFd<'_>, name: &str) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?);
+    let metadata = file.metadata().ok()?;
+    // Both are small; a large one is something else.
+    if !metadata.is_file() || metadata.len() > 64 * 1024 {
+        return None;
+    }
+    let mut content = Vec::new();
+    file.take(64 * 1024).read_to_end(&mut content).ok()?;
+    Some(content)
+}
+
+/// The marker of a directory of ours; `None` when it is not one.
+pub fn marker_of(directory: &Path) -> Option<Marker> {
+    match standing(directory) {
+        Standing::Ours(marker) => Some(marker),
+        Standing::Doubtful(_) | Standing::Foreign => None,
+    }
+}
+
+/// Whether a directory carries both of our tags, and they were written for it.
 pub fn is_assay_dir(directory: &Path) -> bool {
     marker_of(directory).is_some()
-}
-
-/// The directory of ours that a file lies in, at any depth, on the same mount.
-///
-/// A file with further names (hard links) counts as nobody's: one of the names may be outside.
-pub fn enclosing_assay_dir(file: &Path) -> Option<PathBuf> {
-    let metadata = fs::metadata(file).ok()?;
-    if metadata.is_file() && metadata.nlink() > 1 {
-        return None;
-    }
-    let place = crate::node::Place::of_path(file).ok()?;
-    file.ancestors()
-        .skip(1)
-        .find(|directory| is_assay_dir(directory))
-        .filter(|directory| crate::node::Place::of_path(directory).is_ok_and(|above| above == place))
-        .map(Path::to_owned)
-}
-
-/// Marks an open file as made by Assay. `Ok(false)` where the file system has no extended attributes: then
-/// writing over the file later needs consent.
-///
-/// # Errors
-/// What fsetxattr(2) says otherwise.
-pub fn mark_file(file: &File) -> io::Result<bool> {
-    let value = file_mark(file.metadata()?.ino());
-    match rustix::fs::fsetxattr(file, FILE_ATTRIBUTE, value.as_bytes(), XattrFlags::empty()) {
-        Ok(()) => Ok(true),
-        Err(Errno::NOTSUP | Errno::NOSYS) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Whether a file carries the mark that [`mark_file`] left on this very inode.
-pub fn is_marked_file(path: &Path) -> bool {
-    let mut value = [0_u8; 64];
-    let Ok(length) = rustix::fs::getxattr(path, FILE_ATTRIBUTE, &mut value) else { return false };
-    fs::metadata(path).is_ok_and(|metadata| value[..length] == *file_mark(metadata.ino()).as_bytes())
-}
-
-fn file_mark(inode: u64) -> String {
-    format!("assay.file/1 inode={inode}")
 }
 
 #[cfg(test)]
@@ -284,15 +338,49 @@ mod tests {
     }
 
     #[test]
-    fn files_inside_are_ours_unless_they_have_another_name() {
+    fn files_inside_are_ours_only_where_assay_made_them() {
         let parent = tempfile::tempdir().expect("a directory");
         let work = WorkDir::create(&parent.path().join("d"), "1", "run").expect("made");
-        let inside = work.path().join("deep/file");
-        fs::create_dir(work.path().join("deep")).expect("directory");
-        fs::write(&inside, "x").expect("file");
-        assert_eq!(enclosing_assay_dir(&inside).as_deref(), Some(work.path()));
-        fs::hard_link(&inside, parent.path().join("outside")).expect("link");
-        assert_eq!(enclosing_assay_dir(&inside), None);
+        let (made, theirs) = (work.path().join("made"), work.path().join("theirs"));
+        claim_file(&File::create_new(&made).expect("file"), &made).expect("claimed");
+        fs::write(&theirs, "x").expect("file");
+        assert!(is_own_file(&made) && !is_own_file(&theirs));
+        fs::hard_link(&made, parent.path().join("outside")).expect("link");
+        assert!(!is_own_file(&made), "somebody keeps it");
+    }
+
+    #[test]
+    fn a_ledger_stands_in_for_marks() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let work = WorkDir::create(&parent.path().join("d"), "1", "run").expect("made");
+        let (file, renamed) = (work.path().join("file"), work.path().join("renamed"));
+        fs::write(&file, "x").expect("file");
+        assert!(!is_own_file(&file));
+        let identity = Identity::of_path(&file).expect("identity");
+        ledger::enter_file(work.path(), "file", identity).expect("entered");
+        assert!(is_own_file(&file));
+        fs::rename(&file, &renamed).expect("renamed");
+        fs::write(&file, "precious").expect("another");
+        assert!(!is_own_file(&file) && !is_own_file(&renamed));
+    }
+
+    #[test]
+    fn tags_make_no_other_directory_ours() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let path = parent.path().join("d");
+        drop(WorkDir::create(&path, "1", "run").expect("made"));
+        let copy = parent.path().join("copy");
+        fs::create_dir(&copy).expect("directory");
+        for tag in [TAG_FILE, MARKER_FILE] {
+            fs::copy(path.join(tag), copy.join(tag)).expect("copied");
+        }
+        assert_eq!(standing(&copy), Standing::Doubtful(Doubt::OtherDirectory));
+        let old = "{\"schema\":\"assay.dir/1\",\"version\":\"0.1\",\"purpose\":\"run\"}";
+        fs::write(copy.join(MARKER_FILE), old).expect("written");
+        assert_eq!(standing(&copy), Standing::Doubtful(Doubt::Unbound));
+        assert!(matches!(WorkDir::create(&copy, "1", "run"), Err(WorkDirError::Doubtful { .. })));
+        fs::rename(&path, parent.path().join("moved")).expect("renamed");
+        assert!(is_assay_dir(&parent.path().join("moved")), "a name is not what it is");
     }
 
     #[test]
@@ -302,14 +390,14 @@ mod tests {
         let file = File::create(&one).expect("file");
         if !mark_file(&file).expect("marked or not") {
             // The file system has no extended attributes: the file must then count as foreign.
-            assert!(!is_marked_file(&one));
+            assert!(!is_own_file(&one));
             return;
         }
-        assert!(is_marked_file(&one));
-        let mut value = [0_u8; 64];
-        let length = rustix::fs::getxattr(&one, FILE_ATTRIBUTE, &mut value).expect("attribute");
+        assert!(is_own_file(&one));
+        let mut value = [0_u8; 128];
+        let length = rustix::fs::getxattr(&one, mark::FILE_ATTRIBUTE, &mut value).expect("attribute");
         let copy = File::create(&two).expect("file");
-        rustix::fs::fsetxattr(&copy, FILE_ATTRIBUTE, &value[..length], XattrFlags::empty()).expect("copied");
-        assert!(!is_marked_file(&two));
+        rustix::fs::fsetxattr(&copy, mark::FILE_ATTRIBUTE, &value[..length], rustix::fs::XattrFlags::empty()).expect("copied");
+        assert!(!is_own_file(&two));
     }
 }

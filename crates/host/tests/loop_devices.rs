@@ -11,7 +11,7 @@ use std::process::Command;
 
 use assay_host::counters::{Sampler, Selection};
 use assay_host::guard::{Class, Consent, Permit, PermitKind, Refusal, check_write, classify};
-use assay_host::workdir::WorkDir;
+use assay_host::workdir::{WorkDir, claim_file};
 use assay_host::{HostRoot, cleanup, environment};
 use assay_results::counters::Counters;
 use assay_results::environment::{DeviceKind, TargetKind};
@@ -262,8 +262,9 @@ fn a_file_on_a_mount_inside_our_directory_is_not_ours() {
     }
     device.mounts.push(point.clone());
     fs::write(point.join("file"), "x").expect("file");
-    fs::write(work.path().join("file"), "x").expect("file");
+    let own = work.path().join("file");
+    claim_file(&fs::File::create_new(&own).expect("file"), &own).expect("claimed");
     let class = |path: PathBuf| classify(&HostRoot::real(), &path).expect("examined");
     assert_eq!(class(point.join("file")), Class::ForeignFile);
-    assert_eq!(class(work.path().join("file")), Class::AssayFile);
+    assert_eq!(class(own), Class::AssayFile);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use assay_host::HostRoot;
 use assay_host::guard::{Class, classify};
-use assay_host::workdir::{enclosing_assay_dir, mark_file};
+use assay_host::workdir::claim_file;
 use assay_workload::Plan;
 use assay_workload::target::TargetKind;
 
@@ -17,10 +17,9 @@ use crate::error::RunError;
 pub fn make_files(plan: &Plan, host: &HostRoot) -> Result<(), RunError> {
     for target in plan.targets.iter().filter(|target| target.kind == TargetKind::File) {
         let path = Path::new(&target.path);
-        let new = matches!(classify(host, path), Ok(Class::Missing));
-        if new && enclosing_assay_dir(path).is_none() {
+        if matches!(classify(host, path), Ok(Class::Missing)) {
             std::fs::File::create_new(path)
-                .and_then(|file| mark_file(&file))
+                .and_then(|file| claim_file(&file, path))
                 .map_err(|source| RunError::MakeFile { path: path.to_owned(), source })?;
         }
     }

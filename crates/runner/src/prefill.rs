@@ -16,6 +16,7 @@ use assay_workload::units::{Bytes, Nanos};
 
 use crate::consent::check_consent;
 use crate::error::RunError;
+use crate::files::make_files;
 use crate::inventory;
 use crate::request::Site;
 use crate::space::{SpaceWatch, check_space};
@@ -80,6 +81,7 @@ pub fn fill(
     let plan = Arc::new(resolve::plan(&workload, &inventory, seed)?);
     check_consent(&plan, &site.host, &[])?;
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
+    make_files(&plan, &site.host)?;
     let space = SpaceWatch::over(vec![file.to_owned()], &site.stop);
     let halt = space.as_ref().map_or_else(|| Arc::clone(&site.stop), SpaceWatch::halt);
     let kinds = &[&Blocks::default() as _];

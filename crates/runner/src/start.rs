@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_host::workdir::{WorkDir, enclosing_assay_dir, is_assay_dir, is_marked_file};
+use assay_host::workdir::{WorkDir, is_assay_dir, is_own_file};
 use assay_results::run::PhaseResult;
 use assay_results::{Run, RunEnd};
 use assay_workload::target::TargetKind;
@@ -77,9 +77,7 @@ fn measured(run: &Run) -> bool {
 
 /// Only a file of ours is removed: nobody else made one under that name meanwhile.
 fn remove_file(path: &Path) {
-    let ours = path.symlink_metadata().is_ok_and(|meta| meta.is_file())
-        && (is_marked_file(path) || enclosing_assay_dir(path).is_some());
-    if ours {
+    if path.symlink_metadata().is_ok_and(|meta| meta.is_file()) && is_own_file(path) {
         let _ = std::fs::remove_file(path);
     }
 }

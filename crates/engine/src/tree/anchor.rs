@@ -10,8 +10,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use assay_host::workdir::{WorkDir, enclosing_assay_dir, is_assay_dir};
-use assay_workload::tree::TreeLayout;
+use assay_host::workdir::{WorkDir, is_assay_dir};
+use assay_workload::tree::{TreeLayout, TreeWorkload};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, Timestamps};
 use rustix::io::Errno;
 
@@ -57,8 +57,8 @@ pub enum AnchorError {
 /// What a tree may stand in.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
-    /// A tagged directory, or the tagged one around it: its path.
-    Ours(PathBuf),
+    /// A tagged directory.
+    Ours,
     /// It does not exist: it will be made and tagged.
     New,
     /// Somebody else's, which was named.
@@ -76,8 +76,8 @@ fn place(path: &Path, named: &[PathBuf]) -> Result<Place, AnchorError> {
             }
         }
         Err(error) => Err(io_error(error)),
-        Ok(_) if is_assay_dir(path) => Ok(Place::Ours(path.to_owned())),
-        Ok(metadata) => {
+        Ok(_) if is_assay_dir(path) => Ok(Place::Ours),
+        Ok(_) => {
             let canonical = fs::canonicalize(path).map_err(io_error)?;
             if !canonical.is_dir() {
                 return Err(AnchorError::NotADirectory(path.to_owned()));
@@ -86,10 +86,7 @@ fn place(path: &Path, named: &[PathBuf]) -> Result<Place, AnchorError> {
             if named.iter().any(same) {
                 return Ok(Place::Named);
             }
-            match enclosing_assay_dir(&canonical).filter(|_| metadata.is_dir()) {
-                Some(ours) => Ok(Place::Ours(ours)),
-                None => Err(AnchorError::Foreign(path.to_owned())),
-            }
+            Err(AnchorError::Foreign(path.to_owned()))
         }
     }
 }
@@ -110,7 +107,7 @@ pub(super) struct Anchor {
     /// Whether the kernel resolves paths for us.
     openat2: bool,
     /// Keeps `assay cleanup` away.
-    _ours: Option<WorkDir>,
+    ours: Option<WorkDir>,
 }
 
 impl Anchor {
@@ -119,22 +116,27 @@ impl Anchor {
         let shown = path.display().to_string();
         let refused = |error: String| target_error(&shown, "use", io::Error::other(error));
         let tagged = match place(path, named).map_err(|error| refused(error.to_string()))? {
-            Place::Ours(ours) => Some(ours),
-            Place::New => Some(path.to_owned()),
+            Place::Ours | Place::New => Some(path),
             Place::Named => None,
         };
-        let ours = tagged.map(|ours| WorkDir::create(&ours, env!("CARGO_PKG_VERSION"), "tree"));
+        let ours = tagged.map(|ours| WorkDir::create(ours, env!("CARGO_PKG_VERSION"), "tree"));
         let ours = ours.transpose().map_err(|error| refused(error.to_string()))?;
         let canonical = fs::canonicalize(path).map_err(|source| target_error(&shown, "open", source))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::open(&canonical, flags, Mode::empty())
             .map_err(|errno| target_error(&shown, "open", errno.into()))?;
         let openat2 = rustix::fs::openat2(&directory, c".", DIRECTORY, Mode::empty(), BENEATH).is_ok();
-        Ok(Anchor { path: canonical, directory, openat2, _ours: ours })
+        Ok(Anchor { path: canonical, directory, openat2, ours })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Notes in a directory of ours that a tree of this shape stands there, so that `assay cleanup` knows its files.
+    pub(super) fn plan(&self, shape: &TreeWorkload) -> Result<(), EngineError> {
+        let planned = self.ours.as_ref().map_or(Ok(()), |ours| ours.plan_tree(shape));
+        planned.map_err(|source| target_error(&self.path.display().to_string(), "note the tree of", source))
     }
 
     pub(super) fn directory(&self) -> BorrowedFd<'_> {
@@ -314,7 +316,7 @@ mod tests {
         assert!(is_assay_dir(&path));
         drop(Anchor::open(&path, &[]).unwrap());
         fs::create_dir(path.join("inner")).unwrap();
-        drop(Anchor::open(&path.join("inner"), &[]).unwrap());
+        assert!(Anchor::open(&path.join("inner"), &[]).is_err(), "somebody else made it");
         symlink(parent.path(), path.join("link")).unwrap();
         assert!(Anchor::open(&path.join("link"), &[]).is_err());
     }

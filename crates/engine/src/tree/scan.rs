@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use assay_workload::tree::{TreeLayout, TreeState, is_scheme_directory, is_scheme_file};
+use assay_workload::tree::{TreeEntry, TreeLayout, TreeState, is_scheme_directory, is_scheme_file};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -52,21 +52,21 @@ pub(super) fn scan(
             if is_dots_or_tag(name, directory.is_none()) {
                 continue;
             }
-            match meaning(state.layout(), directory, name.to_bytes()) {
-                Meaning::Directory(index) => {
+            match state.layout().entry(directory, name.to_bytes()) {
+                Some(TreeEntry::Directory(index)) => {
                     expect(opened.as_fd(), name, FileType::Directory)
                         .map_err(|source| scan_error(anchor, state.layout(), Some(index), source))?;
                     state.found_directory(index);
                     queue.push(Some(index));
                 }
-                Meaning::File(index) => {
+                Some(TreeEntry::File(index)) => {
                     let bytes = expect(opened.as_fd(), name, FileType::RegularFile).map_err(|source| {
                         let path = anchor.path().join(file_path(state.layout(), index));
                         target_error(&path.display().to_string(), "use", source)
                     })?;
                     state.found_file(index, bytes);
                 }
-                Meaning::Other => {
+                None => {
                     let level = directory.map_or(0, |index| state.layout().level_of(index));
                     let bytes = name.to_bytes();
                     let ours = is_scheme_file(bytes) || is_scheme_directory(bytes, level + 1);
@@ -107,45 +107,10 @@ fn file_path(layout: &TreeLayout, file: u64) -> String {
 
 /// `.` and `..`, and in the anchor our tags.
 fn is_dots_or_tag(name: &CStr, in_anchor: bool) -> bool {
-    use assay_host::workdir::{MARKER_FILE, TAG_FILE};
+    use assay_host::workdir::{LEDGER_FILE, MARKER_FILE, TAG_FILE};
     let name = name.to_bytes();
-    let tag = [MARKER_FILE, TAG_FILE].iter().any(|tag| tag.as_bytes() == name);
+    let tag = [MARKER_FILE, TAG_FILE, LEDGER_FILE].iter().any(|tag| tag.as_bytes() == name);
     matches!(name, b"." | b"..") || in_anchor && tag
-}
-
-/// What a name stands for in a tree.
-#[derive(Debug, PartialEq, Eq)]
-enum Meaning {
-    Directory(u64),
-    File(u64),
-    Other,
-}
-
-fn meaning(layout: &TreeLayout, directory: Option<u64>, name: &[u8]) -> Meaning {
-    let number = |prefix: &[u8], suffix: &[u8]| -> Option<u64> {
-        let digits = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
-        let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
-        // A name with other zeros in front is not the one that we would make.
-        Some(number)
-    };
-    let mut own = Vec::with_capacity(64);
-    if let Some(file) = number(b"vdb_f", b".file")
-        && let Some(directory) = directory
-        && layout.files_in(directory).contains(&file)
-    {
-        layout.push_file_name(file, &mut own);
-        return if own == name { Meaning::File(file) } else { Meaning::Other };
-    }
-    let level = directory.map_or(0, |index| layout.level_of(index)) + 1;
-    let prefix = format!("vdb.{level}_");
-    if let Some(n) = number(prefix.as_bytes(), b".dir")
-        && (1..=layout.width()).contains(&n)
-        && let Some(first) = layout.first_child_of(directory)
-    {
-        layout.push_directory_name(first + n - 1, &mut own);
-        return if own == name { Meaning::Directory(first + n - 1) } else { Meaning::Other };
-    }
-    Meaning::Other
 }
 
 /// The size of what has this name, which must be of that type, and have no other name if it is a file.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::FakeHost;
-use crate::workdir::{WorkDir, mark_file};
+use crate::workdir::{WorkDir, claim_file, mark_file};
 
 fn class(host: &FakeHost, path: &str) -> Class {
     classify(&host.root(), Path::new(path)).expect("examined")
@@ -138,10 +138,14 @@ fn our_own_files_need_none() {
     let host = FakeHost::new();
     host.mkdir("/srv");
     let work = WorkDir::create(&host.path("/srv/assay-run"), "1", "run").expect("made");
-    host.write("/srv/assay-run/a/file", "x");
+    host.write("/srv/assay-run/theirs", "x");
+    let own = host.path("/srv/assay-run/file");
+    claim_file(&std::fs::File::create_new(&own).expect("file"), &own).expect("claimed");
     assert_eq!(class(&host, "/srv/assay-run"), Class::AssayDirectory);
-    assert_eq!(class(&host, "/srv/assay-run/a/file"), Class::AssayFile);
-    let permit = check(&host, "/srv/assay-run/a/file", &[]).expect("ours");
+    assert_eq!(class(&host, "/srv/assay-run/file"), Class::AssayFile);
+    assert_eq!(class(&host, "/srv/assay-run/theirs"), Class::ForeignFile);
+    assert!(matches!(check(&host, "/srv/assay-run/theirs", &[]), Err(Refusal::ForeignFile { .. })));
+    let permit = check(&host, "/srv/assay-run/file", &[]).expect("ours");
     assert_eq!(permit.kind(), PermitKind::OwnFile);
     host.write("/srv/precious", "x");
     host.symlink("/srv/assay-run/link", "/srv/precious");

@@ -41,6 +41,15 @@ pub struct TreeLayout {
     working_bytes: u64,
 }
 
+/// What a name stands for in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeEntry {
+    /// The directory of this index.
+    Directory(u64),
+    /// The file of this index.
+    File(u64),
+}
+
 impl TreeLayout {
     /// The shape that `tree` describes.
     ///
@@ -80,6 +89,30 @@ impl TreeLayout {
             some => layout.cut(layout.files, some)?,
         };
         Ok(layout)
+    }
+
+    /// What the tree has under this name in a directory, or in the anchor.
+    pub fn entry(&self, directory: Option<u64>, name: &[u8]) -> Option<TreeEntry> {
+        let number = |prefix: &[u8], suffix: &[u8]| -> Option<u64> {
+            let digits = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
+            std::str::from_utf8(digits).ok()?.parse().ok()
+        };
+        // A number with other zeros in front is in no name that we would make.
+        let mut own = Vec::with_capacity(64);
+        if let Some(file) = number(b"vdb_f", b".file")
+            && self.files_in(directory?).contains(&file)
+        {
+            self.push_file_name(file, &mut own);
+            return (own == name).then_some(TreeEntry::File(file));
+        }
+        let level = directory.map_or(0, |index| self.level_of(index)) + 1;
+        let n = number(format!("vdb.{level}_").as_bytes(), b".dir")?;
+        if !(1..=self.width()).contains(&n) {
+            return None;
+        }
+        let index = self.first_child_of(directory)? + n - 1;
+        self.push_directory_name(index, &mut own);
+        (own == name).then_some(TreeEntry::Directory(index))
     }
 
     /// Whether both have the same directories and files; they may use different parts of them.

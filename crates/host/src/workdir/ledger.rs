@@ -1,0 +1,112 @@
+//! What Assay made in a tagged directory, where the files cannot say it themselves.
+//!
+//! A line each: a file, on file systems without extended attributes; the shape of a tree, whose many files are known by
+//! their places in it, so that no operation that is measured has to mark one.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use assay_workload::tree::{TreeLayout, TreeWorkload};
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use super::identity::Identity;
+
+/// Name of the ledger.
+pub const LEDGER_FILE: &str = ".assay-ledger";
+/// A larger one is something else.
+const BYTES_MAX: u64 = 16 << 20;
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// A file directly in the directory.
+    File { name: String, identity: Identity },
+    /// A tree that stands in the directory.
+    Tree(Box<TreeWorkload>),
+}
+
+/// A ledger as read.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    lines: Vec<Line>,
+}
+
+impl Ledger {
+    /// Reads the ledger of an open directory; empty where there is none. A line that cannot be read stands for nothing.
+    pub(crate) fn read(directory: BorrowedFd<'_>) -> Self {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(directory, LEDGER_FILE, flags, Mode::empty());
+        let Ok(file) = opened.map(File::from) else { return Self::default() };
+        let mut text = Vec::new();
+        if !is_ledger(&file) || file.take(BYTES_MAX).read_to_end(&mut text).is_err() {
+            return Self::default();
+        }
+        let lines = text.split(|byte| *byte == b'\n');
+        Self { lines: lines.filter_map(|line| serde_json::from_slice(line).ok()).collect() }
+    }
+
+    /// Whether a file of this name directly in the directory is written down as this one.
+    pub(crate) fn has_file(&self, name: &[u8], now: &Identity) -> bool {
+        self.lines.iter().any(|line| {
+            matches!(line, Line::File { name: known, identity } if known.as_bytes() == name && identity.is(now))
+        })
+    }
+
+    /// The trees that stand in the directory.
+    pub(crate) fn trees(&self) -> Vec<TreeLayout> {
+        let shapes = self.lines.iter().filter_map(|line| match line {
+            Line::Tree(shape) => TreeLayout::new(shape).ok(),
+            Line::File { .. } => None,
+        });
+        shapes.collect()
+    }
+}
+
+/// Only a plain file without a second name: writing to it must not write elsewhere.
+fn is_ledger(file: &File) -> bool {
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.nlink() == 1 && meta.len() <= BYTES_MAX)
+}
+
+fn enter(directory: &Path, line: &Line) -> io::Result<()> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
+    let mut options = OpenOptions::new();
+    let mut file =
+        options.append(true).create(true).custom_flags(flags).open(directory.join(LEDGER_FILE))?;
+    if !is_ledger(&file) {
+        return Err(io::Error::other(format!("{LEDGER_FILE} is not a ledger of Assay")));
+    }
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    file.write_all(&text)
+}
+
+/// Writes down a file directly in a directory of ours.
+pub(super) fn enter_file(directory: &Path, name: &str, identity: Identity) -> io::Result<()> {
+    enter(directory, &Line::File { name: name.to_owned(), identity: identity.without_device() })
+}
+
+/// Writes down the shape of a tree, once.
+pub(super) fn enter_tree(directory: &Path, shape: &TreeWorkload) -> io::Result<()> {
+    // Only what names follow from.
+    let shape = TreeWorkload {
+        width: shape.width,
+        depth: shape.depth,
+        files: shape.files,
+        files_in_all_directories: shape.files_in_all_directories,
+        sizes: shape.sizes.clone(),
+        sizes_around_mean: shape.sizes_around_mean,
+        total_bytes: shape.total_bytes,
+        ..TreeWorkload::default()
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(directory, flags, Mode::empty())?;
+    let line = Line::Tree(Box::new(shape));
+    if Ledger::read(std::os::fd::AsFd::as_fd(&opened)).lines.contains(&line) {
+        return Ok(());
+    }
+    enter(directory, &line)
+}
