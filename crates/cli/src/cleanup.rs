@@ -31,6 +31,15 @@ fn here(place: &Path, context: &Context) -> Result<Outcome, Failure> {
     if !place.is_dir() {
         return Err(Failure::usage(format!("{shown} is not a directory")));
     }
+    // Without a slash at its end, so that it names the link.
+    let itself = place.components().as_path();
+    if itself.is_symlink() {
+        let to = std::fs::read_link(itself).unwrap_or_default();
+        return Err(Failure::usage(format!(
+            "{shown} is a symbolic link to {}, which is not followed; name the directory itself",
+            to.display()
+        )));
+    }
     let found = if is_assay_dir(place) {
         vec![place.to_owned()]
     } else {
@@ -42,7 +51,15 @@ fn here(place: &Path, context: &Context) -> Result<Outcome, Failure> {
     }
     let mut left = Vec::new();
     for directory in found {
-        let report = cleanup::remove(&directory).map_err(Failure::failed)?;
+        let report = match cleanup::remove(&directory) {
+            Ok(report) => report,
+            // The others are still looked at.
+            Err(error) => {
+                context.say(&error.to_string());
+                left.push(directory.display().to_string());
+                continue;
+            }
+        };
         let (shown, files) = (directory.display(), report.files);
         let of = if report.removed { "" } else { "from " };
         context.out(&format!("removed {of}{shown}: {files} files, {}", Bytes(report.bytes)));

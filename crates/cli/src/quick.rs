@@ -167,7 +167,7 @@ fn directory_in(place: &Path) -> Result<PathBuf, Failure> {
 /// Makes the directory, or takes the one that is there.
 fn work_dir(path: &Path) -> Result<WorkDir, Failure> {
     WorkDir::create(path, env!("CARGO_PKG_VERSION"), "quick").map_err(|error| match error {
-        WorkDirError::NotOurs { .. } => Failure::usage(error),
+        WorkDirError::NotOurs { .. } | WorkDirError::Doubtful { .. } => Failure::usage(error),
         WorkDirError::BeingRemoved { .. } | WorkDirError::Io { .. } => Failure::failed(error),
     })
 }

@@ -1,5 +1,6 @@
 //! `assay runs`: what has been measured.
 
+use assay_host::output::is_unedited;
 use assay_report::terminal;
 use assay_results::checks;
 use assay_results::store::{self, RunState, StoreError};
@@ -49,6 +50,7 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
         RunsAction::Recover(stored) => {
             let directory = store::find(&context.runs_root()?, &stored.run).map_err(Failure::usage)?;
             let outputs = checked(stored, context)?;
+            let _locked = directory.lock().map_err(Failure::usage)?;
             let mut run = store::recover(directory.path()).map_err(Failure::failed)?;
             checks::judge(&mut run);
             directory.write_run(&run).map_err(Failure::failed)?;
@@ -69,7 +71,7 @@ fn checked(stored: &StoredArgs, context: &Context) -> Result<Outputs, Failure> {
 }
 
 fn remove(wanted: &str, context: &Context) -> Result<Outcome, Failure> {
-    let removal = store::rm(&context.runs_root()?, wanted).map_err(|error| match error {
+    let removal = store::rm(&context.runs_root()?, wanted, &is_unedited).map_err(|error| match error {
         StoreError::Io { .. } => Failure::failed(error),
         _ => Failure::usage(error),
     })?;

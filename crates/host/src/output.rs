@@ -24,6 +24,7 @@ use rustix::fs::{Access, AtFlags, FileType, Gid, Mode, Stat, Uid};
 use rustix::io::Errno;
 
 pub use directory::OutputDirectory;
+pub use mark::is_unedited;
 pub use refusal::{OutputError, Reason};
 
 /// What a file is, whatever it is called: file system and inode.

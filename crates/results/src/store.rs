@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use atomic::{Draft, HeldDirectory};
 pub(crate) use directory::{Layout, write_json_atomically};
-pub use directory::{RunDir, RunEntry, RunState, find, list, load};
+pub use directory::{RunDir, RunEntry, RunLock, RunState, find, list, load};
 pub use engines::{EngineChoice, load_engine_choice, save_engine_choice};
 pub use journal::{JournalContent, recover};
 pub use locations::{data_root, runs_root};
@@ -105,6 +105,9 @@ pub enum StoreError {
         /// Where runs are kept.
         root: PathBuf,
     },
+    /// A recorder writes to the run.
+    #[error("the run in {} is still going; stop it or wait for its end", .0.display())]
+    Running(PathBuf),
     /// What is to be removed is a link to something.
     #[error("{} is a symbolic link, which is not followed; remove the link itself with rm", .0.display())]
     Link(PathBuf),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use assay_host::workdir::{MARKER_FILE, TAG_FILE, TAG_SIGNATURE};
+use assay_host::workdir::{LEDGER_FILE, MARKER_FILE, TAG_FILE, TAG_SIGNATURE};
 
 use super::binary::{Binary, CACHE};
 use super::connection::{Broken, Connection, all_of, last_line};
@@ -63,15 +63,17 @@ fn by_assay(
     }
 }
 
-/// A function `ours DIRECTORY`, true for a directory that carries both tags, as [`assay_host::workdir`] defines them.
+/// A function `ours DIRECTORY`, true for a directory that carries both tags, as [`assay_host::workdir`] defines them: the
+/// marker names its inode (a shell cannot ask for more everywhere). `inode_of DIRECTORY` prints that.
 pub(super) fn ours_function() -> String {
     format!(
-        "ours() {{
+        "inode_of() {{ set -- $(ls -di -- \"$1\"); echo \"$1\"; }}
+ours() {{
     [ -d \"$1\" ] && [ ! -h \"$1\" ] || return 1
     for tag in {MARKER_FILE} {TAG_FILE}; do
         [ -f \"$1/$tag\" ] && [ ! -h \"$1/$tag\" ] || return 1
     done
-    grep -q '\"schema\":\"assay.dir/' \"$1/{MARKER_FILE}\" && grep -q '^{TAG_SIGNATURE}' \"$1/{TAG_FILE}\"
+    grep -q '\"schema\":\"assay.dir/' \"$1/{MARKER_FILE}\" && grep -q \"\\\"inode\\\":$(inode_of \"$1\")[,}}]\" \"$1/{MARKER_FILE}\" && grep -q '^{TAG_SIGNATURE}' \"$1/{TAG_FILE}\"
 }}\n"
     )
 }
@@ -84,11 +86,11 @@ clean() {{
     rm -f -- \"$1\"/test.*.0 \"$1\"/assay-1.data
     for left in \"$1\"/* \"$1\"/.[!.]*; do
         case \"${{left##*/}}\" in
-            {MARKER_FILE} | {TAG_FILE}) ;;
+            {MARKER_FILE} | {TAG_FILE} | {LEDGER_FILE}) ;;
             *) if [ -e \"$left\" ] || [ -h \"$left\" ]; then echo \"kept $1: $left is not a test file\"; kept=1; return; fi ;;
         esac
     done
-    rm -f -- \"$1/{MARKER_FILE}\" \"$1/{TAG_FILE}\"
+    rm -f -- \"$1/{LEDGER_FILE}\" \"$1/{TAG_FILE}\" && rm -f -- \"$1/{MARKER_FILE}\"
     rmdir -- \"$1\" && echo \"removed $1\" || kept=1
 }}
 [ -d \"$place\" ] || {{ echo 'is not a directory' >&2; exit 2; }}
@@ -171,6 +173,9 @@ mod tests {
         };
         assert!(ours(&made));
         assert!(!ours(parent.path()));
+        let copy = parent.path().join("copy");
+        let cp = std::process::Command::new("cp").arg("-a").arg(&made).arg(&copy).status();
+        assert!(cp.expect("cp").success() && !ours(&copy), "a copy is none");
         let link = parent.path().join("link");
         std::os::unix::fs::symlink(&made, &link).expect("link");
         assert!(!ours(&link), "a link to one is none");

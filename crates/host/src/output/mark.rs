@@ -77,6 +77,20 @@ pub(super) fn is_ours(directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> b
     digest_of(&file).is_ok_and(|digest| found == of_file(stat, &digest))
 }
 
+/// Whether a regular file has a mark, and the content that the mark was made for. Other than [`is_ours`] this is true of a
+/// copy that kept the mark, as in a directory that was moved to another disk.
+pub fn is_unedited(directory: &HeldDirectory, name: &OsStr) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(directory, name, flags, Mode::empty());
+    let Ok(file) = opened.map(File::from) else { return false };
+    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+        return false;
+    }
+    let Some(found) = read(&file) else { return false };
+    let marked = found.strip_prefix("assay.output/1 ").and_then(|rest| rest.split_once(" sha256="));
+    marked.is_some_and(|(_, digest)| digest_of(&file).is_ok_and(|content| content == digest))
+}
+
 /// Marks a directory as made for outputs.
 pub(super) fn set_directory(directory: &HeldDirectory) {
     let Ok(stat) = rustix::fs::fstat(directory) else { return };

@@ -1,8 +1,11 @@
 //! Baselines as files.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use super::{Baseline, SCHEMA, builtins};
 use crate::store::{Layout, StoreError, write_json_atomically};
@@ -24,6 +27,9 @@ pub enum BaselineError {
     /// A name that is taken.
     #[error("there is a baseline '{0}' already")]
     Exists(String),
+    /// The name is that of a link, a pipe or a directory.
+    #[error("{} is not a regular file; it is neither read nor replaced: remove it yourself", .0.display())]
+    NotAFile(PathBuf),
     /// No baseline of that name.
     #[error("no baseline '{wanted}'; there are {}", known.join(", "))]
     NotFound {
@@ -60,8 +66,13 @@ pub fn save(dir: &Path, baseline: &Baseline, replace: bool) -> Result<PathBuf, B
         return Err(BaselineError::BuiltIn(baseline.name.clone()));
     }
     // A link that leads nowhere has the name, too.
-    if !replace && fs::symlink_metadata(&path).is_ok() {
-        return Err(BaselineError::Exists(baseline.name.clone()));
+    if let Ok(metadata) = fs::symlink_metadata(&path) {
+        if !metadata.is_file() {
+            return Err(BaselineError::NotAFile(path));
+        }
+        if !replace {
+            return Err(BaselineError::Exists(baseline.name.clone()));
+        }
     }
     fs::create_dir_all(dir).map_err(StoreError::io("create", dir))?;
     write_json_atomically(&path, baseline, Layout::Pretty)?;
@@ -95,9 +106,12 @@ pub fn show(dir: &Path, name: &str) -> Result<Baseline, BaselineError> {
         return Ok(baseline);
     }
     let path = path_of(dir, name)?;
-    if !path.exists() {
+    let Ok(metadata) = fs::symlink_metadata(&path) else {
         let known = list(dir)?.into_iter().map(|baseline| baseline.name).collect();
         return Err(BaselineError::NotFound { wanted: name.to_owned(), known });
+    };
+    if !metadata.is_file() {
+        return Err(BaselineError::NotAFile(path));
     }
     Ok(read(&path)?)
 }
@@ -116,8 +130,20 @@ pub fn rm(dir: &Path, name: &str) -> Result<(), BaselineError> {
     Ok(())
 }
 
+/// A link is not followed, and a pipe not waited for.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
+    let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn read(path: &Path) -> Result<Baseline, StoreError> {
-    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+    let bytes = read_regular(path).map_err(StoreError::io("read", path))?;
     let damaged = |reason: String| StoreError::Damaged { path: path.to_owned(), reason };
     let baseline: Baseline = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     if baseline.schema != SCHEMA {

@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError};
@@ -64,6 +67,15 @@ impl RunDir {
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
+    /// Holds off others that would change the run; nothing is held where there is no journal, or no locks.
+    ///
+    /// # Errors
+    /// [`StoreError::Running`] while the run is being recorded.
+    pub fn lock(&self) -> Result<RunLock, StoreError> {
+        let directory = HeldDirectory::open(&self.path).map_err(StoreError::io("open", &self.path))?;
+        lock(&directory, &self.path)
+    }
+
     fn has(&self, file: &str) -> bool {
         self.path.join(file).is_file()
     }
@@ -86,6 +98,24 @@ impl RunDir {
     /// When there is none (the run was killed: [`super::recover`] makes one), or it is damaged or of a later version.
     pub fn read_run(&self) -> Result<Run, StoreError> {
         read_run_file(&self.path.join(RUN_FILE))
+    }
+}
+
+/// A run that nobody else changes while this lives.
+#[derive(Debug)]
+pub struct RunLock {
+    _journal: Option<OwnedFd>,
+}
+
+/// Locks the run in an open directory, whose recorder holds a lock on its journal as long as it records.
+pub(super) fn lock(directory: &HeldDirectory, path: &Path) -> Result<RunLock, StoreError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let journal = rustix::fs::openat(directory, JOURNAL_FILE, flags, Mode::empty()).ok();
+    let locked =
+        journal.as_ref().map(|file| rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive));
+    match locked {
+        Some(Err(Errno::WOULDBLOCK)) => Err(StoreError::Running(path.to_owned())),
+        _ => Ok(RunLock { _journal: journal }),
     }
 }
 

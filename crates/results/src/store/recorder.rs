@@ -31,6 +31,7 @@ impl RunRecorder {
             Tape::create(&path).map_err(StoreError::io("create", &path))
         };
         let mut journal = tape(JOURNAL_FILE)?;
+        journal.lock();
         let mut series = tape(SERIES_FILE)?;
         journal.append(FIRST_LINE.as_bytes());
         series.append(&SeriesEncoder::header());

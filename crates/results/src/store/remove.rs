@@ -1,15 +1,18 @@
 //! Removing a run, and nothing else.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use serde::Deserialize;
 
-use super::directory::{choose, directories};
+use super::directory::{choose, directories, lock};
 use super::{HeldDirectory, JOURNAL_FILE, PAGE_FILE, PLAN_FILE, RUN_FILE, RunDir, SERIES_FILE, StoreError};
+use crate::series::MAGIC;
 
 /// What a run directory consists of, in the order of removal: what makes it a run goes last, so that a removal that was
 /// interrupted can be repeated.
@@ -27,12 +30,16 @@ pub struct Removal {
 }
 
 /// Removes the run called `wanted`, which must be one of those directly in `root`: by its id, its directory's name or
-/// the beginning of one, `last`, or by a path that leads to it. Only files of a run go ([`super::PLAN_FILE`] and the others);
-/// what else is in its directory is kept and told.
+/// the beginning of one, `last`, or by a path that leads to it. Only files of a run go ([`super::PLAN_FILE`] and the others),
+/// and only where their content says so; `is_page` says it of the page. What else is in its directory is kept and told.
 ///
 /// # Errors
-/// When there is no such run, or several; when it is a link or not a run; when the system refuses.
-pub fn rm(root: &Path, wanted: &str) -> Result<Removal, StoreError> {
+/// When there is no such run, or several; when it is a link, not a run or still going; when the system refuses.
+pub fn rm(
+    root: &Path,
+    wanted: &str,
+    is_page: &dyn Fn(&HeldDirectory, &OsStr) -> bool,
+) -> Result<Removal, StoreError> {
     let name = name_in(root, wanted)?;
     let path = root.join(&name);
     let not_a_run = || StoreError::NotARunOf { wanted: path.clone(), root: root.to_owned() };
@@ -43,14 +50,25 @@ pub fn rm(root: &Path, wanted: &str) -> Result<Removal, StoreError> {
         Err(error) => return Err(StoreError::io("remove", &path)(error)),
     };
     let regular = |file: &str| kind_of(&directory, OsStr::new(file)) == Ok(FileType::RegularFile);
-    if !has_name_of_a_run(&name) || !(regular(RUN_FILE) || regular(JOURNAL_FILE)) {
+    let of_a_run = |file: &str| match file {
+        PAGE_FILE => is_page(&directory, OsStr::new(file)),
+        _ => is_of_a_run(&directory, file),
+    };
+    let has = |file: &str| regular(file) && of_a_run(file);
+    if !has_name_of_a_run(&name) || !(has(RUN_FILE) || has(JOURNAL_FILE)) {
         return Err(not_a_run());
     }
+    let _locked = lock(&directory, &path)?;
     let mut removal = Removal { path: path.clone(), ..Removal::default() };
     for file in FILES.into_iter().filter(|file| regular(file)) {
-        if let Err(error) = rustix::fs::unlinkat(&directory, file, AtFlags::empty()) {
-            removal.kept.push((path.join(file), io::Error::from(error).to_string()));
-        }
+        let why = if !of_a_run(file) {
+            "not as Assay wrote it".to_owned()
+        } else if let Err(error) = rustix::fs::unlinkat(&directory, file, AtFlags::empty()) {
+            io::Error::from(error).to_string()
+        } else {
+            continue;
+        };
+        removal.kept.push((path.join(file), why));
     }
     for name in names_in(&directory).map_err(StoreError::io("read", &path))? {
         let path = path.join(&name);
@@ -64,6 +82,34 @@ pub fn rm(root: &Path, wanted: &str) -> Result<Removal, StoreError> {
         removal.removed = true;
     }
     Ok(removal)
+}
+
+/// Whether a regular file says that it is what its name in a run directory says.
+fn is_of_a_run(directory: &HeldDirectory, file: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Schema {
+        schema: String,
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(opened) = rustix::fs::openat(directory, file, flags, Mode::empty()) else { return false };
+    let mut opened = File::from(opened);
+    let mut begins = |with: &[u8]| {
+        let mut head = vec![0; with.len()];
+        match opened.read_exact(&mut head) {
+            Ok(()) => head == with,
+            // A recorder that could not write, or was killed at once, leaves an empty file.
+            Err(_) => opened.metadata().is_ok_and(|meta| meta.len() == 0),
+        }
+    };
+    let schema = match file {
+        SERIES_FILE => return begins(&MAGIC),
+        // Of whatever version.
+        JOURNAL_FILE => return begins(b"{\"journal\":\"assay.journal/"),
+        RUN_FILE => "assay.run/",
+        _ => "assay.plan/",
+    };
+    let found = serde_json::from_reader::<_, Schema>(io::BufReader::new(opened));
+    found.is_ok_and(|found| found.schema.starts_with(schema))
 }
 
 /// The name in `root` that `wanted` means.

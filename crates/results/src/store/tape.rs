@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
+use rustix::fs::FlockOperation;
+
 /// What a [`Tape`] writes to.
 pub(super) trait Backing {
     /// Appends; on an error part of it may be there.
@@ -46,6 +48,12 @@ impl Tape<File> {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).open(path)?;
         Ok(Tape::new(file))
+    }
+
+    /// Tells others that somebody writes here, until this is dropped.
+    pub(super) fn lock(&self) {
+        // A file system without locks cannot tell, which is no reason not to record.
+        let _ = rustix::fs::flock(&self.backing, FlockOperation::NonBlockingLockExclusive);
     }
 }
 

@@ -120,7 +120,7 @@ fn only_run_directories_are_removed() {
     let link = root.path().join("20250304T050607Z-my_job_1-b");
     std::os::unix::fs::symlink(dir.path(), &link).unwrap();
     for wanted in ["b", "20250304T050607Z-my_job_1-b", &format!("{}/", link.display())] {
-        assert!(matches!(rm(root.path(), wanted), Err(StoreError::Link(_))), "{wanted}");
+        assert!(matches!(rm(root.path(), wanted, &|_, _| true), Err(StoreError::Link(_))), "{wanted}");
     }
     let precious = root.path().join("precious");
     fs::create_dir(&precious).unwrap();
@@ -129,11 +129,11 @@ fn only_run_directories_are_removed() {
     for wanted in
         ["precious", &text(&precious), &text(other.path()), &text(&dir.path().join(RUN_FILE)), "/", "../"]
     {
-        assert!(matches!(rm(root.path(), wanted), Err(StoreError::NotARunOf { .. })), "{wanted}");
+        assert!(matches!(rm(root.path(), wanted, &|_, _| true), Err(StoreError::NotARunOf { .. })), "{wanted}");
     }
     assert!(dir.read_run().is_ok() && other.read_run().is_ok() && precious.join(RUN_FILE).exists());
     fs::remove_file(&link).unwrap();
-    assert!(rm(root.path(), &format!("{}/.", dir.path().display())).unwrap().removed);
+    assert!(rm(root.path(), &format!("{}/.", dir.path().display()), &|_, _| true).unwrap().removed);
     assert!(!dir.path().exists() && precious.exists());
 }
 
@@ -146,7 +146,7 @@ fn what_is_not_of_a_run_is_kept_and_told() {
     fs::write(dir.path().join("notes.txt"), "precious").unwrap();
     fs::create_dir(dir.path().join("more")).unwrap();
     std::os::unix::fs::symlink(&outside, dir.path().join(PAGE_FILE)).unwrap();
-    let removal = rm(root.path(), "a").unwrap();
+    let removal = rm(root.path(), "a", &|_, _| true).unwrap();
     assert!(!removal.removed);
     let kept: Vec<&Path> =
         removal.kept.iter().map(|(path, _)| path.strip_prefix(dir.path()).unwrap()).collect();

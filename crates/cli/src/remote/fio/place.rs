@@ -134,7 +134,7 @@ if ! ours \"$place\"; then
     else
         mkdir \"$work\" || exit 1
         printf '%s\\n' '{TAG_SIGNATURE}' '# Made by Assay, a storage benchmark: test data without worth. assay cleanup removes it.' >\"$work/{TAG_FILE}\" &&
-            printf '%s\\n' '{{\"schema\":\"assay.dir/1\",\"version\":\"{version}\",\"purpose\":\"quick\"}}' >\"$work/{MARKER_FILE}\" || exit 1
+            printf '{{\"schema\":\"assay.dir/1\",\"version\":\"{version}\",\"purpose\":\"quick\",\"directory\":{{\"inode\":%s}}}}\\n' \"$(inode_of \"$work\")\" >\"$work/{MARKER_FILE}\" || exit 1
         echo made=
     fi
 fi
