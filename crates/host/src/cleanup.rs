@@ -19,7 +19,8 @@ use rustix::io::Errno;
 
 use crate::node::Place;
 use crate::workdir::{
-    Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Standing, TAG_FILE, carries_mark, standing, standing_of,
+    Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Standing, TAG_FILE, carries_mark, standing,
+    standing_of,
 };
 
 /// Depth at which a tree is given up: each level holds an open file.
@@ -104,11 +105,8 @@ pub fn find(place: &Path) -> io::Result<Vec<PathBuf>> {
     if tagged(&canonical) {
         return Ok(vec![canonical]);
     }
-    let mut found: Vec<PathBuf> = fs::read_dir(&canonical)?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| tagged(path))
-        .collect();
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(&canonical)?.flatten().map(|entry| entry.path()).filter(|path| tagged(path)).collect();
     found.sort();
     Ok(found)
 }
@@ -163,8 +161,7 @@ impl Held {
             return Err(CleanupError::NotRoots { path: path(), owner, mode });
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let marker =
-            rustix::fs::openat(&directory, MARKER_FILE, flags, Mode::empty()).map_err(io_error)?;
+        let marker = rustix::fs::openat(&directory, MARKER_FILE, flags, Mode::empty()).map_err(io_error)?;
         // Other errors mean a file system without locks, which cannot tell.
         if rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(CleanupError::InUse { path: path() });
@@ -273,7 +270,8 @@ impl Removal {
         let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => return self.directory(above, name, path, depth, expected),
-            FileType::RegularFile if expected.is_tree_file(name) || is_own(above, name, &stat, expected)? => {}
+            FileType::RegularFile if expected.is_tree_file(name) || is_own(above, name, &stat, expected)? => {
+            }
             _ => return Err(io::Error::other(FOREIGN)),
         }
         rustix::fs::unlinkat(above, name, AtFlags::empty())?;
@@ -320,12 +318,7 @@ impl Removal {
 }
 
 /// Whether the file that `stat` is of says itself that it is ours, or the ledger does.
-fn is_own(
-    above: BorrowedFd<'_>,
-    name: &CString,
-    stat: &Stat,
-    expected: &Expected<'_>,
-) -> io::Result<bool> {
+fn is_own(above: BorrowedFd<'_>, name: &CString, stat: &Stat, expected: &Expected<'_>) -> io::Result<bool> {
     // Should a pipe have taken the name by now, it is not waited for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(above, name, flags, Mode::empty())?);

@@ -110,12 +110,6 @@ impl Place {
         let flags = AtFlags::EMPTY_PATH;
         Ok(Self::from(rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?))
     }
-
-    /// Of a path, links not followed.
-    pub(crate) fn of_path(path: &Path) -> io::Result<Self> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        Ok(Self::from(rustix::fs::statx(CWD, path, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?))
-    }
 }
 
 impl From<Statx> for Place {

@@ -80,7 +80,9 @@ impl Doubt {
     /// Why, in a sentence without its subject.
     pub fn text(self) -> &'static str {
         match self {
-            Doubt::Unbound => "its marker does not say which directory it was made for, as those of earlier versions",
+            Doubt::Unbound => {
+                "its marker does not say which directory it was made for, as those of earlier versions"
+            }
             Doubt::OtherDirectory => "its marker was made for another directory, of which this may be a copy",
         }
     }
@@ -397,7 +399,8 @@ mod tests {
         let mut value = [0_u8; 128];
         let length = rustix::fs::getxattr(&one, mark::FILE_ATTRIBUTE, &mut value).expect("attribute");
         let copy = File::create(&two).expect("file");
-        rustix::fs::fsetxattr(&copy, mark::FILE_ATTRIBUTE, &value[..length], rustix::fs::XattrFlags::empty()).expect("copied");
+        rustix::fs::fsetxattr(&copy, mark::FILE_ATTRIBUTE, &value[..length], rustix::fs::XattrFlags::empty())
+            .expect("copied");
         assert!(!is_own_file(&two));
     }
 }

@@ -12,7 +12,9 @@ mod state;
 use serde::{Deserialize, Serialize};
 
 pub use generator::{Cursors, Next, Task, TreeGenerator};
-pub use layout::{DEPTH_MAX, DIRECTORIES_MAX, FILES_MAX, TreeEntry, TreeLayout, is_scheme_directory, is_scheme_file};
+pub use layout::{
+    DEPTH_MAX, DIRECTORIES_MAX, FILES_MAX, TreeEntry, TreeLayout, is_scheme_directory, is_scheme_file,
+};
 pub use operation::{OperationSet, TreeOperation};
 pub use state::{TreeState, Unavailable};
 

@@ -63,8 +63,16 @@ fn cleanup_removes_tagged_directories_only() {
     fs::write(elsewhere.join("kept"), "precious").expect("written");
     symlink(&elsewhere, real.join("outside")).expect("linked");
     symlink(&real, &link).expect("linked");
-    let said = world.assay(&["cleanup", path_text(&data)]).ended(0);
-    assert!(said.out.contains("removed") && said.out.contains("2 files"), "{}", said.out);
+    for named in [path_text(&link), &format!("{}/", path_text(&link))] {
+        let said = world.assay(&["cleanup", named]).ended(2);
+        assert!(said.err.contains("symbolic link"), "{}", said.err);
+    }
+    assert!(real.join("assay-1.data").exists());
+    let said = world.assay(&["cleanup", path_text(&data)]).ended(1);
+    assert!(said.out.contains("removed from") && said.out.contains("1 files"), "{}", said.out);
+    assert!(said.err.contains("outside: Assay did not make it"), "{}", said.err);
+    fs::remove_file(real.join("outside")).expect("removed");
+    world.assay(&["cleanup", path_text(&data)]).ended(0);
     assert!(!real.exists());
     assert_eq!(entries(&data), [half.clone(), link, data.join("photos")]);
     assert_eq!(fs::read_to_string(elsewhere.join("kept")).expect("there"), "precious");
@@ -100,6 +108,112 @@ fn a_directory_in_use_is_not_removed() {
     let said = said.ended(1);
     assert!(said.err.contains("in use"), "{}", said.err);
     assert!(world.data().join("assay-quick/assay-1.data").exists());
+    world.assay(&["cleanup", path_text(&world.data())]).ended(0);
+    assert!(entries(&world.data()).is_empty());
+}
+
+/// A plan with a file or a tree in `data`.
+fn plan_of(world: &World, text: &str) {
+    fs::write(world.path().join("plan.toml"), text).expect("written");
+}
+
+const TREE: &str = "[[target]]\nname = 't'\npath = 'anchor'\nkind = 'directory'\n\n[[phase]]\nkind = 'precondition'\n\n\
+    [[phase.job]]\nop = 'write'\nblock_size = '4k'\n\n[phase.job.tree]\nwidth = 2\ndepth = 1\nfiles = 3\n\
+    sizes = '4k'\noperations = 'mkdir,create,write'\n";
+
+#[test]
+fn cleanup_keeps_what_others_put_into_a_directory_of_ours() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    let ours = world.data().join("assay-quick");
+    fs::create_dir(ours.join("home")).expect("made");
+    fs::write(ours.join("home/mine"), "precious").expect("written");
+    fs::write(ours.join("notes"), "precious").expect("written");
+    // Own data moved over the name of a file that Assay laid out.
+    fs::write(world.data().join("own"), "own data").expect("written");
+    fs::rename(world.data().join("own"), ours.join("assay-1.data")).expect("moved");
+    let said = world.assay(&["cleanup", path_text(&ours)]).ended(1);
+    for (name, content) in [("home/mine", "precious"), ("notes", "precious"), ("assay-1.data", "own data")] {
+        assert_eq!(fs::read_to_string(ours.join(name)).expect("there"), content);
+        let top = name.split('/').next().expect("a name");
+        assert!(said.err.contains(&format!("{top}: Assay did not make it")), "{}", said.err);
+    }
+    // Nor is it measured on.
+    let refused = world.quick(&[]);
+    assert_ne!(refused.code, Some(0), "{}", refused.err);
+    assert_eq!(fs::read_to_string(ours.join("assay-1.data")).expect("there"), "own data");
+}
+
+#[test]
+fn cleanup_of_a_tree_keeps_what_is_not_of_its_layout() {
+    let world = World::new();
+    plan_of(&world, TREE);
+    world.assay(&["run", "plan.toml"]).ended(0);
+    world.assay(&["run", "plan.toml"]).ended(0);
+    let anchor = world.path().join("anchor");
+    assert_eq!(entries(&anchor.join("vdb.1_1.dir")).len(), 3);
+    fs::create_dir(anchor.join("home")).expect("made");
+    for mine in ["home/mine", "vdb.1_1.dir/mine"] {
+        fs::write(anchor.join(mine), "precious").expect("written");
+    }
+    let said = world.assay(&["cleanup", "anchor"]).ended(1);
+    assert!(said.err.contains("home: Assay did not make it"), "{}", said.err);
+    for mine in ["home/mine", "vdb.1_1.dir/mine"] {
+        assert_eq!(fs::read_to_string(anchor.join(mine)).expect("there"), "precious");
+    }
+    assert!(!anchor.join("vdb.1_2.dir").exists());
+    fs::remove_dir_all(anchor.join("home")).expect("removed");
+    fs::remove_file(anchor.join("vdb.1_1.dir/mine")).expect("removed");
+    world.assay(&["cleanup", "anchor"]).ended(0);
+    assert!(!anchor.exists());
+}
+
+#[test]
+fn cleanup_believes_no_copied_tag() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    let (ours, copy, victim) =
+        (world.data().join("assay-quick"), world.data().join("tcopy"), world.data().join("victim"));
+    let cp = std::process::Command::new("cp").arg("-a").arg(&ours).arg(&copy).status();
+    assert!(cp.expect("cp").success());
+    fs::create_dir(&victim).expect("made");
+    fs::write(victim.join("precious"), "precious").expect("written");
+    for tag in [".assay-dir", "CACHEDIR.TAG"] {
+        fs::copy(ours.join(tag), victim.join(tag)).expect("copied");
+    }
+    let bytes = fs::read(copy.join("assay-1.data")).expect("there");
+    let said = world.assay(&["cleanup", path_text(&world.data())]).ended(1);
+    for kept in [&copy, &victim] {
+        assert!(
+            said.err.contains(&format!("kept {}: its marker was made for another", kept.display())),
+            "{}",
+            said.err
+        );
+    }
+    assert!(!ours.exists() && fs::read(copy.join("assay-1.data")).expect("there") == bytes);
+    assert_eq!(fs::read_to_string(victim.join("precious")).expect("there"), "precious");
+    world.assay(&["cleanup", path_text(&victim)]).ended(1);
+    assert_eq!(entries(&victim).len(), 3);
+}
+
+#[test]
+fn a_file_in_a_directory_of_ours_needs_consent_unless_assay_made_it() {
+    let world = World::new();
+    plan_of(
+        &world,
+        "[[target]]\nname = 't'\npath = 'data/assay-quick/mine'\nsize = '1m'\n\n[[job]]\nop = 'write'\n\
+         block_size = '4k'\npattern = 'random'\nruntime = '100ms'\n",
+    );
+    world.quick(&[]).ended(0);
+    let mine = world.data().join("assay-quick/mine");
+    fs::write(&mine, vec![7; 1 << 20]).expect("written");
+    let said = world.assay(&["run", "plan.toml"]).ended(2);
+    assert!(said.err.contains("--destroy-data"), "{}", said.err);
+    assert!(fs::read(&mine).expect("there").iter().all(|&byte| byte == 7));
+    // What Assay makes there it may write to again, and removes.
+    fs::remove_file(&mine).expect("removed");
+    world.assay(&["run", "plan.toml"]).ended(0);
+    world.assay(&["run", "plan.toml"]).ended(0);
     world.assay(&["cleanup", path_text(&world.data())]).ended(0);
     assert!(entries(&world.data()).is_empty());
 }

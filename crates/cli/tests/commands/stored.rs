@@ -179,6 +179,77 @@ fn only_runs_of_the_runs_directory_are_removed_and_only_their_files() {
 }
 
 #[test]
+fn a_run_that_is_going_is_not_removed() {
+    let world = World::new();
+    let mut child = world.start_measuring();
+    let directory = world.run_directories().pop().expect("a run");
+    let before = entries(&directory);
+    let refused: Vec<Said> = [["runs", "rm", "last"], ["runs", "recover", "last"]]
+        .iter()
+        .map(|words| world.assay(words))
+        .collect();
+    let after = entries(&directory);
+    crate::world::signal(&child, rustix::process::Signal::KILL);
+    child.wait().expect("ended");
+    for said in refused {
+        let said = said.ended(2);
+        assert!(said.err.contains("still going") && said.err.contains(path_text(&directory)), "{}", said.err);
+    }
+    assert_eq!(before, after);
+    world.assay(&["runs", "rm", "last"]).ended(0);
+    assert!(!directory.exists());
+}
+
+#[test]
+fn files_with_a_runs_names_are_removed_only_where_they_are_a_runs() {
+    let world = World::new();
+    fs::create_dir(world.runs()).expect("made");
+    let theirs = world.runs().join("2025-tax-papers");
+    fs::create_dir(&theirs).expect("made");
+    let files = ["run.json", "plan.json", "report.html", "journal.jsonl"];
+    for name in files {
+        fs::write(theirs.join(name), "{\"mine\": 1}").expect("written");
+    }
+    world.assay(&["runs", "rm", "2025-tax-papers"]).ended(2);
+    for name in files {
+        assert_eq!(fs::read_to_string(theirs.join(name)).expect("there"), "{\"mine\": 1}");
+    }
+    fs::remove_dir_all(&theirs).expect("removed");
+    world.quick(&[]).ended(0);
+    let run = world.run_directories().pop().expect("a run");
+    let page = run.join("report.html");
+    let mut edited = fs::read_to_string(&page).expect("a page");
+    edited.push_str("<!-- my notes -->");
+    fs::write(&page, &edited).expect("written");
+    let said = world.assay(&["runs", "rm", "last"]).ended(1);
+    assert!(said.err.contains("report.html: not as Assay wrote it"), "{}", said.err);
+    assert_eq!(fs::read_to_string(&page).expect("there"), edited);
+    assert_eq!(entries(&run), [page]);
+}
+
+#[test]
+fn baselines_are_regular_files() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    let saved = world.assay(&["baseline", "save", "mine", "last"]).ended(0).out;
+    let path = std::path::PathBuf::from(saved.trim().split_once(" in ").expect("a path").1);
+    let (kept, pipe) = (world.path().join("kept.json"), path.with_file_name("pipe.json"));
+    fs::rename(&path, &kept).expect("moved");
+    symlink(&kept, &path).expect("linked");
+    let bytes = fs::read(&kept).expect("there");
+    let said = world.assay(&["baseline", "save", "mine", "last", "--force"]).ended(2);
+    assert!(said.err.contains("not a regular file"), "{}", said.err);
+    assert!(path.is_symlink() && fs::read(&kept).expect("there") == bytes);
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let listed = world.assay(&["baseline", "list"]).ended(0).out;
+    assert!(!listed.contains("pipe"), "{listed}");
+    for words in [["baseline", "show", "pipe"], ["baseline", "rm", "mine"]] {
+        let said = world.assay(&words).ended(2);
+        assert!(said.err.contains("not a regular file"), "{}", said.err);
+    }
+}
+
+#[test]
 fn a_damaged_run_is_listed_as_such_and_hides_no_other() {
     let world = World::new();
     world.quick(&[]).ended(0);

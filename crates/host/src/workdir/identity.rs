@@ -49,13 +49,8 @@ fn wanted() -> StatxFlags {
 
 impl From<Statx> for Identity {
     fn from(stat: Statx) -> Self {
-        let born = (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| {
-            stat.stx_btime.tv_sec.saturating_mul(1_000_000_000) + i64::from(stat.stx_btime.tv_nsec)
-        });
-        Self {
-            device: Some((stat.stx_dev_major, stat.stx_dev_minor)),
-            inode: stat.stx_ino,
-            born_ns: born,
-        }
+        let born = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
+            .then(|| stat.stx_btime.tv_sec.saturating_mul(1_000_000_000) + i64::from(stat.stx_btime.tv_nsec));
+        Self { device: Some((stat.stx_dev_major, stat.stx_dev_minor)), inode: stat.stx_ino, born_ns: born }
     }
 }

@@ -74,8 +74,7 @@ fn is_ledger(file: &File) -> bool {
 fn enter(directory: &Path, line: &Line) -> io::Result<()> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
     let mut options = OpenOptions::new();
-    let mut file =
-        options.append(true).create(true).custom_flags(flags).open(directory.join(LEDGER_FILE))?;
+    let mut file = options.append(true).create(true).custom_flags(flags).open(directory.join(LEDGER_FILE))?;
     if !is_ledger(&file) {
         return Err(io::Error::other(format!("{LEDGER_FILE} is not a ledger of Assay")));
     }

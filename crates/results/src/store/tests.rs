@@ -129,7 +129,10 @@ fn only_run_directories_are_removed() {
     for wanted in
         ["precious", &text(&precious), &text(other.path()), &text(&dir.path().join(RUN_FILE)), "/", "../"]
     {
-        assert!(matches!(rm(root.path(), wanted, &|_, _| true), Err(StoreError::NotARunOf { .. })), "{wanted}");
+        assert!(
+            matches!(rm(root.path(), wanted, &|_, _| true), Err(StoreError::NotARunOf { .. })),
+            "{wanted}"
+        );
     }
     assert!(dir.read_run().is_ok() && other.read_run().is_ok() && precious.join(RUN_FILE).exists());
     fs::remove_file(&link).unwrap();
