@@ -1,5 +1,6 @@
 //! What a parser says about a file: data with a position, never a print and never an exit.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -100,6 +101,151 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// Where a diagnostic points and which word it is about.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Position of the word.
+    pub at: Position,
+    /// The word as written.
+    pub word: String,
+}
+
+impl From<&Place> for Option<Place> {
+    fn from(place: &Place) -> Self {
+        Some(place.clone())
+    }
+}
+
+/// How many diagnostics of one text are kept, so that a hostile file cannot fill memory with them.
+#[derive(Debug, Clone, Copy)]
+pub enum Bound {
+    /// This many; the others are counted in one of this id.
+    InAll(usize, &'static str),
+    /// This many of each kind (id, severity and what a loss affects); the others are counted, kind by kind.
+    OfAKind(usize),
+}
+
+type Kind = (Severity, Option<Affects>, &'static str);
+
+/// What a parser has to say about one text and its includes, in the order in which it was found.
+#[derive(Debug)]
+pub struct Collector {
+    bound: Bound,
+    found: Vec<Diagnostic>,
+    /// How many there were of each kind.
+    seen: BTreeMap<Kind, usize>,
+    left_out: usize,
+    errors: usize,
+}
+
+impl Collector {
+    /// An empty one.
+    pub fn new(bound: Bound) -> Self {
+        Collector { bound, found: Vec::new(), seen: BTreeMap::new(), left_out: 0, errors: 0 }
+    }
+
+    /// The number of errors so far; any forbids running the file.
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// Whether any error was found.
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Whether more diagnostics would only be counted: the caller may stop reading.
+    pub fn is_full(&self) -> bool {
+        matches!(self.bound, Bound::InAll(kept_max, _) if self.found.len() >= kept_max)
+    }
+
+    /// Adds an error.
+    pub fn error(
+        &mut self,
+        id: &'static str,
+        place: impl Into<Option<Place>>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.say((Severity::Error, None, id), place.into(), message.into(), help.into());
+    }
+
+    /// Adds a loss: of what is tested, or of what is reported.
+    pub fn loss(
+        &mut self,
+        id: &'static str,
+        affects: Affects,
+        place: impl Into<Option<Place>>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.say((Severity::Loss, Some(affects), id), place.into(), message.into(), help.into());
+    }
+
+    /// Adds a note.
+    pub fn note(
+        &mut self,
+        id: &'static str,
+        place: impl Into<Option<Place>>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.say((Severity::Note, None, id), place.into(), message.into(), help.into());
+    }
+
+    /// Adds one that belongs to no place.
+    pub fn general(&mut self, severity: Severity, id: &'static str, message: String) {
+        self.add(Diagnostic::general(severity, id, message));
+    }
+
+    fn say(&mut self, (severity, affects, id): Kind, place: Option<Place>, message: String, help: String) {
+        let (position, word) = place.map(|place| (place.at, place.word)).unzip();
+        let word = word.unwrap_or_default();
+        self.add(Diagnostic { severity, id, position, word, affects, message, help });
+    }
+
+    fn add(&mut self, one: Diagnostic) {
+        self.errors += usize::from(one.severity == Severity::Error);
+        let seen = self.seen.entry((one.severity, one.affects, one.id)).or_default();
+        *seen += 1;
+        let keep = match self.bound {
+            Bound::InAll(kept_max, _) => self.found.len() < kept_max,
+            Bound::OfAKind(kept_max) => *seen <= kept_max,
+        };
+        if keep {
+            self.found.push(one);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// All that is kept, and what the bound left out.
+    pub fn finish(self) -> Vec<Diagnostic> {
+        let mut all = self.found;
+        match self.bound {
+            Bound::InAll(_, id) if self.left_out > 0 => {
+                let severity = if self.errors > 0 { Severity::Error } else { Severity::Note };
+                let message = format!("{} further diagnostics are left out", self.left_out);
+                all.push(Diagnostic::general(severity, id, message));
+            }
+            Bound::InAll(..) => {}
+            Bound::OfAKind(kept_max) => {
+                for ((severity, affects, id), count) in self.seen.into_iter().filter(|seen| seen.1 > kept_max)
+                {
+                    let message = format!("{} more of the kind `{id}` are not shown", count - kept_max);
+                    all.push(Diagnostic { affects, ..Diagnostic::general(severity, id, message) });
+                }
+            }
+        }
+        all
+    }
+}
+
+/// A line or column of a position.
+pub fn counted(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
 /// Longer words are cut in messages.
 const WORD_CHARS_MAX: usize = 60;
 
@@ -109,5 +255,28 @@ pub fn clip(word: &str) -> String {
     match line.char_indices().nth(WORD_CHARS_MAX) {
         Some((end, _)) => format!("{}...", &line[..end]),
         None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flood(bound: Bound) -> Vec<String> {
+        let mut collector = Collector::new(bound);
+        for _ in 0..5 {
+            collector.note("same", None, "again", "");
+        }
+        collector.error("other", None, "wrong", "");
+        assert_eq!(collector.errors(), 1);
+        collector.finish().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn floods_are_counted_in_all_or_kind_by_kind() {
+        let all = ["note: again", "note: again", "error: 4 further diagnostics are left out"];
+        assert_eq!(flood(Bound::InAll(2, "more")), all);
+        let kinds = ["note: again", "error: wrong", "note: 4 more of the kind `same` are not shown"];
+        assert_eq!(flood(Bound::OfAKind(1)), kinds);
     }
 }

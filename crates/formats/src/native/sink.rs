@@ -1,12 +1,12 @@
 //! Where the parser leaves what it has to say: byte spans become lines and columns here, and floods are cut short.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 pub(super) use crate::diagnostic::clip;
-use crate::diagnostic::{Diagnostic, Position, Severity};
+use crate::diagnostic::{Bound, Collector, Diagnostic, Place, Position, counted};
 
-/// How many diagnostics are kept; what follows is counted and summed up in one line.
+/// How many diagnostics are kept.
 const KEPT_MAX: usize = 100;
 
 /// Collects diagnostics about one text.
@@ -14,25 +14,28 @@ pub(super) struct Sink {
     file: String,
     text: String,
     line_starts: Vec<usize>,
-    found: Vec<Diagnostic>,
+    found: Collector,
     /// Start and id of what was said: a value of `[defaults]` is read once for each job, but reported once.
     seen: BTreeSet<(usize, &'static str)>,
-    left_out: usize,
-    errors: bool,
+}
+
+impl Deref for Sink {
+    type Target = Collector;
+
+    fn deref(&self) -> &Collector {
+        &self.found
+    }
 }
 
 impl Sink {
     pub(super) fn new(file: &str, text: &str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        let line_starts = std::iter::once(0).chain(breaks).collect();
         Sink {
             file: file.to_owned(),
             text: text.to_owned(),
-            line_starts,
-            found: Vec::new(),
+            line_starts: std::iter::once(0).chain(breaks).collect(),
+            found: Collector::new(Bound::InAll(KEPT_MAX, "more-diagnostics")),
             seen: BTreeSet::new(),
-            left_out: 0,
-            errors: false,
         }
     }
 
@@ -43,8 +46,9 @@ impl Sink {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.errors = true;
-        self.push(Severity::Error, id, span, message.into(), help.into());
+        if self.seen.insert((span.start, id)) {
+            self.found.error(id, self.place(span), message, help);
+        }
     }
 
     pub(super) fn note(
@@ -54,7 +58,9 @@ impl Sink {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.push(Severity::Note, id, span, message.into(), help.into());
+        if self.seen.insert((span.start, id)) {
+            self.found.note(id, self.place(span), message, help);
+        }
     }
 
     /// The text of a span.
@@ -62,59 +68,26 @@ impl Sink {
         self.text.get(span).unwrap_or_default()
     }
 
-    /// Whether an error was reported.
-    pub(super) fn has_errors(&self) -> bool {
-        self.errors
+    /// All that was said, in the order of the text; what belongs to no place comes last.
+    pub(super) fn finish(self) -> Vec<Diagnostic> {
+        let mut all = self.found.finish();
+        all.sort_by_key(|said| said.position.as_ref().map_or((u32::MAX, 0), |at| (at.line, at.column)));
+        all
     }
 
-    /// Whether so much was said already that going on makes no sense.
-    pub(super) fn is_full(&self) -> bool {
-        self.found.len() >= KEPT_MAX
-    }
-
-    /// All that was said, in the order of the text.
-    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
-        self.found.sort_by_key(|said| said.position.as_ref().map(|at| (at.line, at.column)));
-        if self.left_out > 0 {
-            let severity = if self.errors { Severity::Error } else { Severity::Note };
-            let message = format!("{} more remarks on {} are left out", self.left_out, self.file);
-            self.found.push(Diagnostic::general(severity, "more-diagnostics", message));
-        }
-        self.found
-    }
-
-    fn push(
-        &mut self,
-        severity: Severity,
-        id: &'static str,
-        span: Range<usize>,
-        message: String,
-        help: String,
-    ) {
-        if !self.seen.insert((span.start, id)) {
-            return;
-        }
-        if self.is_full() {
-            self.left_out += 1;
-            return;
-        }
-        let word = clip(self.text(span.clone()));
-        let position = Some(self.position(span.start));
-        self.found.push(Diagnostic { severity, id, position, word, affects: None, message, help });
-    }
-
-    fn position(&self, at: usize) -> Position {
-        let at = at.min(self.text.len());
+    fn place(&self, span: Range<usize>) -> Place {
+        let at = span.start.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= at).max(1);
         let before = self.text.get(self.line_starts[line - 1]..at).unwrap_or_default();
-        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Position { file: self.file.clone(), line: narrow(line), column: narrow(before.chars().count() + 1) }
+        let (line, column) = (counted(line), counted(before.chars().count() + 1));
+        Place { at: Position { file: self.file.clone(), line, column }, word: clip(self.text(span)) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Severity;
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {
@@ -139,7 +112,7 @@ mod tests {
         }
         let said = sink.finish();
         assert_eq!(said.len(), KEPT_MAX + 1);
-        assert_eq!(said[KEPT_MAX].message, "400 more remarks on f are left out");
+        assert_eq!(said[KEPT_MAX].message, "400 further diagnostics are left out");
         assert_eq!(said[KEPT_MAX].severity, Severity::Error);
     }
 }
