@@ -5,18 +5,19 @@ use std::ops::Range;
 
 use assay_workload::job::{Job, Phase, PhaseKind, Rate, Workload};
 use assay_workload::resolve::TARGETS_MAX;
-use assay_workload::steps::Until;
-use assay_workload::target::Target;
-use assay_workload::units::Nanos;
+use assay_workload::steps::{FindRate, Until, UntilSteady};
+use assay_workload::target::{Target, TargetKind};
+use assay_workload::units::{Bytes, Nanos};
 use toml::de::{DeTable, DeValue};
 
-use super::job::{self, JOB_KEYS};
+use super::forms::{FLAG, NAME, SIZE, TEXT, TIME, count, word, write_count};
+use super::job;
+use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::nearest::nearest;
 use super::node::{Entry, Fields};
 use super::sink::{Sink, clip};
 use super::sweep;
 use super::until;
-use super::words;
 
 /// Jobs a plan may have, all points of all sweeps counted.
 pub(super) const JOBS_MAX: usize = 20_000;
@@ -28,22 +29,132 @@ const JOB_TEXT_BYTES_MAX: usize = 8 << 20;
 const REFERENCES_MAX: usize = 1_000_000;
 const SCANNED_PER_REFERENCE: usize = 16;
 
-pub(super) const TOP_KEYS: &[&str] = &["assay", "name", "seed", "target", "defaults", "job", "phase"];
-pub(super) const TARGET_KEYS: &[&str] = &["name", "path", "size", "kind", "count"];
-pub(super) const PHASE_KEYS: &[&str] = &[
-    "name",
-    "kind",
-    "drain",
-    "pause",
-    "point",
-    "repeat",
-    "until",
-    "find_rate",
-    "curve",
-    "stop_above",
-    "sweep",
-    "job",
-];
+/// What a plan says beside its targets and jobs.
+#[derive(Default)]
+pub(super) struct Plan {
+    assay: Option<u64>,
+    pub(super) name: Option<String>,
+    pub(super) seed: Option<u64>,
+}
+
+/// The only version of the format.
+const VERSION: u64 = 1;
+
+const ASSAY: Form<u64> = Form {
+    shape: Shape::Count(VERSION, VERSION),
+    read: |sink, entry, _| match count(1, u64::MAX).take(sink, entry)? {
+        VERSION => Some(VERSION),
+        _ => sink.bad_value(entry, "this format version is not known", "this program reads version 1"),
+    },
+    write: |version| write_count(*version),
+};
+
+const TARGET_LIST: Shape = Shape::List(&Shape::Table(|| TARGET.about()));
+const JOB_LIST: Shape = Shape::List(&Shape::Job);
+const PHASE_LIST: Shape = Shape::List(&Shape::Table(|| PHASE.about()));
+
+pub(super) const PLAN: Table<Plan> = Table {
+    who: "a plan",
+    example: "",
+    sections: &[&[
+        key!(some "assay", ASSAY, assay, "1", "version of the format: 1"),
+        key!(some "name", TEXT, name, "the name of the file", "the name of the run"),
+        key!(some "seed", count(0, u64::MAX), seed, "chosen anew, printed, stored", "what everything random derives from, 0 to 2^64 - 1 (above 2^63 - 1 as a string)"),
+        key!(part "target", TARGET_LIST, "", "`[[target]]`: what receives the I/O"),
+        key!(part "defaults", Shape::Defaults, "", "`[defaults]`: keys of a job, for all jobs that do not have them"),
+        key!(part "job", JOB_LIST, "", "`[[job]]`: the jobs of a plan that has one phase, which measures"),
+        key!(part "phase", PHASE_LIST, "", "`[[phase]]`: phases in sequence, each with `[[phase.job]]`"),
+    ]],
+};
+
+impl Plan {
+    pub(super) fn of(workload: &Workload) -> Self {
+        Plan { assay: Some(VERSION), name: Some(workload.name.clone()), seed: workload.seed }
+    }
+}
+
+/// A target, or as many as `count` says.
+pub(super) struct TargetDraft {
+    target: Target,
+    count: Option<u64>,
+}
+
+impl TargetDraft {
+    pub(super) fn of(target: Target) -> Self {
+        TargetDraft { target, count: None }
+    }
+
+    pub(super) fn blank() -> Self {
+        TargetDraft::of(Target { name: String::new(), path: String::new(), kind: None, size: None })
+    }
+}
+
+const TARGET_SIZE: Form<Bytes> = Form {
+    shape: SIZE.shape,
+    read: |sink, entry, _| SIZE.take(sink, entry).map(Bytes),
+    write: |size| (SIZE.write)(&size.0),
+};
+
+pub(super) const TARGET: Table<TargetDraft> = Table {
+    who: "a target",
+    example: "name = \"data\", path = \"data.bin\"",
+    sections: &[&[
+        key!(must "name", NAME, target.name, "required", "how jobs call it"),
+        key!(must "path", NAME, target.path, "required", "a file, a device, a directory; relative to the working directory of the run"),
+        key!(some "kind", word::<TargetKind>(), target.kind, "detected when the run is planned", "`file`, `block-device`, `directory`, `null`"),
+        key!(some "size", TARGET_SIZE, target.size, "all of what exists", "how much of it is used, from its start"),
+        key!(some "count", count(1, TARGETS_MAX as u64), count, "one target", "makes this many targets, with 0, 1, 2, .. in place of `{}` in `name` and `path`"),
+    ]],
+};
+
+/// A phase, and what makes several of it.
+pub(super) struct PhaseDraft {
+    phase: Phase,
+    repeat: u64,
+    pub(super) until: Option<UntilSteady>,
+    pub(super) find_rate: Option<FindRate>,
+    pub(super) stop_above: Option<Nanos>,
+}
+
+impl PhaseDraft {
+    pub(super) fn new(name: &str) -> Self {
+        let phase = Phase::measure(name, Vec::new());
+        PhaseDraft { phase, repeat: 1, until: None, find_rate: None, stop_above: None }
+    }
+
+    /// What the keys of `phase` say, apart from its jobs.
+    pub(super) fn of(phase: &Phase) -> Self {
+        let mut draft = PhaseDraft::new("");
+        match phase.until {
+            Some(Until::Steady(steady)) => draft.until = Some(steady),
+            Some(Until::Rate(find)) => draft.find_rate = Some(find),
+            Some(Until::Below(limit)) => draft.stop_above = Some(Nanos(limit.limit_ns)),
+            None => {}
+        }
+        PhaseDraft { phase: Phase { jobs: Vec::new(), ..phase.clone() }, ..draft }
+    }
+}
+
+const JOBS: u64 = JOBS_MAX as u64;
+
+pub(super) const PHASE: Table<PhaseDraft> = Table {
+    who: "a phase",
+    example: "",
+    sections: &[&[
+        key!(always "name", TEXT, phase.name, "`phase-1`, `phase-2`, ..", "the name in results"),
+        key!(set "kind", word::<PhaseKind>(), phase.kind, "`measure`", "`purge`, `precondition`, `ramp`, `measure`, `verify`, `cleanup`"),
+        key!(set "drain", FLAG, phase.drain_after, "`false`", "`true`: dirty pages are written back before the next phase"),
+        key!(set "pause", TIME, phase.pause_after, "0", "idle time after it"),
+        key!(set "point", TEXT, phase.point, "none", "`name=value` words: what it stands for in a curve or sweep"),
+        key!(part "sweep", Shape::Sweep, "", "a table of job keys with lists of values: one phase for each combination"),
+        key!(part "curve", sweep::SHARES, "", "per cents: one phase without a rate, then one at each per cent of what that reached"),
+        key!(set "repeat", count(1, JOBS), repeat, "1", "all points this many times, round after round"),
+        key!(some "until", until::STEADY, until, "once", "`\"steady\"`: all points again, round after round, until they are steady by SNIA's rule; or a table of its limits, see below"),
+        key!(some "find_rate", until::GOAL, find_rate, "", "`\"p99<5ms\"`, `\"mean<800us\"`: the phase at other rates, until the highest that meets this latency target is known"),
+        key!(some "stop_above", TIME, stop_above, "", "`\"5ms\"`: skip the points of the `curve` after the first whose mean response time is above this"),
+        key!(jobs "job", JOB_LIST, "required", "`[[phase.job]]`: its jobs"),
+    ]],
+};
 
 /// Lowers a parsed document.
 pub(super) struct Document<'s, 't> {
@@ -74,59 +185,46 @@ impl<'s, 't> Document<'s, 't> {
 
     /// The workload; `stem` is its name where the document gives none. What is wrong is in the sink.
     pub(super) fn lower(mut self, stem: &str, root: &'t DeTable<'t>) -> Workload {
-        self.sink.check_keys(root, TOP_KEYS, "a plan");
+        self.sink.check_keys(root, &PLAN.names(), PLAN.who);
         let top = Fields::new(root, 0..0);
-        if let Some(entry) = top.get("assay")
-            && self.sink.count(entry, 1..=u64::MAX).is_some_and(|version| version != 1)
-        {
-            self.sink.bad_value::<()>(
-                entry,
-                "this format version is not known",
-                "this program reads version 1",
-            );
-        }
-        let name = top.read(self.sink, "name", Sink::string).unwrap_or(stem).to_owned();
-        let seed = top.read(self.sink, "seed", |sink, e| sink.count(e, 0..=u64::MAX));
+        let mut plan = Plan::default();
+        PLAN.fill(self.sink, &top, &mut plan);
         for entry in top.get("target").map(|entry| entry.elements()).unwrap_or_default() {
             self.target(entry);
         }
         if let Some(entry) = top.get("defaults") {
-            let known: Vec<&str> = JOB_KEYS.iter().copied().filter(|key| *key != "name").collect();
-            self.sink.table(entry, &known);
+            let known: Vec<&str> = job::KEYS.names().into_iter().filter(|key| *key != "name").collect();
+            self.sink.table(entry, &known, "'defaults'");
             if let DeValue::Table(table) = entry.value.get_ref() {
                 self.defaults = Some(table);
                 self.defaults_bytes = text_bytes(table);
             }
         }
         let phases = self.phases(&top);
-        Workload { name, seed, targets: self.targets, phases }
+        let name = plan.name.unwrap_or_else(|| stem.to_owned());
+        Workload { name, seed: plan.seed, targets: self.targets, phases }
     }
 
     fn target(&mut self, entry: Entry<'t>) {
-        let Some(table) = self.sink.table(entry, TARGET_KEYS) else { return };
-        let name = table.read(self.sink, "name", Sink::string);
-        let path = table.read(self.sink, "path", Sink::string);
-        self.sink.require(&table, &["name", "path"], "a target", "name = \"data\", path = \"data.bin\"");
-        for key in ["name", "path"] {
-            if let Some(empty) = table.get(key).filter(|entry| entry.is("")) {
-                self.sink.bad_value::<()>(empty, "an empty string names nothing", "");
+        let Some(draft) = TARGET.read(self.sink, entry, TargetDraft::blank()) else { return };
+        let TargetDraft { target, count } = draft;
+        let place = entry.as_table().and_then(|table| table.get("count"));
+        let (Some(count), Some(place)) = (count, place) else {
+            if !target.name.is_empty() && place.is_none() {
+                self.add(entry, target);
             }
-        }
-        let kind = table.read(self.sink, "kind", |sink, e| sink.word(e, words::TARGET_KINDS));
-        let size = table.read(self.sink, "size", Sink::size).map(assay_workload::units::Bytes);
-        let (Some(name), Some(path)) = (name, path) else { return };
-        let most = TARGETS_MAX as u64;
-        let Some(count) = table.get("count") else {
-            return self.add(entry, Target { name: name.to_owned(), path: path.to_owned(), kind, size });
+            return;
         };
-        if !(name.contains("{}") && path.contains("{}")) {
+        if !(target.name.contains("{}") && target.path.contains("{}")) {
+            let message = "'count': name and path need a place {} for the number";
             let help = "name = \"data{}\", path = \"data{}.bin\"";
-            self.sink.bad_value::<()>(count, "name and path need a place {} for the number", help);
+            self.sink.error("bad-value", place.span(), message, help);
             return;
         }
-        for index in 0..self.sink.count(count, 1..=most).unwrap_or(0) {
+        for index in 0..count {
             let numbered = |text: &str| text.replace("{}", &index.to_string());
-            self.add(entry, Target { name: numbered(name), path: numbered(path), kind, size });
+            let (name, path) = (numbered(&target.name), numbered(&target.path));
+            self.add(entry, Target { name, path, ..target });
         }
     }
 
@@ -176,27 +274,18 @@ impl<'s, 't> Document<'s, 't> {
 
     /// One phase, or as many as its sweep, curve and repetitions make.
     fn phase(&mut self, index: usize, entry: Entry<'t>, phases: &mut Vec<Phase>) {
-        let Some(table) = self.sink.table(entry, PHASE_KEYS) else { return };
-        let name = table.read(self.sink, "name", Sink::string).map(str::to_owned);
-        let kind = table.read(self.sink, "kind", |sink, e| sink.word(e, words::PHASE_KINDS));
-        let made = Phase {
-            name: name.unwrap_or_else(|| format!("phase-{}", index + 1)),
-            kind: kind.unwrap_or(PhaseKind::Measure),
-            jobs: Vec::new(),
-            drain_after: table.read(self.sink, "drain", Sink::boolean).unwrap_or(false),
-            pause_after: table.read(self.sink, "pause", Sink::time).unwrap_or(Nanos(0)),
-            point: table.read(self.sink, "point", Sink::string).unwrap_or_default().to_owned(),
-            until: until::until(self.sink, &table),
-        };
-        let repeat =
-            table.read(self.sink, "repeat", |sink, e| sink.count(e, 1..=JOBS_MAX as u64)).unwrap_or(1);
+        let Some(table) = self.sink.table(entry, &PHASE.names(), PHASE.who) else { return };
+        let mut draft = PhaseDraft::new(&format!("phase-{}", index + 1));
+        PHASE.fill(self.sink, &table, &mut draft);
+        let until = until::until(self.sink, &table, &draft);
+        let made = Phase { until, ..draft.phase };
         let Some(jobs) = table.get("job") else {
             let message = format!("phase '{}' has no jobs", clip(&made.name));
             self.sink.error("missing-key", entry.span(), message, "add a [[phase.job]] behind it");
             return;
         };
         let points = sweep::points(self.sink, &table);
-        for _ in 0..repeat {
+        for _ in 0..draft.repeat {
             for point in &points {
                 let Some(jobs) = self.jobs(jobs, Some(&point.settings)) else { return };
                 let words = [made.point.as_str(), &point.words];
@@ -214,11 +303,12 @@ impl<'s, 't> Document<'s, 't> {
     /// The jobs of a phase with `settings` over each; `None` where the plan is too large.
     fn jobs(&mut self, entry: Entry<'t>, settings: Option<&DeTable<'t>>) -> Option<Vec<assay_workload::Job>> {
         let mut jobs = Vec::new();
+        let known = job::KEYS.names();
         for (index, element) in entry.elements().into_iter().enumerate() {
             let DeValue::Table(table) = element.value.get_ref() else {
                 return self.sink.wrong_type(element, "tables: [[job]] or [[phase.job]]");
             };
-            self.sink.check_keys(table, JOB_KEYS, "a job");
+            self.sink.check_keys(table, &known, job::KEYS.who);
             let settings_bytes = settings.map_or(0, text_bytes);
             self.jobs += 1;
             self.job_text_bytes += text_bytes(table) + self.defaults_bytes + settings_bytes;
@@ -231,14 +321,13 @@ impl<'s, 't> Document<'s, 't> {
                 None => Fields::new(table, element.span()),
             };
             let fields = fields.over(self.defaults);
-            let name = fields.read(self.sink, "name", Sink::string).map(str::to_owned);
-            let name = name.unwrap_or_else(|| format!("job-{}", index + 1));
-            let targets = self.job_targets(&fields);
+            let draft = job::Draft::read(self.sink, &fields, &format!("job-{}", index + 1));
+            let targets = self.job_targets(&fields, draft.targets);
             if self.references > REFERENCES_MAX {
                 self.too_large(element.span());
                 return None;
             }
-            jobs.push(job::lower(self.sink, &fields, &name, targets));
+            jobs.push(Job { targets, ..draft.job });
         }
         Some(jobs)
     }
@@ -249,8 +338,8 @@ impl<'s, 't> Document<'s, 't> {
     }
 
     /// The targets a job names, all of the plan where it names none.
-    fn job_targets(&mut self, job: &Fields<'_>) -> Vec<String> {
-        let Some(entry) = job.get("targets") else {
+    fn job_targets(&mut self, job: &Fields<'_>, words: Option<Vec<(String, Range<usize>)>>) -> Vec<String> {
+        let Some(words) = words else {
             if self.targets.is_empty() {
                 let help = "[[target]] with name, path and size";
                 self.sink.error("unknown-target", job.span.clone(), "there is no target", help);
@@ -259,27 +348,26 @@ impl<'s, 't> Document<'s, 't> {
             return self.targets.iter().map(|target| target.name.clone()).collect();
         };
         let mut names = Vec::new();
-        for element in entry.elements() {
-            let Some(word) = self.sink.string(element) else { continue };
-            let found = self.matching(word);
+        for (word, span) in words {
+            let found = self.matching(&word);
             self.references += found.len();
             if self.references > REFERENCES_MAX {
                 break;
             }
             if found.is_empty() && !self.sink.is_full() {
                 let known: Vec<&str> = self.by_name.keys().map(String::as_str).take(1000).collect();
-                let help = match (nearest(word, &known), known.as_slice()) {
+                let help = match (nearest(&word, &known), known.as_slice()) {
                     (Some(near), _) => format!("the nearest is '{near}'"),
                     (None, []) => "there are no targets; add [[target]]".to_owned(),
                     (None, some) => format!("known are {}", some[..some.len().min(20)].join(", ")),
                 };
-                let message = format!("target '{}' is not defined", clip(word));
-                self.sink.error("unknown-target", element.span(), message, help);
+                let message = format!("target '{}' is not defined", clip(&word));
+                self.sink.error("unknown-target", span, message, help);
             }
             names.extend(found);
         }
-        if names.is_empty() && !self.sink.has_errors() {
-            self.sink.error("bad-value", entry.span(), "the job names no target", "");
+        if let Some(entry) = job.get("targets").filter(|_| names.is_empty() && !self.sink.has_errors()) {
+            self.sink.bad_value::<()>(entry, "the job names no target", "leave it out for all targets");
         }
         names
     }

@@ -1,262 +1,157 @@
-//! The keys of a job: from a table over `[defaults]` to the model.
+//! The keys of a job: from a table over `[defaults]` to the model, and back.
 
-use assay_workload::Job;
-use assay_workload::content::{Content, Payload};
-use assay_workload::job::{
-    EngineOptions, FlushCall, FlushOrder, FlushPolicy, Limits, OpenSync, PeriodicFlush, Rate, SteadyFigure,
-    SteadyLimit, ThinkTime,
-};
+use std::ops::Range;
+
+use assay_workload::job::{Arrival, Caching, EndsWith, EngineKind, TargetSelection, TargetSharing};
+use assay_workload::pattern::{Mix, OpKind, Placement};
 use assay_workload::resolve::{OUTSTANDING_MAX, THREADS_MAX};
-use assay_workload::target::Extent;
+use assay_workload::target::{Extent, Target};
 use assay_workload::units::Nanos;
-use toml::de::DeValue;
+use assay_workload::{AccessPattern, Job};
 
-use super::node::{Entry, Fields};
-use super::pattern;
-use super::scalar;
+use super::data::{CONTENT, ENGINE_OPTIONS, FLUSH, STEADY, THINK};
+use super::forms::{
+    BLOCK_SIZE, EXTENT, FLAG, PERCENT, RATE, SIZE, TEXT, TIME, count, count_u32, quote, word,
+};
+use super::key::{About, Form, Key, Need, Shape, Table, key};
+use super::node::Fields;
+use super::pattern::{self, MIX_KEYS, PLACEMENT, SIZES, Shares, Sizes};
 use super::sink::Sink;
-use super::tree;
-use super::words;
+use super::tree::TREE;
 
-/// Every key a job knows; `[defaults]` knows them all but `name`.
-pub(super) const JOB_KEYS: &[&str] = &[
-    "name",
-    "group",
-    "targets",
-    "sharing",
-    "selection",
-    "offset",
-    "offset_increment",
-    "length",
-    "op",
-    "read_percent",
-    "write_percent",
-    "trim_percent",
-    "block_size",
-    "align",
-    "pattern",
-    "repeat_passes",
-    "tree",
-    "threads",
-    "outstanding",
-    "rate",
-    "arrival",
-    "think_time",
-    "runtime",
-    "bytes",
-    "ios",
-    "passes",
-    "ends_with",
-    "ends_steady",
-    "ramp",
-    "start_delay",
-    "content",
-    "flush",
-    "caching",
-    "invalidate",
-    "invalidate_each_pass",
-    "access_hint",
-    "engine",
-    "engine_options",
-    "errors_tolerated",
+/// Up to this many targets of a job are listed even where they are all there are.
+const TARGETS_LISTED: usize = 4;
+
+/// A job as its keys say it: what the model has in other parts stands beside it.
+pub(super) struct Draft {
+    pub(super) job: Job,
+    /// The words for its targets, and where they stand; `None`: all.
+    pub(super) targets: Option<Vec<(String, Range<usize>)>>,
+    pub(super) mix: Shares,
+    pub(super) sizes: Option<Sizes>,
+    pub(super) placement: Option<Placement>,
+}
+
+impl Draft {
+    /// A job with the defaults.
+    pub(super) fn new(name: &str) -> Self {
+        let job = Job::new(name, &[], AccessPattern::new(Mix::READ, 4096, Placement::sequential()));
+        Draft { job, targets: None, mix: Shares::default(), sizes: None, placement: None }
+    }
+
+    /// What the keys of `job` say, in a plan with these targets.
+    pub(super) fn of(job: &Job, targets: &[Target]) -> Self {
+        let all = job.targets.iter().eq(targets.iter().map(|target| &target.name));
+        let listed = !all || targets.len() <= TARGETS_LISTED;
+        let pattern = &job.pattern;
+        let [read, write, trim] =
+            [&pattern.read_sizes, &pattern.write_sizes, &pattern.trim_sizes].map(|sizes| Some(sizes.clone()));
+        Draft {
+            targets: listed.then(|| job.targets.iter().map(|name| (name.clone(), 0..0)).collect()),
+            mix: Shares::of(&pattern.mix),
+            sizes: Some(Sizes { read, write, trim }),
+            placement: Some(pattern.placement.clone()),
+            job: job.clone(),
+        }
+    }
+
+    /// A job from its table. What is wrong is reported; the value then has the default in its place.
+    pub(super) fn read(sink: &mut Sink, fields: &Fields<'_>, name: &str) -> Self {
+        let mut draft = Draft::new(name);
+        KEYS.fill(sink, fields, &mut draft);
+        let is_tree = fields.get("tree").is_some_and(|entry| !entry.is("none"));
+        pattern::finish(sink, fields, &mut draft, is_tree);
+        draft
+    }
+}
+
+/// Every key of a job; `[defaults]` has them all but `name`.
+pub(super) const KEYS: Table<Draft> =
+    Table { who: "a job", example: "", sections: &[WHAT_AND_WHERE, PACE, DATA] };
+
+const TARGETS: Form<Vec<(String, Range<usize>)>> = Form {
+    shape: Shape::List(&Shape::Text),
+    read: |sink, entry, _| {
+        let named = |element: super::node::Entry<'_>, sink: &mut Sink| {
+            sink.string(element).map(|word| (word.to_owned(), element.span()))
+        };
+        Some(entry.elements().into_iter().filter_map(|element| named(element, sink)).collect())
+    },
+    write: |names| {
+        let names: Vec<String> = names.iter().map(|(name, _)| quote(name)).collect();
+        format!("[{}]", names.join(", "))
+    },
+};
+
+/// An empty string takes back a group.
+const GROUP: Key<Draft> = Key {
+    read: |sink, entry, draft| draft.job.group = TEXT.take(sink, entry).filter(|group| !group.is_empty()),
+    ..key!(some "group", TEXT, job.group, "on its own", "jobs of one group are reported as one; an empty string takes back that of `[defaults]`")
+};
+
+const LENGTH: Form<Extent> = Form {
+    read: |sink, entry, _| match EXTENT.take(sink, entry)? {
+        Extent::Bytes(0) | Extent::Percent(0.0) => {
+            let help = "leave it out for all that is behind 'offset'";
+            sink.bad_value(entry, "a length of 0 leaves no room", help)
+        }
+        length => Some(length),
+    },
+    ..EXTENT
+};
+
+const RUNTIME: Form<Nanos> = Form {
+    read: |sink, entry, _| match TIME.take(sink, entry)? {
+        Nanos(0) => sink.bad_value(entry, "a runtime of 0 measures nothing", ""),
+        time => Some(time),
+    },
+    ..TIME
+};
+
+const WHAT_AND_WHERE: &[Key<Draft>] = &[
+    key!(always "name", TEXT, job.name, "`job-1`, `job-2`, ..", "the name in results"),
+    GROUP,
+    key!(some "targets", TARGETS, targets, "all targets", "a name or a list; `data*` is all that begin with `data`"),
+    key!(set "sharing", word::<TargetSharing>(), job.sharing, "`shared`", "`shared`: each thread uses all targets; `per-thread`: thread i uses target i modulo their number"),
+    key!(set "selection", word::<TargetSelection>(), job.selection, "`round-robin`", "which target is next: `round-robin`, `random`, `sequential` (each to its end)"),
+    key!(set "offset", EXTENT, job.offset, "0", "an extent: where the active range begins in each target"),
+    key!(set "offset_increment", EXTENT, job.offset_increment, "0", "an extent: added to `offset` once for each thread index"),
+    key!(none "length", LENGTH, job.length, "to the end", "an extent: the length of the active range"),
+    key!(some "op", word::<OpKind>(), mix.op, "required, or per cents", "`read`, `write` or `trim`", MIX_KEYS),
+    key!(some "read_percent", PERCENT, mix.read_percent, "the rest", "the share of reads; the total is 100", MIX_KEYS),
+    key!(some "write_percent", PERCENT, mix.write_percent, "the rest", "the share of writes", MIX_KEYS),
+    key!(some "trim_percent", PERCENT, mix.trim_percent, "0", "the share of trims", MIX_KEYS),
+    key!(some "block_size", SIZES, sizes, "required", "see below"),
+    key!(none "align", BLOCK_SIZE, job.pattern.align_bytes, "the smallest block of the mix", "offsets are multiples of this"),
+    key!(some "pattern", PLACEMENT, placement, "required", "see below"),
+    key!(set "repeat_passes", FLAG, job.pattern.repeat_passes, "`false`", "`true`: each further pass of a thread over its range repeats the first, block by block, as fio does by default"),
+    key!(none "tree", TREE, job.tree, "block I/O", "a file-tree workload instead of block I/O, see below"),
 ];
 
-/// A job from its table. What is wrong is reported; the value then has the default in its place.
-pub(super) fn lower(sink: &mut Sink, job: &Fields<'_>, name: &str, targets: Vec<String>) -> Job {
-    let tree = job.read_unless_none(sink, "tree", tree::read);
-    let pattern = pattern::lower(sink, job, job.get("tree").is_some_and(|entry| !entry.is("none")));
-    let mut made = Job::new(name, &[], pattern);
-    made.targets = targets;
-    made.tree = tree;
-    made.group = job.read(sink, "group", Sink::string).filter(|group| !group.is_empty()).map(str::to_owned);
-    place(sink, job, &mut made);
-    pace(sink, job, &mut made);
-    path(sink, job, &mut made);
-    made
-}
+const PACE: &[Key<Draft>] = &[
+    key!(set "threads", count_u32(1, THREADS_MAX), job.threads, "1", "threads; 1 to 16384"),
+    key!(set "outstanding", count_u32(1, OUTSTANDING_MAX), job.outstanding_per_thread, "1", "outstanding I/Os of each thread; 1 to 65536"),
+    key!(set "rate", RATE, job.rate, "`\"unlimited\"`", "the target rate, over all threads of the job"),
+    key!(set "arrival", word::<Arrival>(), job.arrival, "`deterministic`", "spacing of the I/Os at a target rate: `deterministic`, `poisson`, `uniform`"),
+    key!(none "think_time", THINK, job.think_time, "none", "a pause after each I/O, or `{ time = \"10ms\", every_ios = 8 }`"),
+    key!(none "runtime", RUNTIME, job.limits.time, "not limited", "measured time, after the ramp"),
+    key!(none "bytes", SIZE, job.limits.bytes, "not limited", "bytes of each thread"),
+    key!(none "ios", count(1, u64::MAX), job.limits.ios, "not limited", "I/Os of each thread"),
+    key!(none "passes", count_u32(1, u32::MAX), job.limits.passes, "not limited", "passes of each thread over its range"),
+    key!(none "ends_with", word::<EndsWith>(), job.limits.ends_with, "", "`\"first\"`: the first thread that ends, of any job of the phase with this value, ends them all; `\"others\"`: the job ends when all jobs of the phase without this value have ended"),
+    key!(none "ends_steady", STEADY, job.limits.steady, "", "the job ends when it is steady, see below"),
+    key!(set "ramp", TIME, job.ramp, "0", "a time at the start that is not measured"),
+    key!(set "start_delay", TIME, job.start_delay, "0", "a time the job waits when the phase starts"),
+];
 
-/// Sets `field` where the key is there and right.
-macro_rules! set {
-    ($field:expr, $job:expr, $sink:expr, $key:literal, $how:expr) => {
-        if let Some(value) = $job.read($sink, $key, $how) {
-            $field = value;
-        }
-    };
-}
-
-/// Where on the targets.
-fn place(sink: &mut Sink, job: &Fields<'_>, made: &mut Job) {
-    set!(made.sharing, job, sink, "sharing", |sink: &mut Sink, e| sink.word(e, words::SHARINGS));
-    set!(made.selection, job, sink, "selection", |sink: &mut Sink, e| sink.word(e, words::SELECTIONS));
-    set!(made.offset, job, sink, "offset", Sink::extent);
-    set!(made.offset_increment, job, sink, "offset_increment", Sink::extent);
-    made.length = job.read_unless_none(sink, "length", Sink::extent);
-    if let Some(entry) = job.get("length").filter(|_| is_empty(made.length)) {
-        sink.bad_value::<()>(
-            entry,
-            "a length of 0 leaves no room",
-            "leave it out for all that is behind 'offset'",
-        );
-    }
-}
-
-fn is_empty(length: Option<Extent>) -> bool {
-    matches!(length, Some(Extent::Bytes(0))) || length == Some(Extent::Percent(0.0))
-}
-
-/// How much at once, how fast and how long.
-fn pace(sink: &mut Sink, job: &Fields<'_>, made: &mut Job) {
-    set!(made.threads, job, sink, "threads", |sink: &mut Sink, e| sink.count_u32(e, 1..=THREADS_MAX));
-    set!(made.outstanding_per_thread, job, sink, "outstanding", |sink: &mut Sink, e| {
-        sink.count_u32(e, 1..=OUTSTANDING_MAX)
-    });
-    set!(made.rate, job, sink, "rate", rate);
-    set!(made.arrival, job, sink, "arrival", |sink: &mut Sink, e| sink.word(e, words::ARRIVALS));
-    made.think_time = job.read_unless_none(sink, "think_time", think_time);
-    made.limits = Limits {
-        time: job.read_unless_none(sink, "runtime", Sink::time),
-        bytes: job.read_unless_none(sink, "bytes", Sink::size),
-        ios: job.read_unless_none(sink, "ios", |sink, e| sink.count(e, 1..=u64::MAX)),
-        passes: job.read_unless_none(sink, "passes", |sink, e| sink.count_u32(e, 1..=u32::MAX)),
-        ends_with: job.read_unless_none(sink, "ends_with", |sink, e| sink.word(e, words::ENDS_WITH)),
-        steady: job.read_unless_none(sink, "ends_steady", steady),
-    };
-    if let Some(entry) = job.get("runtime").filter(|_| made.limits.time == Some(Nanos(0))) {
-        sink.bad_value::<()>(entry, "a runtime of 0 measures nothing", "");
-    }
-    set!(made.ramp, job, sink, "ramp", Sink::time);
-    set!(made.start_delay, job, sink, "start_delay", Sink::time);
-}
-
-/// What is written, and by which path.
-fn path(sink: &mut Sink, job: &Fields<'_>, made: &mut Job) {
-    set!(made.content, job, sink, "content", content);
-    set!(made.flush, job, sink, "flush", flush);
-    set!(made.caching, job, sink, "caching", |sink: &mut Sink, e| sink.word(e, words::CACHINGS));
-    set!(made.invalidate, job, sink, "invalidate", Sink::boolean);
-    set!(made.invalidate_each_pass, job, sink, "invalidate_each_pass", Sink::boolean);
-    set!(made.access_hint, job, sink, "access_hint", Sink::boolean);
-    set!(made.engine, job, sink, "engine", |sink: &mut Sink, e| sink.word(e, words::ENGINES));
-    set!(made.engine_options, job, sink, "engine_options", engine_options);
-    set!(made.errors_tolerated, job, sink, "errors_tolerated", |sink: &mut Sink, e| {
-        sink.count(e, 0..=u64::MAX)
-    });
-}
-
-/// A number is IOPS.
-pub(super) fn rate(sink: &mut Sink, entry: Entry<'_>) -> Option<Rate> {
-    match entry.value.get_ref() {
-        DeValue::Integer(_) | DeValue::Float(_) => {
-            sink.number(entry, f64::MIN_POSITIVE..=f64::MAX).map(Rate::Iops)
-        }
-        _ => sink.parsed(entry, scalar::rate, scalar::RATE_FORMS),
-    }
-}
-
-/// `{ figure, slope, percent_max, window, skip }`.
-fn steady(sink: &mut Sink, entry: Entry<'_>) -> Option<SteadyLimit> {
-    let table = sink.table(entry, &["figure", "slope", "percent_max", "window", "skip"])?;
-    let required = ["percent_max", "window"];
-    sink.require(&table, &required, "'ends_steady'", "ends_steady = { percent_max = 5, window = \"30s\" }");
-    let figure = table.read(sink, "figure", |sink, e| sink.word(e, words::STEADY_FIGURES));
-    Some(SteadyLimit {
-        figure: figure.unwrap_or(SteadyFigure::Iops),
-        slope: table.read(sink, "slope", Sink::boolean).unwrap_or(false),
-        percent_max: table.read(sink, "percent_max", Sink::percent)?,
-        window: table.read(sink, "window", Sink::time)?,
-        skip: table.read(sink, "skip", Sink::time).unwrap_or(Nanos(0)),
-    })
-}
-
-/// A time after each operation, or `{ time, every_ios }`.
-fn think_time(sink: &mut Sink, entry: Entry<'_>) -> Option<ThinkTime> {
-    if entry.as_table().is_none() {
-        return sink.time(entry).map(|time| ThinkTime { time, every_ios: 1 });
-    }
-    let table = sink.table(entry, &["time", "every_ios"])?;
-    let every = table.read(sink, "every_ios", |sink, e| sink.count_u32(e, 1..=u32::MAX));
-    sink.require(&table, &["time"], "'think_time'", "think_time = \"10ms\"");
-    Some(ThinkTime { time: table.read(sink, "time", Sink::time)?, every_ios: every.unwrap_or(1) })
-}
-
-pub(super) const CONTENT_KEYS: &[&str] =
-    &["payload", "refresh", "compression_ratio", "dedup_ratio", "dedup_unit", "verify"];
-
-fn content(sink: &mut Sink, entry: Entry<'_>) -> Option<Content> {
-    let defaults = Content::default();
-    if entry.as_str().is_some() {
-        return payload(sink, entry).map(|payload| Content { payload, ..defaults });
-    }
-    let table = sink.table(entry, CONTENT_KEYS)?;
-    let ratio = |sink: &mut Sink, e| sink.number(e, 1.0..=f64::MAX);
-    let refresh = table.read(sink, "refresh", |sink, e| sink.word(e, words::REFRESHES));
-    let unit = table.read(sink, "dedup_unit", Sink::block_size);
-    Some(Content {
-        payload: table.read(sink, "payload", payload).unwrap_or(defaults.payload),
-        refresh: refresh.unwrap_or(defaults.refresh),
-        compression_ratio: table.read(sink, "compression_ratio", ratio).unwrap_or(defaults.compression_ratio),
-        dedup_ratio: table.read(sink, "dedup_ratio", ratio).unwrap_or(defaults.dedup_ratio),
-        dedup_unit_bytes: unit.unwrap_or(defaults.dedup_unit_bytes),
-        verify: table.read(sink, "verify", Sink::boolean).unwrap_or(defaults.verify),
-    })
-}
-
-/// `random`, `zero`, `{ text = ".." }` or `{ hex = "c0ffee" }`.
-fn payload(sink: &mut Sink, entry: Entry<'_>) -> Option<Payload> {
-    if entry.as_table().is_none() {
-        let zero = sink.word(entry, &[("random", false), ("zero", true)])?;
-        return Some(if zero { Payload::Zero } else { Payload::Random });
-    }
-    let table = sink.table(entry, &["text", "hex"])?;
-    let bytes = match (table.get("text"), table.get("hex")) {
-        (Some(text), None) => sink.string(text)?.as_bytes().to_vec(),
-        (None, Some(hex)) => sink.parsed(hex, scalar::hex, "an even number of digits 0-9, a-f")?,
-        _ => return sink.bad_value(entry, "a pattern is either 'text' or 'hex'", "{ hex = \"c0ffee\" }"),
-    };
-    match bytes.is_empty() {
-        true => sink.bad_value(entry, "a pattern of nothing", ""),
-        false => Some(Payload::Pattern(bytes)),
-    }
-}
-
-pub(super) const FLUSH_KEYS: &[&str] = &["open", "call", "every_writes", "order", "at_end"];
-
-/// `none`, or what makes writes durable.
-fn flush(sink: &mut Sink, entry: Entry<'_>) -> Option<FlushPolicy> {
-    if entry.is("none") {
-        return Some(FlushPolicy::default());
-    }
-    let table = sink.table(entry, FLUSH_KEYS)?;
-    let call = table.read(sink, "call", |sink, e| sink.word(e, words::FLUSH_CALLS));
-    let every = table.read(sink, "every_writes", |sink, e| sink.count_u32(e, 1..=u32::MAX));
-    let order = table.read(sink, "order", |sink, e| sink.word(e, words::FLUSH_ORDERS));
-    let periodic = ["call", "every_writes", "order"].iter().any(|key| table.get(key).is_some());
-    Some(FlushPolicy {
-        open: table.read(sink, "open", |sink, e| sink.word(e, words::OPEN_SYNCS)).unwrap_or(OpenSync::None),
-        periodic: periodic.then(|| PeriodicFlush {
-            call: call.unwrap_or(FlushCall::Fsync),
-            every_writes: every.unwrap_or(1),
-            order: order.unwrap_or(FlushOrder::AfterWrite),
-        }),
-        at_end: table.read(sink, "at_end", Sink::boolean).unwrap_or(false),
-    })
-}
-
-pub(super) const ENGINE_OPTION_KEYS: &[&str] =
-    &["iopoll", "sqpoll", "passthrough", "unregistered", "submit_batch_max", "reap_batch_min"];
-
-fn engine_options(sink: &mut Sink, entry: Entry<'_>) -> Option<EngineOptions> {
-    let table = sink.table(entry, ENGINE_OPTION_KEYS)?;
-    let mut flag = |key: &str| table.read(sink, key, Sink::boolean).unwrap_or(false);
-    let (iopoll, sqpoll) = (flag("iopoll"), flag("sqpoll"));
-    let (passthrough, unregistered) = (flag("passthrough"), flag("unregistered"));
-    let mut batch = |key: &str| table.read(sink, key, |sink, e| sink.count_u32(e, 0..=u32::MAX)).unwrap_or(0);
-    Some(EngineOptions {
-        iopoll,
-        sqpoll,
-        passthrough,
-        unregistered,
-        submit_batch_max: batch("submit_batch_max"),
-        reap_batch_min: batch("reap_batch_min"),
-    })
-}
+const DATA: &[Key<Draft>] = &[
+    key!(set "content", CONTENT, job.content, "random, all blocks different", "what writes carry, see below"),
+    key!(set "flush", FLUSH, job.flush, "nothing", "what makes writes durable, see below"),
+    key!(set "caching", word::<Caching>(), job.caching, "`auto`", "`direct`, `buffered`, or `auto`: direct where the target supports it"),
+    key!(set "invalidate", FLAG, job.invalidate, "`true`", "`true`: drop the target's clean pages before the job"),
+    key!(set "invalidate_each_pass", FLAG, job.invalidate_each_pass, "`true`", "`true`: drop them again before each further pass of a thread over its range, as fio does"),
+    key!(set "access_hint", FLAG, job.access_hint, "`false`", "`true`: tell the kernel for buffered I/O whether access is random or sequential (`posix_fadvise`), as fio does"),
+    key!(set "engine", word::<EngineKind>(), job.engine, "`auto`", "`auto`, `io_uring`, `libaio`, `psync`, `posix-aio`, `null`, `fio`, `sim`"),
+    key!(set "engine_options", ENGINE_OPTIONS, job.engine_options, "none", "options of the engine, see below"),
+    key!(set "errors_tolerated", count(0, u64::MAX), job.errors_tolerated, "0: the first one ends the job", "continue after this many errors"),
+];

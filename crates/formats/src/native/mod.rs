@@ -4,15 +4,21 @@
 //! known key; [`write()`] is its counterpart. [`profiles`] are the plans that are shipped; [`scale_to`] and
 //! [`override_runtime`] fit a plan to the room and the time there is; [`detect`] tells the three formats apart.
 
+mod data;
 mod document;
+mod forms;
 mod job;
+mod key;
 mod nearest;
 mod node;
 mod pattern;
 mod profiles;
 mod recognise;
+#[cfg(test)]
+mod reference;
 mod scalar;
 mod scale;
+mod schema;
 mod sink;
 mod sweep;
 mod tree;
@@ -30,6 +36,7 @@ use sink::Sink;
 pub use profiles::{Profile, profile, profiles};
 pub use recognise::recognise;
 pub use scale::{Change, Scaled, override_runtime, scale_by, scale_to};
+pub use schema::{SCHEMA_FILE, schema};
 pub use write::write;
 
 /// Longer texts are refused: nobody writes them, and reading one takes about 60 times its size of memory.

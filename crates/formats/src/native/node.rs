@@ -1,16 +1,13 @@
-//! TOML values with their places, and how they are read as numbers, sizes, times and words.
+//! TOML values with their places, and what is said about wrong ones.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
-use assay_workload::target::Extent;
-use assay_workload::units::Nanos;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::key::About;
 use super::nearest::nearest;
-use super::scalar;
 use super::sink::{Sink, clip};
-use super::words::{self, Words};
 
 /// A key with its value.
 #[derive(Clone, Copy)]
@@ -44,30 +41,13 @@ impl<'t> Fields<'t> {
         self.layers.iter().find_map(|table| entry(table, key))
     }
 
-    /// The entries of these keys from the first table that has any of them: keys that only together say something.
-    pub(super) fn get_together(&self, keys: &[&str]) -> Vec<Entry<'t>> {
-        let found = self.layers.iter().map(|table| keys.iter().filter_map(|key| entry(table, key)).collect());
-        found.into_iter().find(|entries: &Vec<_>| !entries.is_empty()).unwrap_or_default()
-    }
-
-    /// What `how` makes of the value of `key`; `None` where there is none, or it is wrong, which `how` has reported.
-    pub(super) fn read<T>(
-        &self,
-        sink: &mut Sink,
-        key: &str,
-        how: impl FnOnce(&mut Sink, Entry<'t>) -> Option<T>,
-    ) -> Option<T> {
-        self.get(key).and_then(|entry| how(sink, entry))
-    }
-
-    /// As [`Fields::read`], where the word `none` takes back what `[defaults]` says.
-    pub(super) fn read_unless_none<T>(
-        &self,
-        sink: &mut Sink,
-        key: &str,
-        how: impl FnOnce(&mut Sink, Entry<'t>) -> Option<T>,
-    ) -> Option<T> {
-        self.get(key).filter(|entry| !entry.is("none")).and_then(|entry| how(sink, entry))
+    /// The entry of a key; of keys that only together say something, that of the first table that has any of them.
+    pub(super) fn of(&self, about: &About) -> Option<Entry<'t>> {
+        if about.together.is_empty() {
+            return self.get(about.name);
+        }
+        let has_any = |table: &&&DeTable<'t>| about.together.iter().any(|key| table.contains_key(*key));
+        entry(self.layers.iter().find(has_any)?, about.name)
     }
 }
 
@@ -92,11 +72,8 @@ impl<'t> Entry<'t> {
         }
     }
 
-    pub(super) fn as_table(&self) -> Option<Fields<'t>> {
-        match self.value.get_ref() {
-            DeValue::Table(table) => Some(Fields::new(table, self.span())),
-            _ => None,
-        }
+    pub(super) fn as_table(&self) -> Option<&'t DeTable<'t>> {
+        self.value.get_ref().as_table()
     }
 
     /// The elements of an array, under the same key; any other value stands for itself.
@@ -161,7 +138,7 @@ impl Sink {
         None
     }
 
-    fn checked<T>(&mut self, entry: Entry<'_>, value: Result<T, String>, help: &str) -> Option<T> {
+    pub(super) fn checked<T>(&mut self, entry: Entry<'_>, value: Result<T, String>, help: &str) -> Option<T> {
         value.map_or_else(|message| self.bad_value(entry, &message, help), Some)
     }
 
@@ -169,114 +146,10 @@ impl Sink {
         entry.as_str().or_else(|| self.wrong_type(entry, "a string"))
     }
 
-    pub(super) fn boolean(&mut self, entry: Entry<'_>) -> Option<bool> {
-        entry.value.get_ref().as_bool().or_else(|| self.wrong_type(entry, "true or false"))
-    }
-
-    /// A whole number within `bounds`. A string of digits counts too: TOML's own integers end at 2^63 - 1.
-    pub(super) fn count(&mut self, entry: Entry<'_>, bounds: RangeInclusive<u64>) -> Option<u64> {
-        let number = match entry.value.get_ref() {
-            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
-            DeValue::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
-            _ => return self.wrong_type(entry, "a whole number"),
-        };
-        match number {
-            Some(number) if bounds.contains(&number) => Some(number),
-            _ => {
-                let help = format!("{} to {} are possible", bounds.start(), bounds.end());
-                self.bad_value(entry, "out of range", &help)
-            }
-        }
-    }
-
-    pub(super) fn count_u32(&mut self, entry: Entry<'_>, bounds: RangeInclusive<u32>) -> Option<u32> {
-        let bounds = u64::from(*bounds.start())..=u64::from(*bounds.end());
-        self.count(entry, bounds).and_then(|number| u32::try_from(number).ok())
-    }
-
-    /// A finite number within `bounds`.
-    pub(super) fn number(&mut self, entry: Entry<'_>, bounds: RangeInclusive<f64>) -> Option<f64> {
-        let text = match entry.value.get_ref() {
-            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
-            DeValue::Float(number) => number.as_str(),
-            _ => return self.wrong_type(entry, "a number"),
-        };
-        match text.parse::<f64>() {
-            Ok(number) if number.is_finite() && bounds.contains(&number) => Some(number),
-            _ if *bounds.end() == f64::MAX => {
-                self.bad_value(entry, "out of range", &format!("at least {} is possible", bounds.start()))
-            }
-            _ => {
-                let help = format!("{} to {} are possible", bounds.start(), bounds.end());
-                self.bad_value(entry, "out of range", &help)
-            }
-        }
-    }
-
-    /// A share in per cent.
-    pub(super) fn percent(&mut self, entry: Entry<'_>) -> Option<f64> {
-        self.number(entry, 0.0..=100.0)
-    }
-
-    /// A size in bytes: a whole number, or a string with a unit.
-    pub(super) fn size(&mut self, entry: Entry<'_>) -> Option<u64> {
-        match entry.value.get_ref() {
-            DeValue::Integer(_) => self.count(entry, 0..=u64::MAX),
-            DeValue::String(text) => {
-                self.checked(entry, scalar::size(text), "sizes look like 4096, \"4k\", \"1.5GiB\"")
-            }
-            _ => self.wrong_type(entry, "a size such as 4096 or \"4k\""),
-        }
-    }
-
-    /// A size above 0 that a block may have.
-    pub(super) fn block_size(&mut self, entry: Entry<'_>) -> Option<u64> {
-        let size = self.size(entry)?;
-        self.checked(entry, scalar::check_block_size(size), "")
-    }
-
-    /// A time: a number of seconds, or a string with a unit.
-    pub(super) fn time(&mut self, entry: Entry<'_>) -> Option<Nanos> {
-        let text = match entry.value.get_ref() {
-            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
-            DeValue::Float(number) => number.as_str(),
-            DeValue::String(text) => text,
-            _ => return self.wrong_type(entry, "a time such as 30 (seconds) or \"250us\""),
-        };
-        self.checked(entry, scalar::time(text), "times look like 30 (seconds), \"250us\", \"5m\"")
-    }
-
-    /// A size, or per cent of a target.
-    pub(super) fn extent(&mut self, entry: Entry<'_>) -> Option<Extent> {
-        match entry.value.get_ref() {
-            DeValue::String(text) => {
-                self.checked(entry, scalar::extent(text), "extents look like \"10g\" or \"25%\"")
-            }
-            _ => self.size(entry).map(Extent::Bytes),
-        }
-    }
-
-    /// One of a list of words.
-    pub(super) fn word<T: Copy>(&mut self, entry: Entry<'_>, known: &Words<T>) -> Option<T> {
-        let all = words::list(known);
-        let Some(text) = entry.as_str() else {
-            return self.wrong_type(entry, &format!("one of the words {}", all.join(", ")));
-        };
-        let found = words::value(known, text);
-        if found.is_none() {
-            let help = match nearest(text, &all) {
-                Some(near) => format!("the nearest is '{near}'; known are {}", all.join(", ")),
-                None => format!("known are {}", all.join(", ")),
-            };
-            self.bad_value::<T>(entry, &format!("'{}' is not known", clip(text)), &help);
-        }
-        found
-    }
-
     /// A table whose keys are all among `known`.
-    pub(super) fn table<'t>(&mut self, entry: Entry<'t>, known: &[&str]) -> Option<Fields<'t>> {
+    pub(super) fn table<'t>(&mut self, entry: Entry<'t>, known: &[&str], who: &str) -> Option<Fields<'t>> {
         let DeValue::Table(table) = entry.value.get_ref() else { return self.wrong_type(entry, "a table") };
-        self.check_keys(table, known, &format!("'{}'", entry.key));
+        self.check_keys(table, known, who);
         Some(Fields::new(table, entry.span()))
     }
 

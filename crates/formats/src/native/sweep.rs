@@ -4,9 +4,18 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::document::JOBS_MAX;
-use super::job::JOB_KEYS;
+use super::forms::number;
+use super::job;
+use super::key::{Form, Shape};
 use super::node::{Entry, Fields};
 use super::sink::{Sink, clip};
+
+/// Keys of a job that a sweep cannot set.
+pub(super) const NOT_SWEPT: &[&str] = &["name", "group"];
+
+const SHARE: Form<f64> = number(f64::MIN_POSITIVE, 1000.0);
+/// The values of a curve.
+pub(super) const SHARES: Shape = Shape::List(&SHARE.shape);
 
 /// One point: what it sets in each job, and what it is called.
 pub(super) struct Point<'t> {
@@ -38,7 +47,7 @@ pub(super) fn points<'t>(sink: &mut Sink, phase: &Fields<'t>) -> Vec<Point<'t>> 
 }
 
 fn swept<'t>(sink: &mut Sink, entry: Entry<'t>, mut points: Vec<Point<'t>>) -> Vec<Point<'t>> {
-    let known: Vec<&str> = JOB_KEYS.iter().copied().filter(|key| !["name", "group"].contains(key)).collect();
+    let known: Vec<&str> = job::KEYS.names().into_iter().filter(|key| !NOT_SWEPT.contains(key)).collect();
     let DeValue::Table(table) = entry.value.get_ref() else {
         sink.wrong_type::<()>(entry, "a table such as { outstanding = [1, 4, 16] }");
         return points;
@@ -72,8 +81,7 @@ fn label(sink: &Sink, value: Entry<'_>) -> String {
 /// Each point once without a limit, then at each per cent of what that reached.
 fn curved<'t>(sink: &mut Sink, entry: Entry<'t>, points: Vec<Point<'t>>) -> Vec<Point<'t>> {
     let shares = entry.elements();
-    let shares: Vec<f64> =
-        shares.into_iter().filter_map(|share| sink.number(share, f64::MIN_POSITIVE..=1000.0)).collect();
+    let shares: Vec<f64> = shares.into_iter().filter_map(|share| SHARE.take(sink, share)).collect();
     if points.len().saturating_mul(shares.len() + 1) > JOBS_MAX {
         sink.error("too-large", entry.span(), "a curve of too many points", "");
         return points;

@@ -319,17 +319,3 @@ fn every_example_of_the_reference_is_a_plan() {
     }
     assert_eq!(plan(blocks[blocks.len() - 1]).phases.len(), 1 + 3 * 2 * 2 * 4);
 }
-
-#[test]
-fn every_key_and_word_is_in_the_reference() {
-    let keys = [job::JOB_KEYS, document::TOP_KEYS, document::TARGET_KEYS, document::PHASE_KEYS].concat();
-    let nested = [pattern::RANDOM_KEYS, pattern::SEQUENTIAL_KEYS, tree::KEYS, job::CONTENT_KEYS].concat();
-    let more = [job::FLUSH_KEYS, job::ENGINE_OPTION_KEYS].concat();
-    let words =
-        [words::list(words::ENGINES), words::list(words::PHASE_KINDS), words::list(words::TARGET_KINDS)];
-    let all = [keys, nested, more, words.concat(), words::list(words::TREE_OPERATIONS)].concat();
-    let boundary = |c: char| !c.is_alphanumeric() && c != '_' && c != '-';
-    let known: std::collections::BTreeSet<&str> = REFERENCE.split(boundary).collect();
-    let missing: Vec<&str> = all.into_iter().filter(|word| !known.contains(word)).collect();
-    assert!(missing.is_empty(), "{missing:?}");
-}

@@ -1,175 +1,108 @@
-//! The table of a tree of files, read and written.
+//! The table of a tree of files.
 
-use assay_workload::tree::{FileSelection, FileState, TreeWorkload};
+use assay_workload::tree::{FileSelection, FileState, TreeOperation, TreeWorkload};
 
-use super::node::{Entry, Fields};
-use super::scalar::{self, write_number, write_weighted};
-use super::sink::{Sink, clip};
-use super::words;
-use super::write::{inline, quote, quoted, quoted_size, shorts, write_count};
+use super::forms::{FLAG, POSITIVE, SIZE, TEXT, count, count_u32, quote, word};
+use super::key::{About, Form, Key, Need, Shape, Table, key};
+use super::pattern::shorts;
+use super::scalar::{self, write_weighted};
+use super::sink::clip;
+use super::words::names;
 
-/// Every key of a tree.
-pub(super) const KEYS: &[&str] = &[
-    "width",
-    "depth",
-    "files",
-    "files_in_all_directories",
-    "sizes",
-    "sizes_around_mean",
-    "total_size",
-    "working_set",
-    "shared",
-    "operations",
-    "file_selection",
-    "midpoint",
-    "file_state",
-    "random_io",
-    "random_start",
-    "files_shared",
-    "delete_before_write",
-    "stop_after_ios",
-    "stop_after_percent",
-    "copy_to",
-];
-
-/// What a skewed choice of files has where nothing is said; vdbench's default too.
-const MIDPOINT: f64 = 3.0;
-
-pub(super) fn read(sink: &mut Sink, entry: Entry<'_>) -> Option<TreeWorkload> {
-    let table = sink.table(entry, KEYS)?;
-    sink.require(&table, &["width", "depth", "files", "sizes", "operations"], "'tree'", "");
-    let mut count = |key: &str, least| {
-        table.read(sink, key, |sink, e| sink.count_u32(e, least..=u32::MAX)).unwrap_or(least)
-    };
-    let (width, depth, files) = (count("width", 1), count("depth", 1), count("files", 0));
-    let mut flag = |key: &str| table.read(sink, key, Sink::boolean).unwrap_or(false);
-    let (files_in_all_directories, sizes_around_mean) =
-        (flag("files_in_all_directories"), flag("sizes_around_mean"));
-    let (shared, files_shared) = (flag("shared"), flag("files_shared"));
-    let (random_io, random_start) = (flag("random_io"), flag("random_start"));
-    let delete_before_write = flag("delete_before_write");
-    Some(TreeWorkload {
-        width,
-        depth,
-        files,
-        files_in_all_directories,
-        sizes: table.read(sink, "sizes", file_sizes)?,
-        sizes_around_mean,
-        total_bytes: table.read(sink, "total_size", Sink::size),
-        working_set_bytes: table.read(sink, "working_set", Sink::size),
-        shared,
-        operations: table.read(sink, "operations", operations)?,
-        file_selection: file_selection(sink, &table),
-        file_state: table
-            .read(sink, "file_state", |sink, e| sink.word(e, words::FILE_STATES))
-            .unwrap_or_default(),
-        random_io,
-        random_start,
-        files_shared,
-        delete_before_write,
-        stop_after_ios: table.read(sink, "stop_after_ios", |sink, e| sink.count(e, 1..=u64::MAX)),
-        stop_after_percent: table.read(sink, "stop_after_percent", positive),
-        copy_to: table.read(sink, "copy_to", Sink::string).map(str::to_owned),
-    })
+/// A tree, with what its keys say in two places.
+#[derive(Default)]
+pub(super) struct Draft {
+    tree: TreeWorkload,
+    midpoint: Option<f64>,
 }
 
-fn positive(sink: &mut Sink, entry: Entry<'_>) -> Option<f64> {
-    sink.number(entry, f64::MIN_POSITIVE..=f64::MAX)
-}
-
-fn file_selection(sink: &mut Sink, table: &Fields<'_>) -> FileSelection {
-    let midpoint = table.read(sink, "midpoint", positive);
-    let named = table.read(sink, "file_selection", |sink, e| sink.word(e, words::FILE_SELECTIONS));
-    match named.unwrap_or_default() {
-        FileSelection::Skewed { .. } => FileSelection::Skewed { midpoint: midpoint.unwrap_or(MIDPOINT) },
-        other => {
-            if let Some(entry) = table.get("midpoint") {
-                let help = "set file_selection = \"skewed\", or leave it out";
-                sink.bad_value::<()>(entry, "only a skewed choice of files has a midpoint", help);
-            }
-            other
+const FILE_SIZES: Form<Vec<(u64, f64)>> = Form {
+    shape: Shape::Any(&[Shape::Size, Shape::Matching(r"^\s*[0-9][^,/]*([,/].*)?$", "4k/80,1m/20")]),
+    read: |sink, entry, _| {
+        if entry.as_str().is_none() {
+            return SIZE.take(sink, entry).map(|bytes| vec![(bytes, 1.0)]);
         }
-    }
-}
-
-fn file_sizes(sink: &mut Sink, entry: Entry<'_>) -> Option<Vec<(u64, f64)>> {
-    if entry.as_str().is_none() {
-        return sink.size(entry).map(|bytes| vec![(bytes, 1.0)]);
-    }
-    let sizes = |text: &str| {
-        let parts = scalar::weighted(text)?;
-        parts.into_iter().map(|(word, weight)| Ok((scalar::size(word)?, weight))).collect()
-    };
-    sink.parsed(entry, sizes, "\"64k\", or with weights \"4k/80,1m/20\"")
-}
-
-fn operations(sink: &mut Sink, entry: Entry<'_>) -> Option<Vec<(String, f64)>> {
-    let operations = |text: &str| {
-        let known = |(word, weight): (&str, f64)| match words::value(words::TREE_OPERATIONS, word) {
-            Some(()) => Ok((word.to_owned(), weight)),
-            None => Err(format!("'{}' is not an operation", clip(word))),
+        let sizes = |text: &str| {
+            let parts = scalar::weighted(text)?;
+            parts.into_iter().map(|(word, weight)| Ok((scalar::size(word)?, weight))).collect()
         };
-        scalar::weighted(text)?.into_iter().map(known).collect()
-    };
-    let forms = format!("\"read/70,write/30\" of {}", words::list(words::TREE_OPERATIONS).join(", "));
-    sink.parsed(entry, operations, &forms)
-}
+        sink.parsed(entry, sizes, "\"64k\", or with weights \"4k/80,1m/20\"")
+    },
+    write: |sizes| quote(&write_weighted(shorts(sizes))),
+};
 
-pub(super) fn write(tree: &TreeWorkload) -> String {
-    // Does not compile once a tree has another field, which has to be written too.
-    let TreeWorkload {
-        width,
-        depth,
-        files,
-        files_in_all_directories,
-        sizes,
-        sizes_around_mean,
-        total_bytes,
-        working_set_bytes,
-        shared,
-        operations,
-        file_selection,
-        file_state,
-        random_io,
-        random_start,
-        files_shared,
-        delete_before_write,
-        stop_after_ios,
-        stop_after_percent,
-        copy_to,
-    } = tree;
-    let mut pairs = vec![
-        ("width", width.to_string()),
-        ("depth", depth.to_string()),
-        ("files", files.to_string()),
-        ("sizes", quote(&write_weighted(shorts(sizes)))),
-        ("operations", quote(&write_weighted(operations.iter().cloned()))),
-    ];
-    let flags = [
-        ("files_in_all_directories", *files_in_all_directories),
-        ("sizes_around_mean", *sizes_around_mean),
-        ("shared", *shared),
-        ("random_io", *random_io),
-        ("random_start", *random_start),
-        ("files_shared", *files_shared),
-        ("delete_before_write", *delete_before_write),
-    ];
-    pairs.extend(flags.iter().filter(|flag| flag.1).map(|flag| (flag.0, "true".to_owned())));
-    pairs.extend(total_bytes.map(|bytes| ("total_size", quoted_size(bytes))));
-    pairs.extend(working_set_bytes.map(|bytes| ("working_set", quoted_size(bytes))));
-    match *file_selection {
-        FileSelection::InOrder => {}
-        FileSelection::Skewed { midpoint } => {
-            pairs.push(("file_selection", quote("skewed")));
-            pairs.push(("midpoint", write_number(midpoint)));
+const OPERATIONS: Form<Vec<(String, f64)>> = Form {
+    shape: Shape::Matching(
+        r"^\s*(mkdir|rmdir|create|delete|open|close|read|write|getattr|setattr|access|copy|move)\s*([,/].*)?$",
+        "read/70,write/30",
+    ),
+    read: |sink, entry, _| {
+        let operations = |text: &str| {
+            let known = |(word, weight): (&str, f64)| match TreeOperation::from_name(word) {
+                Some(operation) => Ok((operation.name().to_owned(), weight)),
+                None => Err(format!("'{}' is not an operation", clip(word))),
+            };
+            scalar::weighted(text)?.into_iter().map(known).collect()
+        };
+        let forms = format!("\"read/70,write/30\" of {}", names::<TreeOperation>().join(", "));
+        sink.parsed(entry, operations, &forms)
+    },
+    write: |operations| quote(&write_weighted(operations.iter().cloned())),
+};
+
+pub(super) const KEYS: Table<Draft> = Table {
+    who: "'tree'",
+    example: "tree = { width = 10, depth = 2, files = 100, sizes = \"64k\", operations = \"read\" }",
+    sections: &[&[
+        key!(must "width", count_u32(1, u32::MAX), tree.width, "required", "directories in a directory"),
+        key!(must "depth", count_u32(1, u32::MAX), tree.depth, "required", "levels of directories"),
+        key!(must "files", count_u32(0, u32::MAX), tree.files, "required", "files in a directory that has files"),
+        key!(must "sizes", FILE_SIZES, tree.sizes, "required", "sizes of files: one, or a weighted list"),
+        key!(must "operations", OPERATIONS, tree.operations, "required", "a weighted list of the operations below"),
+        key!(set "files_in_all_directories", FLAG, tree.files_in_all_directories, "`false`", "`true`: all directories have files; `false`: only those at the bottom"),
+        key!(set "sizes_around_mean", FLAG, tree.sizes_around_mean, "`false`", "`true`: `sizes` is one mean, and sizes are uniform up to twice it"),
+        key!(set "shared", FLAG, tree.shared, "`false`", "`true`: several workers use the same tree"),
+        key!(set "random_io", FLAG, tree.random_io, "`false`", "`true`: blocks within a file are random"),
+        key!(set "random_start", FLAG, tree.random_start, "`false`", "`true`: begin at a random block of a file"),
+        key!(set "files_shared", FLAG, tree.files_shared, "`false`", "`true`: several threads read and write one file at once"),
+        key!(set "delete_before_write", FLAG, tree.delete_before_write, "`false`", "`true`: a file is deleted and made again before it is written"),
+        key!(some "total_size", SIZE, tree.total_bytes, "all", "files in order until they have this size together"),
+        key!(some "working_set", SIZE, tree.working_set_bytes, "all", "use only the first files, until they have this size together"),
+        key!(set "file_selection", word::<FileSelection>(), tree.file_selection, "`in-order`", "`in-order`, `in-order-from-random`, `once` (then the job ends), `random`, `skewed`"),
+        key!(some "midpoint", POSITIVE, midpoint, "3", "with `skewed`: the mean distance from the first file is the number of files divided by this"),
+        key!(set "file_state", word::<FileState>(), tree.file_state, "`any`", "files that may be used: `any`, `full`, `empty`, `not-full`"),
+        key!(some "stop_after_ios", count(1, u64::MAX), tree.stop_after_ios, "all of the file", "blocks until the next file"),
+        key!(some "stop_after_percent", POSITIVE, tree.stop_after_percent, "", "as `stop_after_ios`, in per cent of the file's size"),
+        key!(some "copy_to", TEXT, tree.copy_to, "the same tree", "the target that copies and moves go to, a tree of the same shape"),
+    ]],
+};
+
+pub(super) const TREE: Form<TreeWorkload> = Form {
+    shape: Shape::Table(|| KEYS.about()),
+    read: |sink, entry, _| {
+        let mut draft = KEYS.read(sink, entry, Draft::default())?;
+        match (&mut draft.tree.file_selection, draft.midpoint) {
+            (FileSelection::Skewed { midpoint }, Some(given)) => *midpoint = given,
+            (FileSelection::Skewed { .. }, None) | (_, None) => {}
+            (_, Some(_)) => {
+                let place = entry.as_table().and_then(|table| table.get("midpoint"));
+                let span = place.map_or_else(|| entry.span(), |value| value.span());
+                let help = "set file_selection = \"skewed\", or leave it out";
+                sink.error(
+                    "bad-value",
+                    span,
+                    "'midpoint': only a skewed selection of files has a midpoint",
+                    help,
+                );
+            }
         }
-        other => pairs.push(("file_selection", quoted(words::FILE_SELECTIONS, &other))),
-    }
-    if *file_state != FileState::default() {
-        pairs.push(("file_state", quoted(words::FILE_STATES, file_state)));
-    }
-    pairs.extend(stop_after_ios.map(|ios| ("stop_after_ios", write_count(ios))));
-    pairs.extend(stop_after_percent.map(|percent| ("stop_after_percent", write_number(percent))));
-    pairs.extend(copy_to.as_ref().map(|name| ("copy_to", quote(name))));
-    inline(&pairs)
-}
+        Some(draft.tree)
+    },
+    write: |tree| {
+        let midpoint = match tree.file_selection {
+            FileSelection::Skewed { midpoint } => Some(midpoint),
+            _ => None,
+        };
+        KEYS.inline(&Draft { tree: tree.clone(), midpoint }, &Draft::default())
+    },
+};

@@ -1,84 +1,103 @@
-//! How often a phase repeats: `until` and `find_rate`.
+//! How often a phase repeats: `until`, `find_rate` and `stop_above`.
 
 use assay_workload::steps::{FindRate, LatencyLimit, Until, UntilSteady};
-use assay_workload::units::Nanos;
 
-use super::node::{Entry, Fields};
-use super::scalar::{write_number, write_time};
+use super::document::PhaseDraft;
+use super::forms::{PERCENT, count_u32, quote};
+use super::key::{About, Form, Key, Need, Shape, Table, key};
+use super::node::Fields;
 use super::sink::Sink;
 
-/// The rule of a phase; `None` where it has none, or a wrong one, which is reported.
-pub(super) fn until(sink: &mut Sink, phase: &Fields<'_>) -> Option<Until> {
-    let steady = phase.get("until");
-    let find = phase.get("find_rate");
-    let several = [steady, find, phase.get("curve"), phase.get("repeat")];
-    let mut rules = several.into_iter().flatten();
-    if let (Some(_), Some(second), true) = (rules.next(), rules.next(), steady.or(find).is_some()) {
+/// A rule with what is not said left open: the rounds that are possible depend on the window.
+#[derive(Default)]
+pub(super) struct Rule {
+    window_rounds: Option<u32>,
+    range_percent_max: Option<f64>,
+    excursion_percent_max: Option<f64>,
+    rounds_max: Option<u32>,
+}
+
+const ROUNDS_MAX: u32 = 10_000;
+
+pub(super) const KEYS: Table<Rule> = Table {
+    who: "'until'",
+    example: "until = { rounds_max = 40 }",
+    sections: &[&[
+        key!(some "window_rounds", count_u32(2, 1000), window_rounds, "5", "rounds of the window that has to be steady"),
+        key!(some "range_percent_max", PERCENT, range_percent_max, "20", "highest minus lowest round of the window, in per cent of its mean"),
+        key!(some "excursion_percent_max", PERCENT, excursion_percent_max, "10", "rise or fall of the least-squares line over the window, in per cent of its mean"),
+        key!(some "rounds_max", count_u32(1, ROUNDS_MAX), rounds_max, "25", "rounds at most"),
+    ]],
+};
+
+pub(super) const STEADY: Form<UntilSteady> = Form {
+    shape: Shape::Any(&[Shape::Words(|| vec!["steady"]), Shape::Table(|| KEYS.about())]),
+    read: |sink, entry, _| {
+        let defaults = UntilSteady::default();
+        if entry.is("steady") {
+            return Some(defaults);
+        }
+        if entry.as_str().is_some() {
+            return sink.bad_value(entry, "not a rule", "\"steady\", or a table such as { rounds_max = 40 }");
+        }
+        let rule = KEYS.read(sink, entry, Rule::default())?;
+        let window_rounds = rule.window_rounds.unwrap_or(defaults.window_rounds);
+        if let Some(rounds) = rule.rounds_max.filter(|rounds| *rounds < window_rounds) {
+            let place = entry.as_table().and_then(|table| table.get("rounds_max"));
+            let span = place.map_or_else(|| entry.span(), |value| value.span());
+            let message = format!("'rounds_max': {rounds} is out of range");
+            sink.error("bad-value", span, message, format!("{window_rounds} to {ROUNDS_MAX} are possible"));
+        }
+        Some(UntilSteady {
+            window_rounds,
+            range_percent_max: rule.range_percent_max.unwrap_or(defaults.range_percent_max),
+            excursion_percent_max: rule.excursion_percent_max.unwrap_or(defaults.excursion_percent_max),
+            rounds_max: rule.rounds_max.unwrap_or(defaults.rounds_max.max(window_rounds)),
+        })
+    },
+    write: |steady| match *steady == UntilSteady::default() {
+        true => quote("steady"),
+        false => {
+            let rule = Rule {
+                window_rounds: Some(steady.window_rounds),
+                range_percent_max: Some(steady.range_percent_max),
+                excursion_percent_max: Some(steady.excursion_percent_max),
+                rounds_max: Some(steady.rounds_max),
+            };
+            KEYS.inline(&rule, &Rule::default())
+        }
+    },
+};
+
+pub(super) const GOAL: Form<FindRate> = Form {
+    shape: Shape::Matching(
+        r"^\s*(mean|median|max|p[0-9]+(\.[0-9]*)?)\s*<=?\s*[0-9]+(\.[0-9]*)?\s*([nNuUmM\u00b5]?[sS]|[sS][eE][cC]|[mM]([iI][nN])?|[hHdD])\s*$",
+        "p99<5ms",
+    ),
+    read: |sink, entry, _| {
+        let goal = sink.string(entry)?.parse();
+        sink.checked(entry, goal, "goals look like \"p99<5ms\" or \"mean<800us\"")
+    },
+    write: |goal| quote(&goal.to_string().replace(' ', "")),
+};
+
+/// The rule of a phase; `None` where it has none, or two, which is reported.
+pub(super) fn until(sink: &mut Sink, phase: &Fields<'_>, draft: &PhaseDraft) -> Option<Until> {
+    let rule = phase.get("until").or(phase.get("find_rate"));
+    let several = ["until", "find_rate", "curve", "repeat"];
+    let several: Vec<_> = several.into_iter().filter_map(|key| phase.get(key)).collect();
+    if let (Some(_), [_, second, ..]) = (rule, several.as_slice()) {
         let message = "'until', 'find_rate', 'curve' and 'repeat' each say how often the phase runs";
-        sink.error("conflict", second.span(), message, "one of them is possible");
+        sink.error("conflict", second.span(), message, "only one of them is possible");
         return None;
     }
-    if let Some(entry) = phase.get("stop_above") {
-        if let Some(other) = steady.or(find) {
-            let message = "'stop_above' ends a curve, which 'until' and 'find_rate' are not";
-            sink.error("conflict", other.span(), message, "one of them is possible");
-            return None;
-        }
-        return sink.time(entry).map(|limit| Until::Below(LatencyLimit { limit_ns: limit.0 }));
+    if let (Some(rule), Some(_)) = (rule, phase.get("stop_above")) {
+        let message = "'stop_above' ends a curve, which 'until' and 'find_rate' are not";
+        sink.error("conflict", rule.span(), message, "only one of them is possible");
+        return None;
     }
-    match (steady, find) {
-        (Some(entry), _) => self::steady(sink, entry).map(Until::Steady),
-        (None, Some(entry)) => find_rate(sink, entry).map(Until::Rate),
-        (None, None) => None,
-    }
-}
-
-fn steady(sink: &mut Sink, entry: Entry<'_>) -> Option<UntilSteady> {
-    let defaults = UntilSteady::default();
-    if entry.is("steady") {
-        return Some(defaults);
-    }
-    let known = &["window_rounds", "range_percent_max", "excursion_percent_max", "rounds_max"];
-    if entry.as_str().is_some() {
-        return sink.bad_value(entry, "not a rule", "\"steady\", or a table such as { rounds_max = 40 }");
-    }
-    let table = sink.table(entry, known)?;
-    let window = table.read(sink, "window_rounds", |sink, e| sink.count_u32(e, 2..=1000));
-    let window_rounds = window.unwrap_or(defaults.window_rounds);
-    let rounds = table.read(sink, "rounds_max", |sink, e| sink.count_u32(e, window_rounds..=10_000));
-    let mut share = |key: &str, otherwise: f64| table.read(sink, key, Sink::percent).unwrap_or(otherwise);
-    Some(UntilSteady {
-        window_rounds,
-        range_percent_max: share("range_percent_max", defaults.range_percent_max),
-        excursion_percent_max: share("excursion_percent_max", defaults.excursion_percent_max),
-        rounds_max: rounds.unwrap_or(defaults.rounds_max.max(window_rounds)),
-    })
-}
-
-fn find_rate(sink: &mut Sink, entry: Entry<'_>) -> Option<FindRate> {
-    match sink.string(entry)?.parse() {
-        Ok(find) => Some(find),
-        Err(message) => sink.bad_value(entry, &message, "goals look like \"p99<5ms\" or \"mean<800us\""),
-    }
-}
-
-/// Key and value as a plan says them.
-pub(super) fn write_until(until: &Until) -> (&'static str, String) {
-    match until {
-        Until::Steady(steady) if *steady == UntilSteady::default() => ("until", "\"steady\"".to_owned()),
-        Until::Steady(steady) => (
-            "until",
-            format!(
-                "{{ window_rounds = {}, range_percent_max = {}, excursion_percent_max = {}, rounds_max = {} }}",
-                steady.window_rounds,
-                write_number(steady.range_percent_max),
-                write_number(steady.excursion_percent_max),
-                steady.rounds_max
-            ),
-        ),
-        Until::Below(limit) => ("stop_above", format!("\"{}\"", write_time(Nanos(limit.limit_ns)))),
-        Until::Rate(find) => ("find_rate", format!("\"{}\"", find.to_string().replace(' ', ""))),
-    }
+    let below = draft.stop_above.map(|limit| Until::Below(LatencyLimit { limit_ns: limit.0 }));
+    below.or(draft.until.map(Until::Steady)).or(draft.find_rate.map(Until::Rate))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The words of the format and what they stand for: one table each, read by the parser and by the writer.
+//! The words of the format and what they stand for: one list each, read by the parser and by the writer.
 
 use assay_workload::PhaseKind;
 use assay_workload::content::Refresh;
@@ -8,120 +8,132 @@ use assay_workload::job::{
 };
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
-use assay_workload::tree::{FileSelection, FileState};
+use assay_workload::tree::{FileSelection, FileState, TreeOperation};
 
-/// Words and their values. A hyphen in a word may also be written as an underscore, and the other way round.
-pub(super) type Words<T> = [(&'static str, T)];
+/// What is chosen by a word.
+pub(super) trait Word: Copy + PartialEq + 'static {
+    /// All words with their values. A hyphen may also be written as an underscore, and the other way round.
+    fn words() -> Vec<(&'static str, Self)>;
 
-pub(super) const OPS: &Words<OpKind> =
-    &[("read", OpKind::Read), ("write", OpKind::Write), ("trim", OpKind::Trim)];
+    /// What `word` stands for.
+    fn from_word(word: &str) -> Option<Self> {
+        let same = |known: &str| known == word || known.replace('-', "_") == word.replace('-', "_");
+        Self::words().into_iter().find(|(known, _)| same(known)).map(|(_, value)| value)
+    }
 
-pub(super) const TARGET_KINDS: &Words<TargetKind> = &[
-    ("file", TargetKind::File),
-    ("block-device", TargetKind::BlockDevice),
-    ("directory", TargetKind::Directory),
-    ("null", TargetKind::Null),
-];
-
-pub(super) const PHASE_KINDS: &Words<PhaseKind> = &[
-    ("purge", PhaseKind::Purge),
-    ("precondition", PhaseKind::Precondition),
-    ("ramp", PhaseKind::Ramp),
-    ("measure", PhaseKind::Measure),
-    ("verify", PhaseKind::Verify),
-    ("cleanup", PhaseKind::Cleanup),
-];
-
-pub(super) const ENGINES: &Words<EngineKind> = &EngineKind::WORDS;
-
-pub(super) const CACHINGS: &Words<Caching> =
-    &[("auto", Caching::Auto), ("direct", Caching::Direct), ("buffered", Caching::Buffered)];
-
-pub(super) const ARRIVALS: &Words<Arrival> = &[
-    ("deterministic", Arrival::Deterministic),
-    ("poisson", Arrival::Poisson),
-    ("uniform", Arrival::Uniform),
-];
-
-pub(super) const ENDS_WITH: &Words<EndsWith> = &[("first", EndsWith::First), ("others", EndsWith::Others)];
-
-pub(super) const STEADY_FIGURES: &Words<SteadyFigure> = &[
-    ("iops", SteadyFigure::Iops),
-    ("bandwidth", SteadyFigure::Bandwidth),
-    ("latency", SteadyFigure::Latency),
-];
-
-pub(super) const SHARINGS: &Words<TargetSharing> =
-    &[("shared", TargetSharing::Shared), ("per-thread", TargetSharing::PerThread)];
-
-pub(super) const SELECTIONS: &Words<TargetSelection> = &[
-    ("round-robin", TargetSelection::RoundRobin),
-    ("random", TargetSelection::Random),
-    ("sequential", TargetSelection::Sequential),
-];
-
-pub(super) const REFRESHES: &Words<Refresh> =
-    &[("every-write", Refresh::EveryWrite), ("stamp", Refresh::Stamp), ("never", Refresh::Never)];
-
-pub(super) const OPEN_SYNCS: &Words<OpenSync> =
-    &[("none", OpenSync::None), ("dsync", OpenSync::Dsync), ("sync", OpenSync::Sync)];
-
-pub(super) const FLUSH_CALLS: &Words<FlushCall> =
-    &[("fsync", FlushCall::Fsync), ("fdatasync", FlushCall::Fdatasync)];
-
-pub(super) const FLUSH_ORDERS: &Words<FlushOrder> = &[
-    ("after-write", FlushOrder::AfterWrite),
-    ("queued", FlushOrder::Queued),
-    ("barrier", FlushOrder::Barrier),
-];
-
-/// `skewed` has its midpoint beside it.
-pub(super) const FILE_SELECTIONS: &Words<FileSelection> = &[
-    ("in-order", FileSelection::InOrder),
-    ("in-order-from-random", FileSelection::InOrderFromRandom),
-    ("once", FileSelection::Once),
-    ("random", FileSelection::Random),
-    ("skewed", FileSelection::Skewed { midpoint: 3.0 }),
-];
-
-pub(super) const FILE_STATES: &Words<FileState> = &[
-    ("any", FileState::Any),
-    ("full", FileState::Full),
-    ("empty", FileState::Empty),
-    ("not-full", FileState::NotFull),
-];
-
-/// The operations of a file-tree workload.
-pub(super) const TREE_OPERATIONS: &Words<()> = &[
-    ("mkdir", ()),
-    ("rmdir", ()),
-    ("create", ()),
-    ("delete", ()),
-    ("open", ()),
-    ("close", ()),
-    ("read", ()),
-    ("write", ()),
-    ("getattr", ()),
-    ("setattr", ()),
-    ("access", ()),
-    ("copy", ()),
-    ("move", ()),
-];
-
-/// The words of a table.
-pub(super) fn list<T>(words: &Words<T>) -> Vec<&'static str> {
-    words.iter().map(|(word, _)| *word).collect()
+    /// The word for it. Every value of the model has one, which a test sees to.
+    fn word(self) -> &'static str {
+        Self::words().into_iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
+    }
 }
 
-/// What `word` stands for.
-pub(super) fn value<T: Copy>(words: &Words<T>, word: &str) -> Option<T> {
-    let same = |known: &str| known == word || known.replace('-', "_") == word.replace('-', "_");
-    words.iter().find(|(known, _)| same(known)).map(|(_, value)| *value)
+/// The words for `T`.
+pub(super) fn names<T: Word>() -> Vec<&'static str> {
+    T::words().into_iter().map(|(word, _)| word).collect()
 }
 
-/// The word for `value`. Every value of the model is in its table, which a test sees to.
-pub(super) fn word<T: PartialEq>(words: &Words<T>, value: &T) -> &'static str {
-    words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
+/// Words that only this format has: `"word" = Value`.
+macro_rules! words {
+    ($($type:ident { $($word:literal = $value:expr),+ $(,)? })+) => {$(
+        impl Word for $type {
+            fn words() -> Vec<(&'static str, Self)> {
+                vec![$(($word, $value)),+]
+            }
+        }
+    )+};
+}
+pub(super) use words;
+
+words! {
+    TargetKind {
+        "file" = TargetKind::File,
+        "block-device" = TargetKind::BlockDevice,
+        "directory" = TargetKind::Directory,
+        "null" = TargetKind::Null,
+    }
+    PhaseKind {
+        "purge" = PhaseKind::Purge,
+        "precondition" = PhaseKind::Precondition,
+        "ramp" = PhaseKind::Ramp,
+        "measure" = PhaseKind::Measure,
+        "verify" = PhaseKind::Verify,
+        "cleanup" = PhaseKind::Cleanup,
+    }
+    Caching { "auto" = Caching::Auto, "direct" = Caching::Direct, "buffered" = Caching::Buffered }
+    Arrival {
+        "deterministic" = Arrival::Deterministic,
+        "poisson" = Arrival::Poisson,
+        "uniform" = Arrival::Uniform,
+    }
+    EndsWith { "first" = EndsWith::First, "others" = EndsWith::Others }
+    SteadyFigure {
+        "iops" = SteadyFigure::Iops,
+        "bandwidth" = SteadyFigure::Bandwidth,
+        "latency" = SteadyFigure::Latency,
+    }
+    TargetSharing { "shared" = TargetSharing::Shared, "per-thread" = TargetSharing::PerThread }
+    TargetSelection {
+        "round-robin" = TargetSelection::RoundRobin,
+        "random" = TargetSelection::Random,
+        "sequential" = TargetSelection::Sequential,
+    }
+    Refresh { "every-write" = Refresh::EveryWrite, "stamp" = Refresh::Stamp, "never" = Refresh::Never }
+    OpenSync { "none" = OpenSync::None, "dsync" = OpenSync::Dsync, "sync" = OpenSync::Sync }
+    FlushCall { "fsync" = FlushCall::Fsync, "fdatasync" = FlushCall::Fdatasync }
+    FlushOrder {
+        "after-write" = FlushOrder::AfterWrite,
+        "queued" = FlushOrder::Queued,
+        "barrier" = FlushOrder::Barrier,
+    }
+    FileState {
+        "any" = FileState::Any,
+        "full" = FileState::Full,
+        "empty" = FileState::Empty,
+        "not-full" = FileState::NotFull,
+    }
+}
+
+impl Word for OpKind {
+    fn words() -> Vec<(&'static str, Self)> {
+        OpKind::DATA.map(|op| (op.name(), op)).to_vec()
+    }
+}
+
+impl Word for EngineKind {
+    fn words() -> Vec<(&'static str, Self)> {
+        EngineKind::ALL.map(|engine| (engine.name(), engine)).to_vec()
+    }
+}
+
+impl Word for TreeOperation {
+    fn words() -> Vec<(&'static str, Self)> {
+        TreeOperation::ALL.map(|operation| (operation.name(), operation)).to_vec()
+    }
+}
+
+/// The midpoint of a skewed selection that names none; vdbench's default too.
+const MIDPOINT: f64 = 3.0;
+
+impl Word for FileSelection {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![
+            ("in-order", FileSelection::InOrder),
+            ("in-order-from-random", FileSelection::InOrderFromRandom),
+            ("once", FileSelection::Once),
+            ("random", FileSelection::Random),
+            ("skewed", FileSelection::Skewed { midpoint: MIDPOINT }),
+        ]
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            // Any midpoint; it has a key of its own.
+            FileSelection::Skewed { .. } => "skewed",
+            other => {
+                Self::words().into_iter().find(|(_, known)| *known == other).map_or("", |(word, _)| word)
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -130,9 +142,9 @@ mod tests {
 
     #[test]
     fn hyphens_and_underscores_are_one() {
-        assert_eq!(value(TARGET_KINDS, "block_device"), Some(TargetKind::BlockDevice));
-        assert_eq!(value(ENGINES, "io-uring"), Some(EngineKind::IoUring));
-        assert_eq!(value(ENGINES, "uring"), None);
+        assert_eq!(TargetKind::from_word("block_device"), Some(TargetKind::BlockDevice));
+        assert_eq!(EngineKind::from_word("io-uring"), Some(EngineKind::IoUring));
+        assert_eq!(EngineKind::from_word("uring"), None);
     }
 
     #[test]
@@ -142,7 +154,7 @@ mod tests {
             match order {
                 FlushOrder::AfterWrite | FlushOrder::Queued | FlushOrder::Barrier => {}
             }
-            assert_eq!(value(FLUSH_ORDERS, word(FLUSH_ORDERS, &order)), Some(order));
+            assert_eq!(FlushOrder::from_word(order.word()), Some(order));
         }
     }
 }
