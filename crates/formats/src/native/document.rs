@@ -49,9 +49,9 @@ const ASSAY: Form<u64> = Form {
     write: |version| write_count(*version),
 };
 
-const TARGET_LIST: Shape = Shape::List(&Shape::Table(|| TARGET.about()));
-const JOB_LIST: Shape = Shape::List(&Shape::Job);
-const PHASE_LIST: Shape = Shape::List(&Shape::Table(|| PHASE.about()));
+const TARGET_LIST: Shape = Shape::List(&Shape::Defined("target"));
+const JOB_LIST: Shape = Shape::List(&Shape::Defined("job"));
+const PHASE_LIST: Shape = Shape::List(&Shape::Defined("phase"));
 
 pub(super) const PLAN: Table<Plan> = Table {
     who: "a plan",

@@ -9,7 +9,7 @@ use toml_writer::{ToTomlValue as _, TomlStringBuilder};
 use super::key::{Form, Shape};
 use super::nearest::nearest;
 use super::node::Entry;
-use super::scalar::{self, write_extent, write_number, write_rate, write_time};
+use super::scalar::{self, regular, write_extent, write_number, write_rate, write_time};
 use super::sink::{Sink, clip};
 use super::words::{Word, names};
 
@@ -146,7 +146,7 @@ pub(super) const TIME: Form<Nanos> = Form {
 pub(super) const EXTENT: Form<Extent> = Form {
     shape: Shape::Any(&[
         Shape::Size,
-        Shape::Matching(r"^\s*[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*%\s*$", "25%"),
+        Shape::Matching(concat!(r"^\s*", regular!(number), r"\s*%\s*$"), "25%"),
     ]),
     read: |sink, entry, shape| match entry.value.get_ref() {
         DeValue::String(text) => {
@@ -162,7 +162,11 @@ pub(super) const RATE: Form<Rate> = Form {
     shape: Shape::Any(&[
         Shape::Number(f64::MIN_POSITIVE, f64::MAX),
         Shape::Matching(
-            r"^\s*(unlimited|[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*([iI][oO][pP][sS]|%|([kKmMgGtTpP]|[kKmMgGtTpP]?[iI]?[bB])/[sS])?)\s*$",
+            concat!(
+                r"^\s*(unlimited|",
+                regular!(number),
+                r"\s*([iI][oO][pP][sS]|%|([kKmMgGtTpP]|[kKmMgGtTpP]?[iI]?[bB])/[sS])?)\s*$"
+            ),
             "100MiB/s",
         ),
     ]),

@@ -97,6 +97,7 @@ const LENGTH: Form<Extent> = Form {
         }
         length => Some(length),
     },
+    shape: Shape::NotZero(&EXTENT.shape),
     ..EXTENT
 };
 
@@ -105,6 +106,7 @@ const RUNTIME: Form<Nanos> = Form {
         Nanos(0) => sink.bad_value(entry, "a runtime of 0 measures nothing", ""),
         time => Some(time),
     },
+    shape: Shape::NotZero(&TIME.shape),
     ..TIME
 };
 

@@ -23,8 +23,10 @@ pub(super) enum Shape {
     Matching(&'static str, &'static str),
     Words(fn() -> Vec<&'static str>),
     Table(fn() -> Vec<&'static About>),
-    /// The table of a job.
-    Job,
+    /// A table by its name among the definitions of the schema.
+    Defined(&'static str),
+    /// The other one, but not 0.
+    NotZero(&'static Shape),
     /// A table of the keys of a job that `[defaults]` may have.
     Defaults,
     /// A table of keys of a job, each with one value or a list.

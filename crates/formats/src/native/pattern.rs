@@ -7,7 +7,7 @@ use super::forms::{BLOCK_SIZE, EXTENT, FLAG, PERCENT, POSITIVE, SIZE, number, qu
 use super::job::Draft;
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::node::{Entry, Fields};
-use super::scalar::{self, write_weighted};
+use super::scalar::{self, regular, write_weighted};
 use super::sink::Sink;
 use super::words::{Word, names, words};
 
@@ -186,7 +186,10 @@ const RANGE: Table<SizeRange> = Table {
 const BLOCKS: Form<BlockSizes> = Form {
     shape: Shape::Any(&[
         Shape::BlockSize,
-        Shape::Matching(r"^[^-,/]*[0-9][^-]*([,/][^-]*)$|^\s*[0-9][^-,/]*-\s*[0-9][^-,/]*$", "4k/60,64k/40"),
+        Shape::Matching(
+            concat!("^", regular!(sizes), "$|^", regular!(size), "-", regular!(size), "$"),
+            "4k/60,64k/40",
+        ),
         Shape::Table(|| RANGE.about()),
     ]),
     read: |sink, entry, _| {
@@ -319,7 +322,10 @@ const ZONES: Form<Vec<Zone>> = Form {
 
 /// Bytes behind each block: one size, or `0-64k`.
 const SKIP: Form<(u64, u64)> = Form {
-    shape: Shape::Any(&[Shape::Size, Shape::Matching(r"^\s*[0-9][^-]*-\s*[0-9][^-]*$", "0-64k")]),
+    shape: Shape::Any(&[
+        Shape::Size,
+        Shape::Matching(concat!("^", regular!(size), "-", regular!(size), "$"), "0-64k"),
+    ]),
     read: |sink, entry, _| {
         if entry.as_str().is_none() {
             return SIZE.take(sink, entry).map(|bytes| (bytes, bytes));

@@ -7,6 +7,26 @@ use assay_workload::units::{Bytes, Nanos};
 
 use super::sink::clip;
 
+/// Regular forms of what this module reads, for the schema.
+macro_rules! regular {
+    (number) => {
+        r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?"
+    };
+    (size) => {
+        concat!(r"\s*", regular!(number), r"\s*([kKmMgGtTpP]?([iI]?[bB])?)\s*")
+    };
+    (time) => {
+        concat!(r"\s*", regular!(number), r"\s*([nNuUmMµ]?[sS]|[sS][eE][cC]|[mM]([iI][nN])?|[hHdD])?\s*")
+    };
+    (weight) => {
+        concat!(r"(/\s*", regular!(number), r"\s*)?")
+    };
+    (sizes) => {
+        concat!(regular!(size), regular!(weight), "(,", regular!(size), regular!(weight), ")*")
+    };
+}
+pub(super) use regular;
+
 /// No size, time or rate needs more characters.
 const CHARS_MAX: usize = 64;
 

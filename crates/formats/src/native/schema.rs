@@ -2,17 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::document::PLAN;
+use super::document::{PHASE, PLAN, TARGET};
 use super::job;
 use super::key::{About, Need, Shape};
+use super::scalar::regular;
 use super::sweep::NOT_SWEPT;
 
 /// What a plan names as its schema where one is written with it.
 pub const SCHEMA_FILE: &str = "plan-file-1.json";
-
-const NUMBER: &str = r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?";
-const SIZE_UNIT: &str = "([kKmMgGtTpP]?([iI]?[bB])?)";
-const TIME_UNIT: &str = "([nNuUmM\u{b5}]?[sS]|[sS][eE][cC]|[mM]([iI][nN])?|[hHdD])?";
 
 /// The schema (draft 2020-12) of a plan file, read as the TOML that it is. A plan that does not fit has an error; whether names are
 /// defined, shares total 100 and keys go together only the parser can say.
@@ -21,17 +18,19 @@ pub fn schema() -> Value {
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["$id"] = json!("urn:assay:plan-file:1");
     schema["title"] = json!("A plan of Assay");
-    let text = |unit: &str| json!({ "type": "string", "pattern": format!(r"^\s*{NUMBER}\s*{unit}\s*$") });
+    let text = |form: &str| json!({ "type": "string", "pattern": format!("^{form}$") });
     let size = |min: u64, max: u64| {
         let bytes = json!({ "type": "integer", "minimum": min, "maximum": max });
-        json!({ "anyOf": [bytes, text(SIZE_UNIT)], "examples": ["4k", "1.5GiB"] })
+        json!({ "anyOf": [bytes, text(regular!(size))], "examples": ["4k", "1.5GiB"] })
     };
     let seconds = json!({ "type": "number", "minimum": 0 });
     schema["$defs"] = json!({
+        "target": table(&TARGET.about(), value_or_none),
         "job": table(&job::KEYS.about(), value_or_none),
+        "phase": table(&PHASE.about(), value_or_none),
         "size": size(0, u64::MAX),
         "block-size": size(1, 0x7fff_ffff),
-        "time": { "anyOf": [seconds, text(TIME_UNIT)], "examples": ["30s", "250us"] },
+        "time": { "anyOf": [seconds, text(regular!(time))], "examples": ["30s", "250us"] },
     });
     schema
 }
@@ -99,7 +98,12 @@ fn value(shape: &Shape) -> Value {
             json!({ "enum": all })
         }
         Shape::Table(keys) => table(&keys(), value_or_none),
-        Shape::Job => json!({ "$ref": "#/$defs/job" }),
+        Shape::Defined(name) => json!({ "$ref": format!("#/$defs/{name}") }),
+        Shape::NotZero(shape) => {
+            let mut value = value(shape);
+            value["not"] = json!({ "const": 0 });
+            value
+        }
         Shape::Defaults => {
             let keys = job::KEYS.about().into_iter().filter(|about| about.name != "name");
             table(&keys.collect::<Vec<_>>(), of_job)

@@ -5,7 +5,7 @@ use assay_workload::tree::{FileSelection, FileState, TreeOperation, TreeWorkload
 use super::forms::{FLAG, POSITIVE, SIZE, TEXT, count, count_u32, quote, word};
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::pattern::shorts;
-use super::scalar::{self, write_weighted};
+use super::scalar::{self, regular, write_weighted};
 use super::sink::clip;
 use super::words::names;
 
@@ -17,7 +17,7 @@ pub(super) struct Draft {
 }
 
 const FILE_SIZES: Form<Vec<(u64, f64)>> = Form {
-    shape: Shape::Any(&[Shape::Size, Shape::Matching(r"^\s*[0-9][^,/]*([,/].*)?$", "4k/80,1m/20")]),
+    shape: Shape::Any(&[Shape::Size, Shape::Matching(concat!("^", regular!(sizes), "$"), "4k/80,1m/20")]),
     read: |sink, entry, _| {
         if entry.as_str().is_none() {
             return SIZE.take(sink, entry).map(|bytes| vec![(bytes, 1.0)]);
@@ -31,9 +31,15 @@ const FILE_SIZES: Form<Vec<(u64, f64)>> = Form {
     write: |sizes| quote(&write_weighted(shorts(sizes))),
 };
 
+macro_rules! operation {
+    () => {
+        r"\s*(mkdir|rmdir|create|delete|open|close|read|write|getattr|setattr|access|copy|move)\s*"
+    };
+}
+
 const OPERATIONS: Form<Vec<(String, f64)>> = Form {
     shape: Shape::Matching(
-        r"^\s*(mkdir|rmdir|create|delete|open|close|read|write|getattr|setattr|access|copy|move)\s*([,/].*)?$",
+        concat!("^", operation!(), regular!(weight), "(,", operation!(), regular!(weight), ")*$"),
         "read/70,write/30",
     ),
     read: |sink, entry, _| {

@@ -6,6 +6,7 @@ use super::document::PhaseDraft;
 use super::forms::{PERCENT, count_u32, quote};
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::node::Fields;
+use super::scalar::regular;
 use super::sink::Sink;
 
 /// A rule with what is not said left open: the rounds that are possible depend on the window.
@@ -71,7 +72,7 @@ pub(super) const STEADY: Form<UntilSteady> = Form {
 
 pub(super) const GOAL: Form<FindRate> = Form {
     shape: Shape::Matching(
-        r"^\s*(mean|median|max|p[0-9]+(\.[0-9]*)?)\s*<=?\s*[0-9]+(\.[0-9]*)?\s*([nNuUmM\u00b5]?[sS]|[sS][eE][cC]|[mM]([iI][nN])?|[hHdD])\s*$",
+        concat!(r"^\s*(mean|median|max|p[0-9]+(\.[0-9]*)?)\s*<=?", regular!(time), "$"),
         "p99<5ms",
     ),
     read: |sink, entry, _| {
