@@ -75,7 +75,8 @@ pub(crate) fn convert(args: &ConvertArgs, context: &Context) -> Result<Outcome, 
 /// Comment lines that say where a text comes from and what did not carry over, in the language `to`.
 fn remarks(file: &Path, from: Format, read: &[Diagnostic], written: &[Diagnostic], to: Format) -> String {
     let mark = languages::comment_mark(to);
-    let mut text = format!("{mark} from the {from} {}\n", one_line(&file.to_string_lossy()));
+    let mut text = languages::schema_line(to);
+    text.push_str(&format!("{mark} from the {from} {}\n", one_line(&file.to_string_lossy())));
     // A parameter file lists what its writer lost itself.
     let own = if to == Format::Vdbench { &[] } else { written };
     for lost in read.iter().chain(own).filter(|diagnostic| diagnostic.severity != Severity::Note) {

@@ -31,6 +31,14 @@ pub(crate) fn comment_mark(format: Format) -> char {
     }
 }
 
+/// The line by which editors find the schema of a plan, which `assay new --schema` writes beside it; empty for other languages.
+pub(crate) fn schema_line(format: Format) -> String {
+    match format {
+        Format::Native => format!("#:schema ./{}\n", native::SCHEMA_FILE),
+        Format::Fio | Format::Vdbench => String::new(),
+    }
+}
+
 /// Why a text is not a result that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ImportError {

@@ -5,6 +5,7 @@ mod grid;
 
 use std::path::{Path, PathBuf};
 
+use assay_formats::native;
 use assay_workload::job::{Caching, Limits, Rate, TargetSharing};
 use assay_workload::pattern::{AccessPattern, Distribution, Mix, Placement, Random, Sequential};
 use assay_workload::target::{Extent, Target};
@@ -28,6 +29,8 @@ use grid::Cell;
   assay new --target /mnt/data/a --size 20g --block-size 8k --read 70
   assay new --to vdbench --target /dev/sdx --read 100 -o parmfile
   assay new --to fio --target a.bin --size 20g --grid '4k,8k x 100,70' -o grid/
+  # for editors, beside the plans: their line '#:schema' names it
+  assay new --schema
 
 A grid is block sizes x per cent of reads x per cent random x outstanding
 I/Os, each one value or several; what is left out at the end has one value.
@@ -74,6 +77,9 @@ pub(crate) struct NewArgs {
     /// All combinations of several values, a file each
     #[arg(long, value_name = "GRID", conflicts_with_all = ["block_size", "read", "random", "outstanding"])]
     pub(crate) grid: Option<String>,
+    /// Write the JSON schema of plans, with which editors complete and check them
+    #[arg(long, conflicts_with_all = ["target", "grid"])]
+    pub(crate) schema: bool,
     /// The file to write, for a grid the directory; '-' is stdout [default: named after the workload]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -93,17 +99,18 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn new(args: &NewArgs, context: &Context) -> Result<Outcome, Failure> {
+    if args.schema {
+        let path = args.output.clone().unwrap_or_else(|| PathBuf::from(native::SCHEMA_FILE));
+        let text = serde_json::to_string_pretty(&native::schema()).map_err(Failure::usage)?;
+        return write_file(&Outputs::new(args.force), &path, &format!("{text}\n"), context);
+    }
     let cells = args.grid.as_deref().map(grid::cells).transpose()?;
     let answers = answers::complete(args, context)?;
     let outputs = Outputs::new(args.force);
     let Some(cells) = cells else {
         let (name, text) = file(&answers.cell(), &answers, args, context)?;
         let path = args.output.clone().unwrap_or_else(|| PathBuf::from(name));
-        outputs.write("--output", &path, &text)?;
-        if path != Path::new("-") {
-            context.say(&format!("wrote {}", path.display()));
-        }
-        return Ok(Outcome::Done);
+        return write_file(&outputs, &path, &text, context);
     };
     let files: Vec<(String, String)> =
         cells.iter().map(|cell| file(cell, &answers, args, context)).collect::<Result<_, _>>()?;
@@ -113,6 +120,14 @@ pub(crate) fn new(args: &NewArgs, context: &Context) -> Result<Outcome, Failure>
     }
     let directory = args.output.as_deref().unwrap_or(Path::new("."));
     context.say(&format!("{} files in {}", cells.len(), directory.display()));
+    Ok(Outcome::Done)
+}
+
+fn write_file(outputs: &Outputs, path: &Path, text: &str, context: &Context) -> Result<Outcome, Failure> {
+    outputs.write("--output", path, text)?;
+    if path != Path::new("-") {
+        context.say(&format!("wrote {}", path.display()));
+    }
     Ok(Outcome::Done)
 }
 
@@ -142,7 +157,7 @@ fn file(
     let name = file.strip_suffix(".toml").unwrap_or(&file);
     let (text, said) = languages::write(&workload(name, cell, answers), Format::from(args.to));
     input::say_all(&said, false, context)?;
-    Ok((file, text))
+    Ok((file, format!("{}{text}", languages::schema_line(args.to.into()))))
 }
 
 /// A thread for each target, which keeps so many I/Os outstanding on it.
