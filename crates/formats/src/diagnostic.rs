@@ -119,13 +119,14 @@ impl From<&Place> for Option<Place> {
 /// How many diagnostics of one text are kept, so that a hostile file cannot fill memory with them.
 #[derive(Debug, Clone, Copy)]
 pub enum Bound {
-    /// This many; the others are counted in one of this id.
+    /// This many; one of this id stands for the others.
     InAll(usize, &'static str),
     /// This many of each kind (id, severity and what a loss affects); the others are counted, kind by kind.
     OfAKind(usize),
 }
 
-type Kind = (Severity, Option<Affects>, &'static str);
+/// What counts as one kind of diagnostic.
+pub type Kind = (Severity, Option<Affects>, &'static str);
 
 /// What a parser has to say about one text and its includes, in the order in which it was found.
 #[derive(Debug)]
@@ -154,9 +155,9 @@ impl Collector {
         self.errors > 0
     }
 
-    /// Whether more diagnostics would only be counted: the caller may stop reading.
+    /// Whether further diagnostics are left out: the caller may stop reading.
     pub fn is_full(&self) -> bool {
-        matches!(self.bound, Bound::InAll(kept_max, _) if self.found.len() >= kept_max)
+        matches!(self.bound, Bound::InAll(..)) && self.left_out > 0
     }
 
     /// Adds an error.
@@ -204,7 +205,8 @@ impl Collector {
         self.add(Diagnostic { severity, id, position, word, affects, message, help });
     }
 
-    fn add(&mut self, one: Diagnostic) {
+    /// Adds one.
+    pub fn add(&mut self, one: Diagnostic) {
         self.errors += usize::from(one.severity == Severity::Error);
         let seen = self.seen.entry((one.severity, one.affects, one.id)).or_default();
         *seen += 1;
@@ -223,9 +225,9 @@ impl Collector {
     pub fn finish(self) -> Vec<Diagnostic> {
         let mut all = self.found;
         match self.bound {
-            Bound::InAll(_, id) if self.left_out > 0 => {
+            Bound::InAll(kept_max, id) if self.left_out > 0 => {
                 let severity = if self.errors > 0 { Severity::Error } else { Severity::Note };
-                let message = format!("{} further diagnostics are left out", self.left_out);
+                let message = format!("only the first {kept_max} diagnostics are shown");
                 all.push(Diagnostic::general(severity, id, message));
             }
             Bound::InAll(..) => {}
@@ -274,7 +276,7 @@ mod tests {
 
     #[test]
     fn floods_are_counted_in_all_or_kind_by_kind() {
-        let all = ["note: again", "note: again", "error: 4 further diagnostics are left out"];
+        let all = ["note: again", "note: again", "error: only the first 2 diagnostics are shown"];
         assert_eq!(flood(Bound::InAll(2, "more")), all);
         let kinds = ["note: again", "error: wrong", "note: 4 more of the kind `same` are not shown"];
         assert_eq!(flood(Bound::OfAKind(1)), kinds);

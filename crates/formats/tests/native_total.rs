@@ -41,7 +41,8 @@ fn nesting_and_repetition_end() {
         check(&text.repeat((1 << 17) / text.len()));
     }
     let keys: String = (0..20_000).map(|key| format!("key{key} = 1\n")).collect();
-    assert_eq!(check(&keys).len(), 100);
+    let said = check(&keys);
+    assert_eq!((said.len(), said[100].id), (101, "more-diagnostics"));
 }
 
 const JOB: &str = "[[phase.job]]\nop = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\n";

@@ -1,8 +1,6 @@
 //! Where the parser leaves what it has to say: positions become readable here, and floods are cut short.
 
-use std::collections::BTreeMap;
-
-use assay_formats::diagnostic::{Affects, Diagnostic, Position, Severity};
+use assay_formats::diagnostic::{Affects, Bound, Collector, Diagnostic, Kind, Position, Severity, counted};
 
 /// A place in one of the input files, small enough to be carried by every word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -15,28 +13,32 @@ pub struct At {
     pub column: u32,
 }
 
-/// How many diagnostics of one id are kept; what follows is counted and summed up in one line.
-const KEPT_PER_ID: usize = 24;
+/// How many diagnostics of one kind are kept.
+const KEPT_OF_A_KIND: usize = 24;
 
-/// Collects diagnostics in the order in which they were found.
-#[derive(Debug, Default)]
+/// The collector of all languages, with the files that places of this one point into.
+#[derive(Debug)]
 pub(crate) struct Sink {
     pub(crate) files: Vec<String>,
-    diagnostics: Vec<Diagnostic>,
-    seen: BTreeMap<(Severity, Option<Affects>, &'static str), usize>,
-    errors: usize,
+    found: Collector,
+}
+
+impl Default for Sink {
+    fn default() -> Self {
+        Self::with_files(Vec::new())
+    }
 }
 
 impl Sink {
     /// A sink for what is found after the files were read.
     pub(crate) fn with_files(files: Vec<String>) -> Self {
-        Self { files, ..Self::default() }
+        Self { files, found: Collector::new(Bound::OfAKind(KEPT_OF_A_KIND)) }
     }
 
     /// Registers a file name and gives its index.
     pub(crate) fn add_file(&mut self, name: &str) -> u32 {
         self.files.push(name.to_owned());
-        u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX)
+        counted(self.files.len() - 1)
     }
 
     pub(crate) fn error(
@@ -47,8 +49,7 @@ impl Sink {
         message: String,
         help: &str,
     ) {
-        self.errors += 1;
-        self.push((Severity::Error, None), id, at.into(), word, message, help);
+        self.add((Severity::Error, None, id), at.into(), word, message, help);
     }
 
     pub(crate) fn loss(
@@ -60,7 +61,7 @@ impl Sink {
         message: String,
         help: &str,
     ) {
-        self.push((Severity::Loss, Some(affects)), id, at.into(), word, message, help);
+        self.add((Severity::Loss, Some(affects), id), at.into(), word, message, help);
     }
 
     pub(crate) fn note(
@@ -71,50 +72,24 @@ impl Sink {
         message: String,
         help: &str,
     ) {
-        self.push((Severity::Note, None), id, at.into(), word, message, help);
+        self.add((Severity::Note, None, id), at.into(), word, message, help);
     }
 
     /// Whether any error was reported.
     pub(crate) fn has_errors(&self) -> bool {
-        self.errors > 0
+        self.found.has_errors()
     }
 
-    fn push(
-        &mut self,
-        (severity, affects): (Severity, Option<Affects>),
-        id: &'static str,
-        at: Option<At>,
-        word: &str,
-        message: String,
-        help: &str,
-    ) {
-        let seen = self.seen.entry((severity, affects, id)).or_default();
-        *seen += 1;
-        if *seen > KEPT_PER_ID {
-            return;
-        }
-        let position = at.map(|at| position(&self.files, at));
-        self.diagnostics.push(Diagnostic {
-            severity,
-            id,
-            position,
-            word: shorten(word),
-            affects,
-            message,
-            help: help.to_owned(),
-        });
-    }
-
-    /// The diagnostics, with one closing line for each id that was cut short.
+    /// The diagnostics, with one closing line for each kind that was cut short.
     pub(crate) fn finish(self) -> Vec<Diagnostic> {
-        let mut all = self.diagnostics;
-        for ((severity, affects, id), count) in self.seen {
-            if count > KEPT_PER_ID {
-                let message = format!("{} more of the kind `{id}` are not shown", count - KEPT_PER_ID);
-                all.push(Diagnostic { affects, ..Diagnostic::general(severity, id, message) });
-            }
-        }
-        all
+        self.found.finish()
+    }
+
+    fn add(&mut self, kind: Kind, at: Option<At>, word: &str, message: String, help: &str) {
+        let (severity, affects, id) = kind;
+        let position = at.map(|at| position(&self.files, at));
+        let (word, help) = (shorten(word), help.to_owned());
+        self.found.add(Diagnostic { severity, id, position, word, affects, message, help });
     }
 }
 
@@ -144,7 +119,7 @@ mod tests {
             sink.note("same", None, "", "again".into(), "");
         }
         let all = sink.finish();
-        assert_eq!(all.len(), KEPT_PER_ID + 1);
+        assert_eq!(all.len(), KEPT_OF_A_KIND + 1);
         assert!(all.last().is_some_and(|d| d.message.starts_with("76 more")));
     }
 

@@ -112,7 +112,7 @@ mod tests {
         }
         let said = sink.finish();
         assert_eq!(said.len(), KEPT_MAX + 1);
-        assert_eq!(said[KEPT_MAX].message, "400 further diagnostics are left out");
+        assert_eq!(said[KEPT_MAX].message, "only the first 100 diagnostics are shown");
         assert_eq!(said[KEPT_MAX].severity, Severity::Error);
     }
 }
