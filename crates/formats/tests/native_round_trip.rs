@@ -5,6 +5,7 @@ use assay_formats::{Diagnostic, Severity};
 use assay_workload::content::{Content, Payload, Refresh};
 use assay_workload::job::*;
 use assay_workload::pattern::*;
+use assay_workload::steps::{FindRate, LatencyLimit, Until, UntilSteady};
 use assay_workload::target::{Extent, Target, TargetKind};
 use assay_workload::tree::{FileSelection, FileState};
 use assay_workload::units::{Bytes, Nanos};
@@ -298,20 +299,46 @@ fn paced(job: BoxedStrategy<Job>) -> BoxedStrategy<Job> {
 
 fn job(targets: Vec<String>) -> BoxedStrategy<Job> {
     let data = (sometimes(Content::default(), content()), sometimes(FlushPolicy::default(), flush()));
-    let caching = (select(vec![Caching::Auto, Caching::Direct, Caching::Buffered]), any::<bool>());
+    let caching = (select(vec![Caching::Auto, Caching::Direct, Caching::Buffered]), any::<[bool; 3]>());
     let options = sometimes(EngineOptions::default(), engine_options());
     let engine = (select(EngineKind::ALL.to_vec()), options, sometimes(0, any::<u64>()));
     let job = (paced(placed(targets)), data, caching, engine).prop_map(|(job, data, caching, engine)| Job {
         content: data.0,
         flush: data.1,
         caching: caching.0,
-        invalidate: caching.1,
+        invalidate: caching.1[0],
+        invalidate_each_pass: caching.1[1],
+        access_hint: caching.1[2],
         engine: engine.0,
         engine_options: engine.1,
         errors_tolerated: engine.2,
         ..job
     });
     job.boxed()
+}
+
+fn is_share(job: &Job) -> bool {
+    matches!(job.rate, Rate::PercentOfMax(_))
+}
+
+fn until() -> impl Strategy<Value = Until> {
+    let steady = (2..=1000_u32, percent(), percent(), 0..9000_u32);
+    let steady =
+        steady.prop_map(|(window_rounds, range_percent_max, excursion_percent_max, more)| UntilSteady {
+            window_rounds,
+            range_percent_max,
+            excursion_percent_max,
+            rounds_max: window_rounds + more,
+        });
+    let goal = (select(vec!["mean", "max", "p50", "p99.9"]), 1..100_000_000_u64, any::<bool>());
+    prop_oneof![
+        sometimes(UntilSteady::default(), steady).prop_map(Until::Steady),
+        goal.prop_map(|(figure, ns, limits_together)| {
+            let goal: FindRate = format!("{figure}<{ns}ns").parse().expect("a goal");
+            Until::Rate(FindRate { limits_together, ..goal })
+        }),
+        (1..u64::MAX).prop_map(|limit_ns| Until::Below(LatencyLimit { limit_ns })),
+    ]
 }
 
 fn phase(targets: Vec<String>) -> impl Strategy<Value = Phase> {
@@ -329,15 +356,19 @@ fn phase(targets: Vec<String>) -> impl Strategy<Value = Phase> {
         any::<bool>(),
         sometimes(Nanos(0), time()),
         sometimes(String::new(), "[a-z]=\\PC{1,5}"),
+        of(until()),
     );
-    ("\\PC{0,12}", jobs, rest).prop_map(|(name, jobs, (kind, drain_after, pause_after, point))| Phase {
-        name,
-        kind,
-        jobs,
-        drain_after,
-        pause_after,
-        point,
-        until: None,
+    ("\\PC{0,12}", jobs, rest).prop_map(|(name, jobs, (kind, drain_after, pause_after, point, until))| {
+        Phase {
+            name,
+            kind,
+            drain_after,
+            pause_after,
+            // A curve ends above a latency only in phases that are shares of it.
+            until: until.filter(|until| !matches!(until, Until::Below(_)) || jobs.iter().any(is_share)),
+            jobs,
+            point,
+        }
     })
 }
 
@@ -385,7 +416,7 @@ fn a_written_workload_reads_back_as_the_same() {
     with_large_stack(|| {
         let default = ProptestConfig::default();
         // PROPTEST_CASES asks for more.
-        let config = ProptestConfig { cases: default.cases.max(300), failure_persistence: None, ..default };
+        let config = ProptestConfig { cases: default.cases.max(1000), failure_persistence: None, ..default };
         proptest!(config, |(workload in workload())| {
             let text = write(&workload);
             let (read, said) = parse("round-trip.toml", &text);

@@ -25,6 +25,7 @@ fn tables() -> Vec<(&'static str, Vec<&'static About>)> {
         ("tree", tree::KEYS.about()),
         ("phase", PHASE.about()),
         ("until", until::KEYS.about()),
+        ("find_rate", until::SEARCH_KEYS.about()),
     ]
 }
 

@@ -1,12 +1,13 @@
 //! How often a phase repeats: `until`, `find_rate` and `stop_above`.
 
-use assay_workload::steps::{FindRate, LatencyLimit, Until, UntilSteady};
+use assay_workload::steps::{FindRate, LatencyFigure, LatencyLimit, Until, UntilSteady};
+use assay_workload::units::Nanos;
 
 use super::document::PhaseDraft;
-use super::forms::{PERCENT, count_u32, quote};
+use super::forms::{FLAG, PERCENT, count_u32, quote};
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::node::Fields;
-use super::scalar::regular;
+use super::scalar::{regular, write_time};
 use super::sink::Sink;
 
 /// A rule with what is not said left open: the rounds that are possible depend on the window.
@@ -70,7 +71,7 @@ pub(super) const STEADY: Form<UntilSteady> = Form {
     },
 };
 
-pub(super) const GOAL: Form<FindRate> = Form {
+const GOAL: Form<FindRate> = Form {
     shape: Shape::Matching(
         concat!(r"^\s*(mean|median|max|p[0-9]+(\.[0-9]*)?)\s*<=?", regular!(time), "$"),
         "p99<5ms",
@@ -79,7 +80,52 @@ pub(super) const GOAL: Form<FindRate> = Form {
         let goal = sink.string(entry)?.parse();
         sink.checked(entry, goal, "goals look like \"p99<5ms\" or \"mean<800us\"")
     },
-    write: |goal| quote(&goal.to_string().replace(' ', "")),
+    write: |goal| {
+        let text = goal.to_string();
+        let figure = text.split('<').next().unwrap_or_default();
+        quote(&format!("{figure}<{}", write_time(Nanos(goal.limit_ns))))
+    },
+};
+
+/// A search with its goal as a whole.
+pub(super) struct Search {
+    goal: FindRate,
+    limits_together: bool,
+}
+
+impl Search {
+    fn of(find: FindRate) -> Self {
+        Search { limits_together: find.limits_together, goal: find }
+    }
+
+    fn blank() -> Self {
+        Search::of(FindRate::new(LatencyFigure::Mean, 0))
+    }
+}
+
+pub(super) const SEARCH_KEYS: Table<Search> = Table {
+    who: "'find_rate'",
+    example: "find_rate = \"p99<5ms\"",
+    sections: &[&[
+        key!(must "goal", GOAL, goal, "required", "`\"p99<5ms\"`, `\"mean<800us\"`, `\"max<20ms\"`"),
+        key!(set "limits_together", FLAG, limits_together, "`false`", "`true`: `bytes`, `ios` and `passes` of the jobs limit all steps of the search together, as fio's `latency_target` does; `false`: each step"),
+    ]],
+};
+
+/// A goal, or a table.
+pub(super) const SEARCH: Form<FindRate> = Form {
+    shape: Shape::Any(&[GOAL.shape, Shape::Table(|| SEARCH_KEYS.about())]),
+    read: |sink, entry, _| {
+        if entry.as_table().is_none() {
+            return GOAL.take(sink, entry);
+        }
+        let search = SEARCH_KEYS.read(sink, entry, Search::blank())?;
+        Some(FindRate { limits_together: search.limits_together, ..search.goal })
+    },
+    write: |find| match find.limits_together {
+        false => (GOAL.write)(find),
+        true => SEARCH_KEYS.inline(&Search::of(*find), &Search::blank()),
+    },
 };
 
 /// The rule of a phase; `None` where it has none, or two, which is reported.
@@ -121,6 +167,7 @@ mod tests {
             "until = { window_rounds = 3, range_percent_max = 7.5 }",
             "find_rate = \"p99.9<800us\"",
             "find_rate = \"max<20ms\"",
+            "find_rate = { goal = \"p99<92728us\", limits_together = true }",
         ] {
             let (workload, said) = parse("p", &plan(line));
             assert!(said.is_empty(), "{line}: {said:?}");
