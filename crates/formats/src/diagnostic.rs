@@ -110,12 +110,6 @@ pub struct Place {
     pub word: String,
 }
 
-impl From<&Place> for Option<Place> {
-    fn from(place: &Place) -> Self {
-        Some(place.clone())
-    }
-}
-
 /// How many diagnostics of one text are kept, so that a hostile file cannot fill memory with them.
 #[derive(Debug, Clone, Copy)]
 pub enum Bound {
@@ -161,37 +155,37 @@ impl Collector {
     }
 
     /// Adds an error.
-    pub fn error(
+    pub fn error<'p>(
         &mut self,
         id: &'static str,
-        place: impl Into<Option<Place>>,
+        place: impl Into<Option<&'p Place>>,
         message: impl Into<String>,
-        help: impl Into<String>,
+        help: &str,
     ) {
-        self.say((Severity::Error, None, id), place.into(), message.into(), help.into());
+        self.say((Severity::Error, None, id), place.into(), message.into(), help.to_owned());
     }
 
     /// Adds a loss: of what is tested, or of what is reported.
-    pub fn loss(
+    pub fn loss<'p>(
         &mut self,
         id: &'static str,
         affects: Affects,
-        place: impl Into<Option<Place>>,
+        place: impl Into<Option<&'p Place>>,
         message: impl Into<String>,
-        help: impl Into<String>,
+        help: &str,
     ) {
-        self.say((Severity::Loss, Some(affects), id), place.into(), message.into(), help.into());
+        self.say((Severity::Loss, Some(affects), id), place.into(), message.into(), help.to_owned());
     }
 
     /// Adds a note.
-    pub fn note(
+    pub fn note<'p>(
         &mut self,
         id: &'static str,
-        place: impl Into<Option<Place>>,
+        place: impl Into<Option<&'p Place>>,
         message: impl Into<String>,
-        help: impl Into<String>,
+        help: &str,
     ) {
-        self.say((Severity::Note, None, id), place.into(), message.into(), help.into());
+        self.say((Severity::Note, None, id), place.into(), message.into(), help.to_owned());
     }
 
     /// Adds one that belongs to no place.
@@ -199,8 +193,8 @@ impl Collector {
         self.add(Diagnostic::general(severity, id, message));
     }
 
-    fn say(&mut self, (severity, affects, id): Kind, place: Option<Place>, message: String, help: String) {
-        let (position, word) = place.map(|place| (place.at, place.word)).unzip();
+    fn say(&mut self, (severity, affects, id): Kind, place: Option<&Place>, message: String, help: String) {
+        let (position, word) = place.map(|place| (place.at.clone(), place.word.clone())).unzip();
         let word = word.unwrap_or_default();
         self.add(Diagnostic { severity, id, position, word, affects, message, help });
     }

@@ -87,15 +87,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, wrong: &mut Vec<
                 check(root, root.pointer(pointer).expect("what is referred to"), value, at, wrong);
                 true
             }
-            "type" => match rule.as_str().expect("one type") {
-                "object" => value.is_object(),
-                "array" => value.is_array(),
-                "string" => value.is_string(),
-                "boolean" => value.is_boolean(),
-                "number" => value.is_number(),
-                "integer" => value.is_i64() || value.is_u64(),
-                other => panic!("no type {other}"),
-            },
+            "type" => has_type(rule.as_str().expect("one type"), value),
             "const" => value == rule,
             "enum" => list().contains(value),
             "minimum" => number.is_none_or(|number| Some(number) >= rule.as_f64()),
@@ -148,6 +140,18 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, wrong: &mut Vec<
         if !holds {
             wrong.push(at.to_owned());
         }
+    }
+}
+
+fn has_type(name: &str, value: &Value) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        other => panic!("no type {other}"),
     }
 }
 

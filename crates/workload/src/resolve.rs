@@ -299,7 +299,7 @@ impl Planner<'_> {
                 Ok((EngineKind::IoUring, "auto: the least CPU per I/O here".to_owned()))
             }
             EngineKind::Auto if self.job.outstanding_per_thread > 1 && works(EngineKind::Libaio) => {
-                Ok((EngineKind::Libaio, "auto: io_uring is not to be had".to_owned()))
+                Ok((EngineKind::Libaio, "auto: io_uring is unavailable".to_owned()))
             }
             EngineKind::Auto => Ok((EngineKind::Psync, "auto: nothing asynchronous is to be had".to_owned())),
             named if works(named) => Ok((named, String::new())),

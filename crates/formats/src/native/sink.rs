@@ -47,7 +47,7 @@ impl Sink {
         help: impl Into<String>,
     ) {
         if self.seen.insert((span.start, id)) {
-            self.found.error(id, self.place(span), message, help);
+            self.found.error(id, &self.place(span), message, &help.into());
         }
     }
 
@@ -59,7 +59,7 @@ impl Sink {
         help: impl Into<String>,
     ) {
         if self.seen.insert((span.start, id)) {
-            self.found.note(id, self.place(span), message, help);
+            self.found.note(id, &self.place(span), message, &help.into());
         }
     }
 
