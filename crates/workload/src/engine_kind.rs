@@ -42,9 +42,6 @@ macro_rules! engines {
         impl EngineKind {
             /// All of them, for help texts and parsing.
             pub const ALL: [EngineKind; FACTS.len()] = [$(EngineKind::$kind),*];
-
-            /// All of them with their names.
-            pub const WORDS: [(&'static str, EngineKind); FACTS.len()] = [$(($name, EngineKind::$kind)),*];
         }
     };
 }

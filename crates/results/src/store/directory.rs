@@ -336,7 +336,7 @@ fn newest_readable(dirs: Vec<RunDir>) -> Option<RunDir> {
         .filter(|entry| !entry.started.is_empty())
         .map(|entry| (Moment::parse(&entry.started).unix_ms(), written(&entry.dir), entry.dir))
         .collect();
-    entries.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+    entries.sort_by_key(|entry| std::cmp::Reverse((entry.0, entry.1)));
     // Whether a run can be read is known once it was; mostly the first can.
     let readable = |dir: &RunDir| if dir.has(RUN_FILE) { dir.read_run().is_ok() } else { true };
     entries.into_iter().map(|(_, _, dir)| dir).find(readable)
