@@ -322,7 +322,7 @@ pub(crate) struct Steady {
 /// One job or clone, in the order fio creates them.
 ///
 /// Its options are read where they are asked for, and each that is asked for while a workload is made of it counts as
-/// read: see [`Given`](super::resolve::Given).
+/// read: see `resolve::Given`.
 #[derive(Debug, Clone)]
 pub struct ResolvedJob {
     /// The name that is reported.

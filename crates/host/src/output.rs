@@ -1,11 +1,11 @@
 //! Files that a user asks Assay to write: pages, tables, logs, converted workloads.
 //!
 //! The rules are the same for all of them. A file is written whole or not at all. It takes a name that is free, or the
-//! place of a file that Assay wrote and nobody changed since ([`mark`]), or with [`Outputs::new`]`(true)` (`--force`)
+//! place of a file that Assay wrote and nobody changed since (`mark`), or with [`Outputs::new`]`(true)` (`--force`)
 //! that of any regular file. It never goes to a device, a pipe, a socket or a directory, never through a symbolic link in
 //! the last component, never in the place of one of the command's own inputs.
 //!
-//! [`Outputs::check`] asks beforehand, so that nobody measures for an hour and is refused then; [`Outputs::create`]
+//! [`Outputs::check`] asks beforehand, so that nobody measures for an hour and is refused then; [`Outputs::write`]
 //! applies the same rules again, and to what has the name at the moment it is replaced.
 
 mod directory;

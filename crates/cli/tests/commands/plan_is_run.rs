@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+use assay_host::workdir::claim_file;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -103,7 +104,10 @@ fn profiles_in(world: &World, place: &Path, direct: bool) {
             .ended(0);
         for target in plan["targets"].as_array().expect("targets") {
             let bytes = vec![1; target["size_bytes"].as_u64().expect("a size") as usize];
-            fs::write(target["path"].as_str().expect("a path"), bytes).expect("a file");
+            let path = Path::new(target["path"].as_str().expect("a path"));
+            fs::write(path, bytes).expect("a file");
+            let file = fs::File::open(path).expect("the file");
+            claim_file(&file, path).expect("marked, as a run marks what it makes");
         }
         let plan = printed(world, &words);
         assert!(plan["targets"][0]["existing_bytes"].as_u64() > Some(0), "{profile}");

@@ -2,7 +2,7 @@
 //!
 //! [`parse`] lowers a text into a [`Workload`] and says what is wrong with file, line, column, word and the nearest
 //! known key; [`write()`] is its counterpart. [`profiles`] are the plans that are shipped; [`scale_to`] and
-//! [`override_runtime`] fit a plan to the room and the time there is; [`detect`] tells the three formats apart.
+//! [`override_runtime`] fit a plan to the room and the time there is.
 
 mod data;
 mod document;

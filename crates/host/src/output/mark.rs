@@ -77,7 +77,7 @@ pub(super) fn is_ours(directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> b
     digest_of(&file).is_ok_and(|digest| found == of_file(stat, &digest))
 }
 
-/// Whether a regular file has a mark, and the content that the mark was made for. Other than [`is_ours`] this is true of a
+/// Whether a regular file has a mark, and the content that the mark was made for. Other than `is_ours` this is true of a
 /// copy that kept the mark, as in a directory that was moved to another disk.
 pub fn is_unedited(directory: &HeldDirectory, name: &OsStr) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
