@@ -239,12 +239,15 @@ fn cleanup_stops_at_mount_points() {
     }
     fs::write(path.join("memory/precious"), "x").expect("file");
     fs::write(path.join("garbage"), "x").expect("file");
+    let garbage = fs::File::open(path.join("garbage")).expect("the file");
+    claim_file(&garbage, &path.join("garbage")).expect("marked, as a run marks what it makes");
     let report = cleanup::remove(&path).expect("a directory of ours");
     assert!(!report.removed && report.files == 1, "{report:?}");
     assert_eq!(report.kept.len(), 2, "{report:?}");
     assert!(outside.join("precious").exists() && path.join("memory/precious").exists());
     for point in device.mounts.drain(..) {
         run("umount", &[point.to_str().expect("plain path")]).expect("unmounted");
+        fs::remove_dir(point).expect("the mount point, which is the test's");
     }
     assert!(cleanup::remove(&path).expect("still ours").removed);
     assert!(outside.join("precious").exists());
