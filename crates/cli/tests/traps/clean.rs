@@ -1,5 +1,7 @@
 //! Runs with nothing staged: no check may raise a doubt.
 
+use std::io::Write as _;
+
 use crate::look::{stolen_since, ticks, until};
 use crate::stage::{Run, Stage, text};
 
@@ -21,7 +23,7 @@ pub(crate) fn doubts(run: &Run, begun: &[u64]) -> Result<(), String> {
 /// a check that raises its doubt without a reason raises it again.
 fn not_twice(once: impl Fn() -> Result<(), String>) -> Result<(), String> {
     once().or_else(|doubt| {
-        println!("retry: a doubt that has to come again to count: {doubt}");
+        let _ = writeln!(std::io::stderr(), "retry: a doubt that has to come again to count: {doubt}");
         once()
     })
 }
