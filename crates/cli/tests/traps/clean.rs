@@ -1,7 +1,5 @@
 //! Runs with nothing staged: no check may raise a doubt.
 
-use std::io::Write as _;
-
 use crate::look::{stolen_since, ticks, until};
 use crate::stage::{Run, Stage, text};
 
@@ -19,20 +17,11 @@ pub(crate) fn doubts(run: &Run, begun: &[u64]) -> Result<(), String> {
     if doubts.is_empty() { Ok(()) } else { Err(doubts.join("; ")) }
 }
 
-/// Runs once more where there was a doubt, and says so: a shared disk may slip for a moment, which no probe here can see, while
-/// a check that raises its doubt without a reason raises it again.
-fn not_twice(once: impl Fn() -> Result<(), String>) -> Result<(), String> {
-    once().or_else(|doubt| {
-        let _ = writeln!(std::io::stderr(), "retry: a doubt that has to come again to count: {doubt}");
-        once()
-    })
-}
-
 #[test]
 fn direct_reads_of_a_filled_file() {
     let stage = Stage::new();
     let file = stage.file("data", 128);
-    let once = || {
+    until("direct reads", || {
         let begun = ticks();
         let job =
             "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\noutstanding = 8\nruntime = \"3s\"";
@@ -43,14 +32,13 @@ fn direct_reads_of_a_filled_file() {
         assert!((fetched / asked - 1.0).abs() < 0.02, "{truth:#}");
         assert!(run.run["phases"][0]["evidence"]["quiet_after"]["span_ns"].as_u64() > Some(400_000_000));
         doubts(&run, &begun)
-    };
-    until("direct reads", || not_twice(once));
+    });
 }
 
 #[test]
 fn direct_writes_over_an_own_file() {
     let stage = Stage::new();
-    let once = || {
+    until("direct writes", || {
         let begun = ticks();
         let plan = stage.plan(
             "name = \"clean\"\ntarget = [{ name = \"t\", path = \"own\", size = \"64m\" }]\n\
@@ -60,6 +48,5 @@ fn direct_writes_over_an_own_file() {
         );
         let output = stage.command(&["run", text(&plan), "--json", "--quiet"]).output().expect("assay");
         doubts(&Run::of(output), &begun)
-    };
-    until("direct writes", || not_twice(once));
+    });
 }
