@@ -63,7 +63,7 @@ pub(crate) struct RunArgs {
     /// With --engine sim: size of targets that the file gives no size for
     #[arg(long, value_name = "SIZE", default_value = crate::audit::SIZE_DEFAULT)]
     pub(crate) size: Bytes,
-    /// Run everything so many times
+    /// Run everything N times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
     #[command(flatten)]

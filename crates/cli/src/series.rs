@@ -39,7 +39,7 @@ pub(crate) struct QuickArgs {
     /// Compare with this baseline ('assay baseline list'); may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Vec<String>,
-    /// Run everything so many times
+    /// Run everything N times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
     /// Long windows: about an hour instead of three minutes (assay-1)

@@ -62,7 +62,7 @@ pub trait Executor {
     /// Whether everything is to end.
     fn stopped(&self) -> bool;
 
-    /// Watches the devices while nothing is done, before or after a phase: what they do then is somebody else's. Counters
+    /// Watches the devices while Assay is idle, before or after a phase: I/O then comes from other processes. Counters
     /// go to `sink`. An executor that has none to read does nothing.
     fn idle_window(&mut self, _plan: &Arc<Plan>, _phase: usize, _when: When, _sink: &mut HostSink<'_>) {}
 

@@ -90,7 +90,7 @@ pub(crate) struct BlockThread<'a> {
 }
 
 impl BlockThread<'_> {
-    /// The loop over an engine of this type; over psync instead where it is not to be had and the choice was ours, which the
+    /// The loop over an engine of this type; over psync instead where it is unavailable and the choice was ours, which the
     /// result says.
     pub(crate) fn over<E: NativeEngine>(&self) -> Result<Box<dyn JobRunner>, EngineError> {
         let job = &self.job.job;

@@ -19,7 +19,7 @@ pub(super) fn relay(mut from: impl Read, mut to: impl Write) -> String {
         let mut bytes = &buffer[..got];
         if failure.is_none() {
             let end = bytes.iter().position(|&byte| byte == FAILURE_MARK);
-            // Whoever closed our stderr does not want to read it.
+            // A closed stderr has no reader.
             let _ = to.write_all(&bytes[..end.unwrap_or(got)]).and_then(|()| to.flush());
             let Some(end) = end else { continue };
             failure = Some(Vec::new());

@@ -12,7 +12,7 @@ use crate::world::{World, path_text, wait_for};
 pub(crate) struct Sshd {
     server: Child,
     directory: PathBuf,
-    /// Home of whoever logs in.
+    /// Home directory of the user that logs in.
     pub(crate) home: PathBuf,
     /// What `ASSAY_SSH` is to be.
     pub(crate) client: String,

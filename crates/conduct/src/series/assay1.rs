@@ -2,7 +2,7 @@
 //!
 //! Fourteen cells, each measured in five short windows. A round visits every cell once in a seeded random order, so that a
 //! drifting device, a neighbour or a burst credit hits all cells alike and shows up as spread, not as a difference between
-//! cells. Whoever wants the steady state of a device needs hours, and says so with `--thorough` or a plan of his own.
+//! cells. The steady state of a device takes hours: `--thorough`, or a plan file.
 
 use assay_workload::job::{Caching, FlushPolicy, Job, Limits, OpenSync, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
