@@ -78,6 +78,8 @@ pub(crate) enum Command {
     Doctor(crate::doctor::DoctorArgs),
     /// Write a completion script for a shell
     Completions(CompletionsArgs),
+    /// Write a manual page: assay man | man -l -
+    Man(ManArgs),
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +93,28 @@ pub(crate) fn completions(args: &CompletionsArgs, context: &Context) -> Result<O
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "assay", &mut script);
     context.out(&String::from_utf8(script).map_err(Failure::failed)?);
+    Ok(Outcome::Done)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The command to describe [default: assay itself]
+    pub(crate) command: Option<String>,
+}
+
+pub(crate) fn man(args: &ManArgs, context: &Context) -> Result<Outcome, Failure> {
+    let mut all = Cli::command();
+    all.build();
+    let described = match &args.command {
+        None => all,
+        Some(name) => all.find_subcommand(name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
+            Failure::usage(format!("no command '{name}'; available: {}", known.join(", ")))
+        })?,
+    };
+    let mut page = Vec::new();
+    clap_mangen::Man::new(described).render(&mut page).map_err(Failure::failed)?;
+    context.out(&String::from_utf8(page).map_err(Failure::failed)?);
     Ok(Outcome::Done)
 }
 
@@ -108,6 +132,27 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// With `ASSAY_UPDATE_SCHEMAS` set, writes the page instead.
+    #[test]
+    fn the_reference_of_commands_is_the_help() {
+        use std::fmt::Write as _;
+
+        let mut all = Cli::command().term_width(100);
+        all.build();
+        let mut page = String::from("# Commands\n\nThe short help of every command; `assay COMMAND --help` says more.\n");
+        for command in all.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+            let help = command.render_help().to_string();
+            let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+            let _ = write!(page, "\n## assay {}\n\n```text\n{}\n```\n", command.get_name(), lines.join("\n").trim_end());
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
+        if std::env::var_os("ASSAY_UPDATE_SCHEMAS").is_some() {
+            std::fs::write(path, &page).expect("the page can be written");
+        }
+        let written = std::fs::read_to_string(path).expect("the page is there");
+        assert!(written == page, "docs/reference/commands.md is out of date; set ASSAY_UPDATE_SCHEMAS and test again");
     }
 
     #[test]

@@ -95,5 +95,6 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => command_line::completions(&args, context),
+        Command::Man(args) => command_line::man(&args, context),
     }
 }
