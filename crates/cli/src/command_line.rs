@@ -141,18 +141,28 @@ mod tests {
 
         let mut all = Cli::command().term_width(100);
         all.build();
-        let mut page = String::from("# Commands\n\nThe short help of every command; `assay COMMAND --help` says more.\n");
+        let mut page = String::from(
+            "# Commands\n\nThe short help of every command; `assay COMMAND --help` says more.\n",
+        );
         for command in all.get_subcommands_mut().filter(|command| command.get_name() != "help") {
             let help = command.render_help().to_string();
             let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
-            let _ = write!(page, "\n## assay {}\n\n```text\n{}\n```\n", command.get_name(), lines.join("\n").trim_end());
+            let _ = write!(
+                page,
+                "\n## assay {}\n\n```text\n{}\n```\n",
+                command.get_name(),
+                lines.join("\n").trim_end()
+            );
         }
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
         if std::env::var_os("ASSAY_UPDATE_SCHEMAS").is_some() {
             std::fs::write(path, &page).expect("the page can be written");
         }
         let written = std::fs::read_to_string(path).expect("the page is there");
-        assert!(written == page, "docs/reference/commands.md is out of date; set ASSAY_UPDATE_SCHEMAS and test again");
+        assert!(
+            written == page,
+            "docs/reference/commands.md is out of date; set ASSAY_UPDATE_SCHEMAS and test again"
+        );
     }
 
     #[test]

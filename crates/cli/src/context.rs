@@ -20,16 +20,16 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// When to use colour
-    #[arg(long, value_enum, default_value_t = Colour::Auto, global = true, value_name = "WHEN")]
+    #[arg(long, value_enum, default_value_t = Colour::Auto, global = true, help_heading = "Options of every command", value_name = "WHEN")]
     pub(crate) color: Colour,
     /// Say nothing but results and errors
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = "Options of every command")]
     pub(crate) quiet: bool,
     /// Say more: every note on a workload file
-    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    #[arg(long, short, global = true, help_heading = "Options of every command", conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// Where runs are kept [default: $ASSAY_RUNS, else the user's data directory]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = "Options of every command", value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
 
