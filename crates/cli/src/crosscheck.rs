@@ -155,7 +155,7 @@ fn interleaved(base: &Plan, wanted: u32) -> (Plan, Vec<Pair>) {
 /// Fills every file as far as any job reaches, so that both find the same.
 fn lay_out(base: &Plan, go_on: &dyn Fn() -> bool, context: &Context) -> Result<(), Failure> {
     let mut read = base.clone();
-    read.phases.iter_mut().flat_map(|phase| &mut phase.jobs).for_each(|job| job.job.pattern.mix = Mix::READ);
+    read.phases.iter_mut().flat_map(|phase| &mut phase.jobs).for_each(|job| job.pattern.mix = Mix::READ);
     for phase in 0..read.phases.len() {
         for file in targets::lay_out(&read, phase, go_on).map_err(Failure::failed)? {
             context.say(&format!("laid out {} with {}", file.path, Bytes(file.bytes)));

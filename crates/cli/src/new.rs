@@ -172,17 +172,16 @@ fn workload(name: &str, cell: &Cell, answers: &Answers) -> Workload {
     let targets: Vec<Target> = targets.collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let pattern = AccessPattern::new(Mix::read_write(cell.read), cell.block_size.0, placement(cell.random));
-    let job = Job {
-        sharing: if names.len() > 1 { TargetSharing::PerThread } else { TargetSharing::Shared },
-        threads: names.len() as u32,
-        outstanding_per_thread: cell.outstanding,
-        length: (answers.working_set < 100.0).then_some(Extent::Percent(answers.working_set)),
-        limits: Limits { time: Some(answers.runtime), ..Limits::default() },
-        ramp: answers.ramp,
-        rate: answers.rate.map_or(Rate::Unlimited, Rate::Iops),
-        caching: if answers.buffered { Caching::Buffered } else { Caching::Direct },
-        ..Job::new("load", &names, pattern)
-    };
+    let job = Job::new("load", &names, pattern).with(|job| {
+        job.sharing = if names.len() > 1 { TargetSharing::PerThread } else { TargetSharing::Shared };
+        job.threads = names.len() as u32;
+        job.outstanding_per_thread = cell.outstanding;
+        job.length = (answers.working_set < 100.0).then_some(Extent::Percent(answers.working_set));
+        job.limits = Limits { time: Some(answers.runtime), ..Limits::default() };
+        job.ramp = answers.ramp;
+        job.rate = answers.rate.map_or(Rate::Unlimited, Rate::Iops);
+        job.caching = if answers.buffered { Caching::Buffered } else { Caching::Direct };
+    });
     let phases = vec![Phase::measure("measure", vec![job])];
     Workload { name: name.to_owned(), seed: None, targets, phases }
 }

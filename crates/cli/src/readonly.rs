@@ -14,11 +14,10 @@ use crate::failure::Failure;
 /// [`Failure::Failed`] naming the job or the file.
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     let mut jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let changes = |job: &&PlannedJob| {
-        job.job.tree.is_some() || job.job.pattern.kinds().any(|kind| kind != OpKind::Read)
-    };
+    let changes =
+        |job: &&PlannedJob| job.tree.is_some() || job.pattern.kinds().any(|kind| kind != OpKind::Read);
     if let Some(job) = jobs.find(changes) {
-        let name = &job.job.name;
+        let name = &job.name;
         return Err(Failure::failed(format!("job '{name}' changes data, which --readonly does not allow")));
     }
     let lacks = |target: &&PlannedTarget| {

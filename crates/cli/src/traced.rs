@@ -27,7 +27,7 @@ impl RunTrace {
     pub(crate) fn largest(&self, plan: &Plan) -> (&'static str, &Path, u64) {
         let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
         let of_job = |job: &assay_workload::PlannedJob| {
-            let pattern = &job.job.pattern;
+            let pattern = &job.pattern;
             let least = pattern.kinds().map(|kind| pattern.sizes(kind).min_bytes().max(1)).min().unwrap_or(1);
             let of_slice = |slice: &assay_workload::plan::ThreadSlice| {
                 slice.ios.or(slice.bytes.map(|bytes| bytes.div_ceil(least)))

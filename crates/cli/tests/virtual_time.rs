@@ -11,6 +11,7 @@ use assay_sim::service::Time;
 use assay_sim::{Model, PlanSimulation, Service, SimOptions, lun};
 use assay_workload::job::{Arrival, Job, Limits, Phase, Rate};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::plan::Pace;
 use assay_workload::steps::Until;
 use assay_workload::units::Nanos;
 use assay_workload::{PhaseKind, Plan};
@@ -166,8 +167,8 @@ fn a_search_finds_the_rate_at_which_a_known_queue_reaches_the_limit() {
         "{missed:?}"
     );
     assert!(found.phases.len() < 14, "it stops by its rule: {}", found.phases.len());
-    let offered = &found.plan.phases[2].jobs[0].job.rate;
-    assert!(matches!(offered, Rate::Iops(_)), "the resolved rate is in the plan: {offered:?}");
+    let pace = found.plan.phases[2].jobs[0].pace;
+    assert!(matches!(pace, Pace::Open { .. }), "the resolved rate is in the plan: {pace:?}");
 }
 
 #[test]

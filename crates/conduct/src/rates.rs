@@ -1,8 +1,7 @@
 //! Rates that depend on what an earlier phase reached.
 
 use assay_workload::Plan;
-use assay_workload::job::Rate;
-use assay_workload::plan::PlannedPhase;
+use assay_workload::plan::{Offered, Pace, PlannedJob, PlannedPhase};
 
 use crate::seen::Seen;
 
@@ -12,9 +11,11 @@ use crate::seen::Seen;
 /// A sentence, where there is nothing that they could be a share of.
 pub(crate) fn resolved(plan: &Plan, phase: usize, seen: &Seen) -> Result<Option<PlannedPhase>, String> {
     let planned = &plan.phases[phase];
-    let share =
-        |rate: Rate| if let Rate::PercentOfMax(percent) = rate { Some(percent / 100.0) } else { None };
-    if planned.jobs.iter().all(|job| share(job.job.rate).is_none()) {
+    let share = |job: &PlannedJob| match job.pace {
+        Pace::OfMax { percent, .. } => Some(percent / 100.0),
+        Pace::Closed | Pace::Open { .. } => None,
+    };
+    if planned.jobs.iter().all(|job| share(job).is_none()) {
         return Ok(None);
     }
     let reference = reference(plan, phase, seen).ok_or_else(|| {
@@ -26,7 +27,7 @@ pub(crate) fn resolved(plan: &Plan, phase: usize, seen: &Seen) -> Result<Option<
     let mut planned = planned.clone();
     let reached = seen.jobs(reference);
     for (index, job) in planned.jobs.iter_mut().enumerate() {
-        let Some(share) = share(job.job.rate) else { continue };
+        let Some(share) = share(job) else { continue };
         let of = reached.get(index).map_or(0.0, |figures| figures.iops);
         if of <= 0.0 {
             return Err(format!(
@@ -40,8 +41,8 @@ pub(crate) fn resolved(plan: &Plan, phase: usize, seen: &Seen) -> Result<Option<
 }
 
 /// Sets the rate of a planned job, all threads together.
-pub(crate) fn set_rate(job: &mut assay_workload::PlannedJob, iops: f64) {
-    job.job.rate = Rate::Iops(iops);
+pub(crate) fn set_rate(job: &mut PlannedJob, iops: f64) {
+    job.pace = Pace::Open { offered: Offered::Iops(iops), arrival: job.pace.arrival() };
     let threads = job.slices.len().max(1) as f64;
     job.slices.iter_mut().for_each(|slice| slice.rate_per_s = Some(iops / threads));
 }
@@ -55,7 +56,7 @@ pub(crate) fn reference(plan: &Plan, phase: usize, seen: &Seen) -> Option<usize>
         other.jobs.len() == mine.jobs.len()
             && seen.jobs(*at).len() == mine.jobs.len()
             && other.kind == assay_workload::PhaseKind::Measure
-            && other.jobs.iter().all(|job| job.job.rate == Rate::Unlimited)
+            && other.jobs.iter().all(|job| job.pace == Pace::Closed)
     };
     let candidates: Vec<usize> = (0..phase).rev().filter(unlimited).collect();
     let like =

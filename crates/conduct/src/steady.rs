@@ -88,8 +88,8 @@ fn tracked(plan: &Plan, step: &Step) -> Vec<u32> {
     }
     let key = |cell: &u32| {
         let jobs = &plan.phases[(step.first + cell) as usize].jobs;
-        let reads = jobs.iter().map(|job| job.job.pattern.mix.share(OpKind::Read)).sum::<f64>();
-        let block = jobs.iter().map(|job| job.job.pattern.max_block_bytes()).max().unwrap_or(0);
+        let reads = jobs.iter().map(|job| job.pattern.mix.share(OpKind::Read)).sum::<f64>();
+        let block = jobs.iter().map(|job| job.pattern.max_block_bytes()).max().unwrap_or(0);
         ((reads * 1e6) as u64, block)
     };
     cells.sort_by_key(key);

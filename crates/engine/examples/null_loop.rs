@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use assay_engine::clock::RealClock;
 use assay_engine::kind::PreparedPhase;
 use assay_engine::{Blocks, Clock as _, JobKind, PhaseContext, ThisMachine, ThreadIndex};
-use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
+use assay_workload::job::{EngineKind, Job, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
@@ -16,12 +16,13 @@ use assay_workload::units::Bytes;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().collect();
     let [_, ios, depth] = words.as_slice() else { return Err("usage: null_loop IOS DEPTH".into()) };
-    let job = Job {
-        outstanding_per_thread: depth.parse()?,
-        engine: EngineKind::Null,
-        limits: Limits { ios: Some(ios.parse()?), ..Limits::default() },
-        ..Job::new("j", &["nothing"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()))
-    };
+    let (depth, ios) = (depth.parse()?, ios.parse()?);
+    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
+    let job = Job::new("j", &["nothing"], pattern).with(|job| {
+        job.outstanding_per_thread = depth;
+        job.engine = EngineKind::Null;
+        job.limits.ios = Some(ios);
+    });
     let target = Target {
         name: "nothing".to_owned(),
         path: "null".to_owned(),

@@ -15,7 +15,7 @@ use assay_workload::units::Bytes;
 use crate::buffers::MappedBuffers;
 use crate::clock::RealClock;
 use crate::engines::psync::PsyncEngine;
-use crate::engines::{self, AnyEngine, NativeEngine};
+use crate::engines::{self, AnyEngine, EngineEntry, NativeEngine};
 use crate::job_loop::{JobLoop, LoopParts, LoopSpec, PassHook};
 use crate::kind::{
     Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, ThisMachine, ThreadEnd,
@@ -35,7 +35,7 @@ pub struct Blocks {
 
 impl JobKind<ThisMachine> for Blocks {
     fn takes(&self, job: &PlannedJob) -> bool {
-        job.job.tree.is_none() && engines::of(job.engine).is_some()
+        job.tree.is_none() && engine_of(job).is_some()
     }
 
     /// Lays out what is to be read and does not exist yet.
@@ -73,12 +73,16 @@ impl PreparedJobs<ThisMachine> for PreparedBlocks<'_> {
     fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
         let job = self.context.job(at.job);
         let thread = BlockThread { prepared: self, at, job, slice: &job.slices[at.thread] };
-        let entry = engines::of(job.engine).ok_or_else(|| EngineError::Unsupported {
+        let entry = engine_of(job).ok_or_else(|| EngineError::Unsupported {
             engine: "the local driver",
-            what: format!("run jobs of engine {}", job.engine.name()),
+            what: format!("run jobs of engine {}", job.engine_name(self.context.planned().carried_by)),
         })?;
         (entry.runner)(&thread)
     }
+}
+
+fn engine_of(job: &PlannedJob) -> Option<&'static EngineEntry> {
+    engines::of(job.engine.kind()?)
 }
 
 /// What the loop of one thread is made from.
@@ -93,10 +97,10 @@ impl BlockThread<'_> {
     /// The loop over an engine of this type; over psync instead where it is unavailable and the choice was ours, which the
     /// result says.
     pub(crate) fn over<E: NativeEngine>(&self) -> Result<Box<dyn JobRunner>, EngineError> {
-        let job = &self.job.job;
+        let job = self.job;
         match E::open(job.outstanding_per_thread, job.engine_options) {
             Ok(engine) => self.traced(engine, String::new()),
-            Err(error) if self.job.engine_reason.is_empty() => Err(error),
+            Err(error) if self.job.engine_reason.is_none() => Err(error),
             Err(error) => {
                 let psync = PsyncEngine::new(job.outstanding_per_thread);
                 self.traced(psync, format!("psync instead: {error}"))
@@ -112,7 +116,7 @@ impl BlockThread<'_> {
         let Some(trace) = self.prepared.trace else { return self.paced(engine, fallback) };
         let threads = self.prepared.context.planned().jobs.iter().map(|job| job.slices.len()).sum();
         let targets = self.slice.sites.iter().map(|site| site.target).collect();
-        let depth = self.job.job.outstanding_per_thread;
+        let depth = self.job.outstanding_per_thread;
         self.paced(TracedEngine::new(Box::new(engine), trace, threads, depth, targets), fallback)
     }
 
@@ -133,7 +137,7 @@ impl BlockThread<'_> {
         engine: E,
         engine_fallback: String,
     ) -> Result<LoopRunner<E, OPEN>, EngineError> {
-        let (context, job, slice) = (&self.prepared.context, &self.job.job, self.slice);
+        let (context, job, slice) = (&self.prepared.context, self.job, self.slice);
         let open = targets::open_for(context.plan, self.job, self.at.thread)?;
         let depth = job.outstanding_per_thread;
         let mut buffers = MappedBuffers::new(depth, job.pattern.max_block_bytes() as usize)?;
@@ -160,7 +164,8 @@ impl BlockThread<'_> {
         let parts = LoopParts {
             engine,
             clock: RealClock::new(),
-            arrivals: rate.map(|rate| ArrivalSource::new(job.arrival, rate, derive_seed(slice.seed, 3))),
+            arrivals: rate
+                .map(|rate| ArrivalSource::new(job.pace.arrival(), rate, derive_seed(slice.seed, 3))),
             recorder: Recorder::new(shared, spec.schedule(context.interval_ns)),
             buffers,
             filler,
@@ -173,7 +178,7 @@ impl BlockThread<'_> {
     }
 
     fn generator(&self) -> Generator {
-        let (job, slice) = (&self.job.job, self.slice);
+        let (job, slice) = (self.job, self.slice);
         let sites = slice.sites.iter().enumerate().map(|(index, site)| SiteSpec {
             target: index as u16,
             range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
@@ -186,7 +191,7 @@ impl BlockThread<'_> {
 
 /// Whether there are pages to forget between passes.
 fn drops_pages(job: &PlannedJob) -> bool {
-    job.job.invalidate && job.job.invalidate_each_pass && !job.direct
+    job.invalidate && job.invalidate_each_pass && !job.direct
 }
 
 /// Forgets cached pages before each further pass, where the job asks for that.

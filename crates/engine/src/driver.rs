@@ -79,7 +79,7 @@ pub fn run_phase(
     let context = PhaseContext { plan, phase, interval_ns, stop: &options.stop, stops: &stops };
     let of_job = kind::kinds_of(options.kinds, planned).map_err(|job| EngineError::Unsupported {
         engine: "the local driver",
-        what: format!("run jobs of engine {}", job.engine.name()),
+        what: format!("run jobs of engine {}", job.engine_name(planned.carried_by)),
     })?;
     let mut say = |id: &str, text| sink(note(phase, id, text));
     let Some(prepared) = PreparedPhase::new(options.kinds, of_job, context, &mut say)? else {
@@ -175,7 +175,7 @@ fn watched(endings: &mut Endings, sink: &mut dyn FnMut(HostEvent)) -> impl FnMut
 /// When the measured part of each job starts.
 fn measured_starts(planned: &PlannedPhase, start_ns: u64) -> Vec<u64> {
     let jobs = planned.jobs.iter();
-    jobs.map(|job| start_ns + job.job.start_delay.0 + job.job.ramp.0).collect()
+    jobs.map(|job| start_ns + job.start_delay.0 + job.ramp.0).collect()
 }
 
 fn spawn_all<'s>(

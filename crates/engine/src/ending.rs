@@ -68,14 +68,14 @@ impl Period {
 impl Endings {
     /// For the jobs of `phase`, which are reported every `interval` and which `all` ends too.
     pub fn new(phase: &PlannedPhase, all: &Arc<AtomicBool>, interval: Duration) -> Endings {
-        let limits = || phase.jobs.iter().map(|job| &job.job.limits);
-        let own = limits().any(|limits| limits.ends_with.is_some() || limits.steady.is_some());
+        let ends = || phase.jobs.iter().map(|job| job.end);
+        let own = ends().any(|end| end.ends_with.is_some() || end.steady.is_some());
         let flag = |_| if own { Arc::new(AtomicBool::new(false)) } else { Arc::clone(all) };
         Endings {
             all: Arc::clone(all),
-            flags: limits().map(flag).collect(),
-            ends_with: limits().map(|limits| limits.ends_with).collect(),
-            steady: limits().map(|limits| limits.steady.map(|limit| Watch::new(limit, interval))).collect(),
+            flags: ends().map(flag).collect(),
+            ends_with: ends().map(|end| end.ends_with).collect(),
+            steady: ends().map(|end| end.steady.map(|limit| Watch::new(limit, interval))).collect(),
         }
     }
 
@@ -122,7 +122,7 @@ impl Endings {
     pub fn tell(&self, phase: usize, planned: &PlannedPhase, sink: &mut dyn FnMut(HostEvent)) {
         for (job, steady, text) in self.verdicts() {
             let id = if steady { "steady-state" } else { "never-steady" }.to_owned();
-            let text = format!("{}: {text}", planned.jobs[job].job.name);
+            let text = format!("{}: {text}", planned.jobs[job].name);
             sink(HostEvent::Note { phase: Some(phase as u32), id, text });
         }
     }

@@ -140,11 +140,11 @@ pub(crate) fn of_job(
     jobs: usize,
 ) -> (JobOutcome, String) {
     let last = ends.iter().map(|end| end.end.last_completion_ns.max(end.flushed_ns)).max().unwrap_or(0);
-    let planned_end = job.time.map_or(0, |time| measured_start_ns + time.0);
+    let planned_end = job.end.time.map_or(0, |time| measured_start_ns + time.0);
     // An idle tail of a rate-controlled job belongs to its time; a job that was stopped ends with its last completion.
     let open = !ends.is_empty() && job.slices.iter().any(|slice| slice.rate_per_s.is_some());
     let end_ns = if open && last + 1_000_000_000 > planned_end { last.max(planned_end) } else { last };
-    let begun_ns = measured_start_ns.saturating_sub(job.job.ramp.0);
+    let begun_ns = measured_start_ns.saturating_sub(job.ramp.0);
     let share = jobs.max(1) as u64;
     let calls: u64 = ends.iter().map(|end| end.end.submit_calls).sum();
     let busy: u64 = ends.iter().map(|end| end.end.busy_sum_ns).sum();
@@ -164,7 +164,7 @@ pub(crate) fn of_job(
     let full = full.map(|end| format!("{}: {QueueFull} although a slot is free", end.engine));
     let said = |errno| format!("{} ({})", std::io::Error::from_raw_os_error(errno), errno_name(errno));
     let error = fatal.map(said).or(full);
-    let error = error.map_or(String::new(), |why| format!("job '{}' stopped: {why}", job.job.name));
+    let error = error.map_or(String::new(), |why| format!("job '{}' stopped: {why}", job.name));
     let mut engine_notes = first.map_or(Vec::new(), |end| end.engine_notes.clone());
     engine_notes.push(format!("clock: {}", RealClock::new().name()));
     let outcome = JobOutcome {

@@ -58,7 +58,7 @@ fn open_raw(path: &str, flags: i32) -> io::Result<OwnedFd> {
 }
 
 fn job_writes(job: &PlannedJob) -> bool {
-    job.job.pattern.kinds().any(|kind| kind != OpKind::Read)
+    job.pattern.kinds().any(|kind| kind != OpKind::Read)
 }
 
 /// Opens the targets of a thread of `job`, with the flags its plan asks for. Indexes follow `sites` of the slice.
@@ -79,8 +79,8 @@ pub fn open_for(plan: &Plan, job: &PlannedJob, thread: usize) -> Result<OpenTarg
             continue;
         }
         let fd = open_target(target, job)?;
-        if job.job.access_hint && !job.direct {
-            hint(fd.as_raw_fd(), job.job.pattern.placement.is_random());
+        if job.access_hint && !job.direct {
+            hint(fd.as_raw_fd(), job.pattern.placement.is_random());
         }
         let block_device = target.kind == TargetKind::BlockDevice;
         open.table.targets.push(OpenTarget {
@@ -101,7 +101,7 @@ fn open_target(target: &PlannedTarget, job: &PlannedJob) -> Result<OwnedFd, Engi
     if job.direct {
         flags |= libc::O_DIRECT;
     }
-    flags |= match job.job.flush.open {
+    flags |= match job.flush.open {
         OpenSync::None => 0,
         OpenSync::Dsync => libc::O_DSYNC,
         OpenSync::Sync => libc::O_SYNC,
@@ -161,8 +161,8 @@ pub struct LaidOut {
 pub fn lay_out(plan: &Plan, phase: usize, go_on: &dyn Fn() -> bool) -> Result<Vec<LaidOut>, EngineError> {
     let mut done = Vec::new();
     // What a tree lacks is not laid out: its files are as large as they are.
-    for job in plan.phases[phase].jobs.iter().filter(|job| job.job.tree.is_none()) {
-        if !job.job.pattern.kinds().any(|kind| kind == OpKind::Read) {
+    for job in plan.phases[phase].jobs.iter().filter(|job| job.tree.is_none()) {
+        if !job.pattern.kinds().any(|kind| kind == OpKind::Read) {
             continue;
         }
         let mut wanted: Vec<(u16, u64)> = Vec::new();
@@ -173,7 +173,7 @@ pub fn lay_out(plan: &Plan, phase: usize, go_on: &dyn Fn() -> bool) -> Result<Ve
         wanted.reverse();
         wanted.dedup_by_key(|entry| entry.0);
         // Reads that check what they find must find blocks of ours.
-        let unit_bytes = if job.job.content.verify { job.job.pattern.align() } else { 0 };
+        let unit_bytes = if job.content.verify { job.pattern.align() } else { 0 };
         for (index, end) in wanted {
             let target = &plan.targets[usize::from(index)];
             if target.kind == TargetKind::File {

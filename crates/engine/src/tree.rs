@@ -147,7 +147,7 @@ pub struct Trees {
 
 impl JobKind<ThisMachine> for Trees {
     fn takes(&self, job: &PlannedJob) -> bool {
-        job.job.tree.is_some()
+        job.tree.is_some()
     }
 
     /// Opens, makes and looks through the trees; says what is odd.
@@ -175,8 +175,8 @@ impl PreparedTrees<'_> {
 }
 
 fn operations_of(tree: &TreeWorkload, job: &PlannedJob) -> Result<Vec<TreeOperation>, EngineError> {
-    let weighted = tree.weighted_operations(job.job.pattern.mix.share(OpKind::Read));
-    let weighted = weighted.map_err(|error| unsupported(format!("run job '{}': {error}", job.job.name)))?;
+    let weighted = tree.weighted_operations(job.pattern.mix.share(OpKind::Read));
+    let weighted = weighted.map_err(|error| unsupported(format!("run job '{}': {error}", job.name)))?;
     Ok(weighted.into_iter().map(|entry| entry.0).collect())
 }
 
@@ -208,7 +208,7 @@ fn jobs_of(
         open.push((target, Arc::new(tree)));
     }
     let threads = planned.jobs.iter().map(|job| {
-        let threads = job.job.tree.as_ref().map(|tree| threads_of(tree, job, planned.kind.in_steps(), &open));
+        let threads = job.tree.as_ref().map(|tree| threads_of(tree, job, planned.kind.in_steps(), &open));
         let with_counts = |job| TreeThread { job, shared: Shared::new() };
         Ok(threads.transpose()?.map(|threads| threads.into_iter().map(with_counts).collect()))
     });
@@ -240,9 +240,9 @@ type Shapes<'a> = BTreeMap<u16, (TreeLayout, OperationSet, &'a TreeWorkload)>;
 fn shapes(plan: &Plan, phase: usize) -> Result<Shapes<'_>, EngineError> {
     let mut shapes = Shapes::new();
     for job in &plan.phases[phase].jobs {
-        let Some(tree) = &job.job.tree else { continue };
-        let layout = TreeLayout::new(tree)
-            .map_err(|error| unsupported(format!("run job '{}': {error}", job.job.name)))?;
+        let Some(tree) = &job.tree else { continue };
+        let layout =
+            TreeLayout::new(tree).map_err(|error| unsupported(format!("run job '{}': {error}", job.name)))?;
         let operations: OperationSet = operations_of(tree, job)?.into_iter().collect();
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
             match shapes.entry(site.target) {
@@ -303,13 +303,10 @@ fn threads_of(
             let copy_to = tree.copy_to.as_ref().and_then(|_| trees.len().checked_sub(1));
             let own: Vec<&Tree> = trees[..copy_to.unwrap_or(trees.len())].iter().map(AsRef::as_ref).collect();
             let steps = in_steps.then(|| Steps::new(&own, &operations, number));
-            if job.job.invalidate && !in_steps && operations.contains(&TreeOperation::Read) {
+            if job.invalidate && !in_steps && operations.contains(&TreeOperation::Read) {
                 own.iter().for_each(|tree| tree.invalidate());
             }
-            let limits = &job.job.limits;
-            let endless = limits.time.is_some() || limits.ios.is_some() || limits.bytes.is_some();
-            let passes = limits.passes.or((!endless).then_some(1));
-            let cursors = Cursors::new(tree, job.slices[index].seed, passes);
+            let cursors = Cursors::new(tree, job.slices[index].seed, job.end.passes);
             let shared = TreeJob {
                 trees,
                 copy_to,
@@ -341,11 +338,11 @@ impl TreeThread {
         let planned = context.job(at.job);
         let slice = &planned.slices[at.thread];
         let hands = Hands::new(planned, slice)?;
-        let read_share = planned.job.pattern.mix.share(OpKind::Read);
-        let tree = planned.job.tree.as_ref();
+        let read_share = planned.pattern.mix.share(OpKind::Read);
+        let tree = planned.tree.as_ref();
         let tree = tree.ok_or_else(|| unsupported("run a job without a tree".to_owned()))?;
         let generator = TreeGenerator::new(tree, read_share, derive_seed(slice.seed, 4))
-            .map_err(|error| unsupported(format!("run job '{}': {error}", planned.job.name)))?;
+            .map_err(|error| unsupported(format!("run job '{}': {error}", planned.name)))?;
         let bounds = Bounds::of(planned, slice);
         let schedule = Schedule {
             start_ns: bounds.start_ns,
@@ -354,7 +351,7 @@ impl TreeThread {
         };
         let arrivals = slice.rate_per_s;
         let arrivals =
-            arrivals.map(|rate| ArrivalSource::new(planned.job.arrival, rate, derive_seed(slice.seed, 3)));
+            arrivals.map(|rate| ArrivalSource::new(planned.pace.arrival(), rate, derive_seed(slice.seed, 3)));
         let recorder = Recorder::new(Arc::clone(&self.shared), schedule);
         let meter = Meter::new(recorder, arrivals, bounds, Arc::clone(&context.stops[at.job]));
         let worker = Worker::new(&self.job, planned, slice, hands, meter);

@@ -25,7 +25,7 @@ pub(super) static RULES: [Doing; Rule::ALL.len()] = [
     Doing {
         rule: Rule::Engine,
         lower: |lowering, source, job| lowering.engine(source, job),
-        write: |writer, section, lines| writer.engine(section, lines),
+        write: |writer, section, lines| writer.engine(section.job, lines),
         each: false,
     },
     Doing {

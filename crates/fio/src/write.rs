@@ -2,6 +2,7 @@
 
 mod access;
 mod pace;
+mod planned;
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,7 @@ pub fn write(workload: &Workload) -> (String, Vec<Diagnostic>) {
         drains: phase.drain_after,
         pause: phase.pause_after,
         repeats: phase.until.is_some(),
-        jobs: phase.jobs.iter().map(|job| JobView { job, engine: job.engine, direct: None }).collect(),
+        jobs: phase.jobs.iter().collect(),
     });
     Writer::new(&workload.name, workload.seed, targets.collect()).write(&phases.collect::<Vec<_>>())
 }
@@ -53,24 +54,32 @@ pub fn write_plan(plan: &Plan) -> (String, Vec<Diagnostic>) {
         size: Some(target.size_bytes),
         device: target.kind == TargetKind::BlockDevice,
     });
-    let phases = plan.phases.iter().map(|phase| PhaseView {
+    let mut report = Report::default();
+    let mut jobs: Vec<Vec<Job>> = Vec::with_capacity(plan.phases.len());
+    for phase in &plan.phases {
+        let asked = phase.jobs.iter().filter_map(|planned| {
+            let asked = planned::as_asked(planned, &plan.targets);
+            if asked.is_none() {
+                let what =
+                    "the ranges of its threads and targets do not follow one rule, which a job file needs";
+                report.general(Severity::Error, "fio-ranges", format!("job `{}`: {what}", planned.name));
+            }
+            asked
+        });
+        jobs.push(asked.collect());
+    }
+    let phases = plan.phases.iter().zip(&jobs).map(|(phase, jobs)| PhaseView {
         name: &phase.name,
         kind: phase.kind,
         drains: phase.drain_after,
         pause: phase.pause_after,
         // The bridge repeats it itself.
         repeats: false,
-        jobs: phase
-            .jobs
-            .iter()
-            .map(|planned| JobView {
-                job: &planned.job,
-                engine: planned.engine,
-                direct: Some(planned.direct),
-            })
-            .collect(),
+        jobs: jobs.iter().collect(),
     });
-    Writer::new(&plan.name, Some(plan.seed), targets.collect()).write(&phases.collect::<Vec<_>>())
+    let mut writer = Writer::new(&plan.name, Some(plan.seed), targets.collect());
+    writer.report = report;
+    writer.write(&phases.collect::<Vec<_>>())
 }
 
 struct TargetView<'a> {
@@ -86,24 +95,13 @@ struct PhaseView<'a> {
     drains: bool,
     pause: Nanos,
     repeats: bool,
-    jobs: Vec<JobView<'a>>,
-}
-
-#[derive(Clone, Copy)]
-struct JobView<'a> {
-    job: &'a Job,
-    engine: EngineKind,
-    /// `None`: as the job says.
-    direct: Option<bool>,
+    jobs: Vec<&'a Job>,
 }
 
 /// What one section of a job file is written of.
 #[derive(Clone, Copy)]
 pub(super) struct Section<'a> {
     pub(super) job: &'a Job,
-    engine: EngineKind,
-    /// `None`: as the job says.
-    direct: Option<bool>,
     /// Which phase, from 0.
     phase: usize,
     /// Indices of its targets.
@@ -177,7 +175,7 @@ impl<'a> Writer<'a> {
 
     fn write(mut self, phases: &[PhaseView<'a>]) -> (String, Vec<Diagnostic>) {
         self.text = format!("; {}\n", header_text(self.name));
-        let jobs = phases.iter().flat_map(|phase| &phase.jobs).map(|view| view.job);
+        let jobs = phases.iter().flat_map(|phase| &phase.jobs);
         let mut random = jobs.filter(|job| job.pattern.placement.is_random()).peekable();
         // Its own seed need not be given; giving it switches repeated passes off.
         self.own_seed = self.seed == Some(super::resolve::SEED.unsigned_abs())
@@ -213,8 +211,8 @@ impl<'a> Writer<'a> {
         }
         self.wall = index > 0;
         self.group = None;
-        for view in &phase.jobs {
-            self.job(index, *view);
+        for job in &phase.jobs {
+            self.job(index, job);
         }
     }
 
@@ -223,8 +221,7 @@ impl<'a> Writer<'a> {
     }
 
     /// One section, or one per thread where each has targets of its own.
-    fn job(&mut self, phase: usize, view: JobView<'a>) {
-        let job = view.job;
+    fn job(&mut self, phase: usize, job: &'a Job) {
         if job.tree.is_some() {
             return self.error("fio-no-trees", &job.name, "fio has no file tree workload");
         }
@@ -239,8 +236,7 @@ impl<'a> Writer<'a> {
         }
         let Some(paths) = self.paths(job) else { return };
         let alone = job.sharing == TargetSharing::PerThread && paths.len() > 1;
-        let JobView { engine, direct, .. } = view;
-        let whole = Section { job, engine, direct, phase, paths: &paths, alone, thread: 0 };
+        let whole = Section { job, phase, paths: &paths, alone, thread: 0 };
         let mut shared = Lines::default();
         self.options(&whole, false, &mut shared);
         for thread in 0..if alone { threads } else { 1 } {
@@ -322,10 +318,9 @@ impl<'a> Writer<'a> {
         self.text.push_str(&format!("filename={line}\n"));
     }
 
-    pub(super) fn engine(&mut self, view: &Section<'_>, lines: &mut Lines) {
-        let job = view.job;
+    pub(super) fn engine(&mut self, job: &Job, lines: &mut Lines) {
         let options = job.engine_options;
-        let name = match view.engine {
+        let name = match job.engine {
             EngineKind::IoUring if options.passthrough => "io_uring_cmd",
             engine => engine.fio_name().unwrap_or_else(|| {
                 self.note("fio-engine-chosen", &job.name, "the engine is left open; io_uring is written");
@@ -334,8 +329,8 @@ impl<'a> Writer<'a> {
         };
         lines.set("ioengine", name);
         lines.set("iodepth", job.outstanding_per_thread);
-        let direct = view.direct.unwrap_or(job.caching != Caching::Buffered);
-        if view.direct.is_none() && job.caching == Caching::Auto {
+        let direct = job.caching != Caching::Buffered;
+        if job.caching == Caching::Auto {
             self.note("fio-direct-chosen", &job.name, "caching is left open; direct=1 is written");
         }
         lines.set("direct", u8::from(direct));

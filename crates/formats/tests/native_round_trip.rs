@@ -237,16 +237,17 @@ fn placed(targets: Vec<String>) -> BoxedStrategy<Job> {
     let range = (start.clone(), start, of(extent()));
     let tree = prop::option::weighted(0.2, tree());
     let job = ("\\PC{0,12}", of("\\PC{1,8}"), names, pattern(), shared, range, tree);
-    let job = job.prop_map(|(name, group, targets, pattern, shared, range, tree)| Job {
-        group,
-        targets,
-        sharing: shared.0,
-        selection: shared.1,
-        offset: range.0,
-        offset_increment: range.1,
-        length: range.2,
-        tree,
-        ..Job::new(&name, &[], pattern)
+    let job = job.prop_map(|(name, group, targets, pattern, shared, range, tree)| {
+        Job::new(&name, &[], pattern).with(|job| {
+            job.group = group;
+            job.targets = targets;
+            job.sharing = shared.0;
+            job.selection = shared.1;
+            job.offset = range.0;
+            job.offset_increment = range.1;
+            job.length = range.2;
+            job.tree = tree;
+        })
     });
     job.boxed()
 }
@@ -283,16 +284,17 @@ fn paced(job: BoxedStrategy<Job>) -> BoxedStrategy<Job> {
     let depth = (sometimes(1, 1..16_384_u32), sometimes(1, 1..65_536_u32));
     let pace = (sometimes(Rate::Unlimited, rate), arrivals, of(think));
     let times = (sometimes(Nanos(0), time()), sometimes(Nanos(0), time()));
-    let job = (job, depth, pace, limits, times).prop_map(|(job, depth, pace, limits, times)| Job {
-        threads: depth.0,
-        outstanding_per_thread: depth.1,
-        rate: pace.0,
-        arrival: pace.1,
-        think_time: pace.2,
-        limits,
-        ramp: times.0,
-        start_delay: times.1,
-        ..job
+    let job = (job, depth, pace, limits, times).prop_map(|(job, depth, pace, limits, times)| {
+        job.with(|job| {
+            job.threads = depth.0;
+            job.outstanding_per_thread = depth.1;
+            job.rate = pace.0;
+            job.arrival = pace.1;
+            job.think_time = pace.2;
+            job.limits = limits;
+            job.ramp = times.0;
+            job.start_delay = times.1;
+        })
     });
     job.boxed()
 }
@@ -302,17 +304,18 @@ fn job(targets: Vec<String>) -> BoxedStrategy<Job> {
     let caching = (select(vec![Caching::Auto, Caching::Direct, Caching::Buffered]), any::<[bool; 3]>());
     let options = sometimes(EngineOptions::default(), engine_options());
     let engine = (select(EngineKind::ALL.to_vec()), options, sometimes(0, any::<u64>()));
-    let job = (paced(placed(targets)), data, caching, engine).prop_map(|(job, data, caching, engine)| Job {
-        content: data.0,
-        flush: data.1,
-        caching: caching.0,
-        invalidate: caching.1[0],
-        invalidate_each_pass: caching.1[1],
-        access_hint: caching.1[2],
-        engine: engine.0,
-        engine_options: engine.1,
-        errors_tolerated: engine.2,
-        ..job
+    let job = (paced(placed(targets)), data, caching, engine).prop_map(|(job, data, caching, engine)| {
+        job.with(|job| {
+            job.content = data.0;
+            job.flush = data.1;
+            job.caching = caching.0;
+            job.invalidate = caching.1[0];
+            job.invalidate_each_pass = caching.1[1];
+            job.access_hint = caching.1[2];
+            job.engine = engine.0;
+            job.engine_options = engine.1;
+            job.errors_tolerated = engine.2;
+        })
     });
     job.boxed()
 }

@@ -63,7 +63,7 @@ pub fn narrow_to_reads(
 /// Offset and length of the ranges of a target that some job reads, each byte in one of them.
 fn read_ranges(plan: &Plan, target: usize) -> Vec<(u64, u64)> {
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let reading = jobs.filter(|planned| planned.job.pattern.mix.share(OpKind::Read) > 0.0);
+    let reading = jobs.filter(|planned| planned.pattern.mix.share(OpKind::Read) > 0.0);
     let sites = reading.flat_map(|planned| &planned.slices).flat_map(|slice| &slice.sites);
     let mut sites: Vec<(u64, u64)> = sites
         .filter(|site| usize::from(site.target) == target)

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use assay_results::Run;
 use assay_results::run::{Finding, FindingSeverity, PhaseResult};
 use assay_results::steady::{SniaOutcome, SniaRule};
-use assay_workload::job::{Job, Limits};
 use assay_workload::pattern::{AccessPattern, BlockSizes, Mix, OpKind};
+use assay_workload::plan::{End, PlannedJob, ThreadSlice};
 use assay_workload::steps::{Step, Until};
 
 use crate::format;
@@ -83,7 +83,7 @@ struct Point<'r> {
     reads: u64,
     block_size: u64,
     /// The job without what the grid varies.
-    alike: Job,
+    alike: PlannedJob,
 }
 
 /// The grids of a run: measured phases of one job that are alike in all but mix and block size, each pair of which was
@@ -119,8 +119,8 @@ pub(crate) fn grids(run: &Run) -> Vec<Grid> {
 fn point<'r>(run: &Run, index: usize, phase: &'r PhaseResult) -> Option<Point<'r>> {
     let planned = run.plan.phases.get(phase.plan_phase as usize)?;
     let ([_], [job]) = (phase.jobs.as_slice(), planned.jobs.as_slice()) else { return None };
-    let pattern = &job.job.pattern;
-    if phase.kind != "measure" || job.job.tree.is_some() || pattern.mix.share(OpKind::Trim) > 0.0 {
+    let pattern = &job.pattern;
+    if phase.kind != "measure" || job.tree.is_some() || pattern.mix.share(OpKind::Trim) > 0.0 {
         return None;
     }
     let mut sizes = pattern.kinds().map(|kind| pattern.sizes(kind));
@@ -128,8 +128,12 @@ fn point<'r>(run: &Run, index: usize, phase: &'r PhaseResult) -> Option<Point<'r
     if !sizes.all(|size| *size == BlockSizes::Fixed(block_size)) {
         return None;
     }
-    let mut alike = job.job.clone();
-    (alike.name, alike.group, alike.limits) = (String::new(), None, Limits::default());
+    let mut alike = job.clone();
+    (alike.name, alike.group, alike.end) = (String::new(), None, End::default());
+    // How long it lasts, and what depends on mix and block size.
+    for slice in &mut alike.slices {
+        *slice = ThreadSlice { seed: 0, ios: None, bytes: None, rate_per_s: None, ..slice.clone() };
+    }
     let size = || BlockSizes::Fixed(1);
     alike.pattern = AccessPattern {
         mix: Mix::READ,

@@ -245,7 +245,7 @@ fn groups_of(plan: &Plan, phase: u32, jobs: impl Iterator<Item = u32>) -> Vec<(S
     let mut groups: Vec<(Option<&str>, String, Vec<u32>)> = Vec::new();
     let planned = plan.phases.get(phase as usize);
     for index in jobs {
-        let job = planned.and_then(|phase| phase.jobs.get(index as usize)).map(|planned| &planned.job);
+        let job = planned.and_then(|phase| phase.jobs.get(index as usize));
         let group = job.and_then(|job| job.group.as_deref());
         match groups.iter_mut().find(|(name, _, _)| group.is_some() && *name == group) {
             Some((_, _, members)) => members.push(index),
@@ -262,9 +262,9 @@ fn groups_of(plan: &Plan, phase: u32, jobs: impl Iterator<Item = u32>) -> Vec<(S
 fn position_of(plan: &Plan, key: IntervalKey) -> usize {
     let index = key.job as usize;
     let Some(phase) = plan.phases.get(key.phase as usize) else { return index };
-    let group = phase.jobs.get(index).and_then(|planned| planned.job.group.as_deref());
+    let group = phase.jobs.get(index).and_then(|planned| planned.group.as_deref());
     let Some(group) = group else { return index };
-    phase.jobs.iter().position(|planned| planned.job.group.as_deref() == Some(group)).unwrap_or(index)
+    phase.jobs.iter().position(|planned| planned.group.as_deref() == Some(group)).unwrap_or(index)
 }
 
 fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts) -> PhaseResult {

@@ -1,8 +1,10 @@
 //! A small run made by hand, for the tests of this crate.
 
-use assay_workload::job::{EngineKind, Job};
+use assay_workload::job::Job;
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
-use assay_workload::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice};
+use assay_workload::plan::{
+    End, Pace, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice,
+};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
 
@@ -20,14 +22,15 @@ const SIZE: u64 = 64 * GIB;
 /// A job of 5 s of random reads of 4 KiB, 8 outstanding, direct.
 pub(crate) fn job(name: &str) -> PlannedJob {
     let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
-    let job = Job { outstanding_per_thread: 8, ..Job::new(name, &["t"], pattern) };
+    let job = Job::new(name, &["t"], pattern).with(|job| job.outstanding_per_thread = 8);
     let site = PlannedSite { target: 0, offset_bytes: 0, length_bytes: SIZE };
     PlannedJob {
-        job,
-        engine: EngineKind::IoUring,
-        engine_reason: String::new(),
+        traits: job.traits,
+        engine: PlannedEngine::IoUring,
+        engine_reason: None,
         direct: true,
-        time: Some(Nanos(5 * SECOND)),
+        pace: Pace::Closed,
+        end: End { time: Some(Nanos(5 * SECOND)), ..End::default() },
         slices: vec![ThreadSlice { seed: 1, sites: vec![site], ios: None, bytes: None, rate_per_s: None }],
     }
 }

@@ -13,9 +13,12 @@ use crate::run::{
     Producer, Run, SCHEMA, SeriesPoint, Verdict,
 };
 use crate::{Interval, IntervalKey, JobCounts, LatencyHistogram, RunEnd};
-use assay_workload::job::{Job, PhaseKind, Rate};
+use assay_workload::job::{Arrival, Job, PhaseKind};
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
-use assay_workload::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice};
+use assay_workload::plan::{
+    End, Offered, Pace, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget,
+    ThreadSlice,
+};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
 
@@ -151,7 +154,8 @@ pub fn planned_job(name: &str, read_percent: f64, block_size: u64, threads: usiz
     let mut job = Job::new(name, &["data"], pattern);
     job.outstanding_per_thread = 16;
     job.ramp = Nanos::from_secs(5);
-    job.rate = if read_percent > 0.0 { Rate::Iops(50_000.0) } else { Rate::Unlimited };
+    let offered = Offered::Iops(50_000.0);
+    let open = Pace::Open { offered, arrival: Arrival::Deterministic };
     let site = PlannedSite { target: 0, offset_bytes: 0, length_bytes: 4 * GIB };
     let slice = |index: usize| ThreadSlice {
         seed: 1000 + index as u64,
@@ -161,12 +165,13 @@ pub fn planned_job(name: &str, read_percent: f64, block_size: u64, threads: usiz
         rate_per_s: None,
     };
     PlannedJob {
-        engine: assay_workload::job::EngineKind::IoUring,
-        engine_reason: "the fastest that works here".to_owned(),
+        engine: PlannedEngine::IoUring,
+        engine_reason: Some("the fastest that works here".to_owned()),
         direct: true,
-        time: Some(Nanos::from_secs(30)),
+        pace: if read_percent > 0.0 { open } else { Pace::Closed },
+        end: End { time: Some(Nanos::from_secs(30)), ..End::default() },
         slices: (0..threads).map(slice).collect(),
-        job,
+        traits: job.traits,
     }
 }
 
@@ -184,7 +189,7 @@ pub fn plan(name: &str, series: &str) -> Plan {
         carried_by: Default::default(),
     };
     let mut fill = planned_job("fill", 0.0, MIB, 1);
-    fill.time = None;
+    fill.end.time = None;
     fill.slices[0].bytes = Some(4 * GIB);
     Plan {
         schema: assay_workload::plan::SCHEMA.to_owned(),

@@ -21,7 +21,7 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<
         .phases
         .iter()
         .flat_map(|phase| &phase.jobs)
-        .filter(|job| job.job.pattern.kinds().any(|kind| kind != OpKind::Read) || job.job.tree.is_some());
+        .filter(|job| job.pattern.kinds().any(|kind| kind != OpKind::Read) || job.tree.is_some());
     let mut indices: Vec<u16> =
         written.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect();
     // Files that are read beyond their end are laid out first, which is writing too.

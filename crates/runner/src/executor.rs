@@ -21,7 +21,7 @@ pub(crate) struct HostExecutor {
 
 impl Executor for HostExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
-        match (plan.phases[phase].carrier(), &mut self.fio) {
+        match (plan.phases[phase].carried_by, &mut self.fio) {
             (Carrier::Native, _) => self.native.execute(plan, phase, sink),
             (Carrier::Fio, Some(fio)) => fio.execute(plan, phase, &mut |event| sink(HostId::FIRST, event)),
             (Carrier::Fio, None) => {

@@ -16,7 +16,7 @@ use assay_results::environment::Environment;
 use assay_results::{HostEvent, Interval, IntervalKey, JobCounts, JobOutcome};
 use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{Carrier, Plan, PlannedPhase};
+use assay_workload::plan::{Carrier, Plan, PlannedEngine, PlannedPhase};
 use assay_workload::rng::derive_seed;
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
@@ -38,12 +38,12 @@ const ARGUMENTS: [&str; 5] =
 pub fn hand_over(plan: &mut Plan, is_fio: impl Fn(usize) -> bool) {
     let open = || {
         let here = available::available();
-        if here.contains(&EngineKind::IoUring) { EngineKind::IoUring } else { EngineKind::Libaio }
+        if here.contains(&EngineKind::IoUring) { PlannedEngine::IoUring } else { PlannedEngine::Libaio }
     };
     for (_, phase) in plan.phases.iter_mut().enumerate().filter(|(index, _)| is_fio(*index)) {
         phase.carried_by = Carrier::Fio;
         for job in &mut phase.jobs {
-            if matches!(job.engine, EngineKind::Fio | EngineKind::Auto | EngineKind::Sim) {
+            if job.engine == PlannedEngine::Foreign {
                 job.engine = open();
             }
         }
@@ -56,7 +56,7 @@ pub fn hand_over(plan: &mut Plan, is_fio: impl Fn(usize) -> bool) {
 /// [`RunError::NotForFio`] where a job cannot be given to fio at all, and with `strict` where something is lost.
 pub fn losses(plan: &Plan, strict: bool) -> Result<Vec<(String, String)>, RunError> {
     let mut notes: Vec<(String, String)> = Vec::new();
-    for phase in (0..plan.phases.len()).filter(|phase| plan.phases[*phase].carrier() == Carrier::Fio) {
+    for phase in (0..plan.phases.len()).filter(|phase| plan.phases[*phase].carried_by == Carrier::Fio) {
         for said in job_file(plan, phase).1 {
             if said.severity == Severity::Error || strict && said.severity == Severity::Loss {
                 return Err(RunError::NotForFio { what: said.message, phase });
@@ -79,11 +79,11 @@ fn job_file(plan: &Plan, phase: usize) -> (String, Vec<Diagnostic>) {
         kind: assay_workload::PhaseKind::Measure,
         ..plan.phases[phase].clone()
     };
-    let names: Vec<String> = only.jobs.iter().map(|job| job.job.name.clone()).collect();
+    let names: Vec<String> = only.jobs.iter().map(|job| job.name.clone()).collect();
     for (index, job) in only.jobs.iter_mut().enumerate() {
-        job.job.group = None;
-        if names.iter().filter(|name| **name == job.job.name).count() > 1 {
-            job.job.name = format!("{}.{index}", job.job.name);
+        job.group = None;
+        if names.iter().filter(|name| **name == job.name).count() > 1 {
+            job.name = format!("{}.{index}", job.name);
         }
     }
     let seed = derive_seed(plan.seed, phase as u64);
@@ -224,7 +224,7 @@ impl Going<'_> {
         }
         let elapsed_ns = self.started.elapsed().as_nanos() as u64;
         for (index, entry) in report.jobs.iter().enumerate() {
-            let ramp = self.plan.phases[self.phase].jobs[index].job.ramp.0 > 0 && entry.in_ramp();
+            let ramp = self.plan.phases[self.phase].jobs[index].ramp.0 > 0 && entry.in_ramp();
             let job = &mut self.jobs[index];
             let (counts, start_ns, length_ns) =
                 if ramp { job.ramp(entry, elapsed_ns) } else { job.measure(entry, elapsed_ns) };
@@ -249,7 +249,7 @@ impl Going<'_> {
                 engine: format!("fio {}", fio.version),
                 engine_notes: vec![format!("its engine {}", planned.engine.name())],
                 direct: planned.direct,
-                measured_start_ns: job.measured_start_ns.unwrap_or(planned.job.ramp.0),
+                measured_start_ns: job.measured_start_ns.unwrap_or(planned.ramp.0),
                 measured_ns: job.measured_ns,
                 ..job.outcome.clone()
             };
@@ -260,7 +260,7 @@ impl Going<'_> {
     /// Why the phase failed, if it did.
     fn verdict(&self, end: &FioEnd) -> Result<(), String> {
         let jobs = self.plan.phases[self.phase].jobs.iter().zip(&self.jobs);
-        let failed = jobs.filter_map(|(planned, job)| Some((&planned.job.name, job.failed.as_ref()?))).next();
+        let failed = jobs.filter_map(|(planned, job)| Some((&planned.name, job.failed.as_ref()?))).next();
         let said = end.said.lines().map(str::trim).find(|line| line.starts_with("fio:"));
         let said = said.or(end.said.lines().next()).unwrap_or("it said nothing");
         match (failed, end.status) {
@@ -304,8 +304,7 @@ impl GoingJob {
 /// Reserves the files that a phase writes, as fio would; it would remove what is there first, and with it the mark that
 /// they are ours.
 fn reserve(plan: &Plan, phase: usize) -> Result<(), String> {
-    let writing =
-        |job: &&assay_workload::PlannedJob| job.job.pattern.kinds().any(|kind| kind == OpKind::Write);
+    let writing = |job: &&assay_workload::PlannedJob| job.pattern.kinds().any(|kind| kind == OpKind::Write);
     for job in plan.phases[phase].jobs.iter().filter(writing) {
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
             let target = &plan.targets[usize::from(site.target)];

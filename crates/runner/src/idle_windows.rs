@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use assay_host::counters::Sampler;
 use assay_results::HostEvent;
 use assay_results::counters::Counters;
-use assay_workload::job::EngineKind;
 use assay_workload::plan::Carrier;
+use assay_workload::plan::PlannedEngine;
 use assay_workload::target::TargetKind;
 use assay_workload::{PhaseKind, Plan};
 
@@ -93,8 +93,8 @@ impl IdleWindows {
 pub(crate) fn watched(plan: &Plan, phase: usize) -> bool {
     let planned = &plan.phases[phase];
     planned.kind == PhaseKind::Measure
-        && planned.carrier() != Carrier::Simulated
-        && planned.jobs.iter().any(|job| job.engine != EngineKind::Null)
+        && planned.carried_by != Carrier::Simulated
+        && planned.jobs.iter().any(|job| job.engine != PlannedEngine::Null)
         && plan.targets.iter().any(|target| target.kind != TargetKind::Null)
 }
 

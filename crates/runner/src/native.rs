@@ -60,7 +60,7 @@ pub(crate) fn sampler(environment: &Environment, host: &HostRoot) -> Sampler {
 /// Opens the block devices that a phase writes to, each exclusively, which the kernel refuses where somebody else uses it;
 /// they are ours until the files are dropped. What is opened is held against what the guard permits.
 fn hold_devices(plan: &Plan, phase: usize, host: &HostRoot) -> Result<Vec<std::fs::File>, String> {
-    let writes = |job: &&assay_workload::PlannedJob| job.job.pattern.kinds().any(|kind| kind != OpKind::Read);
+    let writes = |job: &&assay_workload::PlannedJob| job.pattern.kinds().any(|kind| kind != OpKind::Read);
     let jobs = plan.phases[phase].jobs.iter().filter(writes);
     let mut used: Vec<u16> =
         jobs.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect();

@@ -112,13 +112,13 @@ pub fn fill(
 
 fn workload(file: &Path, kept: u64, wanted: u64, time_max: Nanos) -> Workload {
     let name = file.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
-    let job = Job {
-        offset: Extent::Bytes(kept),
-        outstanding_per_thread: 8,
-        limits: Limits { time: Some(time_max), passes: Some(1), ..Limits::default() },
-        flush: FlushPolicy { at_end: true, ..FlushPolicy::default() },
-        ..Job::new("prefill", &["data"], AccessPattern::new(Mix::WRITE, BLOCK, Placement::sequential()))
-    };
+    let job = Job::new("prefill", &["data"], AccessPattern::new(Mix::WRITE, BLOCK, Placement::sequential()))
+        .with(|job| {
+            job.offset = Extent::Bytes(kept);
+            job.outstanding_per_thread = 8;
+            job.limits = Limits { time: Some(time_max), passes: Some(1), ..Limits::default() };
+            job.flush = FlushPolicy { at_end: true, ..FlushPolicy::default() };
+        });
     Workload {
         name: "prefill".to_owned(),
         seed: None,

@@ -9,8 +9,7 @@ use assay_results::environment::Environment;
 use assay_results::store::{RunDir, RunRecorder};
 use assay_results::{HostEvent, Run, RunEnd, RunEvent, checks};
 use assay_workload::Plan;
-use assay_workload::job::EngineKind;
-use assay_workload::plan::{Carrier, PlannedPhase};
+use assay_workload::plan::{Carrier, PlannedEngine, PlannedPhase};
 
 use crate::error::RunError;
 use crate::request::{Observer, Site};
@@ -86,5 +85,5 @@ pub fn record(
 
 /// Whether Assay's own engines do I/O on storage in a phase.
 fn is_on_storage_by_assay(phase: &PlannedPhase) -> bool {
-    phase.carrier() == Carrier::Native && phase.jobs.iter().any(|job| job.engine != EngineKind::Null)
+    phase.carried_by == Carrier::Native && phase.jobs.iter().any(|job| job.engine != PlannedEngine::Null)
 }

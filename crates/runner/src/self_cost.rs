@@ -40,7 +40,7 @@ const QUOTED: Nanos = Nanos(10_000_000);
 /// every run quotes it. `None` if it could not be measured.
 pub(crate) fn overhead_ns_per_io(plan: &Plan) -> Option<f64> {
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let depth = jobs.map(|job| job.job.outstanding_per_thread).max()?;
+    let depth = jobs.map(|job| job.outstanding_per_thread).max()?;
     measure(depth.clamp(1, 256), QUOTED).ok().map(|cost| cost.wall_ns_per_io)
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn overhead_ns_per_io(plan: &Plan) -> Option<f64> {
 /// # Errors
 /// [`RunError::Engine`] if the engine could not be set up.
 pub fn measure(depth: u32, time: Nanos) -> Result<Cost, RunError> {
-    let job = Job {
-        outstanding_per_thread: depth,
-        engine: EngineKind::Null,
-        limits: Limits { time: Some(time), ..Limits::default() },
-        ..Job::new("self", &["nothing"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()))
-    };
+    let job = Job::new("self", &["nothing"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()))
+        .with(|job| {
+            job.outstanding_per_thread = depth;
+            job.engine = EngineKind::Null;
+            job.limits = Limits { time: Some(time), ..Limits::default() };
+        });
     let workload = Workload {
         name: "bench-self".to_owned(),
         seed: Some(1),

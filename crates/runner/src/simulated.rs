@@ -100,7 +100,7 @@ pub fn marked(plan: &Plan, model: &Model) -> Plan {
     for phase in &mut plan.phases {
         phase.name = format!("{}_{SIMULATED}", phase.name);
         for job in &mut phase.jobs {
-            job.job.name = format!("{}_{SIMULATED}", job.job.name);
+            job.name = format!("{}_{SIMULATED}", job.name);
         }
     }
     plan

@@ -10,7 +10,7 @@ use assay_results::{RunEnd, RunEvent};
 use assay_runner::{Observer, Request, RunError, Site, Watch, Work, carry_out, plan};
 use assay_workload::job::{EngineKind, Limits};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::plan::Carrier;
+use assay_workload::plan::{Carrier, PlannedEngine};
 use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Job, Phase, Workload};
@@ -128,6 +128,6 @@ fn what_cannot_be_is_an_error_of_its_own_kind() {
 
     let fio = Request { carrier: Carrier::Fio, ..request(writes(Limits::default()), place.path()) };
     let planned = plan(&fio, &site(store.path())).expect("a plan");
-    assert!(planned.uses(Carrier::Fio) && planned.phases[0].jobs[0].engine == EngineKind::Psync);
+    assert!(planned.uses(Carrier::Fio) && planned.phases[0].jobs[0].engine == PlannedEngine::Psync);
     assert!(matches!(carry_out(fio, &site(store.path()), &mut ()), Err(RunError::NoFio)));
 }

@@ -12,7 +12,11 @@ pub const NAME: &str = "lun";
 
 /// A job of the simulator on the target.
 pub fn job(name: &str, pattern: AccessPattern, outstanding_per_thread: u32, limits: Limits) -> Job {
-    Job { outstanding_per_thread, engine: EngineKind::Sim, limits, ..Job::new(name, &[NAME], pattern) }
+    Job::new(name, &[NAME], pattern).with(|job| {
+        job.outstanding_per_thread = outstanding_per_thread;
+        job.engine = EngineKind::Sim;
+        job.limits = limits;
+    })
 }
 
 /// Phases on a target of `size_bytes`; `seed` fixes what the generators draw.

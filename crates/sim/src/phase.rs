@@ -162,7 +162,7 @@ impl PlanSimulation {
         let interval_ns = options.interval_ns;
         let context = PhaseContext { plan, phase, interval_ns, stop: &options.stop, stops: &stops };
         let of_job = kind::kinds_of(options.kinds, planned).map_err(|job| SimError::Unsupported {
-            job: job.job.name.clone(),
+            job: job.name.clone(),
             why: "the array model has no files, only volumes",
         })?;
         let mut say = |id: &str, text| sink(note(phase, id, text));
@@ -233,7 +233,7 @@ fn note(phase: usize, id: &str, text: String) -> HostEvent {
 fn outcome(job: &PlannedJob, ends: &[ThreadEnd], phase_start_ns: u64) -> JobOutcome {
     let measured_start_ns = measured_start(job, phase_start_ns);
     let last = ends.iter().map(|end| end.end.last_completion_ns).max().unwrap_or(0);
-    let planned_end = job.time.map_or(0, |time| measured_start_ns + time.0);
+    let planned_end = job.end.time.map_or(0, |time| measured_start_ns + time.0);
     // An idle tail of a rate-controlled job belongs to its time; a job that was stopped ends with its last completion.
     let open = job.slices.iter().any(|slice| slice.rate_per_s.is_some());
     let end_ns = if open && last + 1_000_000_000 > planned_end { last.max(planned_end) } else { last };
@@ -254,7 +254,7 @@ fn outcome(job: &PlannedJob, ends: &[ThreadEnd], phase_start_ns: u64) -> JobOutc
     }
 }
 fn measured_start(job: &PlannedJob, phase_start_ns: u64) -> u64 {
-    phase_start_ns + job.job.start_delay.0 + job.job.ramp.0
+    phase_start_ns + job.start_delay.0 + job.ramp.0
 }
 
 /// A sentence if a job gave up.
@@ -262,7 +262,7 @@ fn failure(job: &PlannedJob, ends: &[ThreadEnd]) -> String {
     let fatal = ends.iter().map(|end| end.end.fatal_errno).find(|errno| *errno != 0);
     let full = ends.iter().any(|end| end.end.queue_full).then(|| QueueFull.to_string());
     let why = fatal.map(errno_name).or(full);
-    why.map_or(String::new(), |why| format!("job '{}' stopped: {why}", job.job.name))
+    why.map_or(String::new(), |why| format!("job '{}' stopped: {why}", job.name))
 }
 
 /// The names of the errors the simulator makes.

@@ -66,7 +66,7 @@ pub struct Volumes;
 
 impl JobKind<SimMachine> for Volumes {
     fn takes(&self, job: &PlannedJob) -> bool {
-        job.job.tree.is_none()
+        job.tree.is_none()
     }
 
     fn prepare<'p>(
@@ -109,7 +109,7 @@ impl PreparedVolumes<'_> {
         machine: &SimMachine,
     ) -> Result<SimRunner<OPEN>, EngineError> {
         let planned = self.context.job(at.job);
-        let (job, slice) = (&planned.job, &planned.slices[at.thread]);
+        let (job, slice) = (planned, &planned.slices[at.thread]);
         let sites = slice.sites.iter().enumerate().map(|(index, site)| SiteSpec {
             target: index as u16,
             range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
@@ -124,7 +124,8 @@ impl PreparedVolumes<'_> {
         let parts = LoopParts {
             engine: machine.engine(&slice.sites, job.outstanding_per_thread),
             clock: machine.clock(),
-            arrivals: rate.map(|rate| ArrivalSource::new(job.arrival, rate, derive_seed(slice.seed, 3))),
+            arrivals: rate
+                .map(|rate| ArrivalSource::new(job.pace.arrival(), rate, derive_seed(slice.seed, 3))),
             recorder: Recorder::new(shared, spec.schedule(self.context.interval_ns)),
             buffers: MappedBuffers::new(job.outstanding_per_thread, BUFFER_BYTES)?,
             filler: Filler::new(&unchanged, derive_seed(slice.seed, 2)),

@@ -28,7 +28,7 @@ struct Ticking {
 
 impl<M: Machine> JobKind<M> for Ticking {
     fn takes(&self, job: &PlannedJob) -> bool {
-        job.job.name == "ticking"
+        job.name == "ticking"
     }
 
     fn prepare<'p>(

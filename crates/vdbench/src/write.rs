@@ -227,7 +227,7 @@ impl<'w> Writer<'w> {
             .collect();
         let first_errors = measured.first().copied();
         let errors_differ = measured.iter().any(|errors| Some(*errors) != first_errors);
-        if let Some(content) = first.map(|job| job.content) {
+        if let Some(content) = first.map(|job| job.traits.content) {
             if content.compression_ratio > 1.0 {
                 lines.push(format!("compratio={}", show(content.compression_ratio.min(25.0))));
             }

@@ -115,7 +115,7 @@ fn curves_become_percentages_of_the_maximum() {
 
 #[test]
 fn placements_carry_over() {
-    let placed = |wd: &str| jobs(&one(wd, "iorate=max")).remove(0).pattern.placement;
+    let placed = |wd: &str| jobs(&one(wd, "iorate=max")).remove(0).traits.pattern.placement;
     assert!(matches!(placed("seekpct=20"), Placement::Mixed { random_percent: 20.0, .. }));
     let Placement::Sequential(walk) = placed("seekpct=0") else { panic!() };
     assert!(walk.wrap && !walk.cursor_per_operation && !walk.random_start);
@@ -201,7 +201,7 @@ fn a_hotband_is_faithful_unless_its_units_are_to_be_repaired() {
         let (file, said) = parse("main", text, &options, &MemoryLoader::default());
         let (workload, _) = lower("w", &file.expect("a file"));
         let job = workload.expect("a workload").phases.pop().expect("a phase").jobs.remove(0);
-        let Placement::Random(random) = job.pattern.placement else { panic!("not random") };
+        let Placement::Random(random) = job.traits.pattern.placement else { panic!("not random") };
         let Distribution::Hotband { corrected, .. } = random.distribution else { panic!("no hotband") };
         let said = said.into_iter().find(|d| d.id.starts_with("hotband")).expect("a note");
         (corrected, said.message)

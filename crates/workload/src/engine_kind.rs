@@ -66,6 +66,60 @@ engines! {
     Sim: "sim", [], Others;
 }
 
+/// The I/O path of a planned job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PlannedEngine {
+    /// io_uring.
+    IoUring,
+    /// Kernel native asynchronous I/O (io_submit).
+    Libaio,
+    /// pread and pwrite, one at a time.
+    Psync,
+    /// POSIX asynchronous I/O as glibc does it: worker threads, serial per file descriptor.
+    PosixAio,
+    /// No I/O at all: the generator alone.
+    Null,
+    /// None of Assay's: another program does the I/O, or the array model.
+    Foreign,
+}
+
+impl PlannedEngine {
+    /// The engine of Assay's; `None`: the I/O is done by other means.
+    pub const fn kind(self) -> Option<EngineKind> {
+        match self {
+            PlannedEngine::IoUring => Some(EngineKind::IoUring),
+            PlannedEngine::Libaio => Some(EngineKind::Libaio),
+            PlannedEngine::Psync => Some(EngineKind::Psync),
+            PlannedEngine::PosixAio => Some(EngineKind::PosixAio),
+            PlannedEngine::Null => Some(EngineKind::Null),
+            PlannedEngine::Foreign => None,
+        }
+    }
+
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self.kind() {
+            Some(kind) => kind.name(),
+            None => "foreign",
+        }
+    }
+}
+
+impl From<EngineKind> for PlannedEngine {
+    fn from(kind: EngineKind) -> PlannedEngine {
+        match kind {
+            EngineKind::IoUring => PlannedEngine::IoUring,
+            EngineKind::Libaio => PlannedEngine::Libaio,
+            EngineKind::Psync => PlannedEngine::Psync,
+            EngineKind::PosixAio => PlannedEngine::PosixAio,
+            EngineKind::Null => PlannedEngine::Null,
+            EngineKind::Auto | EngineKind::Fio | EngineKind::Sim => PlannedEngine::Foreign,
+        }
+    }
+}
+
 impl EngineKind {
     const fn facts(self) -> &'static Facts {
         &FACTS[self as usize]

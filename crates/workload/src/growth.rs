@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::job::EngineKind;
 use crate::pattern::OpKind;
-use crate::plan::{Carrier, Plan, PlannedJob};
+use crate::plan::{Carrier, Plan, PlannedEngine, PlannedJob};
 use crate::target::TargetKind;
 use crate::tree::{TreeLayout, TreeOperation};
 
@@ -45,12 +44,12 @@ pub fn growth(plan: &Plan, layout: Layout) -> Vec<Growth> {
     let mut all: BTreeMap<u16, Growth> = BTreeMap::new();
     // Repetitions of a phase write to the same ranges, and the rounds of a block may be thousands.
     let mut trees: Vec<(u16, TreeLayout)> = Vec::new();
-    let jobs = plan.phases.iter().flat_map(|phase| phase.jobs.iter().map(|job| (phase.carrier(), job)));
+    let jobs = plan.phases.iter().flat_map(|phase| phase.jobs.iter().map(|job| (phase.carried_by, job)));
     for (carrier, job) in jobs {
-        if matches!(job.engine, EngineKind::Sim | EngineKind::Null) {
+        if carrier == Carrier::Simulated || job.engine == PlannedEngine::Null {
             continue;
         }
-        if job.job.tree.is_some() {
+        if job.tree.is_some() {
             add_trees(job, &mut trees, &mut all);
         } else {
             add_files(plan, (carrier, job), layout, &mut all);
@@ -64,9 +63,9 @@ fn nothing(target: u16) -> Growth {
 }
 
 fn add_trees(job: &PlannedJob, known: &mut Vec<(u16, TreeLayout)>, all: &mut BTreeMap<u16, Growth>) {
-    let Some(tree) = &job.job.tree else { return };
+    let Some(tree) = &job.tree else { return };
     let Ok(layout) = TreeLayout::new(tree) else { return };
-    let read_share = job.job.pattern.mix.share(OpKind::Read);
+    let read_share = job.pattern.mix.share(OpKind::Read);
     let makes = |operation: &TreeOperation| {
         use TreeOperation::{Copy, Create, Mkdir, Move, Write};
         matches!(operation, Copy | Create | Mkdir | Move | Write)
@@ -97,12 +96,11 @@ fn add_files(
     all: &mut BTreeMap<u16, Growth>,
 ) {
     let reserved = carrier == Carrier::Fio;
-    let asks = |wanted| job.job.pattern.kinds().any(|kind| kind == wanted);
+    let asks = |wanted| job.pattern.kinds().any(|kind| kind == wanted);
     let (reads, writes) = (asks(OpKind::Read) || layout == Layout::Whole, asks(OpKind::Write));
     for slice in &job.slices {
         let limit = slice.bytes.map(|bytes| allocated(job, bytes));
-        let by_ios =
-            slice.ios.map(|ios| ios.saturating_mul(per_write(job.job.pattern.write_sizes.max_bytes())));
+        let by_ios = slice.ios.map(|ios| ios.saturating_mul(per_write(job.pattern.write_sizes.max_bytes())));
         let limit = [limit, by_ios].into_iter().flatten().min();
         for site in &slice.sites {
             let target = &plan.targets[usize::from(site.target)];
@@ -132,7 +130,7 @@ fn add_files(
 
 /// What writes of `bytes` altogether allocate at most: each takes whole units, of which the last may be the next one's first.
 fn allocated(job: &PlannedJob, bytes: u64) -> u64 {
-    let least = job.job.pattern.write_sizes.min_bytes().max(1);
+    let least = job.pattern.write_sizes.min_bytes().max(1);
     if least.is_multiple_of(ALLOCATION_BYTES) {
         return bytes;
     }

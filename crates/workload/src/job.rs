@@ -1,5 +1,7 @@
 //! Jobs, phases, and the whole workload as it was asked for, before anything about this system is known.
 
+use std::ops::{Deref, DerefMut};
+
 use serde::{Deserialize, Serialize};
 
 use crate::content::Content;
@@ -246,43 +248,25 @@ pub enum TargetSelection {
     Sequential,
 }
 
-/// One kind of load with its execution parameters.
+/// What a job does and how, wherever and however fast it does it: what [`Job`] and [`PlannedJob`](crate::plan::PlannedJob) have
+/// in common. Nothing in it depends on the system it runs on, so that nothing is left to resolve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Job {
+pub struct Traits {
     /// The name in results.
     pub name: String,
     /// Jobs of one group are reported as one; `None`: on its own.
     pub group: Option<String>,
-    /// Names of its targets.
-    pub targets: Vec<String>,
-    /// How threads share them.
-    pub sharing: TargetSharing,
     /// Which target comes next.
     pub selection: TargetSelection,
-    /// Start of the active range within each target.
-    pub offset: Extent,
-    /// Added to `offset` once per thread index.
-    pub offset_increment: Extent,
-    /// Length of the active range; `None`: to the end of the target.
-    pub length: Option<Extent>,
     /// Which operation, how large, and where.
     pub pattern: AccessPattern,
     /// File-tree workload instead of block I/O.
     pub tree: Option<TreeWorkload>,
-    /// Threads (fio `numjobs`, vdbench `threads`).
-    pub threads: u32,
     /// Outstanding I/Os per thread (fio `iodepth`).
     pub outstanding_per_thread: u32,
-    /// How fast.
-    pub rate: Rate,
-    /// How arrivals are spaced.
-    pub arrival: Arrival,
     /// Pauses.
     pub think_time: Option<ThinkTime>,
-    /// What ends it.
-    pub limits: Limits,
     /// Not measured, at the start.
     pub ramp: Nanos,
     /// Start this long after the phase starts.
@@ -291,8 +275,6 @@ pub struct Job {
     pub content: Content,
     /// How it is made durable.
     pub flush: FlushPolicy,
-    /// Page cache or not.
-    pub caching: Caching,
     /// Drop the target's clean pages before the job starts.
     pub invalidate: bool,
     /// With `invalidate`: do so again whenever a thread begins another pass over its active range, once what is outstanding has completed
@@ -302,46 +284,96 @@ pub struct Job {
     /// (posix_fadvise; fio's `fadvise_hint`): it reads ahead less or more.
     #[serde(default)]
     pub access_hint: bool,
-    /// The I/O path.
-    pub engine: EngineKind,
     /// Options of the I/O path.
     pub engine_options: EngineOptions,
     /// Go on after this many errors; 0: stop at the first.
     pub errors_tolerated: u64,
 }
 
+/// One kind of load with its execution parameters, as it was asked for. What it shares with planned jobs is reached through it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// What it does and how.
+    pub traits: Traits,
+    /// Names of its targets.
+    pub targets: Vec<String>,
+    /// How threads share them.
+    pub sharing: TargetSharing,
+    /// Start of the active range within each target.
+    pub offset: Extent,
+    /// Added to `offset` once per thread index.
+    pub offset_increment: Extent,
+    /// Length of the active range; `None`: to the end of the target.
+    pub length: Option<Extent>,
+    /// Threads (fio `numjobs`, vdbench `threads`).
+    pub threads: u32,
+    /// How fast.
+    pub rate: Rate,
+    /// How arrivals are spaced.
+    pub arrival: Arrival,
+    /// What ends it.
+    pub limits: Limits,
+    /// Page cache or not.
+    pub caching: Caching,
+    /// The I/O path.
+    pub engine: EngineKind,
+}
+
+impl Deref for Job {
+    type Target = Traits;
+
+    fn deref(&self) -> &Traits {
+        &self.traits
+    }
+}
+
+impl DerefMut for Job {
+    fn deref_mut(&mut self) -> &mut Traits {
+        &mut self.traits
+    }
+}
+
 impl Job {
     /// A job with the defaults: one thread, one outstanding I/O, unlimited, one pass, engine and caching chosen here.
     pub fn new(name: &str, targets: &[&str], pattern: AccessPattern) -> Self {
         Job {
-            name: name.to_owned(),
-            group: None,
+            traits: Traits {
+                name: name.to_owned(),
+                group: None,
+                selection: TargetSelection::default(),
+                pattern,
+                tree: None,
+                outstanding_per_thread: 1,
+                think_time: None,
+                ramp: Nanos(0),
+                start_delay: Nanos(0),
+                content: Content::default(),
+                flush: FlushPolicy::default(),
+                invalidate: true,
+                invalidate_each_pass: true,
+                access_hint: false,
+                engine_options: EngineOptions::default(),
+                errors_tolerated: 0,
+            },
             targets: targets.iter().map(|&target| target.to_owned()).collect(),
             sharing: TargetSharing::default(),
-            selection: TargetSelection::default(),
             offset: Extent::Bytes(0),
             offset_increment: Extent::Bytes(0),
             length: None,
-            pattern,
-            tree: None,
             threads: 1,
-            outstanding_per_thread: 1,
             rate: Rate::default(),
             arrival: Arrival::default(),
-            think_time: None,
             limits: Limits::default(),
-            ramp: Nanos(0),
-            start_delay: Nanos(0),
-            content: Content::default(),
-            flush: FlushPolicy::default(),
             caching: Caching::default(),
-            invalidate: true,
-            invalidate_each_pass: true,
-            access_hint: false,
             engine: EngineKind::default(),
-            engine_options: EngineOptions::default(),
-            errors_tolerated: 0,
         }
+    }
+
+    /// The job with something changed.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Job)) -> Self {
+        change(&mut self);
+        self
     }
 }
 
@@ -372,9 +404,7 @@ impl PhaseKind {
 }
 
 /// Jobs that run side by side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     /// The name in results.
     pub name: String,
@@ -389,7 +419,6 @@ pub struct Phase {
     /// The point of a curve or sweep it stands for, as `name=value` words; empty where there is none.
     pub point: String,
     /// Repeat it until a rule holds; neighbouring phases of one name and rule are one block. `None`: once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
 }
 
@@ -409,9 +438,7 @@ impl Phase {
 }
 
 /// Everything that was asked: targets, and phases in sequence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     /// The name of the run.
     pub name: String,

@@ -1,10 +1,17 @@
 //! What will be done: every default resolved, every seed fixed, sliced per thread. Printable and diffable.
 
+mod stored;
+
 use std::fmt::Write as _;
+use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Arrival, EngineKind, FlushCall, FlushOrder, FlushPolicy, Job, OpenSync, PhaseKind, Rate};
+pub use crate::engine_kind::PlannedEngine;
+use crate::job::{
+    Arrival, EndsWith, EngineKind, FlushCall, FlushOrder, FlushPolicy, OpenSync, PhaseKind, SteadyLimit,
+    Traits,
+};
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement};
 use crate::steps::Step;
 use crate::target::TargetKind;
@@ -60,45 +67,148 @@ pub struct ThreadSlice {
     pub rate_per_s: Option<f64>,
 }
 
-/// A job with nothing left open.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What all threads of a job together are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlannedJob {
-    /// The job as asked for; where this struct has a field of the same meaning, that one counts.
-    pub job: Job,
-    /// The I/O path.
-    pub engine: EngineKind,
-    /// Why, where the job left the choice to us; empty where it named one.
-    pub engine_reason: String,
-    /// Whether targets are opened with O_DIRECT.
-    pub direct: bool,
+#[serde(rename_all = "snake_case")]
+pub enum Offered {
+    /// So many operations a second.
+    Iops(f64),
+    /// So many bytes a second.
+    BytesPerS(f64),
+}
+
+/// How operations are offered; the slices have each thread's share.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// As fast as completions come.
+    #[default]
+    Closed,
+    /// At a rate, whether or not earlier ones have completed.
+    Open {
+        /// The rate.
+        offered: Offered,
+        /// How arrivals are spaced.
+        arrival: Arrival,
+    },
+    /// At a share of what an earlier phase reaches without a rate: the conductor makes it [`Pace::Open`] before the phase starts.
+    OfMax {
+        /// The share, per cent.
+        percent: f64,
+        /// How arrivals are spaced.
+        arrival: Arrival,
+    },
+}
+
+impl Pace {
+    /// How arrivals are spaced; in a closed loop there are none, and it is the default.
+    pub fn arrival(self) -> Arrival {
+        match self {
+            Pace::Closed => Arrival::default(),
+            Pace::Open { arrival, .. } | Pace::OfMax { arrival, .. } => arrival,
+        }
+    }
+}
+
+/// What ends a job beside the operations and bytes of its slices.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct End {
     /// Measured time, behind the ramp; `None`: until `ios` or `bytes` of every slice.
     pub time: Option<Nanos>,
+    /// Passes over the active range, per thread. The bytes of a slice have them already; trees have them only here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u32>,
+    /// It ends with other jobs of its phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_with: Option<EndsWith>,
+    /// It ends once it is steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyLimit>,
+}
+
+/// A job with nothing left open. What it shares with the job as it was asked for is reached through it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlannedJob {
+    /// What it does and how.
+    #[serde(rename = "job")]
+    pub traits: Traits,
+    /// The I/O path.
+    pub engine: PlannedEngine,
+    /// Why, where the job left the choice to us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine_reason: Option<String>,
+    /// Whether targets are opened with O_DIRECT.
+    pub direct: bool,
+    /// How fast.
+    pub pace: Pace,
+    /// What ends it.
+    #[serde(flatten)]
+    pub end: End,
     /// One per thread.
     pub slices: Vec<ThreadSlice>,
 }
 
+impl Deref for PlannedJob {
+    type Target = Traits;
+
+    fn deref(&self) -> &Traits {
+        &self.traits
+    }
+}
+
+impl DerefMut for PlannedJob {
+    fn deref_mut(&mut self) -> &mut Traits {
+        &mut self.traits
+    }
+}
+
 impl PlannedJob {
+    /// The name of the engine in a phase that `carrier` carries out.
+    pub fn engine_name(&self, carrier: Carrier) -> &'static str {
+        match (self.engine, carrier) {
+            (PlannedEngine::Foreign, Carrier::Fio) => EngineKind::Fio.name(),
+            (PlannedEngine::Foreign, Carrier::Simulated) => EngineKind::Sim.name(),
+            (engine, _) => engine.name(),
+        }
+    }
+
     /// The engine as plans show it, with what is to be known of the choice.
     pub fn describe_engine(&self, carrier: Carrier) -> String {
-        match carrier {
-            Carrier::Fio if self.engine != EngineKind::Fio => {
-                format!("fio (with its engine {})", self.engine.name())
+        let name = self.engine_name(carrier);
+        match (carrier, &self.engine_reason) {
+            (Carrier::Fio, _) if self.engine != PlannedEngine::Foreign => {
+                format!("fio (with its engine {name})")
             }
-            _ if self.engine_reason.is_empty() => self.engine.name().to_owned(),
-            _ => format!("{} ({})", self.engine.name(), self.engine_reason),
+            (_, None) => name.to_owned(),
+            (_, Some(reason)) => format!("{name} ({reason})"),
         }
     }
 
     /// Outstanding I/Os in total: threads x per thread.
     pub fn outstanding_io(&self) -> u64 {
-        self.slices.len() as u64 * u64::from(self.job.outstanding_per_thread)
+        self.slices.len() as u64 * u64::from(self.outstanding_per_thread)
+    }
+
+    /// Operations a second that all threads are offered; `None`: closed loop, or a share of a maximum not known yet.
+    pub fn offered_iops(&self) -> Option<f64> {
+        match self.pace {
+            Pace::Open { offered: Offered::Iops(iops), .. } => Some(iops),
+            // The plan has cut it into operations a second for each thread.
+            Pace::Open { offered: Offered::BytesPerS(_), .. } => {
+                self.slices.iter().map(|slice| slice.rate_per_s).sum()
+            }
+            Pace::Closed | Pace::OfMax { .. } => None,
+        }
     }
 
     /// Bytes this job will write at most before it ends; `None`: limited by time only.
     pub fn write_bytes_max(&self) -> Option<u64> {
-        let pattern = &self.job.pattern;
-        if let Some(tree) = &self.job.tree {
+        let pattern = &self.pattern;
+        if let Some(tree) = &self.tree {
             return self.tree_write_bytes_max(tree);
         }
         if pattern.mix.share(OpKind::Write) == 0.0 {
@@ -117,11 +227,11 @@ impl PlannedJob {
 
 impl PlannedJob {
     fn tree_write_bytes_max(&self, tree: &TreeWorkload) -> Option<u64> {
-        let operations = tree.weighted_operations(self.job.pattern.mix.share(OpKind::Read)).ok()?;
+        let operations = tree.weighted_operations(self.pattern.mix.share(OpKind::Read)).ok()?;
         if !operations.iter().any(|(o, _)| matches!(o, TreeOperation::Write | TreeOperation::Copy)) {
             return Some(0);
         }
-        if self.time.is_some() {
+        if self.end.time.is_some() {
             return None;
         }
         let limited = self.slices.iter().map(|slice| slice.bytes).sum::<Option<u64>>();
@@ -130,7 +240,7 @@ impl PlannedJob {
         sites.sort_unstable_by_key(|site| site.target);
         sites.dedup_by_key(|site| site.target);
         let pass = sites.iter().fold(0_u64, |sum, site| sum.saturating_add(site.length_bytes));
-        let passes = u64::from(self.job.limits.passes.unwrap_or(1));
+        let passes = u64::from(self.end.passes.unwrap_or(1));
         Some(limited.unwrap_or(pass.saturating_mul(passes)))
     }
 }
@@ -156,7 +266,7 @@ impl Carrier {
 }
 
 /// Jobs side by side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedPhase {
     /// The name in results.
@@ -174,10 +284,10 @@ pub struct PlannedPhase {
     /// Which repetition of the phase of that name and point, from 0.
     pub repeat: u32,
     /// What it is in a block that repeats until a rule holds; `None`: it is in none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Step>,
-    /// What carries it out; see [`PlannedPhase::carrier`] for plans that were stored before there was this field.
-    #[serde(default, skip_serializing_if = "Carrier::is_native")]
+    /// What carries it out.
+    #[serde(skip_serializing_if = "Carrier::is_native")]
     pub carried_by: Carrier,
 }
 
@@ -187,21 +297,11 @@ const THREAD_BYTES: u64 = 600 << 10;
 const PAGE_BYTES: u64 = 4096;
 
 impl PlannedPhase {
-    /// What carries it out. Older plans say it with the engine of their jobs.
-    pub fn carrier(&self) -> Carrier {
-        let has = |kind| self.jobs.iter().any(|job| job.engine == kind);
-        match self.carried_by {
-            Carrier::Native if has(EngineKind::Fio) => Carrier::Fio,
-            Carrier::Native if has(EngineKind::Sim) => Carrier::Simulated,
-            carrier => carrier,
-        }
-    }
-
     /// Memory the threads take at most, bytes: a buffer of the largest block for each outstanding I/O, and what counts.
     pub fn memory_bytes(&self) -> u64 {
         let of_job = |job: &PlannedJob| {
-            let block = job.job.pattern.max_block_bytes().max(1).next_multiple_of(PAGE_BYTES);
-            let thread = block.saturating_mul(u64::from(job.job.outstanding_per_thread)) + THREAD_BYTES;
+            let block = job.pattern.max_block_bytes().max(1).next_multiple_of(PAGE_BYTES);
+            let thread = block.saturating_mul(u64::from(job.outstanding_per_thread)) + THREAD_BYTES;
             thread.saturating_mul(job.slices.len() as u64)
         };
         self.jobs.iter().map(of_job).fold(0, u64::saturating_add)
@@ -211,7 +311,7 @@ impl PlannedPhase {
     pub fn expected_time(&self) -> Option<Nanos> {
         self.jobs
             .iter()
-            .map(|job| job.time.map(|time| time.0 + job.job.ramp.0 + job.job.start_delay.0))
+            .map(|job| job.end.time.map(|time| time.0 + job.ramp.0 + job.start_delay.0))
             .try_fold(0, |longest, time| Some(longest.max(time?)))
             .map(|time: u64| Nanos(time + self.pause_after.0))
     }
@@ -241,7 +341,7 @@ pub struct Plan {
 impl Plan {
     /// Whether some phase is carried out by `carrier`.
     pub fn uses(&self, carrier: Carrier) -> bool {
-        self.phases.iter().any(|phase| phase.carrier() == carrier)
+        self.phases.iter().any(|phase| phase.carried_by == carrier)
     }
 
     /// Memory the phase that takes most takes at most, bytes.
@@ -272,7 +372,7 @@ impl Plan {
             let _ = writeln!(text, "phase {}{point}: {}", phase.name, phase_kind_name(phase.kind));
             for job in &phase.jobs {
                 for line in describe_job(job, phase, &self.targets) {
-                    let _ = writeln!(text, "  job {}: {line}", job.job.name);
+                    let _ = writeln!(text, "  job {}: {line}", job.name);
                 }
             }
             if phase.drain_after {
@@ -318,20 +418,19 @@ pub fn phase_kind_name(kind: PhaseKind) -> &'static str {
 }
 
 fn describe_job(job: &PlannedJob, phase: &PlannedPhase, targets: &[PlannedTarget]) -> Vec<String> {
-    let asked = &job.job;
     let mut lines = vec![
-        describe_work(asked, phase.kind),
+        describe_work(job, phase.kind),
         format!(
             "{} thread{} x {} outstanding = {}, engine {}, {}, {}",
             job.slices.len(),
             if job.slices.len() == 1 { "" } else { "s" },
-            asked.outstanding_per_thread,
+            job.outstanding_per_thread,
             job.outstanding_io(),
-            job.describe_engine(phase.carrier()),
+            job.describe_engine(phase.carried_by),
             if job.direct { "direct" } else { "buffered" },
-            describe_flush(&asked.flush),
+            describe_flush(&job.flush),
         ),
-        format!("{}, {}", describe_rate(asked.rate, asked.arrival), describe_limits(job)),
+        format!("{}, {}", describe_pace(job.pace), describe_limits(job)),
     ];
     for (index, slice) in job.slices.iter().enumerate() {
         let sites = slice.sites.iter().map(|site| {
@@ -346,13 +445,13 @@ fn describe_job(job: &PlannedJob, phase: &PlannedPhase, targets: &[PlannedTarget
 
 fn describe_limits(job: &PlannedJob) -> String {
     let mut parts = Vec::new();
-    if job.job.start_delay.0 > 0 {
-        parts.push(format!("after {}", job.job.start_delay));
+    if job.start_delay.0 > 0 {
+        parts.push(format!("after {}", job.start_delay));
     }
-    if job.job.ramp.0 > 0 {
-        parts.push(format!("ramp {}", job.job.ramp));
+    if job.ramp.0 > 0 {
+        parts.push(format!("ramp {}", job.ramp));
     }
-    if let Some(time) = job.time {
+    if let Some(time) = job.end.time {
         parts.push(format!("for {time}"));
     }
     if let Some(bytes) = job.slices.first().and_then(|slice| slice.bytes) {
@@ -364,17 +463,19 @@ fn describe_limits(job: &PlannedJob) -> String {
     parts.join(", ")
 }
 
-fn describe_rate(rate: Rate, arrival: Arrival) -> String {
-    let spacing = match arrival {
+fn describe_pace(pace: Pace) -> String {
+    let spacing = match pace.arrival() {
         Arrival::Deterministic => "even arrivals",
         Arrival::Poisson => "Poisson arrivals",
         Arrival::Uniform => "uniform arrivals",
     };
-    match rate {
-        Rate::Unlimited => "closed loop".to_owned(),
-        Rate::Iops(iops) => format!("{iops} IOPS offered, {spacing}"),
-        Rate::BytesPerS(bytes) => format!("{}/s offered, {spacing}", Bytes(bytes as u64)),
-        Rate::PercentOfMax(percent) => format!("{percent} % of the unlimited rate offered, {spacing}"),
+    match pace {
+        Pace::Closed => "closed loop".to_owned(),
+        Pace::Open { offered: Offered::Iops(iops), .. } => format!("{iops} IOPS offered, {spacing}"),
+        Pace::Open { offered: Offered::BytesPerS(bytes), .. } => {
+            format!("{}/s offered, {spacing}", Bytes(bytes as u64))
+        }
+        Pace::OfMax { percent, .. } => format!("{percent} % of the unlimited rate offered, {spacing}"),
     }
 }
 
@@ -422,7 +523,7 @@ pub fn describe_sizes(sizes: &BlockSizes) -> String {
 }
 
 /// What a job does in a phase of kind `kind`, in a few words: its access pattern, or what it does to which tree.
-pub fn describe_work(job: &Job, kind: PhaseKind) -> String {
+pub fn describe_work(job: &Traits, kind: PhaseKind) -> String {
     let Some(tree) = &job.tree else { return describe_pattern(&job.pattern) };
     let operations = tree.weighted_operations(job.pattern.mix.share(OpKind::Read)).unwrap_or_default();
     let total: f64 = operations.iter().map(|entry| entry.1).sum();

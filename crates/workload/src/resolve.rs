@@ -5,9 +5,12 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use crate::job::{Caching, EngineKind, Job, Rate, TargetSharing, Workload};
+use crate::job::{Caching, EngineKind, Job, Limits, Phase, Rate, TargetSharing, Workload};
 use crate::pattern::{BlockSizes, OpKind};
-use crate::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, SCHEMA, ThreadSlice};
+use crate::plan::{
+    Carrier, End, Offered, Pace, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget,
+    SCHEMA, ThreadSlice,
+};
 use crate::rng::derive_seed;
 use crate::target::TargetKind;
 use crate::units::Bytes;
@@ -161,7 +164,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
             point: phase.point.clone(),
             repeat: *repeat,
             step: *step,
-            carried_by: Default::default(),
+            carried_by: carrier(phase, inventory),
         });
         *repeat += 1;
     }
@@ -174,6 +177,16 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         targets,
         phases,
     })
+}
+
+/// What carries a phase out, by the engines its jobs ask for.
+fn carrier(phase: &Phase, inventory: &Inventory) -> Carrier {
+    let asks = |kind| phase.jobs.iter().any(|job| inventory.engine_override.unwrap_or(job.engine) == kind);
+    match () {
+        () if asks(EngineKind::Fio) => Carrier::Fio,
+        () if asks(EngineKind::Sim) => Carrier::Simulated,
+        () => Carrier::Native,
+    }
 }
 
 fn plan_targets(workload: &Workload, inventory: &Inventory) -> Result<Vec<PlannedTarget>, ResolveError> {
@@ -221,18 +234,39 @@ impl Planner<'_> {
             return self.plan_tree(tree, &indices, seed);
         }
         let (engine, engine_reason) = self.engine()?;
-        let direct = engine != EngineKind::Null && self.direct(&indices)?;
+        let direct = engine != PlannedEngine::Null && self.direct(&indices)?;
         let threads = self.job.threads;
         let slices =
             (0..threads).map(|thread| self.slice(thread, &indices, seed)).collect::<Result<Vec<_>, _>>()?;
         Ok(PlannedJob {
-            job: self.job.clone(),
+            traits: self.job.traits.clone(),
             engine,
             engine_reason,
             direct,
-            time: self.job.limits.time,
+            pace: self.pace(),
+            end: self.end(None),
             slices,
         })
+    }
+
+    fn pace(&self) -> Pace {
+        let arrival = self.job.arrival;
+        match self.job.rate {
+            Rate::Unlimited => Pace::Closed,
+            Rate::Iops(rate) => Pace::Open { offered: Offered::Iops(rate), arrival },
+            Rate::BytesPerS(rate) => Pace::Open { offered: Offered::BytesPerS(rate), arrival },
+            Rate::PercentOfMax(percent) => Pace::OfMax { percent, arrival },
+        }
+    }
+
+    fn end(&self, passes: Option<u32>) -> End {
+        let Limits { time, ends_with, steady, .. } = self.job.limits;
+        End { time, passes, ends_with, steady }
+    }
+
+    /// The I/O path that was asked for, by the job or for all of them.
+    fn asked_engine(&self) -> EngineKind {
+        self.inventory.engine_override.unwrap_or(self.job.engine)
     }
 
     fn invalid(&self, what: impl Into<String>) -> ResolveError {
@@ -286,27 +320,34 @@ impl Planner<'_> {
         })
     }
 
-    fn engine(&self) -> Result<(EngineKind, String), ResolveError> {
-        let asked = self.inventory.engine_override.unwrap_or(self.job.engine);
+    fn engine(&self) -> Result<(PlannedEngine, Option<String>), ResolveError> {
         let works = |kind| self.inventory.engines.contains(&kind);
+        let deep = self.job.outstanding_per_thread > 1;
+        let named = self.asked_engine();
+        if named != EngineKind::Auto {
+            let job = || self.job.name.clone();
+            let unavailable = || ResolveError::EngineUnavailable { job: job(), engine: named.name() };
+            return works(named).then_some((named.into(), None)).ok_or_else(unavailable);
+        }
         let trial =
             self.job.targets.iter().find_map(|name| self.inventory.targets.get(name)?.engine_choice.as_ref());
-        if let (EngineKind::Auto, Some([single, several])) = (asked, trial) {
-            return Ok(if self.job.outstanding_per_thread > 1 { several.clone() } else { single.clone() });
-        }
-        match asked {
-            EngineKind::Auto if works(EngineKind::IoUring) => {
-                Ok((EngineKind::IoUring, "auto: the least CPU per I/O here".to_owned()))
+        let (kind, reason) = match trial {
+            Some([single, several]) => {
+                if deep {
+                    several.clone()
+                } else {
+                    single.clone()
+                }
             }
-            EngineKind::Auto if self.job.outstanding_per_thread > 1 && works(EngineKind::Libaio) => {
-                Ok((EngineKind::Libaio, "auto: io_uring is unavailable".to_owned()))
+            None if works(EngineKind::IoUring) => {
+                (EngineKind::IoUring, "auto: the least CPU per I/O here".to_owned())
             }
-            EngineKind::Auto => Ok((EngineKind::Psync, "auto: nothing asynchronous is to be had".to_owned())),
-            named if works(named) => Ok((named, String::new())),
-            named => {
-                Err(ResolveError::EngineUnavailable { job: self.job.name.clone(), engine: named.name() })
+            None if deep && works(EngineKind::Libaio) => {
+                (EngineKind::Libaio, "auto: io_uring is unavailable".to_owned())
             }
-        }
+            None => (EngineKind::Psync, "auto: nothing asynchronous is to be had".to_owned()),
+        };
+        Ok((kind.into(), Some(reason)))
     }
 
     /// Whether to open with O_DIRECT, by what was asked and what the targets and block sizes allow.

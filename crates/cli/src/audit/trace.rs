@@ -191,8 +191,7 @@ fn against(
         return Ok(Against { name: counted.name, what: "trace", profile: counted.profile });
     }
     let source = Source::read(path, args, context)?;
-    let phase =
-        source.plan.phases.iter().position(|phase| phase.jobs.iter().any(|job| job.job.tree.is_none()));
+    let phase = source.plan.phases.iter().position(|phase| phase.jobs.iter().any(|job| job.tree.is_none()));
     let profile = phase.and_then(|phase| Profile::of_phase(&source.plan, phase, model, ops.min(DRAWS_MAX)));
     let profile = profile.ok_or_else(|| {
         Failure::usage(format!("{} has no job with addresses to compare with", path.display()))

@@ -37,7 +37,7 @@ fn shares(storage: &str, workload: &str, words: &[&str]) -> Shares {
     let range =
         ActiveRange { offset_bytes: slice.sites[0].offset_bytes, length_bytes: slice.sites[0].length_bytes };
     let sites = [SiteSpec { target: 0, range }];
-    let mut source = Generator::new(&job.job.pattern, &sites, job.job.selection, slice.seed, None, None);
+    let mut source = Generator::new(&job.pattern, &sites, job.selection, slice.seed, None, None);
     let mut segments = vec![0_u32; (16 << 30) / SEGMENT_BYTES as usize];
     let (mut block, mut done) = (OpBlock::default(), 0);
     while done < OPS {

@@ -217,7 +217,7 @@ fn a_curve_offers_shares_of_what_was_reached() {
         _ => None,
     });
     let job = &resolved.expect("it is recorded").jobs[0];
-    assert_eq!((job.job.rate, job.slices[1].rate_per_s), (Rate::Iops(7200.0), Some(3600.0)));
+    assert_eq!((job.offered_iops(), job.slices[1].rate_per_s), (Some(7200.0), Some(3600.0)));
 }
 
 #[test]

@@ -143,17 +143,16 @@ impl Cell {
     fn phase(&self, windows: &Windows) -> Phase {
         let placement = if self.random { Placement::random_independent() } else { Placement::sequential() };
         let pattern = AccessPattern::new(Mix::read_write(self.read_percent), self.block, placement);
-        let job = Job {
-            outstanding_per_thread: self.depth,
-            limits: Limits { time: Some(windows.measured), ..Limits::default() },
-            ramp: windows.ramp,
-            flush: FlushPolicy {
+        let job = Job::new(self.name, &["data"], pattern).with(|job| {
+            job.outstanding_per_thread = self.depth;
+            job.limits = Limits { time: Some(windows.measured), ..Limits::default() };
+            job.ramp = windows.ramp;
+            job.flush = FlushPolicy {
                 open: if self.durable { OpenSync::Dsync } else { OpenSync::None },
                 ..FlushPolicy::default()
-            },
-            caching: Caching::Auto,
-            ..Job::new(self.name, &["data"], pattern)
-        };
+            };
+            job.caching = Caching::Auto;
+        });
         Phase { drain_after: self.read_percent < 100.0, ..Phase::measure(self.name, vec![job]) }
     }
 }

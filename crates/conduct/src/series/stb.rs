@@ -190,26 +190,25 @@ impl Test {
             passes: one_pass.then_some(1),
             ..Limits::default()
         };
-        Job {
-            sharing: TargetSharing::PerThread,
-            length: Some(Extent::Bytes(if self.many { MANY_FILES } else { ONE_FILE })),
-            threads: names.len() as u32,
-            outstanding_per_thread: self.depth,
-            limits,
-            content: Content { refresh: Refresh::EveryWrite, ..Content::default() },
-            flush: FlushPolicy {
+        Job::new(self.name, &names, AccessPattern::new(mix, self.block, placement)).with(|job| {
+            job.sharing = TargetSharing::PerThread;
+            job.length = Some(Extent::Bytes(if self.many { MANY_FILES } else { ONE_FILE }));
+            job.threads = names.len() as u32;
+            job.outstanding_per_thread = self.depth;
+            job.limits = limits;
+            job.content = Content { refresh: Refresh::EveryWrite, ..Content::default() };
+            job.flush = FlushPolicy {
                 open: if self.sync == Sync::Open { OpenSync::Sync } else { OpenSync::None },
                 periodic: self.periodic(),
                 at_end: one_pass,
-            },
-            caching: Caching::Buffered,
-            invalidate: true,
+            };
+            job.caching = Caching::Buffered;
+            job.invalidate = true;
             // fio opens its files anew, and drops their clean pages, for each pass of a timed job.
-            invalidate_each_pass: true,
-            access_hint: true,
-            engine: self.engine,
-            ..Job::new(self.name, &names, AccessPattern::new(mix, self.block, placement))
-        }
+            job.invalidate_each_pass = true;
+            job.access_hint = true;
+            job.engine = self.engine;
+        })
     }
 }
 

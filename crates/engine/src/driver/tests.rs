@@ -1,6 +1,6 @@
 use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::plan::PlannedJob;
+use assay_workload::plan::{PlannedEngine, PlannedJob};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
 
@@ -51,7 +51,7 @@ struct Failing;
 
 impl JobKind<ThisMachine> for Failing {
     fn takes(&self, job: &PlannedJob) -> bool {
-        job.engine == EngineKind::Fio
+        job.engine == PlannedEngine::Foreign
     }
 
     fn prepare<'p>(

@@ -92,9 +92,6 @@ const fn entry<E: NativeEngine>(kind: EngineKind) -> EngineEntry {
 
 /// The engine of that kind; `None`: what carries it out is not an engine of this crate.
 pub fn of(kind: EngineKind) -> Option<&'static EngineEntry> {
-    if kind == EngineKind::Auto {
-        return ENGINES.first();
-    }
     ENGINES.iter().find(|entry| entry.kind == kind)
 }
 

@@ -46,18 +46,18 @@ impl LoopSpec {
 
     /// Of a thread of `job`, in a phase that starts at `phase_start_ns` of the job's clock.
     pub fn of(job: &PlannedJob, phase_start_ns: u64) -> LoopSpec {
-        let start_ns = phase_start_ns + job.job.start_delay.0;
-        let measured_start_ns = start_ns + job.job.ramp.0;
+        let start_ns = phase_start_ns + job.start_delay.0;
+        let measured_start_ns = start_ns + job.ramp.0;
         LoopSpec {
-            depth: job.job.outstanding_per_thread,
-            submit_batch_max: job.job.engine_options.submit_batch_max,
+            depth: job.outstanding_per_thread,
+            submit_batch_max: job.engine_options.submit_batch_max,
             start_ns,
             measured_start_ns,
-            deadline_ns: job.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),
-            flush: job.job.flush.periodic,
-            think: job.job.think_time,
-            errors_tolerated: job.job.errors_tolerated,
-            verify: job.job.content.verify,
+            deadline_ns: job.end.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),
+            flush: job.flush.periodic,
+            think: job.think_time,
+            errors_tolerated: job.errors_tolerated,
+            verify: job.content.verify,
         }
     }
 

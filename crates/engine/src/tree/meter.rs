@@ -37,15 +37,15 @@ pub(super) struct Bounds {
 impl Bounds {
     /// Of a thread, in a phase that starts at 0.
     pub(super) fn of(planned: &PlannedJob, slice: &ThreadSlice) -> Bounds {
-        let start_ns = planned.job.start_delay.0;
-        let measured_start_ns = start_ns + planned.job.ramp.0;
+        let start_ns = planned.start_delay.0;
+        let measured_start_ns = start_ns + planned.ramp.0;
         Bounds {
             start_ns,
             measured_start_ns,
-            deadline_ns: planned.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),
+            deadline_ns: planned.end.time.map_or(u64::MAX, |time| measured_start_ns.saturating_add(time.0)),
             ios: slice.ios.unwrap_or(u64::MAX),
             bytes: slice.bytes.unwrap_or(u64::MAX),
-            errors_tolerated: planned.job.errors_tolerated,
+            errors_tolerated: planned.errors_tolerated,
         }
     }
 }

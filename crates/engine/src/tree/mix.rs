@@ -97,7 +97,7 @@ impl Worker<'_> {
     }
 
     fn how(&self, both: bool) -> Use {
-        let Some(tree) = &self.planned.job.tree else { return Use { both, ..Use::default() } };
+        let Some(tree) = &self.planned.tree else { return Use { both, ..Use::default() } };
         Use {
             both,
             random: tree.random_io,

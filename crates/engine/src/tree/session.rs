@@ -187,7 +187,7 @@ impl Worker<'_> {
     }
 
     fn flush_after_write(&mut self, session: &Session) {
-        let Some(flush) = self.planned.job.flush.periodic else { return };
+        let Some(flush) = self.planned.flush.periodic else { return };
         if !session.writes.is_multiple_of(u64::from(flush.every_writes.max(1))) {
             return;
         }
@@ -213,7 +213,7 @@ impl Worker<'_> {
     pub(super) fn close_session(&mut self) {
         let Some(session) = self.session.take() else { return };
         let Session { file, tree, item, how, existing, written_end, writes, .. } = session;
-        if writes > 0 && self.planned.job.flush.at_end {
+        if writes > 0 && self.planned.flush.at_end {
             let start = self.meter.now_ns();
             self.meter.flushed(start, rustix::fs::fsync(file.as_fd()));
         }

@@ -23,12 +23,11 @@ fn shape() -> TreeWorkload {
 fn job(tree: TreeWorkload, operations: &[&str]) -> Job {
     let walk = Placement::Sequential(Sequential::default());
     let operations = operations.iter().map(|name| ((*name).to_owned(), 1.0)).collect();
-    Job {
-        tree: Some(TreeWorkload { operations, ..tree }),
-        threads: 3,
-        caching: Caching::Buffered,
-        ..Job::new("j", &["t"], AccessPattern::new(Mix::READ, 4096, walk))
-    }
+    Job::new("j", &["t"], AccessPattern::new(Mix::READ, 4096, walk)).with(|job| {
+        job.tree = Some(TreeWorkload { operations, ..tree });
+        job.threads = 3;
+        job.caching = Caching::Buffered;
+    })
 }
 
 /// Plans for targets `t` and `u`, directories below `root`.
@@ -342,13 +341,12 @@ fn a_full_file_system_or_a_missing_directory_ends_the_job() {
     let asked = plan(
         root.path(),
         PhaseKind::Measure,
-        vec![Job {
-            limits: Limits { time: Some(Nanos::from_secs(30)), ..Limits::default() },
-            threads: 1,
-            errors_tolerated: 3,
-            rate: Rate::Iops(100.0),
-            ..job(shape(), &["getattr"])
-        }],
+        vec![job(shape(), &["getattr"]).with(|job| {
+            job.limits = Limits { time: Some(Nanos::from_secs(30)), ..Limits::default() };
+            job.threads = 1;
+            job.errors_tolerated = 3;
+            job.rate = Rate::Iops(100.0);
+        })],
     );
     let gone = root.path().join("t/vdb.1_1.dir");
     let remover = std::thread::spawn(move || {

@@ -52,9 +52,9 @@ fn largest_block(pattern: &AccessPattern) -> u64 {
 
 impl Hands {
     pub(super) fn new(planned: &PlannedJob, slice: &ThreadSlice) -> Result<Self, EngineError> {
-        let bytes = largest_block(&planned.job.pattern) as usize;
+        let bytes = largest_block(&planned.pattern) as usize;
         let mut buffers = MappedBuffers::new(1, bytes)?;
-        let mut filler = Filler::new(&planned.job.content, derive_seed(slice.seed, 2));
+        let mut filler = Filler::new(&planned.content, derive_seed(slice.seed, 2));
         // SAFETY: no I/O is outstanding yet.
         filler.fill(unsafe { buffers.slice_mut(0, bytes) });
         Ok(Hands { buffers, filler })
@@ -70,12 +70,12 @@ impl<'a> Worker<'a> {
         meter: Meter,
     ) -> Self {
         let direct = if planned.direct { OFlags::DIRECT } else { OFlags::empty() };
-        let sync = match planned.job.flush.open {
+        let sync = match planned.flush.open {
             OpenSync::None => OFlags::empty(),
             OpenSync::Dsync => OFlags::DSYNC,
             OpenSync::Sync => OFlags::SYNC,
         };
-        let pattern = &planned.job.pattern;
+        let pattern = &planned.pattern;
         Worker {
             job,
             planned,
@@ -219,7 +219,7 @@ impl<'a> Worker<'a> {
         let (made, mut bytes) = (write.is_ok(), 0);
         let done = write.and_then(|(read, write)| {
             self.copy_blocks(&read, &write, &mut bytes)?;
-            if self.planned.job.flush.at_end {
+            if self.planned.flush.at_end {
                 rustix::fs::fsync(write.as_fd())?;
             }
             close(write)

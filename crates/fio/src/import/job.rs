@@ -1,6 +1,5 @@
 //! One entry of fio's `jobs`.
 
-use assay_workload::job::Rate;
 use assay_workload::plan::{PlannedJob, PlannedTarget, describe_flush, describe_pattern};
 use serde_json::Value;
 
@@ -240,10 +239,7 @@ pub(super) fn job_of(entries: &[Entry], targets: &mut Vec<PlannedTarget>) -> Opt
     let (cpu_user_ns, cpu_system_ns) = (sum(|entry| entry.cpu_user_ns), sum(|entry| entry.cpu_system_ns));
     let errors = sum(|entry| entry.errors);
     let errno = entries.iter().map(|entry| entry.first_errno).find(|errno| *errno > 0);
-    let offered_iops = match planned.job.rate {
-        Rate::Iops(iops) => Some(iops),
-        _ => None,
-    };
+    let offered_iops = planned.offered_iops();
     let expected = offered_iops.map(|rate| rate * measured_s).filter(|expected| *expected > 0.0);
     let cpu_ns = cpu_user_ns.saturating_add(cpu_system_ns) as f64;
     let result = JobResult {
@@ -254,8 +250,8 @@ pub(super) fn job_of(entries: &[Entry], targets: &mut Vec<PlannedTarget>) -> Opt
         cpu_ns_per_io: if total.ios > 0 { cpu_ns / total.ios as f64 } else { 0.0 },
         engine: format!("fio {}", cut(first.options.engine())),
         direct: planned.direct,
-        durability: describe_flush(&planned.job.flush),
-        pattern: describe_pattern(&planned.job.pattern),
+        durability: describe_flush(&planned.flush),
+        pattern: describe_pattern(&planned.pattern),
         measured_s,
         errors,
         errors_by_kind: errno.map(|errno| (errno_name(errno), errors)).into_iter().collect(),

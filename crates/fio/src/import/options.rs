@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use assay_formats::Position;
 use assay_formats::loader::MemoryLoader;
 use assay_results::foreign::{cut, engine_of};
-use assay_workload::job::{Caching, Job, Rate};
+use assay_workload::job::{Job, Limits, Rate};
 use assay_workload::pattern::BlockSizes;
-use assay_workload::plan::{PlannedJob, PlannedSite, PlannedTarget, ThreadSlice};
+use assay_workload::plan::{End, Offered, Pace, PlannedJob, PlannedSite, PlannedTarget, ThreadSlice};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
 use serde_json::Value;
@@ -109,34 +109,28 @@ impl FioOptions {
         targets: &mut Vec<PlannedTarget>,
     ) -> PlannedJob {
         let sites = self.sites(targets);
-        let names: Vec<String> = sites
-            .iter()
-            .filter_map(|site| targets.get(usize::from(site.target)))
-            .map(|target| target.name.clone())
-            .collect();
         let mut job = self.job(name, block_size);
-        job.targets = names;
-        job.threads = threads as u32;
         job.outstanding_per_thread = self.depth() as u32;
+        let arrival = job.arrival;
         // fio's rate is for each clone.
-        job.rate = match job.rate {
-            Rate::Iops(iops) => Rate::Iops(iops * threads as f64),
-            Rate::BytesPerS(bytes) => Rate::BytesPerS(bytes * threads as f64),
-            other => other,
+        let whole = |rate: f64| rate * threads as f64;
+        let (pace, rate_per_s) = match job.rate {
+            Rate::Unlimited | Rate::PercentOfMax(_) => (Pace::Closed, None),
+            Rate::Iops(iops) => (Pace::Open { offered: Offered::Iops(whole(iops)), arrival }, Some(iops)),
+            Rate::BytesPerS(bytes) => {
+                (Pace::Open { offered: Offered::BytesPerS(whole(bytes)), arrival }, None)
+            }
         };
-        job.caching = if self.direct() { Caching::Direct } else { Caching::Buffered };
-        let rate_per_s = match job.rate {
-            Rate::Iops(iops) => Some(iops / threads.max(1) as f64),
-            _ => None,
-        };
-        let slice = ThreadSlice { seed: 0, sites, ios: None, bytes: None, rate_per_s };
+        let Limits { bytes, ios, passes, ends_with, steady, .. } = job.limits;
+        let slice = ThreadSlice { seed: 0, sites, ios, bytes, rate_per_s };
         PlannedJob {
             engine: engine_of(self.engine()),
-            engine_reason: String::new(),
+            engine_reason: None,
             direct: self.direct(),
-            time: self.time(measured_s),
+            pace,
+            end: End { time: self.time(measured_s), passes, ends_with, steady },
             slices: vec![slice; threads.clamp(1, THREADS_MAX) as usize],
-            job,
+            traits: job.traits,
         }
     }
 
@@ -213,7 +207,7 @@ mod tests {
     fn own_options_stand_over_those_of_all() {
         let global = json!([{"bs": "4k", "direct": "1"}]);
         let options = FioOptions::of(Some(&global), Some(&json!({"bs": "8k"})));
-        let sizes = options.job("j", 1).pattern.read_sizes;
+        let sizes = options.job("j", 1).traits.pattern.read_sizes;
         assert_eq!((sizes, options.direct()), (BlockSizes::Fixed(8192), true));
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn job(
     detail: Detail,
 ) -> Object {
     let (_, planned) = planned_of(place.run, place.phase, job);
-    let tolerated = planned.iter().map(|planned| planned.job.errors_tolerated).fold(0, u64::saturating_add);
+    let tolerated = planned.iter().map(|planned| planned.errors_tolerated).fold(0, u64::saturating_add);
     let first_error = job.errors_by_kind.first().map_or(0, |(kind, _)| errno(kind));
     let mut option_object = Object::new();
     options.iter().for_each(|(name, value)| option_object.put(name.as_str(), value.as_str()));

@@ -5,9 +5,9 @@
 use assay_results::Run;
 use assay_results::foreign::planned_of;
 use assay_results::run::{JobResult, PhaseResult};
-use assay_workload::job::{Arrival, EngineKind, FlushCall, FlushPolicy, Job, OpenSync, Rate};
+use assay_workload::job::{Arrival, EngineKind, FlushCall, FlushPolicy, OpenSync, Traits};
 use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement};
-use assay_workload::plan::PlannedJob;
+use assay_workload::plan::{Offered, Pace, PlannedJob};
 use assay_workload::units::{Bytes, Nanos};
 
 /// Option and value, in fio's usual order.
@@ -30,17 +30,17 @@ pub(crate) fn options(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
     };
     let engine = if job.engine.is_empty() { first.engine.name() } else { &job.engine };
     set("ioengine", fio_engine(engine));
-    set("rw", rw_word(&first.job.pattern));
-    set("bs", sizes_word(&first.job.pattern));
+    set("rw", rw_word(&first.pattern));
+    set("bs", sizes_word(&first.pattern));
     let threads: usize = planned.iter().map(|job| job.slices.len()).sum();
-    set("iodepth", first.job.outstanding_per_thread.to_string());
+    set("iodepth", first.outstanding_per_thread.to_string());
     set("numjobs", threads.max(1).to_string());
     set("direct", u8::from(job.direct).to_string());
     set("filename", filename(run, first));
     set("size", first.slices.first().map_or(0, slice_bytes).to_string());
-    options.extend(pattern_options(&first.job.pattern));
+    options.extend(pattern_options(&first.pattern));
     options.extend(pace_options(first));
-    options.extend(flush_options(&first.job.flush));
+    options.extend(flush_options(&first.flush));
     options
 }
 
@@ -151,8 +151,8 @@ fn pattern_options(pattern: &AccessPattern) -> Options {
 fn pace_options(planned: &PlannedJob) -> Options {
     let mut options = Options::new();
     let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
-    let Job { rate, arrival, ramp, start_delay, .. } = &planned.job;
-    if let Some(time) = planned.time {
+    let Traits { ramp, start_delay, .. } = &planned.traits;
+    if let Some(time) = planned.end.time {
         set("runtime", time_word(time));
         set("time_based", "1".to_owned());
     }
@@ -168,12 +168,12 @@ fn pace_options(planned: &PlannedJob) -> Options {
     if let Some(ios) = planned.slices.first().and_then(|slice| slice.ios) {
         set("number_ios", ios.to_string());
     }
-    match rate {
-        Rate::Unlimited | Rate::PercentOfMax(_) => {}
-        Rate::Iops(iops) => set("rate_iops", format!("{iops:.0}")),
-        Rate::BytesPerS(bytes) => set("rate", format!("{bytes:.0}")),
+    match planned.pace {
+        Pace::Closed | Pace::OfMax { .. } => {}
+        Pace::Open { offered: Offered::Iops(iops), .. } => set("rate_iops", format!("{iops:.0}")),
+        Pace::Open { offered: Offered::BytesPerS(bytes), .. } => set("rate", format!("{bytes:.0}")),
     }
-    if *rate != Rate::Unlimited && *arrival == Arrival::Poisson {
+    if planned.pace.arrival() == Arrival::Poisson {
         set("rate_process", "poisson".to_owned());
     }
     options

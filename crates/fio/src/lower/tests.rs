@@ -167,7 +167,7 @@ fn rates_are_of_all_threads_and_decide_the_mix() {
 
 #[test]
 fn placements() {
-    let placement = |lines| job(lines).pattern.placement;
+    let placement = |lines| job(lines).traits.pattern.placement;
     assert_eq!(placement("rw=read"), Placement::sequential());
     assert_eq!(placement("rw=randread\nnorandommap"), Placement::random_independent());
     let Placement::Mixed { random_percent, .. } = placement("rw=randread\npercentage_random=25") else {
@@ -209,7 +209,7 @@ fn losses_of_access() {
 
 #[test]
 fn content_and_flushes() {
-    let content = job("rw=write\nbuffer_compress_percentage=50\ndedupe_percentage=75").content;
+    let content = job("rw=write\nbuffer_compress_percentage=50\ndedupe_percentage=75").traits.content;
     assert_eq!(
         (content.compression_ratio, content.dedup_ratio, content.refresh),
         (2.0, 4.0, Refresh::EveryWrite)
@@ -265,7 +265,7 @@ fn names_within_a_phase_differ() {
 }
 
 fn walk(lines: &str) -> assay_workload::pattern::Sequential {
-    match job(lines).pattern.placement {
+    match job(lines).traits.pattern.placement {
         Placement::Sequential(walk) => walk,
         other => panic!("{other:?}"),
     }

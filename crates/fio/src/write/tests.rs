@@ -10,14 +10,13 @@ use assay_formats::loader::MemoryLoader;
 
 fn job() -> Job {
     let pattern = AccessPattern::new(Mix::read_write(70.0), 8192, Placement::random_map());
-    Job {
-        engine: EngineKind::Libaio,
-        caching: Caching::Direct,
-        outstanding_per_thread: 16,
-        offset_increment: Extent::Bytes(0),
-        limits: Limits { time: Some(Nanos::from_secs(30)), ..Limits::default() },
-        ..Job::new("j", &["f"], pattern)
-    }
+    Job::new("j", &["f"], pattern).with(|job| {
+        job.engine = EngineKind::Libaio;
+        job.caching = Caching::Direct;
+        job.outstanding_per_thread = 16;
+        job.offset_increment = Extent::Bytes(0);
+        job.limits = Limits { time: Some(Nanos::from_secs(30)), ..Limits::default() };
+    })
 }
 
 fn workload(jobs: Vec<Job>) -> Workload {
@@ -89,29 +88,29 @@ fn what_fio_can_say_comes_back() {
         length: Some(Extent::Bytes(1 << 20)),
         ..job()
     });
-    round_trip(Job { targets: vec!["f".into(), "g:h".into()], selection: TargetSelection::Random, ..job() });
-    round_trip(Job {
-        limits: Limits { passes: Some(3), ..Limits::default() },
-        ramp: Nanos::from_secs(5),
-        ..job()
-    });
+    round_trip(job().with(|job| {
+        job.targets = vec!["f".into(), "g:h".into()];
+        job.selection = TargetSelection::Random;
+    }));
+    round_trip(job().with(|job| {
+        job.limits = Limits { passes: Some(3), ..Limits::default() };
+        job.ramp = Nanos::from_secs(5);
+    }));
     round_trip(Job {
         limits: Limits { bytes: Some(1 << 30), time: Some(Nanos(1_500_000_000)), ..Limits::default() },
         ..job()
     });
-    round_trip(Job {
-        think_time: Some(ThinkTime { time: Nanos(50_000), every_ios: 4 }),
-        start_delay: Nanos::from_secs(2),
-        ..job()
-    });
-    round_trip(Job {
-        errors_tolerated: u64::MAX,
-        invalidate: false,
-        caching: Caching::Buffered,
-        engine: EngineKind::Psync,
-        outstanding_per_thread: 1,
-        ..job()
-    });
+    round_trip(job().with(|job| {
+        job.think_time = Some(ThinkTime { time: Nanos(50_000), every_ios: 4 });
+        job.start_delay = Nanos::from_secs(2);
+    }));
+    round_trip(job().with(|job| {
+        job.errors_tolerated = u64::MAX;
+        job.invalidate = false;
+        job.caching = Caching::Buffered;
+        job.engine = EngineKind::Psync;
+        job.outstanding_per_thread = 1;
+    }));
     let flush = FlushPolicy {
         open: OpenSync::Dsync,
         periodic: Some(PeriodicFlush {
@@ -121,7 +120,7 @@ fn what_fio_can_say_comes_back() {
         }),
         at_end: true,
     };
-    round_trip(Job { flush, ..job() });
+    round_trip(job().with(|job| job.flush = flush));
     for content in [
         Content { payload: Payload::Random, refresh: Refresh::EveryWrite, ..Content::default() },
         Content { payload: Payload::Random, refresh: Refresh::Never, ..Content::default() },
@@ -134,7 +133,7 @@ fn what_fio_can_say_comes_back() {
             ..Content::default()
         },
     ] {
-        round_trip(Job { content, ..job() });
+        round_trip(job().with(|job| job.content = content));
     }
 }
 
@@ -176,8 +175,14 @@ fn placements_and_sizes_come_back() {
 
 #[test]
 fn phases_are_stages_and_groups_stay_apart() {
-    let mut asked = workload(vec![job(), Job { name: "k".into(), ..job() }]);
-    asked.phases.push(Phase::measure("q", vec![Job { name: "l".into(), threads: 2, ..job() }]));
+    let mut asked = workload(vec![job(), job().with(|job| job.name = "k".into())]);
+    asked.phases.push(Phase::measure(
+        "q",
+        vec![job().with(|job| {
+            job.name = "l".into();
+            job.threads = 2;
+        })],
+    ));
     let (text, _) = write(&asked);
     let file = parse("w", &text, &MemoryLoader::default()).0.unwrap();
     let seen: Vec<_> = file.expand().iter().map(|j| (j.name.clone(), j.stage, j.group)).collect();
@@ -262,7 +267,7 @@ fn what_cannot_be_written_is_an_error() {
 
 #[test]
 fn names_survive_as_headers() {
-    let asked = workload(vec![Job { name: "global; x".into(), ..job() }]);
+    let asked = workload(vec![job().with(|job| job.name = "global; x".into())]);
     assert_eq!(again(&asked).phases[0].jobs[0].name, "job-global_ x");
 }
 
@@ -328,7 +333,10 @@ fn walks_that_end_with_their_region_do_so_in_fio() {
         let walk =
             Sequential { skip_min_bytes: skip, skip_max_bytes: skip, wrap: false, ..Sequential::default() };
         let pattern = AccessPattern::new(Mix::READ, 8192, Placement::Sequential(walk));
-        workload(vec![Job { pattern, limits, ..job() }])
+        workload(vec![job().with(|job| {
+            job.pattern = pattern;
+            job.limits = limits;
+        })])
     };
     let time = Limits { time: Some(Nanos::from_secs(30)), ..Limits::default() };
     let (text, said) = write(&walk(0, time));

@@ -258,8 +258,9 @@ pub fn override_runtime(workload: &mut Workload, runtime: Nanos) -> Vec<Change> 
         if before == Some(runtime) {
             continue;
         }
+        let name = job.name.clone();
         let mut say = |what: &str, from: String, to: Nanos| {
-            let change = Change { what: format!("job {}: {what}", job.name), from, to: to.to_string() };
+            let change = Change { what: format!("job {name}: {what}"), from, to: to.to_string() };
             if !changes.contains(&change) {
                 changes.push(change);
             }

@@ -123,11 +123,11 @@ fn values_of_the_wrong_kind_say_which_kind_is_wanted() {
 
 #[test]
 fn block_sizes_go_by_direction_or_for_all() {
-    let pattern = job("read_percent = 50\nblock_size = { read = \"4k\", write = \"4k-64k\" }").pattern;
+    let pattern = job("read_percent = 50\nblock_size = { read = \"4k\", write = \"4k-64k\" }").traits.pattern;
     assert_eq!(pattern.read_sizes, BlockSizes::Fixed(4096));
     let range = BlockSizes::Range { min_bytes: 4096, max_bytes: 65_536, step_bytes: 4096 };
     assert_eq!((&pattern.write_sizes, &pattern.trim_sizes), (&range, &range));
-    let stepped = job("block_size = { min = \"4k\", max = \"64k\", step = 512 }").pattern.read_sizes;
+    let stepped = job("block_size = { min = \"4k\", max = \"64k\", step = 512 }").traits.pattern.read_sizes;
     assert_eq!(stepped, BlockSizes::Range { min_bytes: 4096, max_bytes: 65_536, step_bytes: 512 });
     assert_eq!(job("block_size = 8192").pattern.trim_sizes, BlockSizes::Fixed(8192));
     assert!(complaint("read_percent = 50\nblock_size = { read = \"4k\" }").contains("no size for them"));
@@ -139,7 +139,7 @@ fn block_sizes_go_by_direction_or_for_all() {
 
 #[test]
 fn patterns_are_words_or_tables() {
-    let placement = |text: &str| job(&format!("pattern = {text}")).pattern.placement;
+    let placement = |text: &str| job(&format!("pattern = {text}")).traits.pattern.placement;
     assert_eq!(placement("\"sequential\""), Placement::sequential());
     assert_eq!(placement("{ random = \"uniform\", once_per_pass = false }"), Placement::random_independent());
     let Placement::Random(zipf) = placement("{ random = \"zipf\", theta = 1.1 }") else { panic!("random") };

@@ -1,7 +1,8 @@
 //! A plan before it is run: what, where, how long, and what it writes.
 
-use assay_workload::job::Rate;
-use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_work, phase_kind_name};
+use assay_workload::plan::{
+    Offered, Pace, PlannedJob, PlannedPhase, describe_flush, describe_work, phase_kind_name,
+};
 use assay_workload::target::TargetKind;
 use assay_workload::{PhaseKind, Plan};
 
@@ -82,33 +83,36 @@ fn push_phase(text: &mut String, phase: &PlannedPhase, style: &Style) {
 }
 
 fn job_words(phase: &PlannedPhase, job: &PlannedJob) -> String {
-    let asked = &job.job;
     let mut facts = vec![
-        describe_work(asked, phase.kind),
+        describe_work(job, phase.kind),
         format!(
             "{} × {} outstanding = {}",
             format::plural(job.slices.len() as u64, "thread"),
-            asked.outstanding_per_thread,
+            job.outstanding_per_thread,
             format::count(job.outstanding_io())
         ),
         if job.direct { "direct".to_owned() } else { "buffered".to_owned() },
     ];
-    facts.extend(rate_words(asked.rate));
+    facts.extend(pace_words(job.pace));
     if job.write_bytes_max() != Some(0) {
-        facts.push(format!("writes {}", describe_flush(&asked.flush)));
+        facts.push(format!("writes {}", describe_flush(&job.flush)));
     }
-    facts.push(format!("engine {}", job.describe_engine(phase.carrier())));
+    facts.push(format!("engine {}", job.describe_engine(phase.carried_by)));
     let facts = facts.join(", ");
-    if asked.name == phase.name { facts } else { format!("{}: {facts}", asked.name) }
+    if job.name == phase.name { facts } else { format!("{}: {facts}", job.name) }
 }
 
 /// The rate at which operations are offered; `None`: as fast as they complete.
-fn rate_words(rate: Rate) -> Option<String> {
-    match rate {
-        Rate::Unlimited => None,
-        Rate::Iops(iops) => Some(format!("{} IOPS offered", format::iops(iops))),
-        Rate::BytesPerS(bytes) => Some(format!("{} offered", format::bandwidth(bytes))),
-        Rate::PercentOfMax(percent) => {
+fn pace_words(pace: Pace) -> Option<String> {
+    match pace {
+        Pace::Closed => None,
+        Pace::Open { offered: Offered::Iops(iops), .. } => {
+            Some(format!("{} IOPS offered", format::iops(iops)))
+        }
+        Pace::Open { offered: Offered::BytesPerS(bytes), .. } => {
+            Some(format!("{} offered", format::bandwidth(bytes)))
+        }
+        Pace::OfMax { percent, .. } => {
             Some(format!("{} % of the unlimited rate offered", format::significant(percent)))
         }
     }

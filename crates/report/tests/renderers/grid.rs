@@ -7,7 +7,7 @@ use assay_report::terminal::run_summary;
 use assay_results::evidence::Remark;
 use assay_results::run::{FindingSeverity, PhaseResult, Run};
 use assay_workload::job::PhaseKind;
-use assay_workload::plan::PlannedPhase;
+use assay_workload::plan::{Pace, PlannedPhase};
 use assay_workload::steps::{Step, Until, UntilSteady};
 use assay_workload::units::Nanos;
 
@@ -45,7 +45,7 @@ fn matrix(rounds: u32, counted: u32) -> Run {
                 )
             });
             let mut planned = planned_job("iops", f64::from(reads), block, 1);
-            planned.job.rate = assay_workload::job::Rate::Unlimited;
+            planned.pace = Pace::Closed;
             let until = Until::Steady(UntilSteady::default());
             made.plan.phases.push(PlannedPhase {
                 name: "iops".to_owned(),
@@ -182,13 +182,13 @@ fn a_grid_needs_every_pair_and_conditions_that_are_alike() {
     hole.phases.remove(3);
     assert_eq!(table(&hole), "");
     let mut deeper = complete.clone();
-    deeper.plan.phases[3].jobs[0].job.outstanding_per_thread += 1;
+    deeper.plan.phases[3].jobs[0].outstanding_per_thread += 1;
     assert_eq!(table(&deeper), "");
     let mut alike = complete.clone();
-    alike.plan.phases[3].jobs[0].job.pattern.repeat_passes = true;
+    alike.plan.phases[3].jobs[0].pattern.repeat_passes = true;
     assert_eq!(table(&alike), "");
     let mut trims = complete.clone();
-    trims.plan.phases[3].jobs[0].job.pattern.mix.trim_percent = 1.0;
+    trims.plan.phases[3].jobs[0].pattern.mix.trim_percent = 1.0;
     assert_eq!(table(&trims), "");
     let mut row = complete;
     row.phases.retain(|phase| phase.point.contains("block_size=4k"));

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use assay_workload::job::Rate;
 use assay_workload::pattern::{BlockSizes, OpKind};
-use assay_workload::plan::{PlannedJob, PlannedPhase, describe_flush, describe_work};
+use assay_workload::plan::{Carrier, PlannedJob, PlannedPhase, describe_flush, describe_work};
 use assay_workload::{PhaseKind, Plan};
 
 use super::hosts::GroupTotal;
@@ -171,6 +170,7 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
     let mut counts = JobCounts::default();
     tallies.iter().for_each(|(_, tally)| counts.merge(&tally.counts));
     let kind = phase.map_or(PhaseKind::Measure, |phase| phase.kind);
+    let carrier = phase.map_or(Carrier::Native, |phase| phase.carried_by);
     let (start_ns, measured_ns) = (window.0, window.1.saturating_sub(window.0));
     let outcomes: Vec<&JobOutcome> = tallies.iter().flat_map(|(_, tally)| &tally.outcomes).collect();
     let evidence = evidence(&total, &planned, plan, &counts);
@@ -204,15 +204,15 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
         cpu_ns_per_io: ratio(cpu_ns as f64, data.ios as f64),
         // Stopped before it said what it used: what was planned.
         engine: if outcomes.is_empty() {
-            in_words(planned.iter().map(|planned| planned.engine.name()))
+            in_words(planned.iter().map(|planned| planned.engine_name(carrier)))
         } else {
             in_words(outcomes.iter().map(|outcome| outcome.engine.as_str()))
         },
         engine_notes: unique(outcomes.iter().flat_map(|outcome| &outcome.engine_notes).cloned()),
         direct: !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.direct)
             || outcomes.is_empty() && !planned.is_empty() && planned.iter().all(|planned| planned.direct),
-        durability: in_words(planned.iter().map(|planned| describe_flush(&planned.job.flush))),
-        pattern: in_words(planned.iter().map(|planned| describe_work(&planned.job, kind))),
+        durability: in_words(planned.iter().map(|planned| describe_flush(&planned.flush))),
+        pattern: in_words(planned.iter().map(|planned| describe_work(planned, kind))),
         measured_s: measured_ns as f64 / 1e9,
         lateness_ns: LatencySummary::of_some(&counts.lateness),
         cached_read_share: None,
@@ -288,20 +288,14 @@ fn worker_count(total: &GroupTotal) -> u32 {
 
 /// Operations a second offered by all jobs together; `None` where one of them has no rate.
 fn offered_iops(planned: &[&PlannedJob]) -> Option<f64> {
-    let offered = |planned: &&PlannedJob| match planned.job.rate {
-        Rate::Unlimited => None,
-        Rate::Iops(iops) => Some(iops),
-        // The plan has cut it into operations a second for each thread.
-        Rate::BytesPerS(_) | Rate::PercentOfMax(_) => planned.slices.iter().map(|s| s.rate_per_s).sum(),
-    };
-    if planned.is_empty() { None } else { planned.iter().map(offered).sum() }
+    if planned.is_empty() { None } else { planned.iter().map(|planned| planned.offered_iops()).sum() }
 }
 
 /// The one block size of these operations in all jobs; `None` where there are several.
 fn one_size(planned: &[&PlannedJob], kinds: &[OpKind]) -> Option<u64> {
     let mut sizes = planned.iter().flat_map(|planned| {
-        kinds.iter().filter(|kind| planned.job.pattern.mix.share(**kind) > 0.0).map(|kind| {
-            match planned.job.pattern.sizes(*kind) {
+        kinds.iter().filter(|kind| planned.pattern.mix.share(**kind) > 0.0).map(|kind| {
+            match planned.pattern.sizes(*kind) {
                 BlockSizes::Fixed(size) => Some(*size),
                 BlockSizes::Weighted(_) | BlockSizes::Range { .. } => None,
             }

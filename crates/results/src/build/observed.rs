@@ -8,9 +8,11 @@
 //! bring them. What other processes did on the same devices is not its own, so nothing here counts their requests.
 
 use assay_workload::Plan;
-use assay_workload::job::{Caching, EngineKind, Job};
+use assay_workload::job::Job;
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
-use assay_workload::plan::{PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice};
+use assay_workload::plan::{
+    End, Pace, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice,
+};
 use assay_workload::units::{Bytes, Nanos};
 
 use super::truth::{Asked, spread_cached_share};
@@ -344,18 +346,16 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
     };
     // What goes through the page cache has its size by chance.
     let block = done.block_bytes_mean().unwrap_or(4096).max(if observation.direct { 512 } else { 4096 });
-    let names: Vec<&str> = observation.targets.iter().map(|target| target.name.as_str()).collect();
     let pattern = AccessPattern::new(mix, block, Placement::sequential());
-    let caching = if observation.direct { Caching::Direct } else { Caching::Buffered };
-    let job = Job { caching, threads: observation.threads, ..Job::new(&observation.name, &names, pattern) };
     let sites: Vec<PlannedSite> = sites(&observation.targets);
     let slice = ThreadSlice { seed: 0, sites, ios: None, bytes: None, rate_per_s: None };
     let planned = PlannedJob {
-        job,
-        engine: EngineKind::Auto,
-        engine_reason: String::new(),
+        traits: Job::new(&observation.name, &[], pattern).traits,
+        engine: PlannedEngine::Foreign,
+        engine_reason: None,
         direct: observation.direct,
-        time: None,
+        pace: Pace::Closed,
+        end: End::default(),
         slices: vec![slice; observation.threads.clamp(1, 4096) as usize],
     };
     Plan {
@@ -487,7 +487,6 @@ fn find_targets(run: &mut Run, observed: &Plan, planned: &mut [PlannedJob]) {
     run.plan.targets.clone_from(&observed.targets);
     let sites = sites(&run.plan.targets);
     for job in planned {
-        job.job.targets = run.plan.targets.iter().map(|target| target.name.clone()).collect();
         job.slices.iter_mut().for_each(|slice| slice.sites.clone_from(&sites));
     }
 }

@@ -1,5 +1,6 @@
-use assay_workload::job::Rate;
+use assay_workload::job::Arrival;
 use assay_workload::pattern::OpKind;
+use assay_workload::plan::{Carrier, Offered, Pace, PlannedEngine};
 
 use super::*;
 use crate::environment::Resolution;
@@ -169,7 +170,7 @@ fn a_killed_run_is_still_a_run() {
 #[test]
 fn the_null_engine_has_nothing_to_do_with_devices() {
     let mut planned = job("reader");
-    planned.engine = assay_workload::job::EngineKind::Null;
+    planned.engine = PlannedEngine::Null;
     let mut events = events();
     events[0] = started(plan(vec![planned]), environment());
     let run = build(&events);
@@ -178,10 +179,10 @@ fn the_null_engine_has_nothing_to_do_with_devices() {
 
 #[test]
 fn what_fio_read_is_counted_for_fio() {
-    let mut planned = job("reader");
-    planned.engine = assay_workload::job::EngineKind::Fio;
+    let mut by_fio = plan(vec![job("reader")]);
+    by_fio.phases[0].carried_by = Carrier::Fio;
     let mut events = events();
-    events[0] = started(plan(vec![planned]), environment());
+    events[0] = started(by_fio, environment());
     for event in &mut events {
         if let RunEvent::Host { event: HostEvent::Counters { record, .. }, .. } = event {
             let mut fio = record.processes[0].clone();
@@ -203,8 +204,8 @@ fn nothing_without_a_start() {
 /// Two jobs of a group beside one of its own; the second of the group starts late.
 fn grouped_events() -> Vec<RunEvent> {
     let mut jobs = vec![job("a"), job("b"), job("c")];
-    jobs[0].job.group = Some("both".to_owned());
-    jobs[2].job.group = Some("both".to_owned());
+    jobs[0].group = Some("both".to_owned());
+    jobs[2].group = Some("both".to_owned());
     jobs[2].slices[0].sites[0].offset_bytes = 32 * fixture::GIB;
     let mut events = vec![started(plan(jobs), environment()), RunEvent::PhaseStarted { phase: 0, at_ms: 0 }];
     for (job, kind, ios) in [(0, OpKind::Read, 100), (1, OpKind::Read, 7), (2, OpKind::Write, 60)] {
@@ -293,7 +294,7 @@ fn limits_are_kept_with_the_time_they_held() {
 #[test]
 fn offered_and_missed() {
     let mut planned = job("reader");
-    planned.job.rate = Rate::Iops(4004.0);
+    planned.pace = Pace::Open { offered: Offered::Iops(4004.0), arrival: Arrival::default() };
     let mut events = events();
     events[0] = started(plan(vec![planned]), environment());
     let evidence = build(&events).phases[0].jobs[0].evidence.clone();

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use assay_workload::Plan;
-use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{Carrier, PlannedPhase};
+use assay_workload::plan::{Carrier, PlannedEngine, PlannedPhase};
 
 use crate::environment::{BlockDevice, Environment, Resolution, TargetEnvironment};
 use crate::interval::JobCounts;
@@ -58,9 +57,9 @@ pub(super) enum Reader {
 
 pub(super) fn reader_of(phase: Option<&PlannedPhase>) -> Reader {
     let Some(phase) = phase.filter(|phase| !phase.jobs.is_empty()) else { return Reader::All };
-    match phase.carrier() {
+    match phase.carried_by {
         Carrier::Simulated => Reader::Nobody,
-        _ if phase.jobs.iter().all(|job| job.engine == EngineKind::Null) => Reader::Nobody,
+        _ if phase.jobs.iter().all(|job| job.engine == PlannedEngine::Null) => Reader::Nobody,
         Carrier::Fio => Reader::Fio,
         Carrier::Native => Reader::All,
     }

@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn durable_writes_are_no_exception() {
         let mut run = on_a_loop(true);
-        run.plan.phases[0].jobs[0].job.flush.open = assay_workload::job::OpenSync::Dsync;
+        run.plan.phases[0].jobs[0].flush.open = assay_workload::job::OpenSync::Dsync;
         written(&mut run, 0.01);
         assert!(only(ID, &run).message.contains("although every write was to be durable"));
     }

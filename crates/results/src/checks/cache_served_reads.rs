@@ -130,7 +130,7 @@ fn unchecked(unknown: &[Subject<'_>]) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use assay_workload::job::EngineKind;
+    use assay_workload::plan::PlannedEngine;
 
     use super::*;
     use crate::checks::tests::{buffered, only, silent};
@@ -210,7 +210,7 @@ mod tests {
     fn nothing_is_said_of_the_null_engine() {
         let mut run = buffered(run());
         run.phases[0].jobs[0].cached_read_share = Some(1.0);
-        run.plan.phases[0].jobs[0].engine = EngineKind::Null;
+        run.plan.phases[0].jobs[0].engine = PlannedEngine::Null;
         silent(ID, &run);
     }
 }

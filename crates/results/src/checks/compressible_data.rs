@@ -15,7 +15,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let content =
-        subject.planned.iter().map(|planned| &planned.job.content).find(|content| what(content).is_some())?;
+        subject.planned.iter().map(|planned| &planned.content).find(|content| what(content).is_some())?;
     let what = what(content)?;
     let reducer = subject.reducer();
     let zeros = content.payload == Payload::Zero;
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn zeros_are_suspect_anywhere_and_invalid_where_they_vanish() {
         let mut run = writing(run());
-        run.plan.phases[0].jobs[0].job.content.payload = Payload::Zero;
+        run.plan.phases[0].jobs[0].content.payload = Payload::Zero;
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
         run.environment.targets[0].devices[0].kind = DeviceKind::Zram;
         assert_eq!(only(ID, &run).severity, FindingSeverity::Invalid);
@@ -76,11 +76,11 @@ mod tests {
     #[test]
     fn a_declared_ratio_matters_on_a_reducing_target() {
         let mut run = writing(run());
-        run.plan.phases[0].jobs[0].job.content.compression_ratio = 2.0;
+        run.plan.phases[0].jobs[0].content.compression_ratio = 2.0;
         silent(ID, &run);
         run.environment.targets[0].file_system.as_mut().unwrap().compresses = Some(true);
         assert!(only(ID, &run).message.contains("ext4 compresses here"));
-        run.plan.phases[0].jobs[0].job.content = Content::default();
+        run.plan.phases[0].jobs[0].content = Content::default();
         silent(ID, &run);
     }
 }

@@ -4,9 +4,8 @@
 //! other, and buffered libaio is done inside the submitting call. Beside them the device's own time-weighted queue is
 //! compared with what was asked; our own count of outstanding operations would prove nothing.
 
-use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::PlannedJob;
+use assay_workload::plan::{PlannedEngine, PlannedJob};
 
 use super::draft::{Draft, percent};
 use super::subject::{Subject, on_storage};
@@ -48,18 +47,18 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 
 /// What a job can have in flight by the way its engine works; `None`: what was asked.
 fn limit_of(planned: &PlannedJob, direct: bool) -> Option<(u64, &'static str)> {
-    let per_thread = u64::from(planned.job.outstanding_per_thread);
+    let per_thread = u64::from(planned.outstanding_per_thread);
     match planned.engine {
-        EngineKind::PosixAio => {
+        PlannedEngine::PosixAio => {
             let of = |sites: usize| (sites as u64).min(per_thread);
             let limit = planned.slices.iter().map(|slice| of(slice.sites.len())).sum();
             Some((limit, "glibc does the requests on one file one after the other"))
         }
-        EngineKind::Libaio if !direct => Some((
+        PlannedEngine::Libaio if !direct => Some((
             planned.slices.len() as u64,
             "buffered requests are done inside io_submit, one after the other",
         )),
-        EngineKind::Psync if per_thread > 1 => {
+        PlannedEngine::Psync if per_thread > 1 => {
             Some((planned.slices.len() as u64, "psync does one I/O at a time"))
         }
         _ => None,
@@ -145,7 +144,7 @@ mod tests {
     #[test]
     fn one_file_under_posix_aio() {
         let mut run = run();
-        run.plan.phases[0].jobs[0].engine = EngineKind::PosixAio;
+        run.plan.phases[0].jobs[0].engine = PlannedEngine::PosixAio;
         let finding = only(ID, &run);
         assert_eq!(
             (finding.severity, finding.evidence["outstanding_io_possible"].as_u64()),
@@ -158,7 +157,7 @@ mod tests {
     #[test]
     fn eight_files_under_posix_aio_are_enough_for_eight() {
         let mut run = run();
-        run.plan.phases[0].jobs[0].engine = EngineKind::PosixAio;
+        run.plan.phases[0].jobs[0].engine = PlannedEngine::PosixAio;
         let site = run.plan.phases[0].jobs[0].slices[0].sites[0];
         run.plan.phases[0].jobs[0].slices[0].sites = vec![site; 8];
         silent(ID, &run);
@@ -167,7 +166,7 @@ mod tests {
     #[test]
     fn buffered_libaio_is_synchronous() {
         let mut run = buffered(run());
-        run.plan.phases[0].jobs[0].engine = EngineKind::Libaio;
+        run.plan.phases[0].jobs[0].engine = PlannedEngine::Libaio;
         assert!(only(ID, &run).message.contains("at most 1 possible"));
     }
 
@@ -203,7 +202,7 @@ mod tests {
         let mut run = writing(run());
         run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(1.1);
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
-        run.plan.phases[0].jobs[0].job.flush.open = assay_workload::job::OpenSync::Dsync;
+        run.plan.phases[0].jobs[0].flush.open = assay_workload::job::OpenSync::Dsync;
         silent(ID, &run);
     }
 

@@ -44,7 +44,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         // Also what a fill wrote is written back later.
         let planned = run.plan.phases.get(phase.plan_phase as usize);
         buffered_writes |= planned.is_some_and(|planned| {
-            planned.jobs.iter().any(|job| !job.direct && job.job.pattern.mix.share(OpKind::Write) > 0.0)
+            planned.jobs.iter().any(|job| !job.direct && job.pattern.mix.share(OpKind::Write) > 0.0)
         });
         let (Some(first), Some(truth)) = (subjects.first(), &phase.device) else { continue };
         let quiet = quiet(at, first, truth, (wrote_before, buffered_writes))
@@ -351,7 +351,7 @@ mod tests {
         assert!(only(ID, &run).message.contains("for other processes"));
         // Of a flushed job a good part of it may be the journal.
         let mut run = writing(run);
-        run.plan.phases[0].jobs[0].job.flush.open = assay_workload::job::OpenSync::Dsync;
+        run.plan.phases[0].jobs[0].flush.open = assay_workload::job::OpenSync::Dsync;
         let truth = run.phases[0].device.as_mut().unwrap();
         truth.device_written_bytes = truth.process_written_bytes.map(|bytes| bytes * 3);
         silent(ID, &run);

@@ -87,7 +87,7 @@ fn busy(subject: &Subject<'_>) -> Option<Finding> {
     let share = evidence.cpus_used() / f64::from(available.max(1));
     // Who polls for completions works all the time, whoever sets the pace.
     let polls = |options: EngineOptions| options.iopoll || options.sqpoll;
-    let polling = subject.planned.iter().any(|planned| polls(planned.job.engine_options));
+    let polling = subject.planned.iter().any(|planned| polls(planned.engine_options));
     if share < BUSY_MIN || polling || !subject.closed_loop() {
         return None;
     }
@@ -137,7 +137,7 @@ fn drops_pages(subject: &Subject<'_>) -> bool {
         && subject
             .planned
             .iter()
-            .all(|planned| planned.job.invalidate && planned.job.invalidate_each_pass && !planned.direct)
+            .all(|planned| planned.invalidate && planned.invalidate_each_pass && !planned.direct)
 }
 
 /// Completions lay about before they were looked for. With one I/O a thread there is nothing else to be busy with.
@@ -182,9 +182,9 @@ mod tests {
         silent(ID, &run);
         // Nor is it where they poll.
         run.phases[0].jobs[0].evidence.threads = 1;
-        run.plan.phases[0].jobs[0].job.engine_options.iopoll = true;
+        run.plan.phases[0].jobs[0].engine_options.iopoll = true;
         silent(ID, &run);
-        run.plan.phases[0].jobs[0].job.engine_options.iopoll = false;
+        run.plan.phases[0].jobs[0].engine_options.iopoll = false;
         run.phases[0].jobs[0].evidence.threads = 8;
         // Unless they share one.
         run.environment.machine.cpu.allowed = Some(1);
@@ -274,10 +274,10 @@ mod tests {
         evidence.idle_slot_ns = evidence.busy_slot_ns;
         evidence.busiest_thread_share = Some(0.85);
         evidence.active_bytes = 1 << 20;
-        let planned = &mut run.plan.phases[0].jobs[0].job;
+        let planned = &mut run.plan.phases[0].jobs[0];
         (planned.invalidate, planned.invalidate_each_pass) = (true, true);
         silent(ID, &run);
-        run.plan.phases[0].jobs[0].job.invalidate_each_pass = false;
+        run.plan.phases[0].jobs[0].invalidate_each_pass = false;
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
     }
 

@@ -54,7 +54,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
 
 fn is_skewed(planned: &PlannedJob) -> bool {
     let uneven = |distribution: &Distribution| *distribution != Distribution::Uniform;
-    match &planned.job.pattern.placement {
+    match &planned.pattern.placement {
         Placement::Sequential(_) => false,
         Placement::Random(random) | Placement::Mixed { random, .. } => uneven(&random.distribution),
     }
@@ -62,10 +62,8 @@ fn is_skewed(planned: &PlannedJob) -> bool {
 
 /// Shares of the cores in the operations of all threads; `None` where no operation comes out.
 fn core_shares(planned: &[&PlannedJob]) -> Option<[f64; CORES]> {
-    let slices: Vec<_> = planned
-        .iter()
-        .flat_map(|planned| planned.slices.iter().map(move |slice| (&planned.job, slice)))
-        .collect();
+    let slices: Vec<_> =
+        planned.iter().flat_map(|planned| planned.slices.iter().map(move |slice| (planned, slice))).collect();
     let each = DRAWS.div_ceil(slices.len().max(1));
     let mut counts = [0_u64; CORES];
     for (job, slice) in slices {
@@ -108,7 +106,7 @@ mod tests {
     fn with_hit_area(bytes: u64) -> Run {
         let mut run = run();
         let distribution = Distribution::HitArea { read_percent: 75.0, write_percent: 75.0, bytes };
-        run.plan.phases[0].jobs[0].job.pattern.placement =
+        run.plan.phases[0].jobs[0].pattern.placement =
             Placement::Random(Random { distribution, once_per_pass: false });
         run
     }

@@ -140,7 +140,7 @@ fn never(run: &Run, remark: &Remark) -> Finding {
     };
     // The remark stands alone among the notes of a run and so begins with a name, which a finding has beside its message.
     let behind = |name: &str| text.strip_prefix(name)?.strip_prefix(": ");
-    let job = phase.jobs.iter().map(|job| job.job.name.as_str()).find_map(|job| Some((job, behind(job)?)));
+    let job = phase.jobs.iter().map(|job| job.name.as_str()).find_map(|job| Some((job, behind(job)?)));
     let draft = |message: &str| Draft::new(ID, FindingSeverity::Warning, message).of_phase(&phase.name);
     let draft = match (behind(&phase.name), job) {
         (Some(message), _) => draft(message),
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn a_job_that_never_became_steady_is_named_beside_the_message() {
         let mut run = with_series((0..40).map(|i| 1000.0 + noise(i)));
-        run.plan.phases[0].jobs[0].job.name = "writer".to_owned();
+        run.plan.phases[0].jobs[0].name = "writer".to_owned();
         let text = "writer: not steady before its other limits ended it".to_owned();
         run.remarks = vec![Remark { phase: Some(0), id: NEVER.to_owned(), text }];
         let finding = only(ID, &run);

@@ -1,7 +1,6 @@
 //! `short-run`: a job measured less time than planned, or so little that its start and end are a part of the figure.
 
-use assay_workload::job::Limits;
-use assay_workload::plan::PlannedJob;
+use assay_workload::plan::{End, PlannedJob, ThreadSlice};
 use assay_workload::units::Nanos;
 
 use super::draft::{Draft, percent, time};
@@ -59,9 +58,10 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
 /// The planned time, where nothing else was to end the job: one with a number of bytes, or that ends with others or once
 /// it is steady, has its time as an upper bound.
 fn time_alone(planned: &PlannedJob) -> Option<Nanos> {
-    let Limits { time: _, bytes, ios, passes, ends_with, steady } = planned.job.limits;
-    let alone = (bytes, ios, passes, ends_with, steady.is_some()) == (None, None, None, None, false);
-    planned.time.filter(|_| alone)
+    let End { time, passes, ends_with, steady } = planned.end;
+    let unbounded = |slice: &ThreadSlice| slice.bytes.is_none() && slice.ios.is_none();
+    let alone = (passes, ends_with, steady.is_some()) == (None, None, false);
+    time.filter(|_| alone && planned.slices.iter().all(unbounded))
 }
 
 #[cfg(test)]
@@ -91,20 +91,20 @@ mod tests {
         let mut run = run();
         run.phases[0].jobs[0].measured_s = 2.5;
         only(ID, &run);
-        let end_by = |change: fn(&mut Limits)| {
+        let end_by = |change: fn(&mut PlannedJob)| {
             let mut run = run.clone();
-            change(&mut run.plan.phases[0].jobs[0].job.limits);
+            change(&mut run.plan.phases[0].jobs[0]);
             silent(ID, &run);
         };
-        end_by(|limits| limits.ends_with = Some(EndsWith::First));
-        end_by(|limits| limits.bytes = Some(1 << 20));
-        end_by(|limits| limits.passes = Some(1));
+        end_by(|job| job.end.ends_with = Some(EndsWith::First));
+        end_by(|job| job.slices[0].bytes = Some(1 << 20));
+        end_by(|job| job.end.passes = Some(1));
     }
 
     #[test]
     fn over_before_it_began() {
         let mut run = run();
-        run.plan.phases[0].jobs[0].time = None;
+        run.plan.phases[0].jobs[0].end.time = None;
         silent(ID, &run);
         run.phases[0].jobs[0].measured_s = 0.03;
         assert!(only(ID, &run).message.contains("after 30 ms"));

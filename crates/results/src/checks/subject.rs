@@ -1,8 +1,7 @@
 //! What a check looks at: one reported job with everything that belongs to it.
 
-use assay_workload::job::EngineKind;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{Carrier, PlannedJob, PlannedTarget};
+use assay_workload::plan::{Carrier, PlannedEngine, PlannedJob, PlannedTarget};
 
 use super::draft::Draft;
 use crate::build::truth::recorded;
@@ -56,8 +55,8 @@ pub(super) fn on_storage(run: &Run) -> impl Iterator<Item = Subject<'_>> {
 impl<'r> Subject<'r> {
     fn is_on_storage(&self) -> bool {
         let phase = self.run.plan.phases.get(self.phase.plan_phase as usize);
-        let simulated = phase.is_some_and(|phase| phase.carrier() == Carrier::Simulated);
-        let null = |planned: &&PlannedJob| planned.engine == EngineKind::Null;
+        let simulated = phase.is_some_and(|phase| phase.carried_by == Carrier::Simulated);
+        let null = |planned: &&PlannedJob| planned.engine == PlannedEngine::Null;
         !simulated && (self.planned.is_empty() || !self.planned.iter().all(null))
     }
 
@@ -73,7 +72,7 @@ impl<'r> Subject<'r> {
 
     /// Whether some job's mix has this operation.
     pub(super) fn does(&self, kind: OpKind) -> bool {
-        self.planned.iter().any(|planned| planned.job.pattern.mix.share(kind) > 0.0)
+        self.planned.iter().any(|planned| planned.pattern.mix.share(kind) > 0.0)
     }
 
     /// Whether it is a test of a series: how it works is part of its name, and its figures are compared with figures
@@ -84,13 +83,13 @@ impl<'r> Subject<'r> {
 
     /// Whether every write is durable when it is counted.
     pub(super) fn every_write_durable(&self) -> bool {
-        self.planned.iter().all(|planned| planned.job.flush.every_write_durable())
+        self.planned.iter().all(|planned| planned.flush.every_write_durable())
     }
 
     /// Whether all of them are in a closed loop, without pauses.
     pub(super) fn closed_loop(&self) -> bool {
         self.job.evidence.offered_iops.is_none()
-            && self.planned.iter().all(|planned| planned.job.think_time.is_none())
+            && self.planned.iter().all(|planned| planned.think_time.is_none())
     }
 
     /// What the devices said during the phase.

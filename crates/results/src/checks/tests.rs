@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
 
-use assay_workload::job::Caching;
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 
 use super::*;
@@ -23,7 +22,6 @@ pub(super) fn silent(id: &str, run: &Run) {
 
 /// The same run through the page cache.
 pub(super) fn buffered(mut run: Run) -> Run {
-    run.plan.phases[0].jobs[0].job.caching = Caching::Buffered;
     run.plan.phases[0].jobs[0].direct = false;
     run.phases[0].jobs[0].direct = false;
     run
@@ -32,7 +30,7 @@ pub(super) fn buffered(mut run: Run) -> Run {
 /// The same run with writes in the place of reads.
 pub(super) fn writing(mut run: Run) -> Run {
     let pattern = AccessPattern::new(Mix::WRITE, 4096, Placement::random_map());
-    run.plan.phases[0].jobs[0].job.pattern = pattern;
+    run.plan.phases[0].jobs[0].pattern = pattern;
     let job = &mut run.phases[0].jobs[0];
     job.write = job.read.take();
     job.cached_read_share = None;
@@ -110,7 +108,7 @@ fn nothing_at_all_is_judged_without_harm() {
 #[test]
 fn a_finding_names_the_point_it_was_made_at() {
     let mut run = fixture::run();
-    run.plan.phases[0].jobs[0].job.pattern.read_sizes = assay_workload::pattern::BlockSizes::Fixed(512);
+    run.plan.phases[0].jobs[0].pattern.read_sizes = assay_workload::pattern::BlockSizes::Fixed(512);
     assert!(!only("unrepresentative-block-size", &run).evidence.contains_key("point"));
     run.phases[0].point = "block_size=512".to_owned();
     assert_eq!(only("unrepresentative-block-size", &run).evidence["point"], "block_size=512");

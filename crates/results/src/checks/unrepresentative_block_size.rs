@@ -17,7 +17,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 }
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
-    let smallest = subject.planned.iter().map(|planned| planned.job.pattern.min_block_bytes()).min()?;
+    let smallest = subject.planned.iter().map(|planned| planned.pattern.min_block_bytes()).min()?;
     let physical = subject
         .bottom_devices()
         .iter()
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn half_a_kibibyte() {
         let mut run = run();
-        run.plan.phases[0].jobs[0].job.pattern.read_sizes = BlockSizes::Fixed(512);
+        run.plan.phases[0].jobs[0].pattern.read_sizes = BlockSizes::Fixed(512);
         assert!(only(ID, &run).bias.starts_with("IOPS up to 8 times"));
     }
 

@@ -7,6 +7,7 @@
 
 use assay_workload::content::Payload;
 use assay_workload::pattern::OpKind;
+use assay_workload::plan::PlannedSite;
 
 use super::cache_served_reads::truly_direct;
 use super::draft::{iops_high, percent};
@@ -121,7 +122,7 @@ fn stored(subject: &Subject<'_>) -> bool {
 fn writes_zeros(run: &Run) -> bool {
     let mut jobs = run.plan.phases.iter().flat_map(|phase| &phase.jobs);
     jobs.any(|planned| {
-        planned.job.content.payload == Payload::Zero && planned.job.pattern.mix.share(OpKind::Write) > 0.0
+        planned.content.payload == Payload::Zero && planned.pattern.mix.share(OpKind::Write) > 0.0
     })
 }
 
@@ -155,9 +156,11 @@ fn extents(subject: &Subject<'_>) -> Option<Finding> {
 /// Whether this phase or one before it writes to the target.
 fn written_before(subject: &Subject<'_>, target: &str) -> bool {
     let phases = subject.run.plan.phases.iter().take(subject.phase.plan_phase as usize + 1);
+    let targets = &subject.run.plan.targets;
+    let at = |site: &PlannedSite| targets.get(usize::from(site.target)).is_some_and(|at| at.name == target);
     phases.flat_map(|phase| &phase.jobs).any(|planned| {
-        planned.job.pattern.mix.share(OpKind::Write) > 0.0
-            && planned.job.targets.iter().any(|name| name == target)
+        planned.pattern.mix.share(OpKind::Write) > 0.0
+            && planned.slices.iter().flat_map(|slice| &slice.sites).any(at)
     })
 }
 
@@ -200,8 +203,8 @@ mod tests {
         silent(ID, &run);
         run.phases[0].jobs[0].evidence.read_buffers_zero = 1000;
         let mut fill = run.plan.phases[0].clone();
-        fill.jobs[0].job.content.payload = Payload::Zero;
-        fill.jobs[0].job.pattern.mix = assay_workload::pattern::Mix::WRITE;
+        fill.jobs[0].content.payload = Payload::Zero;
+        fill.jobs[0].pattern.mix = assay_workload::pattern::Mix::WRITE;
         run.plan.phases.push(fill);
         silent(ID, &run);
     }

@@ -44,8 +44,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 
 /// Whether durable writes were asked for.
 fn flushes(subject: &Subject<'_>) -> bool {
-    subject.every_write_durable()
-        || subject.planned.iter().any(|planned| planned.job.flush.periodic.is_some())
+    subject.every_write_durable() || subject.planned.iter().any(|planned| planned.flush.periodic.is_some())
 }
 
 fn switched_off(subject: &Subject<'_>) -> Option<Finding> {
@@ -126,7 +125,7 @@ mod tests {
 
     fn durable() -> Run {
         let mut run = writing(run());
-        run.plan.phases[0].jobs[0].job.flush.open = OpenSync::Dsync;
+        run.plan.phases[0].jobs[0].flush.open = OpenSync::Dsync;
         run.phases[0].device.as_mut().unwrap().device_flushes = Some(10_000);
         run
     }
@@ -139,7 +138,7 @@ mod tests {
         fs.options.insert("nobarrier".to_owned(), None);
         assert_eq!(only(ID, &run).severity, FindingSeverity::Invalid);
         // Nobody claims that these are durable.
-        run.plan.phases[0].jobs[0].job.flush.open = OpenSync::None;
+        run.plan.phases[0].jobs[0].flush.open = OpenSync::None;
         silent(ID, &run);
     }
 

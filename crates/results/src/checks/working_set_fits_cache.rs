@@ -89,7 +89,7 @@ fn writes(subject: &Subject<'_>) -> Option<Finding> {
     let all_flushed = subject
         .planned
         .iter()
-        .all(|planned| flushed(planned.job.flush.at_end, planned.job.flush.every_write_durable()));
+        .all(|planned| flushed(planned.flush.at_end, planned.flush.every_write_durable()));
     let truth = subject.truth().filter(|_| subject.alone())?;
     let (asked, written) = (truth.asked_written_bytes, truth.device_written_bytes?);
     let missing = 1.0 - written as f64 / asked.max(1) as f64;
@@ -171,7 +171,7 @@ mod tests {
         );
         run.plan.series = "stb-2.1".to_owned();
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
-        run.plan.phases[0].jobs[0].job.flush.at_end = true;
+        run.plan.phases[0].jobs[0].flush.at_end = true;
         silent(ID, &run);
     }
 }

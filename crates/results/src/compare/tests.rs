@@ -150,7 +150,7 @@ fn runs_are_alike_where_nothing_that_is_recorded_differs() {
     let mut other = b.clone();
     other.environment.machine.kernel_release = Some("6.9".to_owned());
     assert!(!alike(&a, &other));
-    b.plan.phases[0].jobs[0].job.ramp = assay_workload::units::Nanos(1_000_000_000);
+    b.plan.phases[0].jobs[0].ramp = assay_workload::units::Nanos(1_000_000_000);
     assert!(!alike(&a, &b));
     assert!(wants_history(&[side("a", &[&a; 3]), side("b", &[&b; 3])], &Margins::default()));
     assert!(!wants_history(&[side("a", &[&a; 4]), side("b", &[&b; 4])], &Margins::default()));
@@ -199,7 +199,7 @@ fn what_differs_is_named() {
     b.environment.targets[0].devices[0].queue.scheduler = Some("mq-deadline".to_owned());
     b.environment.machine.memory.available_bytes = Some(1);
     b.plan.seed += 1;
-    b.plan.phases[0].jobs[0].job.ramp = assay_workload::units::Nanos(1_000_000_000);
+    b.plan.phases[0].jobs[0].ramp = assay_workload::units::Nanos(1_000_000_000);
     b.findings.push(crate::run::Finding {
         severity: FindingSeverity::Invalid,
         phase: Some("measure".to_owned()),

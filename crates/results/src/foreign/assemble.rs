@@ -1,7 +1,7 @@
 //! The run around what was read.
 
 use assay_workload::job::{EngineKind, PhaseKind};
-use assay_workload::plan::{Plan, PlannedJob, PlannedPhase, PlannedTarget};
+use assay_workload::plan::{Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedTarget};
 use assay_workload::units::Nanos;
 use jiff::Timestamp;
 
@@ -124,9 +124,9 @@ fn fnv1a(text: &str) -> u64 {
     })
 }
 
-/// The engine of that name; [`EngineKind::Fio`] where Assay has none like it.
-pub fn engine_of(name: &str) -> EngineKind {
-    EngineKind::from_name(name).unwrap_or(EngineKind::Fio)
+/// The engine of that name; [`PlannedEngine::Foreign`] where Assay has none like it.
+pub fn engine_of(name: &str) -> PlannedEngine {
+    EngineKind::from_name(name).map_or(PlannedEngine::Foreign, PlannedEngine::from)
 }
 
 /// A word of the text, cut to a length that a line can hold.

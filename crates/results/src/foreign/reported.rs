@@ -21,7 +21,7 @@ pub fn planned_of<'r>(
     let by_index = job.evidence.plan_jobs.iter().filter_map(|index| planned?.jobs.get(*index as usize));
     let mut jobs: Vec<&PlannedJob> = by_index.collect();
     if jobs.is_empty() && job.evidence.plan_jobs.is_empty() {
-        let same = |candidate: &&PlannedJob| candidate.job.name == job.name;
+        let same = |candidate: &&PlannedJob| candidate.name == job.name;
         jobs.extend(planned.iter().flat_map(|phase| &phase.jobs).filter(same));
     }
     (planned, jobs)

@@ -51,10 +51,7 @@ pub(super) fn phase(plan: &Plan, phase: usize, draws: u64, mut sink: impl FnMut(
 
 /// Whether a generator can be made of a job.
 pub(super) fn has_addresses(job: &PlannedJob) -> bool {
-    let block = job.job.pattern.max_block_bytes();
+    let block = job.pattern.max_block_bytes();
     let mut sites = job.slices.iter().flat_map(|slice| &slice.sites).peekable();
-    job.job.tree.is_none()
-        && block > 0
-        && sites.peek().is_some()
-        && sites.all(|site| site.length_bytes >= block)
+    job.tree.is_none() && block > 0 && sites.peek().is_some() && sites.all(|site| site.length_bytes >= block)
 }

@@ -52,7 +52,7 @@ impl Auditor<'_> {
     ) -> Vec<Finding> {
         let mut findings = Vec::new();
         for entry in entries {
-            let Some(job) = phase.jobs.iter().find(|job| job.job.name == entry.name) else { continue };
+            let Some(job) = phase.jobs.iter().find(|job| job.name == entry.name) else { continue };
             findings.extend(self.imbalance(Some(job), entry, together));
             findings.extend(self.fits_cache(job, entry));
             findings.extend(self.crossing_segments(job, entry));
@@ -122,7 +122,7 @@ impl Auditor<'_> {
     fn repair(&self, job: &PlannedJob, entry: &JobAudit) -> Repair {
         let (turn, cores) = (self.turn_bytes(), self.model.front_end.cores());
         let segment = Bytes(self.model.front_end.segment.0);
-        match random_of(&job.job.pattern.placement).map(|random| &random.distribution) {
+        match random_of(&job.pattern.placement).map(|random| &random.distribution) {
             Some(Distribution::HitArea { read_percent, write_percent, bytes }) => {
                 let left_out = repair::left_out(job, turn);
                 let bytes = repair::hit_area(*bytes, turn, left_out);
@@ -150,7 +150,7 @@ impl Auditor<'_> {
                     None,
                 )
             }
-            _ if matches!(&job.job.pattern.placement, Placement::Sequential(walk) if walk.skip_max_bytes > 0) => {
+            _ if matches!(&job.pattern.placement, Placement::Sequential(walk) if walk.skip_max_bytes > 0) => {
                 Repair::new(
                     format!(
                         "choose a stride that is not a multiple of {} ({cores} cores x {segment}), {segment} more or \
@@ -199,7 +199,7 @@ impl Auditor<'_> {
         entry: &JobAudit,
         change: impl Fn(&Distribution) -> Option<Distribution>,
     ) -> Option<f64> {
-        let mut pattern = job.job.pattern.clone();
+        let mut pattern = job.pattern.clone();
         let Placement::Random(random) = &mut pattern.placement else { return None };
         random.distribution = change(&random.distribution)?;
         let kind = OpKind::DATA.into_iter().find(|kind| kind.name() == entry.op)?;
@@ -211,7 +211,7 @@ impl Auditor<'_> {
     /// The same for one workload a core, each with its band a segment further on.
     fn staggered(&self, job: &PlannedJob, entry: &JobAudit, low: u64, high: u64) -> Option<f64> {
         let front_end = &self.model.front_end;
-        let mut pattern = job.job.pattern.clone();
+        let mut pattern = job.pattern.clone();
         let kind = OpKind::DATA.into_iter().find(|kind| kind.name() == entry.op)?;
         let sites = sites_of(job);
         let mut sum = vec![0.0; front_end.cores() as usize];
@@ -232,7 +232,7 @@ impl Auditor<'_> {
     fn fits_cache(&self, job: &PlannedJob, entry: &JobAudit) -> Option<Finding> {
         let cache = self.model.cache.as_ref()?.size.0;
         let expected = entry.reuse.caches.iter().find(|expectation| expectation.bytes == cache)?;
-        if entry.op != "read" || expected.hit_ratio < 0.9 || job.time.is_none() {
+        if entry.op != "read" || expected.hit_ratio < 0.9 || job.end.time.is_none() {
             return None;
         }
         let message = format!(
@@ -258,7 +258,7 @@ impl Auditor<'_> {
 
     fn crossing_segments(&self, job: &PlannedJob, entry: &JobAudit) -> Option<Finding> {
         let segment = self.model.front_end.segment.0;
-        if entry.crossing < 0.05 || job.job.pattern.max_block_bytes() > segment {
+        if entry.crossing < 0.05 || job.pattern.max_block_bytes() > segment {
             return None;
         }
         let message = format!(
@@ -278,10 +278,10 @@ impl Auditor<'_> {
 
     /// A walk keeps as many cores busy as segments are covered by what is outstanding.
     fn one_core_at_a_time(&self, job: &PlannedJob, entry: &JobAudit) -> Option<Finding> {
-        let Placement::Sequential(walk) = &job.job.pattern.placement else { return None };
+        let Placement::Sequential(walk) = &job.pattern.placement else { return None };
         let (segment, cores) = (self.model.front_end.segment.0, self.model.front_end.cores());
-        let block = job.job.pattern.max_block_bytes() + walk.skip_min_bytes;
-        let covered = u64::from(job.job.outstanding_per_thread) * block;
+        let block = job.pattern.max_block_bytes() + walk.skip_min_bytes;
+        let covered = u64::from(job.outstanding_per_thread) * block;
         let busy = (covered.div_ceil(segment)).max(1) * job.slices.len() as u64;
         if busy >= u64::from(cores) {
             return None;
@@ -327,7 +327,7 @@ fn random_of(placement: &Placement) -> Option<&Random> {
 }
 
 fn misaligned(job: &PlannedJob, entry: &JobAudit) -> Option<Finding> {
-    let align = job.job.pattern.align();
+    let align = job.pattern.align();
     let starts = job.slices.iter().flat_map(|slice| &slice.sites);
     let offset = starts.map(|site| site.offset_bytes).find(|offset| !offset.is_multiple_of(UNIT_BYTES));
     if align.is_multiple_of(UNIT_BYTES) && offset.is_none() {
@@ -346,7 +346,7 @@ fn misaligned(job: &PlannedJob, entry: &JobAudit) -> Option<Finding> {
 }
 
 fn overlapping_walks(job: &PlannedJob, entry: &JobAudit) -> Option<Finding> {
-    let Placement::Sequential(walk) = &job.job.pattern.placement else { return None };
+    let Placement::Sequential(walk) = &job.pattern.placement else { return None };
     let first = job.slices.first()?;
     let same = job.slices.iter().filter(|slice| slice.sites == first.sites).count();
     if same < 2 || walk.random_start {

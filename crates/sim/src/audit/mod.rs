@@ -200,7 +200,7 @@ pub fn audit(plan: &Plan, model: &Model, options: &AuditOptions) -> Audit {
         let mut cores = vec![0.0; model.front_end.cores() as usize];
         let mut total = 0.0;
         let first = audit.jobs.len();
-        for job in phase.jobs.iter().filter(|job| job.job.tree.is_none()) {
+        for job in phase.jobs.iter().filter(|job| job.tree.is_none()) {
             let weight = load_of(job, phase);
             for entry in auditor.job(&name, job) {
                 let weight = weight * entry.share_of_job;
@@ -286,7 +286,7 @@ struct Landing {
 
 impl Auditor<'_> {
     fn job(&self, phase: &str, job: &PlannedJob) -> Vec<JobAudit> {
-        let pattern = &job.job.pattern;
+        let pattern = &job.pattern;
         let sites = sites_of(job);
         let usable = sites.iter().all(|site| site.length >= pattern.max_block_bytes().max(1));
         if sites.is_empty() || !usable || pattern.max_block_bytes() == 0 {
@@ -300,7 +300,7 @@ impl Auditor<'_> {
                 Some(density) => self.computed(pattern, kind, &sites, density),
                 None => self.counted(drawn.get_or_insert_with(|| self.stream(job)), kind),
             };
-            entries.push(self.entry((phase, &job.job.name), kind, pattern.mix.share(kind), landing));
+            entries.push(self.entry((phase, &job.name), kind, pattern.mix.share(kind), landing));
         }
         entries
     }
@@ -473,13 +473,13 @@ fn generator(job: &PlannedJob, slice: &assay_workload::plan::ThreadSlice) -> Gen
         range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
     });
     let sites: Vec<SiteSpec> = sites.collect();
-    Generator::new(&job.job.pattern, &sites, job.job.selection, slice.seed, slice.ios, slice.bytes)
+    Generator::new(&job.pattern, &sites, job.selection, slice.seed, slice.ios, slice.bytes)
 }
 
 /// The parts of targets that the threads of a job work on, with their shares.
 fn sites_of(job: &PlannedJob) -> Vec<Site> {
     let mean = {
-        let pattern = &job.job.pattern;
+        let pattern = &job.pattern;
         pattern.kinds().map(|kind| pattern.sizes(kind).mean_bytes() * pattern.mix.share(kind)).sum::<f64>()
     };
     let threads = job.slices.len() as f64;
@@ -489,7 +489,7 @@ fn sites_of(job: &PlannedJob) -> Vec<Site> {
         let by_ios = slice.ios.map(|ios| (ios as f64 * mean) as u64);
         let bytes_max = slice.bytes.into_iter().chain(by_ios).min().unwrap_or(u64::MAX);
         for (index, site) in slice.sites.iter().enumerate() {
-            let part = match job.job.selection {
+            let part = match job.selection {
                 TargetSelection::Sequential => site.length_bytes as f64 / all.max(1) as f64,
                 TargetSelection::RoundRobin | TargetSelection::Random => 1.0 / slice.sites.len() as f64,
             };
@@ -503,7 +503,7 @@ fn sites_of(job: &PlannedJob) -> Vec<Site> {
             });
         }
     }
-    merged(sites, scatters(&job.job.pattern.placement))
+    merged(sites, scatters(&job.pattern.placement))
 }
 
 /// Whether hot blocks are scattered by a key that each thread has of its own.

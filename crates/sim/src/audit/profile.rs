@@ -234,7 +234,7 @@ impl Profile {
         let mut times = Vec::new();
         for (job, slice) in jobs.iter().flat_map(|job| job.slices.iter().map(move |slice| (job, slice))) {
             let Some(rate) = slice.rate_per_s.filter(|_| open) else { break };
-            let mut source = ArrivalSource::new(job.job.arrival, rate, derive_seed(slice.seed, 3));
+            let mut source = ArrivalSource::new(job.pace.arrival(), rate, derive_seed(slice.seed, 3));
             let mut arrivals = vec![0; (draws as f64 * rate / rates) as usize + 1];
             source.fill(&mut arrivals);
             times.extend(arrivals);
@@ -242,7 +242,7 @@ impl Profile {
         times.sort_unstable();
         // Jobs of different policies stand side by side: each write brings the mean of their flushes.
         let flushes = |job: &&&assay_workload::PlannedJob| {
-            job.job.flush.periodic.map_or(0.0, |flush| 1.0 / f64::from(flush.every_writes.max(1)))
+            job.flush.periodic.map_or(0.0, |flush| 1.0 / f64::from(flush.every_writes.max(1)))
         };
         let per_write = jobs.iter().map(|job| flushes(&job)).sum::<f64>() / jobs.len().max(1) as f64;
         let (mut profile, mut times, mut owed) = (Profile::new(model), times.into_iter(), 0.0);

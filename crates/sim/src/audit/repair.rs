@@ -87,10 +87,7 @@ pub(super) fn hit_area(bytes: u64, turn: u64, left_out: u64) -> u64 {
 /// Bytes before a range that count to its hit area: vdbench leaves out the first block of a raw device.
 pub(super) fn left_out(job: &PlannedJob, turn: u64) -> u64 {
     let offset = job.slices.iter().flat_map(|slice| &slice.sites).map(|site| site.offset_bytes).next();
-    offset
-        .map(|offset| offset % turn)
-        .filter(|offset| *offset <= job.job.pattern.max_block_bytes())
-        .unwrap_or(0)
+    offset.map(|offset| offset % turn).filter(|offset| *offset <= job.pattern.max_block_bytes()).unwrap_or(0)
 }
 
 /// The repair of one job.

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use assay_workload::job::{Job, Rate};
-use assay_workload::pattern::{AccessPattern, Mix, Placement, Random, Sequential};
-use assay_workload::plan::{PlannedJob, PlannedSite, PlannedTarget, ThreadSlice, describe_pattern};
+use assay_workload::job::{Arrival, Job};
+use assay_workload::pattern::{AccessPattern, Distribution, Mix, Placement, Random, Sequential};
+use assay_workload::plan::{
+    End, Offered, Pace, PlannedEngine, PlannedJob, PlannedSite, PlannedTarget, ThreadSlice, describe_pattern,
+};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
-use assay_workload::{job::EngineKind, pattern::Distribution};
 
 use super::Line;
 use assay_results::evidence::{JobEvidence, MachineSecond, PhaseEvidence};
@@ -165,10 +166,7 @@ pub(super) fn phase_of(
     let total = total_of(&ops);
     let planned = planned(group.name, shown, &total, measured_s, targets);
     let number = |name: &str| shown.number(name);
-    let offered_iops = match planned.job.rate {
-        Rate::Iops(iops) => Some(iops),
-        _ => None,
-    };
+    let offered_iops = planned.offered_iops();
     let missed = offered_iops.filter(|rate| *rate > 0.0).map(|rate| (1.0 - total.iops / rate).max(0.0));
     let job = JobResult {
         name: cut(group.name),
@@ -177,7 +175,7 @@ pub(super) fn phase_of(
         outstanding_io_mean: number("queue_depth").unwrap_or(total.iops * total.completion_ns.mean / 1e9),
         engine: "vdbench".to_owned(),
         durability: "not known".to_owned(),
-        pattern: describe_pattern(&planned.job.pattern),
+        pattern: describe_pattern(&planned.pattern),
         measured_s,
         series: measured.iter().filter_map(|line| point(line, first, interval_s)).collect(),
         evidence: JobEvidence {
@@ -262,12 +260,10 @@ fn planned(
     let size = number("xfersize").filter(|size| *size >= 1.0).map_or(total.block_size, |size| size as u64);
     let pattern = AccessPattern::new(Mix::read_write(read_percent), size.max(1), placement);
     let target = "(vdbench's storage)";
-    let mut job = Job::new(&cut(name), &[target], pattern);
+    let mut job = Job::new(&cut(name), &[], pattern);
     let threads = number("threads").unwrap_or(1.0).clamp(1.0, OUTSTANDING_MAX);
     job.outstanding_per_thread = threads as u32;
-    if let Some(rate) = number("reqrate").filter(|rate| *rate > 0.0 && *rate < RATE_MAX) {
-        job.rate = Rate::Iops(rate);
-    }
+    let rate_per_s = number("reqrate").filter(|rate| *rate > 0.0 && *rate < RATE_MAX);
     let bytes = (number("lunsize").unwrap_or(0.0) * 1024.0 * MIB) as u64;
     let index = targets.iter().position(|known| known.size_bytes == bytes).unwrap_or(targets.len());
     if index == targets.len() && index < usize::from(u16::MAX) {
@@ -282,16 +278,14 @@ fn planned(
     }
     let site =
         PlannedSite { target: index.min(targets.len() - 1) as u16, offset_bytes: 0, length_bytes: bytes };
-    let rate_per_s = match job.rate {
-        Rate::Iops(iops) => Some(iops),
-        _ => None,
-    };
+    let open = |iops| Pace::Open { offered: Offered::Iops(iops), arrival: Arrival::default() };
     PlannedJob {
-        job,
-        engine: EngineKind::Auto,
-        engine_reason: "vdbench's threads wait for one I/O each".to_owned(),
+        traits: job.traits,
+        engine: PlannedEngine::Foreign,
+        engine_reason: Some("vdbench's threads wait for one I/O each".to_owned()),
         direct: false,
-        time: Some(Nanos((measured_s * 1e9) as u64)),
+        pace: rate_per_s.map_or(Pace::Closed, open),
+        end: End { time: Some(Nanos((measured_s * 1e9) as u64)), ..End::default() },
         slices: vec![ThreadSlice { seed: 0, sites: vec![site], ios: None, bytes: None, rate_per_s }],
     }
 }

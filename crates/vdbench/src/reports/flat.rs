@@ -94,7 +94,7 @@ struct Conditions {
 
 fn conditions(run: &Run, definition: &Definition<'_>) -> Conditions {
     let jobs = &definition.phase.jobs;
-    let patterns: Vec<_> = definition.planned.iter().map(|planned| &planned.job.pattern).collect();
+    let patterns: Vec<_> = definition.planned.iter().map(|planned| &planned.pattern).collect();
     // One value for all jobs, or none.
     let common = |of: &dyn Fn(&assay_workload::AccessPattern) -> f64| {
         let first = of(patterns.first()?);

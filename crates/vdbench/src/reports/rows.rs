@@ -2,7 +2,6 @@
 
 use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult};
 use assay_results::{Interval, LatencyHistogram, OpCounts, Run};
-use assay_workload::job::Rate;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::PlannedJob;
 
@@ -139,14 +138,7 @@ pub(super) struct Definition<'r> {
 impl Definition<'_> {
     /// I/Os a second asked for; `None`: as many as possible.
     pub(super) fn rate(&self) -> Option<f64> {
-        let of = |job: &&PlannedJob| match job.job.rate {
-            Rate::Unlimited => None,
-            Rate::Iops(iops) => Some(iops),
-            Rate::BytesPerS(_) | Rate::PercentOfMax(_) => {
-                job.slices.iter().map(|slice| slice.rate_per_s).sum()
-            }
-        };
-        if self.planned.is_empty() { None } else { self.planned.iter().map(of).sum() }
+        if self.planned.is_empty() { None } else { self.planned.iter().map(|job| job.offered_iops()).sum() }
     }
 }
 
@@ -157,7 +149,7 @@ pub(super) fn definitions<'r>(run: &'r Run, intervals: &[Interval]) -> Vec<Defin
     for phase in reported_phases(run) {
         let planned: Vec<&PlannedJob> =
             phase.jobs.iter().flat_map(|job| planned_of(run, phase, job).1).collect();
-        let ramp_s = planned.iter().map(|job| job.job.ramp.as_secs_f64()).fold(0.0, f64::max);
+        let ramp_s = planned.iter().map(|job| job.ramp.as_secs_f64()).fold(0.0, f64::max);
         let end = start.plus_seconds(ramp_s + phase.measured_s);
         let (rows, measured) = rows(phase, start, intervals);
         let label = match measured {

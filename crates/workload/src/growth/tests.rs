@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::{Job, Limits, Phase, Workload};
+use crate::job::{EngineKind, Job, Limits, Phase, Workload};
 use crate::pattern::{AccessPattern, Mix, Placement};
 use crate::resolve::{self, Inventory, TargetFacts};
 use crate::target::{Extent, Target};
@@ -100,11 +100,11 @@ fn trees_count_once_and_with_their_directories() {
         operations: vec![("create".to_owned(), 1.0), ("write".to_owned(), 1.0)],
         ..TreeWorkload::default()
     };
-    let make = Job { tree: Some(tree.clone()), ..job(Mix::WRITE, 4096, for_a_second()) };
+    let make = job(Mix::WRITE, 4096, for_a_second()).with(|job| job.tree = Some(tree.clone()));
     let growth = of(vec![make.clone(), make], TargetKind::Directory, 0);
     assert_eq!((growth.tree_nodes, growth.tree_bytes), (22, 20 * 10_000 + 22 * 4096));
     let read = TreeWorkload { operations: vec![("read".to_owned(), 1.0)], ..tree };
-    let read = Job { tree: Some(read), ..job(Mix::READ, 4096, for_a_second()) };
+    let read = job(Mix::READ, 4096, for_a_second()).with(|job| job.tree = Some(read));
     assert_eq!(of(vec![read], TargetKind::Directory, 0), nothing(0));
 }
 

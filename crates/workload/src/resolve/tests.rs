@@ -57,8 +57,8 @@ fn an_engine_by_name_is_never_replaced() {
         Err(ResolveError::EngineUnavailable { engine: "libaio", .. })
     ));
     let plan = super::plan(&workload(job), &inventory(&ALL, None), 0).unwrap();
-    assert_eq!(plan.phases[0].jobs[0].engine, EngineKind::Libaio);
-    assert_eq!(plan.phases[0].jobs[0].engine_reason, "");
+    assert_eq!(plan.phases[0].jobs[0].engine, PlannedEngine::Libaio);
+    assert_eq!(plan.phases[0].jobs[0].engine_reason, None);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn threads_are_offset_and_share_the_rate() {
 #[test]
 fn plans_can_be_compared_line_by_line() {
     let plan = |outstanding| {
-        let job = Job { outstanding_per_thread: outstanding, ..random_read(4096) };
+        let job = random_read(4096).with(|job| job.outstanding_per_thread = outstanding);
         super::plan(&workload(job), &inventory(&ALL, None), 0).unwrap()
     };
     assert!(plan(1).diff(&plan(1)).is_empty());
@@ -124,7 +124,10 @@ fn tree_job() -> Job {
         operations: vec![("read".into(), 1.0)],
         ..crate::tree::TreeWorkload::default()
     };
-    Job { tree: Some(tree), threads: 3, ..random_read(4096) }
+    random_read(4096).with(|job| {
+        job.tree = Some(tree);
+        job.threads = 3;
+    })
 }
 
 fn plan_tree(job: Job) -> Result<Plan, ResolveError> {
@@ -141,7 +144,7 @@ fn plan_tree(job: Job) -> Result<Plan, ResolveError> {
 fn a_tree_needs_no_size_and_uses_synchronous_calls() {
     let plan = plan_tree(tree_job()).unwrap();
     let job = &plan.phases[0].jobs[0];
-    assert_eq!((job.engine, job.direct, job.slices.len()), (EngineKind::Psync, true, 3));
+    assert_eq!((job.engine, job.direct, job.slices.len()), (PlannedEngine::Psync, true, 3));
     assert_eq!(job.slices[2].sites[0].length_bytes, 10 * 8192);
     assert_eq!((job.slices[0].bytes, job.write_bytes_max()), (None, Some(0)));
     assert!(plan.describe().contains("2 directories, 10 files"), "{}", plan.describe());
@@ -155,7 +158,7 @@ fn a_tree_is_direct_where_blocks_and_files_allow() {
     odd.caching = Caching::Direct;
     let error = plan_tree(odd).unwrap_err().to_string();
     assert!(error.contains("a file size of 8191"), "{error}");
-    let small = Job { pattern: random_read(256).pattern, ..tree_job() };
+    let small = tree_job().with(|job| job.pattern = random_read(256).traits.pattern);
     assert!(!plan_tree(small).unwrap().phases[0].jobs[0].direct);
 }
 

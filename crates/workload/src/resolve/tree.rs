@@ -3,7 +3,7 @@
 use super::{Planner, ResolveError, misaligned_sizes};
 use crate::job::{EngineKind, TargetSharing};
 use crate::pattern::OpKind;
-use crate::plan::{PlannedJob, PlannedSite, ThreadSlice};
+use crate::plan::{PlannedEngine, PlannedJob, PlannedSite, ThreadSlice};
 use crate::rng::derive_seed;
 use crate::target::TargetKind;
 use crate::tree::{TreeLayout, TreeWorkload};
@@ -54,21 +54,23 @@ impl Planner<'_> {
                 rate_per_s: self.thread_rate_per_s(),
             }
         });
+        let endless = job.limits.time.is_some() || job.limits.ios.is_some() || job.limits.bytes.is_some();
         Ok(PlannedJob {
-            job: job.clone(),
+            traits: job.traits.clone(),
             engine,
-            engine_reason: String::new(),
+            engine_reason: None,
             direct,
-            time: job.limits.time,
+            pace: self.pace(),
+            end: self.end(job.limits.passes.or((!endless).then_some(1))),
             slices: slices.collect(),
         })
     }
 
-    fn tree_engine(&self) -> Result<EngineKind, ResolveError> {
-        match self.inventory.engine_override.unwrap_or(self.job.engine) {
-            EngineKind::Auto | EngineKind::Psync => Ok(EngineKind::Psync),
+    fn tree_engine(&self) -> Result<PlannedEngine, ResolveError> {
+        match self.asked_engine() {
+            EngineKind::Auto | EngineKind::Psync => Ok(PlannedEngine::Psync),
             // The simulator says itself what it cannot do.
-            EngineKind::Sim => Ok(EngineKind::Sim),
+            EngineKind::Sim => Ok(PlannedEngine::Foreign),
             other => Err(self.invalid(format!(
                 "a tree with engine {}; files and directories are used through synchronous calls, engine psync",
                 other.name()

@@ -3,9 +3,9 @@
 //! The original switches completion latencies off and asks for terse output; here they stay on, because a rate without
 //! its latency is half a result, and the output is JSON with the histogram.
 
-use assay_workload::job::{EngineKind, OpenSync};
+use assay_workload::job::OpenSync;
 use assay_workload::pattern::{OpKind, Placement};
-use assay_workload::plan::PlannedJob;
+use assay_workload::plan::{PlannedEngine, PlannedJob};
 use assay_workload::units::Nanos;
 
 /// The same for every test. `test` makes the files' names `test.N.0`, which all tests share.
@@ -23,9 +23,9 @@ const COMMON: [&str; 9] = [
 
 /// The options, each a word without anything that a shell would touch.
 pub(super) fn of(job: &PlannedJob, system: &str) -> Vec<String> {
-    let writes = job.job.pattern.mix.share(OpKind::Write) > 0.0;
-    let block = job.job.pattern.max_block_bytes();
-    let sequential = matches!(job.job.pattern.placement, Placement::Sequential(_));
+    let writes = job.pattern.mix.share(OpKind::Write) > 0.0;
+    let block = job.pattern.max_block_bytes();
+    let sequential = matches!(job.pattern.placement, Placement::Sequential(_));
     let size = job.slices.iter().flat_map(|slice| &slice.sites).map(|site| site.length_bytes).max();
     let direction = match (sequential, writes) {
         (true, true) => "write",
@@ -39,9 +39,9 @@ pub(super) fn of(job: &PlannedJob, system: &str) -> Vec<String> {
     options.push(format!("--rw={direction}"));
     options.push(format!("--bs={block}"));
     options.push(format!("--ioengine={}", engine(job.engine, system)));
-    options.push(format!("--iodepth={}", job.job.outstanding_per_thread));
-    options.extend(job.time.map(|time| format!("--runtime={} --time_based", seconds(time))));
-    let flush = &job.job.flush;
+    options.push(format!("--iodepth={}", job.outstanding_per_thread));
+    options.extend(job.end.time.map(|time| format!("--runtime={} --time_based", seconds(time))));
+    let flush = &job.flush;
     if flush.periodic.is_some() {
         options.push("--fdatasync=1".to_owned());
     }
@@ -58,11 +58,11 @@ pub(super) fn of(job: &PlannedJob, system: &str) -> Vec<String> {
 }
 
 /// fio's name of an engine.
-pub(super) fn engine(kind: EngineKind, system: &str) -> &'static str {
-    match (kind, system) {
-        (EngineKind::PosixAio, _) => "posixaio",
-        (EngineKind::Libaio, "SunOS") => "solarisaio",
-        (EngineKind::Libaio, _) => "libaio",
+pub(super) fn engine(planned: PlannedEngine, system: &str) -> &'static str {
+    match (planned, system) {
+        (PlannedEngine::PosixAio, _) => "posixaio",
+        (PlannedEngine::Libaio, "SunOS") => "solarisaio",
+        (PlannedEngine::Libaio, _) => "libaio",
         _ => "sync",
     }
 }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn solaris_has_an_engine_of_its_own() {
-        assert_eq!(engine(EngineKind::Libaio, "SunOS"), "solarisaio");
+        assert_eq!(engine(PlannedEngine::Libaio, "SunOS"), "solarisaio");
         assert_eq!(seconds(Nanos(200_000_000)), "200ms");
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn run(place: &Place, names: &[(&str, End)]) -> Vec<Job> {
         })
         .collect();
     let found: Vec<&str> =
-        plan.phases.iter().flat_map(|phase| &phase.jobs).map(|job| job.job.name.as_str()).collect();
+        plan.phases.iter().flat_map(|phase| &phase.jobs).map(|job| job.name.as_str()).collect();
     let wanted: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
     assert_eq!(found, wanted, "the jobs of the plan");
     jobs
@@ -80,7 +80,7 @@ fn generator(job: &PlannedJob, slice: &ThreadSlice, seed: u64) -> Generator {
         range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
     });
     let sites: Vec<SiteSpec> = sites.collect();
-    Generator::new(&job.job.pattern, &sites, job.job.selection, seed, slice.ios, slice.bytes)
+    Generator::new(&job.pattern, &sites, job.selection, seed, slice.ios, slice.bytes)
 }
 
 /// How many operations a thread of the job does until it ends, for so many seeds.
