@@ -1,18 +1,21 @@
 //! `assay audit`: where the traffic of a workload lands on an array, what that does, and what repairs it.
 
 mod args;
-mod audited;
-mod document;
 mod fix;
-mod output;
-mod pictures;
 mod simulate;
 pub(crate) mod source;
-mod tables;
 mod trace;
 
-use assay_sim::Model;
-use assay_sim::audit::{AuditOptions, audit as audit_plan};
+use assay_report::audit as shown;
+use assay_report::terminal::{self, Mark, Section};
+#[cfg(all(test, feature = "schema"))]
+pub(crate) use assay_results::audit::Document;
+#[cfg(not(all(test, feature = "schema")))]
+use assay_results::audit::Document;
+use assay_results::audit::{Array, Audit, Audited, Change, Planned, RepairedAudit, sentences};
+use assay_sim::audit::{AuditOptions, Drawing, audit as audit_plan};
+use assay_sim::{Model, model};
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -20,14 +23,44 @@ use crate::output::Outputs;
 use crate::signals;
 
 pub(crate) use args::{ARRAY_DEFAULT, AuditArgs, SIZE_DEFAULT, size_default};
-use audited::Audited;
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use document::Document;
 use source::Source;
+
+/// What was audited, and what a repair makes of it.
+struct Subject {
+    source: Source,
+    model: Model,
+    array: Array,
+    audit: Audit,
+    repaired: Option<Repaired>,
+}
+
+/// The repaired workload and its audit.
+struct Repaired {
+    source: Source,
+    changes: Vec<Change>,
+    audit: Audit,
+}
+
+impl Subject {
+    /// As it is shown.
+    fn audited(&self) -> Audited<'_> {
+        let planned = |source, audit| -> Planned<'_> {
+            let source: &Source = source;
+            Planned { plan: &source.plan, audit }
+        };
+        Audited {
+            name: &self.source.name,
+            array: &self.array,
+            assumed: &self.source.assumed,
+            before: planned(&self.source, &self.audit),
+            after: self.repaired.as_ref().map(|one| (planned(&one.source, &one.audit), &one.changes[..])),
+        }
+    }
+}
 
 pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Failure> {
     if args.array == "list" {
-        context.out(&tables::arrays(context)?);
+        context.out(&arrays(context)?);
         return Ok(Outcome::Done);
     }
     let model = source::model(&args.array)?;
@@ -47,24 +80,34 @@ pub(crate) fn audit(args: &AuditArgs, context: &Context) -> Result<Outcome, Fail
         cache_bytes: args.cache.iter().map(|bytes| bytes.0).collect(),
         ..AuditOptions::default()
     };
-    let audited = audited(source, model, &options)?;
+    let subject = subject(source, model, &options)?;
+    let (audited, draw, style) = (subject.audited(), Drawing(&subject.model), &context.style);
     if let Some(path) = &args.fix {
-        fix::write(&audited, path, &outputs, context)?;
+        fix::write(&subject, path, &outputs, context)?;
     }
     if !args.json {
-        context.out(&output::text(&audited, context));
+        context.out(&shown::text(&audited, &draw, style));
     }
     let simulation = match args.simulate {
-        true => Some(simulate::run(&audited, args.bound_range, args.threads.into(), &site, context)?),
+        true => Some(simulate::run(&subject, args.bound_range, args.threads.into(), &site, context)?),
         false => None,
     };
+    let simulated = simulation.as_ref().map(simulate::Simulation::shown);
+    let page = args
+        .html
+        .as_ref()
+        .map(|path| (path, shown::page(&audited, simulated.as_ref(), &draw, Context::version().version)));
     if args.json {
-        context.out(&document::json(&audited, simulation.as_ref())?);
-    } else if let Some(simulation) = &simulation {
-        context.out(&output::simulated(&audited, simulation, context));
+        let repaired = subject.repaired.as_ref();
+        let repaired = repaired.map(|one| RepairedAudit::of(sentences(&one.changes), &one.audit));
+        let mut document = Document::of(&subject.audit);
+        (document.repaired, document.simulated) = (repaired, simulated);
+        context.out(&json(&document)?);
+    } else if let (Some(simulation), Some(simulated)) = (&simulation, &simulated) {
+        context.out(&shown::simulated(&audited, simulated, simulation.directories(), style));
     }
-    if let Some(path) = &args.html {
-        outputs.write("--html", path, &output::page(&audited, simulation.as_ref()))?;
+    if let Some((path, page)) = page {
+        outputs.write("--html", path, &page)?;
     }
     simulation.map_or(Ok(Outcome::Done), |simulation| simulation.outcome())
 }
@@ -81,8 +124,26 @@ fn outputs(args: &AuditArgs) -> Result<Outputs, Failure> {
     Ok(outputs)
 }
 
+/// The JSON document.
+fn json(document: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(document).map_err(Failure::failed)
+}
+
+/// The shipped arrays and what each stands for.
+fn arrays(context: &Context) -> Result<String, Failure> {
+    let mut sections = Vec::new();
+    for shipped in model::SHIPPED {
+        let model = Model::from_toml(shipped.toml).map_err(Failure::failed)?;
+        let row = |name: &str, words| (name.to_owned(), words, Mark::Plain);
+        let made_of = shown::describe(&model.array());
+        let rows = vec![row("made of", made_of), row("stands for", model.description)];
+        sections.push(terminal::sections(&[Section { title: model.name, rows }], &context.style));
+    }
+    Ok(sections.concat())
+}
+
 /// Audits a workload, and its repair where there is one.
-fn audited(source: Source, model: Model, options: &AuditOptions) -> Result<Audited, Failure> {
+fn subject(source: Source, model: Model, options: &AuditOptions) -> Result<Subject, Failure> {
     let audit = audit_plan(&source.plan, &model, options);
     if audit.jobs.is_empty() {
         return Err(Failure::usage(format!(
@@ -91,5 +152,5 @@ fn audited(source: Source, model: Model, options: &AuditOptions) -> Result<Audit
         )));
     }
     let repaired = fix::repaired(&source, &model, &audit, options)?;
-    Ok(Audited { source, model, audit, repaired })
+    Ok(Subject { array: model.array(), source, model, audit, repaired })
 }

@@ -11,7 +11,7 @@ use crate::{audit, bench_self, crosscheck, doctor};
 /// File name and content.
 fn all() -> Vec<(&'static str, Value)> {
     vec![
-        ("audit-1.json", of::<audit::Document<'static>>(assay_sim::audit::SCHEMA)),
+        ("audit-1.json", of::<audit::Document<'static>>(assay_results::audit::SCHEMA)),
         ("bench-self-1.json", of::<bench_self::Document<'static>>(bench_self::SCHEMA)),
         ("crosscheck-1.json", of::<crosscheck::Document<'static>>(crosscheck::SCHEMA)),
         ("doctor-1.json", of::<doctor::Document<'static>>(doctor::SCHEMA)),

@@ -4,6 +4,7 @@
 //! measures; nothing here decides whether a run may be believed. No number is shown without its conditions: block
 //! size, mix, outstanding I/Os and one of the three latencies by its full name.
 
+pub mod audit;
 pub mod charts;
 pub mod csv;
 pub mod facts;

@@ -136,6 +136,12 @@ pub enum RunError {
     /// The plan cannot be simulated.
     #[error(transparent)]
     Simulation(#[from] SimError),
+    /// A simulated phase failed.
+    #[error("{why}")]
+    Simulated {
+        /// Why.
+        why: String,
+    },
     /// Writing data to be read later failed.
     #[error("prefill: {why}")]
     Prefill {

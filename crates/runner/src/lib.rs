@@ -4,6 +4,7 @@
 //! result. Nothing here prints, parses arguments or ends the process; several requests may be carried out side by side in one
 //! process, each with a stop flag of its own.
 
+mod bound;
 mod carry_out;
 mod consent;
 mod error;
@@ -25,6 +26,7 @@ mod simulated;
 mod space;
 mod start;
 
+pub use bound::bound_points;
 pub use carry_out::{Done, carry_out, environment_of, plan};
 pub use consent::{check_consent, check_memory};
 pub use error::{ProbeProblem, RunError, TargetProblem};

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_conduct::{Executor, PhaseOutcome};
 use assay_engine::Clock as _;
+use assay_results::audit::{Observations, SimulatedRun};
 use assay_results::environment::Environment;
 use assay_results::{HostId, HostSink};
 use assay_sim::phase::SimOptions;
-use assay_sim::{Model, Observations, PlanSimulation};
+use assay_sim::{Model, PlanSimulation};
 use assay_workload::Plan;
 
 use crate::error::RunError;
@@ -62,6 +63,13 @@ pub struct Simulated {
     pub finished: Finished,
     /// What the array did in each phase.
     pub observed: Vec<Observations>,
+}
+
+impl Simulated {
+    /// As it is shown.
+    pub fn shown(&self) -> SimulatedRun<'_> {
+        SimulatedRun { run: &self.finished.run, array: &self.observed }
+    }
 }
 
 /// What every simulated run says of itself.

@@ -16,7 +16,8 @@ use assay_workload::plan::{Plan, PlannedJob};
 use self::watch::Watch;
 use crate::driver::{DriverError, Pending, Stepper};
 use crate::volumes::{SimMachine, Volumes};
-use crate::{Driver, Model, ModelError, Observations, SimClock, Simulation};
+use crate::{Driver, Model, ModelError, SimClock, Simulation};
+use assay_results::audit::Observations;
 
 /// Why a plan could not be simulated.
 #[derive(Debug, thiserror::Error)]

@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use assay_engine::Clock;
 
-use crate::observe::Observations;
 use crate::world::{Volume, World};
 use crate::{Model, ModelError, SimClock, SimEngine};
+use assay_results::audit::Observations;
 
 /// A target of the simulated array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

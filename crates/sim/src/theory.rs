@@ -270,13 +270,13 @@ fn a_hit_area_of_one_segment_overloads_one_core() {
         simulation.observe()
     };
     let (one, eight) = (observe(1 << 20), observe(8 << 20));
-    let owned = |observed: &crate::Observations| {
+    let owned = |observed: &assay_results::audit::Observations| {
         let counts: Vec<f64> = observed.cores.iter().map(|core| core.owned as f64).collect();
-        crate::observe::Imbalance::of(&counts).unwrap()
+        assay_results::audit::Imbalance::of(&counts).unwrap()
     };
     assert!((owned(&one).share_max - 0.781).abs() < 0.01 && (owned(&one).max_over_mean - 6.25).abs() < 0.08);
     assert!(owned(&eight).max_over_mean < 1.03, "{:?}", owned(&eight));
-    let loads = |observed: &crate::Observations| -> Vec<f64> {
+    let loads = |observed: &assay_results::audit::Observations| -> Vec<f64> {
         observed.cores.iter().map(|core| core.load.utilisation).collect()
     };
     let (hot, others) = (loads(&one)[0], &loads(&one)[1..]);

@@ -27,8 +27,8 @@ use self::write_back::DirtyPages;
 use crate::SimClock;
 use crate::events::EventQueue;
 use crate::model::{Fault, Model, Protection};
-use crate::observe::{CacheLoad, Observations, SCHEMA};
 use crate::service::{Service, Timing};
+use assay_results::audit::{CacheLoad, OBSERVATIONS_SCHEMA, Observations};
 
 /// No node.
 const NONE: u32 = u32::MAX;
@@ -439,7 +439,7 @@ impl World {
         let inside_ns = self.tally.integral_ns(now);
         let links = |inward| self.links.as_ref().map_or(Vec::new(), |links| links.loads(inward, from, now));
         Observations {
-            schema: SCHEMA.to_owned(),
+            schema: OBSERVATIONS_SCHEMA.to_owned(),
             model: self.name.clone(),
             seed: self.seed,
             from_ns: from,

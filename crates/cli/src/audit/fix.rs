@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use assay_results::audit::{Audit, sentences};
 use assay_sim::Model;
-use assay_sim::audit::{Audit, AuditOptions, Hotbands, audit, repair};
+use assay_sim::audit::{AuditOptions, Hotbands, audit, repair};
 
-use super::audited::{Audited, Repaired};
 use super::source::Source;
+use super::{Repaired, Subject};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input;
@@ -34,21 +35,21 @@ pub(super) fn repaired(
 
 /// Writes it, its changes as comments at its head.
 pub(super) fn write(
-    audited: &Audited,
+    subject: &Subject,
     path: &Path,
     outputs: &Outputs,
     context: &Context,
 ) -> Result<(), Failure> {
-    let Some(repaired) = &audited.repaired else {
+    let Some(repaired) = &subject.repaired else {
         context.say("there is nothing to repair; no file is written");
         return Ok(());
     };
-    let format = audited.source.format;
+    let format = subject.source.format;
     let (text, lost) = languages::write(&repaired.source.workload, format);
     let mark = languages::comment_mark(format);
     let mut head =
-        format!("{mark} {}, repaired for the array {}\n", one_line(&audited.source.name), audited.model.name);
-    for change in super::tables::changes(repaired) {
+        format!("{mark} {}, repaired for the array {}\n", one_line(&subject.source.name), subject.model.name);
+    for change in sentences(&repaired.changes) {
         head.push_str(&format!("{mark} {}\n", one_line(&change)));
     }
     input::say_all(&lost, false, context)?;

@@ -7,7 +7,7 @@ use assay_workload::units::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::{Auditor, JobAudit, PhaseAudit, place, repair, shares, sites_of};
-use crate::observe::Imbalance;
+use assay_results::audit::Imbalance;
 
 /// From here on cores count as unevenly loaded, and from here on it is worth a warning.
 const UNEVEN: f64 = 1.2;

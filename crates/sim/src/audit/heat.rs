@@ -1,21 +1,35 @@
 //! Where operations go over time: a grid of addresses by operations, drawn from the generators.
 
+use assay_results::audit::{Draw, Heat};
 use assay_workload::plan::Plan;
-use serde::{Deserialize, Serialize};
 
 use super::draw;
+use crate::model::Model;
 
-/// Shares of a grid: addresses of all targets, one behind the other, by time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Heat {
-    /// Bytes of all targets together.
-    pub bytes: u64,
-    /// Where each target begins, and its name.
-    pub targets: Vec<(u64, String)>,
-    /// What the columns span: operations, or nanoseconds of a trace.
-    pub span: u64,
-    /// Share of a column's operations by row (lowest addresses first), then by column; 0 to 1.
-    pub rows: Vec<Vec<f64>>,
+/// Rows and columns of a heat map of addresses.
+pub(super) const ROWS: usize = 24;
+pub(super) const COLUMNS: usize = 96;
+/// Segments shown around the hottest one.
+const SEGMENTS: usize = 16;
+/// Operations drawn for a picture.
+const DRAWS: u64 = 400_000;
+
+/// Draws pictures on an array.
+#[derive(Debug, Clone, Copy)]
+pub struct Drawing<'m>(pub &'m Model);
+
+impl Draw for Drawing<'_> {
+    fn whole(&self, plan: &Plan, phase: usize) -> Option<Heat> {
+        heat(plan, phase, ROWS, COLUMNS, DRAWS)
+    }
+
+    fn near(&self, plan: &Plan, phase: usize, (target, start): (u16, u64)) -> Option<(Heat, Vec<u32>)> {
+        let front_end = &self.0.front_end;
+        let segment = front_end.segment.0;
+        let heat = heat_near(plan, phase, (target, start, segment), (SEGMENTS, COLUMNS), DRAWS)?;
+        let owner = |row: u64| front_end.core_of(start / segment + row);
+        Some((heat, (0..SEGMENTS as u64).map(owner).collect()))
+    }
 }
 
 /// Counts operations on a grid.

@@ -4,6 +4,7 @@
 //! Uniform, hit area, zoned, hotband, normal, exponential, zipf, Pareto and sequential placement are computed; what has no
 //! closed form (random and sequential mixed, random skips) is drawn from the generator, and the error is stated.
 
+mod capture;
 mod density;
 mod distances;
 mod draw;
@@ -20,26 +21,23 @@ mod stream;
 
 use std::collections::BTreeMap;
 
-use assay_results::Finding;
+pub use self::capture::{Capture, Recorded};
+use self::density::{Class, Density, TargetDensity};
+pub use self::heat::{Drawing, HeatGrid, heat, heat_near};
+use self::place::Site;
+pub use self::profile::{Profile, beside_repeats};
+pub use self::repair::{Hotbands, repair};
+use self::reuse::Order;
+pub use self::stream::StreamAudit;
+use crate::model::Model;
+use assay_results::audit::{
+    Audit, CacheExpectation, Imbalance, JobAudit, Method, PhaseAudit, Reuse, SCHEMA, SegmentShare, WorkingSet,
+};
 use assay_workload::job::TargetSelection;
 use assay_workload::ops::{Generator, OpBlock, OpSource, SiteSpec};
 use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement, Random};
 use assay_workload::plan::{Plan, PlannedJob, PlannedPhase};
 use assay_workload::target::ActiveRange;
-use serde::{Deserialize, Serialize};
-
-use self::density::{Class, Density, TargetDensity};
-pub use self::heat::{Heat, HeatGrid, heat, heat_near};
-use self::place::Site;
-pub use self::profile::{Closeness, Comparison, Dimension, Profile, beside_repeats};
-pub use self::repair::{Change, Hotbands, repair};
-use self::reuse::Order;
-pub use self::stream::StreamAudit;
-use crate::model::Model;
-use crate::observe::Imbalance;
-
-/// The schema of an audit.
-pub const SCHEMA: &str = "assay.audit/1";
 
 /// The most offsets within a segment that are looked at one by one.
 const PLACES_MAX: u64 = 1 << 20;
@@ -59,128 +57,6 @@ impl Default for AuditOptions {
     fn default() -> Self {
         AuditOptions { cache_bytes: Vec::new(), segments: 10, draws: 1_000_000 }
     }
-}
-
-/// A segment and its share of the traffic.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SegmentShare {
-    /// The target's name.
-    pub target: String,
-    /// First byte within the target.
-    pub offset: u64,
-    /// Share of the operation's requests, 0 to 1.
-    pub share: f64,
-}
-
-/// The fewest bytes that hold a share of the traffic.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WorkingSet {
-    /// Half of it.
-    pub p50_bytes: u64,
-    /// 90 %.
-    pub p90_bytes: u64,
-    /// 99 %.
-    pub p99_bytes: u64,
-}
-
-/// What an LRU cache of a size would answer of reads like these, once it is full.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CacheExpectation {
-    /// Its size.
-    pub bytes: u64,
-    /// The share of accesses it answers, 0 to 1.
-    pub hit_ratio: f64,
-}
-
-/// How soon data is used again.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Reuse {
-    /// Distinct bytes between two uses, for half of the accesses; `None`: so many are not used again.
-    pub p50_bytes: Option<u64>,
-    /// The same for 90 %.
-    pub p90_bytes: Option<u64>,
-    /// Share of the accesses that were the first to their data; `None` where it is computed as if it went on for ever.
-    pub first_use_share: Option<f64>,
-    /// For each cache size that was asked for.
-    pub caches: Vec<CacheExpectation>,
-}
-
-/// How a share was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Method {
-    /// Computed.
-    ClosedForm,
-    /// Drawn from the generator.
-    Drawn,
-}
-
-/// Where one operation of a job lands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct JobAudit {
-    /// The phase's name.
-    pub phase: String,
-    /// The job's name.
-    pub name: String,
-    /// `read`, `write` or `trim`.
-    pub op: String,
-    /// Share of the job's operations, 0 to 1.
-    pub share_of_job: f64,
-    /// How it was found.
-    pub method: Method,
-    /// What a share of a core may be off by: 0 where it is computed, three standard errors where it is drawn.
-    pub error: f64,
-    /// The hottest segments, hottest first.
-    pub segments_top: Vec<SegmentShare>,
-    /// Share of each core, controller by controller.
-    pub cores: Vec<f64>,
-    /// Share of each controller.
-    pub controllers: Vec<f64>,
-    /// The busiest core's share over the mean; 1: balanced.
-    pub max_over_mean: f64,
-    /// How much data it is.
-    pub working_set: WorkingSet,
-    /// How soon it is used again, as if the job had the array alone.
-    pub reuse: Reuse,
-    /// Operations in a row that follow each other without a gap, on average.
-    pub sequential_run_ios: f64,
-    /// Share of the requests that more than one segment serves, 0 to 1.
-    pub crossing: f64,
-}
-
-/// All jobs of a phase together, each with its share of the load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PhaseAudit {
-    /// The phase's name.
-    pub phase: String,
-    /// Share of each core.
-    pub cores: Vec<f64>,
-    /// Share of each controller.
-    pub controllers: Vec<f64>,
-    /// The busiest core's share over the mean.
-    pub max_over_mean: f64,
-}
-
-/// The audit of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Audit {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// The array model's name.
-    pub array: String,
-    /// Each operation of each job.
-    pub jobs: Vec<JobAudit>,
-    /// Each phase.
-    pub phases: Vec<PhaseAudit>,
-    /// What is wrong, and how to repair it.
-    pub findings: Vec<Finding>,
 }
 
 /// Audits the jobs of `plan` on the array of `model`. Repetitions of a phase are not audited again; file-tree jobs have no

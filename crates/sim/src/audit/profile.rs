@@ -8,11 +8,11 @@
 mod arrivals;
 mod blocks;
 
+use assay_results::audit::{Closeness, Comparison, Dimension};
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::Plan;
 use assay_workload::rng::derive_seed;
-use serde::{Deserialize, Serialize};
 
 use self::arrivals::{Arrivals, dispersion};
 use self::blocks::{Blocks, Histogram, distance_and_noise};
@@ -63,86 +63,6 @@ pub struct Profile {
     cores: usize,
     ends: Vec<u64>,
     last_ns: Option<u64>,
-}
-
-/// A dimension that streams are compared in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Dimension {
-    /// Bytes of a request.
-    Size,
-    /// Reads, writes, trims, flushes.
-    Mix,
-    /// From the end of one request to the start of the next on the same target, forward or back.
-    SeekDistance,
-    /// Distinct bytes between two uses of a page: how many accesses a cache of each size answers.
-    ReuseDistance,
-    /// How concentrated requests are: shares of segments, the hottest first.
-    SegmentShare,
-    /// Shares of the array's cores.
-    CoreShare,
-    /// Time between two requests.
-    InterArrival,
-    /// How arrivals bunch: the index of dispersion for counts, at the time scale where the two differ most.
-    Burstiness,
-    /// How long requests would wait at a server that the first stream keeps busy for 80 % of the time.
-    QueueWait,
-    /// Requests outstanding when one is issued.
-    Outstanding,
-}
-
-impl Dimension {
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dimension::Size => "size",
-            Dimension::Mix => "mix",
-            Dimension::SeekDistance => "seek distance",
-            Dimension::ReuseDistance => "reuse distance",
-            Dimension::SegmentShare => "segment share",
-            Dimension::CoreShare => "core share",
-            Dimension::InterArrival => "inter-arrival",
-            Dimension::Burstiness => "burstiness",
-            Dimension::QueueWait => "queue wait",
-            Dimension::Outstanding => "outstanding",
-        }
-    }
-}
-
-/// How near two streams are in a dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Closeness {
-    /// One of the two does not say.
-    Unknown,
-    /// No difference that matters.
-    Alike,
-    /// Each of the two varies so much in itself that a difference that matters could not be told.
-    Unclear,
-    /// A difference that may matter.
-    Near,
-    /// Another workload in this dimension.
-    Different,
-}
-
-/// Two streams in one dimension.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Comparison {
-    /// Which.
-    pub dimension: Dimension,
-    /// The distance, 0 to 1; `None`: one of the two does not say.
-    pub distance: Option<f64>,
-    /// What chance alone may make of it: exceeded in one case of twenty.
-    pub error: f64,
-    /// What it comes to.
-    pub closeness: Closeness,
-    /// The typical value of the first: a median, or a share.
-    pub first: String,
-    /// That of the second.
-    pub second: String,
 }
 
 impl Profile {

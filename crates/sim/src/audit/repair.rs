@@ -1,27 +1,17 @@
 //! Repairs of a workload: what an audit objects to, and can be changed without changing what is meant.
 
+use assay_results::audit::{Audit, Change};
 use assay_workload::job::{Job, Rate, Workload};
 use assay_workload::pattern::{Distribution, Placement, Random, Zone};
 use assay_workload::plan::{Plan, PlannedJob, PlannedSite};
 use assay_workload::target::Extent;
 use assay_workload::units::Bytes;
 
-use super::{Audit, phase_name};
+use super::phase_name;
 use crate::model::Model;
 
 /// What offsets should be multiples of.
 const UNIT_BYTES: u64 = 4096;
-
-/// What was changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// The phase's name.
-    pub phase: String,
-    /// The job's name, as it was.
-    pub job: String,
-    /// What is different now, in words.
-    pub what: String,
-}
 
 /// What the language that the repair is written in can say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

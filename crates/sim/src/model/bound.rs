@@ -1,8 +1,9 @@
 //! How much of the processing is bound to the address: the number that the published case does not give.
 
+use assay_results::audit::Array;
 use assay_workload::pattern::OpKind;
 
-use super::{Model, Place, Services};
+use super::{Layout, Model, Place, Services};
 use crate::service::{Service, Time};
 
 impl Service {
@@ -37,6 +38,24 @@ impl Services {
 }
 
 impl Model {
+    /// What is shown of it.
+    pub fn array(&self) -> Array {
+        let front_end = &self.front_end;
+        Array {
+            name: self.name.clone(),
+            segment_bytes: front_end.segment.0,
+            layout: match front_end.layout {
+                Layout::RoundRobin => "dealt out core by core",
+                Layout::Alternate => "dealt out controller by controller",
+                Layout::Hash => "placed by a hash",
+            },
+            controllers: (0..front_end.cores()).map(|core| front_end.controller_of(core)).collect(),
+            cache_bytes: self.cache.as_ref().map(|cache| cache.size.0),
+            drives: self.back_end.as_ref().map(|back_end| u32::from(back_end.drives)),
+            bound_share: self.bound_share(OpKind::Read),
+        }
+    }
+
     /// Mean time that requests of `kind` take on cores: on the one that owns the address, and elsewhere. Nanoseconds.
     fn core_time_ns(&self, kind: OpKind) -> (f64, f64) {
         self.front_end.stages.iter().fold((0.0, 0.0), |(bound, free), stage| {

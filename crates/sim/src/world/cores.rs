@@ -8,8 +8,8 @@ use super::faults::{Outage, Slowdown};
 use super::program::KINDS;
 use super::station::Station;
 use crate::model::{Fault, FrontEnd, Link, Model, Place};
-use crate::observe::{CoreLoad, StationLoad};
 use crate::service::Timing;
+use assay_results::audit::{CoreLoad, StationLoad};
 
 /// What one core did.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use assay_workload::rng::{Rng, derive_seed, splitmix64};
 use super::faults::{Outage, Slowdown};
 use super::station::Station;
 use crate::model::{BackEnd, Drive, Fault, Hdd, Model, Protection, Ssd};
-use crate::observe::StationLoad;
+use assay_results::audit::StationLoad;
 
 /// What is done to a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What a station did: counts, and how busy and how full it was over time.
 
-use crate::observe::StationLoad;
+use assay_results::audit::StationLoad;
 
 /// Bins of a timeline; at twice as many, neighbours are joined.
 const BINS: usize = 512;

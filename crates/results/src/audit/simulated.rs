@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The schema of stored observations.
-pub const SCHEMA: &str = "assay.sim/1";
+pub const OBSERVATIONS_SCHEMA: &str = "assay.sim/1";
 
 /// What one station did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl CacheLoad {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observations {
-    /// [`SCHEMA`].
+    /// [`OBSERVATIONS_SCHEMA`].
     pub schema: String,
     /// The model's name.
     pub model: String,
@@ -141,4 +141,60 @@ impl Observations {
         self.cores.iter().for_each(|core| owned[core.controller as usize] += core.owned);
         owned
     }
+}
+
+/// The workload where a share of the time on cores is bound to the address.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BoundPoint {
+    /// That share, 0 to 1.
+    pub bound_share: f64,
+    /// The workload as it is.
+    pub before: Load,
+    /// Repaired.
+    pub after: Load,
+}
+
+/// What a simulation comes to in a few numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Load {
+    /// Operations per second.
+    pub iops: f64,
+    /// Mean completion latency, nanoseconds.
+    pub completion_ns_mean: f64,
+    /// Utilisation of the busiest core, 0 to 1.
+    pub busiest_core: f64,
+    /// Mean utilisation of the other cores, 0 to 1.
+    pub other_cores_mean: f64,
+}
+
+impl Load {
+    /// Of the phases of a simulation together.
+    pub fn of(observed: &[Observations]) -> Load {
+        let completed: u64 = observed.iter().map(|one| one.completed).sum();
+        let time: u64 = observed.iter().map(|one| one.to_ns - one.from_ns).sum();
+        let sum: u64 = observed.iter().map(|one| one.completion_ns_sum).sum();
+        let loads = utilisation(observed);
+        let busiest = loads.iter().copied().fold(0.0, f64::max);
+        let others = (loads.iter().sum::<f64>() - busiest) / (loads.len().max(2) - 1) as f64;
+        Load {
+            iops: completed as f64 * 1e9 / time.max(1) as f64,
+            completion_ns_mean: sum as f64 / completed.max(1) as f64,
+            busiest_core: busiest,
+            other_cores_mean: others,
+        }
+    }
+}
+
+/// Utilisation of each core, weighted by the time of each phase.
+fn utilisation(observed: &[Observations]) -> Vec<f64> {
+    let cores = observed.iter().map(|one| one.cores.len()).max().unwrap_or(0);
+    let time: f64 = observed.iter().map(|one| (one.to_ns - one.from_ns) as f64).sum();
+    let of = |core: usize| {
+        let busy =
+            observed.iter().map(|one| one.cores[core].load.utilisation * (one.to_ns - one.from_ns) as f64);
+        busy.sum::<f64>() / time.max(1.0)
+    };
+    (0..cores).map(of).collect()
 }

@@ -1,27 +1,16 @@
 //! Bars per core and heat maps of what was audited.
 
-use assay_report::format;
-use assay_report::landing::{CoreBars, HeatMap, intensity};
-use assay_sim::Model;
-use assay_sim::audit::{Heat, JobAudit, PhaseAudit, heat, heat_near};
+use assay_results::audit::{Array, Draw, Heat, JobAudit, PhaseAudit};
 use assay_workload::Plan;
 
-/// Rows and columns of a heat map of addresses.
-pub(super) const ROWS: usize = 24;
-pub(super) const COLUMNS: usize = 96;
-/// Operations drawn for one.
-const DRAWS: u64 = 400_000;
-
-/// The controller of each core.
-pub(super) fn controllers(model: &Model) -> Vec<u32> {
-    (0..model.front_end.cores()).map(|core| model.front_end.controller_of(core)).collect()
-}
+use crate::format;
+use crate::landing::{CoreBars, HeatMap, intensity};
 
 /// The share of each core in the traffic of a phase.
-pub(super) fn bars(before: &PhaseAudit, after: Option<&PhaseAudit>, model: &Model) -> CoreBars {
+pub(super) fn bars(before: &PhaseAudit, after: Option<&PhaseAudit>, array: &Array) -> CoreBars {
     CoreBars {
         title: "share of the phase's requests that each core owns".to_owned(),
-        controllers: controllers(model),
+        controllers: array.controllers.clone(),
         values: before.cores.clone(),
         repaired: after.map(|phase| phase.cores.clone()).unwrap_or_default(),
         even: Some(1.0 / before.cores.len().max(1) as f64),
@@ -29,52 +18,49 @@ pub(super) fn bars(before: &PhaseAudit, after: Option<&PhaseAudit>, model: &Mode
 }
 
 /// The heat map of a phase's first operations.
-pub(super) fn map(plan: &Plan, phase: usize, id: &str, title: &str) -> Option<HeatMap> {
-    let heat = heat(plan, phase, ROWS, COLUMNS, DRAWS)?;
-    let ticks = [0.0, 0.5, 1.0];
-    let ticks = ticks.map(|place| (place, format::count((place * heat.span as f64) as u64))).to_vec();
+pub(super) fn map(draw: &dyn Draw, plan: &Plan, phase: usize, id: &str, title: &str) -> Option<HeatMap> {
+    let heat = draw.whole(plan, phase)?;
     let words = format!("{title}: the first {} operations", format::count(heat.span));
-    Some(of(&heat, id, &words, ticks, "operations"))
+    Some(of(&heat, id, &words, operations(&heat), "operations"))
 }
 
-/// Segments shown around the hottest one.
-const SEGMENTS: usize = 16;
+/// Numbers of operations below a map.
+fn operations(heat: &Heat) -> Vec<(f64, String)> {
+    [0.0, 0.5, 1.0].map(|place| (place, format::count((place * heat.span as f64) as u64))).to_vec()
+}
+
 /// How much hotter than an even share a segment has to be, for a picture of what is around it.
 const HOT: f64 = 4.0;
 
 /// Where the hottest segment of a phase is, if any is much hotter than the others: its target, and the first byte of a picture.
-pub(super) fn hottest(entries: &[&JobAudit], plan: &Plan, model: &Model) -> Option<(u16, u64)> {
-    let segment = model.front_end.segment.0;
+pub(super) fn hottest(entries: &[&JobAudit], plan: &Plan, array: &Array) -> Option<(u16, u64)> {
+    let segment = array.segment_bytes;
     let total: u64 = plan.targets.iter().map(|target| target.size_bytes).sum();
     let even = segment as f64 / total.max(1) as f64;
     let tops = entries.iter().filter_map(|entry| entry.segments_top.first());
     let top = tops.max_by(|a, b| a.share.total_cmp(&b.share)).filter(|top| top.share > HOT * even)?;
     let index = plan.targets.iter().position(|target| target.name == top.target)?;
     // From the start of a turn on, so that rows are cores in their order.
-    let turn = segment * u64::from(model.front_end.cores());
+    let turn = segment * array.controllers.len() as u64;
     Some((index as u16, top.offset / turn * turn))
 }
 
 /// The segments around a hot one, over a phase's first operations.
 pub(super) fn near(
+    draw: &dyn Draw,
     plan: &Plan,
     phase: usize,
-    (target, start): (u16, u64),
-    model: &Model,
+    place: (u16, u64),
+    array: &Array,
     (id, title): (&str, &str),
 ) -> Option<HeatMap> {
-    let segment = model.front_end.segment.0;
-    let heat = heat_near(plan, phase, (target, start, segment), (SEGMENTS, COLUMNS), DRAWS)?;
-    let ticks =
-        [0.0, 0.5, 1.0].map(|place| (place, format::count((place * heat.span as f64) as u64))).to_vec();
-    let mut map = of(&heat, id, title, ticks, "operations");
-    map.row_names = (0..SEGMENTS as u64)
-        .map(|row| format!("core {}", model.front_end.core_of(start / segment + row)))
-        .collect();
+    let (heat, cores) = draw.near(plan, phase, place)?;
+    let mut map = of(&heat, id, title, operations(&heat), "operations");
+    map.row_names = cores.iter().map(|core| format!("core {core}")).collect();
     map.description = format!(
         "Each row is a segment of {} from {} on, named by the core that owns it.",
-        format::bytes(segment),
-        format::bytes(start)
+        format::bytes(array.segment_bytes),
+        format::bytes(place.1)
     );
     map.legend = "Shades are shares of all requests; full shade is everything in one segment.".to_owned();
     Some(map)

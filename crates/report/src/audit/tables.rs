@@ -1,58 +1,27 @@
 //! What an audit says in tables and sentences.
 
-use std::collections::BTreeMap;
+use assay_results::audit::{Array, Audit, Audited, JobAudit, Method};
 
-use assay_report::format;
-use assay_report::landing::{Facts, Head, facts};
-use assay_sim::Model;
-use assay_sim::audit::{Audit, JobAudit, Method};
-use assay_sim::model::{self, Layout};
-
-use super::audited::{Audited, Repaired};
-use crate::context::Context;
-use crate::failure::Failure;
-
-/// The shipped arrays and what each stands for.
-pub(super) fn arrays(context: &Context) -> Result<String, Failure> {
-    let mut text = String::new();
-    for shipped in model::SHIPPED {
-        let model = Model::from_toml(shipped.toml).map_err(Failure::failed)?;
-        let words = [describe(&model), model.description.clone()];
-        text.push_str(&assay_report::terminal::sections(
-            &[assay_report::terminal::Section {
-                title: model.name.clone(),
-                rows: vec![
-                    ("made of".to_owned(), words[0].clone(), assay_report::terminal::Mark::Plain),
-                    ("stands for".to_owned(), words[1].clone(), assay_report::terminal::Mark::Plain),
-                ],
-            }],
-            &context.style,
-        ));
-    }
-    Ok(text)
-}
+use crate::format;
+use crate::landing::{Facts, Head};
 
 /// An array in a few words.
-pub(crate) fn describe(model: &Model) -> String {
-    let front_end = &model.front_end;
-    let layout = match front_end.layout {
-        Layout::RoundRobin => "dealt out core by core",
-        Layout::Alternate => "dealt out controller by controller",
-        Layout::Hash => "placed by a hash",
-    };
+pub fn describe(array: &Array) -> String {
+    let controllers = array.controllers.iter().max().map_or(0, |last| u64::from(*last) + 1);
     let mut parts = vec![format!(
-        "{} in {}, segments of {} {layout}",
-        format::plural(u64::from(front_end.cores()), "core"),
-        format::plural(u64::from(front_end.controllers), "controller"),
-        format::bytes(front_end.segment.0)
+        "{} in {}, segments of {} {}",
+        format::plural(array.controllers.len() as u64, "core"),
+        format::plural(controllers, "controller"),
+        format::bytes(array.segment_bytes),
+        array.layout
     )];
-    parts.extend(model.cache.as_ref().map(|cache| format!("a cache of {}", format::bytes(cache.size.0))));
-    parts.extend(model.back_end.as_ref().map(|back_end| format::plural(u64::from(back_end.drives), "drive")));
+    parts.extend(array.cache_bytes.map(|bytes| format!("a cache of {}", format::bytes(bytes))));
+    parts.extend(array.drives.map(|drives| format::plural(u64::from(drives), "drive")));
     parts.join(", ")
 }
 
 /// A share with one digit behind the point: what published tables have.
-pub(crate) fn share(value: f64) -> String {
+pub(super) fn share(value: f64) -> String {
     if value > 0.0 && value < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", value * 100.0) }
 }
 
@@ -65,8 +34,8 @@ pub(super) fn heads(columns: &[(&str, u8, bool)]) -> Vec<Head> {
 }
 
 /// A row an operation of each job.
-pub(super) fn jobs(entries: &[&JobAudit], model: &Model) -> Facts {
-    let own = model.cache.as_ref().map(|cache| cache.size.0);
+pub(super) fn jobs(entries: &[&JobAudit], array: &Array) -> Facts {
+    let own = array.cache_bytes;
     let mut sizes: Vec<u64> =
         entries.iter().flat_map(|entry| &entry.reuse.caches).map(|cache| cache.bytes).collect();
     sizes.sort_unstable();
@@ -125,7 +94,7 @@ fn row(entry: &JobAudit, sizes: &[u64]) -> Vec<String> {
 }
 
 /// The hottest segments of each operation, and the shares of controllers.
-pub(super) fn hottest(entries: &[&JobAudit], model: &Model) -> Vec<String> {
+pub(super) fn hottest(entries: &[&JobAudit], array: &Array) -> Vec<String> {
     const SEGMENTS: usize = 3;
     let even = |entry: &JobAudit| {
         let (first, last) = (entry.segments_top.first(), entry.segments_top.last());
@@ -145,7 +114,7 @@ pub(super) fn hottest(entries: &[&JobAudit], model: &Model) -> Vec<String> {
                 "{}, {}s: the hottest segments of {} get {}",
                 entry.name,
                 entry.op,
-                format::bytes(model.front_end.segment.0),
+                format::bytes(array.segment_bytes),
                 segments.join(", ")
             )
         })
@@ -157,34 +126,15 @@ fn at(offset: u64) -> String {
     if offset == 0 { "at its start".to_owned() } else { format!("at {}", format::bytes(offset)) }
 }
 
-/// What a repair changed, a sentence each; what several phases share is said once.
-pub(super) fn changes(repaired: &Repaired) -> Vec<String> {
-    let mut said: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for change in &repaired.changes {
-        let phases = said.entry((&change.job, &change.what)).or_default();
-        if !phases.contains(&change.phase.as_str()) {
-            phases.push(&change.phase);
-        }
-    }
-    let line = |((job, what), phases): ((&str, &str), Vec<&str>)| match phases.as_slice() {
-        [one] if *one == job => format!("{job}: {what}"),
-        [one] => format!("{one} / {job}: {what}"),
-        [first, .., last] => format!("{first} to {last} / {job}: {what}"),
-        [] => String::new(),
-    };
-    said.into_iter().map(line).collect()
-}
-
 /// What was audited, on what.
-pub(super) fn head(audited: &Audited) -> Vec<String> {
-    let mut words = vec![format!("array {}: {}", audited.model.name, describe(&audited.model))];
-    let targets = &audited.source.plan.targets;
+pub(super) fn head(audited: &Audited<'_>) -> Vec<String> {
+    let mut words = vec![format!("array {}: {}", audited.array.name, describe(audited.array))];
+    let targets = &audited.before.plan.targets;
     let sizes: Vec<String> = targets
         .iter()
         .take(6)
         .map(|target| {
-            let assumed =
-                if audited.source.assumed.contains(&target.name) { " (assumed; --size)" } else { "" };
+            let assumed = if audited.assumed.contains(&target.name) { " (assumed; --size)" } else { "" };
             format!("{} {}{assumed}", target.name, format::bytes(target.size_bytes))
         })
         .collect();
@@ -213,9 +163,4 @@ pub(super) fn alike(audit: &Audit) -> Vec<(usize, Vec<&str>)> {
         }
     }
     groups.into_iter().map(|(index, _, names)| (index, names)).collect()
-}
-
-/// The table on its own, for a terminal.
-pub(super) fn table_text(entries: &[&JobAudit], model: &Model, context: &Context) -> String {
-    facts(&jobs(entries, model), &context.style)
 }
