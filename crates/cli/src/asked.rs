@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use assay_conduct::multiply::{multiply, repeat};
 use assay_formats::{Diagnostic, native, near};
 use assay_host::space;
 use assay_host::workdir::is_assay_dir;
@@ -13,7 +14,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::{self, Input, ReadingArgs};
 use crate::languages::Format;
-use crate::steps::{self, StepArgs};
+use crate::steps::StepArgs;
 
 /// The directory that a profile's files are made in.
 const WORK_DIR: &str = "assay-run";
@@ -82,14 +83,17 @@ pub(crate) fn asked(mut wanted: Wanted<'_>, context: &Context) -> Result<Asked, 
             asked.notes.push(("runtime".to_owned(), change.to_string()));
         }
     }
-    let phases = steps::multiply(std::mem::take(&mut asked.workload.phases), &wanted.steps)?;
+    let mut phases = std::mem::take(&mut asked.workload.phases);
+    if let Some(how) = wanted.steps.multiply() {
+        phases = multiply(phases, &how).map_err(Failure::usage)?;
+    }
     let shuffle = wanted
         .steps
         .shuffle
         .then(|| wanted.seed.or(asked.workload.seed).map_or_else(assay_runner::random_seed, Ok));
     let shuffle = shuffle.transpose()?;
     asked.workload.seed = shuffle.or(asked.workload.seed);
-    asked.workload.phases = steps::repeat(phases, wanted.repeat, shuffle);
+    asked.workload.phases = repeat(phases, wanted.repeat, shuffle);
     Ok(asked)
 }
 

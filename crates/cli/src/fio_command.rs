@@ -57,7 +57,7 @@ fn run(
 ) -> Result<Outcome, Failure> {
     refuse_writes(jobs.as_ref(), program, context)?;
     let origin = Origin::Read(input::of_fio("fio", jobs, diagnostics));
-    let wanted = Wanted::from(origin, Path::new("."), how.strict);
+    let wanted = Wanted::from(origin, Path::new("."), how.allowed.strict);
     run::execute(wanted, &How { readonly: program.readonly, ..How::usual(&how) }, context)
 }
 

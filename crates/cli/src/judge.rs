@@ -1,18 +1,12 @@
 //! `assay judge -- COMMAND`: runs any other tool, and judges its storage traffic by the same checks.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use assay_engine::extents::Kernel;
-use assay_host::environment;
 use assay_report::terminal;
-use assay_results::build::observed::{Observation, adopt, run_of};
-use assay_results::counters::Counters;
-use assay_results::environment::Environment;
 use assay_results::store::RunDir;
 use assay_results::{Run, Verdict};
-use assay_runner::observe::{CommandOutput, Following, OpenFile, Seen, follow};
-use assay_workload::plan::PlannedTarget;
-use assay_workload::target::TargetKind;
+use assay_runner::observe::{CommandOutput, Followed, Following, Seen, follow, run_of_followed};
 use clap::Args;
 
 use crate::context::Context;
@@ -21,7 +15,6 @@ use crate::options::OutputArgs;
 use crate::output::Outputs;
 use crate::shown;
 use crate::{languages, signals};
-use assay_runner::random_u64;
 
 /// How fio is told to write its figures as JSON, and where.
 const FIO_FORMAT: &str = "--output-format";
@@ -81,11 +74,12 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
     context.make_runs_root()?;
     let program = program_of(&args.command);
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let site = context.site(signals::stop_flag()?);
     let following = Following {
         host: &context.host,
         pids: &args.pid,
         output: output_of(fio == FioFigures::OnStdout, args.output.json),
-        stop: signals::stop_flag()?,
+        stop: Arc::clone(&site.stop),
     };
     let seen = follow(&args.command, following)?;
     for path in args.target.iter().filter(|path| !path.exists()) {
@@ -97,7 +91,8 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
     }
     let figures = figures.and_then(Result::ok);
     let name = args.name.clone().unwrap_or_else(|| program.clone());
-    let run = made(args, &name, &program, started, &seen, figures, context)?;
+    let followed = Followed { named: &args.target, name: &name, program: &program, started, seen: &seen };
+    let run = run_of_followed(followed, figures, &site)?;
     let directory = RunDir::create(&context.runs_root()?, &run.started, &run.name, &run.id)
         .and_then(|directory| directory.write_run(&run).map(|()| directory))
         .map_err(Failure::failed)?;
@@ -167,124 +162,6 @@ impl FioFigures {
     }
 }
 
-/// The run of what was seen, with the command's own figures where it wrote some.
-fn made(
-    args: &JudgeArgs,
-    name: &str,
-    program: &str,
-    started: String,
-    seen: &Seen,
-    figures: Option<Run>,
-    context: &Context,
-) -> Result<Run, Failure> {
-    let files = targets_of(args, seen);
-    let environment = environment_of(&files, context);
-    let direct = !files.is_empty() && files.iter().all(|file| file.direct);
-    let version = Context::version();
-    let observation = Observation {
-        own_figures: figures.is_some(),
-        id: format!("{:08x}", random_u64()? as u32),
-        started,
-        producer: (version.version, version.commit.unwrap_or_default()),
-        name: name.to_owned(),
-        program: program.to_owned(),
-        targets: files.iter().map(|file| planned(file, &environment)).collect(),
-        environment,
-        direct,
-        opened_for: (
-            files.is_empty() || files.iter().any(|file| file.opened_for.0),
-            files.is_empty() || files.iter().any(|file| file.opened_for.1),
-        ),
-        threads: seen.threads_max.clamp(1, 4096) as u32,
-        before: seen.before.clone(),
-        during: match &figures {
-            Some(figures) => part_of(&seen.during, figures),
-            None => seen.during.clone(),
-        },
-        after: seen.after.clone(),
-    };
-    let observed = run_of(&observation).map_err(Failure::failed)?;
-    Ok(match figures {
-        Some(figures) => adopt(observed, Run { name: name.to_owned(), ..figures }),
-        None => observed,
-    })
-}
-
-/// The readings of the time that fio's figures are about: the last part of its life, behind laying out files and ramps.
-/// Of several groups of jobs all of it.
-fn part_of(during: &[Counters], figures: &Run) -> Vec<Counters> {
-    let [phase] = figures.phases.as_slice() else { return during.to_vec() };
-    let active = |pair: &[Counters]| {
-        let delta = Counters::delta(&pair[0], &pair[1]);
-        let cpu: u64 = delta.processes.iter().map(|process| process.cpu_ns()).sum();
-        let moved =
-            delta.processes.iter().filter_map(|p| Some(p.storage_read_bytes? + p.storage_write_bytes?));
-        cpu * 10 >= delta.at_ns || moved.sum::<u64>() > 0
-    };
-    let end = during.windows(2).rposition(active).map_or(during.len(), |at| at + 2).min(during.len());
-    let Some(ended) = during.get(end.wrapping_sub(1)).map(|reading| reading.at_ns) else {
-        return during.to_vec();
-    };
-    let begun = ended.saturating_sub((phase.measured_s * 1e9) as u64);
-    let start = during.iter().rposition(|reading| reading.at_ns <= begun).unwrap_or(0);
-    // A reading more on either side: what was fetched must not lack a part of what was asked for.
-    during[start.saturating_sub(1)..(end + 1).min(during.len())].to_vec()
-}
-
-/// What was named, else what the command had open.
-fn targets_of(args: &JudgeArgs, seen: &Seen) -> Vec<OpenFile> {
-    let found = seen.files.targets();
-    if args.target.is_empty() {
-        return found;
-    }
-    let named = args.target.iter().map(|path| {
-        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let below: Vec<&OpenFile> = found.iter().filter(|file| file.path.starts_with(&path)).collect();
-        let meta = std::fs::metadata(&path).ok();
-        OpenFile {
-            is_device: path.starts_with("/dev"),
-            bytes: meta.map_or(0, |meta| meta.len()),
-            direct: !below.is_empty() && below.iter().all(|file| file.direct),
-            // What works on it may be a server whose files are not seen.
-            opened_for: (
-                below.is_empty() || below.iter().any(|file| file.opened_for.0),
-                below.is_empty() || below.iter().any(|file| file.opened_for.1),
-            ),
-            extents: below.iter().find(|file| file.path == path).and_then(|file| file.extents),
-            path,
-        }
-    });
-    named.collect()
-}
-
-/// The environment, files as they were when they were first seen.
-fn environment_of(files: &[OpenFile], context: &Context) -> Environment {
-    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-    let mut environment = environment::collect_with(&context.host, Context::version(), &paths, &Kernel);
-    for (target, file) in environment.targets.iter_mut().zip(files) {
-        target.extents = file.extents;
-    }
-    environment
-}
-
-fn planned(file: &OpenFile, environment: &Environment) -> PlannedTarget {
-    let path = file.path.to_string_lossy().into_owned();
-    let size = environment.target(&path).and_then(|target| target.size_bytes).unwrap_or(file.bytes);
-    PlannedTarget {
-        name: path.clone(),
-        path,
-        kind: match (file.is_device, file.path.is_dir()) {
-            (true, _) => TargetKind::BlockDevice,
-            (false, true) => TargetKind::Directory,
-            (false, false) => TargetKind::File,
-        },
-        size_bytes: size,
-        // What the command made itself was not there before.
-        existing_bytes: if file.extents.is_some() || file.is_device { size } else { 0 },
-        direct_align_bytes: None,
-    }
-}
-
 fn show(run: &Run, args: &JudgeArgs, context: &Context) -> Result<(), Failure> {
     if args.output.json {
         context.out(&shown::json(run)?);
@@ -328,33 +205,5 @@ mod tests {
         assert_eq!(of("fio a.fio"), FioFigures::None);
         assert_eq!(of("dd --output-format=json"), FioFigures::None);
         assert_eq!(program_of(&words("/usr/bin/dd if=/x")), "dd");
-    }
-
-    #[test]
-    fn figures_are_about_the_end() {
-        let reading = |ms: u64, read: u64| {
-            let mut record = Counters { at_ns: ms * 1_000_000, ..Counters::default() };
-            record.processes.push(assay_results::counters::ProcessCounters {
-                pid: 1,
-                storage_read_bytes: Some(read),
-                storage_write_bytes: Some(0),
-                ..Default::default()
-            });
-            record
-        };
-        // Reads from 1 s to 3 s, and half a second for its report.
-        let during: Vec<Counters> = (0..=17).map(|i| reading(i * 200, (i.clamp(5, 15) - 5) * 1000)).collect();
-        let mut figures = languages::import(
-            r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "read": {"total_ios": 5, "io_bytes": 20480,
-                "runtime": 2000, "iops": 2.5, "clat_ns": {"N": 5, "min": 1, "max": 2, "mean": 1.5}}}]}"#,
-        )
-        .unwrap();
-        let times = |figures: &Run| -> Vec<u64> {
-            part_of(&during, figures).iter().map(|reading| reading.at_ns / 1_000_000).collect()
-        };
-        let part = times(&figures);
-        assert_eq!((part[0], part[part.len() - 1]), (800, 3200));
-        figures.phases.clear();
-        assert_eq!(times(&figures).len(), 18);
     }
 }

@@ -1,16 +1,12 @@
 //! `assay new`: a workload file from flags or a few answers, or the files of a whole grid.
 
 mod answers;
-mod grid;
 
 use std::path::{Path, PathBuf};
 
+use assay_conduct::grid::{self, Cell, Common, percent};
 use assay_formats::native;
-use assay_workload::job::{Caching, Limits, Rate, TargetSharing};
-use assay_workload::pattern::{AccessPattern, Distribution, Mix, Placement, Random, Sequential};
-use assay_workload::target::{Extent, Target};
 use assay_workload::units::{Bytes, Nanos};
-use assay_workload::{Job, Phase, Workload};
 use clap::Args;
 
 use crate::context::Context;
@@ -19,8 +15,6 @@ use crate::failure::{Failure, Outcome};
 use crate::input;
 use crate::languages::{self, Format};
 use crate::output::Outputs;
-use answers::Answers;
-use grid::Cell;
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
@@ -88,11 +82,6 @@ pub(crate) struct NewArgs {
     pub(crate) force: bool,
 }
 
-fn percent(text: &str) -> Result<f64, String> {
-    let value: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| "not a number".to_owned())?;
-    if (0.0..=100.0).contains(&value) { Ok(value) } else { Err("not between 0 and 100".to_owned()) }
-}
-
 fn positive(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err("not above 0".to_owned()) }
@@ -104,16 +93,16 @@ pub(crate) fn new(args: &NewArgs, context: &Context) -> Result<Outcome, Failure>
         let text = serde_json::to_string_pretty(&native::schema()).map_err(Failure::usage)?;
         return write_file(&Outputs::new(args.force), &path, &format!("{text}\n"), context);
     }
-    let cells = args.grid.as_deref().map(grid::cells).transpose()?;
-    let answers = answers::complete(args, context)?;
+    let cells = args.grid.as_deref().map(grid::cells).transpose().map_err(Failure::usage)?;
+    let (common, cell) = answers::complete(args, context)?;
     let outputs = Outputs::new(args.force);
     let Some(cells) = cells else {
-        let (name, text) = file(&answers.cell(), &answers, args, context)?;
+        let (name, text) = file(&cell, &common, args, context)?;
         let path = args.output.clone().unwrap_or_else(|| PathBuf::from(name));
         return write_file(&outputs, &path, &text, context);
     };
     let files: Vec<(String, String)> =
-        cells.iter().map(|cell| file(cell, &answers, args, context)).collect::<Result<_, _>>()?;
+        cells.iter().map(|cell| file(cell, &common, args, context)).collect::<Result<_, _>>()?;
     match &args.output {
         Some(directory) => outputs.write_directory("--output", directory, &files)?,
         None => files.iter().try_for_each(|(name, text)| outputs.write("", Path::new(name), text))?,
@@ -131,69 +120,20 @@ fn write_file(outputs: &Outputs, path: &Path, text: &str, context: &Context) -> 
     Ok(Outcome::Done)
 }
 
-/// HCIBench's name: generator, disks, working set, block size, reads, random, threads of each disk.
-fn file_name(cell: &Cell, answers: &Answers, to: Language) -> String {
-    let (generator, ending) = match to {
+/// The name and the text of a workload file.
+fn file(
+    cell: &Cell,
+    common: &Common,
+    args: &NewArgs,
+    context: &Context,
+) -> Result<(String, String), Failure> {
+    let (generator, ending) = match args.to {
         Language::Vdbench => ("vdb", ""),
         Language::Fio => ("fio", ""),
         Language::Toml => ("assay", ".toml"),
     };
-    let (disks, ws) = (answers.targets.len(), answers.working_set);
-    let Cell { block_size, read, random, outstanding } = cell;
-    let size = block_size.short();
-    format!(
-        "{generator}-{disks}vmdk-{ws}ws-{size}-{read}rdpct-{random}randompct-{outstanding}threads{ending}"
-    )
-}
-
-/// The name and the text of a workload file.
-fn file(
-    cell: &Cell,
-    answers: &Answers,
-    args: &NewArgs,
-    context: &Context,
-) -> Result<(String, String), Failure> {
-    let file = file_name(cell, answers, args.to);
-    let name = file.strip_suffix(".toml").unwrap_or(&file);
-    let (text, said) = languages::write(&workload(name, cell, answers), Format::from(args.to));
+    let name = common.file_name(generator, cell);
+    let (text, said) = languages::write(&common.workload(&name, cell), Format::from(args.to));
     input::say_all(&said, false, context)?;
-    Ok((file, format!("{}{text}", languages::schema_line(args.to.into()))))
-}
-
-/// A thread for each target, which keeps so many I/Os outstanding on it.
-fn workload(name: &str, cell: &Cell, answers: &Answers) -> Workload {
-    let names: Vec<String> = (1..=answers.targets.len()).map(|number| format!("disk{number}")).collect();
-    let targets = names.iter().zip(&answers.targets).map(|(name, path)| Target {
-        name: name.clone(),
-        path: path.clone(),
-        kind: None,
-        size: if path.starts_with("/dev/") { None } else { answers.size },
-    });
-    let targets: Vec<Target> = targets.collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let pattern = AccessPattern::new(Mix::read_write(cell.read), cell.block_size.0, placement(cell.random));
-    let job = Job::new("load", &names, pattern).with(|job| {
-        job.sharing = if names.len() > 1 { TargetSharing::PerThread } else { TargetSharing::Shared };
-        job.threads = names.len() as u32;
-        job.outstanding_per_thread = cell.outstanding;
-        job.length = (answers.working_set < 100.0).then_some(Extent::Percent(answers.working_set));
-        job.limits = Limits { time: Some(answers.runtime), ..Limits::default() };
-        job.ramp = answers.ramp;
-        job.rate = answers.rate.map_or(Rate::Unlimited, Rate::Iops);
-        job.caching = if answers.buffered { Caching::Buffered } else { Caching::Direct };
-    });
-    let phases = vec![Phase::measure("measure", vec![job])];
-    Workload { name: name.to_owned(), seed: None, targets, phases }
-}
-
-fn placement(random: f64) -> Placement {
-    let part = Random { distribution: Distribution::Uniform, once_per_pass: false };
-    if random >= 100.0 {
-        Placement::Random(part)
-    } else if random <= 0.0 {
-        Placement::sequential()
-    } else {
-        let sequential = Sequential::default();
-        Placement::Mixed { random_percent: random, random: part, sequential }
-    }
+    Ok((name + ending, format!("{}{text}", languages::schema_line(args.to.into()))))
 }

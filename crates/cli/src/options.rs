@@ -54,6 +54,20 @@ impl From<Watch> for assay_runner::Watch {
     }
 }
 
+/// What a run may lose, and write over.
+#[derive(Debug, Args)]
+pub(crate) struct AllowArgs {
+    /// Treat what a file asks for and Assay cannot do as an error
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Run a file of fio or vdbench although options that change what is tested are not supported
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) allow_loss: bool,
+    /// Allow writing to this device or over this file; may be given several times
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) destroy_data: Vec<PathBuf>,
+}
+
 /// How something is run, whatever says what.
 #[derive(Debug, Args)]
 pub(crate) struct HowArgs {
@@ -72,15 +86,8 @@ pub(crate) struct HowArgs {
     /// Print the plan and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Treat what a file asks for and Assay cannot do as an error
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// Run a file of fio or vdbench although options that change what is tested are not supported
-    #[arg(long, conflicts_with = "strict")]
-    pub(crate) allow_loss: bool,
-    /// Allow writing to this device or over this file; may be given several times
-    #[arg(long, value_name = "TARGET")]
-    pub(crate) destroy_data: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) allowed: AllowArgs,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]

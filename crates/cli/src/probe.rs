@@ -1,7 +1,5 @@
 //! `assay probe TARGET`: caches below a file or a device, found by reading alone.
 
-mod words;
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -78,7 +76,7 @@ pub(crate) fn probe(args: &ProbeArgs, context: &Context) -> Result<Outcome, Fail
     if args.json {
         context.out(&serde_json::to_string_pretty(&probe).map_err(Failure::failed)?);
     } else {
-        context.out(&words::of(&probe, &context.style));
+        context.out(&assay_report::probe::probe(&probe, &context.style));
     }
     context.say(&format!("kept in {}", path.display()));
     Ok(if site.stopped() { Outcome::Interrupted } else { Outcome::Done })

@@ -157,7 +157,7 @@ fn wanted(args: &RunArgs) -> Result<Wanted<'_>, Failure> {
         steps: args.steps.clone(),
         repeat: args.repeat,
         seed: args.seed,
-        ..Wanted::from(origin, &args.target, args.how.strict)
+        ..Wanted::from(origin, &args.target, args.how.allowed.strict)
     })
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
 
 /// Carries out what is wanted, here or simulated, and shows what came of it; or shows the plan only.
 pub(crate) fn execute(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> Result<Outcome, Failure> {
-    let strict = how.common.strict;
+    let strict = how.common.allowed.strict;
     if how.common.engine.as_deref() == Some("sim") {
         return simulate(wanted, how, context);
     }
@@ -184,7 +184,7 @@ pub(crate) fn execute(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> R
     }
     let site = context.site(signals::stop_flag()?);
     input::say_all(&asked.diagnostics, strict, context)?;
-    asked.notes.extend(input::accept_losses(&asked.diagnostics, how.common.allow_loss)?);
+    asked.notes.extend(input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?);
     context.runs_root()?;
     // The plan comes before anything is made, as `assay plan` sees it.
     let plan = resolved(how, &asked, &site)?;
@@ -205,7 +205,7 @@ fn simulate(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> Result<Outc
     }
     let model = source::model(how.array)?;
     let asked = asked::asked(wanted, context)?;
-    input::say_all(&asked.diagnostics, how.common.strict, context)?;
+    input::say_all(&asked.diagnostics, how.common.allowed.strict, context)?;
     let seed = how.seed.or(asked.workload.seed).map_or_else(assay_runner::random_seed, Ok)?;
     let (plan, assumed) = source::planned(&asked.workload, how.size, Some(seed))?;
     if !assumed.is_empty() {
@@ -215,12 +215,12 @@ fn simulate(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> Result<Outc
     if how.common.dry_run {
         context.out(&assay_report::terminal::plan(&assay_runner::marked(&plan, &model), &context.style));
         check_outputs(how, &plan)?;
-        input::accept_losses(&asked.diagnostics, how.common.allow_loss)?;
+        input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?;
         return Ok(Outcome::Done);
     }
     check_outputs(how, &plan)?;
     let mut notes = asked.notes;
-    notes.extend(input::accept_losses(&asked.diagnostics, how.common.allow_loss)?);
+    notes.extend(input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?);
     let site = context.site(signals::stop_flag()?);
     context.say(&assay_runner::remark(&model, plan.seed));
     let finished = simulated::simulate(&plan, &model, notes, &site, context)?.finished;
@@ -274,11 +274,11 @@ fn carry_out(
     }
     let request = Request {
         fio,
-        consent: how.common.destroy_data.clone(),
+        consent: how.common.allowed.destroy_data.clone(),
         watch: how.common.watch.into(),
         probes: probes(how, context)?,
         trace_max: trace.as_ref().map(|_| traced::RECORDS_MAX),
-        strict: how.common.strict,
+        strict: how.common.allowed.strict,
         notes: std::mem::take(&mut asked.notes),
         ..Request::new(Work::Planned(plan.clone()), &asked.directory)
     };
@@ -328,7 +328,7 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
         context.out(&format!("{document:#}"));
     } else {
         context.out(&terminal::plan(&plan, &context.style));
-        input::say_all(&asked.diagnostics, args.run.how.strict, context)?;
+        input::say_all(&asked.diagnostics, args.run.how.allowed.strict, context)?;
     }
     refused(refusals, context)
 }
@@ -359,13 +359,13 @@ fn refusals(plan: &Plan, how: &How<'_>, asked: &Asked, context: &Context) -> Vec
     let host = &context.host;
     let trace = RunTrace::to(how.trace, how.common.output.force);
     let largest: Vec<_> = trace.iter().map(|trace| trace.largest(plan)).collect();
-    let losses = input::accept_losses(&asked.diagnostics, how.common.allow_loss).err();
+    let losses = input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss).err();
     // In a directory that `run` makes first there is nothing to ask for.
     let is_made = asked.work_dir.as_ref().is_some_and(|directory| !directory.exists());
     let consent =
-        assay_runner::check_consent(plan, host, &how.common.destroy_data).err().filter(|_| !is_made);
+        assay_runner::check_consent(plan, host, &how.common.allowed.destroy_data).err().filter(|_| !is_made);
     let memory = assay_runner::check_memory(plan, host).err();
-    let fio = assay_runner::fio::losses(plan, how.common.strict).err();
+    let fio = assay_runner::fio::losses(plan, how.common.allowed.strict).err();
     let found = [
         losses.map(|failure| Refusal::new("loss-not-allowed", failure)),
         check_outputs(how, plan).err().map(|failure| Refusal::new("output-refused", failure)),
@@ -399,7 +399,7 @@ fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
     if !input.runs.is_empty() {
         context.out(&input.runs.join("\n"));
     }
-    input.accept(args.how.strict, context)?;
+    input.accept(args.how.allowed.strict, context)?;
     Ok(Outcome::Done)
 }
 

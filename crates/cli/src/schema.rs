@@ -6,7 +6,9 @@ use std::path::Path;
 use assay_results::schema::of;
 use serde_json::Value;
 
-use crate::{audit, bench_self, crosscheck, doctor};
+use assay_results::crosscheck;
+
+use crate::{audit, bench_self, doctor};
 
 /// File name and content.
 fn all() -> Vec<(&'static str, Value)> {

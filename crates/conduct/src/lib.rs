@@ -7,6 +7,9 @@ mod after;
 pub mod conductor;
 mod curve;
 mod following;
+pub mod grid;
+mod interleave;
+pub mod multiply;
 mod rates;
 mod search;
 mod seen;
@@ -15,3 +18,4 @@ mod steady;
 mod watch;
 
 pub use conductor::{Executor, HostInfo, PhaseOutcome, When, conduct};
+pub use interleave::interleaved;

@@ -6,12 +6,14 @@
 
 pub mod audit;
 pub mod charts;
+pub mod crosscheck;
 pub mod csv;
 pub mod facts;
 pub mod format;
 pub mod html;
 pub mod landing;
 pub mod md;
+pub mod probe;
 pub mod quick;
 pub mod records;
 pub mod svg;

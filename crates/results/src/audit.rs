@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::Finding;
 pub use document::{Compared, Document, RepairedAudit, SimulatedAudit, SimulatedRun};
 pub use simulated::{
-    BoundPoint, CacheLoad, CoreLoad, Imbalance, Load, OBSERVATIONS_SCHEMA, Observations, StationLoad,
+    BoundPoint, CacheLoad, CoreLoad, Imbalance, Load, Observations, SCHEMA as OBSERVATIONS_SCHEMA,
+    StationLoad,
 };
 
 /// The schema of an audit.

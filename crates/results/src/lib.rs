@@ -10,6 +10,7 @@ pub mod build;
 pub mod checks;
 pub mod compare;
 pub mod counters;
+pub mod crosscheck;
 pub mod environment;
 pub mod event;
 pub mod evidence;

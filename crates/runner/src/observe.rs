@@ -2,6 +2,8 @@
 
 mod files;
 mod follow;
+mod made;
 
 pub use files::{OpenFile, OpenFiles};
 pub use follow::{CommandOutput, Following, Seen, follow};
+pub use made::{Followed, run_of_followed};

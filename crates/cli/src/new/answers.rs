@@ -3,38 +3,14 @@
 use std::io::{BufRead, IsTerminal as _};
 use std::str::FromStr;
 
-use assay_workload::units::{Bytes, Nanos};
+use assay_conduct::grid::{Cell, Common, DEFAULT, percent};
 
 use super::NewArgs;
-use super::grid::{Cell, DEFAULT};
 use crate::context::{Context, to_stderr};
 use crate::failure::Failure;
 
-/// Everything a workload needs.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Answers {
-    pub(super) targets: Vec<String>,
-    /// Of each target that is a file.
-    pub(super) size: Option<Bytes>,
-    /// Per cent of each target.
-    pub(super) working_set: f64,
-    cell: Cell,
-    pub(super) runtime: Nanos,
-    pub(super) ramp: Nanos,
-    /// Operations a second.
-    pub(super) rate: Option<f64>,
-    pub(super) buffered: bool,
-}
-
-impl Answers {
-    /// The combination, where there is no grid.
-    pub(super) fn cell(&self) -> Cell {
-        self.cell
-    }
-}
-
 /// Flags, and answers for what is missing where stdin and stderr are terminals.
-pub(super) fn complete(args: &NewArgs, context: &Context) -> Result<Answers, Failure> {
+pub(super) fn complete(args: &NewArgs, context: &Context) -> Result<(Common, Cell), Failure> {
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !context.quiet;
     let mut stdin = std::io::stdin().lock();
     let mut say = |text: &str| to_stderr(format_args!("{text}"));
@@ -86,7 +62,7 @@ impl<R: BufRead> Asker<'_, R> {
     }
 }
 
-fn answers<R: BufRead>(args: &NewArgs, asker: &mut Asker<'_, R>) -> Result<Answers, Failure> {
+fn answers<R: BufRead>(args: &NewArgs, asker: &mut Asker<'_, R>) -> Result<(Common, Cell), Failure> {
     let given = (!args.target.is_empty()).then(|| args.target.clone());
     let targets = asker.ask(given, "File or device to measure (several with commas)", "", |word| {
         let paths: Vec<String> =
@@ -107,21 +83,21 @@ fn answers<R: BufRead>(args: &NewArgs, asker: &mut Asker<'_, R>) -> Result<Answe
     } else {
         Cell {
             block_size: asker.ask(args.block_size, "Bytes of each I/O", "4k", parsed)?,
-            read: asker.ask(args.read, "Per cent of reads", "100", super::percent)?,
-            random: asker.ask(args.random, "Per cent of random addresses", "100", super::percent)?,
+            read: asker.ask(args.read, "Per cent of reads", "100", percent)?,
+            random: asker.ask(args.random, "Per cent of random addresses", "100", percent)?,
             outstanding: asker.ask(args.outstanding, "Outstanding I/Os on each target", "8", depth)?,
         }
     };
-    Ok(Answers {
+    let common = Common {
         targets,
         size,
         working_set: args.working_set.unwrap_or(100.0),
-        cell,
         runtime: asker.ask(args.runtime, "Measured time", "60s", parsed)?,
         ramp: args.ramp,
         rate: args.rate,
         buffered: args.buffered,
-    })
+    };
+    Ok((common, cell))
 }
 
 fn parsed<T: FromStr<Err: ToString>>(word: &str) -> Result<T, String> {
@@ -135,6 +111,8 @@ fn depth(word: &str) -> Result<u32, String> {
 
 #[cfg(test)]
 mod tests {
+    use assay_workload::units::{Bytes, Nanos};
+
     use super::*;
     use clap::Parser as _;
 
@@ -148,7 +126,7 @@ mod tests {
         Line::try_parse_from([&["new"], words].concat()).expect("flags").new
     }
 
-    fn asked(words: &[&str], answer: &str) -> (Result<Answers, Failure>, String) {
+    fn asked(words: &[&str], answer: &str) -> (Result<(Common, Cell), Failure>, String) {
         let mut said = String::new();
         let mut say = |text: &str| said.push_str(text);
         let mut input = answer.as_bytes();
@@ -159,19 +137,19 @@ mod tests {
     #[test]
     fn what_is_not_given_is_asked_and_empty_answers_are_the_usual() {
         let (answers, said) = asked(&["--block-size", "8k"], "a.bin, b.bin\n20g\n70\n\n16\n\n");
-        let answers = answers.expect("answers");
+        let (answers, cell) = answers.expect("answers");
         assert_eq!(answers.targets, ["a.bin", "b.bin"]);
         assert_eq!(answers.size, Some(Bytes(20 << 30)));
         let expected = Cell { block_size: Bytes(8192), read: 70.0, random: 100.0, outstanding: 16 };
-        assert_eq!((answers.cell, answers.runtime), (expected, Nanos::from_secs(60)));
+        assert_eq!((cell, answers.runtime), (expected, Nanos::from_secs(60)));
         assert!(!said.contains("Bytes of each"), "{said}");
     }
 
     #[test]
     fn a_bad_answer_is_asked_again_and_an_end_is_an_error() {
         let (answers, said) = asked(&[], "/dev/sdx\n4q\n4k\n101\n50\n\n\n\n");
-        let answers = answers.expect("answers");
-        assert_eq!((answers.cell.read, answers.size), (50.0, None), "a device has its size");
+        let (answers, cell) = answers.expect("answers");
+        assert_eq!((cell.read, answers.size), (50.0, None), "a device has its size");
         assert!(said.contains("not between 0 and 100"), "{said}");
         assert!(asked(&[], "a.bin\n").0.is_err());
     }
@@ -180,8 +158,8 @@ mod tests {
     fn without_a_terminal_only_the_target_is_needed() {
         let mut say = |_: &str| {};
         let mut nobody = Asker::<&[u8]> { input: None, say: &mut say };
-        let answers = super::answers(&flags(&["--target", "a"]), &mut nobody).expect("answers");
-        assert_eq!((answers.cell, answers.size), (DEFAULT, Some(Bytes(1 << 30))));
+        let (answers, cell) = super::answers(&flags(&["--target", "a"]), &mut nobody).expect("answers");
+        assert_eq!((cell, answers.size), (DEFAULT, Some(Bytes(1 << 30))));
         assert!(super::answers(&flags(&[]), &mut nobody).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The schema of stored observations.
-pub const OBSERVATIONS_SCHEMA: &str = "assay.sim/1";
+pub const SCHEMA: &str = "assay.sim/1";
 
 /// What one station did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl CacheLoad {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observations {
-    /// [`OBSERVATIONS_SCHEMA`].
+    /// [`SCHEMA`].
     pub schema: String,
     /// The model's name.
     pub model: String,

@@ -1,27 +1,29 @@
 //! What two generators did with the same plan, compared pair by pair.
 
-use assay_report::format;
-use assay_results::Run;
-use assay_results::run::{JobResult, OpResult, PhaseResult};
-use assay_results::stats::{Estimate, Interval95, Margins, median, paired_ratio};
 use serde::Serialize;
+
+use crate::run::{JobResult, OpResult, PhaseResult, Run};
+use crate::stats::{Estimate, Interval95, Margins, paired_ratio};
+
+/// The schema of a comparison of two generators.
+pub const SCHEMA: &str = "assay.crosscheck/1";
 
 /// Two windows of the same phase of the file, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pair {
+pub struct Pair {
     /// Index of the phase in the file's plan.
-    pub(super) phase: usize,
+    pub phase: usize,
     /// Index of Assay's window in the plan that was run.
-    pub(super) assay: usize,
+    pub assay: usize,
     /// Index of fio's.
-    pub(super) fio: usize,
+    pub fio: usize,
 }
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Figure {
+pub enum Figure {
     /// Operations per second.
     Iops,
     /// Bytes per second.
@@ -33,7 +35,8 @@ pub(super) enum Figure {
 }
 
 impl Figure {
-    pub(super) fn name(self) -> &'static str {
+    /// In words.
+    pub fn name(self) -> &'static str {
         match self {
             Figure::Iops => "IOPS",
             Figure::BytesPerS => "MiB/s",
@@ -42,16 +45,8 @@ impl Figure {
         }
     }
 
-    fn show(self, value: f64) -> String {
-        match self {
-            Figure::Iops => format::iops(value),
-            Figure::BytesPerS => format::mib_per_s(value),
-            Figure::CompletionNsMean | Figure::CpuNsPerIo => format::time_ns(value),
-        }
-    }
-
     /// Whether the two are asked to agree in it. What a generator costs is its own affair.
-    fn counts(self) -> bool {
+    pub fn counts(self) -> bool {
         self != Figure::CpuNsPerIo
     }
 }
@@ -60,7 +55,7 @@ impl Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Agreement {
+pub enum Agreement {
     /// The interval of the ratio lies within the margin of equivalence.
     Same,
     /// The interval holds 1, and reaches beyond the margin.
@@ -86,42 +81,32 @@ impl Agreement {
             _ => Agreement::NoDifferenceShown,
         }
     }
-
-    fn words(self, margins: &Margins) -> String {
-        match self {
-            Agreement::Same => format!("the same within {} %", margins.equivalent * 100.0),
-            Agreement::NoDifferenceShown => "no difference shown".to_owned(),
-            Agreement::Differ => "they differ".to_owned(),
-            Agreement::TooFewPairs => "too few pairs".to_owned(),
-            Agreement::NotComparable => "not comparable".to_owned(),
-        }
-    }
 }
 
 /// One figure of one operation of one job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(super) struct Row {
+pub struct Row {
     /// The phase of the file.
-    pub(super) phase: String,
+    pub phase: String,
     /// The job's name.
-    pub(super) job: String,
+    pub job: String,
     /// `read`, `write`, `trim`, `flush`; `total` for what is not had by operation.
-    pub(super) op: String,
+    pub op: String,
     /// What is compared, and its unit.
-    pub(super) figure: Figure,
+    pub figure: Figure,
     /// Assay's values, one of each pair.
-    pub(super) assay: Vec<f64>,
+    pub assay: Vec<f64>,
     /// fio's values, one of each pair.
-    pub(super) fio: Vec<f64>,
+    pub fio: Vec<f64>,
     /// fio over Assay.
-    pub(super) ratio: Option<Estimate>,
+    pub ratio: Option<Estimate>,
     /// What the pairs say of it.
-    pub(super) agreement: Agreement,
+    pub agreement: Agreement,
 }
 
 /// All comparisons of a run, in the order of the file.
-pub(super) fn rows(run: &Run, pairs: &[Pair], margins: &Margins) -> Vec<Row> {
+pub fn rows(run: &Run, pairs: &[Pair], margins: &Margins) -> Vec<Row> {
     let found = |index: usize| run.phases.iter().find(|phase| phase.plan_phase as usize == index);
     let mut phases: Vec<usize> = pairs.iter().map(|pair| pair.phase).collect();
     phases.dedup();
@@ -180,7 +165,7 @@ fn whole_latency_ns(result: &OpResult, engine: &str) -> f64 {
 }
 
 /// Whether the two agree as a whole: they do where no figure differs, and none can be said to where all have too few pairs.
-pub(super) fn agree(rows: &[Row]) -> Option<bool> {
+pub fn agree(rows: &[Row]) -> Option<bool> {
     let mut counting = rows.iter().filter(|row| row.figure.counts());
     if rows.iter().any(|row| row.figure.counts() && row.agreement == Agreement::Differ) {
         return Some(false);
@@ -191,47 +176,74 @@ pub(super) fn agree(rows: &[Row]) -> Option<bool> {
 }
 
 /// The figure with the widest interval among those that are not known to be the same; `None`: all of them are.
-pub(super) fn least_certain(rows: &[Row]) -> Option<(&Row, Interval95)> {
+pub fn least_certain(rows: &[Row]) -> Option<(&Row, Interval95)> {
     rows.iter()
         .filter(|row| row.figure.counts() && row.agreement == Agreement::NoDifferenceShown)
         .filter_map(|row| Some((row, row.ratio.as_ref()?.interval?)))
         .max_by(|a, b| (a.1.high / a.1.low).total_cmp(&(b.1.high / b.1.low)))
 }
 
-/// The rows as groups of a table: a title for each job, and lines of cells.
-pub(super) fn groups(rows: &[Row], margins: &Margins) -> Vec<(String, Vec<Vec<String>>)> {
-    let mut groups: Vec<(String, Vec<Vec<String>>)> = Vec::new();
-    for row in rows {
-        let title =
-            if row.phase == row.job { row.job.clone() } else { format!("{}, job {}", row.phase, row.job) };
-        if groups.last().is_none_or(|(last, _)| *last != title) {
-            groups.push((title, Vec::new()));
-        }
-        let typical =
-            |values: &[f64]| median(values).map_or("–".to_owned(), |value| row.figure.show(value));
-        let op = if row.op == "total" { String::new() } else { format!("{} ", row.op) };
-        let cells = vec![
-            format!("{op}{}", row.figure.name()),
-            typical(&row.assay),
-            typical(&row.fio),
-            ratio_words(row.ratio.as_ref()),
-            if row.figure.counts() { row.agreement.words(margins) } else { String::new() },
-        ];
-        if let Some((_, lines)) = groups.last_mut() {
-            lines.push(cells);
-        }
-    }
-    groups
+/// What `assay crosscheck --json` prints.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    schema: &'static str,
+    /// The id of the run that holds the windows of both.
+    pub run: &'a str,
+    /// fio's version.
+    pub fio: &'a str,
+    /// Pairs of windows.
+    pub pairs: usize,
+    /// Whether the two agree in every figure that counts; `null`: so few pairs cannot say.
+    pub agree: Option<bool>,
+    /// The share by which a figure may differ and is the same still.
+    pub margin: f64,
+    /// Every figure of every operation of every job.
+    pub rows: &'a [Row],
+    /// CPU of the whole process of fio, its start and reports included, per operation, nanoseconds.
+    pub fio_process_cpu_ns_per_io: Option<f64>,
+    /// What the file asks for and neither did, because Assay does not support it.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub not_honoured: &'a [String],
+    /// What the words mean where the two tools differ.
+    definitions: [&'static str; 2],
 }
 
-fn ratio_words(ratio: Option<&Estimate>) -> String {
-    let Some(ratio) = ratio else { return "–".to_owned() };
-    match ratio.interval {
-        Some(interval) if interval.reaches_95() => {
-            format!("{:.3} [{:.3}, {:.3}]", ratio.value, interval.low, interval.high)
+impl<'a> Document<'a> {
+    /// Of these rows; nothing was lost.
+    pub fn of(run: &'a Run, fio: &'a str, pairs: usize, rows: &'a [Row], margins: &Margins) -> Document<'a> {
+        Document {
+            schema: SCHEMA,
+            run: &run.id,
+            fio,
+            pairs,
+            agree: agree(rows),
+            margin: margins.equivalent,
+            rows,
+            fio_process_cpu_ns_per_io: None,
+            not_honoured: &[],
+            definitions: DEFINITIONS,
         }
-        _ => format!("{:.3}", ratio.value),
     }
+}
+
+/// What the words mean where the two tools differ.
+pub const DEFINITIONS: [&str; 2] = [
+    "Completion latency is from before the submitting call to completion: Assay's own; of fio, submit and completion \
+     latency added, because its completion latency begins behind the call.",
+    "CPU per I/O is user and system time: of Assay's job threads and the kernel's workers for them; of fio what its \
+     report says of its jobs.",
+];
+
+/// CPU of the whole of fio over all its windows, per operation, nanoseconds.
+pub fn whole_process_ns(run: &Run, fio_cpu_ns: &[(usize, u64)]) -> Option<f64> {
+    let (mut cpu_ns, mut ios) = (0, 0);
+    for (phase, process_ns) in fio_cpu_ns {
+        let found = run.phases.iter().find(|found| found.plan_phase as usize == *phase)?;
+        cpu_ns += process_ns;
+        ios += found.jobs.iter().map(|job| job.total.ios).sum::<u64>();
+    }
+    (ios > 0).then(|| cpu_ns as f64 / ios as f64)
 }
 
 #[cfg(test)]
@@ -276,7 +288,5 @@ mod tests {
         assert_eq!(agree(&[same.clone(), row(Figure::CompletionNsMean, Agreement::Differ)]), Some(false));
         assert_eq!(agree(&[same.clone(), row(Figure::CpuNsPerIo, Agreement::Differ)]), Some(true));
         assert_eq!(agree(&[row(Figure::Iops, Agreement::TooFewPairs)]), None);
-        let groups = groups(&[same], &Margins::default());
-        assert_eq!(groups[0].1[0], ["read IOPS", "1.00", "1.00", "–", "the same within 5 %"]);
     }
 }

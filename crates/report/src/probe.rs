@@ -1,11 +1,13 @@
 //! What a probe found, for people.
 
-use assay_report::Style;
-use assay_report::format::{bandwidth, bytes, time_ns};
-use assay_report::terminal::{self, Words};
 use assay_results::probe::{CacheLevel, Probe, ProbeStage};
 
-pub(super) fn of(probe: &Probe, style: &Style) -> String {
+use crate::format::{bandwidth, bytes, time_ns};
+use crate::terminal::{self, Words};
+use crate::text::Style;
+
+/// What it found, for a terminal.
+pub fn probe(probe: &Probe, style: &Style) -> String {
     let way = if probe.direct { "past the page cache" } else { "through the page cache" };
     let title = format!(
         "{}: {} {way}, in {:.0} s (probe {})",
