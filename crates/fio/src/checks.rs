@@ -98,26 +98,15 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn note(&mut self, id: &'static str, option: &str, message: String, help: &str) {
+    fn note(&mut self, id: &'static str, option: &str, what: impl Into<String>, help: &str) {
         let place = place(self.section, option);
         if self.said.0.insert((id, place.at.clone())) {
-            self.report.note(id, &place, message, help);
+            self.report.note(id, &place, what, help);
         }
     }
 
-    fn error(&mut self, id: &'static str, option: &str, message: String, help: &str) {
-        self.report.error(id, &place(self.section, option), message, help);
-    }
-
-    /// The directions the job uses, as indices.
-    fn used(&self) -> &'static [usize] {
-        match self.job.access().direction {
-            Direction::Read => &[0],
-            Direction::Write => &[1],
-            Direction::Trim => &[2],
-            Direction::ReadWrite => &[0, 1],
-            Direction::TrimWrite => &[1, 2],
-        }
+    fn error(&mut self, id: &'static str, option: &str, what: impl Into<String>, help: &str) {
+        self.report.error(id, &place(self.section, option), what, help);
     }
 
     /// What fio refuses when the job is added.
@@ -126,15 +115,17 @@ impl Check<'_> {
         let bytes = pacing.rate_bytes_per_s.iter().any(Option::is_some);
         let ios = pacing.rate_iops.iter().any(Option::is_some);
         if bytes && ios {
-            self.error(
-                "rate-twice",
-                "rate_iops",
-                "rate and rate_iops exclude each other".to_owned(),
-                "keep one",
-            );
+            self.error("rate-twice", "rate_iops", "rate and rate_iops exclude each other", "keep one");
         }
-        let largest =
-            self.used().iter().map(|slot| self.job.access().sizes[*slot].min_bytes()).min().unwrap_or(0);
+        let largest = self
+            .job
+            .access()
+            .direction
+            .slots()
+            .iter()
+            .map(|slot| self.job.access().sizes[*slot].min_bytes())
+            .min()
+            .unwrap_or(0);
         if let Some(Size::Bytes(size)) = self.job.region().size
             && size < largest
         {
@@ -144,12 +135,8 @@ impl Check<'_> {
         if self.job.given().settings.get("zonesize").is_some()
             && self.job.given().word("zonemode", "").0 == "none"
         {
-            self.error(
-                "zonesize-without-mode",
-                "zonesize",
-                "zonesize is set with zonemode=none".to_owned(),
-                "zonemode=strided",
-            );
+            let message = "zonesize is set with zonemode=none";
+            self.error("zonesize-without-mode", "zonesize", message, "zonemode=strided");
         }
     }
 
@@ -157,16 +144,12 @@ impl Check<'_> {
         let pacing = self.job.pacing();
         if !pacing.is_limited() {
             if self.job.given().settings.get("rate_process").is_some() {
-                self.note(
-                    "fio-rate-process-without-rate",
-                    "rate_process",
-                    "without a rate, rate_process does nothing".to_owned(),
-                    "rate_iops=<n>",
-                );
+                let message = "without a rate, rate_process does nothing";
+                self.note("fio-rate-process-without-rate", "rate_process", message, "rate_iops=<n>");
             }
             return;
         }
-        let used = self.used();
+        let used = self.job.access().direction.slots();
         let below = used.iter().any(|slot| {
             pacing.rate_bytes_per_s[*slot]
                 .is_some_and(|rate| rate < self.job.access().sizes[*slot].min_bytes())
@@ -198,8 +181,7 @@ impl Check<'_> {
             let message = format!("{engine} is synchronous: one I/O is in flight, not {}", depth.asked);
             self.note("fio-depth-on-sync-engine", "iodepth", message, "ioengine=io_uring or numjobs=<n>");
         } else if engine == "libaio" && depth.asked > 1 && !self.job.durability().direct {
-            let message =
-                "buffered libaio waits inside the submission: about one I/O is in flight".to_owned();
+            let message = "buffered libaio waits inside the submission: about one I/O is in flight";
             self.note("fio-buffered-libaio", "iodepth", message, "direct=1");
         }
     }
@@ -207,12 +189,8 @@ impl Check<'_> {
     fn ends(&mut self) {
         let read = self.job.given();
         if read.flag("time_based", false) && self.job.lifetime().runtime_us == 0 {
-            self.note(
-                "fio-time-based-without-runtime",
-                "time_based",
-                "without a runtime fio switches time_based off".to_owned(),
-                "runtime=<seconds>",
-            );
+            let message = "without a runtime fio switches time_based off";
+            self.note("fio-time-based-without-runtime", "time_based", message, "runtime=<seconds>");
         }
         if super::resolve::verifies(read)
             && self.job.lifetime().time_based
@@ -220,54 +198,35 @@ impl Check<'_> {
             && read.flag("do_verify", true)
             && read.number("verify_backlog", 0) == 0
         {
-            self.note(
-                "fio-verify-never-reached",
-                "verify",
-                "a time_based writer never comes to its verify pass".to_owned(),
-                "verify_backlog=<n>, or no time_based",
-            );
+            let message = "a time_based writer never comes to its verify pass";
+            self.note("fio-verify-never-reached", "verify", message, "verify_backlog=<n>, or no time_based");
         }
         if self.job.stage_delays() {
-            self.note(
-                "fio-startdelay-from-run-start",
-                "startdelay",
-                "startdelay counts from the start of the whole run, not from the stonewall".to_owned(),
-                "",
-            );
+            let message = "startdelay counts from the start of the whole run, not from the stonewall";
+            self.note("fio-startdelay-from-run-start", "startdelay", message, "");
         }
     }
 
     fn randomness(&mut self) {
         let access = self.job.access();
         if !access.random && self.job.given().settings.get("percentage_random").is_some() {
-            self.note(
-                "fio-percentage-random-ignored",
-                "percentage_random",
-                "percentage_random does nothing for sequential rw".to_owned(),
-                "rw=randread, randwrite or randrw",
-            );
+            let message = "percentage_random does nothing for sequential rw";
+            let help = "rw=randread, randwrite or randrw";
+            self.note("fio-percentage-random-ignored", "percentage_random", message, help);
         }
         if access.random
             && access.distribution != Distribution::Random
             && self.job.given().settings.get("norandommap").is_none()
         {
-            self.note(
-                "fio-distribution-without-map",
-                "random_distribution",
-                "this distribution switches the random map off: not every block is visited".to_owned(),
-                "",
-            );
+            let message = "this distribution switches the random map off: not every block is visited";
+            self.note("fio-distribution-without-map", "random_distribution", message, "");
         }
         let moved = (0..3).any(|slot| {
             access.align_bytes[slot].is_some_and(|align| align != access.sizes[slot].min_bytes())
         });
         if access.random && moved {
-            self.note(
-                "fio-blockalign-without-map",
-                "ba",
-                "ba that differs from the smallest block switches the random map off".to_owned(),
-                "",
-            );
+            let message = "ba that differs from the smallest block switches the random map off";
+            self.note("fio-blockalign-without-map", "ba", message, "");
         }
     }
 
@@ -286,22 +245,14 @@ impl Check<'_> {
         if idle > 0 {
             let message =
                 format!("{idle} of {clones} clones find their file name taken and do no I/O in fio");
-            self.note(
-                "fio-clones-without-file",
-                "filename_format",
-                message,
-                "filename= shares a file, $jobnum separates them",
-            );
+            let help = "filename= shares a file, $jobnum separates them";
+            self.note("fio-clones-without-file", "filename_format", message, help);
         }
         let shared = matches!(self.job.files, FileSet::Named(_));
         if shared && !self.job.access().random && self.job.region().offset_increment == Size::Bytes(0) {
             let message = format!("{clones} clones walk over the same region of the same file, side by side");
-            self.note(
-                "fio-clones-share-region",
-                "filename",
-                message,
-                "offset_increment=<size> gives each its own",
-            );
+            let help = "offset_increment=<size> gives each its own";
+            self.note("fio-clones-share-region", "filename", message, help);
         }
     }
 
@@ -317,13 +268,8 @@ impl Check<'_> {
             if matches!(size, Some(Size::Zones(_))) {
                 let place = place(self.section, option);
                 let message = format!("{option} in zones needs a zoned device, which is not driven");
-                self.report.loss(
-                    "zones-not-known",
-                    table::affects(option),
-                    &place,
-                    message,
-                    "write the bytes",
-                );
+                let help = "write the bytes";
+                self.report.loss("zones-not-known", table::affects(option), &place, message, help);
             }
         }
     }

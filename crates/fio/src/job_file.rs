@@ -179,7 +179,7 @@ impl<'a> Builder<'a> {
     /// Ends the file: checks across options, then the result. Without a job it is an error where one is needed.
     pub(super) fn finish(mut self, name: &str, needs_job: bool) -> (Option<JobFile>, Vec<Diagnostic>) {
         if needs_job && self.jobs.is_empty() && !self.report.has_errors() {
-            let message = "the file defines no job".to_owned();
+            let message = "the file defines no job";
             self.report.general(Severity::Error, "no-jobs", message);
         }
         let (jobs, printed, file_starts) = (self.jobs, self.printed, self.file_starts);

@@ -160,12 +160,8 @@ impl Reader<'_> {
         if inside_word && body.contains('=') {
             let place = Place { at: at.clone(), word: front.trim_end_matches(is_blank).to_owned() };
             let message = format!("the value ends at the comment sign: fio reads `{body}`");
-            self.report.note(
-                "fio-comment-inside-value",
-                &place,
-                message,
-                "file names with ; or # cannot be written in a job file",
-            );
+            let help = "file names with ; or # cannot be written in a job file";
+            self.report.note("fio-comment-inside-value", &place, message, help);
         }
         body
     }
@@ -173,7 +169,7 @@ impl Reader<'_> {
     fn header(&mut self, rest: &str, body: &str, at: Position) -> bool {
         if self.stack.len() > 1 {
             let place = Place { at, word: body.to_owned() };
-            let message = "an included file holds options only, no [section]".to_owned();
+            let message = "an included file holds options only, no [section]";
             self.report.error("section-in-include", &place, message, "");
             return false;
         }
@@ -191,12 +187,8 @@ impl Reader<'_> {
         }
         if name.starts_with("global") && name != "global" {
             let message = format!("[{name}] starts with `global`, so it sets defaults and is not a job");
-            self.report.note(
-                "fio-global-prefix",
-                &place,
-                message,
-                "name the job differently if it should run",
-            );
+            let help = "name the job differently if it should run";
+            self.report.note("fio-global-prefix", &place, message, help);
         }
         self.sections.push(RawSection { name, at, options: Vec::new() });
         true
@@ -258,12 +250,8 @@ impl Reader<'_> {
             }
             Ok(None) => {
                 let message = format!("the included file `{file}` does not exist");
-                self.report.error(
-                    "include-missing",
-                    &place,
-                    message,
-                    "fio runs the job without it and fails at the end",
-                );
+                let help = "fio runs the job without it and fails at the end";
+                self.report.error("include-missing", &place, message, help);
             }
             Err(why) => {
                 let message = format!("the included file `{file}` cannot be read: {why}");

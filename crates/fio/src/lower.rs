@@ -86,22 +86,29 @@ impl<'a> Lowering<'a> {
         Lowering { file, report: Report::default(), said: HashSet::new(), targets: Targets::default() }
     }
 
-    fn loss(&mut self, source: Source<'_>, id: &'static str, option: &str, message: String, help: &str) {
-        let place = place(source.section, option);
+    fn loss(&mut self, source: Source<'_>, id: &'static str, key: &str, what: impl Into<String>, help: &str) {
+        let place = place(source.section, key);
         if self.said.insert((id, place.at.clone())) {
-            self.report.loss(id, table::affects(option), &place, message, help);
+            self.report.loss(id, table::affects(key), &place, what, help);
         }
     }
 
-    fn note(&mut self, source: Source<'_>, id: &'static str, option: &str, message: String, help: &str) {
-        let place = place(source.section, option);
+    fn note(&mut self, source: Source<'_>, id: &'static str, key: &str, what: impl Into<String>, help: &str) {
+        let place = place(source.section, key);
         if self.said.insert((id, place.at.clone())) {
-            self.report.note(id, &place, message, help);
+            self.report.note(id, &place, what, help);
         }
     }
 
-    fn error(&mut self, source: Source<'_>, id: &'static str, option: &str, message: String, help: &str) {
-        self.report.error(id, &place(source.section, option), message, help);
+    fn error(
+        &mut self,
+        source: Source<'_>,
+        id: &'static str,
+        key: &str,
+        what: impl Into<String>,
+        help: &str,
+    ) {
+        self.report.error(id, &place(source.section, key), what, help);
     }
 
     /// What the table says to have an effect, and none of its rules has asked for. A default of one section may be that of
@@ -169,7 +176,7 @@ impl<'a> Lowering<'a> {
             let beside = step.checked_sub(1).and_then(|before| members.get(&(clone.stage, before)));
             if beside.is_some_and(|beside| beside.len() > 1) {
                 let source = Source { section: &self.file.jobs[clone.section_index], job: clone };
-                let message = "it waits for every job that starts with the one it names".to_owned();
+                let message = "it waits for every job that starts with the one it names";
                 self.loss(source, "wait-for-all", "wait_for", message, "stonewall says the same in the file");
             }
         }
@@ -225,13 +232,8 @@ impl<'a> Lowering<'a> {
         };
         if native.is_none() {
             let message = format!("[{}]: the engine {name} does not run here", source.section.name);
-            self.error(
-                source,
-                "engine-not-runnable",
-                "ioengine",
-                message,
-                "name another ioengine, or run it by fio itself: assay judge -- fio <job file>",
-            );
+            let help = "name another ioengine, or run it by fio itself: assay judge -- fio <job file>";
+            self.error(source, "engine-not-runnable", "ioengine", message, help);
         }
         native
     }
@@ -264,11 +266,11 @@ impl<'a> Lowering<'a> {
         let given = |name: &str| source.section.settings.get(name).is_some();
         let depth = source.job.depth();
         if given("iodepth_batch_complete_max") && depth.batch_complete_max < depth.asked {
-            let message = "as many completions are taken at once as there are".to_owned();
+            let message = "as many completions are taken at once as there are";
             self.loss(source, "completion-batch-max", "iodepth_batch_complete_max", message, "");
         }
         if given("iodepth_low") && depth.low != depth.effective {
-            let message = "the queue is refilled at once, not drained to iodepth_low first".to_owned();
+            let message = "the queue is refilled at once, not drained to iodepth_low first";
             self.loss(source, "iodepth-low", "iodepth_low", message, "iodepth_batch_complete_min=<n>");
         }
         let iopoll = set("hipri") && source.job.engine() == "io_uring";
@@ -289,11 +291,11 @@ impl<'a> Lowering<'a> {
             order: FlushOrder::Queued,
         };
         if durability.fsync_every > 0 && durability.fdatasync_every > 0 {
-            let message = "fsync is called and fdatasync is not, where both are asked for".to_owned();
+            let message = "fsync is called and fdatasync is not, where both are asked for";
             self.loss(source, "two-flushes", "fdatasync", message, "keep one");
         }
         if durability.fsync_on_close && !durability.end_fsync {
-            let message = "files are synced once at the end of the job, inside its time".to_owned();
+            let message = "files are synced once at the end of the job, inside its time";
             self.note(source, "fsync-on-close", "fsync_on_close", message, "");
         }
         FlushPolicy {
@@ -314,7 +316,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn content(&mut self, source: Source<'_>) -> ModelContent {
         let content = source.job.content();
         if content.pattern.as_ref().is_some_and(|pattern| !pattern.offset_at.is_empty()) {
-            let message = "%o stays zero in the pattern".to_owned();
+            let message = "%o stays zero in the pattern";
             self.loss(source, "pattern-offset", "buffer_pattern", message, "");
         }
         let pattern = content.pattern.as_ref().map(|pattern| pattern.bytes.clone());
@@ -350,7 +352,7 @@ impl<'a> Lowering<'a> {
         let first = asking.next()?;
         let taken = first.access().seed.map(i64::unsigned_abs);
         if is_given(first) {
-            let message = "the seed repeats this run, but its offsets are not those of fio".to_owned();
+            let message = "the seed repeats this run, but its offsets are not those of fio";
             self.report.note("seed-of-another-generator", &place(of_file(first), "randseed"), message, "");
         }
         if let Some(other) = asking.find(|job| job.access().seed != first.access().seed) {

@@ -87,7 +87,7 @@ impl ValueReader<'_> {
         None
     }
 
-    fn note(&mut self, id: &'static str, message: String, help: &str) {
+    fn note(&mut self, id: &'static str, message: impl Into<String>, help: &str) {
         self.report.note(id, &self.raw.value_place(), message, help);
     }
 
@@ -100,11 +100,8 @@ impl ValueReader<'_> {
 
     fn explain_blank(&mut self, text: &str) {
         if text.starts_with(|c: char| c.is_whitespace()) {
-            self.note(
-                "fio-blank-in-value",
-                format!("the blank belongs to the value \"{text}\""),
-                "remove the blanks round =",
-            );
+            let message = format!("the blank belongs to the value \"{text}\"");
+            self.note("fio-blank-in-value", message, "remove the blanks round =");
         }
     }
 
@@ -149,25 +146,18 @@ impl ValueReader<'_> {
         let value = quantity.value;
         let quirks = &quantity.quirks;
         if quirks.fraction {
-            self.note(
-                "fio-fraction-cut",
-                format!("fio has no fractions: `{text}` is {value}{unit}"),
-                "write it in a smaller unit",
-            );
+            let message = format!("fio has no fractions: `{text}` is {value}{unit}");
+            self.note("fio-fraction-cut", message, "write it in a smaller unit");
         }
         if quirks.unit_lost_by_blank {
-            self.note(
-                "fio-unit-lost",
-                format!("the blank before the number makes fio lose its unit: `{text}` is {value}{unit}"),
-                "remove the blanks round =",
-            );
+            let message =
+                format!("the blank before the number makes fio lose its unit: `{text}` is {value}{unit}");
+            self.note("fio-unit-lost", message, "remove the blanks round =");
         }
         if quirks.binary_unit_flipped {
-            self.note(
-                "fio-kib-is-1000",
-                format!("with kb_base=1024 a unit like KiB counts in thousands: `{text}` is {value}{unit}"),
-                "write k, m, g for powers of 1024",
-            );
+            let message =
+                format!("with kb_base=1024 a unit like KiB counts in thousands: `{text}` is {value}{unit}");
+            self.note("fio-kib-is-1000", message, "write k, m, g for powers of 1024");
         }
         if !quirks.ignored.is_empty() {
             let (id, help) = if unit.contains('µ') {
@@ -178,11 +168,8 @@ impl ValueReader<'_> {
             self.note(id, format!("fio does not know `{}`: `{text}` is {value}{unit}", quirks.ignored), help);
         }
         if quirks.arithmetic {
-            self.note(
-                "fio-arithmetic",
-                format!("`{text}` is {value}{unit}; not every build of fio evaluates expressions"),
-                "",
-            );
+            let message = format!("`{text}` is {value}{unit}; not every build of fio evaluates expressions");
+            self.note("fio-arithmetic", message, "");
         }
     }
 
@@ -231,11 +218,8 @@ impl ValueReader<'_> {
         let piece = chosen.map_or("", |piece| piece.text);
         if pieces.len() > 1 {
             let which = if last { "last" } else { "first" };
-            self.note(
-                "fio-list-cut",
-                format!("{} has one value; of `{text}` fio keeps the {which}", self.entry.name),
-                "",
-            );
+            let message = format!("{} has one value; of `{text}` fio keeps the {which}", self.entry.name);
+            self.note("fio-list-cut", message, "");
         }
         let quantity = self.number(piece)?;
         self.checked(quantity)
@@ -254,11 +238,9 @@ impl ValueReader<'_> {
             } else {
                 "separate read, write and trim by commas"
             };
-            self.note(
-                "fio-not-a-range",
-                format!("`{text}` is no range: fio reads it as {name} for reads, then for writes and trims"),
-                help,
-            );
+            let message =
+                format!("`{text}` is no range: fio reads it as {name} for reads, then for writes and trims");
+            self.note("fio-not-a-range", message, help);
         }
         let mut any = false;
         for (index, piece) in pieces.iter().enumerate() {
@@ -271,11 +253,8 @@ impl ValueReader<'_> {
                     self.checked(quantity)?
                 }
                 Err(_) if pieces.len() > 1 && (any || piece.more) => {
-                    self.note(
-                        "fio-piece-ignored",
-                        format!("fio skips `{}`, which is no number", piece.text),
-                        "",
-                    );
+                    let message = format!("fio skips `{}`, which is no number", piece.text);
+                    self.note("fio-piece-ignored", message, "");
                     continue;
                 }
                 Err(error) => {
@@ -304,11 +283,8 @@ impl ValueReader<'_> {
         }
         let pieces = number::pieces(text);
         if pieces.len() > 1 {
-            self.note(
-                "fio-list-cut",
-                format!("{} has one value; of `{text}` fio keeps the last", self.entry.name),
-                "",
-            );
+            let message = format!("{} has one value; of `{text}` fio keeps the last", self.entry.name);
+            self.note("fio-list-cut", message, "");
         }
         let quantity = self.number(pieces.last().map_or("", |piece| piece.text))?;
         if quantity.percent {
@@ -434,11 +410,8 @@ impl ValueReader<'_> {
             return self.refuse("the list holds at most 20 numbers", "");
         }
         if text.contains(',') {
-            self.note(
-                "fio-list-cut",
-                format!("numbers are separated by colons; of `{text}` fio keeps {list:?}"),
-                "",
-            );
+            let message = format!("numbers are separated by colons; of `{text}` fio keeps {list:?}");
+            self.note("fio-list-cut", message, "");
         }
         Some(Value::Floats(list))
     }

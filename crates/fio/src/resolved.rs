@@ -27,6 +27,19 @@ pub(crate) enum Direction {
     TrimWrite,
 }
 
+impl Direction {
+    /// What it does, as indices of [`PerDirection`].
+    pub(crate) fn slots(self) -> &'static [usize] {
+        match self {
+            Direction::Read => &[0],
+            Direction::Write => &[1],
+            Direction::Trim => &[2],
+            Direction::ReadWrite => &[0, 1],
+            Direction::TrimWrite => &[1, 2],
+        }
+    }
+}
+
 /// What `rw=...:N` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Postfix {

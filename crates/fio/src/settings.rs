@@ -245,7 +245,7 @@ impl Applier<'_> {
             }
             ("exitall", Value::Flag(on)) => {
                 if !on {
-                    let message = "fio sets exitall even for exitall=0".to_owned();
+                    let message = "fio sets exitall even for exitall=0";
                     self.report.note("fio-exitall-zero", &raw.name_place(), message, "remove the line");
                 }
                 settings.insert("exitall", Value::Flag(true), raw);
@@ -267,15 +267,11 @@ impl Applier<'_> {
         }
         let place = raw.name_place();
         match (name, value) {
-            ("name", _) => self.report.note(
-                "fio-name-in-global",
-                &place,
-                "a name in [global] has no effect".to_owned(),
-                "",
-            ),
+            ("name", _) => {
+                self.report.note("fio-name-in-global", &place, "a name in [global] has no effect", "")
+            }
             ("stonewall", Value::Flag(true)) => {
-                let message =
-                    "stonewall in [global] lets every job run alone, in a group of its own".to_owned();
+                let message = "stonewall in [global] lets every job run alone, in a group of its own";
                 self.report.note("fio-stonewall-in-global", &place, message, "");
             }
             _ => {}
@@ -300,12 +296,8 @@ impl Applier<'_> {
             let before = all.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
             let more = if all.len() > 3 { ", .." } else { "" };
             let message = format!("file names add up: [{}] uses {before}{more} as well", section.name);
-            self.report.note(
-                "fio-filenames-add-up",
-                &raw.value_place(),
-                message,
-                "set filename in one place only",
-            );
+            let help = "set filename in one place only";
+            self.report.note("fio-filenames-add-up", &raw.value_place(), message, help);
         }
         if all.len() + names.len() > FILES_MAX {
             let message = format!("a job has at most {FILES_MAX} files");
@@ -322,13 +314,8 @@ impl Applier<'_> {
             Some(EngineFate::Native(_)) => {}
             Some(EngineFate::Nearest(native, differs)) => {
                 let message = format!("there is no engine {name}: {differs}");
-                self.report.loss(
-                    "engine-replaced",
-                    Affects::Test,
-                    &place,
-                    message,
-                    &format!("{native} does the same I/O"),
-                );
+                let help = format!("{native} does the same I/O");
+                self.report.loss("engine-replaced", Affects::Test, &place, message, &help);
             }
             Some(EngineFate::Foreign(instead)) => {
                 let message = format!("the engine {name} does not run here");
@@ -381,12 +368,8 @@ impl Applier<'_> {
         for setting in settings.private.values() {
             let place = Place { at: setting.at.clone(), word: setting.text.clone() };
             let message = format!("`{}` does not reach the jobs with ioengine={engine_name}", setting.text);
-            self.report.note(
-                "fio-engine-option-not-inherited",
-                &place,
-                message,
-                "repeat it in the job if that engine has it",
-            );
+            let help = "repeat it in the job if that engine has it";
+            self.report.note("fio-engine-option-not-inherited", &place, message, help);
         }
         settings.private.clear();
         settings.private_engine = None;
@@ -397,12 +380,8 @@ impl Applier<'_> {
         if engine.is_none() {
             let message =
                 format!("`{}` may belong to the engine {engine_name}, which is not known", raw.text());
-            return self.report.error(
-                "unknown-engine-option",
-                &place,
-                message,
-                "run the file with fio and that plug-in",
-            );
+            let help = "run the file with fio and that plug-in";
+            return self.report.error("unknown-engine-option", &place, message, help);
         }
         let trimmed = raw.name.trim();
         let owners = table::engines_with(trimmed);

@@ -71,12 +71,9 @@ fn environment(line: &str, raw: &RawOption, loader: &dyn Loader, report: &mut Re
         }
         rest = &rest[start + length + 1..];
         if out.len() > LINE_CHARS_MAX {
-            report.error(
-                "fio-line-too-long",
-                &raw.name_place(),
-                format!("with its variables replaced the line is longer than {LINE_CHARS_MAX} bytes"),
-                "",
-            );
+            let message =
+                format!("with its variables replaced the line is longer than {LINE_CHARS_MAX} bytes");
+            report.error("fio-line-too-long", &raw.name_place(), message, "");
             return None;
         }
     }
@@ -124,12 +121,8 @@ fn calculate(line: String, raw: &RawOption, report: &mut Report) -> Option<Strin
         None => {
             let message =
                 format!("with its keyword replaced, `{value}` goes through bc, which cannot read it");
-            report.error(
-                "fio-bc-expression",
-                &raw.value_place(),
-                message,
-                "write numbers without units, + - * / and parentheses",
-            );
+            let help = "write numbers without units, + - * / and parentheses";
+            report.error("fio-bc-expression", &raw.value_place(), message, help);
             None
         }
     }

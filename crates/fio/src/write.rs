@@ -187,7 +187,7 @@ impl<'a> Writer<'a> {
             self.text.push_str(&format!("[global]\nrandseed={seed}\n"));
         }
         if phases.len() > 1 {
-            let message = "fio lays out the files of all phases before the first one".to_owned();
+            let message = "fio lays out the files of all phases before the first one";
             self.report.general(Severity::Note, "fio-layout-first", message);
         }
         for (index, phase) in phases.iter().enumerate() {
@@ -403,11 +403,8 @@ impl<'a> Writer<'a> {
             (Extent::Percent(percent), None) => {
                 let whole = percent.round().clamp(0.0, 100.0);
                 if whole != percent {
-                    self.lost(
-                        "fio-whole-percent",
-                        job,
-                        &format!("{option} has whole per cents: {percent} becomes {whole}"),
-                    );
+                    let help = format!("{option} has whole per cents: {percent} becomes {whole}");
+                    self.lost("fio-whole-percent", job, &help);
                 }
                 Length::Percent(whole)
             }
@@ -467,11 +464,8 @@ impl<'a> Writer<'a> {
             };
             lines.set(option, periodic.every_writes);
             if periodic.order == FlushOrder::AfterWrite && job.outstanding_per_thread > 1 {
-                self.lost(
-                    "fio-flush-order",
-                    &job.name,
-                    "fio queues a flush behind the write without waiting for it",
-                );
+                let help = "fio queues a flush behind the write without waiting for it";
+                self.lost("fio-flush-order", &job.name, help);
             }
         }
         if job.flush.at_end {

@@ -189,8 +189,8 @@ impl Collector {
     }
 
     /// Adds one that belongs to no place.
-    pub fn general(&mut self, severity: Severity, id: &'static str, message: String) {
-        self.add(Diagnostic::general(severity, id, message));
+    pub fn general(&mut self, severity: Severity, id: &'static str, message: impl Into<String>) {
+        self.add(Diagnostic::general(severity, id, message.into()));
     }
 
     fn say(&mut self, (severity, affects, id): Kind, place: Option<&Place>, message: String, help: String) {

@@ -123,18 +123,14 @@ pub(crate) fn open_flags(args: &mut Args<'_>) -> Option<OpenFlags> {
                 }
             },
             _ => {
-                args.reject(
-                    i,
-                    "unknown open flag",
-                    "use o_direct, directio, o_dsync, o_sync, o_rsync, fsync or 0x..",
-                );
+                let help = "use o_direct, directio, o_dsync, o_sync, o_rsync, fsync or 0x..";
+                args.reject(i, "unknown open flag", help);
                 return None;
             }
         }
     }
     if flags.named_sync {
-        let message =
-            "`o_sync` opens with O_DSYNC on x86 here as in vdbench: file metadata is not forced".to_owned();
+        let message = "`o_sync` opens with O_DSYNC on x86 here as in vdbench: file metadata is not forced";
         args.note("o-sync-is-dsync", message, "0x101000 asks for the full O_SYNC on x86");
     }
     Some(flags)
@@ -155,11 +151,8 @@ pub(crate) fn span(args: &mut Args<'_>) -> Option<Span> {
         _ => true,
     };
     if !ordered {
-        args.reject(
-            1,
-            "low must be below high, and a wrapping range must be at most 100 % wide",
-            "swap the bounds",
-        );
+        let rule = "low must be below high, and a wrapping range must be at most 100 % wide";
+        args.reject(1, rule, "swap the bounds");
         return None;
     }
     Some(Span { low, high })
@@ -189,21 +182,15 @@ pub(crate) fn transfer_sizes(args: &mut Args<'_>) -> Option<Sizes> {
         [min, max, align] => {
             let [min, max, align] = [min, max, align].map(|n| to_u64(n.value));
             if min > max || align == 0 {
-                args.reject(
-                    0,
-                    "three numbers are (min,max,align) with min at most max",
-                    "give sizes with percentages",
-                );
+                let rule = "three numbers are (min,max,align) with min at most max";
+                args.reject(0, rule, "give sizes with percentages");
                 return None;
             }
             let message = format!(
                 "a list of three numbers means any size from {min} to {max} bytes in steps of {align}, not three sizes"
             );
-            args.note(
-                "three-number-xfersize",
-                message,
-                "for three sizes write (s1,p1,s2,p2,s3,p3) with percentages",
-            );
+            let help = "for three sizes write (s1,p1,s2,p2,s3,p3) with percentages";
+            args.note("three-number-xfersize", message, help);
             Sizes::Uniform { min, max, align }
         }
         _ => Sizes::Mixed(distribution(args, &numbers)?),
@@ -267,11 +254,8 @@ pub(crate) fn seek(args: &mut Args<'_>) -> Option<Seek> {
                 Some(Seek::Random(p))
             }
             _ => {
-                args.reject(
-                    0,
-                    "must be between 0 and 100, or -1 for one pass",
-                    "100 is random, 0 is sequential",
-                );
+                let rule = "must be between 0 and 100, or -1 for one pass";
+                args.reject(0, rule, "100 is random, 0 is sequential");
                 None
             }
         };
@@ -285,7 +269,7 @@ pub(crate) fn seek(args: &mut Args<'_>) -> Option<Seek> {
                 args.reject(1, "the midpoint must be above 0", "write (poisson,3)");
                 return None;
             }
-            let message = "`poisson` addresses fall off exponentially from the start of the range".to_owned();
+            let message = "`poisson` addresses fall off exponentially from the start of the range";
             args.note("poisson-is-exponential", message, "");
             Some(Seek::Poisson { midpoint })
         }

@@ -59,7 +59,7 @@ impl Args<'_> {
     }
 
     /// Says something about the value that the reader should know.
-    pub(crate) fn note(&mut self, id: &'static str, message: String, help: &str) {
+    pub(crate) fn note(&mut self, id: &'static str, message: impl Into<String>, help: &str) {
         let word = self.word();
         self.sink.note(id, self.at, &word, message, help);
     }

@@ -152,7 +152,7 @@ impl Builder<'_> {
 
     fn replay_group(&mut self, object: &Object) {
         if let Some((name, at)) = self.name(object) {
-            let message = "a replay group is not used: no trace is replayed here".to_owned();
+            let message = "a replay group is not used: no trace is replayed here";
             self.sink.loss("replay", Affects::Test, at, &name, message, "import the trace with `assay run`");
         }
     }
@@ -162,14 +162,9 @@ impl Builder<'_> {
         let template = &mut self.templates.storage;
         if let Some(lun) = template.luns.pop() {
             template.luns.clear();
-            let message = "`lun=` cannot be part of sd=default".to_owned();
-            self.sink.error(
-                "bad-default",
-                object.params[0].key.at,
-                &lun.path,
-                message,
-                "give each sd its own lun",
-            );
+            let message = "`lun=` cannot be part of sd=default";
+            let help = "give each sd its own lun";
+            self.sink.error("bad-default", object.params[0].key.at, &lun.path, message, help);
         }
     }
 
@@ -194,7 +189,7 @@ impl Builder<'_> {
         self.templates.run.inherited = self.templates.run.set.len();
         definition!(self, object, run, keep_run);
         if self.templates.run.format.take().is_some() {
-            let message = "`format=` cannot be part of rd=default".to_owned();
+            let message = "`format=` cannot be part of rd=default";
             self.sink.error("bad-default", object.params[0].key.at, "format", message, "give it in each rd");
         }
     }

@@ -27,32 +27,22 @@ pub(crate) fn check(file: &mut ParameterFile, options: &Options, sink: &mut Sink
     for rd in &file.runs {
         run(file, rd, &mut budget, sink);
         if budget == 0 {
-            let message = "the runs refer to too many definitions in all".to_owned();
+            let message = "the runs refer to too many definitions in all";
             sink.error("too-large", rd.at, &rd.name, message, "use fewer runs or definitions");
             return;
         }
         total = total.saturating_add(count(file, rd));
     }
     if file.runs.is_empty() && !sink.has_errors() {
-        let message = "the file defines no run".to_owned();
-        sink.error(
-            "no-run",
-            None,
-            "",
-            message,
-            "add a line such as rd=run1,wd=wd*,iorate=max,elapsed=60,interval=1",
-        );
+        let message = "the file defines no run";
+        let help = "add a line such as rd=run1,wd=wd*,iorate=max,elapsed=60,interval=1";
+        sink.error("no-run", None, "", message, help);
     }
     if total > options.limits.runs as u64 {
         let message =
             format!("the file expands to {total} runs; at most {} are allowed", options.limits.runs);
-        sink.error(
-            "too-large",
-            file.runs.first().map(|r| r.at),
-            "",
-            message,
-            "shorten the lists of the loops",
-        );
+        let help = "shorten the lists of the loops";
+        sink.error("too-large", file.runs.first().map(|r| r.at), "", message, help);
     }
     file.unformatted = unformatted(file, options);
 }
@@ -62,34 +52,19 @@ fn storages(file: &ParameterFile, sink: &mut Sink) {
     for sd in &file.storages {
         if sd.luns.is_empty() {
             let message = format!("no lun name specified for sd `{}`", sd.name);
-            sink.error(
-                "lun-missing",
-                sd.at,
-                &sd.name,
-                message,
-                "add lun=; a blank before it makes it a comment",
-            );
+            let help = "add lun=; a blank before it makes it a comment";
+            sink.error("lun-missing", sd.at, &sd.name, message, help);
         }
         name_rule(&sd.name, "sd", validating, sd.at, sink);
         if let Some(lun) = sd.luns.iter().find(|l| l.path.starts_with("/dev/shm/")) {
             let message = format!("`{}` counts as a raw device: its first block is never touched", lun.path);
-            sink.note(
-                "dev-shm-is-raw",
-                sd.at,
-                &lun.path,
-                message,
-                "use a path outside /dev for a plain file",
-            );
+            let help = "use a path outside /dev for a plain file";
+            sink.note("dev-shm-is-raw", sd.at, &lun.path, message, help);
         }
         if let Some(lun) = sd.luns.iter().find(|l| l.path.contains(['[', '?'])) {
             let message = format!("`{}` is taken as one path: patterns are not expanded", lun.path);
-            sink.note(
-                "no-globbing",
-                sd.at,
-                &lun.path,
-                message,
-                "list the devices, or use count=(1,8) with lun=/dev/x*",
-            );
+            let help = "list the devices, or use count=(1,8) with lun=/dev/x*";
+            sink.note("no-globbing", sd.at, &lun.path, message, help);
         }
     }
 }
@@ -97,7 +72,7 @@ fn storages(file: &ParameterFile, sink: &mut Sink) {
 fn name_rule(name: &str, kind: &str, validating: bool, at: super::At, sink: &mut Sink) {
     const VALIDATED_NAME_CHARS: usize = 8;
     if name == "concat" {
-        let message = "the name `concat` is reserved".to_owned();
+        let message = "the name `concat` is reserved";
         sink.error("bad-name", at, name, message, "choose another name");
     }
     if validating && name.chars().count() > VALIDATED_NAME_CHARS {
@@ -224,13 +199,8 @@ fn run(file: &ParameterFile, rd: &RunDef, budget: &mut usize, sink: &mut Sink) {
     let files = !rd.file_workloads.is_empty();
     if raw && files {
         let message = format!("rd `{}` mixes wd and fwd", rd.name);
-        sink.error(
-            "mixed-run",
-            rd.at,
-            &rd.name,
-            message,
-            "use one run for devices and another one for file systems",
-        );
+        let help = "use one run for devices and another one for file systems";
+        sink.error("mixed-run", rd.at, &rd.name, message, help);
     }
     if !raw && !files && rd.words.iter().all(Vec::is_empty) {
         let message = format!("rd `{}` names no workload", rd.name);
@@ -368,13 +338,8 @@ fn raw_needs_flags(file: &ParameterFile, rd: &RunDef, definitions: &[&WorkloadDe
     if let Some(sd) = chosen.into_iter().filter_map(|i| file.storages.get(*i)).find(flagless) {
         let message =
             format!("sd `{}` is a raw device without openflags: vdbench refuses it on Linux", sd.name);
-        sink.note(
-            "raw-needs-openflags",
-            sd.at,
-            &sd.name,
-            message,
-            "add openflags=o_direct; without it the page cache answers",
-        );
+        let help = "add openflags=o_direct; without it the page cache answers";
+        sink.note("raw-needs-openflags", sd.at, &sd.name, message, help);
     }
 }
 
@@ -388,13 +353,8 @@ fn skew(rd: &RunDef, skews: &[f64], sink: &mut Sink) {
             if open > 0 { format!(", and {open} workloads share what is left") } else { String::new() };
         let message =
             format!("rd `{}`: the skew of its workloads totals {}, not 100{rule}", rd.name, show(sum));
-        sink.error(
-            "skew-not-100",
-            rd.at,
-            &rd.name,
-            message,
-            "adjust skew=; workloads without one share the remainder",
-        );
+        let help = "adjust skew=; workloads without one share the remainder";
+        sink.error("skew-not-100", rd.at, &rd.name, message, help);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::access::{OpenFlags, Sizes, file_sizes, open_flags};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
-use super::keyword::{Definition, Keyword, in_full, lost, opens, reporting, sets};
+use super::keyword::{Definition, Keyword, dedup_sets, in_full, journal, lost, opens, reporting, sets};
 use super::sink::At;
 
 /// A tree of directories and files.
@@ -69,12 +69,7 @@ impl Definition for FileSystemDef {
     const KEYWORDS: &'static [Keyword<Self>] = &[
         opens(&["fsd"]),
         sets(&["anchor"], "/tmp/e", |fsd, args| fsd.anchor = args.word()),
-        lost(
-            &["journal"],
-            "data-validation",
-            "no validation journal is kept",
-            "vdbench itself: assay judge -- vdbench -f <file>",
-        ),
+        journal(),
         sets(&["width"], "3", |fsd, args| fsd.width = args.whole(1, 1 << 40).unwrap_or(fsd.width)),
         sets(&["depth"], "2", |fsd, args| fsd.depth = args.whole(1, 1 << 20).unwrap_or(fsd.depth)),
         sets(&["sizes"], "16k", |fsd, args| {
@@ -107,12 +102,7 @@ impl Definition for FileSystemDef {
         sets(&["count"], "(1,2)", |fsd, args| fsd.count = super::storage::count(args)),
         in_full(lost(&["cloud"], "vdbench-only", "no cloud access is made", "mount the bucket")),
         sets(&["dedupratio", "dedupunit"], "2", |fsd, args| dedup(&mut fsd.dedup, args)),
-        lost(
-            &["dedupsets", "deduphotsets", "dedupflipflop"],
-            "dedup-sets",
-            "the sets of duplicates are not kept, only their ratio and unit",
-            "give dedupratio= and dedupunit=",
-        ),
+        dedup_sets(),
     ];
 
     fn places(&mut self) -> &mut Vec<(&'static str, At)> {

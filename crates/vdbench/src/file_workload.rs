@@ -1,5 +1,7 @@
 //! File workload definitions (fwd): what is done to the files of a tree.
 
+use assay_workload::tree::{FileSelection, FileState};
+
 use super::access::{OpenFlags, Sizes, open_flags, transfer_sizes};
 use super::args::Args;
 use super::keyword::{Definition, Keyword, in_full, opens, sets};
@@ -56,38 +58,6 @@ impl FileOperation {
     }
 }
 
-/// How the next file is chosen.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum FileSelect {
-    /// In the order of the tree, again and again.
-    Sequential,
-    /// In order, from a random file.
-    SequentialFromRandom,
-    /// In order, each file once.
-    Once,
-    /// Each file with the same probability.
-    Random,
-    /// Exponentially falling from the first file; the language calls it poisson.
-    Poisson {
-        /// Mean distance is the number of files divided by this.
-        midpoint: f64,
-    },
-}
-
-/// Which files are eligible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FileState {
-    /// All.
-    #[default]
-    Any,
-    /// Complete ones.
-    Full,
-    /// Empty ones.
-    Empty,
-    /// Incomplete ones.
-    NotFull,
-}
-
 /// How a file is read or written once it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileIo {
@@ -117,7 +87,7 @@ pub struct FileWorkloadDef {
     /// The operation.
     pub operation: FileOperation,
     /// How files are chosen.
-    pub select: FileSelect,
+    pub select: FileSelection,
     /// Which files are eligible.
     pub state: FileState,
     /// How a file is accessed.
@@ -149,7 +119,7 @@ impl Default for FileWorkloadDef {
             read_pct: None,
             stop_after: None,
             operation: FileOperation::Read,
-            select: FileSelect::Sequential,
+            select: FileSelection::InOrder,
             state: FileState::Any,
             io: FileIo::default(),
             transfer: Sizes::Fixed(4096),
@@ -225,14 +195,14 @@ fn file_select(fwd: &mut FileWorkloadDef, args: &mut Args<'_>) {
         match word.as_str() {
             _ if value.number.is_some() => midpoint = value.number.map(|n| n.value),
             w if w.starts_with("midpoint=") => midpoint = w["midpoint=".len()..].parse().ok(),
-            "seqnz" => fwd.select = FileSelect::SequentialFromRandom,
-            "once" => fwd.select = FileSelect::Once,
+            "seqnz" => fwd.select = FileSelection::InOrderFromRandom,
+            "once" => fwd.select = FileSelection::Once,
             "full" => fwd.state = FileState::Full,
             "empty" => fwd.state = FileState::Empty,
             "notfull" => fwd.state = FileState::NotFull,
-            "poisson" | "skewed" => fwd.select = FileSelect::Poisson { midpoint: 3.0 },
-            w if w.starts_with("seq") => fwd.select = FileSelect::Sequential,
-            w if w.starts_with("rand") => fwd.select = FileSelect::Random,
+            "poisson" | "skewed" => fwd.select = FileSelection::Skewed { midpoint: 3.0 },
+            w if w.starts_with("seq") => fwd.select = FileSelection::InOrder,
+            w if w.starts_with("rand") => fwd.select = FileSelection::Random,
             _ => args.reject(
                 i,
                 "unknown way to choose files",
@@ -240,7 +210,7 @@ fn file_select(fwd: &mut FileWorkloadDef, args: &mut Args<'_>) {
             ),
         }
     }
-    if let (FileSelect::Poisson { midpoint: m }, Some(given)) = (&mut fwd.select, midpoint) {
+    if let (FileSelection::Skewed { midpoint: m }, Some(given)) = (&mut fwd.select, midpoint) {
         if given > 0.0 {
             *m = given;
         } else {
@@ -259,11 +229,8 @@ fn file_io(args: &mut Args<'_>) -> Option<FileIo> {
             w if w.starts_with("seq") => {}
             w if w.starts_with("rand") => io.random = true,
             _ => {
-                args.reject(
-                    i,
-                    "unknown file access",
-                    "use random, sequential, seqnz, (random,shared), (seq,delete)",
-                );
+                let help = "use random, sequential, seqnz, (random,shared), (seq,delete)";
+                args.reject(i, "unknown file access", help);
                 return None;
             }
         }

@@ -1,7 +1,10 @@
 //! General parameters: those that stand before the first definition.
 
 use super::args::{Args, to_u64};
-use super::keyword::{Definition, Keyword, in_full, inert, lost, refused, reporting, sets};
+use super::keyword::{
+    Definition, JUDGE, Keyword, NO_JOURNAL, command, dedup_sets, in_full, inert, lost, refused, reporting,
+    sets,
+};
 use super::sink::At;
 
 /// How written data is made reducible by deduplication.
@@ -64,12 +67,7 @@ impl Definition for General {
         }),
         lost(&["compressionseed"], "pattern", "the data follows the seed of the run", "use --seed"),
         sets(&["dedupratio", "dedupunit"], "2", |general, args| dedup(&mut general.dedup, args)),
-        lost(
-            &["dedupsets", "deduphotsets", "dedupflipflop"],
-            "dedup-sets",
-            "the sets of duplicates are not kept, only their ratio and unit",
-            "give dedupratio= and dedupunit=",
-        ),
+        dedup_sets(),
         inert(&["port"], "the workers need no fixed port"),
         lost(
             &["pattern"],
@@ -81,32 +79,16 @@ impl Definition for General {
         refused(&["swat"], "swat is no longer part of the language", "remove the line"),
         sets(&["validate"], "yes", |general, args| {
             general.validates = true;
-            args.lose(
-                "data-validation",
-                "blocks are not validated during the run",
-                "a plan with content = { verify = true } checks what it reads (assay convert --to toml)",
-            );
+            let help =
+                "a plan with content = { verify = true } checks what it reads (assay convert --to toml)";
+            args.lose("data-validation", "blocks are not validated during the run", help);
         }),
         in_full(sets(&["journal"], "yes", |general, args| {
             general.validates = true;
-            args.lose(
-                "data-validation",
-                "no validation journal is kept",
-                "vdbench itself: assay judge -- vdbench -f <file>",
-            );
+            args.lose("data-validation", NO_JOURNAL, JUDGE);
         })),
-        in_full(lost(
-            &["startcmd", "start_cmd"],
-            "command",
-            "the command is not run",
-            "run it from a script around `assay run`",
-        )),
-        in_full(lost(
-            &["endcmd", "end_cmd"],
-            "command",
-            "the command is not run",
-            "run it from a script around `assay run`",
-        )),
+        command(&["startcmd", "start_cmd"]),
+        command(&["endcmd", "end_cmd"]),
         in_full(inert(&["heartbeat_error"], "lost workers are found by the control stream")),
         in_full(inert(&["debug"], "debug numbers are internal to vdbench")),
         lost(&["unix2windows"], "vdbench-only", "paths are not rewritten", "write the path of this system"),

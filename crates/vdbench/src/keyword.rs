@@ -180,3 +180,29 @@ pub(crate) fn lookup<D: Definition>(key: &str) -> Option<(&'static Keyword<D>, &
     let name = full_name(&names::<D>(), key)?;
     D::KEYWORDS.iter().find(|word| word.names.contains(&name)).map(|word| (word, name))
 }
+
+/// What several definitions have, and none of them here.
+pub(crate) const fn command<D>(names: &'static [&'static str]) -> Keyword<D> {
+    in_full(lost(names, "command", "the command is not run", "run it from a script around `assay run`"))
+}
+
+/// The sets of duplicates.
+pub(crate) const fn dedup_sets<D>() -> Keyword<D> {
+    let names = &["dedupsets", "deduphotsets", "dedupflipflop"];
+    let what = "the sets of duplicates are not kept, only their ratio and unit";
+    lost(names, "dedup-sets", what, "give dedupratio= and dedupunit=")
+}
+
+/// A journal of validation.
+pub(crate) const fn journal<D>() -> Keyword<D> {
+    lost(&["journal"], "data-validation", NO_JOURNAL, JUDGE)
+}
+
+/// What is lost with a journal, and what keeps one.
+pub(crate) const NO_JOURNAL: &str = "no validation journal is kept";
+pub(crate) const JUDGE: &str = "vdbench itself: assay judge -- vdbench -f <file>";
+
+/// A trace to replay.
+pub(crate) const fn replay<D>() -> Keyword<D> {
+    in_full(lost(&["replay"], "replay", "no trace is replayed here", "import the trace with `assay run`"))
+}

@@ -53,7 +53,7 @@ impl Names {
                 self.no_match(word, *at, sink);
             }
             if hits.len() > *budget {
-                let message = "the definitions refer to each other too often".to_owned();
+                let message = "the definitions refer to each other too often";
                 sink.error("too-large", *at, word, message, "use fewer definitions");
                 *budget = 0;
                 return chosen;

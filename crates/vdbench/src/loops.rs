@@ -29,52 +29,41 @@ pub enum LoopKind {
 }
 
 impl LoopKind {
+    /// The keyword of each, as run labels have it.
+    const WORDS: [(Self, &'static str); 18] = [
+        (Self::TransferSize, "xfersize"),
+        (Self::Threads, "threads"),
+        (Self::ReadPct, "rdpct"),
+        (Self::ReadHitPct, "rhpct"),
+        (Self::WriteHitPct, "whpct"),
+        (Self::SeekPct, "seekpct"),
+        (Self::HitArea, "hitarea"),
+        (Self::CompressionRatio, "compratio"),
+        (Self::Compression, "compression"),
+        (Self::Depth, "depth"),
+        (Self::Width, "width"),
+        (Self::Files, "files"),
+        (Self::Sizes, "sizes"),
+        (Self::TotalSize, "totalsize"),
+        (Self::WorkingSet, "wss"),
+        (Self::Operation, "operations"),
+        (Self::Rate, "iorate"),
+        (Self::FileRate, "fwdrate"),
+    ];
+
     /// The keyword that run labels use.
     #[must_use]
     pub fn label(self) -> &'static str {
-        match self {
-            Self::TransferSize => "xfersize",
-            Self::Threads => "threads",
-            Self::ReadPct => "rdpct",
-            Self::ReadHitPct => "rhpct",
-            Self::WriteHitPct => "whpct",
-            Self::SeekPct => "seekpct",
-            Self::HitArea => "hitarea",
-            Self::CompressionRatio => "compratio",
-            Self::Compression => "compression",
-            Self::Depth => "depth",
-            Self::Width => "width",
-            Self::Files => "files",
-            Self::Sizes => "sizes",
-            Self::TotalSize => "totalsize",
-            Self::WorkingSet => "wss",
-            Self::Operation => "operations",
-            Self::Rate => "iorate",
-            Self::FileRate => "fwdrate",
-        }
+        Self::WORDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
     }
 
-    /// The loop that a keyword stands for, with or without `for`.
+    /// What a keyword of a run varies, with `for` before it or without.
     pub(crate) fn from_keyword(keyword: &str) -> Option<Self> {
-        Some(match keyword.strip_prefix("for").unwrap_or(keyword) {
-            "xfersize" => Self::TransferSize,
-            "threads" => Self::Threads,
-            "rdpct" => Self::ReadPct,
-            "rhpct" => Self::ReadHitPct,
-            "whpct" => Self::WriteHitPct,
-            "seekpct" => Self::SeekPct,
-            "hitarea" => Self::HitArea,
-            "compratio" => Self::CompressionRatio,
-            "compression" => Self::Compression,
-            "depth" => Self::Depth,
-            "width" => Self::Width,
-            "files" => Self::Files,
-            "sizes" => Self::Sizes,
-            "totalsize" => Self::TotalSize,
-            "wss" | "workingsetsize" => Self::WorkingSet,
-            "operations" if keyword.starts_with("for") => Self::Operation,
-            _ => return None,
-        })
+        let word = match keyword.strip_prefix("for").unwrap_or(keyword) {
+            "workingsetsize" => "wss",
+            word => word,
+        };
+        Self::WORDS.iter().find(|(_, own)| *own == word).map(|(kind, _)| *kind)
     }
 
     fn is_size(self) -> bool {
@@ -133,8 +122,7 @@ pub(crate) fn add_loop(loops: &mut Vec<Loop>, kind: LoopKind, args: &mut Args<'_
 
 fn loop_numbers(kind: LoopKind, args: &mut Args<'_>) -> Vec<Number> {
     if kind == LoopKind::SeekPct && args.values.iter().any(|v| v.number.is_none()) {
-        let message =
-            "vdbench takes only numbers for seekpct in a run; the word is taken as its number".to_owned();
+        let message = "vdbench takes only numbers for seekpct in a run; the word is taken as its number";
         args.note("seekpct-word-in-run", message, "write 100 for random, 0 for sequential, -1 for eof");
         for value in &mut args.values {
             value.number = value.number.or(match value.word.text.to_ascii_lowercase().as_str() {

@@ -33,7 +33,7 @@ pub fn lower(name: &str, file: &ParameterFile) -> (Option<Workload>, Vec<Diagnos
     for run in &runs {
         if lowering.exhausted() {
             let at = file.runs.first().map(|rd| rd.at);
-            let message = "the file makes too many jobs for one plan".to_owned();
+            let message = "the file makes too many jobs for one plan";
             lowering.sink.error("too-large", at, "", message, "split it, or shorten its loops");
             return (None, lowering.sink.finish());
         }
@@ -83,14 +83,14 @@ impl<'f> Lowering<'f> {
     }
 
     /// Reports a loss once for each place.
-    fn lose(&mut self, id: &'static str, at: At, word: &str, message: String, help: &str) {
+    fn lose(&mut self, id: &'static str, at: At, word: &str, message: impl Into<String>, help: &str) {
         if self.said.insert((id, at)) {
             self.sink.loss(id, Affects::Test, at, word, message, help);
         }
     }
 
     /// Reports a note once for each place.
-    fn note(&mut self, id: &'static str, at: At, word: &str, message: String, help: &str) {
+    fn note(&mut self, id: &'static str, at: At, word: &str, message: impl Into<String>, help: &str) {
         if self.said.insert((id, at)) {
             self.sink.note(id, at, word, message, help);
         }
@@ -156,12 +156,11 @@ impl<'f> Lowering<'f> {
         let place = |key: &str| placed(&general.set, key, At { line: 1, ..At::default() });
         let more = |e: &DataErrors| !matches!(e, DataErrors::Stop { after_s: None, .. });
         if general.data_errors.as_ref().is_some_and(more) {
-            let message = "`data_errors=`: only a number of errors is kept; a run stops at it".to_owned();
+            let message = "`data_errors=`: only a number of errors is kept; a run stops at it";
             self.lose("data-errors", place("data_errors"), "data_errors", message, "give a number alone");
         }
         if general.thread_adjust == Some(false) {
-            let message =
-                "`fwd_thread_adjust=no`: every workload and tree gets at least one thread".to_owned();
+            let message = "`fwd_thread_adjust=no`: every workload and tree gets at least one thread";
             let at = place("fwd_thread_adjust");
             self.lose("thread-adjust", at, "fwd_thread_adjust", message, "give enough threads");
         }

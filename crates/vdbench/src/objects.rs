@@ -120,14 +120,9 @@ pub(crate) fn repeat_for_hosts(
         let size: usize = object.params.iter().flat_map(|p| &p.values).map(|v| v.text.len() + 64).sum();
         for (index, label) in labels.iter().enumerate() {
             if out.len() >= limits.definitions || size > budget {
-                let message = "host repetition makes too many definitions".into();
-                sink.error(
-                    "too-large",
-                    first.key.at,
-                    &first.key.text,
-                    message,
-                    "use fewer hosts or definitions",
-                );
+                let message = "host repetition makes too many definitions";
+                let help = "use fewer hosts or definitions";
+                sink.error("too-large", first.key.at, &first.key.text, message, help);
                 return out;
             }
             budget -= size;

@@ -111,13 +111,8 @@ fn numeric_range(
     // A descending range with a step is not refused by the language: it gives its first element only.
     if a > b && step.is_some_and(|(_, n)| n.is_some()) {
         let message = format!("the range `{}` goes down, so it yields only its first value", word.text);
-        sink.note(
-            "descending-range",
-            word.at,
-            &word.text,
-            message,
-            "list the values, or write them ascending",
-        );
+        let help = "list the values, or write them ascending";
+        sink.note("descending-range", word.at, &word.text, message, help);
     }
     let (mut value, mut count) = (a, 0usize);
     loop {

@@ -137,7 +137,7 @@ impl<'r> Reader<'r> {
         let chars = cut_comment(&unquote(self.substitute(chars), self.sink), self.sink);
         let path: String = chars.iter().skip("include=".len()).map(|ch| ch.c).collect();
         if path.is_empty() {
-            self.sink.error("empty-value", at, "include", "`include=` names no file".into(), "name a file");
+            self.sink.error("empty-value", at, "include", "`include=` names no file", "name a file");
             return;
         }
         if let Some(parent) = parent {
@@ -189,7 +189,7 @@ impl<'r> Reader<'r> {
         self.pending.extend(chars);
         if self.pending.len() > self.options.limits.line_chars {
             let at = self.pending.first().map(|ch| ch.at);
-            let message = "a list goes on for too many lines".into();
+            let message = "a list goes on for too many lines";
             self.sink.error("too-large", at, "", message, "close the parenthesis or split the list");
             self.pending.clear();
             self.depth = 0;
@@ -322,13 +322,7 @@ fn unquote(chars: Vec<Ch>, sink: &mut Sink) -> Vec<Ch> {
         }
     }
     if let Some(at) = open {
-        sink.error(
-            "unterminated-quote",
-            at,
-            "\"",
-            "this quote is never closed".into(),
-            "add the closing quote",
-        );
+        sink.error("unterminated-quote", at, "\"", "this quote is never closed", "add the closing quote");
     }
     out
 }
@@ -342,17 +336,12 @@ fn cut_comment(chars: &[Ch], sink: &mut Sink) -> Vec<Ch> {
     let rest = rest.trim();
     let commented = rest.starts_with(['*', '#', '/']);
     if !commented && (rest.contains('=') || chars[..end].last().is_some_and(|ch| ch.is(','))) {
-        let message = "a blank starts a comment: what follows on this line is ignored".to_owned();
-        sink.note(
-            "blank-starts-comment",
-            chars[end].at,
-            rest,
-            message,
-            "remove the blank, or put the text into quotes",
-        );
+        let message = "a blank starts a comment: what follows on this line is ignored";
+        let help = "remove the blank, or put the text into quotes";
+        sink.note("blank-starts-comment", chars[end].at, rest, message, help);
     }
     if chars[end].c == '\t' {
-        let message = "a tab is taken as a blank here; vdbench itself rejects this line".to_owned();
+        let message = "a tab is taken as a blank here; vdbench itself rejects this line";
         sink.note("tab-as-blank", chars[end].at, "", message, "use a blank");
     }
     chars[..end].to_vec()

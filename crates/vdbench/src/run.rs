@@ -1,9 +1,11 @@
 //! Run definitions (rd): which workloads run, how fast, how long, and over which loops.
 
+use assay_workload::job::Arrival;
+
 use super::access::{Amount, OpenFlags, amount, open_flags};
 use super::args::Args;
 use super::file_workload::{FileOperation, operations};
-use super::keyword::{Definition, Keyword, in_full, lost, opens, sets};
+use super::keyword::{Definition, Keyword, command, in_full, lost, opens, replay, sets};
 use super::loops::{Loop, LoopKind, add_loop};
 use super::number::Number;
 use super::sink::At;
@@ -20,27 +22,21 @@ pub enum Rates {
     Values(Vec<Number>),
 }
 
-/// How I/Os are spread over time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ArrivalKind {
-    /// Independent arrivals.
-    #[default]
-    Exponential,
-    /// Gaps between nothing and twice the mean.
-    Uniform,
-    /// Equal gaps.
-    Deterministic,
-}
-
 /// `distribution=`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrivals {
     /// The law of the gaps.
-    pub kind: ArrivalKind,
+    pub kind: Arrival,
     /// The rate list alternates rates and seconds.
     pub variable: bool,
     /// A second's I/Os start together.
     pub spike: bool,
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Arrivals { kind: Arrival::Poisson, variable: false, spike: false }
+    }
 }
 
 /// `sd=` of a run: a list, or one of the special words.
@@ -190,12 +186,7 @@ impl Definition for RunDef {
             rd.interval_s = args.whole(0, LONGEST_S).unwrap_or(rd.interval_s)
         }),
         sets(&["warmup"], "5", |rd, args| rd.warmup_s = args.whole(0, LONGEST_S).unwrap_or(rd.warmup_s)),
-        in_full(lost(
-            &["replay"],
-            "replay",
-            "no trace is replayed here",
-            "import the trace with `assay run`",
-        )),
+        replay(),
         sets(&["pause"], "5", |rd, args| rd.pause_s = args.whole(0, LONGEST_S).unwrap_or(rd.pause_s)),
         sets(&["forxfersize", "xfersize"], "(4k,8k)", looped),
         sets(&["forthreads", "threads"], "(2,3)", looped),
@@ -214,18 +205,8 @@ impl Definition for RunDef {
         sets(&["forwss", "wss", "forworkingsetsize", "workingsetsize"], "(8k,16k)", looped),
         sets(&["foroperations"], "(read,write)", looped),
         sets(&["distribution"], "uniform", |rd, args| rd.arrivals = arrivals(args).unwrap_or(rd.arrivals)),
-        in_full(lost(
-            &["startcmd", "start_cmd"],
-            "command",
-            "the command is not run",
-            "run it from a script around `assay run`",
-        )),
-        in_full(lost(
-            &["endcmd", "end_cmd"],
-            "command",
-            "the command is not run",
-            "run it from a script around `assay run`",
-        )),
+        command(&["startcmd", "start_cmd"]),
+        command(&["endcmd", "end_cmd"]),
         sets(&["fwdrate"], "7", |rd, args| rd.file_rate = rates(args).or(rd.file_rate.take())),
         sets(&["operations"], "(read,write)", |rd, args| rd.operations = operations(args)),
         sets(&["format"], "only", |rd, args| rd.format = format(args).or(rd.format)),
@@ -299,17 +280,14 @@ fn arrivals(args: &mut Args<'_>) -> Option<Arrivals> {
     let mut arrivals = Arrivals::default();
     for (i, word) in args.words().iter().enumerate() {
         match word.to_ascii_lowercase().as_str() {
-            "exponential" => arrivals.kind = ArrivalKind::Exponential,
-            "uniform" => arrivals.kind = ArrivalKind::Uniform,
-            "deterministic" => arrivals.kind = ArrivalKind::Deterministic,
+            "exponential" => arrivals.kind = Arrival::Poisson,
+            "uniform" => arrivals.kind = Arrival::Uniform,
+            "deterministic" => arrivals.kind = Arrival::Deterministic,
             "variable" => arrivals.variable = true,
             "spike" => arrivals.spike = true,
             _ => {
-                args.reject(
-                    i,
-                    "unknown distribution",
-                    "use exponential, uniform, deterministic, variable or spike",
-                );
+                let help = "use exponential, uniform, deterministic, variable or spike";
+                args.reject(i, "unknown distribution", help);
                 return None;
             }
         }

@@ -46,10 +46,10 @@ impl Sink {
         id: &'static str,
         at: impl Into<Option<At>>,
         word: &str,
-        message: String,
+        message: impl Into<String>,
         help: &str,
     ) {
-        self.add((Severity::Error, None, id), at.into(), word, message, help);
+        self.add((Severity::Error, None, id), at.into(), word, message.into(), help);
     }
 
     pub(crate) fn loss(
@@ -58,10 +58,10 @@ impl Sink {
         affects: Affects,
         at: impl Into<Option<At>>,
         word: &str,
-        message: String,
+        message: impl Into<String>,
         help: &str,
     ) {
-        self.add((Severity::Loss, Some(affects), id), at.into(), word, message, help);
+        self.add((Severity::Loss, Some(affects), id), at.into(), word, message.into(), help);
     }
 
     pub(crate) fn note(
@@ -69,10 +69,10 @@ impl Sink {
         id: &'static str,
         at: impl Into<Option<At>>,
         word: &str,
-        message: String,
+        message: impl Into<String>,
         help: &str,
     ) {
-        self.add((Severity::Note, None, id), at.into(), word, message, help);
+        self.add((Severity::Note, None, id), at.into(), word, message.into(), help);
     }
 
     /// Whether any error was reported.
@@ -116,7 +116,7 @@ mod tests {
     fn a_flood_is_counted_not_kept() {
         let mut sink = Sink::default();
         for _ in 0..100 {
-            sink.note("same", None, "", "again".into(), "");
+            sink.note("same", None, "", "again", "");
         }
         let all = sink.finish();
         assert_eq!(all.len(), KEPT_OF_A_KIND + 1);

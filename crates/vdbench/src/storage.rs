@@ -3,7 +3,9 @@
 use super::access::{Amount, OpenFlags, Span, amount, open_flags, span};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
-use super::keyword::{Definition, Keyword, in_full, lost, opens, refused, reporting, sets};
+use super::keyword::{
+    Definition, Keyword, dedup_sets, in_full, journal, lost, opens, refused, replay, reporting, sets,
+};
 use super::sink::At;
 
 /// A path, and the hosts it is used from (empty: all).
@@ -102,30 +104,15 @@ impl Definition for StorageDef {
             "kernel statistics are chosen by path",
             "remove it",
         )),
-        in_full(lost(
-            &["replay"],
-            "replay",
-            "no trace is replayed here",
-            "import the trace with `assay run`",
-        )),
-        lost(
-            &["journal"],
-            "data-validation",
-            "no validation journal is kept",
-            "vdbench itself: assay judge -- vdbench -f <file>",
-        ),
+        replay(),
+        journal(),
         lost(&["resetlun", "resetbus"], "vdbench-only", "no bus or target is reset", "remove it"),
         sets(&["openflags"], "o_direct", |sd, args| {
             sd.open_flags = open_flags(args).or(sd.open_flags.take())
         }),
         sets(&["range"], "(10,50)", |sd, args| sd.range = span(args)),
         sets(&["dedupratio", "dedupunit"], "2", |sd, args| dedup(&mut sd.dedup, args)),
-        lost(
-            &["dedupsets", "deduphotsets", "dedupflipflop"],
-            "dedup-sets",
-            "the sets of duplicates are not kept, only their ratio and unit",
-            "give dedupratio= and dedupunit=",
-        ),
+        dedup_sets(),
         refused(&["streams"], "streams belong to a workload definition", "move it to the wd"),
     ];
 

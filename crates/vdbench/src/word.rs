@@ -65,13 +65,7 @@ fn split_top_level<'c>(chars: &'c [Ch], sink: &mut Sink) -> Vec<&'c [Ch]> {
             depth += 1;
         } else if ch.is(')') {
             if depth == 0 {
-                sink.error(
-                    "unbalanced-parenthesis",
-                    ch.at,
-                    ")",
-                    "`)` without a `(` before it".into(),
-                    "remove it",
-                );
+                sink.error("unbalanced-parenthesis", ch.at, ")", "`)` without a `(` before it", "remove it");
             }
             depth = depth.saturating_sub(1);
         } else if ch.is(',') && depth == 0 {
@@ -82,7 +76,7 @@ fn split_top_level<'c>(chars: &'c [Ch], sink: &mut Sink) -> Vec<&'c [Ch]> {
     if depth > 0
         && let Some(ch) = chars.iter().rfind(|ch| ch.is('('))
     {
-        let message = "`(` is never closed; a list that goes on needs a comma at the end of the line".into();
+        let message = "`(` is never closed; a list that goes on needs a comma at the end of the line";
         sink.error("unbalanced-parenthesis", ch.at, "(", message, "add the missing `)`");
     }
     if start < chars.len() {
@@ -115,13 +109,8 @@ fn parse_param(piece: &[Ch], sink: &mut Sink) -> Option<Param> {
     let close = value.iter().rposition(|ch| ch.is(')')).unwrap_or(value.len());
     if let Some(extra) = value.get(close + 1) {
         let message = format!("text after the closing parenthesis of `{}`", key.text);
-        sink.error(
-            "text-after-list",
-            extra.at,
-            &extra.c.to_string(),
-            message,
-            "separate parameters with a comma",
-        );
+        let help = "separate parameters with a comma";
+        sink.error("text-after-list", extra.at, &extra.c.to_string(), message, help);
     }
     let values = list_values(&value[1..close.max(1)], &key, sink);
     (!values.is_empty()).then_some(Param { key, values, listed: true })

@@ -74,12 +74,12 @@ impl<'w> Writer<'w> {
     }
 
     /// Something that the language cannot say; repeated for other jobs it is said once.
-    fn lose(&mut self, id: &'static str, word: &str, message: String, help: &str) {
-        self.say(Severity::Loss, id, word, message, help);
+    fn lose(&mut self, id: &'static str, word: &str, message: impl Into<String>, help: &str) {
+        self.say(Severity::Loss, id, word, message.into(), help);
     }
 
-    fn note(&mut self, id: &'static str, word: &str, message: String, help: &str) {
-        self.say(Severity::Note, id, word, message, help);
+    fn note(&mut self, id: &'static str, word: &str, message: impl Into<String>, help: &str) {
+        self.say(Severity::Note, id, word, message.into(), help);
     }
 
     fn say(&mut self, severity: Severity, id: &'static str, word: &str, message: String, help: &str) {
@@ -236,7 +236,7 @@ impl<'w> Writer<'w> {
                 lines.push(format!("dedupratio={ratio},dedupunit={unit}"));
             }
             if content.payload != assay_workload::content::Payload::Random {
-                let message = "the written data is random, not the given pattern".to_owned();
+                let message = "the written data is random, not the given pattern";
                 self.lose("pattern", "", message, "use pattern=FILE");
             }
         }
@@ -245,12 +245,11 @@ impl<'w> Writer<'w> {
             lines.push(format!("data_errors={}", errors.saturating_add(1)));
         }
         if mixed {
-            let message = "jobs write different data; the first one's is used for all".to_owned();
+            let message = "jobs write different data; the first one's is used for all";
             self.lose("content-differs", "", message, "write a file for each");
         }
         if errors_differ {
-            let message =
-                "jobs survive different numbers of errors; the first one's is used for all".to_owned();
+            let message = "jobs survive different numbers of errors; the first one's is used for all";
             self.lose("errors-differ", "", message, "write a file for each");
         }
         lines

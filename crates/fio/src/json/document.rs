@@ -1,11 +1,6 @@
 //! A JSON document as fio prints it: members in their order, two blanks of indentation, blanks around the colon, six
 //! digits behind the point. Scripts that look for a line of text find it.
 
-use std::io::{self, Write};
-
-use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
-
 /// Larger numbers than any reader takes without an exponent are cut to this.
 const FLOAT_MAX: f64 = 1e18;
 
@@ -42,23 +37,17 @@ impl Object {
     }
 }
 
-impl From<u64> for Json {
-    fn from(value: u64) -> Self {
-        Json::Int(value)
-    }
+macro_rules! from {
+    ($($kind:ident($of:ty)),*) => {
+        $(impl From<$of> for Json {
+            fn from(value: $of) -> Self {
+                Json::$kind(value)
+            }
+        })*
+    };
 }
 
-impl From<f64> for Json {
-    fn from(value: f64) -> Self {
-        Json::Float(value)
-    }
-}
-
-impl From<bool> for Json {
-    fn from(value: bool) -> Self {
-        Json::Bool(value)
-    }
-}
+from!(Int(u64), Float(f64), Bool(bool), Text(String), List(Vec<Json>), Object(Object));
 
 impl From<&str> for Json {
     fn from(value: &str) -> Self {
@@ -66,95 +55,43 @@ impl From<&str> for Json {
     }
 }
 
-impl From<String> for Json {
-    fn from(value: String) -> Self {
-        Json::Text(value)
-    }
-}
-
-impl From<Object> for Json {
-    fn from(value: Object) -> Self {
-        Json::Object(value)
-    }
-}
-
-impl From<Vec<Json>> for Json {
-    fn from(value: Vec<Json>) -> Self {
-        Json::List(value)
-    }
-}
-
 impl Json {
     /// The document, with a line end behind it.
     pub(super) fn print(&self) -> String {
-        let mut text = Vec::new();
-        let mut serializer = Serializer::with_formatter(&mut text, AsFio(PrettyFormatter::new()));
-        // Keys are text, and memory takes everything.
-        let _ = self.serialize(&mut serializer);
-        text.push(b'\n');
-        String::from_utf8_lossy(&text).into_owned()
+        self.text(0) + "\n"
     }
-}
 
-impl Serialize for Json {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn text(&self, depth: usize) -> String {
         match self {
-            Json::Null => serializer.serialize_unit(),
-            Json::Bool(value) => serializer.serialize_bool(*value),
-            Json::Int(value) => serializer.serialize_u64(*value),
-            Json::Float(value) if value.is_nan() => serializer.serialize_f64(0.0),
-            Json::Float(value) => serializer.serialize_f64(value.clamp(-FLOAT_MAX, FLOAT_MAX)),
-            Json::Text(value) => serializer.serialize_str(value),
-            Json::List(items) => serializer.collect_seq(items),
-            Json::Object(object) => {
-                serializer.collect_map(object.0.iter().map(|(name, value)| (name, value)))
+            Json::Null => "null".to_owned(),
+            Json::Bool(value) => value.to_string(),
+            Json::Int(value) => value.to_string(),
+            Json::Float(value) if value.is_nan() => format!("{:.6}", 0.0),
+            Json::Float(value) => format!("{:.6}", value.clamp(-FLOAT_MAX, FLOAT_MAX)),
+            Json::Text(value) => quoted(value),
+            Json::List(items) => block(['[', ']'], depth, items.iter().map(|item| item.text(depth + 1))),
+            Json::Object(Object(members)) => {
+                let member =
+                    |(name, value): &(String, Json)| format!("{} : {}", quoted(name), value.text(depth + 1));
+                block(['{', '}'], depth, members.iter().map(member))
             }
         }
     }
 }
 
-/// serde_json's layout, but for the blanks around the colon and the digits.
-struct AsFio(PrettyFormatter<'static>);
+/// Text as JSON has it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
 
-impl Formatter for AsFio {
-    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        write!(writer, "{value:.6}")
-    }
-
-    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_array(writer)
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array(writer)
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        self.0.begin_array_value(writer, first)
-    }
-
-    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array_value(writer)
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object(writer)
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object(writer)
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        self.0.begin_object_key(writer, first)
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b" : ")
-    }
-
-    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object_value(writer)
+/// What stands between two brackets, a line each.
+fn block([open, close]: [char; 2], depth: usize, parts: impl Iterator<Item = String>) -> String {
+    let indent = "  ".repeat(depth);
+    let parts: Vec<String> = parts.map(|part| format!("\n{indent}  {part}")).collect();
+    if parts.is_empty() {
+        format!("{open}{close}")
+    } else {
+        format!("{open}{}\n{indent}{close}", parts.join(","))
     }
 }
 

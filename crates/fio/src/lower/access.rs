@@ -14,18 +14,6 @@ use super::{BY_FIO, Lowering, Source};
 /// Indices of reads, writes, trims.
 const READ: usize = 0;
 const WRITE: usize = 1;
-const TRIM: usize = 2;
-
-/// The directions a job uses.
-pub(super) fn used(direction: Direction) -> &'static [usize] {
-    match direction {
-        Direction::Read => &[READ],
-        Direction::Write => &[WRITE],
-        Direction::Trim => &[TRIM],
-        Direction::ReadWrite => &[READ, WRITE],
-        Direction::TrimWrite => &[WRITE, TRIM],
-    }
-}
 
 /// Whether each pass of a job has the same addresses, as fio (3.33 and 3.42) has it by its log of each I/O.
 ///
@@ -38,7 +26,7 @@ pub(super) fn repeats(job: &ResolvedJob) -> bool {
     if !access.random || job.lifetime().time_based || !access.repeats {
         return access.random && is_lfsr(access);
     }
-    let scattered = used(access.direction).iter().any(|slot| access.random_percent[*slot] < 100)
+    let scattered = access.direction.slots().iter().any(|slot| access.random_percent[*slot] < 100)
         || matches!(access.postfix, Postfix::Every(_));
     match access.distribution {
         Distribution::Random if has_map(access) && !scattered => true,
@@ -86,14 +74,9 @@ impl Lowering<'_> {
             Direction::ReadWrite => super::pace::rated_mix(source.job)
                 .unwrap_or_else(|| Mix::read_write(f64::from(access.read_percent))),
             Direction::TrimWrite => {
-                let message = "half of the operations are trims and half are writes; a block is not trimmed just before it is written".to_owned();
-                self.loss(
-                    source,
-                    "trimwrite-order",
-                    "rw",
-                    message,
-                    "a trim job, then stonewall and a write job",
-                );
+                let message = "half of the operations are trims and half are writes; a block is not trimmed just before it is written";
+                let help = "a trim job, then stonewall and a write job";
+                self.loss(source, "trimwrite-order", "rw", message, help);
                 Mix { read_percent: 0.0, write_percent: 50.0, trim_percent: 50.0 }
             }
         }
@@ -121,10 +104,10 @@ impl Lowering<'_> {
 
     fn align(&mut self, source: Source<'_>) -> Option<u64> {
         let access = source.job.access();
-        let mut aligns = used(access.direction).iter().map(|slot| access.align_bytes[*slot]);
+        let mut aligns = access.direction.slots().iter().map(|slot| access.align_bytes[*slot]);
         let first = aligns.next().flatten();
         if aligns.any(|align| align != first) {
-            let message = "one alignment holds for all operations of a job".to_owned();
+            let message = "one alignment holds for all operations of a job";
             self.loss(source, "align-by-direction", "ba", message, "one job for each");
         }
         first
@@ -136,7 +119,7 @@ impl Lowering<'_> {
             return Placement::Sequential(self.walk(source));
         }
         let random = Random { distribution: self.distribution(source), once_per_pass: has_map(access) };
-        let percents = used(access.direction).iter().map(|slot| access.random_percent[*slot]);
+        let percents = access.direction.slots().iter().map(|slot| access.random_percent[*slot]);
         let percent = percents.clone().next().unwrap_or(100);
         if percents.clone().any(|other| other != percent) {
             let message = format!("{percent} % of all operations are random, reads and writes alike");
@@ -160,15 +143,9 @@ impl Lowering<'_> {
 
     fn every(&mut self, source: Source<'_>, ios: u64) {
         if source.job.access().sequencer == Sequencer::Identical {
-            let message =
-                "blocks are not repeated; I/Os between random ones go on behind the previous one".to_owned();
-            return self.loss(
-                source,
-                "identical-offsets",
-                "rw_sequencer",
-                message,
-                "a small size=, which repeats soon",
-            );
+            let message = "blocks are not repeated; I/Os between random ones go on behind the previous one";
+            let help = "a small size=, which repeats soon";
+            return self.loss(source, "identical-offsets", "rw_sequencer", message, help);
         }
         let message =
             format!("one I/O in {ios} goes to a random place on average, not exactly every {ios}th");
@@ -178,7 +155,7 @@ impl Lowering<'_> {
     fn walk(&mut self, source: Source<'_>) -> Sequential {
         match source.job.access().postfix {
             Postfix::Stride(stride) if stride < 0 => {
-                let message = "the walk goes forward, not backward".to_owned();
+                let message = "the walk goes forward, not backward";
                 self.loss(source, "backward-walk", "rw", message, "rw=read reads the same blocks forward");
                 Sequential::default()
             }
@@ -204,20 +181,15 @@ impl Lowering<'_> {
             }
             Distribution::ZonedAbsolute(all) => (self.zones(source, all, Extent::Bytes), None),
             Distribution::Sequence(_) => {
-                let message = "offsets follow no written sequence; they are uniform".to_owned();
+                let message = "offsets follow no written sequence; they are uniform";
                 self.loss(source, "sequence-distribution", "random_distribution", message, BY_FIO);
                 (ModelDistribution::Uniform, None)
             }
         };
         if center.is_some() {
-            let message = "the centre of the distribution is not moved".to_owned();
-            self.loss(
-                source,
-                "distribution-center",
-                "random_distribution",
-                message,
-                "random_distribution=zoned",
-            );
+            let message = "the centre of the distribution is not moved";
+            let help = "random_distribution=zoned";
+            self.loss(source, "distribution-center", "random_distribution", message, help);
         }
         model
     }
@@ -228,10 +200,10 @@ impl Lowering<'_> {
         all: &PerDirection<Vec<ZonePart>>,
         extent: impl Fn(u64) -> Extent,
     ) -> ModelDistribution {
-        let slots = used(source.job.access().direction);
+        let slots = source.job.access().direction.slots();
         let first = &all[slots[0]];
         if slots.iter().any(|slot| all[*slot] != *first) {
-            let message = "the zones of the first operation hold for all operations of the job".to_owned();
+            let message = "the zones of the first operation hold for all operations of the job";
             self.loss(source, "zones-by-direction", "random_distribution", message, "one job for each");
         }
         let zone = |part: &ZonePart| Zone {
@@ -250,19 +222,14 @@ impl Lowering<'_> {
         match service.order {
             "random" | "roundrobin" | "sequential" => {
                 if turns && service.order != "sequential" {
-                    let message = "the next I/O goes to the next file, not several to one".to_owned();
+                    let message = "the next I/O goes to the next file, not several to one";
                     self.loss(source, "file-turns", "file_service_type", message, "");
                 }
             }
             other => {
                 let message = format!("files are picked at random, not by {other}");
-                self.loss(
-                    source,
-                    "file-distribution",
-                    "file_service_type",
-                    message,
-                    "random_distribution within one file",
-                );
+                let help = "random_distribution within one file";
+                self.loss(source, "file-distribution", "file_service_type", message, help);
             }
         }
         match service.order {

@@ -25,20 +25,14 @@ impl Lowering<'_> {
         let source = Source { section: &file.jobs[job.section_index], job };
         let groups: BTreeSet<u32> = clones.iter().map(|clone| clone.group).collect();
         if what == "group" && groups.len() > 1 {
-            let message =
-                "the end of one job ends all that run beside it, not only those of its group".to_owned();
+            let message = "the end of one job ends all that run beside it, not only those of its group";
             self.loss(source, "exitall-beside", "exitall", message, "stonewall between the groups");
         }
         if what == "all" && stages > 1 {
             let message =
                 "the end of one job ends those that run beside it; jobs behind a stonewall still run";
-            self.loss(
-                source,
-                "exitall-later",
-                "exit_what",
-                message.to_owned(),
-                "exit_what=stonewall says so",
-            );
+            let help = "exit_what=stonewall says so";
+            self.loss(source, "exitall-later", "exit_what", message.to_owned(), help);
         }
         jobs.iter_mut().for_each(|job| job.limits.ends_with = Some(EndsWith::First));
     }
@@ -54,14 +48,9 @@ impl Lowering<'_> {
             return self.loss(source, "steady-unit", "steadystate", message.to_owned(), &help);
         }
         if steady.interval_us != 1_000_000 {
-            let message = "a steady state is looked for at the end of each reporting interval".to_owned();
-            self.loss(
-                source,
-                "steady-interval",
-                "steadystate_check_interval",
-                message,
-                "steadystate_check_interval=1",
-            );
+            let message = "a steady state is looked for at the end of each reporting interval";
+            let help = "steadystate_check_interval=1";
+            self.loss(source, "steady-interval", "steadystate_check_interval", message, help);
         }
         let (metric, slope) = match criterion.metric.strip_suffix("_slope") {
             Some(metric) => (metric, true),
@@ -90,25 +79,19 @@ impl Lowering<'_> {
         };
         let source = Source { section: &file.jobs[job.section_index], job };
         let [only] = phase.jobs.as_mut_slice() else {
-            let message =
-                "a latency is held by one job; with others beside it the job runs without".to_owned();
-            return self.loss(
-                source,
-                "latency-target-beside",
-                "latency_target",
-                message,
-                "stonewall, so that it runs alone",
-            );
+            let message = "a latency is held by one job; with others beside it the job runs without";
+            let help = "stonewall, so that it runs alone";
+            return self.loss(source, "latency-target-beside", "latency_target", message, help);
         };
         if only.rate != Rate::Unlimited {
-            let message = "a search for a rate takes no rate; the job runs at its own".to_owned();
+            let message = "a search for a rate takes no rate; the job runs at its own";
             return self.loss(source, "latency-target-rate", "latency_target", message, "leave out rate=");
         }
         let message = "the highest rate, arriving by chance, whose latency stays below it is looked for, with iodepth as \
             the most that is outstanding; fio looks for the queue depth";
         self.loss(source, "latency-target-by-rate", "latency_target", message.to_owned(), BY_FIO);
         if target.keep_running {
-            let message = "the run ends when the rate is known".to_owned();
+            let message = "the run ends when the rate is known";
             self.loss(source, "latency-run", "latency_run", message, "a job at that rate");
         }
         // Without time_based the size is all that the search may move.

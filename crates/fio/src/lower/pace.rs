@@ -5,7 +5,6 @@ use assay_workload::pattern::{Mix, Placement};
 
 use super::super::resolved::*;
 use super::super::value::Size;
-use super::access::used;
 use super::{Lowering, Source, nanos};
 
 /// The rate of one direction of one clone.
@@ -67,13 +66,13 @@ impl Lowering<'_> {
                 every_ios: u32::try_from(pacing.think_blocks).unwrap_or(u32::MAX),
             });
             if pacing.is_limited() && !pacing.ignore_think_time {
-                let message = "arrivals of a rate do not wait for pauses".to_owned();
+                let message = "arrivals of a rate do not wait for pauses";
                 self.loss(source, "rate-with-thinktime", "thinktime", message, "a lower rate");
             }
         }
         let (low, high) = resolved.lifetime().start_delay_us;
         if high > low {
-            let message = "the job starts after the shorter delay, not a random one".to_owned();
+            let message = "the job starts after the shorter delay, not a random one";
             self.loss(source, "random-start-delay", "startdelay", message, "startdelay=<seconds>");
         }
         if low > 0 && resolved.stage > 0 {
@@ -90,7 +89,7 @@ impl Lowering<'_> {
     /// The rate of one clone over all directions.
     fn rate(&mut self, source: Source<'_>) -> Rate {
         let job = source.job;
-        let slots = used(job.access().direction);
+        let slots = job.access().direction.slots();
         let limits: Vec<Option<Limit>> = slots.iter().map(|slot| limit(job, *slot)).collect();
         let total = match limits.as_slice() {
             [one] => *one,

@@ -8,7 +8,6 @@ use assay_workload::job::Job;
 
 use super::super::resolved::{BlockSizes, ResolvedJob};
 use super::super::value::Size;
-use super::access::used;
 use super::targets::{is_device, per_file, share};
 use super::{Lowering, Source};
 
@@ -44,7 +43,7 @@ impl Lap {
 
 /// The only block size of a job.
 fn block(job: &ResolvedJob) -> Option<u64> {
-    let mut sizes = used(job.access().direction).iter().map(|slot| &job.access().sizes[*slot]);
+    let mut sizes = job.access().direction.slots().iter().map(|slot| &job.access().sizes[*slot]);
     match sizes.next() {
         Some(BlockSizes::Fixed(bytes)) => {
             sizes.all(|other| *other == BlockSizes::Fixed(*bytes)).then_some(*bytes)
@@ -87,7 +86,7 @@ impl Lowering<'_> {
         if lap.begins_again {
             return;
         }
-        if used(resolved.access().direction).len() > 1 {
+        if resolved.access().direction.slots().len() > 1 {
             let message =
                 "reads and writes begin again each on their own, not together when one is at the end";
             self.loss(source, "stride-loops", "loops", message.to_owned(), "one job for each direction");

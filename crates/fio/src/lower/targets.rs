@@ -8,7 +8,6 @@ use assay_workload::units::Bytes;
 
 use super::super::resolved::*;
 use super::super::value::Size;
-use super::access::used;
 use super::{Lowering, Source};
 
 /// The model's limit on targets of one workload.
@@ -78,13 +77,8 @@ impl Lowering<'_> {
         let busy: Vec<&ResolvedJob> =
             clones.iter().copied().filter(|clone| !clone.files.is_empty()).collect();
         if busy.is_empty() {
-            self.error(
-                source,
-                "no-file",
-                "filename",
-                format!("[{}] has no file to work on", source.section.name),
-                "filename=<path>",
-            );
+            let message = format!("[{}] has no file to work on", source.section.name);
+            self.error(source, "no-file", "filename", message, "filename=<path>");
             return Vec::new();
         }
         let named = matches!(source.job.files, FileSet::Named(_));
@@ -128,24 +122,14 @@ impl Lowering<'_> {
             for index in 0..clone.files.len() {
                 let path = clone.files.name(index).unwrap_or_default();
                 if path == "-" {
-                    self.error(
-                        source,
-                        "standard-input",
-                        "filename",
-                        "standard input and output are no targets".to_owned(),
-                        "filename=<path>",
-                    );
+                    let message = "standard input and output are no targets";
+                    self.error(source, "standard-input", "filename", message, "filename=<path>");
                     return None;
                 }
                 let size = if is_device(&path) && !null { None } else { needed(source.job, threads as u64) };
                 let Some(name) = self.targets.add(&path, null, size) else {
-                    self.error(
-                        source,
-                        "too-many-targets",
-                        "nrfiles",
-                        format!("more than {TARGETS_MAX} files"),
-                        "",
-                    );
+                    let message = format!("more than {TARGETS_MAX} files");
+                    self.error(source, "too-many-targets", "nrfiles", message, "");
                     return None;
                 };
                 names.push(name);
@@ -180,19 +164,14 @@ impl Lowering<'_> {
     /// Every file has to hold a block: on smaller ones fio does nothing and says nothing.
     fn room(&mut self, source: Source<'_>) {
         let room = per_file(source.job);
-        let slots = used(source.job.access().direction).iter();
+        let slots = source.job.access().direction.slots().iter();
         let block = slots.map(|slot| source.job.access().sizes[*slot].max_bytes()).max().unwrap_or(0);
         if let Some(room) = room.filter(|room| *room < block) {
             let message =
                 format!("each file has {room} bytes to work on, less than the largest block of {block}");
             let option = if source.job.region().size.is_some() { "size" } else { "filesize" };
-            self.error(
-                source,
-                "file-below-block",
-                option,
-                message,
-                "fewer nrfiles, a larger size or smaller blocks",
-            );
+            let help = "fewer nrfiles, a larger size or smaller blocks";
+            self.error(source, "file-below-block", option, message, help);
         }
     }
 
@@ -208,7 +187,7 @@ impl Lowering<'_> {
             _ => None,
         };
         if region.file_size.is_some_and(|(low, high)| low != high) {
-            let message = "every file has the largest of the lengths".to_owned();
+            let message = "every file has the largest of the lengths";
             self.loss(source, "file-size-range", "filesize", message, "filesize=<bytes>");
         }
     }
@@ -227,7 +206,7 @@ pub(super) fn share(job: &ResolvedJob) -> Option<u64> {
 ///
 /// Where `filesize` is given it is all of the file behind the offset, and `size` only says how much is transferred.
 pub(super) fn per_file(job: &ResolvedJob) -> Option<u64> {
-    let blocks = used(job.access().direction).iter().map(|slot| job.access().sizes[*slot].min_bytes());
+    let blocks = job.access().direction.slots().iter().map(|slot| job.access().sizes[*slot].min_bytes());
     let block = blocks.min().unwrap_or(1).max(1);
     let skipped = match (job.region().file_size, job.region().offset) {
         (Some(_), Size::Bytes(offset)) => offset,
@@ -260,7 +239,8 @@ pub(super) fn reached(job: &ResolvedJob, io_size: u64) -> u64 {
         reads
     };
     let pass = per_file(job).map_or(0, |region| region.saturating_mul(job.files.len()));
-    let largest = used(job.access().direction).iter().map(|slot| job.access().sizes[*slot].max_bytes()).max();
+    let largest =
+        job.access().direction.slots().iter().map(|slot| job.access().sizes[*slot].max_bytes()).max();
     let rest = io_size.checked_rem(pass).unwrap_or(io_size);
     if passes && pass > 0 && io_size > pass && rest < largest.unwrap_or(0) { io_size - rest } else { io_size }
 }

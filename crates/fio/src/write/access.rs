@@ -57,22 +57,16 @@ impl Writer<'_> {
             && align != pattern.min_block_bytes()
         {
             lines.set("ba", align);
-            self.note(
-                "fio-align-without-map",
-                &job.name,
-                "an alignment other than the smallest block switches fio's random map off",
-            );
+            let help = "an alignment other than the smallest block switches fio's random map off";
+            self.note("fio-align-without-map", &job.name, help);
         }
     }
 
     fn whole(&mut self, job: &str, option: &str, percent: f64) -> f64 {
         let whole = percent.round().clamp(0.0, 100.0);
         if (whole - percent).abs() > 1e-9 {
-            self.lost(
-                "fio-whole-percent",
-                job,
-                &format!("{option} has whole per cents: {percent} becomes {whole}"),
-            );
+            let help = format!("{option} has whole per cents: {percent} becomes {whole}");
+            self.lost("fio-whole-percent", job, &help);
         }
         whole
     }
@@ -85,11 +79,8 @@ impl Writer<'_> {
                 return ("trim", None);
             }
             if read == 0.0 {
-                self.lost(
-                    "fio-trimwrite",
-                    job,
-                    "fio trims each block and writes it; other mixes of trims and writes it has not",
-                );
+                let help = "fio trims each block and writes it; other mixes of trims and writes it has not";
+                self.lost("fio-trimwrite", job, help);
                 return ("trimwrite", None);
             }
             self.lost("fio-trim-in-mix", job, "fio has no mix of reads and trims; the trims are left out");
@@ -106,18 +97,12 @@ impl Writer<'_> {
 
     fn walk(&mut self, job: &Job, walk: &Sequential) -> u64 {
         if walk.skip_min_bytes != walk.skip_max_bytes {
-            self.lost(
-                "fio-random-skip",
-                &job.name,
-                "fio skips the same distance behind each block: the smallest one is written",
-            );
+            let help = "fio skips the same distance behind each block: the smallest one is written";
+            self.lost("fio-random-skip", &job.name, help);
         }
         if walk.random_start {
-            self.lost(
-                "fio-random-start",
-                &job.name,
-                "fio's sequential jobs start at the start of the region",
-            );
+            let help = "fio's sequential jobs start at the start of the region";
+            self.lost("fio-random-start", &job.name, help);
         }
         let mixed = job.pattern.kinds().count() > 1;
         if mixed && !walk.cursor_per_operation {
@@ -209,11 +194,8 @@ impl Writer<'_> {
                 self.note("fio-repeats", job, "fio then has the same addresses in every run, too")
             }
             (Some(_), true) if !self.own_seed => {
-                self.note(
-                    "fio-repeats",
-                    job,
-                    "with a seed that is given, fio takes another order in each pass",
-                );
+                let help = "with a seed that is given, fio takes another order in each pass";
+                self.note("fio-repeats", job, help);
             }
             (Some(_), _) => {}
         }
@@ -236,11 +218,8 @@ impl Writer<'_> {
                 self.hit_area(job, *read_percent, *write_percent, *bytes, lines);
             }
             Distribution::Exponential { .. } | Distribution::Hotband { .. } => {
-                self.lost(
-                    "fio-distribution",
-                    name,
-                    "fio does not have this distribution; offsets are uniform",
-                );
+                let help = "fio does not have this distribution; offsets are uniform";
+                self.lost("fio-distribution", name, help);
             }
         }
     }
@@ -270,11 +249,8 @@ impl Writer<'_> {
                 ("zoned", whole.collect())
             }
             (None, None) => {
-                return self.lost(
-                    "fio-distribution",
-                    job,
-                    "fio's zones are all in bytes or all in per cent; offsets are uniform",
-                );
+                let help = "fio's zones are all in bytes or all in per cent; offsets are uniform";
+                return self.lost("fio-distribution", job, help);
             }
         };
         let shares = self.percents(job, "random_distribution", &weights);
@@ -295,11 +271,8 @@ impl Writer<'_> {
             _ => None,
         };
         let Some(region) = region.filter(|region| *region > bytes) else {
-            return self.lost(
-                "fio-distribution",
-                &job.name,
-                "the hit area needs a region of known length; offsets are uniform",
-            );
+            let help = "the hit area needs a region of known length; offsets are uniform";
+            return self.lost("fio-distribution", &job.name, help);
         };
         let mut one = |percent: f64| {
             let hit = self.whole(&job.name, "the hit area", percent);

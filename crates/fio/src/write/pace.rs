@@ -46,11 +46,8 @@ impl Writer<'_> {
             if phase == 0 {
                 lines.set("startdelay", time_text(job.start_delay));
             } else {
-                self.lost(
-                    "fio-start-delay",
-                    &job.name,
-                    "fio counts a start delay from the start of the run; it is left out",
-                );
+                let help = "fio counts a start delay from the start of the run; it is left out";
+                self.lost("fio-start-delay", &job.name, help);
             }
         }
     }
@@ -60,22 +57,16 @@ impl Writer<'_> {
         let total = match job.rate {
             Rate::Unlimited => return,
             Rate::PercentOfMax(_) => {
-                return self.lost(
-                    "fio-symbolic-rate",
-                    &job.name,
-                    "a rate relative to an earlier result is not known to fio; it runs unlimited",
-                );
+                let help = "a rate relative to an earlier result is not known to fio; it runs unlimited";
+                return self.lost("fio-symbolic-rate", &job.name, help);
             }
             Rate::Iops(rate) | Rate::BytesPerS(rate) => rate,
         };
         let (option, all) = by_direction(job, total);
         let exact = all.map(|rate| rate / threads);
         if exact.iter().any(|rate| (rate - rate.round()).abs() > 0.01) {
-            self.lost(
-                "fio-whole-rate",
-                &job.name,
-                "fio's rates are whole numbers for each clone and direction: they are rounded",
-            );
+            let help = "fio's rates are whole numbers for each clone and direction: they are rounded";
+            self.lost("fio-whole-rate", &job.name, help);
         }
         let texts =
             exact.map(|rate| if rate > 0.0 { rate.round().max(1.0).to_string() } else { "0".to_owned() });
@@ -84,11 +75,8 @@ impl Writer<'_> {
             Arrival::Deterministic => {}
             Arrival::Poisson => lines.set("rate_process", "poisson"),
             Arrival::Uniform => {
-                self.lost(
-                    "fio-uniform-arrivals",
-                    &job.name,
-                    "fio has even and Poisson arrivals; even ones are written",
-                );
+                let help = "fio has even and Poisson arrivals; even ones are written";
+                self.lost("fio-uniform-arrivals", &job.name, help);
             }
         }
     }
@@ -113,11 +101,8 @@ impl Writer<'_> {
             (Some(bytes), _, passes) => {
                 lines.set("io_size", bytes);
                 if passes.is_some() {
-                    self.lost(
-                        "fio-bytes-or-passes",
-                        &job.name,
-                        "fio counts bytes or passes: the bytes are written",
-                    );
+                    let help = "fio counts bytes or passes: the bytes are written";
+                    self.lost("fio-bytes-or-passes", &job.name, help);
                 }
             }
             // Without it fio would stop at the end of the region.

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use assay_workload::job::{Job, PhaseKind, Rate, TreeWorkload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement, Random, Sequential};
-use assay_workload::tree;
 
 use super::super::access::{OpenFlags, Sizes};
 use super::super::args::to_u64;
 use super::super::expand::{ExpandedRun, RunRate};
-use super::super::file_workload::{FileOperation, FileSelect, FileState};
+use super::super::file_workload::FileOperation;
 use super::super::resolve::{RunFileWorkload, file_workloads};
 use super::super::run::{Format, RunDef};
 use super::super::sink::At;
@@ -52,13 +51,8 @@ impl Lowering<'_> {
         if jobs.len() > 1 && matches!(run.rate, RunRate::Max | RunRate::Curve) {
             let message =
                 format!("rd `{}`: at the maximum rate each workload and tree goes at its own pace", rd.name);
-            self.lose(
-                "skew-at-max",
-                rd.at,
-                &rd.name,
-                message,
-                "give fwdrate, which is split exactly by skew",
-            );
+            let help = "give fwdrate, which is split exactly by skew";
+            self.lose("skew-at-max", rd.at, &rd.name, message, help);
         }
         jobs
     }
@@ -90,8 +84,8 @@ impl Lowering<'_> {
         job.group = Some(fwd.name.clone());
         job.tree = Some(TreeWorkload {
             operations: operations(fwd.operation, fwd.read_pct),
-            file_selection: file_selection(fwd.select),
-            file_state: file_state(fwd.state),
+            file_selection: fwd.select,
+            file_state: fwd.state,
             random_io: fwd.io.random,
             random_start: fwd.io.from_random,
             files_shared: fwd.io.shared,
@@ -272,25 +266,6 @@ fn tree(fsd: &FileSystemDef) -> TreeWorkload {
         working_set_bytes: fsd.working_set_bytes,
         shared: fsd.shared,
         ..TreeWorkload::default()
-    }
-}
-
-fn file_selection(select: FileSelect) -> tree::FileSelection {
-    match select {
-        FileSelect::Sequential => tree::FileSelection::InOrder,
-        FileSelect::SequentialFromRandom => tree::FileSelection::InOrderFromRandom,
-        FileSelect::Once => tree::FileSelection::Once,
-        FileSelect::Random => tree::FileSelection::Random,
-        FileSelect::Poisson { midpoint } => tree::FileSelection::Skewed { midpoint },
-    }
-}
-
-fn file_state(state: FileState) -> tree::FileState {
-    match state {
-        FileState::Any => tree::FileState::Any,
-        FileState::Full => tree::FileState::Full,
-        FileState::Empty => tree::FileState::Empty,
-        FileState::NotFull => tree::FileState::NotFull,
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::access::Amount;
 use super::super::args::to_u64;
 use super::super::expand::{ExpandedRun, RunRate};
 use super::super::resolve::RunWorkload;
-use super::super::run::{ArrivalKind, Rates, RunDef};
+use super::super::run::{Rates, RunDef};
 use super::narrow;
 
 /// How strongly a workload draws on the threads of its targets.
@@ -55,16 +55,12 @@ pub(super) fn mean_rate(rd: &RunDef) -> f64 {
 }
 
 /// Sets the rate, and the spacing of arrivals where there is one.
-pub(super) fn set_rate(job: &mut Job, rate: Rate, kind: ArrivalKind) {
+pub(super) fn set_rate(job: &mut Job, rate: Rate, kind: Arrival) {
     job.rate = rate;
     if rate == Rate::Unlimited {
         return;
     }
-    job.arrival = match kind {
-        ArrivalKind::Exponential => Arrival::Poisson,
-        ArrivalKind::Uniform => Arrival::Uniform,
-        ArrivalKind::Deterministic => Arrival::Deterministic,
-    };
+    job.arrival = kind;
 }
 
 /// Splits `maxdata=` over the threads of a run.

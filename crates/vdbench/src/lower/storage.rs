@@ -123,26 +123,16 @@ impl Lowering<'_> {
         if part.wraps {
             let message =
                 format!("wd `{}`: the range ends at the end of sd `{}` and does not wrap", wd.name, sd.name);
-            self.lose(
-                "range-wraps",
-                place("range"),
-                "range",
-                message,
-                "use two workloads with shares by size",
-            );
+            let help = "use two workloads with shares by size";
+            self.lose("range-wraps", place("range"), "range", message, help);
         }
         if part.inexact {
             let message = format!(
                 "wd `{}`: the range on sd `{}` mixes units; without size= it is near, not exact",
                 wd.name, sd.name
             );
-            self.lose(
-                "range-mixed",
-                place("range"),
-                "range",
-                message,
-                "give size= or one unit for both bounds",
-            );
+            let help = "give size= or one unit for both bounds";
+            self.lose("range-mixed", place("range"), "range", message, help);
         }
         let hit = self.hit_area(run, wd, sd, if part.shifted { largest } else { 0 });
         let mut pattern = AccessPattern::new(Mix::read_write(wd.read_pct), 4096, self.placement(wd, hit));
@@ -194,13 +184,8 @@ impl Lowering<'_> {
                 "wd `{}`: hits are kept for plain random access only; the hit area is left out",
                 wd.name
             );
-            self.lose(
-                "hit-area",
-                at,
-                "rhpct",
-                message,
-                "give seekpct=100 without hotband, streams or stride",
-            );
+            let help = "give seekpct=100 without hotband, streams or stride";
+            self.lose("hit-area", at, "rhpct", message, help);
             return None;
         }
         Some(bytes.saturating_sub(first).max(wd.transfer.largest()))
@@ -247,13 +232,8 @@ impl Lowering<'_> {
         }
         if wd.priority.is_some() {
             let message = format!("wd `{}`: the priority is not kept; workloads compete as equals", wd.name);
-            self.lose(
-                "priority",
-                placed(&wd.set, "priority", wd.at),
-                "priority",
-                message,
-                "give each its own rate",
-            );
+            let help = "give each its own rate";
+            self.lose("priority", placed(&wd.set, "priority", wd.at), "priority", message, help);
         }
         if !wd.hosts.is_empty() && self.file.remote_hosts().next().is_some() {
             let message = format!("wd `{}`: it runs here, not on the hosts that it names", wd.name);
@@ -315,8 +295,7 @@ impl Lowering<'_> {
         let threads = looped.unwrap_or_else(|| to_u64(wd.threads.unwrap_or(sd.threads)));
         job.outstanding_per_thread = narrow(threads.max(1));
         let at = placed(&self.file.general.set, "concatenatesds", wd.at);
-        let message =
-            "concatenated sds are used one behind the other or at random, each with its own range".to_owned();
+        let message = "concatenated sds are used one behind the other or at random, each with its own range";
         self.lose("concatenation", at, "concatenatesds", message, "use a striped or linear device");
         if let Some(streams) = wd.streams {
             job.threads = narrow(streams);
@@ -358,13 +337,8 @@ impl Lowering<'_> {
         if asked && !jobs.iter().all(kept) {
             let at = placed(&rd.set, super::max_data_key(rd), rd.at);
             let message = format!("rd `{}`: the limit on data is not kept for every workload", rd.name);
-            self.lose(
-                "max-data",
-                at,
-                "maxdata",
-                message,
-                "give maxdata in bytes, or a whole number of sizes",
-            );
+            let help = "give maxdata in bytes, or a whole number of sizes";
+            self.lose("max-data", at, "maxdata", message, help);
         }
     }
 }

@@ -152,12 +152,8 @@ impl<'w> Writer<'w> {
             Distribution::Hotband { corrected: false, .. } => return ",seekpct=100".to_owned(),
             Distribution::Hotband { .. } => {
                 let message = format!("job `{}`: vdbench's hotband has its unit error again", job.name);
-                self.lose(
-                    "hotband-unit-error",
-                    &job.name,
-                    message,
-                    "one wd for each core, staggered by 1 MiB",
-                );
+                let help = "one wd for each core, staggered by 1 MiB";
+                self.lose("hotband-unit-error", &job.name, message, help);
                 return ",seekpct=100".to_owned();
             }
             Distribution::Zipf { .. } => "zipf",
@@ -166,12 +162,8 @@ impl<'w> Writer<'w> {
             Distribution::Zoned(_) => "zoned",
         };
         let message = format!("job `{}`: the {lost} distribution becomes uniform", job.name);
-        self.lose(
-            "distribution",
-            &job.name,
-            message,
-            "use rhpct with hitarea, or one wd with range and skew for each zone",
-        );
+        let help = "use rhpct with hitarea, or one wd with range and skew for each zone";
+        self.lose("distribution", &job.name, message, help);
         ",seekpct=100".to_owned()
     }
 
