@@ -7,8 +7,8 @@ use assay_formats::{Diagnostic, native, near};
 use assay_host::space;
 use assay_host::workdir::is_assay_dir;
 use assay_report::terminal;
-use assay_workload::Workload;
 use assay_workload::units::Nanos;
+use assay_workload::{Workload, scale};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -79,7 +79,7 @@ pub(crate) fn asked(mut wanted: Wanted<'_>, context: &Context) -> Result<Asked, 
     };
     if let Some(runtime) = wanted.runtime {
         let time: Nanos = runtime.parse().map_err(|error| Failure::usage(format!("--runtime: {error}")))?;
-        for change in native::override_runtime(&mut asked.workload, time) {
+        for change in scale::override_runtime(&mut asked.workload, time) {
             asked.notes.push(("runtime".to_owned(), change.to_string()));
         }
     }
@@ -98,12 +98,12 @@ pub(crate) fn asked(mut wanted: Wanted<'_>, context: &Context) -> Result<Asked, 
 }
 
 /// Makes a workload smaller where that was asked for; what changed is noted.
-fn scale(workload: &mut Workload, share: Option<f64>) -> Result<Vec<(String, String)>, Failure> {
+fn scaled(workload: &mut Workload, share: Option<f64>) -> Result<Vec<(String, String)>, Failure> {
     let Some(share) = share else { return Ok(Vec::new()) };
     if !(share > 0.0 && share <= 1.0) {
         return Err(Failure::usage(format!("--scale: {share} is not above 0 and at most 1")));
     }
-    let changes = native::scale_by(workload, share);
+    let changes = scale::scale_by(workload, share);
     Ok(changes.iter().map(|change| ("scaled".to_owned(), change.to_string())).collect())
 }
 
@@ -111,7 +111,7 @@ fn scale(workload: &mut Workload, share: Option<f64>) -> Result<Vec<(String, Str
 fn from(input: Input, wanted: &Wanted<'_>, context: &Context) -> Result<Asked, Failure> {
     let (mut workload, diagnostics) = input.refuse_unset().checked(wanted.strict, context)?;
     let directory = input::directory_of(wanted.target)?;
-    let notes = scale(&mut workload, wanted.scale)?;
+    let notes = scaled(&mut workload, wanted.scale)?;
     Ok(Asked { workload, directory, notes, diagnostics, work_dir: None })
 }
 
@@ -136,10 +136,10 @@ fn profile(name: &str, wanted: &Wanted<'_>, context: &Context) -> Result<Asked, 
     let path = if is_assay_dir(&place) { place.clone() } else { place.join(WORK_DIR) };
     let mut workload = input::parse(found.name, found.text, Format::Native, &ReadingArgs::default(), None)?
         .accept(true, context)?;
-    let mut notes = scale(&mut workload, wanted.scale)?;
+    let mut notes = scaled(&mut workload, wanted.scale)?;
     let space = space::of(&place).map_err(|error| Failure::failed(format!("free space: {error}")))?;
     let available = space.usable_bytes() + assay_runner::bytes_in(&path);
-    let scaled = native::scale_to(&mut workload, available);
+    let scaled = scale::scale_to(&mut workload, available);
     if !scaled.fits() {
         let place = place.display();
         return Err(Failure::failed(format!(

@@ -1,7 +1,8 @@
 //! Whatever comes, the plan parser returns: a workload or an error with a place, never a panic, never without end.
 
-use assay_formats::native::{override_runtime, parse, recognise, scale_to, write};
+use assay_formats::native::{parse, recognise, write};
 use assay_formats::{Diagnostic, Severity};
+use assay_workload::scale::{override_runtime, scale_to};
 use assay_workload::units::Nanos;
 use proptest::prelude::*;
 

@@ -19,6 +19,7 @@ pub mod permutation;
 pub mod plan;
 pub mod resolve;
 pub mod rng;
+pub mod scale;
 pub mod steps;
 pub mod target;
 pub mod tree;

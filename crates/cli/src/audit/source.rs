@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use assay_formats::native;
 use assay_formats::near;
 use assay_sim::{Model, ModelError, model};
 use assay_workload::job::{EngineKind, Workload};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
-use assay_workload::{PhaseKind, Plan};
+use assay_workload::{PhaseKind, Plan, scale};
 
 use super::args::AuditArgs;
 use crate::context::Context;
@@ -51,7 +50,7 @@ impl Source {
             workload.phases.retain(|phase| !prepares(phase.kind));
         }
         if let Some(time) = args.runtime {
-            native::override_runtime(&mut workload, time);
+            scale::override_runtime(&mut workload, time);
         }
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
         Source::of(name, format, workload, args.size, args.seed)

@@ -1,8 +1,8 @@
 //! Assay's own plan format: TOML that says everything the workload model has. The reference is docs/formats/plan.md.
 //!
 //! [`parse`] lowers a text into a [`Workload`] and says what is wrong with file, line, column, word and the nearest
-//! known key; [`write()`] is its counterpart. [`profiles`] are the plans that are shipped; [`scale_to`] and
-//! [`override_runtime`] fit a plan to the room and the time there is.
+//! known key; [`write()`] is its counterpart. [`profiles`] are the plans that are shipped; [`assay_workload::scale`]
+//! fits a plan to the room and the time there is.
 
 mod data;
 mod document;
@@ -17,7 +17,6 @@ mod recognise;
 #[cfg(test)]
 mod reference;
 mod scalar;
-mod scale;
 mod schema;
 mod sink;
 mod sweep;
@@ -35,7 +34,6 @@ use sink::Sink;
 
 pub use profiles::{Profile, profile, profiles};
 pub use recognise::recognise;
-pub use scale::{Change, Scaled, override_runtime, scale_by, scale_to};
 pub use schema::{SCHEMA_FILE, schema};
 pub use write::write;
 

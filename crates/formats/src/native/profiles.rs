@@ -8,7 +8,7 @@ pub struct Profile {
     /// One line on what it measures.
     pub summary: &'static str,
     /// The plan, with comments; [`super::parse`] reads it without remarks. It names 320 GiB in files and 5 minutes:
-    /// [`super::scale_to`] and [`super::override_runtime`] fit it to less.
+    /// [`assay_workload::scale`] fits it to less.
     pub text: &'static str,
 }
 
