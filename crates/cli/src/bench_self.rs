@@ -1,6 +1,6 @@
 //! `assay bench-self`: what the generator itself costs here, on an engine that does nothing.
 
-use assay_runner::self_cost;
+use assay_runner::self_cost::{self, Cost};
 use assay_workload::job::EngineKind;
 use assay_workload::units::Nanos;
 use clap::Args;
@@ -38,42 +38,11 @@ pub(crate) struct Document<'a> {
     costs: &'a [Cost],
 }
 
-/// One measurement: 4 KiB random reads by one thread.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct Cost {
-    /// Outstanding I/Os.
-    outstanding_io: u32,
-    /// Operations that were measured.
-    ios: u64,
-    /// Operations per second.
-    iops: f64,
-    /// Nanoseconds per operation, by the clock.
-    wall_ns_per_io: f64,
-    /// The thread's user time per operation, nanoseconds.
-    user_ns_per_io: f64,
-    /// The thread's system time per operation, nanoseconds.
-    system_ns_per_io: f64,
-}
-
-impl From<self_cost::Cost> for Cost {
-    fn from(cost: self_cost::Cost) -> Self {
-        Cost {
-            outstanding_io: cost.outstanding_io,
-            ios: cost.ios,
-            iops: cost.iops,
-            wall_ns_per_io: cost.wall_ns_per_io,
-            user_ns_per_io: cost.user_ns_per_io,
-            system_ns_per_io: cost.system_ns_per_io,
-        }
-    }
-}
-
 pub(crate) fn bench_self(args: &BenchSelfArgs, context: &Context) -> Result<Outcome, Failure> {
     let depths = if args.outstanding.is_empty() { DEPTHS.to_vec() } else { args.outstanding.clone() };
     let costs = depths
         .iter()
-        .map(|&depth| self_cost::measure(depth, Nanos::from_secs(args.seconds)).map(Cost::from))
+        .map(|&depth| self_cost::measure(depth, Nanos::from_secs(args.seconds)))
         .collect::<Result<Vec<_>, _>>()?;
     if args.json {
         let document = Document { schema: SCHEMA, engine: EngineKind::Null.name(), costs: &costs };

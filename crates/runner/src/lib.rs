@@ -25,6 +25,7 @@ pub mod self_cost;
 mod simulated;
 mod space;
 mod start;
+mod trace;
 
 pub use bound::bound_points;
 pub use carry_out::{Done, carry_out, environment_of, plan};
@@ -41,3 +42,4 @@ pub use seed::{random_seed, random_u64};
 pub use simulated::{SIMULATED, Simulated, marked, remark, simulate};
 pub use space::{Shortage, check_space};
 pub use start::Start;
+pub use trace::{trace_bytes_max, write_trace};

@@ -13,11 +13,13 @@ use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
+use serde::Serialize;
 
 use crate::error::RunError;
 
 /// One measurement: 4 KiB random reads by one thread.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Outstanding I/Os.
     pub outstanding_io: u32,
