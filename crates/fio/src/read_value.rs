@@ -81,7 +81,7 @@ impl ValueReader<'_> {
         }
     }
 
-    fn refuse(&mut self, rule: &str, help: &str) -> Option<Value> {
+    fn refuse<T>(&mut self, rule: &str, help: &str) -> Option<T> {
         let message = format!("fio cannot read `{}`: {rule}", self.raw.text());
         self.report.error("bad-value", &self.raw.value_place(), message, help);
         None
@@ -183,21 +183,20 @@ impl ValueReader<'_> {
         }
     }
 
-    fn refuse_number(&mut self, text: &str, error: NumberError) -> Option<Quantity> {
+    fn refuse_number<T>(&mut self, text: &str, error: NumberError) -> Option<T> {
         let rule = if text.is_empty() {
             "it needs a number".to_owned()
         } else {
             format!("`{text}` is no number: {}", error.rule())
         };
-        self.refuse(&rule, "");
-        None
+        self.refuse(&rule, "")
     }
 
     /// Checks percent sign and range.
     fn checked(&mut self, quantity: Quantity) -> Option<i64> {
         if quantity.percent {
-            self.refuse("a percentage is possible for size, io_size, offset and offset_increment only", "");
-            return None;
+            return self
+                .refuse("a percentage is possible for size, io_size, offset and offset_increment only", "");
         }
         let (min, max) = (self.entry.min, self.entry.max);
         if (min..=max).contains(&quantity.value) {
@@ -208,8 +207,7 @@ impl ValueReader<'_> {
         } else {
             format!("the maximum is {max}")
         };
-        self.refuse(&rule, "");
-        None
+        self.refuse(&rule, "")
     }
 
     fn integer(&mut self, text: &str, last: bool) -> Option<i64> {
@@ -257,10 +255,7 @@ impl ValueReader<'_> {
                     self.note("fio-piece-ignored", message, "");
                     continue;
                 }
-                Err(error) => {
-                    self.refuse_number(piece.text, error);
-                    return None;
-                }
+                Err(error) => return self.refuse_number(piece.text, error),
             };
             any = true;
             let end = if piece.more { index + 1 } else { 3 };
@@ -299,18 +294,12 @@ impl ValueReader<'_> {
 
     fn time(&mut self, text: &str, seconds: bool) -> Option<u64> {
         match number::time_us(text, seconds) {
-            Ok(quantity) if quantity.value < 0 => {
-                self.refuse("a time cannot be negative", "");
-                None
-            }
+            Ok(quantity) if quantity.value < 0 => self.refuse("a time cannot be negative", ""),
             Ok(quantity) => {
                 self.explain(&quantity, text, " µs");
                 Some(quantity.value.unsigned_abs())
             }
-            Err(error) => {
-                self.refuse_number(text, error);
-                None
-            }
+            Err(error) => self.refuse_number(text, error),
         }
     }
 

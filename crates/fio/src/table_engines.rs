@@ -11,9 +11,23 @@ const IONICE: &str = "ionice assay run";
 const USE_FIO: &str = "fio itself does it: assay judge -- fio <job file>";
 const FOREIGN: &str = "it belongs to an engine that does not run here";
 
-/// A private option of an engine that does not run here.
-const fn foreign(name: &'static str) -> Entry {
-    option(name, Any, lost(FOREIGN, ""))
+/// Private options of an engine that does not run here, by their names.
+const fn foreign<const N: usize>(names: &'static str) -> [Entry; N] {
+    let mut all = [option("", Any, lost(FOREIGN, "")); N];
+    let (mut rest, mut index) = (names, 0);
+    while index < N {
+        let mut end = 0;
+        while end < rest.len() && rest.as_bytes()[end] != b' ' {
+            end += 1;
+        }
+        (all[index].name, rest) = rest.split_at(end);
+        if !rest.is_empty() {
+            rest = rest.split_at(1).1;
+        }
+        index += 1;
+    }
+    assert!(rest.is_empty(), "there are more names than options");
+    all
 }
 
 static LIBAIO: &[Entry] = &[
@@ -90,112 +104,55 @@ static SG: &[Entry] = &[
     option("stream_id", Int, lost("SCSI commands are not passed through", USE_FIO)).unless(&["0"]),
 ];
 
-static CPUIO: &[Entry] =
-    &[foreign("cpuload"), foreign("cpuchunks"), foreign("cpumode"), foreign("exit_on_io_done")];
+static CPUIO: &[Entry] = &foreign::<4>("cpuload cpuchunks cpumode exit_on_io_done");
 static NET: &[Entry] = &[
-    foreign("hostname"),
-    foreign("port"),
+    option("hostname", Any, lost(FOREIGN, "")),
+    option("port", Any, lost(FOREIGN, "")),
     option("protocol", Any, lost(FOREIGN, "")).or(&["proto"]),
-    foreign("nodelay"),
-    foreign("listen"),
-    foreign("pingpong"),
-    foreign("interface"),
-    foreign("ttl"),
-    foreign("window_size"),
-    foreign("mss"),
+    option("nodelay", Any, lost(FOREIGN, "")),
+    option("listen", Any, lost(FOREIGN, "")),
+    option("pingpong", Any, lost(FOREIGN, "")),
+    option("interface", Any, lost(FOREIGN, "")),
+    option("ttl", Any, lost(FOREIGN, "")),
+    option("window_size", Any, lost(FOREIGN, "")),
+    option("mss", Any, lost(FOREIGN, "")),
 ];
 static RDMA: &[Entry] = &[
-    foreign("hostname"),
-    foreign("bindname"),
-    foreign("port"),
+    option("hostname", Any, lost(FOREIGN, "")),
+    option("bindname", Any, lost(FOREIGN, "")),
+    option("port", Any, lost(FOREIGN, "")),
     option("verb", Any, lost(FOREIGN, "")).or(&["proto"]),
 ];
-static EXEC: &[Entry] =
-    &[foreign("program"), foreign("arguments"), foreign("grace_time"), foreign("std_redirect")];
+static EXEC: &[Entry] = &foreign::<4>("program arguments grace_time std_redirect");
 static FILESTAT: &[Entry] =
     &[option("stat_type", Word(&["stat", "lstat", "statx"]), Inert("attributes are read with statx"))];
-static E4DEFRAG: &[Entry] = &[foreign("donorname"), foreign("inplace")];
-static GFAPI: &[Entry] = &[foreign("volume"), foreign("brick"), foreign("single-instance")];
-static MTD: &[Entry] = &[foreign("skip_bad")];
-static NBD: &[Entry] = &[foreign("uri")];
-static RADOS: &[Entry] = &[
-    foreign("clustername"),
-    foreign("pool"),
-    foreign("clientname"),
-    foreign("conf"),
-    foreign("busy_poll"),
-    foreign("touch_objects"),
-];
-static RBD: &[Entry] = &[
-    foreign("clustername"),
-    foreign("rbdname"),
-    foreign("pool"),
-    foreign("clientname"),
-    foreign("busy_poll"),
-];
-static HTTP: &[Entry] = &[
-    foreign("https"),
-    foreign("http_host"),
-    foreign("http_user"),
-    foreign("http_pass"),
-    foreign("http_s3_key"),
-    foreign("http_s3_keyid"),
-    foreign("http_s3_security_token"),
-    foreign("http_s3_region"),
-    foreign("http_s3_sse_customer_key"),
-    foreign("http_s3_sse_customer_algorithm"),
-    foreign("http_s3_storage_class"),
-    foreign("http_swift_auth_token"),
-    foreign("http_object_mode"),
-    foreign("http_mode"),
-    foreign("http_verbose"),
-];
-static NFS: &[Entry] = &[foreign("nfs_url")];
-static HDFS: &[Entry] = &[
-    foreign("namenode"),
-    foreign("hostname"),
-    foreign("port"),
-    foreign("hdfsdirectory"),
-    foreign("chunk_size"),
-    foreign("single_instance"),
-    foreign("hdfs_use_direct"),
-];
-static DFS: &[Entry] =
-    &[foreign("pool"), foreign("cont"), foreign("chunk_size"), foreign("object_class"), foreign("svcl")];
-static ISCSI: &[Entry] = &[foreign("initiator")];
-static BLKIO: &[Entry] = &[
-    foreign("libblkio_driver"),
-    foreign("libblkio_path"),
-    foreign("libblkio_pre_connect_props"),
-    foreign("libblkio_num_entries"),
-    foreign("libblkio_queue_size"),
-    foreign("libblkio_pre_start_props"),
-    foreign("hipri"),
-    foreign("libblkio_vectored"),
-    foreign("libblkio_write_zeroes_on_trim"),
-    foreign("libblkio_wait_mode"),
-    foreign("libblkio_force_enable_completion_eventfd"),
-];
-static GPU: &[Entry] = &[foreign("gpu_dev_ids"), foreign("cuda_io"), foreign("rocm_io")];
-static XNVME: &[Entry] = &[
-    foreign("hipri"),
-    foreign("sqthread_poll"),
-    foreign("xnvme_be"),
-    foreign("xnvme_mem"),
-    foreign("xnvme_async"),
-    foreign("xnvme_sync"),
-    foreign("xnvme_admin"),
-    foreign("xnvme_dev_nsid"),
-    foreign("xnvme_dev_subnqn"),
-    foreign("xnvme_iovec"),
-    foreign("md_per_io_size"),
-    foreign("pi_act"),
-    foreign("pi_chk"),
-    foreign("apptag"),
-    foreign("apptag_mask"),
-];
-static RPMA: &[Entry] =
-    &[foreign("serverip"), foreign("port"), foreign("direct_write_to_pmem"), foreign("busy_wait_polling")];
+static E4DEFRAG: &[Entry] = &foreign::<2>("donorname inplace");
+static GFAPI: &[Entry] = &foreign::<3>("volume brick single-instance");
+static MTD: &[Entry] = &foreign::<1>("skip_bad");
+static NBD: &[Entry] = &foreign::<1>("uri");
+static RADOS: &[Entry] = &foreign::<6>("clustername pool clientname conf busy_poll touch_objects");
+static RBD: &[Entry] = &foreign::<5>("clustername rbdname pool clientname busy_poll");
+static HTTP: &[Entry] = &foreign::<15>(
+    "https http_host http_user http_pass http_s3_key http_s3_keyid http_s3_security_token http_s3_region \
+     http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token \
+     http_object_mode http_mode http_verbose",
+);
+static NFS: &[Entry] = &foreign::<1>("nfs_url");
+static HDFS: &[Entry] =
+    &foreign::<7>("namenode hostname port hdfsdirectory chunk_size single_instance hdfs_use_direct");
+static DFS: &[Entry] = &foreign::<5>("pool cont chunk_size object_class svcl");
+static ISCSI: &[Entry] = &foreign::<1>("initiator");
+static BLKIO: &[Entry] = &foreign::<11>(
+    "libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries libblkio_queue_size \
+     libblkio_pre_start_props hipri libblkio_vectored libblkio_write_zeroes_on_trim libblkio_wait_mode \
+     libblkio_force_enable_completion_eventfd",
+);
+static GPU: &[Entry] = &foreign::<3>("gpu_dev_ids cuda_io rocm_io");
+static XNVME: &[Entry] = &foreign::<15>(
+    "hipri sqthread_poll xnvme_be xnvme_mem xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid \
+     xnvme_dev_subnqn xnvme_iovec md_per_io_size pi_act pi_chk apptag apptag_mask",
+);
+static RPMA: &[Entry] = &foreign::<4>("serverip port direct_write_to_pmem busy_wait_polling");
 
 const fn engine(
     name: &'static str,

@@ -4,9 +4,8 @@ use assay_formats::native::{parse, profile};
 use assay_workload::job::Workload;
 use assay_workload::pattern::{Distribution, Placement};
 use assay_workload::scale::{Change, override_runtime, scale_by, scale_to};
-use assay_workload::target::{Extent, TargetKind};
+use assay_workload::target::Extent;
 use assay_workload::units::{Bytes, Nanos};
-use assay_workload::{Job, Phase, PhaseKind};
 
 fn load(name: &str) -> Workload {
     let text = profile(name).map(|profile| profile.text).expect("a profile of that name");

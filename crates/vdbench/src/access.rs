@@ -117,15 +117,11 @@ pub(crate) fn open_flags(args: &mut Args<'_>) -> Option<OpenFlags> {
             "fsync" => flags.fsync_at_close = true,
             hex if hex.starts_with("0x") => match u32::from_str_radix(&hex[2..], 16) {
                 Ok(bits) => flags.raw |= bits,
-                Err(_) => {
-                    args.reject(i, "not a hexadecimal number", "write 0x4000 or o_direct");
-                    return None;
-                }
+                Err(_) => return args.refuse(i, "not a hexadecimal number", "write 0x4000 or o_direct"),
             },
             _ => {
                 let help = "use o_direct, directio, o_dsync, o_sync, o_rsync, fsync or 0x..";
-                args.reject(i, "unknown open flag", help);
-                return None;
+                return args.refuse(i, "unknown open flag", help);
             }
         }
     }
@@ -140,8 +136,7 @@ pub(crate) fn open_flags(args: &mut Args<'_>) -> Option<OpenFlags> {
 pub(crate) fn span(args: &mut Args<'_>) -> Option<Span> {
     let numbers = args.numbers()?;
     let [low, high] = numbers[..] else {
-        args.reject(0, "expected (low,high)", "write range=(0,50)");
-        return None;
+        return args.refuse(0, "expected (low,high)", "write range=(0,50)");
     };
     let low = bound(low, 100.0);
     let high = bound(high, 200.0);
@@ -152,8 +147,7 @@ pub(crate) fn span(args: &mut Args<'_>) -> Option<Span> {
     };
     if !ordered {
         let rule = "low must be below high, and a wrapping range must be at most 100 % wide";
-        args.reject(1, rule, "swap the bounds");
-        return None;
+        return args.refuse(1, rule, "swap the bounds");
     }
     Some(Span { low, high })
 }
@@ -183,8 +177,7 @@ pub(crate) fn transfer_sizes(args: &mut Args<'_>) -> Option<Sizes> {
             let [min, max, align] = [min, max, align].map(|n| to_u64(n.value));
             if min > max || align == 0 {
                 let rule = "three numbers are (min,max,align) with min at most max";
-                args.reject(0, rule, "give sizes with percentages");
-                return None;
+                return args.refuse(0, rule, "give sizes with percentages");
             }
             let message = format!(
                 "a list of three numbers means any size from {min} to {max} bytes in steps of {align}, not three sizes"
@@ -203,8 +196,7 @@ pub(crate) fn transfer_sizes(args: &mut Args<'_>) -> Option<Sizes> {
         }
     };
     if let Some(value) = bad {
-        args.reject(value, "a transfer size must be a multiple of 512 above 0", "write 512, 4k, 1m");
-        return None;
+        return args.refuse(value, "a transfer size must be a multiple of 512 above 0", "write 512, 4k, 1m");
     }
     Some(sizes)
 }
@@ -222,15 +214,13 @@ pub(crate) fn file_sizes(args: &mut Args<'_>) -> Option<Sizes> {
 /// Pairs of size and percent whose percentages sum to 100, rounded.
 pub(crate) fn distribution(args: &mut Args<'_>, numbers: &[Number]) -> Option<Vec<(u64, f64)>> {
     if !numbers.len().is_multiple_of(2) {
-        args.reject(numbers.len() - 1, "this size has no percentage", "write (4k,50,8k,50)");
-        return None;
+        return args.refuse(numbers.len() - 1, "this size has no percentage", "write (4k,50,8k,50)");
     }
     let list: Vec<(u64, f64)> = numbers.chunks(2).map(|p| (to_u64(p[0].value), p[1].value)).collect();
     let sum: f64 = list.iter().map(|(_, p)| p).sum();
     if sum.round() != 100.0 || list.iter().any(|(_, p)| *p < 0.0) {
         let rule = format!("the percentages sum to {}, not to 100", super::number::show(sum));
-        args.reject(1, &rule, "adjust the percentages; a list alternates size and percentage");
-        return None;
+        return args.refuse(1, &rule, "adjust the percentages; a list alternates size and percentage");
     }
     Some(list)
 }
@@ -255,8 +245,7 @@ pub(crate) fn seek(args: &mut Args<'_>) -> Option<Seek> {
             }
             _ => {
                 let rule = "must be between 0 and 100, or -1 for one pass";
-                args.reject(0, rule, "100 is random, 0 is sequential");
-                None
+                args.refuse(0, rule, "100 is random, 0 is sequential")
             }
         };
     }
@@ -266,8 +255,7 @@ pub(crate) fn seek(args: &mut Args<'_>) -> Option<Seek> {
         "poisson" => {
             let midpoint = args.values.get(1).and_then(|v| v.number).map_or(3.0, |n| n.value);
             if midpoint <= 0.0 {
-                args.reject(1, "the midpoint must be above 0", "write (poisson,3)");
-                return None;
+                return args.refuse(1, "the midpoint must be above 0", "write (poisson,3)");
             }
             let message = "`poisson` addresses fall off exponentially from the start of the range";
             args.note("poisson-is-exponential", message, "");
@@ -275,9 +263,6 @@ pub(crate) fn seek(args: &mut Args<'_>) -> Option<Seek> {
         }
         w if w.starts_with("seq") => Some(Seek::Sequential),
         w if w.starts_with("rand") => Some(Seek::Random(100.0)),
-        _ => {
-            args.reject(0, "unknown seek mode", "use 0..100, random, seq, seqnz, eof or poisson");
-            None
-        }
+        _ => args.refuse(0, "unknown seek mode", "use 0..100, random, seq, seqnz, eof or poisson"),
     }
 }

@@ -41,6 +41,12 @@ impl Args<'_> {
         self.sink.error("bad-value", at, &word, message, help);
     }
 
+    /// As [`Args::reject`], where there is nothing to go on with.
+    pub(crate) fn refuse<T>(&mut self, value: usize, rule: &str, help: &str) -> Option<T> {
+        self.reject(value, rule, help);
+        None
+    }
+
     /// Reports that a parameter is understood but has no effect here, so that another test is run.
     pub(crate) fn lose(&mut self, id: &'static str, lost: &str, instead: &str) {
         self.lost(id, Affects::Test, lost, instead);
@@ -77,8 +83,7 @@ impl Args<'_> {
     /// The only value as a number within bounds.
     pub(crate) fn number(&mut self, low: f64, high: f64) -> Option<f64> {
         if self.values.len() > 1 {
-            self.reject(1, "one value is expected", "remove the list");
-            return None;
+            return self.refuse(1, "one value is expected", "remove the list");
         }
         let number = self.numbers()?.first().copied()?;
         if number.percent {
@@ -89,8 +94,7 @@ impl Args<'_> {
         if !(low..=high).contains(&number.value) {
             let rule =
                 format!("must be between {} and {}", super::number::show(low), super::number::show(high));
-            self.reject(0, &rule, "choose a value in that range");
-            return None;
+            return self.refuse(0, &rule, "choose a value in that range");
         }
         Some(number.value)
     }
@@ -107,10 +111,7 @@ impl Args<'_> {
         match numbers[..] {
             [n] if n.value >= 0.0 => Some(n.value),
             [n, m] if n.value >= 0.0 && m.value > 0.0 => Some(n.value / m.value),
-            _ => {
-                self.reject(0, "expected `n` or `(n,m)` with m above 0", "write size=10g or size=(10g,4)");
-                None
-            }
+            _ => self.refuse(0, "expected `n` or `(n,m)` with m above 0", "write size=10g or size=(10g,4)"),
         }
     }
 
@@ -119,10 +120,7 @@ impl Args<'_> {
         match self.lower().as_str() {
             "yes" | "y" | "on" | "true" => Some(true),
             "no" | "n" | "off" | "false" => Some(false),
-            _ => {
-                self.reject(0, "expected `yes` or `no`", "write yes or no");
-                None
-            }
+            _ => self.refuse(0, "expected `yes` or `no`", "write yes or no"),
         }
     }
 }

@@ -230,8 +230,7 @@ fn file_io(args: &mut Args<'_>) -> Option<FileIo> {
             w if w.starts_with("rand") => io.random = true,
             _ => {
                 let help = "use random, sequential, seqnz, (random,shared), (seq,delete)";
-                args.reject(i, "unknown file access", help);
-                return None;
+                return args.refuse(i, "unknown file access", help);
             }
         }
     }

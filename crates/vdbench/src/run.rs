@@ -255,8 +255,7 @@ fn rates(args: &mut Args<'_>) -> Option<Rates> {
         _ => {
             let numbers = args.numbers()?;
             if let Some(bad) = numbers.iter().position(|n| n.value < 0.0 || (n.value == 0.0 && n.percent)) {
-                args.reject(bad, "a rate must be above 0", "write a number, max or curve");
-                return None;
+                return args.refuse(bad, "a rate must be above 0", "write a number, max or curve");
             }
             Some(Rates::Values(numbers))
         }
@@ -267,8 +266,8 @@ fn max_data(args: &mut Args<'_>) -> Option<Amount> {
     const MULTIPLES_BELOW: f64 = 100.0;
     let number = args.numbers()?.first().copied()?;
     if number.value < 0.0 {
-        args.reject(0, "must not be negative", "give bytes, or a number below 100 for multiples of the size");
-        return None;
+        let help = "give bytes, or a number below 100 for multiples of the size";
+        return args.refuse(0, "must not be negative", help);
     }
     if number.value < MULTIPLES_BELOW && !number.percent {
         return Some(Amount::Percent(number.value * 100.0));
@@ -287,8 +286,7 @@ fn arrivals(args: &mut Args<'_>) -> Option<Arrivals> {
             "spike" => arrivals.spike = true,
             _ => {
                 let help = "use exponential, uniform, deterministic, variable or spike";
-                args.reject(i, "unknown distribution", help);
-                return None;
+                return args.refuse(i, "unknown distribution", help);
             }
         }
     }
@@ -310,8 +308,7 @@ fn format(args: &mut Args<'_>) -> Option<Format> {
             "complete" => format.complete = true,
             _ => {
                 let help = "use yes, no, only, restart, dir, clean, once, limited or complete";
-                args.reject(i, "unknown format word", help);
-                return None;
+                return args.refuse(i, "unknown format word", help);
             }
         }
     }

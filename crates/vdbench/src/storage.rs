@@ -123,8 +123,7 @@ impl Definition for StorageDef {
 
 fn size(args: &mut Args<'_>) -> Option<u64> {
     if args.numbers()?.iter().any(|n| n.percent) {
-        args.reject(0, "a size cannot be a percentage", "use range=(0,50) for a part of a target");
-        return None;
+        return args.refuse(0, "a size cannot be a percentage", "use range=(0,50) for a part of a target");
     }
     args.divided().map(to_u64)
 }
@@ -132,8 +131,7 @@ fn size(args: &mut Args<'_>) -> Option<u64> {
 fn sectors(args: &mut Args<'_>) -> Option<u64> {
     let value = args.whole(0, 1 << 60)?;
     if value % SECTOR != 0 {
-        args.reject(0, "must be a multiple of 512", "write 4k");
-        return None;
+        return args.refuse(0, "must be a multiple of 512", "write 4k");
     }
     Some(value)
 }
@@ -143,9 +141,6 @@ pub(crate) fn count(args: &mut Args<'_>) -> Option<(u64, u64)> {
     let numbers = args.numbers()?;
     match numbers[..] {
         [start, n] if start.value >= 0.0 && n.value >= 1.0 => Some((to_u64(start.value), to_u64(n.value))),
-        _ => {
-            args.reject(0, "expected (start,n)", "write count=(1,8)");
-            None
-        }
+        _ => args.refuse(0, "expected (start,n)", "write count=(1,8)"),
     }
 }

@@ -129,9 +129,6 @@ fn stride(args: &mut Args<'_>) -> Option<(u64, u64)> {
         [min, max] if min.value >= 0.0 && max.value >= min.value => {
             Some((to_u64(min.value), to_u64(max.value)))
         }
-        _ => {
-            args.reject(0, "expected (min,max)", "write stride=(1m,8m)");
-            None
-        }
+        _ => args.refuse(0, "expected (min,max)", "write stride=(1m,8m)"),
     }
 }
