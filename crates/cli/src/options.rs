@@ -57,7 +57,7 @@ impl From<Watch> for assay_runner::Watch {
 /// What a run may lose, and write over.
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
-    /// Treat what a file asks for and Assay cannot do as an error
+    /// Treat what a file asks for and cannot be done as an error
     #[arg(long)]
     pub(crate) strict: bool,
     /// Run a file of fio or vdbench although options that change what is tested are not supported
