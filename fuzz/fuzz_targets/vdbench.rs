@@ -2,6 +2,9 @@
 
 #![no_main]
 
+#[path = "../../crates/vdbench/tests/support/fuzz.rs"]
+mod any;
+
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| assay_vdbench::fuzz(data));
+fuzz_target!(|data: &[u8]| any::fuzz(data));

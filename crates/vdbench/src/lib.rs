@@ -106,35 +106,3 @@ pub fn looks_like(text: &str) -> bool {
     };
     text.lines().take(10_000).any(defines)
 }
-
-/// For fuzzing: arbitrary bytes through parsing, expansion and listing. Ends for any input.
-pub fn fuzz(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    let mut loader = assay_formats::loader::MemoryLoader::default();
-    loader.files.insert("inc".to_owned(), text.chars().take(512).collect());
-    let options = Options {
-        variables: vec![("v".to_owned(), "1".to_owned())],
-        limits: Limits {
-            runs: 1000,
-            references: 20_000,
-            definitions: 2000,
-            elements: 10_000,
-            ..Limits::default()
-        },
-        ..Options::default()
-    };
-    let (file, diagnostics) = parse("fuzz", &text, &options, &loader);
-    for diagnostic in diagnostics {
-        let _ = diagnostic.to_string();
-    }
-    if let Some(file) = file {
-        for run in expand(&file).iter().take(100) {
-            let _ = run.simulating_line();
-            let _ = resolve::storage_workloads(&file, run);
-            let _ = resolve::file_workloads(&file, run);
-        }
-        if let (Some(workload), _) = lower("fuzz", &file) {
-            let _ = write(&workload);
-        }
-    }
-}

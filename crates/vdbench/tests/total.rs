@@ -1,8 +1,12 @@
 //! The parser ends for any input, soon, and never panics.
 
+#[path = "support/fuzz.rs"]
+mod any;
+
+use any::fuzz;
 use assay_formats::Severity;
 use assay_formats::loader::MemoryLoader;
-use assay_vdbench::{Options, expand, fuzz, lower, parse, write};
+use assay_vdbench::{Options, expand, lower, parse, write};
 use proptest::prelude::*;
 
 fn first_error(text: &str) -> Option<&'static str> {
