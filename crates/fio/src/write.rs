@@ -228,7 +228,11 @@ impl<'a> Writer<'a> {
         let threads = usize::try_from(job.threads).unwrap_or(usize::MAX);
         self.jobs = self.jobs.saturating_add(threads);
         if self.jobs > JOBS_MAX {
-            return self.error("fio-too-many-jobs", &job.name, "fio runs at most 4096 jobs with their clones");
+            return self.error(
+                "fio-too-many-jobs",
+                &job.name,
+                "fio runs at most 4096 jobs with their clones",
+            );
         }
         let Some(paths) = self.paths(job) else { return };
         let alone = job.sharing == TargetSharing::PerThread && paths.len() > 1;
