@@ -91,7 +91,7 @@ fn show(found: &Baseline, context: &Context) -> String {
         .map(|test| vec![test.name.clone(), assay_report::format::iops(test.iops)])
         .collect();
     text.push_str(&terminal::words_table(&["test", "IOPS"], &rows, &context.style));
-    for note in &found.footnotes {
+    for note in found.footnotes.iter().cloned().chain(found.doubts()) {
         text.push_str(&format!("{note}\n"));
     }
     text

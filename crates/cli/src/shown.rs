@@ -55,6 +55,7 @@ fn reference(baseline: &Baseline) -> Reference {
             baseline.name, from.device, from.file_system, from.kernel, from.date
         ));
     }
+    footnotes.extend(baseline.doubts());
     Reference { name: baseline.name.clone(), iops: iops.collect(), footnotes }
 }
 

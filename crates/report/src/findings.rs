@@ -126,6 +126,7 @@ mod tests {
             job: Some("latency".to_owned()),
             message: String::new(),
             bias: String::new(),
+            effect: None,
             evidence: serde_json::Map::new(),
             advice: String::new(),
         };

@@ -8,10 +8,10 @@ mod files;
 
 use serde::{Deserialize, Serialize};
 
-use crate::compare::test_name;
+use crate::compare::{Repetition, tests_of_run};
 use crate::environment::TargetEnvironment;
 use crate::histogram::LatencyHistogram;
-use crate::run::{JobResult, LatencySummary, Run};
+use crate::run::{JobResult, LatencySummary, Run, Verdict};
 use crate::stats;
 
 pub use builtin::builtins;
@@ -60,6 +60,9 @@ pub struct BaselineTest {
     pub completion_p50_ns: Option<u64>,
     /// 99th percentile of completion latency in nanoseconds, likewise.
     pub completion_p99_ns: Option<u64>,
+    /// Whether the figure could be believed; `None`: not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
 /// Reference figures of a series.
@@ -131,8 +134,26 @@ impl Baseline {
                 run_id: run.id.clone(),
             },
             footnotes: Vec::new(),
-            tests: tests_of(run).into_iter().map(|(name, jobs)| baseline_test(name, &jobs)).collect(),
+            tests: tests_of_run(run).into_iter().map(|(name, test)| baseline_test(name, &test)).collect(),
         }
+    }
+
+    /// The tests whose figures are doubtful, as a sentence; `None`: none is.
+    pub fn doubts(&self) -> Option<String> {
+        let doubtful: Vec<String> = self
+            .tests
+            .iter()
+            .filter_map(|test| Some((test, test.verdict.filter(|verdict| *verdict != Verdict::Valid)?)))
+            .map(|(test, verdict)| format!("{} ({})", test.name, verdict.word()))
+            .collect();
+        let of = self.tests.len();
+        (!doubtful.is_empty()).then(|| {
+            format!(
+                "{} of {of} figures were not valid when they were saved: {}",
+                doubtful.len(),
+                doubtful.join("; ")
+            )
+        })
     }
 
     /// The figures of one test.
@@ -152,8 +173,8 @@ impl Baseline {
                 ours: run.plan.series.clone(),
             });
         }
-        let lines = tests_of(run).into_iter().map(|(test, jobs)| {
-            let iops = baseline_test(test.clone(), &jobs).iops;
+        let lines = tests_of_run(run).into_iter().map(|(test, repetitions)| {
+            let iops = baseline_test(test.clone(), &repetitions).iops;
             let baseline_iops = self.test(&test).map(|test| test.iops);
             let percent = baseline_iops.and_then(|baseline| percent_of(iops, baseline));
             BaselineLine { test, iops, baseline_iops, percent }
@@ -162,24 +183,10 @@ impl Baseline {
     }
 }
 
-/// The tests of a run in order, with the results of their repetitions. A phase of one reported job is a test by the
-/// phase's name; of several, each job is one.
-fn tests_of(run: &Run) -> Vec<(String, Vec<&JobResult>)> {
-    let mut tests: Vec<(String, Vec<&JobResult>)> = Vec::new();
-    for phase in run.phases.iter().filter(|phase| phase.kind == "measure") {
-        for job in &phase.jobs {
-            let name = test_name(phase, job);
-            match tests.iter_mut().find(|test| test.0 == name) {
-                Some((_, jobs)) => jobs.push(job),
-                None => tests.push((name, vec![job])),
-            }
-        }
-    }
-    tests
-}
-
-/// `jobs` is not empty.
-fn baseline_test(name: String, jobs: &[&JobResult]) -> BaselineTest {
+/// There is at least one repetition.
+fn baseline_test(name: String, repetitions: &[Repetition<'_>]) -> BaselineTest {
+    let jobs: Vec<&JobResult> = repetitions.iter().map(|repetition| repetition.job).collect();
+    let row = repetitions.first().and_then(|first| first.run.row(first.phase, first.job));
     let median = |value: &dyn Fn(&JobResult) -> f64| {
         let values: Vec<f64> = jobs.iter().map(|job| value(job)).collect();
         stats::median(&values)
@@ -196,6 +203,7 @@ fn baseline_test(name: String, jobs: &[&JobResult]) -> BaselineTest {
         outstanding_io: jobs.first().map(|job| job.outstanding_io),
         completion_p50_ns: completion.p50,
         completion_p99_ns: completion.p99,
+        verdict: row.map(|row| row.verdict),
     }
 }
 

@@ -195,6 +195,7 @@ impl RunBuilder {
             plan: start.plan,
             phases,
             findings: Vec::new(),
+            rows: Vec::new(),
             probes: self.probes,
             notes: self.remarks.iter().map(|remark| remark.text.clone()).collect(),
             remarks: self.remarks,

@@ -23,6 +23,8 @@ mod outlier_run;
 mod outlier_worker;
 mod pass_drift;
 mod rate_not_reached;
+mod rows;
+mod severity;
 mod short_run;
 mod start_skew;
 mod subject;
@@ -35,7 +37,7 @@ mod volatile_write_cache;
 mod working_set_fits_cache;
 
 use crate::event::RunEnd;
-use crate::run::{Finding, FindingSeverity, Run, Verdict};
+use crate::run::{Finding, FindingSeverity, Row, Run, Verdict};
 use crate::search;
 
 /// One check.
@@ -49,7 +51,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// What this check alone finds.
+    /// What this check alone finds, each as grave as it is at most: what it does to the quoted figures is weighed when all are
+    /// known.
     pub fn judge(&self, run: &Run) -> Vec<Finding> {
         (self.judge)(run)
     }
@@ -97,13 +100,15 @@ pub fn by_id(id: &str) -> Option<&'static Check> {
     ALL.iter().find(|check| check.id == id)
 }
 
-/// All findings of all checks, the gravest first, and within a severity in the order of [`ALL`].
-pub fn check(run: &Run) -> Vec<Finding> {
+/// All findings of all checks, the gravest first, and within a severity in the order of [`ALL`]; and the quoted figures with
+/// the verdicts that these mean for them.
+fn check(run: &Run) -> (Vec<Finding>, Vec<Row>) {
     let mut findings: Vec<Finding> = ALL.iter().flat_map(|check| check.judge(run)).collect();
     not_quoted(run, &mut findings);
     without_distribution(run, &mut findings);
+    let rows = rows::weigh(run, &mut findings);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    findings
+    (findings, rows)
 }
 
 /// What is found about a step of a search that is not its answer is told, and does not count.
@@ -142,17 +147,22 @@ fn without_distribution(run: &Run, findings: &mut Vec<Finding>) {
 /// The verdict these findings mean for a run that came to its end. What could not be checked speaks neither for nor
 /// against it.
 pub fn verdict(findings: &[Finding]) -> Verdict {
-    match findings.iter().map(|finding| finding.severity).max() {
-        Some(FindingSeverity::Invalid) => Verdict::Invalid,
-        Some(FindingSeverity::Warning) => Verdict::Suspect,
-        Some(FindingSeverity::Info | FindingSeverity::Unchecked) | None => Verdict::Valid,
+    findings.iter().map(|finding| verdict_of(finding.severity)).max().unwrap_or(Verdict::Valid)
+}
+
+/// The verdict that one finding means.
+fn verdict_of(severity: FindingSeverity) -> Verdict {
+    match severity {
+        FindingSeverity::Invalid => Verdict::Invalid,
+        FindingSeverity::Warning => Verdict::Suspect,
+        FindingSeverity::Info | FindingSeverity::Unchecked => Verdict::Valid,
     }
 }
 
 /// Checks a run and puts findings and verdict into it, replacing what was there. A run that did not complete, or
 /// that lost a host, is incomplete whatever was found.
 pub fn judge(run: &mut Run) {
-    run.findings = check(run);
+    (run.findings, run.rows) = check(run);
     let lost = run.hosts.iter().any(|host| host.lost.is_some());
     run.verdict = match run.end.filter(|_| !lost) {
         Some(RunEnd::Completed) => verdict(&run.findings),

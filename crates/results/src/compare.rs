@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use self::differences::Difference;
 pub use self::known::{alike, wants_history};
 pub use self::metrics::MetricKind;
-pub(crate) use self::units::test_name;
+pub(crate) use self::units::{Repetition, tests_of_run};
 use self::units::{Test, tests_of};
 use crate::histogram::{LatencyHistogram, SparseHistogram};
 use crate::run::{Run, Verdict};
@@ -275,9 +275,9 @@ fn cautions(sides: &[Side<'_>]) -> Vec<String> {
             cautions.push(format!("run {} occurs more than once", run.id));
         }
         seen.push(&run.id);
-        if matches!(run.verdict, Verdict::Invalid | Verdict::Incomplete) {
-            let word = if run.verdict == Verdict::Invalid { "not valid" } else { "incomplete" };
-            cautions.push(format!("run {} is {word}: 'assay check {}' says why", run.id, run.id));
+        // Whether a figure is valid is said of that figure.
+        if run.verdict == Verdict::Incomplete {
+            cautions.push(format!("run {} is incomplete: 'assay check {}' says why", run.id, run.id));
         }
     }
     cautions.extend(differences::within(sides));

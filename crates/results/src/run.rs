@@ -74,10 +74,83 @@ pub struct Finding {
     pub message: String,
     /// The possible bias in words: `IOPS 0-7 % high`; empty where none can be stated.
     pub bias: String,
+    /// The same in numbers; `None`: its size is not known, or it is not of the quoted figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
     /// Numbers the message rests on, by name, pointing into the run.
     pub evidence: serde_json::Map<String, serde_json::Value>,
     /// What to do about it.
     pub advice: String,
+}
+
+/// What a finding may do to the quoted figure, as shares of that figure: it may be `low` too low (0 or negative) to `high`
+/// too high (0 or positive).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Effect {
+    /// Negative: the storage may do so much more.
+    pub low: f64,
+    /// Positive: so much of the storage's own figure may have been added.
+    pub high: f64,
+}
+
+/// No effect is larger: what is beyond is not told apart.
+const EFFECT_MAX: f64 = 1000.0;
+
+impl Effect {
+    /// Up to this share too high.
+    pub fn high(share: f64) -> Option<Effect> {
+        Effect::between(0.0, share)
+    }
+
+    /// Up to this share too low.
+    pub fn low(share: f64) -> Option<Effect> {
+        Effect::between(-share, 0.0)
+    }
+
+    /// Off by this share: negative where too low.
+    pub fn off(share: f64) -> Option<Effect> {
+        Effect::between(share.min(0.0), share.max(0.0))
+    }
+
+    /// Up to so much too low and so much too high; `None` where one is not a number.
+    pub fn between(low: f64, high: f64) -> Option<Effect> {
+        let known = !low.is_nan() && !high.is_nan();
+        known.then(|| Effect { low: low.clamp(-EFFECT_MAX, 0.0), high: high.clamp(0.0, EFFECT_MAX) })
+    }
+
+    /// The larger of both, as a share.
+    pub fn largest(self) -> f64 {
+        self.high.max(-self.low)
+    }
+}
+
+/// A figure that is quoted: a test over all of its repetitions, with a verdict of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Row {
+    /// The test: phase, point, and the job where the phase has several.
+    pub name: String,
+    /// Name of its phase.
+    pub phase: String,
+    /// The point of a curve or sweep; empty: none.
+    pub point: String,
+    /// Name of its job.
+    pub job: String,
+    /// Whether the figure may be believed.
+    pub verdict: Verdict,
+    /// Operations a second (bytes a second where only they are known): the median of the repetitions with its interval; of a
+    /// single one with the interval that its reporting periods allow, where they do.
+    pub figure: Metric,
+    /// Repetitions, from 0, that were disturbed and that the median does not rest on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed: Vec<u32>,
+    /// Ids of the findings that speak against it, the gravest first; empty: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
+    /// The message of the first of them; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub because: String,
 }
 
 /// A latency distribution in brief. Nanoseconds. A percentile with too few values is `None`: see
@@ -335,6 +408,9 @@ pub struct Run {
     pub phases: Vec<PhaseResult>,
     /// What the checks found.
     pub findings: Vec<Finding>,
+    /// The figures that are quoted, each with its own verdict, in the order they were first measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<Row>,
     /// What probes found of caches below the targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<Probe>,
@@ -359,6 +435,12 @@ impl OpResult {
 }
 
 impl Run {
+    /// The row of a job's figure.
+    pub fn row(&self, phase: &PhaseResult, job: &JobResult) -> Option<&Row> {
+        let same = |row: &&Row| (&row.phase, &row.point, &row.job) == (&phase.name, &phase.point, &job.name);
+        self.rows.iter().find(same)
+    }
+
     /// What each host is.
     pub fn environments(&self) -> impl Iterator<Item = &Environment> {
         let only = self.hosts.is_empty().then_some(&self.environment);

@@ -233,6 +233,7 @@ pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         plan: plan(name, series),
         phases,
         findings: Vec::new(),
+        rows: Vec::new(),
         probes: Vec::new(),
         notes: Vec::new(),
         remarks: Vec::new(),
@@ -251,6 +252,7 @@ pub fn finding(id: &str, severity: FindingSeverity, phase: Option<&str>, message
         job: None,
         message: message.to_owned(),
         bias: String::new(),
+        effect: None,
         evidence: serde_json::Map::new(),
         advice: String::new(),
     }

@@ -7,7 +7,7 @@
 use assay_workload::pattern::OpKind;
 use assay_workload::units::Bytes;
 
-use super::draft::{Draft, iops_high, percent};
+use super::draft::{Draft, iops_high, percent, served};
 use super::subject::{Subject, on_storage};
 use crate::run::{DeviceTruth, Finding, FindingSeverity, Run};
 
@@ -89,6 +89,7 @@ fn absorbed(subject: &Subject<'_>, truth: &DeviceTruth, written: u64) -> Option<
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias)
+        .effect(served(missing))
         .evidence("asked_written_bytes", asked)
         .evidence("device_written_bytes", written)
         .evidence("process_written_bytes", truth.process_written_bytes)

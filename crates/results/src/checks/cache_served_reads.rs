@@ -4,7 +4,7 @@
 //! cache. Where a layer below has a cache of its own (a loop device over a file), the devices at the bottom read less
 //! than was fetched from the top.
 
-use super::draft::{count, iops_high, percent};
+use super::draft::{count, iops_high, percent, served};
 use super::subject::{Subject, on_storage};
 use assay_workload::target::TargetKind;
 
@@ -76,6 +76,7 @@ fn page_cache(subject: &Subject<'_>, share: f64) -> Finding {
     subject
         .draft(ID, severity(subject, share), message)
         .bias(bias(share))
+        .effect(served(share))
         .evidence("cached_read_share", share)
         .evidence("asked_read_bytes", truth.map(|truth| truth.asked_read_bytes))
         .evidence("process_read_bytes", truth.and_then(|truth| truth.process_read_bytes))
@@ -99,8 +100,9 @@ fn in_memory(subject: &Subject<'_>, fs: &str) -> Finding {
 fn lower_cache(subject: &Subject<'_>) -> Option<Finding> {
     let truth = subject.truth()?;
     // What is fetched beyond what was asked is metadata and read ahead, or was counted at two levels.
-    let (fetched, served) = (truth.process_read_bytes?.min(truth.asked_read_bytes), truth.device_read_bytes?);
-    let share = 1.0 - served as f64 / fetched as f64;
+    let (fetched, delivered) =
+        (truth.process_read_bytes?.min(truth.asked_read_bytes), truth.device_read_bytes?);
+    let share = 1.0 - delivered as f64 / fetched as f64;
     if fetched == 0 || share < SHARE_WARNING {
         return None;
     }
@@ -109,8 +111,9 @@ fn lower_cache(subject: &Subject<'_>) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity(subject, share), message)
         .bias(bias(share))
+        .effect(served(share))
         .evidence("process_read_bytes", fetched)
-        .evidence("device_read_bytes", served)
+        .evidence("device_read_bytes", delivered)
         .advise("look for a cache between file system and device: a loop device without direct I/O, bcache, dm-cache");
     Some(finding)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::run::{Finding, FindingSeverity};
+use crate::run::{Effect, Finding, FindingSeverity};
 
 /// A finding in the making. Ends with [`Draft::advise`].
 #[derive(Debug)]
@@ -19,6 +19,7 @@ impl Draft {
             job: None,
             message: message.into(),
             bias: String::new(),
+            effect: None,
             evidence: serde_json::Map::new(),
             advice: String::new(),
         })
@@ -48,6 +49,12 @@ impl Draft {
     /// What it may do to the numbers, in words.
     pub(super) fn bias(mut self, bias: impl Into<String>) -> Self {
         self.0.bias = bias.into();
+        self
+    }
+
+    /// The same in numbers, where it is of the quoted figure and its size is known: it decides the severity.
+    pub(super) fn effect(mut self, effect: Option<Effect>) -> Self {
+        self.0.effect = effect;
         self
     }
 
@@ -100,6 +107,16 @@ pub(super) fn lost_time(share: f64) -> String {
         }
         _ => "IOPS low by far: most of the time was lost".to_owned(),
     }
+}
+
+/// What a share s of the time lost, or of the device taken, means: up to s / (1 - s) more.
+pub(super) fn lost(share: f64) -> Option<Effect> {
+    Effect::low(share / (1.0 - share).max(0.0))
+}
+
+/// What a share s served at no cost means: the storage alone does 1 - s of the figure.
+pub(super) fn served(share: f64) -> Option<Effect> {
+    Effect::high(share / (1.0 - share).max(0.0))
 }
 
 /// Time in a few characters: `340 ns`, `12 us`, `3.5 ms`, `2 s`.

@@ -4,11 +4,11 @@
 //! beyond what the kernel moved for this process. Late write-back and a file system's journal are ours although others
 //! write them, and are allowed for.
 
-use super::draft::{Draft, iops_low, percent};
+use super::draft::{Draft, iops_low, lost, percent};
 use super::subject::{Subject, on_storage, repeat_of};
 use crate::environment::DeviceKind;
 use crate::evidence::QuietWindow;
-use crate::run::{DeviceTruth, Finding, FindingSeverity, JobResult, Run};
+use crate::run::{DeviceTruth, Effect, Finding, FindingSeverity, JobResult, Run};
 use assay_workload::pattern::OpKind;
 use assay_workload::units::Bytes;
 
@@ -143,6 +143,7 @@ fn quiet(at: usize, first: &Subject<'_>, truth: &DeviceTruth, late_writes: (bool
         .of_phase(&phase.name)
         .of_point(&phase.point)
         .bias(bias(first, most))
+        .effect(effect(first, most))
         .evidence("at", format!("/phases/{at}/evidence"))
         .evidence("quiet_before_bytes_per_s", before.map(|seen| seen.bytes_per_s))
         .evidence("quiet_after_bytes_per_s", after.map(|seen| seen.bytes_per_s))
@@ -200,6 +201,7 @@ fn beyond_ours(
     let finding = first
         .draft(ID, FindingSeverity::Warning, message)
         .bias(bias(first, share))
+        .effect(effect(first, share))
         .evidence("device_read_bytes", device_read)
         .evidence("process_read_bytes", our_read)
         .evidence("device_written_bytes", truth.device_written_bytes)
@@ -211,16 +213,25 @@ fn beyond_ours(
 /// With a share s of the device's bytes for others, this run would have had up to s / (1 - s) more without them; a rate
 /// that was met would have been the same.
 fn bias(first: &Subject<'_>, share: f64) -> String {
-    let met = |job: &JobResult| {
-        job.evidence.offered_iops.is_some() && job.evidence.missed_share.unwrap_or(0.0) < MISSED_MAX
-    };
-    if first.phase.jobs.iter().all(met) {
+    if rate_was_met(first) {
         "response times high, effect unknown; the target rate was met".to_owned()
     } else if share < 0.5 {
         iops_low(share / (1.0 - share))
     } else {
         "IOPS may be far too low: other processes were using most of the device".to_owned()
     }
+}
+
+/// The same in numbers.
+fn effect(first: &Subject<'_>, share: f64) -> Option<Effect> {
+    lost(share).filter(|_| !rate_was_met(first))
+}
+
+fn rate_was_met(first: &Subject<'_>) -> bool {
+    let met = |job: &JobResult| {
+        job.evidence.offered_iops.is_some() && job.evidence.missed_share.unwrap_or(0.0) < MISSED_MAX
+    };
+    first.phase.jobs.iter().all(met)
 }
 
 #[cfg(test)]

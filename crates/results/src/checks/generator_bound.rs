@@ -5,7 +5,7 @@
 
 use assay_workload::job::EngineOptions;
 
-use super::draft::{lost_time, percent, time};
+use super::draft::{lost, lost_time, percent, time};
 use super::subject::{Subject, on_storage};
 use super::throttled::quota_share;
 use crate::run::{Finding, FindingSeverity, Run};
@@ -70,6 +70,7 @@ fn queued(subject: &Subject<'_>) -> Option<Finding> {
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
         .bias(lost_time(share))
+        .effect(lost(share))
         .evidence("run_queue_share", queued_share(subject))
         .evidence("cpus_of_others", others)
         .evidence("kernel_cpus_used", subject.phase.evidence.kernel_cpus_used)
@@ -123,6 +124,7 @@ fn idle_slots(subject: &Subject<'_>) -> Option<Finding> {
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
         .bias(super::draft::iops_low(share / (1.0 - share.min(0.99))))
+        .effect(lost(share))
         .evidence("idle_slot_share", share)
         .evidence("busy_thread_share", busy)
         .evidence("found_waiting_share", subject.job.evidence.found_waiting_share())

@@ -8,7 +8,7 @@ use super::draft::{Draft, percent};
 use super::subject::{Subject, measured};
 use super::{pass_drift, throttled};
 use crate::evidence::Remark;
-use crate::run::{Finding, FindingSeverity, Run, SeriesPoint};
+use crate::run::{Effect, Finding, FindingSeverity, Run, SeriesPoint};
 use crate::stats::{batch_means, median};
 use crate::steady::{
     RoundLimits, SniaOutcome, SniaRule, Stationarity, StationarityRule, StationarityVerdict, round_length,
@@ -81,6 +81,11 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(format!("IOPS 0-{} {word} against the end of the window", percent(off_the_end(&found))))
+        .effect(if change > 0.0 {
+            Effect::low(off_the_end(&found))
+        } else {
+            Effect::high(off_the_end(&found))
+        })
         .evidence("drift_share", found.drift_share)
         .evidence("step_share", found.step_share)
         .evidence("p_drift", found.p_drift)
@@ -125,6 +130,7 @@ fn snia(subject: &Subject<'_>) -> Option<Finding> {
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
         .bias(format!("IOPS 0-{} high or low", percent(range / 2.0)))
+        .effect(Effect::between(-range / 2.0, range / 2.0))
         .evidence("range_share", window.range_share)
         .evidence("excursion_share", window.excursion_share)
         .evidence("round_s", round.round_s)

@@ -6,7 +6,7 @@ use super::not_steady::{movement, whole_intervals};
 use super::outlier_run::RESOLUTION_SHARE;
 use super::subject::{Subject, measured};
 use super::throttled::device_limit;
-use crate::run::{Finding, FindingSeverity, Run};
+use crate::run::{Effect, Finding, FindingSeverity, Run};
 use crate::stats::{OutlierReport, median, outliers};
 use crate::steady::StationarityVerdict;
 
@@ -76,6 +76,7 @@ fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias(effect))
+        .effect(Effect::off(effect))
         .evidence("stalled_s", still_s)
         .evidence("stalled_share", share)
         .evidence("median_iops", usual)
@@ -142,6 +143,7 @@ fn single(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias(effect))
+        .effect(Effect::off(effect))
         .evidence("intervals", flagged)
         .evidence("median_iops", usual)
         .evidence("worst_iops", iops[worst])
@@ -168,6 +170,7 @@ fn pauses(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias(effect))
+        .effect(Effect::off(effect))
         .evidence("median_iops", usual)
         .evidence("mean_iops", mean_iops(subject))
         .evidence("intervals", iops.len())

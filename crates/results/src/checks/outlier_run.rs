@@ -6,6 +6,8 @@ use crate::run::{Finding, FindingSeverity, Run};
 use crate::stats::outliers;
 
 pub(super) const ID: &str = "outlier-run";
+/// The evidence that names the repetitions, from 0.
+pub(super) const REPEATS: &str = "repeats";
 
 /// Figures nearer to each other than this share of their median are taken for equal.
 pub(super) const RESOLUTION_SHARE: f64 = 0.005;
@@ -58,6 +60,7 @@ fn of_test(test: &[Subject<'_>]) -> Option<Finding> {
         .of_job(&first.job.name)
         .bias(format!("a mean over all of them is {} off the median", percent((mean / median - 1.0).abs())))
         .evidence("at", first.pointer.as_str())
+        .evidence(REPEATS, flagged.iter().map(|at| test[*at].phase.repeat).collect::<Vec<_>>())
         .evidence("iops", iops.clone())
         .evidence("median_iops", median)
         .evidence("threshold_z", report.threshold)

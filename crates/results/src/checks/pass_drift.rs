@@ -6,7 +6,7 @@
 
 use super::draft::{Draft, percent};
 use super::subject::{Subject, measured};
-use crate::run::{Finding, FindingSeverity, Run};
+use crate::run::{Effect, Finding, FindingSeverity, Run};
 use crate::stats::{drift, median};
 
 /// Share of runs that stand still and are called drifting, at most.
@@ -38,6 +38,7 @@ pub(super) fn check(run: &Run) -> Option<Finding> {
     let bias = if change > 0.0 { "low" } else { "high" };
     let draft = Draft::new(super::not_steady::ID, severity, message)
         .bias(format!("medians 0-{} {bias} against the end of the run", percent(change.abs() / 2.0)))
+        .effect(Effect::off(-change / 2.0))
         .evidence("passes", passes)
         .evidence("p", found.trend.p)
         .evidence("change_share", change);

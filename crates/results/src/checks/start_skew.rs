@@ -3,7 +3,7 @@
 
 use super::draft::{iops_low, percent, time};
 use super::subject::{Subject, measured};
-use crate::run::{Finding, FindingSeverity, Run};
+use crate::run::{Effect, Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "start-skew";
 
@@ -42,6 +42,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias)
+        .effect(Effect::low(share).filter(|_| evidence.common.is_none()))
         .evidence("start_skew_ns", skew_ns)
         .evidence("start_error_ns", error_ns)
         .evidence("measured_ns", evidence.measured_ns)

@@ -47,8 +47,8 @@ fn a_clean_run_has_no_findings() {
     let mut run = fixture::run();
     // Of a series, whose windows are known to be short.
     run.plan.series = "assay-1".to_owned();
-    assert_eq!(check(&run), []);
-    assert_eq!(check(&writing(run)), []);
+    assert_eq!(check(&run).0, []);
+    assert_eq!(check(&writing(run)).0, []);
 }
 
 #[test]

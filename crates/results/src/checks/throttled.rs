@@ -3,12 +3,12 @@
 //! Known from the control group's throttling counters and device limits, from the processors' stolen time, and from a
 //! single fall of level inside a measured window.
 
-use super::draft::{Draft, iops_high, lost_time, percent};
+use super::draft::{Draft, iops_high, lost, lost_time, percent};
 use super::not_steady::movement;
 use super::subject::{Subject, measured, on_storage, repeat_of};
 use crate::environment::CgroupDeviceLimit;
 use crate::evidence::LimitInForce;
-use crate::run::{Finding, FindingSeverity, OpResult, PhaseResult, Run, SeriesPoint};
+use crate::run::{Effect, Finding, FindingSeverity, OpResult, PhaseResult, Run, SeriesPoint};
 use crate::steady::{Stationarity, StationarityVerdict};
 
 pub(super) const ID: &str = "throttled";
@@ -54,6 +54,7 @@ fn of_phase(run: &Run, at: usize, phase: &PhaseResult) -> Vec<Finding> {
             percent(share)
         ))
         .bias(lost_time(share))
+        .effect(lost(share))
         .evidence("throttled_share", share)
         .evidence("throttled_ns", evidence.throttled_ns)
         .evidence("throttled_period_share", evidence.throttled_period_share)
@@ -63,6 +64,7 @@ fn of_phase(run: &Run, at: usize, phase: &PhaseResult) -> Vec<Finding> {
     let steal = evidence.steal_share.filter(|share| *share >= STEAL_MIN).map(|share| {
         draft(format!("the hypervisor gave {} of the processors' time to others", percent(share)))
             .bias(lost_time(share))
+            .effect(lost(share))
             .evidence("steal_share", share)
             .advise("measure again when the host is quieter, or on a host of one's own")
     });
@@ -204,6 +206,7 @@ fn fall(subject: &Subject<'_>) -> Option<Finding> {
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
         .bias(format!("{} against what lasts", iops_high(high)))
+        .effect(Effect::high(high))
         .evidence("step_share", found.step_share)
         .evidence("step_at", found.step_at)
         .evidence("p_step", found.p_step)

@@ -10,7 +10,7 @@ use assay_workload::pattern::OpKind;
 use assay_workload::plan::PlannedSite;
 
 use super::cache_served_reads::truly_direct;
-use super::draft::{iops_high, percent};
+use super::draft::{iops_high, percent, served};
 use super::subject::{Subject, on_storage};
 use crate::run::{Finding, FindingSeverity, Run};
 
@@ -41,7 +41,7 @@ fn finding(subject: &Subject<'_>, share: f64, message: String, name: &str) -> Fi
     } else {
         iops_high(share / (1.0 - share))
     };
-    subject.draft(ID, severity, message).bias(bias).evidence(name, share).advise(ADVICE)
+    subject.draft(ID, severity, message).bias(bias).effect(served(share)).evidence(name, share).advise(ADVICE)
 }
 
 fn not_fetched(subject: &Subject<'_>) -> Option<Finding> {

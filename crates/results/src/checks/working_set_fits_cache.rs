@@ -6,10 +6,10 @@
 use assay_workload::pattern::OpKind;
 use assay_workload::units::Bytes;
 
-use super::draft::{iops_high, percent, time};
+use super::draft::{iops_high, percent, served, time};
 use super::subject::{Subject, memory_bytes, on_storage};
 use crate::probe::Probe;
-use crate::run::{Finding, FindingSeverity, Run};
+use crate::run::{Effect, Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "working-set-fits-cache";
 
@@ -54,6 +54,7 @@ fn probed(subject: &Subject<'_>) -> Option<Finding> {
             "reads up to {factor:.1} times as fast as first touches: IOPS 0-{} high",
             percent(factor - 1.0)
         ))
+        .effect(Effect::high(factor - 1.0))
         .evidence("active_bytes", active)
         .evidence("cache_holds_bytes", level.holds_bytes)
         .evidence("cache_read_ns", level.read_ns)
@@ -104,6 +105,7 @@ fn writes(subject: &Subject<'_>) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(iops_high(high))
+        .effect(served(missing))
         .evidence("asked_written_bytes", asked)
         .evidence("device_written_bytes", written)
         .evidence("dirty_bytes_max", subject.phase.evidence.dirty_bytes_max)

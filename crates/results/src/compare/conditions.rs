@@ -2,7 +2,7 @@
 
 use super::metrics::MetricKind;
 use super::units::Test;
-use crate::run::{JobResult, OpResult};
+use crate::run::{JobResult, OpResult, Verdict};
 
 /// Offered rates and sizes within this share of each other are the same.
 const SAME_SHARE: f64 = 0.01;
@@ -51,9 +51,11 @@ pub(super) fn obstacle_of(metric: MetricKind, first: &Test<'_>, second: &Test<'_
 pub(super) fn cautions(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for (side, test) in [("first", first), ("second", second)] {
-        let ids = test.invalid_findings();
-        if !ids.is_empty() {
-            found.push(format!("the {side} side's numbers are not what they seem: {}", ids.join(", ")));
+        for (verdict, words) in [(Verdict::Invalid, "not valid"), (Verdict::Suspect, "suspect")] {
+            let ids = test.causes(verdict);
+            if !ids.is_empty() {
+                found.push(format!("the {side} side's figures are {words}: {}", ids.join(", ")));
+            }
         }
     }
     let (a, b) = (first.sample().job, second.sample().job);

@@ -35,15 +35,15 @@ pub fn wants_history(sides: &[Side<'_>], margins: &Margins) -> bool {
 }
 
 /// The tests of other runs of the configurations of two sides: a group for each side. No run is in both, none is one of
-/// the sides' own, none is invalid.
+/// the sides' own, none is incomplete, and no figure is invalid.
 pub(super) fn groups<'r>(first: &Side<'r>, second: &Side<'r>) -> [Vec<Test<'r>>; 2] {
     let own = first.runs.iter().chain(&second.runs);
     let mut seen: BTreeSet<&str> = own.map(|run| run.id.as_str()).collect();
     [first, second].map(|side| {
-        let usable = |run: &&&'r Run| matches!(run.verdict, Verdict::Valid | Verdict::Suspect);
+        let usable = |run: &&&'r Run| run.verdict != Verdict::Incomplete;
         let runs: Vec<&Run> =
             side.history.iter().filter(usable).filter(|run| seen.insert(&run.id)).copied().collect();
-        tests_of(&runs)
+        tests_of(&runs).into_iter().filter_map(Test::usable).collect()
     })
 }
 

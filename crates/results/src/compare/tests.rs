@@ -2,7 +2,6 @@ use assay_workload::rng::Rng;
 
 use super::*;
 use crate::fixture;
-use crate::run::FindingSeverity;
 use crate::stats::Reason;
 
 /// A run whose one test was repeated with these IOPS; latencies go with them.
@@ -124,7 +123,7 @@ fn stored_runs_tell_what_runs_differ_by() {
     // By hand: logarithms 5.99, 6.55, 7.09, 7.60 deviate by 0.69.
     assert!((spread(&with(&apart)).sd - 0.69).abs() < 0.02);
     let mut invalid = earlier.clone();
-    invalid.iter_mut().for_each(|run| run.verdict = Verdict::Invalid);
+    invalid.iter_mut().flat_map(|run| &mut run.rows).for_each(|row| row.verdict = Verdict::Invalid);
     assert_eq!(spread(&with(&invalid)).measured, 0);
 }
 
@@ -200,11 +199,8 @@ fn what_differs_is_named() {
     b.environment.machine.memory.available_bytes = Some(1);
     b.plan.seed += 1;
     b.plan.phases[0].jobs[0].ramp = assay_workload::units::Nanos(1_000_000_000);
-    b.findings.push(crate::run::Finding {
-        severity: FindingSeverity::Invalid,
-        phase: Some("measure".to_owned()),
-        ..a.findings.first().cloned().unwrap_or_else(finding)
-    });
+    b.rows[0].verdict = crate::run::Verdict::Invalid;
+    b.rows[0].causes = vec!["cache-served-reads".to_owned()];
     let found = of(&a, &b);
     let names: Vec<&str> = found.differences.iter().map(|difference| difference.name.as_str()).collect();
     assert_eq!(names, ["machine kernel_release", "target device queue scheduler"]);
@@ -215,21 +211,10 @@ fn what_differs_is_named() {
         found.plan_differences
     );
     assert!(found.plan_differences.iter().all(|line| !line.contains("seed")), "{:?}", found.plan_differences);
-    assert_eq!(found.pairs[0].tests[0].cautions.len(), 1);
-}
-
-fn finding() -> crate::run::Finding {
-    crate::run::Finding {
-        id: "cache-served-reads".to_owned(),
-        severity: FindingSeverity::Invalid,
-        phase: None,
-        repeat: None,
-        job: None,
-        message: String::new(),
-        bias: String::new(),
-        evidence: serde_json::Map::new(),
-        advice: String::new(),
-    }
+    assert_eq!(
+        found.pairs[0].tests[0].cautions,
+        ["the second side's figures are not valid: cache-served-reads"]
+    );
 }
 
 #[test]

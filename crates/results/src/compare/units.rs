@@ -1,15 +1,15 @@
 //! The tests of a side with their runs, and the repetitions within these.
 
 use super::metrics::MetricKind;
-use crate::run::{FindingSeverity, JobResult, PhaseResult, Run};
+use crate::run::{JobResult, PhaseResult, Row, Run, Verdict};
 use crate::stats;
 
 /// One repetition of a test with the run it is from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Repetition<'r> {
-    pub(super) run: &'r Run,
-    pub(super) phase: &'r PhaseResult,
-    pub(super) job: &'r JobResult,
+pub(crate) struct Repetition<'r> {
+    pub(crate) run: &'r Run,
+    pub(crate) phase: &'r PhaseResult,
+    pub(crate) job: &'r JobResult,
 }
 
 /// A test of one side.
@@ -52,20 +52,27 @@ impl<'r> Test<'r> {
         })
     }
 
-    /// Ids of findings that say its numbers do not mean what they seem to.
-    pub(super) fn invalid_findings(&self) -> Vec<&'r str> {
-        let mut ids: Vec<&str> = Vec::new();
-        for Repetition { run, phase, job } in self.repetitions() {
-            let mine = run.findings.iter().filter(|finding| {
-                finding.severity == FindingSeverity::Invalid
-                    && finding.phase.as_ref().is_none_or(|name| *name == phase.name)
-                    && finding.job.as_ref().is_none_or(|name| *name == job.name)
-            });
-            ids.extend(mine.map(|finding| finding.id.as_str()));
-        }
+    /// The rows of its runs that have this verdict.
+    fn rows(&self, verdict: Verdict) -> impl Iterator<Item = &'r Row> {
+        let rows = self.runs.iter().flatten().filter_map(|one| one.run.row(one.phase, one.job));
+        rows.filter(move |row| row.verdict == verdict)
+    }
+
+    /// Ids of the findings that give its figure this verdict, each once; empty: it has another.
+    pub(super) fn causes(&self, verdict: Verdict) -> Vec<&'r str> {
+        let mut ids: Vec<&str> = self.rows(verdict).flat_map(|row| &row.causes).map(String::as_str).collect();
         ids.sort_unstable();
         ids.dedup();
         ids
+    }
+
+    /// Without the runs in which its figure is not valid; `None` where none is left.
+    pub(super) fn usable(mut self) -> Option<Test<'r>> {
+        let invalid = |one: &Repetition<'_>| {
+            one.run.row(one.phase, one.job).is_some_and(|row| row.verdict == Verdict::Invalid)
+        };
+        self.runs.retain(|run| !run.iter().any(invalid));
+        (!self.runs.is_empty()).then_some(self)
     }
 }
 
@@ -73,7 +80,7 @@ impl<'r> Test<'r> {
 pub(super) fn tests_of<'r>(runs: &[&'r Run]) -> Vec<Test<'r>> {
     let mut tests: Vec<Test<'r>> = Vec::new();
     for run in runs {
-        for (name, repetitions) in repetitions_of(run) {
+        for (name, repetitions) in tests_of_run(run) {
             match tests.iter_mut().find(|test| test.name == name) {
                 Some(test) => test.runs.push(repetitions),
                 None => tests.push(Test { name, runs: vec![repetitions] }),
@@ -84,7 +91,7 @@ pub(super) fn tests_of<'r>(runs: &[&'r Run]) -> Vec<Test<'r>> {
 }
 
 /// The measured tests of a run with their repetitions in order.
-fn repetitions_of(run: &Run) -> Vec<(String, Vec<Repetition<'_>>)> {
+pub(crate) fn tests_of_run(run: &Run) -> Vec<(String, Vec<Repetition<'_>>)> {
     let mut tests: Vec<(String, Vec<Repetition<'_>>)> = Vec::new();
     for phase in run.phases.iter().filter(|phase| phase.kind == "measure") {
         for job in &phase.jobs {
@@ -104,7 +111,7 @@ fn repetitions_of(run: &Run) -> Vec<(String, Vec<Repetition<'_>>)> {
 
 /// A phase of one reported job is a test by the phase's name; of several, each job is one. The point of a curve or
 /// sweep belongs to the name.
-pub(crate) fn test_name(phase: &PhaseResult, job: &JobResult) -> String {
+fn test_name(phase: &PhaseResult, job: &JobResult) -> String {
     let mut name = phase.name.clone();
     if !phase.point.is_empty() {
         name = format!("{name} [{}]", phase.point);

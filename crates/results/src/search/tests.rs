@@ -79,6 +79,7 @@ fn others_disturb_and_overload_does_not() {
         repeat: None,
         job: None,
         bias: String::new(),
+        effect: None,
         advice: String::new(),
     };
     let seen = |finding| disturbance(&[finding]).is_some();

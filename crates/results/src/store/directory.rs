@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError};
+use crate::checks;
 use crate::event::RunEvent;
 use crate::foreign::Moment;
 use crate::run::{Run, SCHEMA, Verdict};
@@ -163,7 +164,12 @@ fn read_run_file(path: &Path) -> Result<Run, StoreError> {
     if found != SCHEMA {
         return Err(StoreError::OtherSchema { path: path.to_owned(), found });
     }
-    serde_json::from_slice(&bytes).map_err(damaged)
+    let mut run: Run = serde_json::from_slice(&bytes).map_err(damaged)?;
+    // One that was stored before figures had verdicts of their own.
+    if run.rows.is_empty() {
+        checks::judge(&mut run);
+    }
+    Ok(run)
 }
 
 /// `20250304T050607Z` of `2025-03-04T05:06:07.123Z`.

@@ -25,6 +25,7 @@ fn finding(id: &str, severity: FindingSeverity, entry: &JobAudit, message: Strin
         job: Some(entry.name.clone()),
         message,
         bias: String::new(),
+        effect: None,
         evidence: Map::new(),
         advice: String::new(),
     }

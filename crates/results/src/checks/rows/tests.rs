@@ -1,0 +1,160 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::checks::judge;
+use crate::fixture::repeated;
+use crate::run::Effect;
+
+const FIVE: [f64; 5] = [1000.0, 1010.0, 990.0, 1005.0, 995.0];
+
+/// The run with the hypervisor taking so much of these repetitions.
+fn stolen(iops: &[f64], windows: &[usize], share: f64) -> Run {
+    let mut run = repeated(iops);
+    for window in windows {
+        run.phases[*window].evidence.steal_share = Some(share);
+    }
+    judge(&mut run);
+    run
+}
+
+fn with(mut iops: [f64; 5], windows: &[usize], factor: f64) -> [f64; 5] {
+    windows.iter().for_each(|window| iops[*window] *= factor);
+    iops
+}
+
+#[test]
+fn one_disturbed_repetition_of_five_leaves_the_median_valid() {
+    let run = stolen(&with(FIVE, &[3], 0.7), &[3], 0.3);
+    assert_eq!(run.verdict, Verdict::Valid, "{:#?}", run.findings);
+    assert_eq!((run.rows[0].verdict, run.rows[0].disturbed.as_slice()), (Verdict::Valid, &[3][..]));
+    let note = run.findings.iter().find(|finding| finding.id == "throttled").expect("it is still told");
+    assert_eq!((note.severity, note.repeat), (FindingSeverity::Info, Some(3)));
+    assert_eq!(note.evidence["set_aside"], true);
+}
+
+#[test]
+fn two_disturbed_repetitions_of_five_make_it_suspect() {
+    let run = stolen(&with(FIVE, &[1, 3], 0.7), &[1, 3], 0.3);
+    assert_eq!((run.verdict, run.rows[0].verdict), (Verdict::Suspect, Verdict::Suspect));
+    assert_eq!(run.rows[0].causes, ["throttled", "outlier-run"]);
+    assert_eq!(run.rows[0].because, "the hypervisor gave 30 % of the processors' time to others");
+    assert!(run.rows[0].disturbed.is_empty());
+}
+
+#[test]
+fn of_few_repetitions_each_counts() {
+    for iops in [&FIVE[..1], &FIVE[..3], &FIVE[..4]] {
+        assert_eq!(stolen(iops, &[0], 0.3).verdict, Verdict::Suspect, "{}", iops.len());
+    }
+}
+
+#[test]
+fn what_chance_alone_does_is_a_note() {
+    let scattered = [1000.0, 1200.0, 850.0, 1100.0, 900.0];
+    let run = stolen(&scattered, &[0, 1, 2, 3, 4], 0.06);
+    assert_eq!(run.verdict, Verdict::Valid, "6.4 % of a figure that is known to 17 %: {:#?}", run.findings);
+    assert_eq!(stolen(&FIVE, &[0, 1, 2, 3, 4], 0.06).verdict, Verdict::Suspect, "known to 1 %");
+}
+
+/// A repetition that others held back widens the interval of all five, and must not excuse what all of them suffer from.
+#[test]
+fn an_interval_that_a_disturbance_made_excuses_nothing() {
+    let mut run = repeated(&with(FIVE, &[3], 0.4));
+    run.phases.iter_mut().for_each(|phase| phase.evidence.steal_share = Some(0.1));
+    judge(&mut run);
+    assert_eq!(run.verdict, Verdict::Suspect, "{:#?}", run.findings);
+}
+
+#[test]
+fn an_outlier_is_a_disturbed_repetition_of_its_row() {
+    let mut run = repeated(&[1000.0, 1010.0, 990.0, 1005.0, 400.0, 995.0, 1002.0]);
+    judge(&mut run);
+    assert_eq!(run.verdict, Verdict::Valid, "{:#?}", run.findings);
+    assert_eq!(run.rows[0].disturbed, [4]);
+    assert!(run.findings.iter().any(|finding| finding.id == "outlier-run"));
+}
+
+#[test]
+fn each_row_has_its_own_verdict_and_the_run_the_gravest() {
+    let mut run = repeated(&[1000.0]);
+    let mut other = run.phases[0].clone();
+    other.name = "other".to_owned();
+    other.jobs[0].errors = 1;
+    other.evidence.steal_share = Some(0.3);
+    run.phases.push(other);
+    judge(&mut run);
+    let verdicts: Vec<_> = run.rows.iter().map(|row| (row.name.as_str(), row.verdict)).collect();
+    assert_eq!(verdicts[0], ("measure", Verdict::Valid));
+    assert_ne!(verdicts[1].1, Verdict::Valid);
+    assert_eq!(run.verdict, verdicts[1].1);
+}
+
+#[test]
+fn a_single_window_is_known_as_well_as_its_periods_tell() {
+    let mut run = repeated(&[1000.0]);
+    let point = run.phases[0].jobs[0].series[0];
+    let course = |scatter: f64| {
+        (0..40_u32).map(move |i| {
+            let noise = f64::from(i * 7919 % 41) / 20.0 - 1.0;
+            crate::run::SeriesPoint { start_s: f64::from(i), iops: 1000.0 * (1.0 + scatter * noise), ..point }
+        })
+    };
+    // 6 % stolen is up to 6.4 % more.
+    for (scatter, verdict) in [(0.01, Verdict::Suspect), (0.5, Verdict::Valid)] {
+        run.phases[0].jobs[0].series = course(scatter).collect();
+        run.phases[0].evidence.steal_share = Some(0.06);
+        judge(&mut run);
+        assert_eq!(run.verdict, verdict, "{scatter}: {:#?}", run.rows);
+    }
+}
+
+proptest! {
+    /// Which repetition is disturbed and how much changes nothing; two are too many.
+    #[test]
+    fn one_of_five_is_set_aside_and_two_are_not(one in 0_usize..5, two in 0_usize..5, share in 0.1..0.9_f64) {
+        let run = stolen(&with(FIVE, &[one], 1.0 - share), &[one], share);
+        prop_assert_eq!(run.verdict, Verdict::Valid);
+        prop_assert_eq!(&run.rows[0].disturbed, &vec![one as u32]);
+        if one != two {
+            let run = stolen(&with(FIVE, &[one, two], 1.0 - share), &[one, two], share);
+            prop_assert_eq!(run.verdict, Verdict::Suspect);
+        }
+    }
+
+    /// The median that is quoted lies where it would lie without the disturbance, within the interval that is quoted.
+    #[test]
+    fn what_is_set_aside_does_not_move_the_median_out_of_the_interval(
+        values in proptest::collection::vec(900.0..1100.0_f64, 5..12),
+        truth in 0.0..3000.0_f64,
+        at in 0_usize..12,
+    ) {
+        let at = at % values.len();
+        if tolerable(&values, &[at]) {
+            let mut undisturbed = values.clone();
+            undisturbed[at] = truth;
+            let interval = median_interval(&values).unwrap();
+            prop_assert!(interval.contains(median(&undisturbed).unwrap()));
+        }
+    }
+
+    #[test]
+    fn more_that_was_disturbed_is_never_more_tolerable(values in proptest::collection::vec(900.0..1100.0_f64, 1..12)) {
+        let more: Vec<usize> = (0..values.len()).collect();
+        for k in 1..values.len() {
+            prop_assert!(!tolerable(&values, &more[..=k]) || tolerable(&values, &more[..k]));
+        }
+    }
+
+    /// A larger effect on a row never lowers its verdict.
+    #[test]
+    fn a_larger_effect_never_lowers_the_verdict(a in 0.05..0.9_f64, b in 0.05..0.9_f64) {
+        let of = |share: f64| stolen(&FIVE, &[0, 1, 2, 3, 4], share).verdict;
+        prop_assert!(of(a.min(b)) <= of(a.max(b)));
+    }
+}
+
+#[test]
+fn an_effect_is_a_number() {
+    assert_eq!(Effect::high(f64::INFINITY).map(|effect| effect.largest()), Some(1000.0));
+    assert_eq!(Effect::high(f64::NAN), None);
+}
