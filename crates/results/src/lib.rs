@@ -4,6 +4,7 @@
 //! recording and when a killed run is recovered. Verdicts are made here once and shown by every renderer.
 //! Only the module `store` touches files. This crate knows nothing of engines, clocks or renderers.
 
+pub mod answer;
 pub mod audit;
 pub mod baseline;
 pub mod build;
