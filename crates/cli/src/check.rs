@@ -49,9 +49,8 @@ pub(crate) fn check(args: &StoredArgs, context: &Context) -> Result<Outcome, Fai
         context.out(&shown::json(&run)?);
     } else {
         context.out(&terminal::heading(&run, &context.style));
-        context.out(&terminal::findings(&run.findings, &context.style));
-        context.out("");
         context.out(&terminal::verdict_line(&run, &context.style));
+        context.out(&terminal::findings(&run.findings, &context.style));
     }
     shown::finish(&run, &args.output, &outputs, context)
 }

@@ -25,7 +25,7 @@ pub(crate) struct Global {
     /// Say nothing but results and errors
     #[arg(long, short, global = true, help_heading = "Options of every command")]
     pub(crate) quiet: bool,
-    /// Say more: every note on a workload file
+    /// Say more: every note on a workload file, every finding with its evidence
     #[arg(long, short, global = true, help_heading = "Options of every command", conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// Where runs are kept [default: $ASSAY_RUNS, else the user's data directory]
@@ -61,7 +61,7 @@ pub(crate) struct Context {
     pub(crate) error_style: Style,
     /// Whether stderr is a terminal that a live line can be drawn on.
     pub(crate) live: bool,
-    /// Say what is usually left out: notes on workload files.
+    /// Say what is usually left out: notes on workload files, findings with their evidence.
     pub(crate) verbose: bool,
     /// Results and errors only.
     pub(crate) quiet: bool,

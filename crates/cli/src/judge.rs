@@ -169,9 +169,9 @@ fn show(run: &Run, args: &JudgeArgs, context: &Context) -> Result<(), Failure> {
     }
     let style = &context.error_style;
     let mut text = terminal::heading(run, style);
+    text.push_str(&terminal::answer(run, style));
     text.push_str(&terminal::run_summary(run, style));
-    text.push_str(&terminal::findings(&run.findings, style));
-    text.push_str(&terminal::verdict_line(run, style));
+    text.push_str(&shown::findings(run, context.verbose, style));
     context.report(&text);
     Ok(())
 }

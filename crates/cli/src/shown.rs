@@ -5,7 +5,7 @@ use std::path::Path;
 
 use assay_conduct::series::assay1;
 use assay_report::quick::{Reference, ReferenceIops};
-use assay_report::terminal;
+use assay_report::{Style, terminal};
 use assay_results::baseline::{Baseline, builtins};
 use assay_results::{Run, baseline, store};
 
@@ -101,15 +101,25 @@ pub(crate) fn show_with(run: &Run, references: &[Reference], context: &Context) 
     let style = &context.style;
     let mut text = terminal::heading(run, style);
     text.push('\n');
+    text.push_str(&terminal::answer(run, style));
+    text.push('\n');
     if run.plan.series.is_empty() {
         text.push_str(&terminal::run_summary(run, style));
     } else {
         text.push_str(&terminal::quick_table(run, references, style));
     }
-    text.push_str(&terminal::findings(&run.findings, style));
-    text.push('\n');
-    text.push_str(&terminal::verdict_line(run, style));
-    context.out(&text);
+    text.push_str(&findings(run, context.verbose, style));
+    context.out(text.trim_end());
+}
+
+/// What the checks found: a line for each cause, or all of it where `--verbose` asks for it; an empty line in front.
+pub(crate) fn findings(run: &Run, verbose: bool, style: &Style) -> String {
+    if verbose {
+        return terminal::findings(&run.findings, style);
+    }
+    let how = if run.id.is_empty() { "--verbose".to_owned() } else { format!("'assay check {}'", run.id) };
+    let causes = terminal::causes(run, &how, style);
+    if causes.is_empty() { causes } else { format!("\n{causes}") }
 }
 
 /// Writes the page if asked to, and says how the command ends.

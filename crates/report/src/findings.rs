@@ -1,6 +1,6 @@
 //! Findings in the order and the words that all renderers share. The verdict itself comes from `results`.
 
-use assay_results::run::{Finding, FindingSeverity, Run, Verdict};
+use assay_results::run::{Finding, FindingSeverity, Row, Run, Verdict};
 
 use crate::format;
 
@@ -12,6 +12,8 @@ pub(crate) const PLACES_MAX: usize = 4;
 pub(crate) struct FindingGroup<'f> {
     /// The first of them.
     pub(crate) finding: &'f Finding,
+    /// All of them.
+    pub(crate) all: Vec<&'f Finding>,
     /// Where they apply, and what they say there.
     pub(crate) places: Vec<Place<'f>>,
     /// The possible bias, where it is the same everywhere; else it stands with the places.
@@ -27,6 +29,15 @@ pub(crate) struct Place<'f> {
     pub(crate) message: &'f str,
     /// The possible bias, where it is not that of the whole group.
     pub(crate) bias: &'f str,
+}
+
+impl<'f> FindingGroup<'f> {
+    /// The finding of the largest size, the first of those alike.
+    fn worst(&self, size: impl Fn(&Finding) -> f64) -> &'f Finding {
+        let larger =
+            |worst: &'f Finding, one: &&'f Finding| if size(one) > size(worst) { *one } else { worst };
+        self.all.iter().fold(self.finding, larger)
+    }
 }
 
 impl Place<'_> {
@@ -50,8 +61,11 @@ pub(crate) fn group(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
         };
         let place = Place { name: place(finding), message: &finding.message, bias: &finding.bias };
         match groups.iter_mut().find(same) {
-            Some(group) => group.places.push(place),
-            None => groups.push(FindingGroup { finding, places: vec![place], bias: "" }),
+            Some(group) => {
+                group.places.push(place);
+                group.all.push(finding);
+            }
+            None => groups.push(FindingGroup { finding, all: vec![finding], places: vec![place], bias: "" }),
         }
     }
     for group in &mut groups {
@@ -65,16 +79,23 @@ pub(crate) fn group(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
 }
 
 fn place(finding: &Finding) -> String {
-    let mut place = match (&finding.phase, &finding.job) {
+    let row = row_of(finding);
+    // Counted from 1 for people.
+    let repeat = finding.repeat.filter(|_| !row.is_empty());
+    repeat.map_or_else(|| row.clone(), |repeat| format!("{row}, repetition {}", repeat + 1))
+}
+
+/// Phase, job and point; empty: the whole run.
+fn row_of(finding: &Finding) -> String {
+    let row = match (&finding.phase, &finding.job) {
         (Some(phase), Some(job)) if phase != job => format!("{phase} / {job}"),
         (Some(place), _) | (None, Some(place)) => place.clone(),
         (None, None) => return String::new(),
     };
-    if let Some(point) = finding.evidence.get("point").and_then(|point| point.as_str()) {
-        place = format!("{place} [{point}]");
+    match finding.evidence.get("point").and_then(|point| point.as_str()) {
+        Some(point) => format!("{row} [{point}]"),
+        None => row,
     }
-    // Counted from 1 for people.
-    finding.repeat.map_or_else(|| place.clone(), |repeat| format!("{place}, repetition {}", repeat + 1))
 }
 
 /// The word for a severity.
@@ -87,29 +108,118 @@ pub(crate) fn severity_word(severity: FindingSeverity) -> &'static str {
     }
 }
 
-/// The verdict, what it means, and how many findings it rests on.
+/// Rows named in a sentence at most.
+const ROWS_NAMED_MAX: usize = 2;
+
+/// The verdict: how many figures are valid, and why the others are not.
 pub(crate) fn verdict_sentence(run: &Run) -> String {
-    let meaning = match run.verdict {
-        Verdict::Valid => "nothing that was checked speaks against these numbers",
-        Verdict::Suspect => "the numbers may be off as the warnings say",
-        Verdict::Invalid => "some numbers do not mean what they seem to",
-        Verdict::Incomplete => "the run was stopped before its end",
-    };
-    let counts: Vec<String> = [
-        (FindingSeverity::Invalid, "not valid"),
-        (FindingSeverity::Warning, "warnings"),
-        (FindingSeverity::Unchecked, "could not be checked"),
-        (FindingSeverity::Info, "notes"),
-    ]
-    .into_iter()
-    .filter_map(|(severity, words)| {
-        let n = run.findings.iter().filter(|finding| finding.severity == severity).count();
-        let words = if n == 1 { words.trim_end_matches('s') } else { words };
-        (n > 0).then(|| format!("{} {words}", format::count(n as u64)))
-    })
-    .collect();
-    let counts = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
-    format!("Verdict: {}: {meaning} ({counts}).", run.verdict.word())
+    format!("Verdict: {}: {}.", run.verdict.word(), verdict_words(run))
+}
+
+/// The sentence without the verdict itself.
+pub(crate) fn verdict_words(run: &Run) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if run.verdict == Verdict::Incomplete {
+        parts.push("the run was stopped before its end".to_owned());
+    }
+    let of = run.rows.len();
+    let valid = run.rows.iter().filter(|row| row.verdict == Verdict::Valid).count();
+    match of {
+        0 => {}
+        1 if valid == 1 => parts.push("nothing that was checked speaks against this figure".to_owned()),
+        _ if valid == of => parts.push(format!("all {of} figures are valid")),
+        1 => {}
+        _ => parts.push(format!("{valid} of {of} figures {} valid", if valid == 1 { "is" } else { "are" })),
+    }
+    let mut doubtful: Vec<&Row> = run.rows.iter().filter(|row| row.verdict != Verdict::Valid).collect();
+    doubtful.sort_by_key(|row| std::cmp::Reverse(row.verdict));
+    if let Some(first) = doubtful.first() {
+        let alike =
+            doubtful.iter().filter(|row| (row.verdict, &row.causes) == (first.verdict, &first.causes));
+        let names: Vec<String> = alike.map(|row| format!("'{}'", row.name)).collect();
+        let more = names.len().saturating_sub(ROWS_NAMED_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let who = names[..names.len().min(ROWS_NAMED_MAX)].join(if more.is_empty() { " and " } else { ", " });
+        let who = if of == 1 { String::new() } else { format!("{who}{more} {}: ", first.verdict.word()) };
+        parts.push(format!("{who}{}", first.because));
+    } else if let Some(finding) = run.findings.iter().find(|one| one.severity >= FindingSeverity::Warning) {
+        let place = place(finding);
+        parts.push(if place.is_empty() {
+            finding.message.clone()
+        } else {
+            format!("{place}: {}", finding.message)
+        });
+    }
+    if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join("; ") }
+}
+
+/// The sign of a verdict where there is room for no word.
+pub(crate) fn verdict_sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "✓",
+        Verdict::Suspect => "!",
+        Verdict::Invalid => "✗",
+        Verdict::Incomplete => "…",
+    }
+}
+
+/// `1 of 5 repetitions disturbed`; `None`: none of them was.
+pub(crate) fn disturbed(row: &Row) -> Option<String> {
+    let n = row.disturbed.len() as u64;
+    (n > 0).then(|| format!("{n} of {} disturbed", row.figure.n))
+}
+
+/// One line for each cause of a verdict, with the rows it applies to.
+pub(crate) fn causes(findings: &[Finding]) -> Vec<Cause<'_>> {
+    let grave = |group: &FindingGroup<'_>| group.finding.severity >= FindingSeverity::Warning;
+    group(findings).into_iter().filter(grave).map(Cause::of).collect()
+}
+
+/// A cause of a verdict.
+#[derive(Debug)]
+pub(crate) struct Cause<'f> {
+    /// The findings behind it.
+    pub(crate) group: FindingGroup<'f>,
+    /// What was found, with the possible bias; of several places the worst.
+    pub(crate) words: String,
+    /// Where: each row once.
+    pub(crate) rows: Vec<String>,
+}
+
+impl<'f> Cause<'f> {
+    fn of(group: FindingGroup<'f>) -> Cause<'f> {
+        let size = |finding: &Finding| finding.effect.map_or(0.0, |effect| effect.largest());
+        let worst = group.worst(size);
+        let bias = if worst.bias.is_empty() { String::new() } else { format!(" ({})", worst.bias) };
+        let mut rows: Vec<String> = Vec::new();
+        for finding in &group.all {
+            let row = row_of(finding);
+            if !row.is_empty() && !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+        let several =
+            if group.all.len() > 1 && worst.message != group.all[0].message { "up to: " } else { "" };
+        Cause { words: format!("{several}{}{bias}", worst.message), rows, group }
+    }
+
+    /// `4k durable writes; 4k random reads and 3 more`; empty: it is about the whole run.
+    pub(crate) fn place(&self, most: usize) -> String {
+        let more = self.rows.len().saturating_sub(most);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}", self.rows[..self.rows.len().min(most)].join("; "))
+    }
+}
+
+/// How many findings stand behind the causes, as `3 notes, 1 not checked`; `None`: there are none.
+pub(crate) fn folded(findings: &[Finding]) -> Option<String> {
+    let count = |wanted| findings.iter().filter(|finding| finding.severity == wanted).count() as u64;
+    let notes = Some(count(FindingSeverity::Info)).filter(|n| *n > 0).map(|n| format::plural(n, "note"));
+    let unchecked = Some(count(FindingSeverity::Unchecked))
+        .filter(|n| *n > 0)
+        .map(|n| format!("{n} could not be checked"));
+    let parts: Vec<String> = notes.into_iter().chain(unchecked).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 #[cfg(test)]

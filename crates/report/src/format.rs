@@ -52,6 +52,30 @@ pub fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// The same with no more digits than an interval of this half width carries: the last one is of its order. `None`: it has none.
+pub fn rounded(value: f64, half_width: Option<f64>) -> String {
+    let Some(half_width) = half_width.filter(|half| *half > 0.0 && half.is_finite() && value.is_finite())
+    else {
+        return significant(value);
+    };
+    let unit = 10_f64.powf(half_width.log10().floor());
+    if unit >= 1.0 {
+        let whole = (value / unit).round() * unit;
+        return if whole < HUGE { separate(&format!("{whole:.0}")) } else { significant(whole) };
+    }
+    let decimals = (-unit.log10()).round() as usize;
+    let known = significant(value);
+    let shown = known.split_once('.').map_or(0, |(_, digits)| digits.len());
+    // Below three digits nothing is known better for an interval that is narrow.
+    if known.contains('e') || decimals >= shown { known } else { format!("{value:.decimals$}") }
+}
+
+/// An interval as `9,600–10,000`, in the digits that it carries.
+pub fn interval((low, high): (f64, f64)) -> String {
+    let half = Some((high - low) / 2.0);
+    format!("{}–{}", rounded(low, half), rounded(high, half))
+}
+
 /// Operations per second, without the unit.
 pub fn iops(value: f64) -> String {
     significant(value)
@@ -65,6 +89,12 @@ pub fn mib_per_s(bytes_per_s: f64) -> String {
 /// MiB per second with the unit, from bytes per second.
 pub fn bandwidth(bytes_per_s: f64) -> String {
     with_unit(mib_per_s(bytes_per_s), "MiB/s")
+}
+
+/// The same with no more digits than an interval carries; `half_share`: half of it as a share of the rate.
+pub fn bandwidth_of(bytes_per_s: f64, half_share: Option<f64>) -> String {
+    let mib = bytes_per_s / 1_048_576.0;
+    with_unit(rounded(mib, half_share.map(|share| share * mib)), "MiB/s")
 }
 
 /// A number and its unit; the unit is left out where there is no number.
@@ -173,6 +203,28 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(significant(value), text);
         }
+    }
+
+    #[test]
+    fn digits_end_where_the_interval_begins() {
+        let cases = [
+            (9_812.0, 196.0, "9,800"),
+            (171_430.0, 3_429.0, "171,000"),
+            (2_210.0, 44.0, "2,210"),
+            (88.2, 1.8, "88"),
+            (88.2, 0.18, "88.2"),
+            (0.345, 0.007, "0.345"),
+            (0.345, 0.02, "0.34"),
+            (1_234.0, 0.001, "1,234"),
+            (1_234.0, 0.0, "1,234"),
+            (40.0, 300.0, "0"),
+            (f64::NAN, 1.0, NOTHING),
+        ];
+        for (value, half, text) in cases {
+            assert_eq!(rounded(value, Some(half)), text, "{value} {half}");
+        }
+        assert_eq!(rounded(9_812.0, None), "9,812");
+        assert_eq!(interval((9_616.0, 10_008.0)), "9,600–10,000");
     }
 
     #[test]

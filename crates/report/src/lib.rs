@@ -20,6 +20,7 @@ pub mod svg;
 pub mod terminal;
 pub mod text;
 
+mod answer;
 mod compare;
 mod conditions;
 mod curves;

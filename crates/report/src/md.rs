@@ -11,7 +11,8 @@ use assay_results::baseline::percent_of;
 use assay_results::run::OpResult;
 
 pub use self::compare::comparison;
-use crate::findings::{group, severity_word, verdict_sentence};
+use crate::answer::answer;
+use crate::findings::{PLACES_MAX, causes, folded, group, severity_word, verdict_sign};
 use crate::quick::{Against, QuickRow, Reference, ReferenceIops, against, reference_notes, rows};
 use crate::records::{Record, records};
 use crate::{conditions, facts, format, hosts};
@@ -25,7 +26,8 @@ pub fn markdown(run: &Run, references: &[Reference]) -> String {
         format!(" (series {})", escape(&run.plan.series))
     };
     let _ = writeln!(text, "# {}{series}\n", escape(&run.name));
-    let _ = writeln!(text, "**{}**\n", escape(&verdict_sentence(run)));
+    let [like, best, verdict] = answer(run);
+    let _ = writeln!(text, "{}\n\n{}\n\n**{}**\n", escape(&like), escape(&best), escape(&verdict));
     let place = conditions::of_place(run).into_iter().chain(conditions::of_targets(&run.environment.targets));
     for fact in place {
         let _ = writeln!(text, "- {}", escape(&fact));
@@ -54,6 +56,22 @@ fn push_findings(text: &mut String, run: &Run) {
         return;
     }
     text.push_str("\n## Findings\n\n");
+    let causes = causes(&run.findings);
+    for cause in &causes {
+        let finding = cause.group.finding;
+        let place = cause.place(PLACES_MAX);
+        let place = if place.is_empty() { String::new() } else { format!(": {}", escape(&place)) };
+        let severity = severity_word(finding.severity);
+        let _ = writeln!(text, "- **{severity}: {}**: {}{place}", escape(&finding.id), escape(&cause.words));
+    }
+    let folded = folded(&run.findings).map_or_else(String::new, |folded| format!(" ({folded})"));
+    let gap = if causes.is_empty() { "" } else { "\n" };
+    let _ = writeln!(text, "{gap}<details><summary>Evidence{folded}</summary>\n");
+    push_evidence(text, run);
+    text.push_str("\n</details>\n");
+}
+
+fn push_evidence(text: &mut String, run: &Run) {
     for one in group(&run.findings) {
         let _ = writeln!(text, "- **{}** ({})", escape(&one.finding.id), severity_word(one.finding.severity));
         for place in &one.places {
@@ -106,6 +124,7 @@ fn push_results(text: &mut String, run: &Run) {
     repeats::push_repeats(text, run);
     let heads = [
         "phase, job",
+        "",
         "conditions",
         "operation",
         "latency",
@@ -117,9 +136,9 @@ fn push_results(text: &mut String, run: &Run) {
         "p99.9",
         "max",
     ];
-    push_head(text, &words(&heads), 4);
+    push_head(text, &words(&heads), 5);
     for record in &measured {
-        push_record(text, record);
+        push_record(text, run, record);
     }
     push_hosts(text, run);
 }
@@ -151,13 +170,14 @@ fn is_shown(record: &Record<'_>) -> bool {
     record.phase.kind == "measure" && (record.operation != "total" || conditions::total_adds(record.job))
 }
 
-fn push_record(text: &mut String, record: &Record<'_>) {
+fn push_record(text: &mut String, run: &Run, record: &Record<'_>) {
     let Record { phase, job, operation, op } = *record;
     let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
     let repeat = if phase.repeat > 0 { format!(" ({})", phase.repeat + 1) } else { String::new() };
     let job_name = if job.name == phase.name { String::new() } else { format!(", {}", job.name) };
     let cells = vec![
         escape(&format!("{}{point}{repeat}{job_name}", phase.name)),
+        run.row(phase, job).map_or_else(String::new, |row| escape(verdict_sign(row.verdict))),
         escape(&conditions::of_job(job).join(", ")),
         operation.to_owned(),
         if op.block_size > 0 { format::bytes(op.block_size) } else { String::new() },
@@ -169,7 +189,7 @@ fn push_record(text: &mut String, record: &Record<'_>) {
     for (kind, latency) in kinds {
         let Some(latency) = latency else { continue };
         let mut row = cells.clone();
-        row.insert(3, kind.to_owned());
+        row.insert(4, kind.to_owned());
         let max = (latency.n > 0).then_some(latency.max);
         row.extend([latency.p50, latency.p99, latency.p99_9, max].map(format::latency));
         push_row(text, &row);
@@ -186,44 +206,44 @@ fn push_quick(text: &mut String, run: &Run, references: &[Reference]) {
         text.push_str("No test was measured.\n");
         return;
     }
-    let mut heads = words(&["test", "conditions", "IOPS"]);
+    let mut heads = words(&["test", "conditions", "", "IOPS"]);
     heads.extend(references.iter().map(|reference| {
         let how = if reference.is_typical() { "typical" } else { "%" };
         escape(&format!("{how} {}", reference.title()))
     }));
-    heads.extend(words(&["MiB/s", "p50", "p99", "p99.9", "flush p99", "cached"]));
+    heads.extend(words(&["MiB/s", "p50", "p99", "p99.9", "flush p99", "marks"]));
     for group in rows.chunk_by(|a, b| a.group == b.group) {
         if !group[0].group.is_empty() {
             let _ = writeln!(text, "### {}\n", escape(&group[0].group));
         }
-        push_head(text, &heads, 2);
+        push_head(text, &heads, 3);
         for row in group {
             push_quick_row(text, row, references);
         }
         text.push('\n');
     }
-    text.push_str("p50, p99 and p99.9 are completion latencies (submission to completion).\n");
+    text.push_str("p50, p99 and p99.9 are completion latencies (submission to completion). ✓ valid, ! suspect, ✗ invalid.\n");
     for note in reference_notes(references) {
         let _ = writeln!(text, "- {}", escape(&note));
     }
 }
 
 fn push_quick_row(text: &mut String, row: &QuickRow, references: &[Reference]) {
-    let interval = row.iops.interval.map_or_else(String::new, |(low, high)| {
-        format!(" ({}–{}, n = {})", format::iops(low), format::iops(high), row.iops.n)
+    let interval = row.iops.interval.map_or_else(String::new, |interval| {
+        format!(" ({}, n = {})", format::interval(interval), row.iops.n)
     });
+    let sign = row.verdict.as_ref().map_or("", |row| verdict_sign(row.verdict));
     let mut cells = vec![
         escape(&row.name),
         escape(&row.conditions.join(", ")),
-        format!("{}{interval}", format::iops(row.iops.value)),
+        escape(sign),
+        format!("{}{interval}", row.iops_words()),
     ];
     cells.extend(references.iter().map(|reference| reference_cell(row, reference)));
-    cells.push(format::mib_per_s(row.bytes_per_s));
+    cells.push(row.mib_per_s_words());
     cells.extend([row.completion.p50, row.completion.p99, row.completion.p99_9].map(format::latency));
     cells.push(row.flush.map_or_else(String::new, |flush| format::latency(flush.p99)));
-    cells.push(
-        row.cached_mark().map_or_else(String::new, |mark| mark.trim_start_matches("cached ").to_owned()),
-    );
+    cells.push(escape(&row.marks().join(", ")));
     push_row(text, &cells);
 }
 

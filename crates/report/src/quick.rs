@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_results::run::{JobResult, LatencySummary, Metric, PhaseResult};
+use assay_results::run::{JobResult, LatencySummary, Metric, PhaseResult, Row};
 use assay_results::stats::{median, median_interval};
 use assay_results::{LatencyHistogram, Run};
 
@@ -40,6 +40,8 @@ pub struct QuickRow {
     pub cached_read_share: Option<f64>,
     /// Failed operations, all windows.
     pub errors: u64,
+    /// Whether the figure may be believed, and which windows it does not rest on; `None`: not judged.
+    pub verdict: Option<Row>,
 }
 
 impl QuickRow {
@@ -47,6 +49,30 @@ impl QuickRow {
     pub fn cached_mark(&self) -> Option<String> {
         let share = self.cached_read_share.filter(|share| *share >= CACHED_SHARE_MIN)?;
         Some(format!("cached {}", format::percent(share)))
+    }
+
+    /// Operations a second in the digits that their interval carries.
+    pub fn iops_words(&self) -> String {
+        format::rounded(self.iops.value, self.half_width())
+    }
+
+    /// Megabytes a second, likewise.
+    pub fn mib_per_s_words(&self) -> String {
+        let mib = self.bytes_per_s / 1_048_576.0;
+        let share = self.half_width().filter(|_| self.iops.value > 0.0).map(|half| half / self.iops.value);
+        format::rounded(mib, share.map(|share| share * mib))
+    }
+
+    fn half_width(&self) -> Option<f64> {
+        let judged = self.verdict.as_ref().and_then(|row| row.figure.interval);
+        self.iops.interval.or(judged).map(|(low, high)| (high - low) / 2.0)
+    }
+
+    /// What is wrong with it beside its sign: errors, reads from memory, windows that were disturbed.
+    pub fn marks(&self) -> Vec<String> {
+        let errors = (self.errors > 0).then(|| format::plural(self.errors, "error"));
+        let disturbed = self.verdict.as_ref().and_then(crate::findings::disturbed);
+        errors.into_iter().chain(self.cached_mark()).chain(disturbed).collect()
     }
 }
 
@@ -141,7 +167,8 @@ pub fn rows(run: &Run) -> Vec<QuickRow> {
     let stb = run.plan.series == SERIES_STB;
     let mut rows: Vec<(SortKey, QuickRow)> = Vec::new();
     for (name, jobs) in windows(run) {
-        let Some(row) = row(&run.plan.series, &name, &jobs) else { continue };
+        let Some(mut row) = row(&run.plan.series, &name, &jobs) else { continue };
+        row.verdict = run.rows.iter().find(|known| known.name == name).cloned();
         let groups: &[&str] = if stb { &STB_GROUPS } else { &KIND_GROUPS };
         let group = groups.iter().position(|group| *group == row.group).unwrap_or(groups.len());
         let sequential = jobs.first().is_some_and(|job| job.pattern.contains("sequential"));
@@ -236,6 +263,7 @@ fn row(series: &str, name: &str, windows: &[&JobResult]) -> Option<QuickRow> {
             .or(shown.flush.as_ref().map(|flush| flush.completion_ns)),
         cached_read_share: known.into_iter().max_by(f64::total_cmp),
         errors: windows.iter().map(|job| job.errors).fold(0, u64::saturating_add),
+        verdict: None,
     })
 }
 
@@ -293,14 +321,10 @@ pub fn spoken(rows: &[QuickRow], references: &[Reference]) -> Vec<String> {
 }
 
 fn spoken_row(row: &QuickRow, references: &[Reference]) -> String {
-    let mut text = format!("{}: {} a second", row.name, format::iops(row.iops.value));
-    if let Some((low, high)) = row.iops.interval {
-        text += &format!(
-            " ({} to {} over {})",
-            format::iops(low),
-            format::iops(high),
-            format::plural(u64::from(row.iops.n), "window")
-        );
+    let mut text = format!("{}: {} a second", row.name, row.iops_words());
+    if let Some(interval) = row.iops.interval {
+        let windows = format::plural(u64::from(row.iops.n), "window");
+        text += &format!(" ({} over {windows})", format::interval(interval).replace('–', " to "));
     }
     match (row.completion.p50, row.completion.p99) {
         (Some(p50), Some(p99)) => {

@@ -14,7 +14,7 @@ mod sections;
 mod summary;
 
 pub use compare::comparison;
-pub use findings::{findings, verdict_line};
+pub use findings::{answer, causes, findings, verdict_line};
 pub use page::{Words, figures, page};
 pub use plan::{plan, writes_ahead};
 pub use progress::{Progress, progress_line};

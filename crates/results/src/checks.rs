@@ -144,6 +144,11 @@ fn without_distribution(run: &Run, findings: &mut Vec<Finding>) {
     });
 }
 
+/// The quoted figures of a run with the verdicts that its findings mean for them, as [`judge`] puts them into it.
+pub fn rows(run: &Run) -> Vec<Row> {
+    rows::weigh(run, &mut run.findings.clone())
+}
+
 /// The verdict these findings mean for a run that came to its end. What could not be checked speaks neither for nor
 /// against it.
 pub fn verdict(findings: &[Finding]) -> Verdict {

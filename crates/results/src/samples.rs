@@ -4,6 +4,7 @@ pub mod odd;
 
 use std::collections::BTreeMap;
 
+use crate::checks;
 use crate::environment::{
     BlockDevice, Environment, FileSystem, Resolution, TargetEnvironment, TargetKind as EnvironmentKind,
 };
@@ -214,7 +215,7 @@ pub fn plan(name: &str, series: &str) -> Plan {
 
 /// A run of these phases without findings.
 pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
-    Run {
+    let mut run = Run {
         hosts: Vec::new(),
         schema: SCHEMA.to_owned(),
         id: "7f3a".to_owned(),
@@ -239,7 +240,9 @@ pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         remarks: Vec::new(),
         end: Some(RunEnd::Completed),
         error: String::new(),
-    }
+    };
+    run.rows = checks::rows(&run);
+    run
 }
 
 /// A finding of a phase.
@@ -332,6 +335,7 @@ pub fn stb_run() -> Run {
         None,
         "whether somebody else used the device could not be told: the quiet window before the run was too short",
     ));
+    run.rows = checks::rows(&run);
     run
 }
 
@@ -436,6 +440,7 @@ pub fn mixed_run() -> Run {
         "7 of 150,007 operations failed (EIO 6, ENOSPC 1)",
     );
     errors.job = Some("paced".to_owned());
+    errors.evidence.insert("point".to_owned(), "rate=5000".into());
     errors.advice =
         "look at the kernel's log; numbers of a failing device describe its error handling".to_owned();
     let mut step = finding(
@@ -446,7 +451,8 @@ pub fn mixed_run() -> Run {
     );
     step.bias = "IOPS 0-4 % low".to_owned();
     step.advice = "measure longer, or find what ran then".to_owned();
-    run.findings = vec![step, errors];
+    run.findings = vec![errors, step];
+    run.rows = checks::rows(&run);
     run
 }
 

@@ -1,18 +1,19 @@
 //! The top of the page: what was run, whether to believe it, and why not.
 
 use assay_results::Run;
-use assay_results::run::{Finding, FindingSeverity, Verdict};
+use assay_results::run::{Finding, FindingSeverity};
 use maud::{Markup, html};
 
 use super::unbroken::unbroken;
-use crate::findings::{FindingGroup, PLACES_MAX, Place, group, severity_word, verdict_sentence};
+use crate::answer::answer;
+use crate::findings::{
+    Cause, FindingGroup, PLACES_MAX, Place, causes, folded, group, severity_word, verdict_sign, verdict_words,
+};
 use crate::{conditions, format};
 
 /// Name, verdict, when and where.
 pub(super) fn header(run: &Run) -> Markup {
-    let sentence = verdict_sentence(run);
-    let meaning =
-        sentence.split_once(": ").and_then(|(_, rest)| rest.split_once(": ")).map_or("", |(_, rest)| rest);
+    let [like, best, _] = answer(run);
     html! {
         header {
             p .kind {
@@ -20,9 +21,11 @@ pub(super) fn header(run: &Run) -> Markup {
                 @if !run.plan.series.is_empty() { " · quick series " (run.plan.series) }
             }
             h1 { (run.name) }
+            p .answer { (unbroken(&like)) }
+            p .answer .best { (unbroken(&best)) }
             p .verdict .(run.verdict.word()) role="status" {
                 strong { span .sign aria-hidden="true" { (verdict_sign(run.verdict)) } (run.verdict.word()) }
-                span { (meaning) }
+                span { (unbroken(&verdict_words(run))) }
             }
             p .place {
                 @for fact in conditions::of_place(run) { span { (fact) } }
@@ -37,18 +40,37 @@ pub(super) fn header(run: &Run) -> Markup {
     }
 }
 
-fn verdict_sign(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "✓",
-        Verdict::Suspect => "!",
-        Verdict::Invalid => "✗",
-        Verdict::Incomplete => "…",
+/// A line for each cause of the verdict, with the rows it applies to; behind it the evidence.
+pub(super) fn findings(run: &Run) -> Markup {
+    let causes = causes(&run.findings);
+    let grave = |group: &FindingGroup<'_>| group.finding.severity >= FindingSeverity::Warning;
+    let others: Vec<_> = group(&run.findings).into_iter().filter(|group| !grave(group)).collect();
+    html! {
+        @if !run.findings.is_empty() {
+            section #findings {
+                h2 { "Findings" }
+                @for cause in &causes { (cause_line(cause)) }
+                @if let Some(folded) = folded(&run.findings) {
+                    details { summary { (folded) } @for one in &others { (finding(one)) } }
+                }
+            }
+        }
     }
 }
 
-/// What the checks found, the gravest first; notes in a list that opens.
-pub(super) fn findings(run: &Run) -> Markup {
-    finding_cards(&run.findings)
+fn cause_line(cause: &Cause<'_>) -> Markup {
+    let one = &cause.group;
+    let place = cause.place(PLACES_MAX);
+    html! {
+        details .cause .(class(one.finding.severity)) {
+            summary {
+                span .severity { (severity_word(one.finding.severity)) } " "
+                strong { (unbroken(&cause.words)) }
+                @if !place.is_empty() { span .where { ": " (place) } }
+            }
+            (finding(one))
+        }
+    }
 }
 
 /// The same for findings that belong to no run.
@@ -72,16 +94,19 @@ pub(super) fn finding_cards(findings: &[Finding]) -> Markup {
     }
 }
 
-fn finding(one: &FindingGroup<'_>) -> Markup {
-    let class = match one.finding.severity {
+fn class(severity: FindingSeverity) -> &'static str {
+    match severity {
         FindingSeverity::Invalid => "invalid",
         FindingSeverity::Warning => "suspect",
         FindingSeverity::Unchecked => "unchecked",
         FindingSeverity::Info => "info",
-    };
+    }
+}
+
+fn finding(one: &FindingGroup<'_>) -> Markup {
     let (first, rest) = one.places.split_at(one.places.len().min(PLACES_MAX));
     html! {
-        article .finding .(class) {
+        article .finding .(class(one.finding.severity)) {
             h3 { (one.finding.id) " " span .severity { (severity_word(one.finding.severity)) } }
             @for place in first { (place_line(place)) }
             @if !rest.is_empty() {

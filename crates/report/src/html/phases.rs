@@ -4,7 +4,7 @@ use assay_results::Run;
 use assay_results::run::{JobResult, PhaseResult};
 use maud::{Markup, html};
 
-use super::table::{conditions_line, hosts_of, number, operations};
+use super::table::{conditions_line, hosts_of, number, operations, verdict_mark};
 use super::{figures, grid, repeats};
 use crate::svg::Chart;
 use crate::{charts, conditions, format, rounds};
@@ -91,6 +91,7 @@ fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult, heads: &[&str])
                 (title(run, phase))
                 @if job.name != phase.name { " / " (job.name) }
                 (conditions_line(&conditions::of_job(job)))
+                (verdict_mark(run.row(phase, job)))
             }
             @for (head, cell) in heads.iter().zip(&cells) { (number(head, cell)) }
         }

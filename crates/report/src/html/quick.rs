@@ -6,7 +6,7 @@ use assay_results::run::{JobResult, LatencySummary};
 use maud::{Markup, html};
 
 use super::figures;
-use super::table::{conditions_line, number, operations};
+use super::table::{conditions_line, number, operations, verdict_mark};
 use crate::quick::{QuickRow, Reference, ReferenceIops, merged, reference_notes, row_jobs, rows, spoken};
 use crate::svg::{Mark, Scale, log_ticks, range_plot, ratio_bar, sparkline};
 use crate::{charts, conditions, format};
@@ -155,18 +155,16 @@ fn table_row(
             th scope="row" {
                 (row.name)
                 (conditions_line(&own))
-                @if let Some(cached) = row.cached_mark() { span .mark .suspect { (cached) } }
-                @if row.errors > 0 { span .mark .invalid { (format::plural(row.errors, "error")) } }
+                (verdict_mark(row.verdict.as_ref()))
+                @for mark in row.marks() { span .mark .suspect { (mark) } " " }
             }
             td .n data-h="IOPS" {
-                strong { (format::iops(row.iops.value)) }
-                @if let Some((low, high)) = row.iops.interval {
-                    span .interval { (format::iops(low)) "–" (format::iops(high)) }
-                }
+                strong { (row.iops_words()) }
+                @if let Some(interval) = row.iops.interval { span .interval { (format::interval(interval)) } }
             }
             @for reference in measured { (ratio_cells(row, reference, scales)) }
             @if !typical.is_empty() { td .plot data-h="against typical devices" { (typical_plot(row, typical, scales)) } }
-            (number("MiB/s", &format::mib_per_s(row.bytes_per_s)))
+            (number("MiB/s", &row.mib_per_s_words()))
             (number("p50", &format::latency(p50)))
             (number("p99", &format::latency(p99)))
             (number("p99.9", &format::latency(p99_9)))
@@ -257,7 +255,7 @@ fn detail(run: &Run, row: &QuickRow, index: usize) -> Markup {
 
 /// The number with the shortest form of its conditions.
 fn summary_line(row: &QuickRow) -> String {
-    let mut facts = vec![format!("{} IOPS", format::iops(row.iops.value))];
+    let mut facts = vec![format!("{} IOPS", row.iops_words())];
     if row.block_size_bytes > 0 {
         facts.push(format::bytes(row.block_size_bytes));
     }

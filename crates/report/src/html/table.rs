@@ -1,6 +1,6 @@
 //! Tables that become lists of cards on a phone: each cell carries its head.
 
-use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult};
+use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult, Row, Verdict};
 use maud::{Markup, html};
 
 use crate::{conditions, format, hosts};
@@ -8,6 +8,15 @@ use crate::{conditions, format, hosts};
 /// A cell of numbers under a head.
 pub(super) fn number(head: &str, value: &str) -> Markup {
     html! { td .n data-h=(head) .none[value.is_empty() || value == format::NOTHING] { (value) } }
+}
+
+/// The mark of a figure that is not valid, with why as a hint.
+pub(super) fn verdict_mark(row: Option<&Row>) -> Markup {
+    html! {
+        @if let Some(row) = row.filter(|row| row.verdict != Verdict::Valid) {
+            span .mark .(row.verdict.word()) title=(row.because) { (row.verdict.word()) } " "
+        }
+    }
 }
 
 /// The conditions of a job as one line of small print.

@@ -3,7 +3,7 @@
 use assay_results::run::{Finding, FindingSeverity, Run, Verdict};
 
 use super::paragraph;
-use crate::findings::{FindingGroup, PLACES_MAX, group, severity_word, verdict_sentence};
+use crate::findings::{FindingGroup, PLACES_MAX, folded, group, severity_word, verdict_sentence};
 use crate::text::{Hang, Style, Tone};
 
 /// The findings, the gravest first, each behind an empty line; one that several phases share is told once, with where it
@@ -50,16 +50,61 @@ fn push_group(text: &mut String, one: &FindingGroup<'_>, style: &Style) {
     }
 }
 
+/// Rows named behind a cause at most.
+const ROWS_MAX: usize = 4;
+
+/// A line for each cause of the verdict with the rows it applies to, and how much more was found; `how` says how to see that.
+pub fn causes(run: &Run, how: &str, style: &Style) -> String {
+    let mut text = String::new();
+    for cause in crate::findings::causes(&run.findings) {
+        let finding = cause.group.finding;
+        let place = cause.place(ROWS_MAX);
+        let place = if place.is_empty() { String::new() } else { format!(": {place}") };
+        let line = format!("{}: {}: {}{place}", severity_word(finding.severity), finding.id, cause.words);
+        paragraph(&mut text, tone(finding.severity), &line, Hang { first: 0, rest: 2 }, style);
+    }
+    let grave = run.findings.iter().any(|finding| finding.severity >= FindingSeverity::Warning);
+    let more = match (folded(&run.findings), grave) {
+        (Some(folded), _) => Some(format!("{folded}; {how} shows all findings with their evidence")),
+        (None, true) => Some(format!("{how} shows the evidence")),
+        (None, false) => None,
+    };
+    if let Some(more) = more {
+        paragraph(&mut text, Tone::Dim, &more, Hang { first: 0, rest: 2 }, style);
+    }
+    text
+}
+
+/// The answer: what the storage behaves like, the best that it did, and the verdict. A line each, where there is room.
+pub fn answer(run: &Run, style: &Style) -> String {
+    let mut text = String::new();
+    let tones = [Tone::Strong, Tone::Plain, verdict_tone(run.verdict)];
+    for (sentence, tone) in crate::answer::answer(run).iter().zip(tones) {
+        paragraph(&mut text, tone, sentence, Hang { first: 0, rest: 2 }, style);
+    }
+    text
+}
+
 /// The verdict in one line, with what it rests on.
 pub fn verdict_line(run: &Run, style: &Style) -> String {
-    let tone = match run.verdict {
+    let mut text = String::new();
+    paragraph(
+        &mut text,
+        verdict_tone(run.verdict),
+        &verdict_sentence(run),
+        Hang { first: 0, rest: 2 },
+        style,
+    );
+    text
+}
+
+/// The tone of a verdict.
+pub(super) fn verdict_tone(verdict: Verdict) -> Tone {
+    match verdict {
         Verdict::Valid => Tone::Good,
         Verdict::Suspect | Verdict::Incomplete => Tone::Warn,
         Verdict::Invalid => Tone::Bad,
-    };
-    let mut text = String::new();
-    paragraph(&mut text, tone, &verdict_sentence(run), Hang { first: 0, rest: 2 }, style);
-    text
+    }
 }
 
 fn tone(severity: FindingSeverity) -> Tone {

@@ -2,9 +2,11 @@
 
 use assay_results::Run;
 use assay_results::baseline::percent_of;
-use assay_results::run::{LatencySummary, Metric};
+use assay_results::run::{LatencySummary, Verdict};
 
+use super::findings::verdict_tone;
 use super::paragraph;
+use crate::findings::verdict_sign;
 use crate::format;
 use crate::quick::{
     Against, QuickRow, Reference, ReferenceIops, against, like, reference_notes, rows, spoken,
@@ -47,56 +49,54 @@ pub fn quick_words(run: &Run, references: &[Reference], style: &Style) -> String
 fn columns(rows: &[QuickRow], references: &[Reference], windows: bool) -> Vec<Column> {
     let mut columns = vec![
         Column::words("test", Keep::Always),
-        Column::numbers("outst.", Keep::Always),
+        Column::words("", Keep::Always),
         Column::numbers("IOPS", Keep::Always),
     ];
     if windows {
-        columns.push(Column::numbers("interval", Keep::IfStacked(2)));
+        columns.push(Column::numbers("interval", Keep::IfStacked(9)));
     }
     for (index, reference) in references.iter().enumerate() {
         let later = u8::try_from(index.min(4)).unwrap_or(4);
         if reference.is_typical() {
-            columns
-                .push(Column::numbers(&format!("typical {}", reference.title()), Keep::IfRoom(10 + later)));
+            columns.push(Column::numbers(&format!("typical {}", reference.title()), Keep::IfFlat(later)));
         } else {
-            let keep = if reference.covers(rows) { Keep::IfStacked(later) } else { Keep::IfRoom(20 + later) };
+            let keep =
+                if reference.covers(rows) { Keep::IfStacked(3 + later) } else { Keep::IfFlat(5 + later) };
             columns.push(Column::numbers(&format!("% {}", reference.title()), keep));
         }
     }
     columns.extend([
-        Column::words("like", Keep::IfStacked(1)),
-        Column::numbers("MiB/s", Keep::IfRoom(4)),
-        Column::numbers("p50", Keep::IfRoom(3)),
+        Column::words("like", Keep::IfStacked(2)),
+        Column::numbers("MiB/s", Keep::IfStacked(1)),
+        Column::numbers("p50", Keep::IfStacked(0)),
         Column::numbers("p99", Keep::Always),
         Column::numbers("p99.9", Keep::IfRoom(5)),
-        Column::numbers("flush p99", Keep::IfStacked(3)),
+        Column::numbers("flush p99", Keep::IfStacked(8)),
+        Column::numbers("outst.", Keep::IfRoom(4)),
         Column::words("", Keep::Always),
     ]);
     columns
 }
 
 fn cells(row: &QuickRow, references: &[Reference], windows: bool) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = vec![
-        row.name.as_str().into(),
-        format::count(row.outstanding_io).into(),
-        Cell::toned(format::iops(row.iops.value), Tone::Strong),
-    ];
+    let sign = row
+        .verdict
+        .as_ref()
+        .map_or_else(Cell::default, |row| Cell::toned(verdict_sign(row.verdict), verdict_tone(row.verdict)));
+    let mut cells: Vec<Cell> =
+        vec![row.name.as_str().into(), sign, Cell::toned(row.iops_words(), Tone::Strong)];
     if windows {
-        cells.push(interval(&row.iops).into());
+        cells.push(row.iops.interval.map_or_else(String::new, format::interval).into());
     }
     cells.extend(references.iter().map(|reference| reference_cell(row, reference)));
     cells.push(Cell::toned(like(row, references), Tone::Accent));
     let LatencySummary { p50, p99, p99_9, .. } = row.completion;
-    cells.push(format::mib_per_s(row.bytes_per_s).into());
+    cells.push(row.mib_per_s_words().into());
     cells.extend([p50, p99, p99_9].map(|value| Cell::from(format::latency(value))));
     cells.push(row.flush.map_or_else(Cell::default, |flush| format::latency(flush.p99).into()));
-    cells.push(mark(row));
+    cells.push(format::count(row.outstanding_io).into());
+    cells.push(Cell::toned(row.marks().join(", "), if row.errors > 0 { Tone::Bad } else { Tone::Warn }));
     cells
-}
-
-fn interval(iops: &Metric) -> String {
-    iops.interval
-        .map_or_else(String::new, |(low, high)| format!("{}–{}", format::iops(low), format::iops(high)))
 }
 
 fn reference_cell(row: &QuickRow, reference: &Reference) -> Cell {
@@ -127,18 +127,6 @@ fn ratio_tone(row: &QuickRow, percent: u64) -> Tone {
     }
 }
 
-fn mark(row: &QuickRow) -> Cell {
-    match (row.errors, row.cached_mark()) {
-        (0, None) => Cell::default(),
-        (0, Some(cached)) => Cell::toned(cached, Tone::Warn),
-        (errors, cached) => {
-            let errors = format::plural(errors, "error");
-            let text = cached.map_or_else(|| errors.clone(), |cached| format!("{errors}, {cached}"));
-            Cell::toned(text, Tone::Bad)
-        }
-    }
-}
-
 /// What the columns mean, and what the references are worth.
 fn footnotes(rows: &[QuickRow], references: &[Reference]) -> Vec<String> {
     let mut notes = vec![
@@ -153,6 +141,18 @@ fn footnotes(rows: &[QuickRow], references: &[Reference]) -> Vec<String> {
             "IOPS: median of {} with its interval; latencies are those of all windows together.",
             format::plural(u64::from(n), "window")
         ));
+    }
+    let verdicts = || rows.iter().filter_map(|row| row.verdict.as_ref());
+    if verdicts().any(|row| row.verdict != Verdict::Valid) {
+        let signs = [Verdict::Valid, Verdict::Suspect, Verdict::Invalid];
+        let signs = signs.map(|verdict| format!("{} {}", verdict_sign(verdict), verdict.word()));
+        notes.push(format!("{}.", signs.join(", ")));
+    }
+    if verdicts().any(|row| !row.disturbed.is_empty()) {
+        notes.push(
+            "disturbed: windows that something else slowed down; the median does not rest on them."
+                .to_owned(),
+        );
     }
     if rows.iter().any(|row| row.cached_mark().is_some()) {
         notes.push(

@@ -1,12 +1,14 @@
 //! What a run measured, phase by phase, each job under its conditions.
 
 use assay_results::Run;
-use assay_results::run::{DeviceTruth, JobResult, LatencySummary, Metric, OpResult, PhaseResult};
+use assay_results::run::{DeviceTruth, JobResult, LatencySummary, Metric, OpResult, PhaseResult, Verdict};
 
 use super::curve::curve_tables;
+use super::findings::verdict_tone;
 use super::grid::grid_tables;
 use super::paragraph;
 use super::repeats::repeat_table;
+use crate::findings::verdict_sign;
 use crate::rounds::is_lead_in;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, left_out_note};
 use crate::{conditions, format, hosts};
@@ -60,7 +62,7 @@ fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut 
     let title = format!("{}{point}{kind}{repeat}, {}", phase.name, format::seconds(phase.measured_s));
     paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     for job in &phase.jobs {
-        push_job(text, phase, job, left_out, style);
+        push_job(text, (run, phase), job, left_out, style);
     }
     for (name, metric) in &phase.metrics {
         paragraph(text, Tone::Plain, &metric_words(name, metric), Hang { first: 2, rest: 4 }, style);
@@ -72,7 +74,7 @@ fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut 
 
 fn push_job(
     text: &mut String,
-    phase: &PhaseResult,
+    (run, phase): (&Run, &PhaseResult),
     job: &JobResult,
     left_out: &mut Vec<String>,
     style: &Style,
@@ -92,10 +94,24 @@ fn push_job(
         }
     }
     push_hosts(text, phase, job, style);
+    push_verdict(text, run, phase, job, style);
     for line in conditions::remarks(job) {
         paragraph(text, Tone::Warn, &line, Hang { first: 4, rest: 6 }, style);
     }
     paragraph(text, Tone::Dim, &conditions::instrument(job), Hang { first: 4, rest: 6 }, style);
+}
+
+/// What speaks against the figure, and whether this repetition is one that its median does not rest on.
+fn push_verdict(text: &mut String, run: &Run, phase: &PhaseResult, job: &JobResult, style: &Style) {
+    let Some(row) = run.row(phase, job).filter(|_| phase.kind == "measure") else { return };
+    if row.verdict != Verdict::Valid {
+        let words = format!("{} {}: {}", verdict_sign(row.verdict), row.verdict.word(), row.because);
+        paragraph(text, verdict_tone(row.verdict), &words, Hang { first: 4, rest: 6 }, style);
+    }
+    if row.disturbed.contains(&phase.repeat) {
+        let words = "this repetition was disturbed; the median does not rest on it";
+        paragraph(text, Tone::Warn, words, Hang { first: 4, rest: 6 }, style);
+    }
 }
 
 /// A row per host, where there are several.
@@ -130,12 +146,12 @@ fn columns() -> Vec<Column> {
         Column::numbers("block", Keep::Always),
         Column::words("", Keep::Always),
         Column::numbers("p50", Keep::IfStacked(1)),
-        Column::numbers("p90", Keep::IfRoom(8)),
+        Column::numbers("p90", Keep::IfFlat(8)),
         Column::numbers("p99", Keep::Always),
         Column::numbers("p99.9", Keep::IfRoom(3)),
-        Column::numbers("p99.99", Keep::IfRoom(7)),
-        Column::numbers("max", Keep::IfRoom(5)),
-        Column::numbers("mean", Keep::IfRoom(6)),
+        Column::numbers("p99.99", Keep::IfFlat(7)),
+        Column::numbers("max", Keep::IfFlat(5)),
+        Column::numbers("mean", Keep::IfFlat(6)),
     ]
 }
 

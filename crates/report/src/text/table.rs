@@ -1,5 +1,6 @@
-//! Aligned tables that give way on narrow terminals: less important columns go first, and are named; then the first
-//! column moves to a line of its own; at last a row becomes a list of names and values.
+//! Aligned tables that give way on narrow terminals: the first column moves to a line of its own where that saves a column;
+//! less important columns go, and are named; at last a row becomes a list of names and values. A wider terminal never shows
+//! less.
 
 use super::style::{Style, Tone, width};
 use super::wrap::{Hang, wrap};
@@ -18,6 +19,8 @@ pub(crate) enum Keep {
     IfStacked(u8),
     /// Goes before that; higher numbers first.
     IfRoom(u8),
+    /// Goes before all others, higher numbers first, and is not worth a line of its own for the first column.
+    IfFlat(u8),
 }
 
 /// One column.
@@ -136,7 +139,7 @@ impl Table {
                         push_line(&mut text, &style.paint(Tone::Strong, &line));
                     }
                 }
-                Line::Row(cells) if layout.listed => fitted.push_list(cells, style, &mut text),
+                Line::Row(cells) if layout.listed => fitted.push_list(cells, &layout, style, &mut text),
                 Line::Row(cells) => fitted.push_row(cells, &layout, style, &mut text),
             }
         }
@@ -190,16 +193,21 @@ impl Table {
         let widths = self.widths();
         let room = style.columns().saturating_sub(self.indent);
         let all: Vec<usize> = (0..widths.len()).filter(|&index| widths[index] > 0).collect();
-        let (flat, fits) = self.drop_until(&all, &widths, room, false);
-        if fits {
+        let (flat, flat_fits) = self.drop_until(&all, &widths, room, false);
+        let rest: Vec<usize> = all.iter().copied().filter(|&index| index != 0).collect();
+        let worth = |index: &usize| !matches!(self.columns[*index].keep, Keep::IfFlat(_));
+        let worthy: Vec<usize> = rest.iter().copied().filter(worth).collect();
+        let (stacked, stacked_fits) =
+            self.drop_until(&worthy, &widths, room.saturating_sub(STACK_INDENT), true);
+        // Beside each other only where that costs no column: a wider terminal never shows less than a narrower one.
+        if flat_fits && (!stacked_fits || stacked.iter().all(|index| flat.contains(index))) {
             return self.layout_of(flat, &all, &widths, false, false);
         }
-        let rest: Vec<usize> = all.iter().copied().filter(|&index| index != 0).collect();
-        let (stacked, fits) = self.drop_until(&rest, &widths, room.saturating_sub(STACK_INDENT), true);
-        if fits && !stacked.is_empty() {
+        if stacked_fits && !stacked.is_empty() {
             return self.layout_of(stacked, &rest, &widths, true, false);
         }
-        self.layout_of(all.clone(), &all, &widths, true, true)
+        let kept = |index: &usize| self.columns[*index].keep == Keep::Always;
+        self.layout_of(all.iter().copied().filter(kept).collect(), &all, &widths, true, true)
     }
 
     fn layout_of(
@@ -228,6 +236,7 @@ impl Table {
                 return (shown, true);
             }
             let rank = |index: usize| match self.columns[index].keep {
+                Keep::IfFlat(rank) => Some((2, rank)),
                 Keep::IfRoom(rank) => Some((1, rank)),
                 Keep::IfStacked(rank) if stacked => Some((0, rank)),
                 _ => None,
@@ -282,11 +291,12 @@ impl Table {
     }
 
     /// A row as `head value` pairs below its first cell.
-    fn push_list(&self, cells: &[Cell], style: &Style, text: &mut String) {
+    fn push_list(&self, cells: &[Cell], layout: &Layout, style: &Style, text: &mut String) {
         let (first, rest) = (Hang::flat(self.indent), Hang::flat(self.indent + STACK_INDENT));
         let mut lines = cells.first().map(|cell| wrap(&cell.text, first, style)).unwrap_or_default();
-        for (column, cell) in self.columns.iter().zip(cells).skip(1).filter(|(_, cell)| !cell.text.is_empty())
-        {
+        let others = layout.shown.iter().filter(|(index, _)| *index > 0);
+        let others = others.map(|(index, _)| (&self.columns[*index], &cells[*index]));
+        for (column, cell) in others.filter(|(_, cell)| !cell.text.is_empty()) {
             let pair = if column.head.is_empty() {
                 cell.text.clone()
             } else {
@@ -346,17 +356,21 @@ mod tests {
 
     #[test]
     fn less_important_columns_go_first_and_are_named() {
-        insta::assert_snapshot!(table().render(&Style::plain(32)), @r"
+        let mut table = table();
+        table.row(vec!["3".into(), "3".into(), "a latency with many words".into(), "1 %".into()]);
+        insta::assert_snapshot!(table.render(&Style::plain(32)), @r"
         name            IOPS  % HDD
         a group
         first of them  1,234   57 %
         2                  8  105 %
+        3                  3    1 %
         (not shown at this width: p50)
         ");
     }
 
     #[test]
-    fn then_the_name_moves_to_its_own_line() {
+    fn the_name_moves_to_its_own_line_where_that_saves_a_column() {
+        assert!(table().render(&Style::plain(32)).starts_with("name\n"));
         insta::assert_snapshot!(table().render(&Style::plain(24)), @r"
         name
            IOPS    p50  % HDD
@@ -376,16 +390,28 @@ mod tests {
         a group
         first of them
           IOPS: 1,234
-          p50: 12 µs
-          % HDD: 57 %
         2
           IOPS: 8
-          p50: 1 ms
-          % HDD: 105 %
         wide
           IOPS:
           123456789012345678901234567890
+        (not shown at this
+        width: p50, % HDD)
         ");
+    }
+
+    #[test]
+    fn a_wider_terminal_never_shows_less() {
+        let mut table = table();
+        table.row(vec!["a name that takes much of the width".into(), "1".into(), "1".into(), "1".into()]);
+        let shown = |width| {
+            let text = table.render(&Style::plain(width));
+            let (_, left_out) = text.split_once("(not shown at this width: ").unwrap_or_default();
+            3 - left_out.split(',').filter(|head| !head.trim().is_empty()).count()
+        };
+        let counts: Vec<usize> = (24..100).map(shown).collect();
+        assert!(counts.windows(2).all(|pair| pair[0] <= pair[1]), "{counts:?}");
+        assert_eq!(counts.last(), Some(&3));
     }
 
     #[test]

@@ -4,11 +4,11 @@ use assay_report::Style;
 use assay_report::html::page;
 use assay_report::md::markdown;
 use assay_report::terminal::{
-    Mark, Section, findings, heading, plan, quick_table, quick_words, run_summary, sections, verdict_line,
-    words_table,
+    Mark, Section, answer, causes, findings, heading, plan, quick_table, quick_words, run_summary, sections,
+    verdict_line, words_table,
 };
 
-use assay_results::run::PhaseResult;
+use assay_results::run::{PhaseResult, Verdict};
 
 use crate::support::{assay_run, hdd, mixed_run, stb_run, typical};
 
@@ -156,4 +156,51 @@ fn repetitions_end_with_a_row_of_their_median() {
     }
     run.phases.truncate(1);
     assert!(!run_summary(&run, &style).contains("Repetitions"));
+}
+
+/// The answer stands in three lines, at every width, and the causes of the verdict in one each.
+#[test]
+fn the_answer_and_the_causes() {
+    let mut answers = String::new();
+    for run in [assay_run(), stb_run(), mixed_run()] {
+        for width in [140, 100, 80] {
+            let style = Style::plain(width);
+            let text = answer(&run, &style) + "\n" + &causes(&run, "'assay check 7f3a'", &style);
+            assert!(widest(&text) <= width, "{width}: {text}");
+            answers += &format!("== {} at {width}\n{text}\n", run.plan.series);
+        }
+    }
+    insta::assert_snapshot!(answers);
+}
+
+/// A row says which of its windows its median does not rest on.
+#[test]
+fn a_disturbed_window_is_named_in_its_row() {
+    let mut run = assay_run();
+    run.rows[1].disturbed = vec![2];
+    run.rows[2].verdict = Verdict::Suspect;
+    run.rows[2].because = "the hypervisor gave 11 % of the processors' time to others".to_owned();
+    run.verdict = Verdict::Suspect;
+    let text = quick_table(&run, &[], &Style::plain(100));
+    assert!(text.contains("1 of 5 disturbed") && text.contains("✓ valid, ! suspect, ✗ invalid"), "{text}");
+    let said = answer(&run, &Style::plain(200));
+    let name = &run.rows[2].name;
+    let words =
+        format!("Verdict: suspect: 3 of 4 figures are valid; '{name}' suspect: the hypervisor gave 11 %");
+    assert!(said.replace("\n  ", " ").contains(&words), "{said}");
+}
+
+/// A wider terminal shows at least the columns of a narrower one.
+#[test]
+fn a_wider_terminal_never_shows_less() {
+    for (run, references) in [(stb_run(), vec![hdd()]), (assay_run(), typical())] {
+        let left_out = |width| {
+            let text = quick_table(&run, &references, &Style::plain(width)).replace('\n', " ");
+            let rest = text.split_once("(not shown at this width: ").map_or("", |(_, rest)| rest);
+            rest.split_once(')').map_or(0, |(heads, _)| heads.split(',').count())
+        };
+        let counts: Vec<usize> = (30..220).map(left_out).collect();
+        assert!(counts.windows(2).all(|pair| pair[0] >= pair[1]), "{counts:?}");
+        assert_eq!(counts.last(), Some(&0));
+    }
 }

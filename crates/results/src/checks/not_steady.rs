@@ -22,6 +22,8 @@ const NEVER: &str = "never-steady";
 const ADVICE: &str = "allow more rounds, or precondition the device before";
 /// A change below this share is information, not a warning.
 const CHANGE_WARNING: f64 = 0.10;
+/// An interval of more periods is none of a busy machine's.
+const PERIODS_MAX: f64 = 1000.0;
 /// The test draws random series; the same run is judged the same way each time.
 const SEED: u64 = 1;
 
@@ -40,7 +42,8 @@ pub(super) fn whole_intervals(series: &[SeriesPoint]) -> Vec<f64> {
     let usual = median(&lengths).unwrap_or(0.0);
     let whole = |point: &SeriesPoint| {
         let periods = (point.length_s / usual).round();
-        (usual > 0.0 && (point.length_s - periods * usual).abs() < 0.1 * usual).then_some(periods as usize)
+        let near = (point.length_s - periods * usual).abs() < 0.1 * usual;
+        (usual > 0.0 && near && periods <= PERIODS_MAX).then_some(periods as usize)
     };
     // Of a command that was only observed, the bytes may be all that is known.
     let only_bytes = series.iter().all(|point| point.iops == 0.0);

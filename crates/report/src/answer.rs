@@ -1,0 +1,158 @@
+//! The answer in three sentences, which stand above everything else: what the storage behaves like, the best that it did, and
+//! whether to believe it.
+
+use assay_results::Run;
+use assay_results::answer::{Best, Fit, Likeness, Quoted, StorageKind, best, likeness, quoted};
+use assay_results::run::Verdict;
+
+use crate::findings::verdict_sentence;
+use crate::format;
+
+/// The sentences of a run.
+pub(crate) fn answer(run: &Run) -> [String; 3] {
+    let quoted = quoted(run);
+    [like(&quoted), best_of(&quoted), verdict_sentence(run)]
+}
+
+/// A kind in words, with its article.
+fn words(kind: StorageKind) -> &'static str {
+    match kind {
+        StorageKind::Memory => "RAM or a cache",
+        StorageKind::Nvme => "an NVMe SSD",
+        StorageKind::SataSsd => "a SATA SSD",
+        StorageKind::HardDisk => "a hard disk",
+        StorageKind::Network => "network storage",
+    }
+}
+
+/// `a, b or c`.
+fn list(words: &[&str]) -> String {
+    match words.split_last() {
+        None => String::new(),
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+fn kinds(kinds: &[StorageKind]) -> String {
+    list(&kinds.iter().map(|kind| words(*kind)).collect::<Vec<_>>())
+}
+
+fn like(quoted: &[Quoted<'_>]) -> String {
+    if quoted.is_empty() {
+        return "Kind of storage: cannot be told, nothing was measured.".to_owned();
+    }
+    let found = likeness(quoted);
+    if !found.kinds.is_empty() {
+        return format!("Behaves like {}: {}.", kinds(&found.kinds), figures(&found).join(", "));
+    }
+    let Likeness { read, durable, .. } = &found;
+    match (read, durable) {
+        (None, None) => {
+            "Kind of storage: cannot be told. That takes small random reads or small durable writes that \
+                         reached the storage."
+                .to_owned()
+        }
+        (Some(fit), None) | (None, Some(fit)) => {
+            let missing = if read.is_some() { "small durable writes" } else { "small random reads" };
+            let fits = if fit.kinds.is_empty() { "no kind".to_owned() } else { kinds(&fit.kinds) };
+            format!("Kind of storage: cannot be told. {} fit {fits}; {missing} are missing.", latency(fit))
+        }
+        (Some(read), Some(durable)) => {
+            let as_of = |fit: &Fit<'_>| {
+                let kinds =
+                    if fit.kinds.is_empty() { "none that is known".to_owned() } else { kinds(&fit.kinds) };
+                format!("{} as of {kinds}", latency(fit))
+            };
+            format!("Behaves like no single kind of storage: {}, {}.", as_of(read), as_of(durable))
+        }
+    }
+}
+
+/// The figures that the kind is known by.
+fn figures(found: &Likeness<'_>) -> Vec<String> {
+    let mut figures: Vec<String> = [&found.read, &found.durable].into_iter().flatten().map(latency).collect();
+    figures.extend(found.sequential.as_ref().map(|fit| {
+        format!(
+            "{} {}",
+            conditions(&fit.quoted),
+            format::bandwidth_of(fit.quoted.bytes_per_s, half_share(&fit.quoted))
+        )
+    }));
+    figures
+}
+
+fn latency(fit: &Fit<'_>) -> String {
+    let p50 = fit.quoted.p50_ns.map_or_else(|| format::NOTHING.to_owned(), format::time_ns);
+    format!("{} {p50} (p50)", conditions(&fit.quoted))
+}
+
+fn best_of(quoted: &[Quoted<'_>]) -> String {
+    if quoted.is_empty() {
+        return "Best: nothing was measured.".to_owned();
+    }
+    let Some(Best { iops, bandwidth, latency }) = best(quoted) else {
+        return "Best: no figure is valid.".to_owned();
+    };
+    let mut parts: Vec<(String, &Quoted<'_>)> = vec![(format!("{} IOPS", iops_of(&iops)), &iops)];
+    parts.extend(bandwidth.iter().map(|one| (format::bandwidth_of(one.bytes_per_s, half_share(one)), one)));
+    parts.extend(
+        latency.iter().filter_map(|one| Some((format!("p50 {}", format::time_ns(one.p50_ns?)), one))),
+    );
+    let alike = parts.chunk_by(|a, b| std::ptr::eq(a.1.row, b.1.row));
+    let parts: Vec<String> = alike
+        .map(|alike| {
+            let figures: Vec<&str> = alike.iter().map(|(words, _)| words.as_str()).collect();
+            format!("{} ({})", figures.join(", "), conditions(alike[0].1))
+        })
+        .collect();
+    let doubt = if iops.row.verdict == Verdict::Suspect { "; all of them suspect" } else { "" };
+    format!("Best: {}{doubt}.", parts.join("; "))
+}
+
+fn iops_of(quoted: &Quoted<'_>) -> String {
+    let figure = &quoted.row.figure;
+    format::rounded(figure.value, figure.interval.map(|(low, high)| (high - low) / 2.0))
+}
+
+/// Half of the interval of a figure, as a share of it.
+fn half_share(quoted: &Quoted<'_>) -> Option<f64> {
+    let figure = &quoted.row.figure;
+    let (low, high) = figure.interval.filter(|_| figure.value > 0.0)?;
+    Some((high - low) / 2.0 / figure.value)
+}
+
+/// `4 KiB random reads, 32 outstanding`.
+fn conditions(quoted: &Quoted<'_>) -> String {
+    let job = quoted.job;
+    let placed = match quoted.random {
+        Some(true) => "random ",
+        Some(false) => "sequential ",
+        None => "",
+    };
+    let durable = if quoted.durable { "durable " } else { "" };
+    let what = match quoted.read_share {
+        _ if quoted.only_reads() => format!("{placed}reads"),
+        _ if quoted.only_writes() => format!("{placed}{durable}writes"),
+        Some(share) => format!("{placed}{:.0} % reads, {:.0} % writes", share * 100.0, (1.0 - share) * 100.0),
+        None if !job.pattern.is_empty() => job.pattern.clone(),
+        None => "mix not known".to_owned(),
+    };
+    let block = job.total.block_size;
+    // The words of a pattern hold block sizes, too.
+    let block = if block > 0 && (quoted.read_share.is_some() || job.pattern.is_empty()) {
+        format!("{} ", format::bytes(block))
+    } else {
+        String::new()
+    };
+    let outstanding = if job.outstanding_io > 0 {
+        format!(", {} outstanding", format::count(job.outstanding_io))
+    } else {
+        String::new()
+    };
+    let rate = job
+        .evidence
+        .offered_iops
+        .map_or_else(String::new, |rate| format!(", {} IOPS offered", format::iops(rate)));
+    format!("{block}{what}{outstanding}{rate}")
+}
