@@ -56,7 +56,7 @@ fn like(quoted: &[Quoted<'_>]) -> String {
         (Some(fit), None) | (None, Some(fit)) => {
             let missing = if read.is_some() { "small durable writes" } else { "small random reads" };
             let fits = if fit.kinds.is_empty() { "no kind".to_owned() } else { kinds(&fit.kinds) };
-            format!("Kind of storage: cannot be told. {} fit {fits}; {missing} are missing.", latency(fit))
+            format!("Kind of storage: cannot be told. {} fits {fits}; {missing} are missing.", latency(fit))
         }
         (Some(read), Some(durable)) => {
             let as_of = |fit: &Fit<'_>| {
@@ -72,19 +72,16 @@ fn like(quoted: &[Quoted<'_>]) -> String {
 /// The figures that the kind is known by.
 fn figures(found: &Likeness<'_>) -> Vec<String> {
     let mut figures: Vec<String> = [&found.read, &found.durable].into_iter().flatten().map(latency).collect();
-    figures.extend(found.sequential.as_ref().map(|fit| {
-        format!(
-            "{} {}",
-            conditions(&fit.quoted),
-            format::bandwidth_of(fit.quoted.bytes_per_s, half_share(&fit.quoted))
-        )
+    figures.extend(found.sequential.as_ref().map(|Fit { quoted, .. }| {
+        let rate = format::bandwidth_of(quoted.bytes_per_s, half_share(quoted));
+        format!("{rate} ({})", conditions(quoted))
     }));
     figures
 }
 
 fn latency(fit: &Fit<'_>) -> String {
     let p50 = fit.quoted.p50_ns.map_or_else(|| format::NOTHING.to_owned(), format::time_ns);
-    format!("{} {p50} (p50)", conditions(&fit.quoted))
+    format!("p50 {p50} ({})", conditions(&fit.quoted))
 }
 
 fn best_of(quoted: &[Quoted<'_>]) -> String {

@@ -198,8 +198,8 @@ impl<'f> Cause<'f> {
                 rows.push(row);
             }
         }
-        let several =
-            if group.all.len() > 1 && worst.message != group.all[0].message { "up to: " } else { "" };
+        let differ = group.all.iter().any(|one| one.message != worst.message);
+        let several = if differ { format!("worst of {}: ", group.all.len()) } else { String::new() };
         Cause { words: format!("{several}{}{bias}", worst.message), rows, group }
     }
 

@@ -52,13 +52,14 @@ pub fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// The same with no more digits than an interval of this half width carries: the last one is of its order. `None`: it has none.
+/// The same with no more digits than an interval of this half width carries: a step of the last one is between a fifth and a
+/// twentieth of it. `None`: it has none.
 pub fn rounded(value: f64, half_width: Option<f64>) -> String {
     let Some(half_width) = half_width.filter(|half| *half > 0.0 && half.is_finite() && value.is_finite())
     else {
         return significant(value);
     };
-    let unit = 10_f64.powf(half_width.log10().floor());
+    let unit = 10_f64.powf((half_width / 2.0).log10().floor());
     if unit >= 1.0 {
         let whole = (value / unit).round() * unit;
         return if whole < HUGE { separate(&format!("{whole:.0}")) } else { significant(whole) };
@@ -208,13 +209,16 @@ mod tests {
     #[test]
     fn digits_end_where_the_interval_begins() {
         let cases = [
-            (9_812.0, 196.0, "9,800"),
+            (9_812.0, 196.0, "9,810"),
+            (9_812.0, 396.0, "9,800"),
             (171_430.0, 3_429.0, "171,000"),
             (2_210.0, 44.0, "2,210"),
-            (88.2, 1.8, "88"),
+            (88.2, 1.8, "88.2"),
+            (88.2, 2.4, "88"),
             (88.2, 0.18, "88.2"),
             (0.345, 0.007, "0.345"),
             (0.345, 0.02, "0.34"),
+            (12_345.0, 8_000.0, "12,000"),
             (1_234.0, 0.001, "1,234"),
             (1_234.0, 0.0, "1,234"),
             (40.0, 300.0, "0"),
@@ -224,7 +228,7 @@ mod tests {
             assert_eq!(rounded(value, Some(half)), text, "{value} {half}");
         }
         assert_eq!(rounded(9_812.0, None), "9,812");
-        assert_eq!(interval((9_616.0, 10_008.0)), "9,600–10,000");
+        assert_eq!(interval((9_616.0, 10_008.0)), "9,620–10,010");
     }
 
     #[test]
