@@ -1,6 +1,6 @@
 //! Tables that become lists of cards on a phone: each cell carries its head.
 
-use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult, Row, Verdict};
+use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult, Row};
 use maud::{Markup, html};
 
 use crate::{conditions, format, hosts};
@@ -10,11 +10,14 @@ pub(super) fn number(head: &str, value: &str) -> Markup {
     html! { td .n data-h=(head) .none[value.is_empty() || value == format::NOTHING] { (value) } }
 }
 
-/// The mark of a figure that is not valid, with why as a hint.
+/// The mark of a figure, with why as a hint; nothing for one that was not judged.
 pub(super) fn verdict_mark(row: Option<&Row>) -> Markup {
     html! {
-        @if let Some(row) = row.filter(|row| row.verdict != Verdict::Valid) {
-            span .mark .(row.verdict.word()) title=(row.because) { (row.verdict.word()) } " "
+        @if let Some(row) = row {
+            span .mark .(row.verdict.word()) title=[Some(&row.because).filter(|why| !why.is_empty())] {
+                (row.verdict.word())
+            }
+            " "
         }
     }
 }
