@@ -103,6 +103,26 @@ fn saved_listed_shown_removed() {
     assert!(error.contains("there are hdd"), "{error}");
 }
 
+/// A baseline says of each figure whether it could be believed, wherever it is compared with.
+#[test]
+fn doubtful_figures_stay_doubtful() {
+    let mut run = series_run();
+    crate::checks::judge(&mut run);
+    run.rows.iter_mut().for_each(|row| row.verdict = Verdict::Valid);
+    assert_eq!(Baseline::of_run("mine", &run).doubts(), None);
+    run.rows[1].verdict = Verdict::Suspect;
+    let saved = Baseline::of_run("mine", &run);
+    assert_eq!(
+        saved.tests.iter().map(|test| test.verdict).collect::<Vec<_>>(),
+        [Some(Verdict::Valid), Some(Verdict::Suspect)]
+    );
+    assert_eq!(
+        saved.doubts().as_deref(),
+        Some("1 of 2 figures were not valid when they were saved: mine (suspect)")
+    );
+    assert_eq!(builtins()[0].doubts(), None, "not known is no doubt");
+}
+
 #[test]
 fn names_stay_within_the_directory() {
     let dir = tempfile::tempdir().unwrap();

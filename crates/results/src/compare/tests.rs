@@ -217,6 +217,27 @@ fn what_differs_is_named() {
     );
 }
 
+/// A doubt about one figure is none about another of the same run.
+#[test]
+fn each_figure_has_the_verdict_of_its_own_row() {
+    let with_other = |mut run: Run| {
+        let mut other = run.phases.clone();
+        other.iter_mut().for_each(|phase| phase.name = "other".to_owned());
+        run.phases.extend(other);
+        run.rows = crate::checks::rows(&run);
+        run
+    };
+    let a = with_other(noisy("a", 1000.0, 0.01, 2, 13));
+    let mut b = with_other(noisy("b", 1000.0, 0.01, 2, 14));
+    b.verdict = crate::run::Verdict::Suspect;
+    b.rows[1].verdict = crate::run::Verdict::Suspect;
+    b.rows[1].causes = vec!["throttled".to_owned()];
+    let tests = of(&a, &b).pairs.remove(0).tests;
+    let cautions: Vec<_> = tests.iter().map(|test| (test.name.as_str(), test.cautions.as_slice())).collect();
+    assert_eq!(cautions[0].1, [""; 0]);
+    assert_eq!(cautions[1], ("other", &["the second side's figures are suspect: throttled".to_owned()][..]));
+}
+
 #[test]
 fn one_test_each_is_the_same_job_whatever_its_name() {
     let a = noisy("a", 1000.0, 0.01, 4, 15);
