@@ -46,6 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         targets: [("nothing".to_owned(), facts)].into(),
         engines: vec![EngineKind::Null],
         engine_override: None,
+        touched_bytes: Default::default(),
     };
     let plan = resolve::plan(&workload, &inventory, 0)?;
     let (stop, stops) = (AtomicBool::new(false), [Arc::new(AtomicBool::new(false))]);

@@ -85,6 +85,9 @@ fn distribution() -> impl Strategy<Value = Distribution> {
         (size(), size(), any::<bool>()).prop_map(|(low_bytes, high_bytes, corrected)| {
             Distribution::Hotband { low_bytes, high_bytes, corrected }
         }),
+        (percent(), of(size())).prop_map(|(miss_percent, hit_bytes)| {
+            Distribution::ReadMiss { miss_percent, hit_bytes: hit_bytes.unwrap_or(u64::MAX) }
+        }),
     ]
 }
 
@@ -113,7 +116,11 @@ fn pattern() -> impl Strategy<Value = AccessPattern> {
         sequential().prop_map(Placement::Sequential),
         random().prop_map(Placement::Random),
         (percent(), random(), sequential()).prop_map(|(random_percent, random, sequential)| {
-            Placement::Mixed { random_percent, random, sequential }
+            match random.distribution {
+                // The two exclude each other.
+                Distribution::ReadMiss { .. } => Placement::Random(random),
+                _ => Placement::Mixed { random_percent, random, sequential },
+            }
         }),
     ];
     let all_sizes = prop_oneof![sizes().prop_map(|s| [s.clone(), s.clone(), s]), [sizes(), sizes(), sizes()]];

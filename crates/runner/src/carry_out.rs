@@ -73,6 +73,14 @@ fn planned(workload: &Workload, request: &Request, site: &Site) -> Result<Plan, 
         site.engine_choices.as_deref(),
     )?;
     inventory.engines.push(EngineKind::Fio);
+    for probe in &request.probes {
+        let of_probe =
+            |path: &str| probe.target.path == path || probe.target.canonical_path.as_deref() == Some(path);
+        for (name, _) in inventory.targets.iter().filter(|(_, facts)| of_probe(&facts.path)) {
+            let touched = inventory.touched_bytes.entry(name.clone()).or_default();
+            *touched = probe.region_bytes.max(*touched);
+        }
+    }
     Ok(resolve::plan(&workload, &inventory, seed)?)
 }
 

@@ -79,6 +79,7 @@ pub fn measure(depth: u32, time: Nanos) -> Result<Cost, RunError> {
         targets: [("nothing".to_owned(), facts)].into(),
         engines: vec![EngineKind::Null],
         engine_override: None,
+        touched_bytes: Default::default(),
     };
     let plan = Arc::new(resolve::plan(&workload, &inventory, 1)?);
     let options = PhaseOptions {

@@ -40,6 +40,7 @@ pub fn plan(seed: u64, size_bytes: u64, phases: Vec<Phase>) -> Result<Plan, Reso
         targets: [(NAME.to_owned(), facts)].into(),
         engines: vec![EngineKind::Sim],
         engine_override: None,
+        touched_bytes: Default::default(),
     };
     resolve::plan(&workload, &inventory, seed)
 }

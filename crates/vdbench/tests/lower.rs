@@ -302,6 +302,7 @@ fn inventory(workload: &Workload) -> Inventory {
         targets: workload.targets.iter().map(|t| (t.name.clone(), facts(&t.path))).collect(),
         engines: vec![EngineKind::IoUring],
         engine_override: None,
+        touched_bytes: Default::default(),
     }
 }
 

@@ -31,6 +31,33 @@ pub enum Sampler {
     Exponential(f64),
     /// vdbench's hotband.
     Hotband(Hotband),
+    /// Reads of blocks not touched before among those of touched ones.
+    ReadMiss(Box<ReadMiss>),
+}
+
+/// Which blocks were touched: those of the first `touched` places of the permutation, in that order.
+#[derive(Debug, Clone)]
+pub struct ReadMiss {
+    permutation: Permutation,
+    touched: u64,
+    miss_share: f64,
+    /// Hits go to so many blocks, those touched last.
+    recent: u64,
+    /// Whether a block not touched before was wanted when there was none left.
+    ran_out: bool,
+}
+
+impl ReadMiss {
+    #[inline]
+    fn draw(&mut self, kind: OpKind, rng: &mut Rng) -> u64 {
+        let miss = self.touched == 0 || (kind == OpKind::Read && rng.unit() < self.miss_share);
+        if miss && self.touched < self.permutation.len() {
+            self.touched += 1;
+            return self.permutation.at(self.touched - 1);
+        }
+        self.ran_out |= miss;
+        self.permutation.at(self.touched - 1 - rng.below(self.touched.min(self.recent)))
+    }
 }
 
 /// The state of a random map: where in the pass we are, and the permutation of this pass.
@@ -261,6 +288,13 @@ impl Sampler {
                 let high = (*high_bytes).min(blocks * block_bytes);
                 Sampler::Hotband(Hotband::new(*low_bytes, high, *corrected, block_bytes))
             }
+            Distribution::ReadMiss { miss_percent, hit_bytes } => Sampler::ReadMiss(Box::new(ReadMiss {
+                permutation: scatter(),
+                touched: 0,
+                miss_share: miss_percent / 100.0,
+                recent: (hit_bytes / block_bytes).max(1),
+                ran_out: false,
+            })),
         }
     }
 
@@ -279,11 +313,23 @@ impl Sampler {
         }
     }
 
+    /// Whether it comes to an end: no block counts as not touched twice.
+    pub(crate) fn runs_out(&self) -> bool {
+        matches!(self, Sampler::ReadMiss(_))
+    }
+
+    /// Whether that end was reached, and the last block drawn is not one to use.
+    #[inline]
+    pub(crate) fn has_run_out(&self) -> bool {
+        matches!(self, Sampler::ReadMiss(misses) if misses.ran_out)
+    }
+
     /// As it was made. The other distributions do not remember what was drawn.
     pub(crate) fn restart(&mut self) {
         match self {
             Sampler::OncePerPass(pass) => pass.restart(),
             Sampler::Mapped(map) => map.clear(),
+            Sampler::ReadMiss(misses) => (misses.touched, misses.ran_out) = (0, false),
             _ => {}
         }
     }
@@ -317,6 +363,7 @@ impl Sampler {
             }
             Sampler::Exponential(mean) => ((rng.exponential() * *mean) as u64) % blocks,
             Sampler::Hotband(band) => band.draw(kind, rng).min(blocks - 1),
+            Sampler::ReadMiss(misses) => misses.draw(kind, rng),
         }
     }
 }
@@ -429,6 +476,7 @@ mod tests {
             Distribution::Exponential { midpoint: 3.0 },
             Distribution::HitArea { read_percent: 50.0, write_percent: 50.0, bytes: 1 << 20 },
             Distribution::Hotband { low_bytes: 0, high_bytes: 1 << 30, corrected: false },
+            Distribution::ReadMiss { miss_percent: 30.0, hit_bytes: u64::MAX },
         ];
         for distribution in &all {
             for blocks in [2_u64, 3, 1000] {

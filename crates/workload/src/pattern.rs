@@ -190,6 +190,14 @@ pub enum Distribution {
         /// Whether the unit error of the original is repaired.
         corrected: bool,
     },
+    /// A share of the reads goes to blocks that were not touched before, each of them once; other reads and all writes go to
+    /// blocks that this thread has touched. A thread ends when it has touched every block of its range.
+    ReadMiss {
+        /// Per cent of the reads that go to blocks not touched before.
+        miss_percent: f64,
+        /// The others go to the blocks touched last that together have this many bytes; `u64::MAX`: to all touched.
+        hit_bytes: u64,
+    },
 }
 
 /// Steps of a sequential walk.
@@ -359,6 +367,13 @@ impl AccessPattern {
 
     /// What offsets are multiples of.
     pub fn align(&self) -> u64 {
-        self.align_bytes.unwrap_or_else(|| self.min_block_bytes()).max(1)
+        let align = self.align_bytes.unwrap_or_else(|| self.min_block_bytes()).max(1);
+        // A block that reached into the next one would touch it.
+        if self.has_read_misses() { self.max_block_bytes().next_multiple_of(align) } else { align }
+    }
+
+    /// Whether a share of the reads has to go to blocks that were not touched before.
+    pub fn has_read_misses(&self) -> bool {
+        matches!(&self.placement, Placement::Random(random) if matches!(random.distribution, Distribution::ReadMiss { .. }))
     }
 }

@@ -611,5 +611,12 @@ fn describe_distribution(distribution: &Distribution) -> String {
             };
             format!("hotband{band}{}", if *corrected { ", units corrected" } else { "" })
         }
+        Distribution::ReadMiss { miss_percent, hit_bytes } => {
+            let hits = match *hit_bytes {
+                u64::MAX => "blocks read before".to_owned(),
+                bytes => format!("the last {} read", Bytes(bytes).short()),
+            };
+            format!("{miss_percent} % of reads to blocks not read before, the rest to {hits}")
+        }
     }
 }

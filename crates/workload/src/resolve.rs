@@ -1,5 +1,6 @@
 //! From what was asked to what will be done: the only place where something about this system enters.
 
+mod misses;
 mod steps;
 mod tree;
 
@@ -46,6 +47,9 @@ pub struct Inventory {
     pub engines: Vec<EngineKind>,
     /// An engine that overrides what jobs ask for (`--engine`).
     pub engine_override: Option<EngineKind>,
+    /// Bytes from the start of a target, by its name, that were read before, as by a probe: no read of them counts as one of a
+    /// block not touched before.
+    pub touched_bytes: BTreeMap<String, u64>,
 }
 
 /// Why a workload cannot become a plan.
@@ -168,7 +172,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         });
         *repeat += 1;
     }
-    Ok(Plan {
+    let mut plan = Plan {
         schema: SCHEMA.to_owned(),
         name: workload.name.clone(),
         series: String::new(),
@@ -176,7 +180,9 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         seed_given,
         targets,
         phases,
-    })
+    };
+    misses::divide(&mut plan, &inventory.touched_bytes)?;
+    Ok(plan)
 }
 
 /// What carries a phase out, by the engines its jobs ask for.

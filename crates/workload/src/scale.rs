@@ -229,6 +229,9 @@ fn scale_job(job: &mut Job, ratios: &BTreeMap<String, f64>, changes: &mut Vec<Ch
     };
     match &mut random.distribution {
         Distribution::HitArea { bytes, .. } => shrink("hit area", bytes, block),
+        Distribution::ReadMiss { hit_bytes, .. } if *hit_bytes != u64::MAX => {
+            shrink("size of what hits come from", hit_bytes, block);
+        }
         Distribution::Hotband { low_bytes, high_bytes, .. } => {
             shrink("start of the hot band", low_bytes, 0);
             shrink("end of the hot band", high_bytes, block);

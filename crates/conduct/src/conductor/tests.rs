@@ -55,6 +55,7 @@ fn planned(phases: Vec<Phase>) -> Arc<Plan> {
         targets: [("t".to_owned(), facts)].into(),
         engines: vec![EngineKind::IoUring],
         engine_override: None,
+        touched_bytes: Default::default(),
     };
     Arc::new(assay_workload::resolve::plan(&workload, &inventory, 0).unwrap())
 }

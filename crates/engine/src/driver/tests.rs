@@ -37,6 +37,7 @@ fn plan(directory: &std::path::Path, engines: &[EngineKind]) -> Arc<Plan> {
         targets: [("t".to_owned(), facts)].into(),
         engines: vec![EngineKind::Null, EngineKind::Fio],
         engine_override: None,
+        touched_bytes: Default::default(),
     };
     Arc::new(resolve::plan(&workload, &inventory, 0).unwrap())
 }

@@ -50,6 +50,7 @@ fn plan(root: &Path, kind: PhaseKind, jobs: Vec<Job>) -> Arc<Plan> {
         targets: ["t", "u"].map(|name| (name.to_owned(), facts(name))).into(),
         engines: vec![EngineKind::Psync],
         engine_override: None,
+        touched_bytes: Default::default(),
     };
     Arc::new(resolve::plan(&workload, &inventory, 0).unwrap())
 }

@@ -217,7 +217,9 @@ impl Writer<'_> {
             Distribution::HitArea { read_percent, write_percent, bytes } => {
                 self.hit_area(job, *read_percent, *write_percent, *bytes, lines);
             }
-            Distribution::Exponential { .. } | Distribution::Hotband { .. } => {
+            Distribution::Exponential { .. }
+            | Distribution::Hotband { .. }
+            | Distribution::ReadMiss { .. } => {
                 let help = "fio does not have this distribution; offsets are uniform";
                 self.lost("fio-distribution", name, help);
             }

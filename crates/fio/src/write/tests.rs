@@ -318,6 +318,7 @@ fn a_plan_is_written_as_it_was_resolved() {
         targets: [("f".to_owned(), facts("f")), ("g:h".to_owned(), facts("g:h"))].into(),
         engines: vec![EngineKind::Libaio],
         engine_override: None,
+        touched_bytes: Default::default(),
     };
     let (text, said) = crate::write_plan(&plan(&asked, &inventory, 7).unwrap());
     assert!(said.is_empty(), "{said:?}");

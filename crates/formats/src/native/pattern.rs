@@ -231,6 +231,7 @@ enum Law {
     HitArea,
     Exponential,
     Hotband,
+    ReadMiss,
 }
 
 words! {
@@ -243,6 +244,7 @@ words! {
         "hit-area" = Law::HitArea,
         "exponential" = Law::Exponential,
         "hotband" = Law::Hotband,
+        "read-miss" = Law::ReadMiss,
     }
 }
 
@@ -258,6 +260,7 @@ impl Law {
             Law::HitArea => (&["read_percent", "write_percent", "size"], &[]),
             Law::Exponential => (&["midpoint"], &[]),
             Law::Hotband => (&["low", "high"], &["corrected"]),
+            Law::ReadMiss => (&["miss_percent"], &["size"]),
         }
     }
 
@@ -283,6 +286,7 @@ pub(super) struct Where {
     low: Option<u64>,
     high: Option<u64>,
     corrected: Option<bool>,
+    miss_percent: Option<f64>,
     once_per_pass: Option<bool>,
     sequential: Option<bool>,
     skip: Option<(u64, u64)>,
@@ -355,14 +359,15 @@ const MIXED: &[Key<Where>] = &[
 ];
 
 const RANDOM: &[Key<Where>] = &[
-    key!(some "random", word::<Law>(), random, "`uniform`", "`uniform`: evenly; `zipf`, `pareto`: a few blocks, scattered over the range, get most accesses; `normal`: around the middle; `zoned`: shares for zones; `hit-area`: vdbench's `rhpct`, `whpct`, `hitarea`; `exponential`: vdbench's `poisson`, falling from the start; `hotband`: vdbench's hotband"),
+    key!(some "random", word::<Law>(), random, "`uniform`", "`uniform`: evenly; `zipf`, `pareto`: a few blocks, scattered over the range, get most accesses; `normal`: around the middle; `zoned`: shares for zones; `hit-area`: vdbench's `rhpct`, `whpct`, `hitarea`; `exponential`: vdbench's `poisson`, falling from the start; `hotband`: vdbench's hotband; `read-miss`: a share of the reads goes to blocks that were not touched before"),
     key!(some "theta", POSITIVE, theta, "required", "of `zipf`"),
     key!(some "h", number(f64::MIN_POSITIVE, 1.0), h, "required", "of `pareto`, as in fio: above 0, at most 1"),
     key!(some "stddev_percent", number(0.0, f64::MAX), stddev_percent, "required", "of `normal`: the standard deviation, in per cent of the range"),
     key!(some "zones", ZONES, zones, "required", "of `zoned`: `[{ access_percent = 90, size = \"10%\" }, ..]`, one behind the other"),
     key!(some "read_percent", PERCENT, read_percent, "required", "of `hit-area`: the share of reads that goes to the first `size`"),
     key!(some "write_percent", PERCENT, write_percent, "required", "of `hit-area`: the share of writes that goes there"),
-    key!(some "size", SIZE, size, "required", "of `hit-area`: its size"),
+    key!(some "size", SIZE, size, "required for `hit-area`", "of `hit-area`: its size; of `read-miss`: other reads, and writes, go to the blocks touched last, as many as this holds (all touched blocks without it)"),
+    key!(some "miss_percent", PERCENT, miss_percent, "required", "of `read-miss`: the share of reads that goes to blocks not touched before; each thread has a part of the range for itself, and ends when all of it was touched"),
     key!(some "midpoint", POSITIVE, midpoint, "required", "of `exponential`: the mean distance from the start is the range divided by this"),
     key!(some "low", SIZE, low, "required", "of `hotband`: where the band begins"),
     key!(some "high", SIZE, high, "required", "of `hotband`: where it ends"),
@@ -421,7 +426,20 @@ fn placement(sink: &mut Sink, entry: Entry<'_>, table: &Fields<'_>, keys: Where)
         (Some(_), ..) => {
             let sequential = keys.sequential(sink, table)?;
             let random_percent = keys.random_percent?;
-            Some(Placement::Mixed { random_percent, random: keys.random(sink, table)?, sequential })
+            let random = keys.random(sink, table)?;
+            let law =
+                table.get("random").filter(|_| matches!(random.distribution, Distribution::ReadMiss { .. }));
+            if let Some(law) = law {
+                let message = "'random_percent' and random = \"read-miss\" exclude each other";
+                sink.error(
+                    "conflict",
+                    law.span(),
+                    message,
+                    "a sequential run would touch blocks that later count as misses",
+                );
+                return None;
+            }
+            Some(Placement::Mixed { random_percent, random, sequential })
         }
         (None, Some(one), Some(other)) => {
             let message = format!("'{}' and '{}' go together only in a mix", one.key, other.key);
@@ -498,6 +516,10 @@ impl Where {
                 high_bytes: self.high?,
                 corrected: self.corrected.unwrap_or(false),
             },
+            Law::ReadMiss => Distribution::ReadMiss {
+                miss_percent: self.miss_percent?,
+                hit_bytes: self.size.unwrap_or(u64::MAX),
+            },
         })
     }
 
@@ -542,6 +564,10 @@ impl Where {
             Distribution::Hotband { low_bytes, high_bytes, corrected } => {
                 let (low, high) = (Some(*low_bytes), Some(*high_bytes));
                 (Law::Hotband, Where { low, high, corrected: corrected.then_some(true), ..keys })
+            }
+            Distribution::ReadMiss { miss_percent, hit_bytes } => {
+                let size = (*hit_bytes != u64::MAX).then_some(*hit_bytes);
+                (Law::ReadMiss, Where { miss_percent: Some(*miss_percent), size, ..keys })
             }
         };
         let once = random.once_per_pass;

@@ -151,6 +151,10 @@ fn patterns_are_words_or_tables() {
     };
     let area = Distribution::HitArea { read_percent: 90.0, write_percent: 50.5, bytes: 1 << 30 };
     assert_eq!(hits.distribution, area);
+    let Placement::Random(misses) = placement("{ random = \"read-miss\", miss_percent = 25 }") else {
+        panic!("random")
+    };
+    assert_eq!(misses.distribution, Distribution::ReadMiss { miss_percent: 25.0, hit_bytes: u64::MAX });
     let stride = Sequential { skip_min_bytes: 65_536, skip_max_bytes: 65_536, ..Sequential::default() };
     assert_eq!(placement("{ skip = \"64k\" }"), Placement::Sequential(stride));
     let Placement::Mixed { random_percent, sequential, .. } =
@@ -170,6 +174,11 @@ fn patterns_that_contradict_themselves_are_refused() {
     assert!(wrong("{ random = \"zipf\" }").contains("random = \"zipf\" does not say its theta"));
     assert!(wrong("{ random = \"zipf\", theta = 1.1, h = 0.2 }").contains("belongs to random = \"pareto\""));
     assert!(wrong("{ random = \"uniform\", wrap = false }").contains("go together only in a mix"));
+    assert!(wrong("{ random = \"read-miss\" }").contains("does not say its miss_percent"));
+    assert!(
+        wrong("{ random_percent = 50, random = \"read-miss\", miss_percent = 5 }")
+            .contains("exclude each other")
+    );
     assert!(wrong("{}").contains("an empty table"));
     assert!(wrong("\"randon\"").contains("the nearest is 'random'"));
     assert!(

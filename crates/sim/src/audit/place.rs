@@ -44,6 +44,7 @@ pub(crate) fn closed_form(
     for site in sites {
         match &pattern.placement {
             Placement::Mixed { .. } => return None,
+            Placement::Random(_) if pattern.has_read_misses() => return None,
             Placement::Sequential(sequential) => walk(&mut density, pattern, kind, sequential, site)?,
             Placement::Random(random) => {
                 let blocks = blocks_of(pattern, site);

@@ -160,6 +160,7 @@ impl<'w> Writer<'w> {
             Distribution::Pareto { .. } => "pareto",
             Distribution::Normal { .. } => "normal",
             Distribution::Zoned(_) => "zoned",
+            Distribution::ReadMiss { .. } => "read-miss",
         };
         let message = format!("job `{}`: the {lost} distribution becomes uniform", job.name);
         let help = "use rhpct with hitarea, or one wd with range and skew for each zone";

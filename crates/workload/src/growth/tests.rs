@@ -21,6 +21,7 @@ fn of(jobs: Vec<Job>, kind: TargetKind, existing_bytes: u64) -> Growth {
         targets: [("f".to_owned(), facts)].into(),
         engines: vec![EngineKind::Psync, EngineKind::Fio],
         engine_override: None,
+        touched_bytes: Default::default(),
     };
     let workload = Workload {
         name: "w".into(),

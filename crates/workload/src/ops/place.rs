@@ -161,7 +161,9 @@ pub(super) enum Place {
 
 impl Place {
     fn new(pattern: &AccessPattern, range: ActiveRange, sizes: &Sizes, seed: u64, rng: &mut Rng) -> Place {
-        let (align, min_block) = (pattern.align(), pattern.min_block_bytes());
+        let align = pattern.align();
+        // Where a block must not reach into the next, the last place has room for the largest.
+        let min_block = if pattern.has_read_misses() { align } else { pattern.min_block_bytes() };
         let mapped = matches!(sizes, Sizes::PerKind(_)) && align == min_block;
         let shape = BlockShape { align, min_block, mapped };
         let draw = |random| Draw::new(random, range, &shape, seed);
@@ -177,13 +179,21 @@ impl Place {
         }
     }
 
-    /// Whether it comes to an end by itself: a walk that does not begin again.
+    /// Whether it comes to an end by itself: a walk that does not begin again, reads of what was not touched before.
     pub(super) fn ends(&self) -> bool {
-        matches!(self, Place::Sequential(walk) if !walk.sequential.wrap)
+        match self {
+            Place::Sequential(walk) => !walk.sequential.wrap,
+            Place::Random(draw) => draw.sampler.runs_out(),
+            Place::Mixed { .. } => false,
+        }
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        matches!(self, Place::Sequential(walk) if walk.ended)
+        match self {
+            Place::Sequential(walk) => walk.ended,
+            Place::Random(draw) => draw.sampler.has_run_out(),
+            Place::Mixed { .. } => false,
+        }
     }
 
     /// Whether all of it is placed by a random map.

@@ -321,3 +321,70 @@ fn a_random_map_of_mixed_sizes_does_every_byte_once() {
     let uncut = range.length_bytes / 34_816;
     assert!(ios > uncut * 12 / 10, "{ios} I/Os, {uncut} if none were cut");
 }
+
+fn read_miss(miss_percent: f64, hit_bytes: u64, mix: Mix) -> AccessPattern {
+    let distribution = Distribution::ReadMiss { miss_percent, hit_bytes };
+    AccessPattern::new(mix, 8192, Placement::Random(Random { distribution, once_per_pass: false }))
+}
+
+#[test]
+fn misses_are_reads_of_blocks_that_were_not_touched_before() {
+    let blocks = 40_000_u64;
+    for (mix, hit_blocks) in [(Mix::READ, u64::MAX), (Mix::READ, 64), (Mix::read_write(60.0), 64)] {
+        let pattern = read_miss(25.0, hit_blocks.saturating_mul(8192), mix);
+        let ops = collect(&mut one_site(&pattern, blocks * 8192, None, None), usize::MAX);
+        let mut order: Vec<u64> = Vec::new();
+        let mut place: std::collections::BTreeMap<u64, usize> = std::collections::BTreeMap::new();
+        let (mut reads, mut misses) = (0_u32, 0_u32);
+        for op in &ops {
+            reads += u32::from(op.kind == OpKind::Read);
+            match place.get(&op.offset_bytes) {
+                Some(at) => {
+                    assert!(((order.len() - at) as u64) <= hit_blocks, "a hit is one of the last touched")
+                }
+                None => {
+                    assert!(op.kind == OpKind::Read || order.is_empty(), "writes go to touched blocks");
+                    place.insert(op.offset_bytes, order.len());
+                    order.push(op.offset_bytes);
+                    misses += 1;
+                }
+            }
+        }
+        assert_eq!(order.len() as u64, blocks, "it ends when every block was touched, and not before");
+        let share = f64::from(misses) / f64::from(reads);
+        // Three standard errors: 0.25 * 0.75 over 160 000 reads.
+        assert!((share - 0.25).abs() < 0.0035, "{mix:?}: {share}");
+        let near = order.windows(2).filter(|pair| pair[1] == pair[0] + 8192).count();
+        assert!(near < 20, "scattered, not in order: {near}");
+    }
+}
+
+#[test]
+fn a_miss_never_reaches_into_a_touched_block() {
+    let mut pattern = read_miss(50.0, u64::MAX, Mix::READ);
+    pattern.read_sizes = BlockSizes::Weighted(vec![(4096, 50.0), (12_288, 50.0)]);
+    let ops = collect(&mut one_site(&pattern, 3_000 * 12_288 + 5000, None, None), usize::MAX);
+    let mut touched = std::collections::BTreeSet::new();
+    for op in &ops {
+        assert!(op.offset_bytes + u64::from(op.len_bytes) <= (1 << 20) + 3_000 * 12_288 + 5000);
+        let pages = op.offset_bytes / 4096..(op.offset_bytes + u64::from(op.len_bytes)) / 4096;
+        let block = op.offset_bytes - (1 << 20);
+        assert_eq!(block % 12_288, 0);
+        touched.insert(block);
+        assert!(pages.count() <= 3);
+    }
+    assert_eq!(touched.len(), 3_000);
+}
+
+#[test]
+fn the_same_seed_misses_the_same_blocks() {
+    let pattern = read_miss(10.0, 1 << 20, Mix::READ);
+    let ops = || collect(&mut one_site(&pattern, 1 << 30, Some(10_000), None), usize::MAX);
+    assert_eq!(ops(), ops());
+    let without = read_miss(0.0, 1 << 20, Mix::READ);
+    let ops = collect(&mut one_site(&without, 1 << 30, Some(1000), None), usize::MAX);
+    assert!(
+        ops.iter().all(|op| op.offset_bytes == ops[0].offset_bytes),
+        "the first read touches, the rest hit"
+    );
+}

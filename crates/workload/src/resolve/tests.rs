@@ -12,7 +12,12 @@ fn inventory(engines: &[EngineKind], align: Option<u32>) -> Inventory {
         direct_align_bytes: align,
         engine_choice: None,
     };
-    Inventory { targets: [("f".to_owned(), facts)].into(), engines: engines.to_vec(), engine_override: None }
+    Inventory {
+        targets: [("f".to_owned(), facts)].into(),
+        engines: engines.to_vec(),
+        engine_override: None,
+        touched_bytes: BTreeMap::new(),
+    }
 }
 
 fn workload(job: Job) -> Workload {
@@ -179,4 +184,43 @@ fn trees_that_cannot_be_are_refused() {
     assert!(refused(&|job| tree(job, &|t| t.copy_to = Some("f".into()))).contains("leave the target"));
     let file = super::plan(&workload(tree_job()), &inventory(&ALL, None), 0).unwrap_err().to_string();
     assert!(file.contains("no directory"), "{file}");
+}
+
+fn read_miss(name: &str, threads: u32) -> Job {
+    use crate::pattern::{Distribution, Random};
+    let distribution = Distribution::ReadMiss { miss_percent: 25.0, hit_bytes: u64::MAX };
+    let placement = Placement::Random(Random { distribution, once_per_pass: false });
+    Job { threads, ..Job::new(name, &["f"], AccessPattern::new(Mix::READ, 4096, placement)) }
+}
+
+#[test]
+fn threads_and_phases_that_read_untouched_blocks_never_share_one() {
+    let mut asked = workload(read_miss("a", 3));
+    asked.phases.push(Phase::measure("again", vec![read_miss("b", 2)]));
+    let mut here = inventory(&ALL, Some(512));
+    here.touched_bytes.insert("f".to_owned(), 100_000);
+    let plan = super::plan(&asked, &here, 0).unwrap();
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    let mut sites: Vec<(u64, u64)> = jobs
+        .flat_map(|job| &job.slices)
+        .flat_map(|slice| slice.sites.iter().map(|site| (site.offset_bytes, site.length_bytes)))
+        .collect();
+    sites.sort_unstable();
+    assert_eq!(sites.len(), 5);
+    assert!(sites[0].0 >= 100_000, "what was read before, as by a probe, is left out");
+    assert!(sites.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{sites:?}");
+    assert!(sites.iter().all(|site| site.1 == sites[0].1 && site.0 % 4096 == 0));
+    assert!(sites[4].0 + sites[4].1 <= 1 << 20);
+}
+
+#[test]
+fn ranges_with_untouched_blocks_must_not_overlap_and_need_room() {
+    let mut asked = workload(read_miss("a", 1));
+    asked.phases[0].jobs.push(Job { offset: Extent::Bytes(1 << 19), ..read_miss("b", 1) });
+    let error = super::plan(&asked, &inventory(&ALL, Some(512)), 0).unwrap_err().to_string();
+    assert!(error.contains("'a'") && error.contains("overlaps"), "{error}");
+    let mut here = inventory(&ALL, Some(512));
+    here.touched_bytes.insert("f".to_owned(), (1 << 20) - 4096);
+    let error = super::plan(&workload(read_miss("a", 2)), &here, 0).unwrap_err().to_string();
+    assert!(error.contains("too little for 2 threads"), "{error}");
 }
