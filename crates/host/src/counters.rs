@@ -12,6 +12,7 @@ use crate::root::HostRoot;
 
 mod cgroup;
 mod device;
+mod interface;
 mod kernel;
 mod process;
 mod source;
@@ -19,6 +20,7 @@ mod system;
 
 use cgroup::CgroupSampler;
 use device::DeviceSampler;
+use interface::InterfaceSampler;
 use process::ProcessSampler;
 pub use process::process_tree;
 use system::SystemSampler;
@@ -28,6 +30,8 @@ use system::SystemSampler;
 pub struct Selection {
     /// Kernel names of block devices, partitions included.
     pub devices: Vec<String>,
+    /// Kernel names of network interfaces.
+    pub interfaces: Vec<String>,
     /// Process ids; [`own_pid`] for this process.
     pub processes: Vec<u32>,
     /// Whether to list each thread of each process.
@@ -44,6 +48,7 @@ pub fn own_pid() -> u32 {
 pub struct Sampler {
     root: HostRoot,
     devices: Vec<DeviceSampler>,
+    interfaces: Vec<InterfaceSampler>,
     processes: Vec<ProcessSampler>,
     threads: bool,
     system: SystemSampler,
@@ -56,6 +61,7 @@ impl Sampler {
         let mut sampler = Self {
             root: root.clone(),
             devices: selection.devices.iter().map(|name| DeviceSampler::new(root, name)).collect(),
+            interfaces: selection.interfaces.iter().map(|name| InterfaceSampler::new(root, name)).collect(),
             processes: Vec::new(),
             threads: selection.threads,
             system: SystemSampler::new(root),
@@ -82,6 +88,7 @@ impl Sampler {
         Counters {
             at_ns: monotonic_ns(),
             devices: self.devices.iter_mut().filter_map(DeviceSampler::snapshot).collect(),
+            interfaces: self.interfaces.iter_mut().filter_map(InterfaceSampler::snapshot).collect(),
             processes: self.processes.iter_mut().filter_map(|process| process.snapshot(threads)).collect(),
             system: self.system.snapshot(),
             cgroup: self.cgroup.snapshot(),

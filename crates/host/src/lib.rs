@@ -22,6 +22,7 @@ pub mod guard;
 mod identity;
 pub mod inventory;
 mod mounts;
+mod network;
 mod node;
 pub mod output;
 mod root;

@@ -17,6 +17,7 @@ mod generator_bound;
 mod hot_area_imbalance;
 mod io_errors;
 mod lost_worker;
+mod network_bound;
 mod not_steady;
 mod outlier_interval;
 mod outlier_run;
@@ -25,6 +26,7 @@ mod pass_drift;
 mod rate_not_reached;
 mod rows;
 mod severity;
+mod server_on_this_host;
 mod short_run;
 mod start_skew;
 mod subject;
@@ -66,7 +68,7 @@ macro_rules! check_of {
 }
 
 /// All checks, in the order of the documentation.
-pub const ALL: [Check; 26] = [
+pub const ALL: [Check; 28] = [
     check_of!(cache_served_reads, "reads answered by a cache instead of the storage"),
     check_of!(cache_absorbed_writes, "direct writes kept by a cache above the device"),
     check_of!(unwritten_reads, "reads of holes and of blocks that were never written"),
@@ -78,6 +80,8 @@ pub const ALL: [Check; 26] = [
     check_of!(unrepresentative_block_size, "blocks smaller than anything stores"),
     check_of!(hot_area_imbalance, "a large share of the traffic in few segments"),
     check_of!(foreign_io, "somebody else used the device"),
+    check_of!(network_bound, "the network to the storage was the limit"),
+    check_of!(server_on_this_host, "the storage's server shares this host with Assay"),
     check_of!(throttled, "a limit, a quota or burst credit set the pace"),
     check_of!(compressible_data, "data that a reducing target can cheat on"),
     check_of!(outlier_run, "one of several repetitions differs"),

@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 
 mod cgroup;
 mod device;
+mod interface;
 mod process;
 mod system;
 
 pub use cgroup::{CgroupCounters, CgroupIo};
 pub use device::DeviceCounters;
+pub use interface::InterfaceCounters;
 pub use process::{ProcessCounters, ThreadCounters};
 pub use system::{CpuTimes, PressureTotals, SystemCounters};
 
@@ -26,6 +28,9 @@ pub struct Counters {
     pub at_ns: u64,
     /// One entry a device asked for, in that order.
     pub devices: Vec<DeviceCounters>,
+    /// One entry a network interface asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<InterfaceCounters>,
     /// One entry a process asked for.
     pub processes: Vec<ProcessCounters>,
     /// The whole machine.
@@ -44,6 +49,14 @@ impl Counters {
                 .devices
                 .iter()
                 .filter_map(|b| pair(&b.name).map(|a| DeviceCounters::delta(a, b)))
+                .collect(),
+            interfaces: later
+                .interfaces
+                .iter()
+                .filter_map(|b| {
+                    let a = earlier.interfaces.iter().find(|a| a.name == b.name)?;
+                    Some(InterfaceCounters::delta(a, b))
+                })
                 .collect(),
             processes: later
                 .processes

@@ -11,12 +11,14 @@ use serde::{Deserialize, Serialize};
 
 mod device;
 mod machine;
+mod network;
 
 pub use device::{BlockDevice, DeviceKind, LoopBacking, RaidArray, RequestQueue, Transport, ZramDevice};
 pub use machine::{
     CgroupDeviceLimit, CgroupLimits, CgroupVersion, Clock, Cpu, HugePages, Machine, Memory, Turbo,
     Virtualisation, Writeback,
 };
+pub use network::NetworkPath;
 
 /// Everything recorded about the system with a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,6 +95,9 @@ pub struct TargetEnvironment {
     /// The block devices under the target, upper ones first. Edges are in [`BlockDevice::below`]; with
     /// [`Resolution::NotResolvable`] this holds the part of the chain that could be followed.
     pub devices: Vec<BlockDevice>,
+    /// The way to the server, of a target on a network; `None` for one of this host, and where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkPath>,
 }
 
 impl TargetEnvironment {

@@ -145,12 +145,28 @@ pub struct PhaseEvidence {
     pub io_workers_max: u64,
     /// Most dirty page cache seen, bytes.
     pub dirty_bytes_max: Option<u64>,
+    /// What passed the network interfaces to the targets' servers, of all programs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<InterfaceUse>,
     /// What others did to the devices right before the phase.
     pub quiet_before: Option<QuietWindow>,
     /// What others did to the devices right after it.
     pub quiet_after: Option<QuietWindow>,
     /// The machine from second to second, for charts and for level shifts.
     pub seconds: Vec<MachineSecond>,
+}
+
+/// What passed a network interface.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct InterfaceUse {
+    /// Kernel name.
+    pub name: String,
+    /// Bytes a second received, mean over the phase.
+    pub received_bytes_per_s: f64,
+    /// Bytes a second sent.
+    pub sent_bytes_per_s: f64,
 }
 
 /// A limit on a device, and the readings of the counters between which it held.

@@ -44,7 +44,7 @@ pub(crate) struct NativeExecutor {
     trees: Trees,
 }
 
-/// Counters of the devices under the targets and of this process.
+/// Counters of the devices under the targets, of the network interfaces to their servers, and of this process.
 pub(crate) fn sampler(environment: &Environment, host: &HostRoot) -> Sampler {
     let mut devices: Vec<String> = environment
         .targets
@@ -54,7 +54,11 @@ pub(crate) fn sampler(environment: &Environment, host: &HostRoot) -> Sampler {
         .collect();
     devices.sort_unstable();
     devices.dedup();
-    Sampler::new(host, &Selection { devices, processes: vec![own_pid()], threads: false })
+    let networks = environment.targets.iter().filter_map(|target| target.network.as_ref());
+    let mut interfaces: Vec<String> = networks.filter_map(|network| network.interface.clone()).collect();
+    interfaces.sort_unstable();
+    interfaces.dedup();
+    Sampler::new(host, &Selection { devices, interfaces, processes: vec![own_pid()], threads: false })
 }
 
 /// Opens the block devices that a phase writes to, each exclusively, which the kernel refuses where somebody else uses it;

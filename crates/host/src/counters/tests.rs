@@ -22,6 +22,8 @@ fn staged() -> FakeHost {
         "/proc/pressure/io",
         "some avg10=0.00 avg60=0.00 avg300=0.00 total=55\nfull avg10=0 total=44\n",
     );
+    host.write("/sys/class/net/eth1/statistics/rx_bytes", "5000\n");
+    host.write("/sys/class/net/eth1/statistics/tx_bytes", "700\n");
     // utime 700, stime 300, 4 threads, minflt 11, majflt 2.
     host.write(
         "/proc/42/stat",
@@ -37,7 +39,12 @@ fn staged() -> FakeHost {
 }
 
 fn selection() -> Selection {
-    Selection { devices: vec!["sda".into(), "gone".into()], processes: vec![42, 99], threads: true }
+    Selection {
+        devices: vec!["sda".into(), "gone".into()],
+        interfaces: vec!["eth1".into(), "gone".into()],
+        processes: vec![42, 99],
+        threads: true,
+    }
 }
 
 #[test]
@@ -45,6 +52,9 @@ fn everything_is_read_and_what_is_missing_is_left_out() {
     let host = staged();
     let now = Sampler::new(&host.root(), &selection()).snapshot();
     assert_eq!(now.devices.len(), 1);
+    assert_eq!(now.interfaces.len(), 1);
+    let interface = &now.interfaces[0];
+    assert_eq!((interface.name.as_str(), interface.received_bytes, interface.sent_bytes), ("eth1", 5000, 700));
     assert_eq!(now.processes.len(), 1);
     let tick = tick_ns();
     let process = &now.processes[0];
@@ -239,7 +249,8 @@ fn this_process_is_seen_working() {
 fn a_snapshot_is_cheap() {
     let root = HostRoot::real();
     let devices = crate::list_block_devices(&root).into_iter().take(2).collect();
-    let mut sampler = Sampler::new(&root, &Selection { devices, processes: vec![own_pid()], threads: false });
+    let mut sampler =
+        Sampler::new(&root, &Selection { devices, processes: vec![own_pid()], ..Selection::default() });
     sampler.snapshot();
     // The best of several: another program on the processor is not our cost. A snapshot takes some 150 us.
     let best = (0..20)

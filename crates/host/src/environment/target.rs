@@ -50,6 +50,7 @@ pub(super) fn describe(
             if let (Some(place), Some(mount)) = (&place, mount) {
                 target.file_system = Some(file_system(root, mount, place));
                 chain.follow_mount(mount);
+                target.network = crate::network::of_mount(root, mount);
             } else {
                 chain.fail("no mount holds the path".to_owned());
             }
@@ -61,6 +62,10 @@ pub(super) fn describe(
             root.open(&node.path).ok().and_then(|file| extents_of(&file, &[(0, node.len_bytes)], unwritten));
     }
     (target.devices, target.resolution) = chain.finish();
+    if target.network.is_none() {
+        let network = target.bottom_devices().find_map(|device| crate::network::of_device(root, device));
+        target.network = network;
+    }
     target
 }
 

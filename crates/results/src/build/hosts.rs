@@ -10,7 +10,7 @@ use super::points::PointSeries;
 use super::truth::cached_share;
 use crate::environment::Environment;
 use crate::event::{HostClock, HostId};
-use crate::evidence::{PhaseEvidence, QuietWindow, WorkerReport};
+use crate::evidence::{InterfaceUse, PhaseEvidence, QuietWindow, WorkerReport};
 use crate::hosts::{CommonWindow, HostLoss, HostPhase, RunHost};
 use crate::run::DeviceTruth;
 
@@ -272,8 +272,21 @@ pub(super) fn machines_together(rows: &[HostPhase]) -> PhaseEvidence {
         dirty_bytes_max: all().filter_map(|evidence| evidence.dirty_bytes_max).max(),
         quiet_before: all().filter_map(|evidence| evidence.quiet_before).reduce(quiet_together),
         quiet_after: all().filter_map(|evidence| evidence.quiet_after).reduce(quiet_together),
+        interfaces: all().flat_map(|evidence| &evidence.interfaces).fold(Vec::new(), busier),
         seconds: Vec::new(),
     }
+}
+
+/// Of interfaces that hosts call alike the busier one, each direction by itself.
+fn busier(mut kept: Vec<InterfaceUse>, one: &InterfaceUse) -> Vec<InterfaceUse> {
+    match kept.iter_mut().find(|other| other.name == one.name) {
+        Some(other) => {
+            other.received_bytes_per_s = other.received_bytes_per_s.max(one.received_bytes_per_s);
+            other.sent_bytes_per_s = other.sent_bytes_per_s.max(one.sent_bytes_per_s);
+        }
+        None => kept.push(one.clone()),
+    }
+    kept
 }
 
 fn quiet_together(a: QuietWindow, b: QuietWindow) -> QuietWindow {

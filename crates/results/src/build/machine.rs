@@ -3,7 +3,7 @@
 use super::truth::{Asked, Devices, Reader};
 use crate::counters::{Counters, ProcessCounters};
 use crate::environment::CgroupDeviceLimit;
-use crate::evidence::{LimitInForce, MachineSecond, PhaseEvidence, QuietWindow};
+use crate::evidence::{InterfaceUse, LimitInForce, MachineSecond, PhaseEvidence, QuietWindow};
 use crate::run::DeviceTruth;
 
 /// More changes of limits on devices than this are not kept.
@@ -211,6 +211,13 @@ impl MachineTally {
         evidence.span_ns = whole.at_ns;
         evidence.cpu_busy_share = whole.system.cpu.busy_share();
         evidence.steal_share = whole.system.cpu.steal_share();
+        let per_s = |bytes: u64| bytes as f64 * 1e9 / whole.at_ns as f64;
+        let used = whole.interfaces.iter().map(|interface| InterfaceUse {
+            name: interface.name.clone(),
+            received_bytes_per_s: per_s(interface.received_bytes),
+            sent_bytes_per_s: per_s(interface.sent_bytes),
+        });
+        evidence.interfaces = used.collect();
         let kernel_ns = whole.system.kernel_threads_ns.map(|ns| ns + whole.system.cpu.interrupt_ns);
         evidence.kernel_cpus_used = kernel_ns.map(|ns| ns as f64 / whole.at_ns as f64);
         if !whole.processes.is_empty() {

@@ -124,7 +124,7 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<Seen, RunE
     let Following { host, pids, output, stop } = following;
     let stopped = || stop.load(Ordering::Relaxed);
     let devices = assay_host::list_block_devices(host);
-    let selection = Selection { devices, processes: Vec::new(), threads: false };
+    let selection = Selection { devices, ..Selection::default() };
     let sampler = Sampler::new(host, &selection);
     let mut watcher = Watcher { host: host.clone(), sampler, roots: pids.to_vec() };
     let mut files = OpenFiles::default();

@@ -1,0 +1,136 @@
+//! `network-bound`: the network to the storage was full, so that the figure is that of the network.
+
+use super::draft::{Draft, percent};
+use super::subject::{Subject, on_storage};
+use crate::environment::NetworkPath;
+use crate::evidence::InterfaceUse;
+use crate::run::{Finding, FindingSeverity, Run};
+
+pub(super) const ID: &str = "network-bound";
+
+/// An interface is full from this share of its speed on. Counted are whole frames; preamble and gap, which are not, take 1.6 %
+/// with frames of 1500 bytes.
+const FULL: f64 = 0.9;
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut unknown: Option<Finding> = None;
+    for subject in on_storage(run) {
+        let mut seen: Vec<&str> = Vec::new();
+        for network in networks(&subject) {
+            let Some(name) = network.interface.as_deref().filter(|name| !seen.contains(name)) else {
+                continue;
+            };
+            seen.push(name);
+            let used = subject.phase.evidence.interfaces.iter().find(|used| used.name == name);
+            match (used, network.bits_per_s) {
+                (Some(used), Some(speed)) => {
+                    findings.extend(full(&subject, network, used, speed as f64 / 8.0))
+                }
+                _ => unknown = unknown.or_else(|| Some(not_known(&subject, network, name, used.is_some()))),
+            }
+        }
+    }
+    findings.extend(unknown);
+    findings
+}
+
+/// The ways to servers on other hosts.
+fn networks<'r>(subject: &Subject<'r>) -> Vec<&'r NetworkPath> {
+    let all = subject.environments().into_iter().filter_map(|target| target.network.as_ref());
+    all.filter(|network| network.on_this_host != Some(true)).collect()
+}
+
+fn full(subject: &Subject<'_>, network: &NetworkPath, used: &InterfaceUse, speed: f64) -> Option<Finding> {
+    let (word, rate) = match used.received_bytes_per_s >= used.sent_bytes_per_s {
+        true => ("received", used.received_bytes_per_s),
+        false => ("sent", used.sent_bytes_per_s),
+    };
+    let share = rate / speed;
+    if share < FULL {
+        return None;
+    }
+    let message = format!(
+        "{} {word} {:.3} GB/s, {} of its {} Gbit/s: the network to {} was the limit",
+        used.name,
+        rate / 1e9,
+        percent(share),
+        speed * 8.0 / 1e9,
+        network.server
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias("IOPS and bandwidth are those of the network; the storage may be faster, effect unknown")
+        .evidence("interface", used.name.as_str())
+        .evidence("share", share)
+        .evidence("received_bytes_per_s", used.received_bytes_per_s)
+        .evidence("sent_bytes_per_s", used.sent_bytes_per_s)
+        .evidence("bits_per_s", network.bits_per_s)
+        .advise(
+            "measure the storage from its server, or through a faster network; for IOPS use smaller blocks",
+        );
+    Some(finding)
+}
+
+fn not_known(subject: &Subject<'_>, network: &NetworkPath, name: &str, counted: bool) -> Finding {
+    let what = if counted { "its driver does not give its speed" } else { "it has no counters" };
+    let message =
+        format!("whether the network to {} was the limit is not known: {name}: {what}", network.server);
+    let draft = Draft::new(ID, FindingSeverity::Unchecked, message).evidence("at", subject.pointer.as_str());
+    draft.advise("compare the bandwidth with what the network is known to carry")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent};
+    use crate::fixture::run;
+
+    /// A target on a server behind 10 Gbit/s of which so much was received.
+    fn received(bytes_per_s: f64) -> Run {
+        let mut run = run();
+        run.environment.targets[0].network = Some(NetworkPath {
+            server: "10.0.5.9".to_owned(),
+            interface: Some("eth1".to_owned()),
+            bits_per_s: Some(10_000_000_000),
+            on_this_host: Some(false),
+        });
+        run.phases[0].evidence.interfaces = vec![InterfaceUse {
+            name: "eth1".to_owned(),
+            received_bytes_per_s: bytes_per_s,
+            sent_bytes_per_s: 3e6,
+        }];
+        run
+    }
+
+    #[test]
+    fn an_interface_at_its_speed() {
+        let finding = only(ID, &received(1.19e9));
+        assert_eq!(finding.severity, FindingSeverity::Warning);
+        assert!(
+            finding.message.contains("eth1 received 1.190 GB/s, 95 % of its 10 Gbit/s"),
+            "{}",
+            finding.message
+        );
+    }
+
+    #[test]
+    fn an_interface_with_room_and_a_target_without_network() {
+        silent(ID, &received(0.9e9));
+        silent(ID, &run());
+    }
+
+    #[test]
+    fn a_speed_that_nobody_knows_is_unchecked_once() {
+        let mut run = received(1.19e9);
+        run.environment.targets[0].network.as_mut().unwrap().bits_per_s = None;
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Unchecked);
+    }
+
+    #[test]
+    fn a_server_on_this_host_is_not_reached_over_a_network() {
+        let mut run = received(1.19e9);
+        run.environment.targets[0].network.as_mut().unwrap().on_this_host = Some(true);
+        silent(ID, &run);
+    }
+}

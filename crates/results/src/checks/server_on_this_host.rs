@@ -1,0 +1,64 @@
+//! `server-on-this-host`: client and server are one machine, so that they share its CPUs, and the server's page cache is in the memory
+//! beside Assay.
+
+use super::draft::{Draft, percent};
+use super::subject::on_storage;
+use crate::run::{Finding, FindingSeverity, Run};
+
+pub(super) const ID: &str = "server-on-this-host";
+
+pub(super) fn check(run: &Run) -> Vec<Finding> {
+    on_storage(run).find_map(|subject| {
+        let local = subject.environments().into_iter().find(|target| {
+            target.network.as_ref().is_some_and(|network| network.on_this_host == Some(true))
+        })?;
+        let server = local.network.as_ref().map_or("", |network| network.server.as_str());
+        let busy = subject.phase.evidence.cpu_busy_share;
+        let busy_words = busy.map_or(String::new(), |share| format!("; all CPUs were {} busy", percent(share)));
+        let message = format!("the server of {} ({server}) runs on this host and shares its CPUs and memory{busy_words}", local.path);
+        let draft = Draft::new(ID, FindingSeverity::Warning, message)
+            .bias("IOPS low by the CPU time that the server takes; reads high where its page cache answers; effect unknown")
+            .evidence("at", subject.pointer.as_str())
+            .evidence("server", server)
+            .evidence("cpu_busy_share", busy);
+        Some(draft.advise("run Assay on another host than the server"))
+    }).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::tests::{only, silent};
+    use crate::environment::NetworkPath;
+    use crate::fixture::run;
+
+    #[test]
+    fn an_export_of_this_host_is_said_once() {
+        let mut run = run();
+        run.environment.targets[0].network = Some(NetworkPath {
+            server: "127.0.0.1".to_owned(),
+            interface: Some("lo".to_owned()),
+            bits_per_s: None,
+            on_this_host: Some(true),
+        });
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Warning);
+        assert!(
+            finding.message.starts_with("the server of /data (127.0.0.1) runs on this host"),
+            "{}",
+            finding.message
+        );
+    }
+
+    #[test]
+    fn another_host_and_no_network() {
+        let mut run = run();
+        silent(ID, &run);
+        run.environment.targets[0].network = Some(NetworkPath {
+            server: "10.0.0.9".to_owned(),
+            on_this_host: Some(false),
+            ..NetworkPath::default()
+        });
+        silent(ID, &run);
+    }
+}
