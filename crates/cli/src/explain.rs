@@ -11,6 +11,8 @@ use crate::failure::{Failure, Outcome};
 
 /// The explanations of the checks; the page is the only place where they are written.
 const CHECKS: &str = include_str!("../../../docs/methodology/checks.md");
+/// The published schema, which describes every key of `run.json`.
+const RUN_SCHEMA: &str = include_str!("../../../docs/schemas/run-1.json");
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -56,7 +58,20 @@ fn look_up(word: &str, as_json: bool, context: &Context) -> Result<String, Failu
             let pages: Vec<String> = found.iter().map(|term| page(term, context)).collect();
             Ok(pages.join("\n"))
         }
+        Found::Word(shown) if as_json => {
+            Ok(format!("{:#}", serde_json::json!([{ "term": shown.names[0], "meaning": shown.meaning }])))
+        }
+        Found::Word(shown) => Ok(short_page(shown.names[0], &[shown.meaning.to_owned()], context)),
         Found::Nearest(mut near) => {
+            let keys = keys_of_results(word);
+            if !keys.is_empty() {
+                return Ok(if as_json {
+                    let entries = keys.iter().map(|text| serde_json::json!({ "key": word, "meaning": text }));
+                    format!("{:#}", serde_json::Value::Array(entries.collect()))
+                } else {
+                    short_page(word, &keys, context)
+                });
+            }
             near.extend(near::nearest(word, checks::ALL.iter().map(|check| check.id)));
             let hint = match near.as_slice() {
                 [] => "'assay explain' lists all".to_owned(),
@@ -65,6 +80,34 @@ fn look_up(word: &str, as_json: bool, context: &Context) -> Result<String, Failu
             Err(Failure::usage(format!("'{word}' is not a word known here; {hint}")))
         }
     }
+}
+
+/// What the schema says of every key of `run.json` that has this name, each description once.
+fn keys_of_results(key: &str) -> Vec<String> {
+    fn collect(part: &serde_json::Value, key: &str, found: &mut Vec<String>) {
+        match part {
+            serde_json::Value::Object(fields) => {
+                let described = part["properties"][key]["description"].as_str();
+                let text = described.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+                found.extend(text.filter(|text| !found.contains(text)));
+                fields.values().for_each(|part| collect(part, key, found));
+            }
+            serde_json::Value::Array(parts) => parts.iter().for_each(|part| collect(part, key, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    let schema: serde_json::Value = serde_json::from_str(RUN_SCHEMA).unwrap_or_default();
+    collect(&schema, key, &mut found);
+    found
+}
+
+fn short_page(title: &str, texts: &[String], context: &Context) -> String {
+    let mut parts = vec![Words::Title(title.to_owned())];
+    for text in texts {
+        parts.extend([Words::Gap, Words::Text(text.clone())]);
+    }
+    terminal::page(&parts, &context.style)
 }
 
 fn table(context: &Context) -> String {

@@ -9,6 +9,7 @@ mod pace;
 mod results;
 mod runs;
 mod targets;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use crate::near;
+pub use words::{WORDS, Word};
 
 /// One thing and its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +73,8 @@ pub fn all() -> impl Iterator<Item = &'static Term> {
 pub enum Found {
     /// These terms have that word, the one that is named by it first.
     Terms(Vec<&'static Term>),
+    /// None has, but output shows it.
+    Word(&'static Word),
     /// None has. The words nearest to it, best first; may be empty.
     Nearest(Vec<&'static str>),
 }
@@ -83,7 +87,11 @@ pub fn find(word: &str) -> Found {
     let wanted = plain(word);
     let mut found: Vec<&Term> = all().filter(|term| term.words().any(|own| plain(own) == wanted)).collect();
     found.sort_by_key(|term| plain(term.name) != wanted && plain(term.title) != wanted);
-    if found.is_empty() { Found::Nearest(nearest(&wanted)) } else { Found::Terms(found) }
+    if !found.is_empty() {
+        return Found::Terms(found);
+    }
+    let shown = WORDS.iter().find(|shown| shown.names.iter().any(|name| plain(name) == wanted));
+    shown.map_or_else(|| Found::Nearest(nearest(&wanted)), Found::Word)
 }
 
 fn plain(word: &str) -> String {
@@ -94,6 +102,7 @@ fn plain(word: &str) -> String {
 /// The nearest words, each spelling once.
 fn nearest(wanted: &str) -> Vec<&'static str> {
     let mut seen = BTreeSet::new();
-    let ranked = near::ranked(wanted, all().flat_map(Term::words));
+    let shown = WORDS.iter().flat_map(|shown| shown.names).copied();
+    let ranked = near::ranked(wanted, all().flat_map(Term::words).chain(shown));
     ranked.into_iter().filter(|word| seen.insert(plain(word))).take(OFFERED).collect()
 }

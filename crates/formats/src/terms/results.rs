@@ -57,7 +57,7 @@ pub(super) const TERMS: &[Term] = &[
         fio: &["percentile_list", "clat_percentiles", "lat_percentiles"],
         vdbench: &["histogram"],
         snia: &["99.999%", "Response Time Histogram"],
-        assay: &["p50", "p99", "p99_9"],
+        assay: &["p50", "p90", "p95", "p99", "p99_9", "p99_99", "p99.9", "p99.99"],
         also: &["p95", "p99", "median", "tail latency", "quantile"],
         meaning: "The latency that so many per cent of I/Os did not exceed. Assay leaves one out where there are too few \
                   I/Os to bound it: 299 for p99, 2995 for p99.9.",

@@ -139,7 +139,7 @@ pub(super) const TERMS: &[Term] = &[
         vdbench: &["seekpct", "seek"],
         snia: &["Access Pattern", "RND", "SEQ"],
         assay: &["pattern", "random_percent"],
-        also: &["random", "sequential", "seek percentage"],
+        also: &["percent_random", "random", "sequential", "seek percentage"],
         meaning: "How often the next address is drawn at random; otherwise it follows the one before. 100 is all random, \
                   0 is one walk from the start of the range to its end.",
         traps: &[

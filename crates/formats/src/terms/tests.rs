@@ -4,7 +4,7 @@ use super::*;
 fn found(word: &str) -> Vec<&'static str> {
     match find(word) {
         Found::Terms(terms) => terms.iter().map(|term| term.name).collect(),
-        Found::Nearest(near) => panic!("{word} is not found, only {near:?}"),
+        other => panic!("{word} is no term: {other:?}"),
     }
 }
 
@@ -41,4 +41,13 @@ fn names_are_unique_and_pages_are_complete() {
             assert!(!text.contains("  "), "{}: {text}", term.name);
         }
     }
+}
+
+#[test]
+fn words_of_results_have_a_meaning_each_and_no_spelling_twice() {
+    let names: Vec<String> = WORDS.iter().flat_map(|shown| shown.names).map(|name| plain(name)).collect();
+    let unique: BTreeSet<&String> = names.iter().collect();
+    assert_eq!(unique.len(), names.len(), "{names:?}");
+    assert!(WORDS.iter().all(|shown| shown.meaning.ends_with('.')));
+    assert!(matches!(find("Outst."), Found::Word(shown) if shown.names[0] == "outst."));
 }

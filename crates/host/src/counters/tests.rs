@@ -54,7 +54,10 @@ fn everything_is_read_and_what_is_missing_is_left_out() {
     assert_eq!(now.devices.len(), 1);
     assert_eq!(now.interfaces.len(), 1);
     let interface = &now.interfaces[0];
-    assert_eq!((interface.name.as_str(), interface.received_bytes, interface.sent_bytes), ("eth1", 5000, 700));
+    assert_eq!(
+        (interface.name.as_str(), interface.received_bytes, interface.sent_bytes),
+        ("eth1", 5000, 700)
+    );
     assert_eq!(now.processes.len(), 1);
     let tick = tick_ns();
     let process = &now.processes[0];
