@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
             // No writer: it was closed, or nobody opened it yet.
             Ok(0) if has_writer || pipe.limit() == 0 => return Ok(bytes),
             Ok(0) if opened.elapsed() > WRITER_WITHIN => {
-                return Err(io::Error::new(io::ErrorKind::NotConnected, "nobody writes to this pipe"));
+                return Err(io::Error::new(io::ErrorKind::NotConnected, "no process writes to this pipe"));
             }
             Ok(0) => thread::sleep(LOOK_EVERY),
             Ok(count) => {
@@ -57,7 +57,7 @@ mod tests {
         let path = directory.path().join("pipe");
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         let error = read(&path, 100).unwrap_err();
-        assert_eq!(error.to_string(), "nobody writes to this pipe");
+        assert_eq!(error.to_string(), "no process writes to this pipe");
         let writer = "sleep 0.2; (echo one; sleep 0.3; echo two) > \"$0\"";
         let mut child = Command::new("sh").args(["-c", writer]).arg(&path).spawn().unwrap();
         assert_eq!(read(&path, 100).unwrap(), b"one\ntwo\n");

@@ -351,7 +351,7 @@ impl Planner<'_> {
             None if deep && works(EngineKind::Libaio) => {
                 (EngineKind::Libaio, "auto: io_uring is unavailable".to_owned())
             }
-            None => (EngineKind::Psync, "auto: nothing asynchronous is to be had".to_owned()),
+            None => (EngineKind::Psync, "auto: no asynchronous engine is available".to_owned()),
         };
         Ok((kind.into(), Some(reason)))
     }

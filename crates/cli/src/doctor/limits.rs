@@ -95,7 +95,7 @@ fn cgroup(limits: &CgroupLimits) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(cpus) = limits.cpu_quota_cpus {
         let text = format!(
-            "{cpus:.2} processors for the control group: beyond it the generator stands still, and latencies grow by \
+            "{cpus:.2} processors for the control group: beyond it the generator is stopped, and latencies grow by \
              whole periods"
         );
         rows.push(row("CPU quota", text, Mark::Warn));

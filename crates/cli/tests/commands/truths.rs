@@ -175,9 +175,9 @@ fn a_command_without_storage_traffic_is_said_to_have_none() {
 fn a_pipe_is_read_and_not_waited_for() {
     let world = with(PLAIN);
     let said = shell(&world, "mkfifo pipe; timeout 30 $ASSAY plan pipe").ended(2);
-    assert!(said.err.contains("pipe: nobody writes to this pipe"), "{}", said.err);
+    assert!(said.err.contains("pipe: no process writes to this pipe"), "{}", said.err);
     let said = shell(&world, "timeout 30 $ASSAY fio --parse-only pipe").ended(1);
-    assert!(said.err.contains("nobody writes to this pipe"), "{}", said.err);
+    assert!(said.err.contains("no process writes to this pipe"), "{}", said.err);
     shell(&world, "$ASSAY plan <(sleep 0.3; cat job.fio)").ended(0);
     shell(&world, "(sleep 0.5; cat job.fio > pipe) & timeout 30 $ASSAY plan pipe").ended(0);
 }

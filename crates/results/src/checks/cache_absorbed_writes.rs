@@ -34,7 +34,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         }
     }
     findings.extend(unseen.map(|(subject, why)| {
-        let message = format!("whether direct writes reached a device is not known: {why}");
+        let message = format!("whether direct writes reached a device is unknown: {why}");
         let draft =
             Draft::new(ID, FindingSeverity::Unchecked, message).evidence("at", subject.pointer.as_str());
         draft.advise("measure on a device or file system whose block devices this kernel can name")

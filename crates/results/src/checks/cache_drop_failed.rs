@@ -18,7 +18,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
                 None => draft,
             };
             draft
-                .bias("buffered reads high: what an earlier test left in memory is not fetched again")
+                .bias("buffered reads high: data that an earlier test left in memory is not read from the device")
                 .advise("run as a user that may drop caches, or use direct I/O")
         })
         .collect()

@@ -122,7 +122,7 @@ fn unchecked(unknown: &[Subject<'_>]) -> Option<Finding> {
     let first = unknown.first()?;
     let why = first.truth().map_or("no counters were read", |truth| truth.unknown_because.as_str());
     let jobs = count(unknown.len() as u64, "buffered job");
-    let message = format!("how much of the reads of {jobs} came from the page cache is not known: {why}");
+    let message = format!("how much of the reads of {jobs} came from the page cache is unknown: {why}");
     let draft = super::draft::Draft::new(ID, FindingSeverity::Unchecked, message);
     Some(
         draft

@@ -37,7 +37,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         }
     }
     findings.extend(unseen.map(|(subject, why)| {
-        let message = format!("how many I/Os reached the device at a time is not known: {why}");
+        let message = format!("the queue depth at the device is unknown: {why}");
         let draft =
             Draft::new(ID, FindingSeverity::Unchecked, message).evidence("at", subject.pointer.as_str());
         draft.advise("measure the device itself, or a file system whose device can be named")
@@ -52,7 +52,7 @@ fn limit_of(planned: &PlannedJob, direct: bool) -> Option<(u64, &'static str)> {
         PlannedEngine::PosixAio => {
             let of = |sites: usize| (sites as u64).min(per_thread);
             let limit = planned.slices.iter().map(|slice| of(slice.sites.len())).sum();
-            Some((limit, "glibc does the requests on one file one after the other"))
+            Some((limit, "glibc carries out the requests on one file one after the other"))
         }
         PlannedEngine::Libaio if !direct => Some((
             planned.slices.len() as u64,
@@ -78,7 +78,7 @@ fn known_beforehand(subject: &Subject<'_>) -> Option<Finding> {
     }
     let severity = if subject.in_series() { FindingSeverity::Info } else { FindingSeverity::Warning };
     let message =
-        format!("{asked} outstanding I/Os were asked for and at most {limit} possible: {}", limits[0].1);
+        format!("{asked} outstanding I/Os were requested, but at most {limit} are possible: {}", limits[0].1);
     let finding = subject
         .draft(ID, severity, message)
         .bias(format!("the figure is that of {limit} outstanding"))
@@ -133,9 +133,9 @@ fn seen(subject: &Subject<'_>) -> Option<Finding> {
     let away_ns = (asked as f64 - depth) / subject.job.total.iops.max(1.0) * 1e9;
     let by_cpu = away_ns <= cpu_ns;
     let severity = if by_cpu { FindingSeverity::Info } else { FindingSeverity::Warning };
-    let why = if by_cpu { ": the others waited for the CPU time of the job's threads" } else { "" };
+    let why = if by_cpu { ": the others waited for CPU time of the job's threads" } else { "" };
     let message = format!(
-        "{asked} outstanding I/Os were asked for; {depth:.1} were at the device on average ({}){why}",
+        "{asked} outstanding I/Os were requested; {depth:.1} were at the device on average ({}){why}",
         percent(share)
     );
     let finding = subject
@@ -184,7 +184,7 @@ mod tests {
     fn buffered_libaio_is_synchronous() {
         let mut run = buffered(run());
         run.plan.phases[0].jobs[0].engine = PlannedEngine::Libaio;
-        assert!(only(ID, &run).message.contains("at most 1 possible"));
+        assert!(only(ID, &run).message.contains("at most 1 are possible"));
     }
 
     #[test]

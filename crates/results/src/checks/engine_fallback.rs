@@ -11,13 +11,13 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         .map(|subject| {
             let why = &subject.job.evidence.engine_fallback;
             let message =
-                format!("{} did the I/O in place of the engine asked for: {why}", subject.job.engine);
+                format!("{} did the I/O instead of the requested engine: {why}", subject.job.engine);
             subject
                 .draft(ID, FindingSeverity::Warning, message)
-                .bias("not comparable with runs of the engine asked for")
+                .bias("not comparable with runs of the requested engine")
                 .evidence("engine", subject.job.engine.as_str())
                 .evidence("engine_fallback", why.as_str())
-                .advise("allow the engine (see the command doctor), or ask for the one that was used")
+                .advise("make the engine available (see 'assay doctor'), or request the one that was used")
         })
         .collect()
 }

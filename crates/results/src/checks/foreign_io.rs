@@ -57,10 +57,10 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         findings.extend(quiet.or_else(|| beyond_ours(first, &subjects, truth, late_writes)));
     }
     findings.extend(unseen.map(|(subject, why)| {
-        let message = format!("whether others used the storage meanwhile is not known: {why}");
+        let message = format!("whether other processes used the storage is unknown: {why}");
         let draft =
             Draft::new(ID, FindingSeverity::Unchecked, message).evidence("at", subject.pointer.as_str());
-        draft.advise("make sure that nobody else uses it, and repeat: figures that agree speak for it")
+        draft.advise("make sure that no other process or host uses the device, and repeat the run")
     }));
     findings
 }

@@ -95,7 +95,7 @@ fn busy(subject: &Subject<'_>) -> Option<Finding> {
     let kernel =
         evidence.cpu_system_ns as f64 / (evidence.cpu_system_ns as f64 + evidence.cpu_user_ns as f64);
     let message = format!(
-        "the job's threads worked {} of the time ({} of it in the kernel): the processor set the pace, not the storage",
+        "the job's threads worked {} of the time ({} of it in the kernel): the CPU was the limit, not the storage",
         percent(share.min(1.0)),
         percent(kernel)
     );
@@ -106,7 +106,7 @@ fn busy(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("threads", evidence.threads)
         .evidence("found_waiting_share", evidence.found_waiting_share())
         .evidence("cpu_ns_per_io", subject.job.cpu_ns_per_io)
-        .advise("use more threads, on more processors");
+        .advise("use more threads, on more CPUs");
     Some(finding)
 }
 

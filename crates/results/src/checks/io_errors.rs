@@ -32,10 +32,10 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let message = format!("{} failed{listed}: {} of all", count(errors, "operation"), percent(share));
     let finding = subject
         .draft(ID, severity, message)
-        .bias("IOPS low by the time failures took, or high where what fails fast makes room for the rest")
+        .bias("IOPS low by the time that failures took, or high where operations fail fast")
         .evidence("errors", errors)
         .evidence("ios", subject.job.total.ios)
-        .advise("look into the kernel's log; repeat when nothing fails");
+        .advise("look at the kernel log, and repeat the run without errors");
     Some(finding)
 }
 

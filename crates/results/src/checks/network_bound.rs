@@ -75,7 +75,7 @@ fn full(subject: &Subject<'_>, network: &NetworkPath, used: &InterfaceUse, speed
 fn not_known(subject: &Subject<'_>, network: &NetworkPath, name: &str, counted: bool) -> Finding {
     let what = if counted { "its driver does not give its speed" } else { "it has no counters" };
     let message =
-        format!("whether the network to {} was the limit is not known: {name}: {what}", network.server);
+        format!("whether the network to {} was the limit is unknown: {name}: {what}", network.server);
     let draft = Draft::new(ID, FindingSeverity::Unchecked, message).evidence("at", subject.pointer.as_str());
     draft.advise("compare the bandwidth with what the network is known to carry")
 }

@@ -94,7 +94,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("p_drift", found.p_drift)
         .evidence("p_step", found.p_step)
         .evidence("intervals", found.intervals)
-        .advise("precondition, or measure longer, until the figure stands still");
+        .advise("precondition, or measure longer, until the figure no longer changes");
     Some(finding)
 }
 
@@ -171,7 +171,7 @@ fn too_short(run: &Run) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "{longest} intervals are too few to tell whether the figures stood still; {needed} are needed"
+        "{longest} intervals are too few to tell whether the results had settled; {needed} are needed"
     );
     let draft = Draft::new(ID, FindingSeverity::Unchecked, message).evidence("intervals", longest);
     Some(draft.advise("measure for longer"))

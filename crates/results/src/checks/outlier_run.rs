@@ -48,7 +48,7 @@ fn of_test(test: &[Subject<'_>]) -> Option<Finding> {
         })
         .collect();
     let message = format!(
-        "of {} repetitions one or more differ from the others: {}; of as many alike {} would look so",
+        "of {} repetitions one or more differ from the others: {}; {} of groups without an outlier show this by chance",
         test.len(),
         listed.join(", "),
         percent(report.false_alarm)

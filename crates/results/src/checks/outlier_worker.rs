@@ -51,7 +51,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("median_iops", median)
         .evidence("threshold_z", report.threshold)
         .evidence("workers", flagged.iter().map(|at| workers[*at].name.clone()).collect::<Vec<_>>())
-        .advise("look at that host: its path to the storage, its processor, its neighbours");
+        .advise("check that host: its path to the storage, its CPU, other virtual machines beside it");
     Some(finding)
 }
 

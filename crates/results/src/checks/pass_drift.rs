@@ -30,7 +30,7 @@ pub(super) fn check(run: &Run) -> Option<Finding> {
         if change.abs() >= CHANGE_WARNING { FindingSeverity::Warning } else { FindingSeverity::Info };
     let word = if change > 0.0 { "rose" } else { "fell" };
     let message = format!(
-        "over the {} passes of this run IOPS {word} by {}; of runs that stand still {} seem to move so",
+        "over the {} passes of this run IOPS {word} by {}; {} of runs without a drift show this by chance",
         passes.len(),
         percent(change.abs()),
         percent(ALPHA)
@@ -42,7 +42,7 @@ pub(super) fn check(run: &Run) -> Option<Finding> {
         .evidence("passes", passes)
         .evidence("p", found.trend.p)
         .evidence("change_share", change);
-    Some(draft.advise("precondition, let the device come to rest, or repeat until the passes agree"))
+    Some(draft.advise("precondition, leave the device idle before the run, or repeat until the passes agree"))
 }
 
 /// One figure for each pass: the geometric mean over the tests of IOPS over the test's median. `None` where the tests were not all

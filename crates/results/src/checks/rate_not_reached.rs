@@ -23,20 +23,20 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     }
     let severity = if missed >= MISSED_INVALID { FindingSeverity::Invalid } else { FindingSeverity::Warning };
     let late = subject.job.lateness_ns.map(|lateness| lateness.mean);
-    let how_late = late.map_or(String::new(), |ns| format!(", handed over {} late on average", time(ns)));
+    let how_late = late.map_or(String::new(), |ns| format!("; mean submission delay {}", time(ns)));
     let message = format!(
-        "{offered:.0} IOPS were offered and {:.0} done: {} missed{how_late}",
+        "target rate {offered:.0} IOPS, achieved {:.0}: {} missed{how_late}",
         subject.job.total.iops,
         percent(missed)
     );
     let finding = subject
         .draft(ID, severity, message)
-        .bias("response times grow with the length of the run: they are of the backlog, not of the storage at this rate")
+        .bias("the queue kept growing, so these response times show the backlog, not the storage")
         .evidence("offered_iops", offered)
         .evidence("iops", subject.job.total.iops)
         .evidence("missed_share", missed)
         .evidence("lateness_ns_mean", late)
-        .advise("offer less, or allow more outstanding I/Os and threads");
+        .advise("lower the target rate, or allow more outstanding I/Os and threads");
     Some(finding)
 }
 

@@ -33,22 +33,20 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let (severity, message, planned_s) = match planned_s.map(|ns| ns as f64 / 1e9) {
         Some(planned_s) if done_s < PLANNED_SHARE_MIN * planned_s => {
             let share = percent(done_s / planned_s);
-            let message = format!("{} were measured, {share} of what was planned", time(done_s * 1e9));
+            let message = format!("{} were measured, {share} of the planned time", time(done_s * 1e9));
             (FindingSeverity::Warning, message, Some(planned_s))
         }
         // Without any operation there is another finding.
         None if done_s < SECONDS_MIN && subject.job.total.ios > 0 => {
-            let message = format!(
-                "the job was over after {}: start and end are a part of its figure",
-                time(done_s * 1e9)
-            );
+            let message =
+                format!("the job ended after {}: its start and end affect the figure", time(done_s * 1e9));
             (FindingSeverity::Warning, message, None)
         }
         _ => return None,
     };
     let finding = subject
         .draft(ID, severity, message)
-        .bias("IOPS high or low by an unknown amount: chance weighs more the shorter the time is")
+        .bias("effect unknown: the shorter the time, the larger the effect of chance")
         .evidence("measured_s", done_s)
         .evidence("planned_s", planned_s)
         .advise("give the job a time, more bytes, or find out why it ended early");
@@ -76,7 +74,7 @@ mod tests {
     fn half_of_the_planned_time() {
         let mut run = run();
         run.phases[0].jobs[0].measured_s = 2.5;
-        assert!(only(ID, &run).message.contains("50 % of what was planned"));
+        assert!(only(ID, &run).message.contains("50 % of the planned time"));
         run.phases[0].jobs[0].evidence.finished = false;
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
         run.end = Some(RunEnd::Interrupted);

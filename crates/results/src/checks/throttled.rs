@@ -62,11 +62,14 @@ fn of_phase(run: &Run, at: usize, phase: &PhaseResult) -> Vec<Finding> {
         .advise("raise or remove the quota (cpu.max, cpu.cfs_quota_us, limits.cpu) of the group and of those above it")
     });
     let steal = evidence.steal_share.filter(|share| *share >= STEAL_MIN).map(|share| {
-        draft(format!("the hypervisor gave {} of the processors' time to others", percent(share)))
-            .bias(lost_time(share))
-            .effect(lost(share))
-            .evidence("steal_share", share)
-            .advise("measure again when the host is quieter, or on a host of one's own")
+        draft(format!(
+            "vCPU steal was {}: the hypervisor gave this share of the CPU time to others",
+            percent(share)
+        ))
+        .bias(lost_time(share))
+        .effect(lost(share))
+        .evidence("steal_share", share)
+        .advise("measure when the host is less busy, or on a dedicated host")
     });
     quota.into_iter().chain(steal).collect()
 }

@@ -24,10 +24,8 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     }
     let draft = |severity, message: String| subject.draft(ID, severity, message).evidence("ios", ios);
     if ios == 0 {
-        let draft = draft(
-            FindingSeverity::Invalid,
-            "not one operation was completed in the measured time".to_owned(),
-        );
+        let draft =
+            draft(FindingSeverity::Invalid, "no operation was completed in the measured time".to_owned());
         return Some(draft.bias("there is no figure").advise("measure for longer"));
     }
     if ios == 1 {
@@ -36,7 +34,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     }
     let spread = 1.0 / (ios as f64).sqrt();
     let finding = if ios < IOS_MIN {
-        draft(FindingSeverity::Warning, format!("the figure rests on {}", count(ios, "operation")))
+        draft(FindingSeverity::Warning, format!("the figure is based on {}", count(ios, "operation")))
             .bias(format!("IOPS {} high or low by chance alone", percent(spread)))
     } else {
         draft(

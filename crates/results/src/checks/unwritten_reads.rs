@@ -36,11 +36,8 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 
 fn finding(subject: &Subject<'_>, share: f64, message: String, name: &str) -> Finding {
     let severity = if share >= SHARE_INVALID { FindingSeverity::Invalid } else { FindingSeverity::Warning };
-    let bias = if share > 0.99 {
-        "the figure is that of no storage at all".to_owned()
-    } else {
-        iops_high(share / (1.0 - share))
-    };
+    let bias =
+        if share > 0.99 { "no storage was measured".to_owned() } else { iops_high(share / (1.0 - share)) };
     subject.draft(ID, severity, message).bias(bias).effect(served(share)).evidence(name, share).advise(ADVICE)
 }
 
@@ -62,8 +59,9 @@ fn zeros(subject: &Subject<'_>) -> Option<Finding> {
     if writes_zeros(subject.run) {
         return None;
     }
-    let message =
-        |what: &str| format!("{} of {sampled} sampled read buffers were all zero: {what}", percent(share));
+    let message = |what: &str| {
+        format!("{} of {sampled} sampled read buffers contained only zeros: {what}", percent(share))
+    };
     if subject.reducer().is_some() || !(delivered(subject) || stored(subject)) {
         return Some(finding(
             subject,

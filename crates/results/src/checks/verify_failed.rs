@@ -7,7 +7,7 @@ use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "verify-failed";
 
-const ADVICE: &str = "stop trusting this storage with data until it is known why";
+const ADVICE: &str = "do not use this storage for data until the cause is known";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let counted = all(run).filter_map(|subject| {
@@ -22,14 +22,14 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         (blocks > 0).then(|| {
             subject
                 .draft(ID, FindingSeverity::Invalid, message)
-                .bias("no figure of storage that loses data means anything")
+                .bias("results of storage that loses data are meaningless")
                 .evidence("blocks", blocks)
                 .advise(ADVICE)
         })
     });
     let told = run.remarks.iter().filter(|remark| remark.id == ID).map(|remark| {
         Draft::new(ID, FindingSeverity::Invalid, remark.text.as_str())
-            .bias("no figure of storage that loses data means anything")
+            .bias("results of storage that loses data are meaningless")
             .advise(ADVICE)
     });
     counted.chain(told).collect()

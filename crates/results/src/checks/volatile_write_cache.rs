@@ -34,7 +34,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     findings.extend(unseen.map(|(subject, truth)| {
         let why = Some(truth.unknown_because.as_str()).filter(|why| !why.is_empty());
         let why = why.unwrap_or("the kernel does not count flushes of the device");
-        let message = format!("whether flushes reach a device is not known: {why}");
+        let message = format!("whether flushes reach a device is unknown: {why}");
         let draft =
             Draft::new(ID, FindingSeverity::Unchecked, message).evidence("at", subject.pointer.as_str());
         draft.advise("make sure that what is below honours fsync, or measure on a device that can be named")
@@ -79,7 +79,7 @@ fn swallowed(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("flush_calls", calls)
         .evidence("device_flushes", reached)
         .evidence("outstanding_io", together)
-        .advise("find what swallows them between file system and device: an overlay mounted volatile, a FUSE file system, eatmydata");
+        .advise("find the layer between file system and device that drops them: an overlay mounted volatile, a FUSE file system, eatmydata");
     Some(finding)
 }
 
@@ -101,7 +101,7 @@ fn too_fast(subject: &Subject<'_>) -> Option<Finding> {
     }
     let name = &devices.first()?.name;
     let message = format!(
-        "{writes_per_s:.0} writes a second, flushed one by one, are more than {name} has turns: it answers from its cache"
+        "{writes_per_s:.0} writes a second, flushed one by one, are more than {name} has revolutions: it answers from its cache"
     );
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)

@@ -72,7 +72,7 @@ fn reads(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "{} are read through a page cache that may hold {}, and how much it served is not known",
+        "{} are read through a page cache that may hold {}, and how many reads it served is unknown",
         Bytes(active),
         Bytes(memory)
     );
@@ -99,8 +99,10 @@ fn writes(subject: &Subject<'_>) -> Option<Finding> {
     }
     let grave = missing >= UNWRITTEN_INVALID && !subject.in_series();
     let severity = if grave { FindingSeverity::Invalid } else { FindingSeverity::Warning };
-    let message =
-        format!("{} of the written bytes were still in memory when the clock stopped", percent(missing));
+    let message = format!(
+        "{} of the written bytes were still in memory at the end of the measurement",
+        percent(missing)
+    );
     let high = missing / (1.0 - missing).max(0.001);
     let finding = subject
         .draft(ID, severity, message)

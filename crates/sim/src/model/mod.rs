@@ -39,7 +39,7 @@ pub enum ModelError {
         problem: String,
     },
     /// No shipped model has this name.
-    #[error("there is no array model '{name}'; there are: {known}")]
+    #[error("no array model '{name}'; available: {known}")]
     Unknown {
         /// What was asked for.
         name: String,
