@@ -110,6 +110,9 @@ pub struct JobAudit {
     pub sequential_run_ios: f64,
     /// Share of the requests that more than one segment serves, 0 to 1.
     pub crossing: f64,
+    /// On an array that places data by what it holds: share of the segments of data that occur more than once, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated_data_share: Option<f64>,
 }
 
 /// All jobs of a phase together, each with its share of the load.

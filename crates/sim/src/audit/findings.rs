@@ -80,6 +80,9 @@ impl Auditor<'_> {
             return None;
         }
         let hot = Imbalance::of(&entry.cores)?;
+        if let Some(repeated) = entry.repeated_data_share {
+            return Some(content_imbalance(entry, hot.share_max, repeated));
+        }
         let core =
             entry.cores.iter().position(|share| *share == hot.share_max * entry.cores.iter().sum::<f64>());
         let first = entry.segments_top.first();
@@ -284,7 +287,7 @@ impl Auditor<'_> {
         let block = job.pattern.max_block_bytes() + walk.skip_min_bytes;
         let covered = u64::from(job.outstanding_per_thread) * block;
         let busy = (covered.div_ceil(segment)).max(1) * job.slices.len() as u64;
-        if busy >= u64::from(cores) {
+        if busy >= u64::from(cores) || entry.repeated_data_share.is_some() {
             return None;
         }
         let message = format!(
@@ -302,6 +305,29 @@ impl Auditor<'_> {
             advice,
         ))
     }
+}
+
+/// One core gets much more than its share because equal data goes to the same core.
+fn content_imbalance(entry: &JobAudit, busiest: f64, repeated: f64) -> Finding {
+    let message = format!(
+        "{} of the {}s go to one core of {}: {:.2} times the mean; {} of the data occurs more than once, and equal data has one core",
+        percent(busiest),
+        entry.op,
+        entry.cores.len(),
+        entry.max_over_mean,
+        percent(repeated)
+    );
+    let severity =
+        if entry.max_over_mean >= VERY_UNEVEN { FindingSeverity::Warning } else { FindingSeverity::Info };
+    let evidence = json!({
+        "busiest_core_share": busiest,
+        "busiest_over_mean": entry.max_over_mean,
+        "repeated_data_share": repeated,
+    });
+    let bias = "IOPS low and latency high on an array that places data by content";
+    let advice = "write data of which no two blocks are equal (random, refreshed for every write, dedup_ratio = 1), or the ratio of \
+                  real data in many different blocks";
+    with(finding("content-imbalance", severity, entry, message), evidence, bias, advice.to_owned())
 }
 
 /// A repair, and the imbalance that is left.

@@ -5,6 +5,7 @@
 //! closed form (random and sequential mixed, random skips) is drawn from the generator, and the error is stated.
 
 mod capture;
+mod content;
 mod density;
 mod distances;
 mod draw;
@@ -29,7 +30,7 @@ pub use self::profile::{Profile, beside_repeats};
 pub use self::repair::{Hotbands, repair};
 use self::reuse::Order;
 pub use self::stream::StreamAudit;
-use crate::model::Model;
+use crate::model::{Layout, Model};
 use assay_results::audit::{
     Audit, CacheExpectation, Imbalance, JobAudit, Method, PhaseAudit, Reuse, SCHEMA, SegmentShare, WorkingSet,
 };
@@ -78,7 +79,8 @@ pub fn audit(plan: &Plan, model: &Model, options: &AuditOptions) -> Audit {
         let first = audit.jobs.len();
         for job in phase.jobs.iter().filter(|job| job.tree.is_none()) {
             let weight = load_of(job, phase);
-            for entry in auditor.job(&name, job) {
+            for mut entry in auditor.job(&name, job) {
+                auditor.place_by_content(plan, job, &mut entry);
                 let weight = weight * entry.share_of_job;
                 cores.iter_mut().zip(&entry.cores).for_each(|(sum, share)| *sum += share * weight);
                 total += weight;
@@ -181,6 +183,20 @@ impl Auditor<'_> {
         entries
     }
 
+    /// On an array that places data by what it holds, cores have the shares of the data in the place of those of addresses.
+    fn place_by_content(&self, plan: &Plan, job: &PlannedJob, entry: &mut JobAudit) {
+        let front_end = &self.model.front_end;
+        let kind = OpKind::DATA.into_iter().find(|kind| kind.name() == entry.op);
+        let by_content = kind.filter(|_| front_end.layout == Layout::Content);
+        let Some(placed) = by_content.and_then(|kind| content::placed(plan, job, kind, front_end)) else {
+            return;
+        };
+        entry.controllers = shares::of_controllers(&placed.cores, front_end);
+        entry.max_over_mean = Imbalance::of(&placed.cores).map_or(1.0, |imbalance| imbalance.max_over_mean);
+        entry.repeated_data_share = Some(placed.repeated_share);
+        entry.cores = placed.cores;
+    }
+
     /// Puts the load of a phase together.
     fn together(&self, phase: String, cores: Vec<f64>) -> PhaseAudit {
         let max_over_mean = Imbalance::of(&cores).map_or(1.0, |imbalance| imbalance.max_over_mean);
@@ -224,6 +240,7 @@ impl Auditor<'_> {
             reuse: landing.reuse,
             sequential_run_ios: landing.sequential_run_ios,
             crossing: landing.crossing,
+            repeated_data_share: None,
         }
     }
 

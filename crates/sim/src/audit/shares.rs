@@ -1,7 +1,7 @@
 //! From where traffic lands to who serves it.
 
 use super::density::{Class, Density, Span, TargetDensity};
-use crate::model::{FrontEnd, Layout};
+use crate::model::FrontEnd;
 
 /// Hash layouts have no period; up to so many segments are asked one by one, beyond that the layout is taken as even.
 const SEGMENTS_MAX: u64 = 1 << 22;
@@ -30,9 +30,8 @@ fn add_span(shares: &mut [f64], span: &Span, front_end: &FrontEnd) {
     let segment = front_end.segment.0 as f64;
     let turn = segment * shares.len() as f64;
     let density = span.share / span.len;
-    let periodic = front_end.layout != Layout::Hash;
     let mut left = *span;
-    if periodic {
+    if front_end.is_periodic() {
         // Whole turns are even.
         let turns = (span.len / turn).floor();
         let even = density * turns * segment;

@@ -299,3 +299,77 @@ fn a_hash_layout_is_asked_segment_by_segment() {
     let owner = cluster.front_end.core_of(0) as usize;
     assert!(entry.cores[owner] > 0.75);
 }
+
+/// The two-brick array, but with 8 KiB of data placed by their hash.
+fn by_content(content: assay_workload::content::Content, read_back: bool) -> Audit {
+    let mut model = two_brick();
+    model.front_end.layout = crate::model::Layout::Content;
+    model.front_end.segment = crate::model::Size(8192);
+    let mut writes = job("writes", Mix::WRITE, 8192, Placement::random_independent());
+    writes.content = content;
+    let mut phases = vec![Phase::measure("writes", vec![writes])];
+    if read_back {
+        let reads = job("reads", Mix::READ, 8192, Placement::random_independent());
+        phases.push(Phase::measure("reads", vec![reads]));
+    }
+    let plan = lun::plan(5, 16 * GIB, phases).unwrap();
+    audit(&plan, &model, &AuditOptions::default())
+}
+
+#[test]
+fn zeros_and_patterns_all_go_to_one_core_where_content_places_them() {
+    use assay_workload::content::{Content, Payload};
+    for payload in [Payload::Zero, Payload::Pattern(vec![0xab, 0xcd])] {
+        let audit = by_content(Content { payload, ..Content::default() }, true);
+        assert_eq!(
+            ids(&audit),
+            ["content-imbalance", "content-imbalance"],
+            "writes, and reads of what was written"
+        );
+        for entry in &audit.jobs {
+            assert!((entry.max_over_mean - 8.0).abs() < 1e-9, "{}", entry.max_over_mean);
+            assert_eq!(entry.repeated_data_share, Some(1.0));
+        }
+        assert!(audit.findings[0].message.starts_with("100.0 % of the writes go to one core of 8"));
+    }
+}
+
+#[test]
+fn duplicates_of_a_small_pool_load_the_cores_unevenly_and_unique_data_does_not() {
+    use assay_workload::content::{Content, Refresh};
+    // Nine of ten blocks are one of 16: their hashes cannot be two on each of eight cores but by luck.
+    let duplicates = Content {
+        dedup_ratio: 10.0,
+        dedup_unit_bytes: 8192,
+        refresh: Refresh::EveryWrite,
+        ..Content::default()
+    };
+    let audit = by_content(duplicates, false);
+    let repeated = audit.jobs[0].repeated_data_share.unwrap();
+    assert!((repeated - 0.9).abs() < 0.03, "{repeated}");
+    assert_eq!(ids(&audit), ["content-imbalance"], "{:?}", audit.jobs[0].cores);
+    for content in [Content::default(), Content { refresh: Refresh::EveryWrite, ..Content::default() }] {
+        let audit = by_content(content, true);
+        assert!(ids(&audit).is_empty(), "{:?}", audit.findings);
+        assert!(audit.jobs.iter().all(|entry| (entry.max_over_mean - 1.0).abs() < 1e-9));
+    }
+}
+
+#[test]
+fn buffers_that_are_written_again_and_again_are_as_many_contents_as_buffers() {
+    use assay_workload::content::{Content, Refresh};
+    let audit = by_content(Content { refresh: Refresh::Never, ..Content::default() }, false);
+    // 32 outstanding: 32 contents on eight cores.
+    assert_eq!(audit.jobs[0].repeated_data_share, Some(1.0));
+    assert!(audit.jobs[0].max_over_mean > 1.2, "{:?}", audit.jobs[0].cores);
+}
+
+#[test]
+fn an_array_that_places_by_address_does_not_look_at_the_data() {
+    use assay_workload::content::{Content, Payload};
+    let mut writes = job("writes", Mix::WRITE, 8192, Placement::random_independent());
+    writes.content = Content { payload: Payload::Zero, ..Content::default() };
+    let audit = audit_of(vec![writes]);
+    assert!(ids(&audit).is_empty());
+    assert_eq!(audit.jobs[0].repeated_data_share, None);
+}

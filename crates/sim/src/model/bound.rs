@@ -48,6 +48,7 @@ impl Model {
                 Layout::RoundRobin => "dealt out core by core",
                 Layout::Alternate => "dealt out controller by controller",
                 Layout::Hash => "placed by a hash",
+                Layout::Content => "placed by a hash of their data",
             },
             controllers: (0..front_end.cores()).map(|core| front_end.controller_of(core)).collect(),
             cache_bytes: self.cache.as_ref().map(|cache| cache.size.0),

@@ -97,6 +97,9 @@ pub enum Layout {
     Alternate,
     /// By a hash of the segment's number: objects placed over nodes.
     Hash,
+    /// By a hash of what a segment of data holds, as arrays do that find duplicates: equal data has one owner. The audit makes the
+    /// data and hashes it; a simulation, which has none, places by the segment's number.
+    Content,
 }
 
 /// Which core a stage runs on.
@@ -186,12 +189,17 @@ impl FrontEnd {
                 let (controllers, per) = (u64::from(self.controllers), u64::from(self.cores_per_controller));
                 segment % controllers * per + segment / controllers % per
             }
-            Layout::Hash => {
+            Layout::Hash | Layout::Content => {
                 let mut state = segment;
                 assay_workload::rng::splitmix64(&mut state) % cores
             }
         };
         core as u32
+    }
+
+    /// Whether segments come back to the same core after a fixed number of them.
+    pub fn is_periodic(&self) -> bool {
+        !matches!(self.layout, Layout::Hash | Layout::Content)
     }
 
     /// The controller of `core`.

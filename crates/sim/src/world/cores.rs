@@ -63,9 +63,8 @@ impl Cores {
     pub(crate) fn new(model: &Model, seed: u64) -> Cores {
         let front_end = model.front_end.clone();
         let segment = front_end.segment.0;
-        let turns = segment.is_power_of_two()
-            && front_end.cores().is_power_of_two()
-            && front_end.layout != crate::model::Layout::Hash;
+        let turns =
+            segment.is_power_of_two() && front_end.cores().is_power_of_two() && front_end.is_periodic();
         let turn = (0..u64::from(front_end.cores())).map(|index| front_end.core_of(index) as u16);
         let core = |index: u32| Core {
             station: Station::new(),
