@@ -4,7 +4,7 @@
 //! occur again load the core that their hash names. Which hash an array has is not known, so which core it is means nothing; how
 //! uneven the load becomes hardly depends on it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use assay_workload::content::Content;
@@ -56,20 +56,22 @@ pub(super) fn placed(plan: &Plan, job: &PlannedJob, kind: OpKind, front_end: &Fr
 /// The last job of the plan that writes to a target of this one.
 fn writer_of<'p>(plan: &'p Plan, reader: &PlannedJob) -> Option<&'p PlannedJob> {
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let shares = |job: &&PlannedJob| job.job.targets.iter().any(|target| reader.job.targets.contains(target));
-    jobs.filter(|job| job.job.tree.is_none() && job.job.pattern.mix.share(OpKind::Write) > 0.0)
-        .filter(shares)
-        .last()
+    let targets = |job: &PlannedJob| -> BTreeSet<u16> {
+        job.slices.iter().flat_map(|slice| slice.sites.iter().map(|site| site.target)).collect()
+    };
+    let read = targets(reader);
+    let shares = |job: &&PlannedJob| !targets(job).is_disjoint(&read);
+    jobs.filter(|job| job.tree.is_none() && job.pattern.mix.share(OpKind::Write) > 0.0).rfind(shares)
 }
 
 /// How often each piece occurs, by the hash of its data, over buffers as the job's threads have them.
 fn count(job: &PlannedJob, piece: usize) -> HashMap<u64, u64> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
-    let content: &Content = &job.job.content;
-    let block = usize::try_from(job.job.pattern.write_sizes.max_bytes()).unwrap_or(piece).max(piece);
+    let content: &Content = &job.content;
+    let block = usize::try_from(job.pattern.write_sizes.max_bytes()).unwrap_or(piece).max(piece);
     // What is written in one piece is what the array hashes, whether or not a block is a multiple of it.
     let per_buffer = block / piece;
-    let outstanding = job.job.outstanding_per_thread as usize;
+    let outstanding = job.outstanding_per_thread as usize;
     let wanted = (job.slices.len() * outstanding).min(BUFFERS_MAX).min(PIECES.div_ceil(per_buffer)).max(1);
     let rounds = (PIECES / per_buffer / wanted).max(1);
     let mut counts: HashMap<u64, u64> = HashMap::new();
@@ -78,7 +80,7 @@ fn count(job: &PlannedJob, piece: usize) -> HashMap<u64, u64> {
         let seed = job.slices.get(index / outstanding.max(1)).map_or(0, |slice| slice.seed);
         let mut filler = Filler::new(content, derive_seed(seed, index as u64));
         if content.verify {
-            filler = filler.sealing(job.job.pattern.align(), 1);
+            filler = filler.sealing(job.pattern.align(), 1);
         }
         filler.fill(&mut buffer);
         for round in 0..rounds {

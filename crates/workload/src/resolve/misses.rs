@@ -64,10 +64,11 @@ fn each_site(
     mut visit: impl FnMut(&str, u64, &mut PlannedSite) -> Result<(), ResolveError>,
 ) -> Result<(), ResolveError> {
     let jobs = plan.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
-    for job in jobs.filter(|job| job.job.tree.is_none() && job.job.pattern.has_read_misses()) {
-        let align = job.job.pattern.align();
+    for job in jobs.filter(|job| job.tree.is_none() && job.pattern.has_read_misses()) {
+        let align = job.pattern.align();
+        let name = job.name.clone();
         for site in job.slices.iter_mut().flat_map(|slice| &mut slice.sites) {
-            visit(&job.job.name, align, site)?;
+            visit(&name, align, site)?;
         }
     }
     Ok(())
