@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use assay_workload::arrival::ArrivalSource;
+use assay_workload::arrival::Arrivals;
 use assay_workload::fill::Filler;
 use assay_workload::ops::{Generator, SiteSpec};
 use assay_workload::pattern::OpKind;
@@ -125,7 +125,7 @@ impl BlockThread<'_> {
         engine: E,
         fallback: String,
     ) -> Result<Box<dyn JobRunner>, EngineError> {
-        Ok(if self.slice.rate_per_s.is_some() {
+        Ok(if self.slice.is_open() {
             Box::new(self.runner::<E, true>(engine, fallback)?)
         } else {
             Box::new(self.runner::<E, false>(engine, fallback)?)
@@ -160,12 +160,10 @@ impl BlockThread<'_> {
         }
         let spec = LoopSpec::of(self.job, 0);
         let shared = Arc::clone(&self.prepared.shared[self.at.job][self.at.thread]);
-        let rate = slice.rate_per_s;
         let parts = LoopParts {
             engine,
             clock: RealClock::new(),
-            arrivals: rate
-                .map(|rate| ArrivalSource::new(job.pace.arrival(), rate, derive_seed(slice.seed, 3))),
+            arrivals: Arrivals::of(job.pace.arrival(), &job.pattern, slice),
             recorder: Recorder::new(shared, spec.schedule(context.interval_ns)),
             buffers,
             filler,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use assay_workload::arrival::ArrivalSource;
+use assay_workload::arrival::Arrivals;
 use assay_workload::fill::Filler;
 use assay_workload::job::{FlushCall, FlushOrder};
 use assay_workload::ops::{Op, OpBlock, OpSource};
@@ -99,7 +99,7 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     engine: E,
     clock: C,
     source: Box<dyn OpSource>,
-    arrivals: Option<ArrivalSource>,
+    arrivals: Option<Arrivals>,
     recorder: Option<Recorder>,
     buffers: MappedBuffers,
     filler: Filler,
@@ -159,7 +159,7 @@ pub struct LoopParts<E, C> {
     /// The clock.
     pub clock: C,
     /// Intended arrivals in an open loop.
-    pub arrivals: Option<ArrivalSource>,
+    pub arrivals: Option<Arrivals>,
     /// Where measurements go.
     pub recorder: Recorder,
     /// One buffer a slot.
@@ -416,7 +416,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
                 self.polled = true;
                 return;
             }
-            if self.spec.flush.is_some() && self.flush_goes_next() {
+            if self.spec.flush.is_some() && self.flush_goes_next(now) {
                 if self.flush_is_alone() && self.outstanding > 0 {
                     return;
                 }
@@ -428,10 +428,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
                 }
                 continue;
             }
-            if OPEN && !self.arrival_is_due(now) {
-                return;
-            }
-            if !self.has_op() {
+            if !self.has_op(now) || (OPEN && !self.arrival_is_due(now)) {
                 return;
             }
             let op = self.take_op();
@@ -451,17 +448,25 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     /// Whether there is an operation to take now.
     #[inline(always)]
-    fn has_op(&mut self) -> bool {
-        self.next_op < self.block.len || self.next_block()
+    fn has_op(&mut self, now: u64) -> bool {
+        self.next_op < self.block.len || self.next_block(now)
     }
 
     /// Draws the next operations, if there are more and nothing has to be done before them.
     #[inline(never)]
-    fn next_block(&mut self) -> bool {
+    fn next_block(&mut self, now: u64) -> bool {
         if self.source_ended || (self.block.pass_ends && self.between_passes()) {
             return false;
         }
-        self.source.fill(&mut self.block);
+        if OPEN && let Some(Arrivals::Each(lanes)) = self.arrivals.as_mut() {
+            // Which one comes is known only now; its arrival is the last of the list, so that it is asked for again behind it.
+            let (kind, due_ns) = lanes.next(now.saturating_sub(self.spec.start_ns));
+            self.next_intended = self.intended.len() - 1;
+            self.intended[self.next_intended] = self.spec.start_ns + due_ns;
+            self.source.fill_one(&mut self.block, kind);
+        } else {
+            self.source.fill(&mut self.block);
+        }
         self.source_ended = self.block.last;
         self.next_op = 0;
         self.block.len > 0
@@ -477,11 +482,11 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// Whether the next operation to hand over is a flush that does not belong to one write. None comes behind the last
     /// operation of the job.
     #[inline(always)]
-    fn flush_goes_next(&mut self) -> bool {
+    fn flush_goes_next(&mut self, now: u64) -> bool {
         let due = self.spec.flush.is_some_and(|flush| {
             flush.order != FlushOrder::AfterWrite && self.since_flush >= flush.every_writes
         });
-        due && self.has_op()
+        due && self.has_op(now)
     }
 
     fn flush_is_alone(&self) -> bool {
@@ -509,7 +514,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[inline(always)]
     fn arrival_is_due(&mut self, now: u64) -> bool {
         if self.next_intended == self.intended.len() {
-            if let Some(arrivals) = self.arrivals.as_mut() {
+            if let Some(Arrivals::Together(arrivals)) = self.arrivals.as_mut() {
                 arrivals.fill(&mut self.intended);
             }
             for time in &mut self.intended {

@@ -265,6 +265,10 @@ fn paced(job: BoxedStrategy<Job>) -> BoxedStrategy<Job> {
         positive().prop_map(Rate::Iops),
         positive().prop_map(Rate::BytesPerS),
         positive().prop_map(Rate::PercentOfMax),
+        (of(positive()), of(positive()), positive()).prop_map(|(read, write, trim)| {
+            let trim = (read.is_none() && write.is_none()).then_some(trim);
+            Rate::Each(OperationRates { read, write, trim })
+        }),
     ];
     let arrivals = select(vec![Arrival::Deterministic, Arrival::Poisson, Arrival::Uniform]);
     let think = (time(), 1..u32::MAX).prop_map(|(time, every_ios)| ThinkTime { time, every_ios });

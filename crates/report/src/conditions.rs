@@ -15,7 +15,10 @@ pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
     if job.outstanding_io > 0 {
         facts.push(outstanding(job));
     }
-    facts.extend(job.evidence.offered_iops.map(|rate| format!("{} IOPS offered", format::iops(rate))));
+    facts.extend(match (job.evidence.offered_each, job.evidence.offered_iops) {
+        (Some(rates), _) => Some(format!("{} IOPS offered", rates.describe())),
+        (None, rate) => rate.map(|rate| format!("{} IOPS offered", format::iops(rate))),
+    });
     facts.push(if job.direct { "direct".to_owned() } else { "buffered".to_owned() });
     if has_writes(job) && !job.durability.is_empty() {
         facts.push(format!("writes {}", job.durability));

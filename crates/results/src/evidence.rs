@@ -3,6 +3,7 @@
 //! A value that is `None` was not known; it never means zero. Fields are added as checks need them, so each struct
 //! reads a file that lacks some of them.
 
+use assay_workload::job::OperationRates;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::CgroupDeviceLimit;
@@ -27,6 +28,9 @@ pub struct JobEvidence {
     pub active_bytes: u64,
     /// Operations a second that were offered; `None` in a closed loop.
     pub offered_iops: Option<f64>,
+    /// Operations a second that were offered, where operations have rates of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_each: Option<OperationRates>,
     /// Arrivals of the measured part that were not completed within it, as a share of those offered; `None` in a
     /// closed loop.
     pub missed_share: Option<f64>,

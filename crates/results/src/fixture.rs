@@ -31,7 +31,14 @@ pub(crate) fn job(name: &str) -> PlannedJob {
         direct: true,
         pace: Pace::Closed,
         end: End { time: Some(Nanos(5 * SECOND)), ..End::default() },
-        slices: vec![ThreadSlice { seed: 1, sites: vec![site], ios: None, bytes: None, rate_per_s: None }],
+        slices: vec![ThreadSlice {
+            seed: 1,
+            sites: vec![site],
+            ios: None,
+            bytes: None,
+            rate_per_s: None,
+            rates_per_s: None,
+        }],
     }
 }
 

@@ -164,6 +164,7 @@ pub fn planned_job(name: &str, read_percent: f64, block_size: u64, threads: usiz
         ios: None,
         bytes: None,
         rate_per_s: None,
+        rates_per_s: None,
     };
     PlannedJob {
         engine: PlannedEngine::IoUring,

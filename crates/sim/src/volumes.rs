@@ -8,7 +8,7 @@ use assay_engine::job_loop::{JobLoop, LoopParts, LoopSpec};
 use assay_engine::kind::{Intervals, Pending, Say, ThreadEnd};
 use assay_engine::recorder::{Recorder, Shared};
 use assay_engine::{EngineError, JobKind, JobRunner, Machine, PhaseContext, PreparedJobs, ThreadIndex};
-use assay_workload::arrival::ArrivalSource;
+use assay_workload::arrival::Arrivals;
 use assay_workload::content::{Content, Refresh};
 use assay_workload::fill::Filler;
 use assay_workload::ops::{Generator, SiteSpec};
@@ -94,7 +94,7 @@ impl PreparedJobs<SimMachine> for PreparedVolumes<'_> {
     }
 
     fn thread(&self, at: ThreadIndex, machine: &SimMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
-        Ok(if self.context.job(at.job).slices[at.thread].rate_per_s.is_some() {
+        Ok(if self.context.job(at.job).slices[at.thread].is_open() {
             Box::new(self.runner::<true>(at, machine)?)
         } else {
             Box::new(self.runner::<false>(at, machine)?)
@@ -120,12 +120,10 @@ impl PreparedVolumes<'_> {
         // There are no bytes to check.
         let spec = LoopSpec { verify: false, ..LoopSpec::of(planned, 0) };
         let shared = Arc::clone(&self.shared[at.job][at.thread]);
-        let rate = slice.rate_per_s;
         let parts = LoopParts {
             engine: machine.engine(&slice.sites, job.outstanding_per_thread),
             clock: machine.clock(),
-            arrivals: rate
-                .map(|rate| ArrivalSource::new(job.pace.arrival(), rate, derive_seed(slice.seed, 3))),
+            arrivals: Arrivals::of(job.pace.arrival(), &job.pattern, slice),
             recorder: Recorder::new(shared, spec.schedule(self.context.interval_ns)),
             buffers: MappedBuffers::new(job.outstanding_per_thread, BUFFER_BYTES)?,
             filler: Filler::new(&unchanged, derive_seed(slice.seed, 2)),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::Content;
 pub use crate::engine_kind::EngineKind;
-use crate::pattern::AccessPattern;
+use crate::pattern::{AccessPattern, Mix, OpKind};
 use crate::steps::Until;
 use crate::target::{Extent, Target};
 pub use crate::tree::TreeWorkload;
@@ -132,6 +132,95 @@ pub enum Rate {
     BytesPerS(f64),
     /// Per cent of what an earlier unlimited phase reached: resolved while running, and recorded.
     PercentOfMax(f64),
+    /// Each operation at a rate of its own, over all threads of the job.
+    Each(OperationRates),
+}
+
+impl Rate {
+    /// `factor` times as many operations or bytes; a share stays the share.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Rate {
+        match self {
+            Rate::Unlimited | Rate::PercentOfMax(_) => self,
+            Rate::Iops(iops) => Rate::Iops(iops * factor),
+            Rate::BytesPerS(bytes) => Rate::BytesPerS(bytes * factor),
+            Rate::Each(rates) => Rate::Each(rates.scaled(factor)),
+        }
+    }
+
+    /// The mix that is done if the storage keeps up: rates of all operations decide it, whatever mix was asked for.
+    pub fn mix(self, asked: Mix) -> Mix {
+        let Rate::Each(rates) = self else { return asked };
+        let of = |kind| if asked.share(kind) > 0.0 { rates.of(kind) } else { Some(0.0) };
+        match OpKind::DATA.map(of) {
+            [Some(read), Some(write), Some(trim)] if read + write + trim > 0.0 => {
+                let percent = |rate| 100.0 * rate / (read + write + trim);
+                Mix {
+                    read_percent: percent(read),
+                    write_percent: percent(write),
+                    trim_percent: percent(trim),
+                }
+            }
+            _ => asked,
+        }
+    }
+}
+
+/// Operations a second, by operation. Those without a rate are done as fast as completions come, as far as the mix lets them.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct OperationRates {
+    /// Of reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<f64>,
+    /// Of writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<f64>,
+    /// Of trims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trim: Option<f64>,
+}
+
+impl OperationRates {
+    /// Of reads, writes and trims.
+    pub const fn new([read, write, trim]: [Option<f64>; 3]) -> Self {
+        OperationRates { read, write, trim }
+    }
+
+    /// Of one operation; `None`: it has none.
+    pub fn of(&self, kind: OpKind) -> Option<f64> {
+        match kind {
+            OpKind::Read => self.read,
+            OpKind::Write => self.write,
+            OpKind::Trim => self.trim,
+            OpKind::Fsync | OpKind::Fdatasync => None,
+        }
+    }
+
+    /// The operations that have one.
+    pub fn rated(self) -> impl Iterator<Item = (OpKind, f64)> {
+        OpKind::DATA.into_iter().filter_map(move |kind| Some((kind, self.of(kind)?)))
+    }
+
+    /// `factor` times as many.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        OperationRates::new([self.read, self.write, self.trim].map(|rate| rate.map(|rate| rate * factor)))
+    }
+
+    /// Both together; what one of them does not limit, both do not.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let sum = |kind| Some(self.of(kind)? + other.of(kind)?);
+        OperationRates::new(OpKind::DATA.map(sum))
+    }
+
+    /// One after the other, as plans show them: `500 read, 50 write`.
+    pub fn describe(self) -> String {
+        let rates: Vec<String> = self.rated().map(|(kind, rate)| format!("{rate} {}", kind.name())).collect();
+        rates.join(", ")
+    }
 }
 
 /// How intended arrivals are spaced in a rate-controlled job.

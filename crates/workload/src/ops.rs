@@ -58,6 +58,9 @@ impl Default for OpBlock {
 pub trait OpSource: Send {
     /// Fills `block` from its start and says whether it is the last; only the last may be empty.
     fn fill(&mut self, block: &mut OpBlock);
+
+    /// As [`OpSource::fill`], one operation of this kind, whatever the mix is.
+    fn fill_one(&mut self, block: &mut OpBlock, kind: OpKind);
 }
 
 #[derive(Debug, Clone)]
@@ -340,10 +343,10 @@ fn up_to(ops: &[Op], bytes_left: &mut u64) -> usize {
     ops.len()
 }
 
-impl OpSource for Generator {
-    fn fill(&mut self, block: &mut OpBlock) {
-        let wanted = self.ios_left.min(self.pass_left).min(BLOCK_OPS as u64) as usize;
-        self.kinds.fill(&mut block.ops[..wanted], &mut self.rng);
+impl Generator {
+    /// The stages behind the choice of kinds, for the first `wanted` operations.
+    #[inline(always)]
+    fn fill_rest(&mut self, block: &mut OpBlock, wanted: usize) {
         self.sizes.fill(&mut block.ops[..wanted], &mut self.rng);
         let mut len = self.place(&mut block.ops[..wanted]);
         let ended = self.ends && len < wanted;
@@ -365,6 +368,20 @@ impl OpSource for Generator {
             self.begin_pass();
         }
         block.len = len;
+    }
+}
+
+impl OpSource for Generator {
+    fn fill(&mut self, block: &mut OpBlock) {
+        let wanted = self.ios_left.min(self.pass_left).min(BLOCK_OPS as u64) as usize;
+        self.kinds.fill(&mut block.ops[..wanted], &mut self.rng);
+        self.fill_rest(block, wanted);
+    }
+
+    fn fill_one(&mut self, block: &mut OpBlock, kind: OpKind) {
+        let wanted = self.ios_left.min(self.pass_left).min(1) as usize;
+        block.ops[..wanted].iter_mut().for_each(|op| op.kind = kind);
+        self.fill_rest(block, wanted);
     }
 }
 

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::engine_kind::PlannedEngine;
 use crate::job::{
-    Arrival, EndsWith, EngineKind, FlushCall, FlushOrder, FlushPolicy, OpenSync, PhaseKind, SteadyLimit,
-    Traits,
+    Arrival, EndsWith, EngineKind, FlushCall, FlushOrder, FlushPolicy, OpenSync, OperationRates, PhaseKind,
+    Rate, SteadyLimit, Traits,
 };
-use crate::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement};
+use crate::pattern::{AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement};
 use crate::steps::Step;
 use crate::target::TargetKind;
 use crate::tree::{TreeLayout, TreeOperation, TreeWorkload};
@@ -63,8 +63,18 @@ pub struct ThreadSlice {
     pub ios: Option<u64>,
     /// Ends with the operation that reaches this many bytes.
     pub bytes: Option<u64>,
-    /// Its share of the job's rate, operations a second; `None`: closed loop.
+    /// Its share of the job's rate, operations a second; `None`: closed loop, or some operation has no rate.
     pub rate_per_s: Option<f64>,
+    /// Its share of the rates that operations have of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates_per_s: Option<OperationRates>,
+}
+
+impl ThreadSlice {
+    /// Whether operations come at times of their own.
+    pub fn is_open(&self) -> bool {
+        self.rate_per_s.is_some() || self.rates_per_s.is_some()
+    }
 }
 
 /// What all threads of a job together are offered.
@@ -76,6 +86,8 @@ pub enum Offered {
     Iops(f64),
     /// So many bytes a second.
     BytesPerS(f64),
+    /// Each operation at a rate of its own.
+    Each(OperationRates),
 }
 
 /// How operations are offered; the slices have each thread's share.
@@ -198,11 +210,25 @@ impl PlannedJob {
         match self.pace {
             Pace::Open { offered: Offered::Iops(iops), .. } => Some(iops),
             // The plan has cut it into operations a second for each thread.
-            Pace::Open { offered: Offered::BytesPerS(_), .. } => {
+            Pace::Open { offered: Offered::BytesPerS(_) | Offered::Each(_), .. } => {
                 self.slices.iter().map(|slice| slice.rate_per_s).sum()
             }
             Pace::Closed | Pace::OfMax { .. } => None,
         }
+    }
+
+    /// Operations a second that are offered of each operation, where they have rates of their own.
+    pub fn offered_each(&self) -> Option<OperationRates> {
+        match self.pace {
+            Pace::Open { offered: Offered::Each(rates), .. } => Some(rates),
+            _ => None,
+        }
+    }
+
+    /// The mix that is done if the storage keeps up.
+    pub fn mix(&self) -> Mix {
+        let asked = self.pattern.mix;
+        self.offered_each().map_or(asked, |rates| Rate::Each(rates).mix(asked))
     }
 
     /// Bytes this job will write at most before it ends; `None`: limited by time only.
@@ -475,6 +501,9 @@ fn describe_pace(pace: Pace) -> String {
         Pace::Open { offered: Offered::BytesPerS(bytes), .. } => {
             format!("{}/s offered, {spacing}", Bytes(bytes as u64))
         }
+        Pace::Open { offered: Offered::Each(rates), .. } => {
+            format!("{} IOPS offered, {spacing}", rates.describe())
+        }
         Pace::OfMax { percent, .. } => format!("{percent} % of the unlimited rate offered, {spacing}"),
     }
 }
@@ -557,7 +586,7 @@ pub fn describe_pattern(pattern: &AccessPattern) -> String {
     let mix: Vec<String> = pattern
         .kinds()
         .map(|kind| {
-            let share = pattern.mix.share(kind) * 100.0;
+            let share = (pattern.mix.share(kind) * 1000.0).round() / 10.0;
             let sizes = describe_sizes(pattern.sizes(kind));
             if share == 100.0 {
                 format!("{} {sizes}", kind.name())

@@ -6,7 +6,7 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use crate::job::{Caching, EngineKind, Job, Limits, Phase, Rate, TargetSharing, Workload};
+use crate::job::{Caching, EngineKind, Job, Limits, OperationRates, Phase, Rate, TargetSharing, Workload};
 use crate::pattern::{BlockSizes, OpKind};
 use crate::plan::{
     Carrier, End, Offered, Pace, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget,
@@ -261,6 +261,7 @@ impl Planner<'_> {
             Rate::Unlimited => Pace::Closed,
             Rate::Iops(rate) => Pace::Open { offered: Offered::Iops(rate), arrival },
             Rate::BytesPerS(rate) => Pace::Open { offered: Offered::BytesPerS(rate), arrival },
+            Rate::Each(rates) => Pace::Open { offered: Offered::Each(rates), arrival },
             Rate::PercentOfMax(percent) => Pace::OfMax { percent, arrival },
         }
     }
@@ -308,8 +309,27 @@ impl Planner<'_> {
             {
                 Err(self.invalid(format!("a rate of {rate}")))
             }
+            Rate::Each(rates) => self.check_rates(rates),
             _ => Ok(()),
         }
+    }
+
+    fn check_rates(&self, rates: OperationRates) -> Result<(), ResolveError> {
+        if self.job.tree.is_some() {
+            return Err(self.invalid("rates of single operations; on a tree, the rate is of all together"));
+        }
+        if rates == OperationRates::default() {
+            return Err(self.invalid("rates of single operations without any"));
+        }
+        for (kind, rate) in rates.rated() {
+            if !(rate.is_finite() && rate > 0.0) {
+                return Err(self.invalid(format!("a {} rate of {rate}", kind.name())));
+            }
+            if self.job.pattern.mix.share(kind) == 0.0 {
+                return Err(self.invalid(format!("a rate of {0}s, but no {0}s in its mix", kind.name())));
+            }
+        }
+        Ok(())
     }
 
     fn target_indices(&self) -> Result<Vec<u16>, ResolveError> {
@@ -412,6 +432,10 @@ impl Planner<'_> {
             ios: limits.ios,
             bytes: [limits.bytes, by_passes].into_iter().flatten().min(),
             rate_per_s: self.thread_rate_per_s(),
+            rates_per_s: match job.rate {
+                Rate::Each(rates) => Some(rates.scaled(1.0 / f64::from(job.threads))),
+                _ => None,
+            },
         })
     }
 
@@ -421,6 +445,7 @@ impl Planner<'_> {
             Rate::Unlimited | Rate::PercentOfMax(_) => None,
             Rate::Iops(iops) => Some(iops),
             Rate::BytesPerS(bytes) => Some(bytes / self.mean_block_bytes()),
+            Rate::Each(rates) => self.job.pattern.kinds().map(|kind| rates.of(kind)).sum(),
         };
         rate.map(|rate| rate / f64::from(self.job.threads))
     }

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use assay_results::JobCounts;
 use assay_workload::content::Content;
-use assay_workload::job::{Arrival, PeriodicFlush, ThinkTime};
+use assay_workload::job::{Arrival, OperationRates, PeriodicFlush, ThinkTime};
 use assay_workload::ops::{Generator, SiteSpec};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::plan::ThreadSlice;
 use assay_workload::target::ActiveRange;
 use assay_workload::units::Nanos;
 
@@ -91,6 +92,7 @@ struct Setup {
     spec: LoopSpec,
     ios: Option<u64>,
     rate_per_s: Option<f64>,
+    rates_per_s: Option<OperationRates>,
     world: Rc<World>,
 }
 
@@ -103,12 +105,17 @@ impl Setup {
             spec: LoopSpec::closed(depth, 0),
             ios: None,
             rate_per_s: None,
+            rates_per_s: None,
             world,
         }
     }
 
     fn run(self) -> (JobCounts, JobCounts, LoopEnd, Rc<World>) {
-        if self.rate_per_s.is_some() { self.run_as::<true>() } else { self.run_as::<false>() }
+        if self.rate_per_s.or(self.rates_per_s.map(|_| 0.0)).is_some() {
+            self.run_as::<true>()
+        } else {
+            self.run_as::<false>()
+        }
     }
 
     /// Runs to the end: counts of the ramp, counts of the measured part, the loop's end, the world.
@@ -116,13 +123,21 @@ impl Setup {
         let range = ActiveRange { offset_bytes: 0, length_bytes: 1 << 30 };
         let site = SiteSpec { target: 0, range };
         let source = Generator::new(&self.pattern, &[site], Default::default(), 1, self.ios, None);
+        let slice = ThreadSlice {
+            seed: 1,
+            sites: Vec::new(),
+            ios: None,
+            bytes: None,
+            rate_per_s: self.rate_per_s,
+            rates_per_s: self.rates_per_s,
+        };
         let shared = Shared::new();
         let measured_start_ns = self.spec.measured_start_ns;
         let schedule = Schedule { start_ns: 0, measured_start_ns, interval_ns: 100_000 };
         let parts = LoopParts {
             engine: TestEngine(Rc::clone(&self.world)),
             clock: TestClock(Rc::clone(&self.world)),
-            arrivals: self.rate_per_s.map(|rate| ArrivalSource::new(Arrival::Deterministic, rate, 1)),
+            arrivals: Arrivals::of(Arrival::Deterministic, &self.pattern, &slice),
             recorder: Recorder::new(Arc::clone(&shared), schedule),
             buffers: MappedBuffers::new(self.spec.depth, 4096).unwrap(),
             filler: Filler::new(&Content::default(), 1),
@@ -265,6 +280,45 @@ fn an_open_loop_keeps_its_rate_and_its_response_times() {
     assert_eq!(counts.ops[0].response.n(), 1000);
     assert!(counts.ops[0].response.max_ns() <= LATENCY_NS + 1);
     assert_eq!(counts.lateness.max_ns(), 0);
+}
+
+#[test]
+fn reads_and_writes_arrive_on_their_own() {
+    let rates = OperationRates { read: Some(20_000.0), write: Some(2000.0), trim: None };
+    let mut setup = Setup { rates_per_s: Some(rates), ..Setup::new(Mix::read_write(50.0), 4) };
+    setup.spec.deadline_ns = 50_000_000;
+    let (_, counts, ..) = setup.run();
+    let [read, write, ..] = &counts.ops;
+    assert!(read.ios.abs_diff(1000) <= 1 && write.ios.abs_diff(100) <= 1, "{} {}", read.ios, write.ios);
+    assert_eq!((read.response.n(), write.response.n()), (read.ios, write.ios));
+    assert!(counts.data().response.max_ns() <= LATENCY_NS + 1);
+}
+
+/// One at a time takes 1 us, so a million a second in all: what is rated low is kept, what is rated too high is not.
+#[test]
+fn a_storage_that_is_too_slow_keeps_the_lower_rate() {
+    let rates = OperationRates { read: Some(2_000_000.0), write: Some(2000.0), trim: None };
+    let mut setup = Setup { rates_per_s: Some(rates), ..Setup::new(Mix::read_write(50.0), 1) };
+    setup.spec.deadline_ns = 50_000_000;
+    let (_, counts, ..) = setup.run();
+    let [read, write, ..] = &counts.ops;
+    assert!(write.ios.abs_diff(100) <= 1, "{}", write.ios);
+    let all = 50_000_000 / LATENCY_NS;
+    assert!((read.ios + write.ios).abs_diff(all) <= 2, "{} {}", read.ios, write.ios);
+    // The reads that wait are late by what has piled up, the writes by less than two turns.
+    assert!(read.response.max_ns() > 10_000_000, "{}", read.response.max_ns());
+    assert!(write.response.max_ns() < 20 * LATENCY_NS, "{}", write.response.max_ns());
+}
+
+#[test]
+fn a_rate_of_reads_leaves_the_rest_to_writes() {
+    let rates = OperationRates { read: Some(2000.0), ..OperationRates::default() };
+    let mut setup = Setup { rates_per_s: Some(rates), ..Setup::new(Mix::read_write(50.0), 1) };
+    setup.spec.deadline_ns = 50_000_000;
+    let (_, counts, ..) = setup.run();
+    let [read, write, ..] = &counts.ops;
+    assert!(read.ios.abs_diff(100) <= 1, "{}", read.ios);
+    assert!((read.ios + write.ios).abs_diff(50_000_000 / LATENCY_NS) <= 2, "{}", write.ios);
 }
 
 /// Coordinated omission: a device that stalls for 2 ms must cost everybody who would have come meanwhile.

@@ -261,6 +261,7 @@ pub(super) fn job_of(entries: &[Entry], targets: &mut Vec<PlannedTarget>) -> Opt
             measured_ns,
             active_bytes: active_bytes(&planned),
             offered_iops,
+            offered_each: planned.offered_each(),
             missed_share: expected.map(|expected| (1.0 - total.ios as f64 / expected).max(0.0)),
             cpu_user_ns,
             cpu_system_ns,

@@ -113,16 +113,23 @@ impl FioOptions {
         job.outstanding_per_thread = self.depth() as u32;
         let arrival = job.arrival;
         // fio's rate is for each clone.
-        let whole = |rate: f64| rate * threads as f64;
-        let (pace, rate_per_s) = match job.rate {
-            Rate::Unlimited | Rate::PercentOfMax(_) => (Pace::Closed, None),
-            Rate::Iops(iops) => (Pace::Open { offered: Offered::Iops(whole(iops)), arrival }, Some(iops)),
+        let (pace, rate_per_s, rates_per_s) = match job.rate.scaled(threads as f64) {
+            Rate::Unlimited | Rate::PercentOfMax(_) => (Pace::Closed, None, None),
+            Rate::Iops(iops) => {
+                let share = iops / threads.max(1) as f64;
+                (Pace::Open { offered: Offered::Iops(iops), arrival }, Some(share), None)
+            }
             Rate::BytesPerS(bytes) => {
-                (Pace::Open { offered: Offered::BytesPerS(whole(bytes)), arrival }, None)
+                (Pace::Open { offered: Offered::BytesPerS(bytes), arrival }, None, None)
+            }
+            Rate::Each(rates) => {
+                let share = rates.scaled(1.0 / threads.max(1) as f64);
+                let all = job.pattern.kinds().map(|kind| share.of(kind)).sum();
+                (Pace::Open { offered: Offered::Each(rates), arrival }, all, Some(share))
             }
         };
         let Limits { bytes, ios, passes, ends_with, steady, .. } = job.limits;
-        let slice = ThreadSlice { seed: 0, sites, ios, bytes, rate_per_s };
+        let slice = ThreadSlice { seed: 0, sites, ios, bytes, rate_per_s, rates_per_s };
         PlannedJob {
             engine: engine_of(self.engine()),
             engine_reason: None,

@@ -172,6 +172,10 @@ fn pace_options(planned: &PlannedJob) -> Options {
         Pace::Closed | Pace::OfMax { .. } => {}
         Pace::Open { offered: Offered::Iops(iops), .. } => set("rate_iops", format!("{iops:.0}")),
         Pace::Open { offered: Offered::BytesPerS(bytes), .. } => set("rate", format!("{bytes:.0}")),
+        Pace::Open { offered: Offered::Each(rates), .. } => {
+            let texts = OpKind::DATA.map(|kind| format!("{:.0}", rates.of(kind).unwrap_or(0.0)));
+            set("rate_iops", texts.join(","));
+        }
     }
     if planned.pace.arrival() == Arrival::Poisson {
         set("rate_process", "poisson".to_owned());

@@ -71,8 +71,7 @@ impl Lowering<'_> {
             Direction::Read => Mix::READ,
             Direction::Write => Mix::WRITE,
             Direction::Trim => Mix::TRIM,
-            Direction::ReadWrite => super::pace::rated_mix(source.job)
-                .unwrap_or_else(|| Mix::read_write(f64::from(access.read_percent))),
+            Direction::ReadWrite => Mix::read_write(f64::from(access.read_percent)),
             Direction::TrimWrite => {
                 let message = "half of the operations are trims and half are writes; a block is not trimmed just before it is written";
                 let help = "a trim job, then stonewall and a write job";

@@ -1,7 +1,7 @@
 //! How fast, with which pauses, and how long.
 
-use assay_workload::job::{Arrival, Job, Rate, ThinkTime};
-use assay_workload::pattern::{Mix, Placement};
+use assay_workload::job::{Arrival, Job, OperationRates, Rate, ThinkTime};
+use assay_workload::pattern::Placement;
 
 use super::super::resolved::*;
 use super::super::value::Size;
@@ -48,12 +48,6 @@ fn ios_per_s(job: &ResolvedJob, slot: usize) -> Option<f64> {
     })
 }
 
-/// Rates on both directions decide the mix of a mixed job, whatever rwmixread says.
-pub(super) fn rated_mix(job: &ResolvedJob) -> Option<Mix> {
-    let (read, write) = (ios_per_s(job, 0)?, ios_per_s(job, 1)?);
-    Some(Mix::read_write(100.0 * read / (read + write)))
-}
-
 impl Lowering<'_> {
     pub(crate) fn pace(&mut self, source: Source<'_>, job: &mut Job) {
         let resolved = source.job;
@@ -86,62 +80,50 @@ impl Lowering<'_> {
         job.ramp = nanos(resolved.lifetime().ramp_us);
     }
 
-    /// The rate of one clone over all directions.
+    /// The rate of one clone: of each direction on its own where there are two.
     fn rate(&mut self, source: Source<'_>) -> Rate {
         let job = source.job;
-        let slots = job.access().direction.slots();
-        let limits: Vec<Option<Limit>> = slots.iter().map(|slot| limit(job, *slot)).collect();
-        let total = match limits.as_slice() {
-            [one] => *one,
-            [Some(Limit::Bytes(a)), Some(Limit::Bytes(b))] => Some(Limit::Bytes(a + b)),
-            [None, None] => None,
-            _ => self.total_ios(source, slots),
-        };
-        match total {
-            None => Rate::Unlimited,
-            Some(Limit::Ios(ios)) => Rate::Iops(ios),
-            Some(Limit::Bytes(bytes)) => Rate::BytesPerS(bytes),
+        match (job.access().direction, job.access().direction.slots()) {
+            (Direction::TrimWrite, slots) => self.rate_of_trimwrite(source, slots),
+            (_, [slot]) => match limit(job, *slot) {
+                None => Rate::Unlimited,
+                Some(Limit::Ios(ios)) => Rate::Iops(ios),
+                Some(Limit::Bytes(bytes)) => Rate::BytesPerS(bytes),
+            },
+            // A direction without a share is never done.
+            _ => {
+                let share = [job.access().read_percent, 100 - job.access().read_percent];
+                let of = |slot: usize| ios_per_s(job, slot).filter(|_| share[slot] > 0);
+                let rates = OperationRates::new([of(0), of(1), None]);
+                if rates == OperationRates::default() { Rate::Unlimited } else { Rate::Each(rates) }
+            }
         }
     }
 
-    fn total_ios(&mut self, source: Source<'_>, slots: &[usize]) -> Option<Limit> {
-        let job = source.job;
-        let rates: Vec<Option<f64>> = slots.iter().map(|slot| ios_per_s(job, *slot)).collect();
-        if let [Some(a), Some(b)] = rates.as_slice() {
-            return Some(Limit::Ios(a + b));
+    /// Every block is trimmed and then written, so both go at the lower rate.
+    fn rate_of_trimwrite(&mut self, source: Source<'_>, slots: &[usize]) -> Rate {
+        let rates: Vec<f64> = slots.iter().filter_map(|slot| ios_per_s(source.job, *slot)).collect();
+        if let [rate] = rates.as_slice() {
+            let option =
+                if source.job.pacing().rate_iops.iter().any(Option::is_some) { "rate_iops" } else { "rate" };
+            let message = format!("trims and writes take turns, so that both are held to {rate} a second");
+            self.loss(source, "rate-by-direction", option, message, "one job for each direction");
         }
-        // One direction limited: the other one follows it by the mix.
-        let read = f64::from(job.access().read_percent) / 100.0;
-        let share = match (job.access().direction, rates[0].is_some()) {
-            (Direction::ReadWrite, true) => read,
-            (Direction::ReadWrite, false) => 1.0 - read,
-            _ => 0.5,
-        };
-        let option = if job.pacing().rate_iops.iter().any(Option::is_some) { "rate_iops" } else { "rate" };
-        let message =
-            "a rate holds for the whole job: the direction without one is held to its share of the mix"
-                .to_owned();
-        self.loss(source, "rate-by-direction", option, message, "one job for each direction");
-        let known = rates.into_iter().flatten().next()?;
-        (share > 0.0).then(|| Limit::Ios(known / share))
+        let lowest = rates.into_iter().reduce(f64::min);
+        lowest.map_or(Rate::Unlimited, |rate| Rate::Iops(2.0 * rate))
     }
 
     /// Rates of fio hold for each clone, those of the model for all threads together.
     pub(super) fn scale_rate(&mut self, source: Source<'_>, job: &mut Job) {
-        let threads = f64::from(job.threads);
-        job.rate = match job.rate {
-            Rate::Iops(iops) => Rate::Iops(iops * threads),
-            Rate::BytesPerS(bytes) => Rate::BytesPerS(bytes * threads),
-            other => other,
-        };
+        job.rate = job.rate.scaled(f64::from(job.threads));
         if job.threads > 1 && job.rate != Rate::Unlimited {
             let message = format!(
                 "a rate in fio holds for each clone: {} of them share {}",
                 job.threads,
                 rate_text(job.rate)
             );
-            let option = if matches!(job.rate, Rate::Iops(_)) { "rate_iops" } else { "rate" };
-            self.note(source, "rate-per-clone", option, message, "");
+            let bytes = source.job.pacing().rate_bytes_per_s.iter().any(Option::is_some);
+            self.note(source, "rate-per-clone", if bytes { "rate" } else { "rate_iops" }, message, "");
         }
     }
 
@@ -205,6 +187,7 @@ fn rate_text(rate: Rate) -> String {
     match rate {
         Rate::Iops(iops) => format!("{iops} I/Os a second"),
         Rate::BytesPerS(bytes) => format!("{bytes} bytes a second"),
+        Rate::Each(rates) => format!("{} a second", rates.describe()),
         _ => "no limit".to_owned(),
     }
 }

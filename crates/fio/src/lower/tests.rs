@@ -1,6 +1,7 @@
 use assay_workload::content::{Payload, Refresh};
 use assay_workload::job::{
-    Arrival, Caching, EngineKind, FlushCall, Job, OpenSync, Rate, TargetSelection, TargetSharing, Workload,
+    Arrival, Caching, EngineKind, FlushCall, Job, OpenSync, OperationRates, Rate, TargetSelection,
+    TargetSharing, Workload,
 };
 use assay_workload::pattern::{BlockSizes, Distribution, Mix, Placement};
 use assay_workload::target::{Extent, TargetKind};
@@ -152,17 +153,22 @@ fn what_ends_a_job() {
 }
 
 #[test]
-fn rates_are_of_all_threads_and_decide_the_mix() {
+fn rates_are_of_all_threads_and_of_each_direction() {
     assert_eq!(job("rate_iops=100\nnumjobs=4\nfilename=f").rate, Rate::Iops(400.0));
     assert_eq!(job("rate=1m").rate, Rate::BytesPerS(1_048_576.0));
     let mixed = job("rw=randrw\nrate_iops=300,100\nrate_process=poisson");
-    assert_eq!((mixed.rate, mixed.arrival), (Rate::Iops(400.0), Arrival::Poisson));
-    assert_eq!(mixed.pattern.mix, Mix::read_write(75.0));
+    let each = |read, write| Rate::Each(OperationRates { read, write, trim: None });
+    assert_eq!((mixed.rate, mixed.arrival), (each(Some(300.0), Some(100.0)), Arrival::Poisson));
+    assert_eq!(mixed.rate.mix(mixed.pattern.mix), Mix::read_write(75.0));
     assert_eq!(job("rate_iops=100\nbsrange=4k-8k").rate, Rate::BytesPerS(409_600.0));
     // Measured with fio 3.33: Poisson gaps are per I/O, even ones per byte.
     assert_eq!(job("rate_iops=100\nbsrange=4k-8k\nrate_process=poisson").rate, Rate::Iops(100.0));
     assert_eq!(job("rate=1m\nbssplit=4k/50:8k/50\nrate_process=poisson").rate, Rate::Iops(256.0));
-    assert_eq!(ids("rw=randrw\nrate_iops=300,0"), ["rate-by-direction"]);
+    assert_eq!(job("rw=randrw\nrate_iops=300,").rate, each(Some(300.0), None));
+    assert_eq!(job("rw=rw\nrate_iops=,50\nnumjobs=2\nfilename=f").rate, each(None, Some(100.0)));
+    assert_eq!(job("rw=randrw\nrwmixread=100\nrate_iops=300,100").rate, each(Some(300.0), None));
+    assert_eq!(job("rw=randrw\nbs=4k,8k\nrate=1m,512k").rate, each(Some(256.0), Some(64.0)));
+    assert_eq!(ids("rw=randrw\nrate_iops=300,0"), Vec::<String>::new());
 }
 
 #[test]

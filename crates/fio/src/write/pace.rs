@@ -1,12 +1,24 @@
 //! How fast, with which pauses, and how long, in fio's words.
 
-use assay_workload::job::{Arrival, Job, Limits, Rate, TargetSharing};
+use assay_workload::job::{Arrival, Job, Limits, OperationRates, Rate, TargetSharing};
 use assay_workload::pattern::{BlockSizes, OpKind, Placement, Sequential};
 use assay_workload::target::Extent;
 
 use super::{Lines, Section, Writer, time_text};
 
-/// The option of a rate and its value for each direction, all threads together.
+/// The option of rates of single operations, and those of each clone: in bytes where I/Os are no whole numbers.
+fn of_each(job: &Job, rates: OperationRates) -> (&'static str, [f64; 3]) {
+    let ios = OpKind::DATA.map(|kind| rates.of(kind).unwrap_or(0.0));
+    let fixed = |kind| matches!(job.pattern.sizes(kind), BlockSizes::Fixed(_));
+    let whole = ios.iter().all(|rate| (rate - rate.round()).abs() <= 0.01);
+    if job.arrival == Arrival::Poisson || (whole && rates.rated().all(|(kind, _)| fixed(kind))) {
+        return ("rate_iops", ios);
+    }
+    let bytes = |kind: OpKind| rates.of(kind).unwrap_or(0.0) * job.pattern.sizes(kind).mean_bytes();
+    ("rate", OpKind::DATA.map(bytes))
+}
+
+/// The option of a rate and its value for each direction; `total` is of one clone.
 fn by_direction(job: &Job, total: f64) -> (&'static str, [f64; 3]) {
     let pattern = &job.pattern;
     let share = |kind: OpKind| pattern.mix.share(kind);
@@ -53,17 +65,16 @@ impl Writer<'_> {
     }
 
     fn rate(&mut self, job: &Job, lines: &mut Lines) {
-        let threads = f64::from(job.threads.max(1));
-        let total = match job.rate {
+        let clones = f64::from(job.threads.max(1));
+        let (option, exact) = match job.rate.scaled(1.0 / clones) {
             Rate::Unlimited => return,
             Rate::PercentOfMax(_) => {
                 let help = "a rate relative to an earlier result is not known to fio; it runs unlimited";
                 return self.lost("fio-symbolic-rate", &job.name, help);
             }
-            Rate::Iops(rate) | Rate::BytesPerS(rate) => rate,
+            Rate::Iops(rate) | Rate::BytesPerS(rate) => by_direction(job, rate),
+            Rate::Each(rates) => of_each(job, rates),
         };
-        let (option, all) = by_direction(job, total);
-        let exact = all.map(|rate| rate / threads);
         if exact.iter().any(|rate| (rate - rate.round()).abs() > 0.01) {
             let help = "fio's rates are whole numbers for each clone and direction: they are rounded";
             self.lost("fio-whole-rate", &job.name, help);

@@ -30,6 +30,7 @@ pub(super) fn as_asked(planned: &PlannedJob, targets: &[PlannedTarget]) -> Optio
             Pace::Closed => Rate::Unlimited,
             Pace::Open { offered: Offered::Iops(rate), .. } => Rate::Iops(rate),
             Pace::Open { offered: Offered::BytesPerS(rate), .. } => Rate::BytesPerS(rate),
+            Pace::Open { offered: Offered::Each(rates), .. } => Rate::Each(rates),
             Pace::OfMax { percent, .. } => Rate::PercentOfMax(percent),
         },
         arrival: planned.pace.arrival(),

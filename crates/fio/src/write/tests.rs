@@ -80,7 +80,12 @@ fn the_text_is_a_plain_job_file() {
 #[test]
 fn what_fio_can_say_comes_back() {
     round_trip(job());
-    round_trip(Job { threads: 4, rate: Rate::Iops(4000.0), arrival: Arrival::Poisson, ..job() });
+    let each = |read, write| Rate::Each(OperationRates { read, write, trim: None });
+    let arrival = Arrival::Poisson;
+    round_trip(Job { threads: 4, rate: each(Some(2800.0), Some(1200.0)), arrival, ..job() });
+    round_trip(Job { rate: each(None, Some(50.0)), ..job() });
+    // Eighths of blocks of 8 KiB, which are whole bytes.
+    round_trip(Job { rate: each(Some(0.125), Some(10.0)), ..job() });
     round_trip(Job {
         offset: Extent::Bytes(1 << 20),
         offset_increment: Extent::Bytes(1 << 20),
@@ -205,6 +210,14 @@ fn rates_of_varying_sizes_are_in_what_fio_keeps() {
     assert_eq!(rated(Rate::BytesPerS(614_400.0), Arrival::Deterministic).0, Rate::BytesPerS(614_400.0));
     assert_eq!(rated(Rate::Iops(100.0), Arrival::Poisson), (Rate::Iops(100.0), Arrival::Poisson));
     assert_eq!(rated(Rate::BytesPerS(614_400.0), Arrival::Poisson).0, Rate::Iops(100.0));
+}
+
+/// fio has no rate of both directions together: their shares are written.
+#[test]
+fn a_rate_of_a_mix_is_written_for_each_direction() {
+    let found = again(&workload(vec![Job { threads: 4, rate: Rate::Iops(4000.0), ..job() }]));
+    let rates = OperationRates { read: Some(2800.0), write: Some(1200.0), trim: None };
+    assert_eq!(found.phases[0].jobs[0].rate, Rate::Each(rates));
 }
 
 #[test]

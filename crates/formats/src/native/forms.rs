@@ -165,7 +165,12 @@ pub(super) const RATE: Form<Rate> = Form {
             concat!(
                 r"^\s*(unlimited|",
                 regular!(number),
-                r"\s*([iI][oO][pP][sS]|%|([kKmMgGtTpP]|[kKmMgGtTpP]?[iI]?[bB])/[sS])?)\s*$"
+                r"\s*([iI][oO][pP][sS]|%|([kKmMgGtTpP]|[kKmMgGtTpP]?[iI]?[bB])/[sS])?|",
+                r"\s*",
+                regular!(number),
+                r"\s*(read|write|trim)(\s*,\s*",
+                regular!(number),
+                r"\s*(read|write|trim)){0,2})\s*$"
             ),
             "100MiB/s",
         ),

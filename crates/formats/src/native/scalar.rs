@@ -1,7 +1,7 @@
 //! Sizes, times, rates and weighted lists as text, exactly: what one function writes, its counterpart reads back.
 
-use assay_workload::job::Rate;
-use assay_workload::pattern::BlockSizes;
+use assay_workload::job::{OperationRates, Rate};
+use assay_workload::pattern::{BlockSizes, OpKind};
 use assay_workload::target::Extent;
 use assay_workload::units::{Bytes, Nanos};
 
@@ -125,19 +125,17 @@ pub(super) fn write_extent(extent: Extent) -> String {
 }
 
 /// What a rate may look like, for messages.
-pub(super) const RATE_FORMS: &str =
-    "1000 (IOPS), \"100MiB/s\", \"50%\" of what an unlimited phase reached, \"unlimited\"";
+pub(super) const RATE_FORMS: &str = "1000 (IOPS), \"100MiB/s\", \"500 read, 50 write\" (IOPS), \"50%\" of what an unlimited phase reached, \"unlimited\"";
 
-/// A rate: `1000` or `1000 IOPS`, `100MiB/s`, `50%`, `unlimited`.
+/// A rate: `1000` or `1000 IOPS`, `100MiB/s`, `500 read, 50 write`, `50%`, `unlimited`.
 pub(super) fn rate(text: &str) -> Result<Rate, String> {
     let text = text.trim();
     if text == "unlimited" {
         return Ok(Rate::Unlimited);
     }
-    let (number, unit) = split(text)?;
-    let value = finite(text, number)?;
-    if value == 0.0 {
-        return Err("a rate of 0 never does anything".to_owned());
+    let (value, unit) = positive_rate(text)?;
+    if unit.contains(',') || OpKind::DATA.iter().any(|kind| kind.name() == unit) {
+        return operation_rates(text).map(Rate::Each);
     }
     let lower = unit.to_ascii_lowercase();
     match (lower.as_str(), lower.strip_suffix("/s")) {
@@ -149,6 +147,29 @@ pub(super) fn rate(text: &str) -> Result<Rate, String> {
         }
         _ => Err(format!("'{unit}' is not a unit of a rate")),
     }
+}
+
+/// The number of a rate, and what follows it.
+fn positive_rate(text: &str) -> Result<(f64, &str), String> {
+    let (number, unit) = split(text)?;
+    match finite(text, number)? {
+        0.0 => Err("a rate of 0 never does anything".to_owned()),
+        value => Ok((value, unit)),
+    }
+}
+
+fn operation_rates(text: &str) -> Result<OperationRates, String> {
+    let mut rates = [None; 3];
+    for part in text.split(',') {
+        let (value, unit) = positive_rate(part)?;
+        let Some(kind) = OpKind::DATA.iter().position(|kind| kind.name() == unit) else {
+            return Err(format!("'{}' is none of read, write and trim", clip(unit)));
+        };
+        if rates[kind].replace(value).is_some() {
+            return Err(format!("{unit} has two rates"));
+        }
+    }
+    Ok(OperationRates::new(rates))
 }
 
 /// The TOML value [`rate`] reads as exactly this; `None` for unlimited.
@@ -167,6 +188,10 @@ pub(super) fn write_rate(rate: Rate) -> Option<String> {
             Some(format!("\"{number}{unit}/s\""))
         }
         Rate::BytesPerS(bytes) => Some(format!("\"{bytes:?}B/s\"")),
+        Rate::Each(rates) => {
+            let one = |(kind, rate): (OpKind, f64)| format!("{} {}", write_number(rate), kind.name());
+            Some(format!("\"{}\"", rates.rated().map(one).collect::<Vec<_>>().join(", ")))
+        }
     }
 }
 
@@ -268,13 +293,28 @@ mod tests {
     }
 
     #[test]
-    fn rates_know_their_three_meanings() {
+    fn rates_know_their_meanings() {
         assert_eq!(rate("1000"), Ok(Rate::Iops(1000.0)));
         assert_eq!(rate("1.5e3 IOPS"), Ok(Rate::Iops(1500.0)));
         assert_eq!(rate("100MiB/s"), Ok(Rate::BytesPerS(104_857_600.0)));
         assert_eq!(rate("50%"), Ok(Rate::PercentOfMax(50.0)));
         assert_eq!(rate("unlimited"), Ok(Rate::Unlimited));
-        for bad in ["0", "5k", "100/s", "100 qB/s", "fast", "1e999"] {
+        let each = OperationRates { read: Some(500.0), write: Some(0.5), trim: None };
+        assert_eq!(rate("500 read, 0.5 write"), Ok(Rate::Each(each)));
+        assert_eq!(write_rate(Rate::Each(each)).as_deref(), Some("\"500 read, 0.5 write\""));
+        assert_eq!(rate("7 trim"), Ok(Rate::Each(OperationRates::new([None, None, Some(7.0)]))));
+        for bad in [
+            "0",
+            "5k",
+            "100/s",
+            "100 qB/s",
+            "fast",
+            "1e999",
+            "5 read, 0 write",
+            "5 read,",
+            "5 read, 5 read",
+            "5, 5",
+        ] {
             assert!(rate(bad).is_err(), "{bad}");
         }
         for asked in

@@ -112,6 +112,9 @@ fn pace_words(pace: Pace) -> Option<String> {
         Pace::Open { offered: Offered::BytesPerS(bytes), .. } => {
             Some(format!("{} offered", format::bandwidth(bytes)))
         }
+        Pace::Open { offered: Offered::Each(rates), .. } => {
+            Some(format!("{} IOPS offered", rates.describe()))
+        }
         Pace::OfMax { percent, .. } => {
             Some(format!("{} % of the unlimited rate offered", format::significant(percent)))
         }

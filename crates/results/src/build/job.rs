@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_workload::job::OperationRates;
 use assay_workload::pattern::{BlockSizes, OpKind};
 use assay_workload::plan::{Carrier, PlannedJob, PlannedPhase, describe_flush, describe_work};
 use assay_workload::{PhaseKind, Plan};
@@ -254,6 +255,7 @@ fn evidence(total: &GroupTotal, planned: &[&PlannedJob], plan: &Plan, counts: &J
         measured_ns,
         active_bytes: active_bytes(planned, plan).saturating_mul(u64::from(*hosts)),
         offered_iops,
+        offered_each: offered_each(planned).map(|rates| rates.scaled(f64::from(*hosts))),
         missed_share: expected
             .filter(|expected| *expected > 0.0)
             .map(|expected| (1.0 - counts.data_ios() as f64 / expected).max(0.0)),
@@ -289,6 +291,11 @@ fn worker_count(total: &GroupTotal) -> u32 {
 /// Operations a second offered by all jobs together; `None` where one of them has no rate.
 fn offered_iops(planned: &[&PlannedJob]) -> Option<f64> {
     if planned.is_empty() { None } else { planned.iter().map(|planned| planned.offered_iops()).sum() }
+}
+
+/// Operations a second that all jobs together offer of each operation; `None` where one of them has no such rates.
+fn offered_each(planned: &[&PlannedJob]) -> Option<OperationRates> {
+    planned.iter().map(|planned| planned.offered_each()).reduce(|sum, rates| Some(sum?.plus(rates?)))?
 }
 
 /// The one block size of these operations in all jobs; `None` where there are several.

@@ -348,7 +348,7 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
     let block = done.block_bytes_mean().unwrap_or(4096).max(if observation.direct { 512 } else { 4096 });
     let pattern = AccessPattern::new(mix, block, Placement::sequential());
     let sites: Vec<PlannedSite> = sites(&observation.targets);
-    let slice = ThreadSlice { seed: 0, sites, ios: None, bytes: None, rate_per_s: None };
+    let slice = ThreadSlice { seed: 0, sites, ios: None, bytes: None, rate_per_s: None, rates_per_s: None };
     let planned = PlannedJob {
         traits: Job::new(&observation.name, &[], pattern).traits,
         engine: PlannedEngine::Foreign,

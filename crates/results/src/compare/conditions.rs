@@ -36,6 +36,11 @@ pub(super) fn obstacles(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
         (None, None) => {}
         _ => differ("offered rate", offered(offered_a), offered(offered_b)),
     }
+    // fio rates each direction on its own, also where the sum is the same as that of a rate of all.
+    if offered_a.is_none() || (a.evidence.offered_each.is_some() && b.evidence.offered_each.is_some()) {
+        let each = |job: &JobResult| job.evidence.offered_each.map_or("none".to_owned(), |r| r.describe());
+        differ("offered rates of operations", each(a), each(b));
+    }
     found
 }
 

@@ -366,7 +366,8 @@ fn generator(job: &PlannedJob, slice: &assay_workload::plan::ThreadSlice) -> Gen
         range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
     });
     let sites: Vec<SiteSpec> = sites.collect();
-    Generator::new(&job.pattern, &sites, job.selection, slice.seed, slice.ios, slice.bytes)
+    let pattern = AccessPattern { mix: job.mix(), ..job.pattern.clone() };
+    Generator::new(&pattern, &sites, job.selection, slice.seed, slice.ios, slice.bytes)
 }
 
 /// The parts of targets that the threads of a job work on, with their shares.

@@ -1,7 +1,7 @@
 //! Repairs of a workload: what an audit objects to, and can be changed without changing what is meant.
 
 use assay_results::audit::{Audit, Change};
-use assay_workload::job::{Job, Rate, Workload};
+use assay_workload::job::{Job, Workload};
 use assay_workload::pattern::{Distribution, Placement, Random, Zone};
 use assay_workload::plan::{Plan, PlannedJob, PlannedSite};
 use assay_workload::target::Extent;
@@ -213,11 +213,7 @@ impl Repair<'_> {
                 one.threads = 1;
                 let share = outstanding / cores + u64::from(core < outstanding % cores);
                 one.outstanding_per_thread = share.max(1) as u32;
-                one.rate = match job.rate {
-                    Rate::Iops(rate) => Rate::Iops(rate / cores as f64),
-                    Rate::BytesPerS(rate) => Rate::BytesPerS(rate / cores as f64),
-                    other => other,
-                };
+                one.rate = job.rate.scaled(1.0 / cores as f64);
                 one
             })
             .collect()

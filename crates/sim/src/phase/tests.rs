@@ -3,7 +3,7 @@ mod ending;
 use std::sync::atomic::Ordering;
 
 use assay_results::{Interval, LatencyHistogram};
-use assay_workload::job::{Arrival, Job, Limits, Phase, Rate};
+use assay_workload::job::{Arrival, Job, Limits, OperationRates, Phase, Rate};
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::units::Nanos;
 
@@ -91,6 +91,25 @@ fn a_closed_loop_reaches_exactly_the_rate_it_can() {
     assert_eq!(outcome.observations.completed, counts.iter().sum::<u64>());
     // The completions at the very end of an interval are counted in the next.
     assert!(counts[..3].iter().all(|count| (15_984..=16_016).contains(count)), "{counts:?}");
+}
+
+/// One at a time takes 1 ms: 50 writes a second are kept, and of 2000 reads as many as fit beside them.
+#[test]
+fn a_slow_array_keeps_the_lower_of_two_rates() {
+    let model = Model::known_latency(Service::Constant(Time(1_000_000)), Service::Constant(Time(1_000_000)));
+    let mut two = job("two", Mix::read_write(50.0), 1, 1, 4);
+    two.rate = Rate::Each(OperationRates { read: Some(2000.0), write: Some(50.0), trim: None });
+    two.arrival = Arrival::Deterministic;
+    let outcome = run(&model, &plan_of(vec![two]));
+    let done = |kind| outcome.intervals.iter().map(|one| one.counts.op(kind).ios).sum::<u64>();
+    assert!(done(OpKind::Write).abs_diff(200) <= 1, "{}", done(OpKind::Write));
+    assert!(done(OpKind::Read).abs_diff(3800) <= 8, "{}", done(OpKind::Read));
+    let response = outcome.measured(0, OpKind::Write, true);
+    assert!(
+        response.max_ns() < 30_000_000,
+        "writes do not wait for the backlog of reads: {}",
+        response.max_ns()
+    );
 }
 
 /// The array stalls for a second: completion latency of a closed loop hardly shows it, response time of an open loop does.

@@ -286,6 +286,13 @@ fn planned(
         direct: false,
         pace: rate_per_s.map_or(Pace::Closed, open),
         end: End { time: Some(Nanos((measured_s * 1e9) as u64)), ..End::default() },
-        slices: vec![ThreadSlice { seed: 0, sites: vec![site], ios: None, bytes: None, rate_per_s }],
+        slices: vec![ThreadSlice {
+            seed: 0,
+            sites: vec![site],
+            ios: None,
+            bytes: None,
+            rate_per_s,
+            rates_per_s: None,
+        }],
     }
 }

@@ -39,6 +39,16 @@ impl<'w> Writer<'w> {
                 format!("phase `{}`: a rate in bytes is written as operations of the mean size", phase.name);
             self.note("rate-in-bytes", &phase.name, message, "");
         }
+        let of_each = |(job, _): &(&&Job, &f64)| matches!(job.rate, Rate::Each(_));
+        for (job, rate) in jobs.iter().zip(offered).filter(of_each) {
+            let what = if *rate > 0.0 {
+                "its operations share one rate, in their mix"
+            } else {
+                "the rate of one operation is left out"
+            };
+            let message = format!("job `{}`: {what}", job.name);
+            self.lose("rates-of-operations", &job.name, message, "one job for each operation");
+        }
         let percents: Vec<f64> = jobs.iter().filter_map(|job| percent_of_max(job)).collect();
         if let Some(first) = percents.first() {
             if percents.len() < jobs.len() || percents.iter().any(|p| p != first) {
@@ -67,7 +77,7 @@ impl<'w> Writer<'w> {
         let sds: Vec<String> = job.targets.iter().map(|t| self.storage_names.of(t, "sd")).collect();
         let mut line = format!("wd={name},sd={}", list(&sds));
         line += &self.sizes(job);
-        let mix = &job.pattern.mix;
+        let mix = job.rate.mix(job.pattern.mix);
         let reads = mix.read_percent + mix.trim_percent;
         if reads.fract() != 0.0 {
             let message = format!("job `{}`: the percentage of reads is cut to a whole number", job.name);
@@ -387,6 +397,9 @@ fn offered(job: &Job) -> f64 {
             let mean: f64 =
                 OpKind::DATA.iter().map(|k| mix.share(*k) * job.pattern.sizes(*k).mean_bytes()).sum();
             bytes / mean.max(1.0)
+        }
+        Rate::Each(rates) => {
+            job.pattern.kinds().map(|kind| rates.of(kind)).sum::<Option<f64>>().unwrap_or(0.0)
         }
         Rate::Unlimited | Rate::PercentOfMax(_) => 0.0,
     }

@@ -58,6 +58,7 @@ impl StoredJob {
             (None, Rate::Unlimited) => Pace::Closed,
             (None, Rate::Iops(rate)) => Pace::Open { offered: Offered::Iops(rate), arrival },
             (None, Rate::BytesPerS(rate)) => Pace::Open { offered: Offered::BytesPerS(rate), arrival },
+            (None, Rate::Each(rates)) => Pace::Open { offered: Offered::Each(rates), arrival },
             (None, Rate::PercentOfMax(percent)) => Pace::OfMax { percent, arrival },
         }
     }

@@ -52,6 +52,7 @@ impl Planner<'_> {
                 ios: job.limits.ios,
                 bytes: job.limits.bytes,
                 rate_per_s: self.thread_rate_per_s(),
+                rates_per_s: None,
             }
         });
         let endless = job.limits.time.is_some() || job.limits.ios.is_some() || job.limits.bytes.is_some();

@@ -1,6 +1,7 @@
 //! Assay's side: a run, and its operations generated again.
 
 use assay_workload::ops::{Generator, OpBlock, OpSource as _, SiteSpec};
+use assay_workload::pattern::AccessPattern;
 use assay_workload::plan::ThreadSlice;
 use assay_workload::{ActiveRange, Plan, PlannedJob};
 use serde_json::Value;
@@ -80,7 +81,8 @@ fn generator(job: &PlannedJob, slice: &ThreadSlice, seed: u64) -> Generator {
         range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
     });
     let sites: Vec<SiteSpec> = sites.collect();
-    Generator::new(&job.pattern, &sites, job.selection, seed, slice.ios, slice.bytes)
+    let pattern = AccessPattern { mix: job.mix(), ..job.pattern.clone() };
+    Generator::new(&pattern, &sites, job.selection, seed, slice.ios, slice.bytes)
 }
 
 /// How many operations a thread of the job does until it ends, for so many seeds.

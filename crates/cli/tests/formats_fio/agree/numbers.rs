@@ -220,3 +220,56 @@ fn a_latency_target_does_not_do_more_than_the_size() {
     );
     assert_eq!((assay.ios, assay.blocks), (fio.ios, fio.blocks));
 }
+
+/// Reads and writes of all jobs of a report.
+fn directions(jobs: &Value, field: &str) -> [u64; 2] {
+    let jobs = jobs.as_array().expect("jobs");
+    ["read", "write"].map(|name| jobs.iter().filter_map(|job| job[name][field].as_u64()).sum())
+}
+
+/// Every direction that has a rate keeps it with both, whatever the other one does, and one without a rate is not held back.
+#[test]
+fn each_direction_keeps_its_rate() {
+    if !has_fio() {
+        return;
+    }
+    let cases = [
+        ("rate_iops=500,50", SYNC, [Some(500), Some(50)]),
+        ("rate_iops=400,", QUEUED, [Some(400), None]),
+        ("rate_iops=,50 rwmixread=10", SYNC, [None, Some(50)]),
+        ("rate=1m,512k", "ioengine=libaio direct=1 iodepth=16", [Some(256), Some(128)]),
+        ("rate_iops=200,100 rwmixread=90 numjobs=3", SYNC, [Some(600), Some(300)]),
+        ("rate_iops=400,100 rate_process=poisson", QUEUED, [Some(400), Some(100)]),
+        // No storage is as fast as the first rate: the second one is kept.
+        ("rate_iops=100000000,200", SYNC, [None, Some(200)]),
+    ];
+    for (rates, engine, due) in cases {
+        let place = Place::new();
+        let lines = format!("rw=randrw norandommap size=4m time_based runtime=1 {engine} {rates}");
+        place.file("job.fio", &job_file(&lines));
+        let said = place.assay(&["run", "job.fio", "--json", "--watch", "counters", "--allow-loss"]);
+        assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
+        let assay = directions(&document(&said.out)["phases"][0]["jobs"], "ios");
+        let mut command = Command::new("fio");
+        let run =
+            command.args(["--output-format=json", "--output=fio.json", "job.fio"]).current_dir(place.path());
+        assert!(run.status().expect("fio starts").success(), "{lines}");
+        let fio = directions(&document(&place.read("fio.json"))["jobs"], "total_ios");
+        for ((assay, fio), due) in assay.into_iter().zip(fio).zip(due) {
+            let Some(due) = due else {
+                assert!(assay > 1000 && fio > 1000, "{lines}: {assay} and {fio} without a limit");
+                continue;
+            };
+            // A thread more or less of even arrivals; four deviations of those by chance, which fio cuts to whole microseconds.
+            let slack = if rates.contains("poisson") {
+                4.0 * f64::from(due).sqrt()
+            } else {
+                4.0 + 0.02 * f64::from(due)
+            };
+            for (who, done) in [("assay", assay), ("fio", fio)] {
+                let away = (done as f64 - f64::from(due)).abs();
+                assert!(away <= slack, "{lines}: {who} did {done} where {due} are due");
+            }
+        }
+    }
+}

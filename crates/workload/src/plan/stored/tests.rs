@@ -9,7 +9,14 @@ use crate::tree::TreeWorkload;
 
 fn planned() -> PlannedJob {
     let site = PlannedSite { target: 0, offset_bytes: 0, length_bytes: 1 << 20 };
-    let slice = ThreadSlice { seed: 7, sites: vec![site], ios: None, bytes: Some(1 << 20), rate_per_s: None };
+    let slice = ThreadSlice {
+        seed: 7,
+        sites: vec![site],
+        ios: None,
+        bytes: Some(1 << 20),
+        rate_per_s: None,
+        rates_per_s: None,
+    };
     PlannedJob {
         traits: Job::new("j", &[], AccessPattern::new(Mix::READ, 4096, Placement::random_map())).traits,
         engine: PlannedEngine::IoUring,
