@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{Outcome, error::Error, instructions, skips, tidy};
+use crate::{Outcome, error::Error, instructions, patches, skips, tidy};
 use totals::Totals;
 
 /// Where the tests of this run declare what they skip, relative to the workspace.
@@ -57,6 +57,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<Outcome, Erro
             Ok(outcome)
         })?);
         stages.push(stage("instructions", || instructions::command(root, &[]))?);
+        stages.push(stage("patches", || patches::command(root, &[]))?);
     }
     println!("\n== summary");
     for done in &stages {

@@ -7,6 +7,7 @@
 mod ci;
 mod error;
 mod instructions;
+mod patches;
 #[cfg(test)]
 #[path = "../support/skip.rs"]
 mod skip;
@@ -52,6 +53,12 @@ const COMMANDS: &[Command] = &[
         usage: "",
         summary: "count what the job loop executes per operation, against its limits",
         run: instructions::command,
+    },
+    Command {
+        name: "patches",
+        usage: "[NAME...]",
+        summary: "apply, test and count the additions of xtask/patches, in a copy of the tree",
+        run: patches::command,
     },
     Command {
         name: "skips",

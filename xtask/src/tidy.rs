@@ -6,6 +6,7 @@
 
 mod checks;
 mod circles;
+mod errors;
 mod exceptions;
 mod graph;
 mod markdown;
@@ -80,6 +81,7 @@ fn check_files(files: &[SourceFile]) -> Vec<Finding> {
     let mut findings = checks::check(files);
     findings.extend(circles::check(files));
     findings.extend(seam::check(files));
+    findings.extend(errors::check(files));
     for file in files {
         findings.extend(text::check_size(&file.path, file.bytes));
         let Some(text) = &file.text else { continue };
@@ -94,8 +96,8 @@ fn check_files(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// The files that git tracks or would track, as they are on disk.
-fn read_tree(root: &Path) -> Result<Vec<SourceFile>, Error> {
+/// The files that git tracks or would track and that are there, relative to the workspace.
+pub(crate) fn paths(root: &Path) -> Result<Vec<String>, Error> {
     let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     // A fresh clone may belong to another user than the one who builds it.
     let output =
@@ -105,19 +107,18 @@ fn read_tree(root: &Path) -> Result<Vec<SourceFile>, Error> {
         let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(Error::Program { program: "git ls-files".to_owned(), message });
     }
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Tracked but deleted in the working tree, or a link to a directory: no text of ours.
+    Ok(text.split('\0').filter(|path| root.join(path).is_file()).map(str::to_owned).collect())
+}
+
+/// The files of [`paths`] as they are on disk.
+fn read_tree(root: &Path) -> Result<Vec<SourceFile>, Error> {
     let mut files = Vec::new();
-    for path in String::from_utf8_lossy(&output.stdout).split('\0').filter(|path| !path.is_empty()) {
-        let full = root.join(path);
-        // Tracked but deleted in the working tree, or a link to a directory: no text of ours.
-        if !full.is_file() {
-            continue;
-        }
+    for path in paths(root)? {
+        let full = root.join(&path);
         let bytes = std::fs::read(&full).map_err(|source| Error::Read { path: full, source })?;
-        files.push(SourceFile {
-            path: path.to_owned(),
-            bytes: bytes.len() as u64,
-            text: String::from_utf8(bytes).ok(),
-        });
+        files.push(SourceFile { path, bytes: bytes.len() as u64, text: String::from_utf8(bytes).ok() });
     }
     Ok(files)
 }

@@ -140,7 +140,7 @@ impl Definition for General {
             &["timeout"],
             "vdbench-only",
             "no script runs on slow I/O",
-            "see the age of the oldest outstanding I/O",
+            "the highest latency is in the result",
         )),
         inert(&["ios_per_jvm"], "it sizes a buffer or process that does not exist here"),
         sets(&["fwd_thread_adjust"], "no", |general, args| general.thread_adjust = args.yes()),
