@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_workload::arrival::Arrivals;
 use assay_workload::fill::Filler;
-use assay_workload::job::{FlushCall, FlushOrder};
-use assay_workload::ops::{Op, OpBlock, OpSource};
+use assay_workload::ops::{Op, OpSource};
 use assay_workload::pattern::OpKind;
 
 use crate::buffers::MappedBuffers;
@@ -18,23 +17,27 @@ use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, Wait}
 
 mod abandon;
 mod batch;
+mod errors;
+mod flushes;
+mod operations;
+mod pacing;
 mod slot_list;
 mod spec;
 
 use batch::Batch;
+use errors::Errors;
+use flushes::Flushes;
+use operations::Operations;
+use pacing::Pacing;
 use slot_list::SlotList;
 pub use spec::LoopSpec;
 
 /// Near a deadline a sleeping thread may come too late, so the last stretch is spun.
 const SPIN_NS: u64 = 30_000;
-/// Every so many batches the submitting call is timed on its own; else it also waits, and cannot be told from waiting.
-const SUBMIT_SAMPLE: u32 = 64;
 /// Every so many reads the buffer is looked at.
 const ZERO_SAMPLE: u32 = 512;
 /// What a buffer of zeros begins with.
 static ZEROS: [u8; 4096] = [0; 4096];
-/// Errno values kept apart.
-const ERRNO_MAX: usize = 134;
 
 /// What a step machine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,49 +101,32 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     // The engine goes before the buffers it may still write to.
     engine: E,
     clock: C,
-    source: Box<dyn OpSource>,
-    arrivals: Option<Arrivals>,
     recorder: Option<Recorder>,
     buffers: MappedBuffers,
     filler: Filler,
     spec: LoopSpec,
     stop: Arc<AtomicBool>,
-    pass_hook: Option<PassHook>,
 
-    block: OpBlock,
-    next_op: usize,
-    source_ended: bool,
-    intended: [u64; 32],
-    next_intended: usize,
+    operations: Operations,
+    pacing: Pacing,
+    flushes: Flushes,
+    batch: Batch,
+    errors: Errors,
 
     slots: Box<[Slot]>,
     free: SlotList,
     pending: SlotList,
-    chained: Vec<(u32, u16)>,
     completions: Completions,
     outstanding: u32,
     reap_wait: Wait,
     gate_ns: u64,
     since_think: u32,
-    since_flush: u32,
-    /// A flush that goes alone is outstanding.
-    flushing: bool,
-    last_write_target: u16,
-    batch: Batch,
-    /// Slots that stayed free because the batch was full, and since when.
-    held_back: usize,
-    held_back_ns: u64,
-    /// The last call did not wait, or the next one is not to: what it leaves outstanding tells how the storage takes I/Os.
-    polled: bool,
-    until_submit_sample: u32,
     until_zero_sample: u32,
     submit_and_wait: bool,
     blocks: bool,
     draining: bool,
 
     end: LoopEnd,
-    errno_counts: Box<[u64; ERRNO_MAX]>,
-    error_count: u64,
 }
 
 impl<E: Engine + std::fmt::Debug, C: Clock, const OPEN: bool> std::fmt::Debug for JobLoop<E, C, OPEN> {
@@ -179,48 +165,33 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     pub fn new(parts: LoopParts<E, C>, source: Box<dyn OpSource>) -> Self {
         let depth = parts.spec.depth;
         let capabilities = parts.engine.capabilities();
-        let batch = Batch::new(&parts.spec, capabilities);
         JobLoop {
+            operations: Operations::new(source, parts.pass_hook),
+            pacing: Pacing::new(parts.arrivals, parts.spec.start_ns),
+            flushes: Flushes::new(parts.spec.flush, depth),
+            batch: Batch::new(&parts.spec, capabilities),
+            errors: Errors::new(parts.spec.errors_tolerated),
             gate_ns: parts.spec.start_ns,
             engine: parts.engine,
             clock: parts.clock,
-            source,
-            arrivals: parts.arrivals,
             recorder: Some(parts.recorder),
             buffers: parts.buffers,
             filler: parts.filler,
             spec: parts.spec,
             stop: parts.stop,
-            pass_hook: parts.pass_hook,
-            block: OpBlock::default(),
-            next_op: 0,
-            source_ended: false,
-            intended: [0; 32],
-            next_intended: 32,
             slots: (0..depth).map(|_| Slot::default()).collect(),
             free: SlotList::full(depth),
             pending: SlotList::empty(depth),
-            chained: Vec::with_capacity(depth as usize),
             completions: Completions::with_capacity(depth as usize),
             outstanding: 0,
             reap_wait: Wait::Poll,
             since_think: 0,
-            since_flush: 0,
-            flushing: false,
-            last_write_target: 0,
-            batch,
-            held_back: 0,
-            held_back_ns: 0,
-            polled: false,
-            until_submit_sample: SUBMIT_SAMPLE,
             // In virtual time buffers are not touched, and there is nothing to look at.
             until_zero_sample: if capabilities.blocks { ZERO_SAMPLE } else { u32::MAX },
             submit_and_wait: capabilities.submit_and_wait,
             blocks: capabilities.blocks,
             draining: false,
             end: LoopEnd::default(),
-            errno_counts: Box::new([0; ERRNO_MAX]),
-            error_count: 0,
         }
     }
 
@@ -233,6 +204,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     pub fn arm(&mut self, phase_start_ns: u64) {
         self.spec.shift(phase_start_ns);
         self.gate_ns = self.spec.start_ns;
+        self.pacing.arm(self.spec.start_ns);
         if let Some(recorder) = self.recorder.as_mut() {
             recorder.shift(phase_start_ns);
         }
@@ -252,30 +224,20 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             recorder.roll(now);
         }
         self.account(now);
-        if self.polled {
-            self.look_back(now);
+        if self.batch.polled() {
+            let idle = self.batch.look_back(self.outstanding, now);
+            if !OPEN && let Some(recorder) = self.recorder.as_mut() {
+                recorder.idle_slots(idle);
+            }
         }
         if now >= self.spec.deadline_ns || self.stop.load(Ordering::Relaxed) {
             self.draining = true;
         }
-        if self.flushing && self.outstanding == 0 {
-            self.flushing = false;
-        }
-        if !self.draining && !self.flushing && now >= self.gate_ns {
+        self.flushes.settle(self.outstanding);
+        if !self.draining && !self.flushes.is_alone() && now >= self.gate_ns {
             self.refill(now);
         }
         self.hand_over(now)
-    }
-
-    /// After a call that did not wait: what it tells about the storage, and what its being full cost.
-    #[inline(always)]
-    fn look_back(&mut self, now: u64) {
-        self.polled = false;
-        self.batch.learn(self.outstanding);
-        if !OPEN && let Some(recorder) = self.recorder.as_mut() {
-            recorder.idle_slots((now - self.held_back_ns.min(now)) * self.held_back as u64);
-        }
-        self.held_back = 0;
     }
 
     /// Records everything that was reaped. All of it is stamped alike, so what was handed over together has one latency
@@ -338,27 +300,10 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             if self.spec.verify {
                 self.check_content(completion.slot, len);
             }
-        } else if op == OpKind::Write as usize && self.flush_is_due() {
-            self.chained.push((completion.slot, target));
+        } else if op == OpKind::Write as usize && self.flushes.keeps(completion.slot, target) {
             return;
         }
         self.free.push(completion.slot);
-    }
-
-    /// Whether a write that has just completed has to be followed by a flush in its slot.
-    #[inline(always)]
-    fn flush_is_due(&mut self) -> bool {
-        match self.spec.flush {
-            Some(flush) if flush.order == FlushOrder::AfterWrite => {
-                self.since_flush += 1;
-                let due = self.since_flush >= flush.every_writes;
-                if due {
-                    self.since_flush = 0;
-                }
-                due
-            }
-            _ => false,
-        }
     }
 
     #[cold]
@@ -386,18 +331,17 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn failed(&mut self, result: i32, slot: u32) {
         // A short transfer has no errno of its own; EIO is what an application would make of it.
         let errno = if result < 0 { -result } else { libc::EIO };
-        self.errno_counts[(errno as usize).min(ERRNO_MAX - 1)] += 1;
+        self.errors.failed(errno);
         self.free.push(slot);
         self.count_error(errno);
     }
 
     #[cold]
     fn count_error(&mut self, errno: i32) {
-        self.error_count += 1;
         if let Some(recorder) = self.recorder.as_mut() {
             recorder.error();
         }
-        if self.error_count > self.spec.errors_tolerated {
+        if self.errors.count() {
             self.end.fatal_errno = errno;
             self.draining = true;
         }
@@ -406,34 +350,32 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// Gives every free slot something to do, as far as there is something and one call may hand it over.
     #[inline(always)]
     fn refill(&mut self, now: u64) {
-        while let Some((slot, target)) = self.chained.pop() {
+        while let Some((slot, target)) = self.flushes.kept() {
             self.queue_flush(slot, target);
         }
         let limit = self.batch.limit();
         while let Some(slot) = self.free.last() {
             if self.pending.len() >= limit {
-                (self.held_back, self.held_back_ns) = (self.free.len(), now);
-                self.polled = true;
-                return;
+                return self.batch.hold_back(self.free.len(), now);
             }
-            if self.spec.flush.is_some() && self.flush_goes_next(now) {
-                if self.flush_is_alone() && self.outstanding > 0 {
+            if self.flushes.any() && self.flush_goes_next(now) {
+                let alone = self.flushes.goes_alone();
+                if alone && self.outstanding > 0 {
                     return;
                 }
                 self.free.pop();
-                self.queue_flush(slot, self.last_write_target);
-                if self.flush_is_alone() {
-                    self.flushing = true;
+                self.queue_flush(slot, self.flushes.last_target());
+                if alone {
                     return;
                 }
                 continue;
             }
-            if !self.has_op(now) || (OPEN && !self.arrival_is_due(now)) {
+            if !self.has_op(now) || (OPEN && !self.pacing.is_due(now)) {
                 return;
             }
-            let op = self.take_op();
+            let op = self.operations.take();
             self.free.pop();
-            let intended = if OPEN { self.take_arrival() } else { 0 };
+            let intended = if OPEN { self.pacing.take() } else { 0 };
             self.queue_op(slot, op, intended);
             if let Some(think) = self.spec.think {
                 self.since_think += 1;
@@ -449,86 +391,23 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// Whether there is an operation to take now.
     #[inline(always)]
     fn has_op(&mut self, now: u64) -> bool {
-        self.next_op < self.block.len || self.next_block(now)
+        self.operations.at_hand() || self.next_block(now)
     }
 
     /// Draws the next operations, if there are more and nothing has to be done before them.
     #[inline(never)]
     fn next_block(&mut self, now: u64) -> bool {
-        if self.source_ended || (self.block.pass_ends && self.between_passes()) {
-            return false;
+        self.operations.more(self.outstanding) && {
+            let only = if OPEN { self.pacing.choose(now) } else { None };
+            self.operations.draw(only)
         }
-        if OPEN && let Some(Arrivals::Each(lanes)) = self.arrivals.as_mut() {
-            // Which one comes is known only now; its arrival is the last of the list, so that it is asked for again behind it.
-            let (kind, due_ns) = lanes.next(now.saturating_sub(self.spec.start_ns));
-            self.next_intended = self.intended.len() - 1;
-            self.intended[self.next_intended] = self.spec.start_ns + due_ns;
-            self.source.fill_one(&mut self.block, kind);
-        } else {
-            self.source.fill(&mut self.block);
-        }
-        self.source_ended = self.block.last;
-        self.next_op = 0;
-        self.block.len > 0
-    }
-
-    #[inline(always)]
-    fn take_op(&mut self) -> Op {
-        let op = self.block.ops[self.next_op];
-        self.next_op += 1;
-        op
     }
 
     /// Whether the next operation to hand over is a flush that does not belong to one write. None comes behind the last
     /// operation of the job.
     #[inline(always)]
     fn flush_goes_next(&mut self, now: u64) -> bool {
-        let due = self.spec.flush.is_some_and(|flush| {
-            flush.order != FlushOrder::AfterWrite && self.since_flush >= flush.every_writes
-        });
-        due && self.has_op(now)
-    }
-
-    fn flush_is_alone(&self) -> bool {
-        self.spec.flush.is_some_and(|flush| flush.order == FlushOrder::Barrier)
-    }
-
-    /// A pass has ended: once everything has completed, does what is to be done before the next one. Whether to wait.
-    #[cold]
-    fn between_passes(&mut self) -> bool {
-        let Some(pass_hook) = self.pass_hook.as_mut() else { return false };
-        if self.outstanding > 0 {
-            return true;
-        }
-        pass_hook();
-        self.block.pass_ends = false;
-        false
-    }
-
-    /// Whether no more operations come.
-    #[inline(always)]
-    fn exhausted(&self) -> bool {
-        self.source_ended && self.next_op == self.block.len
-    }
-
-    #[inline(always)]
-    fn arrival_is_due(&mut self, now: u64) -> bool {
-        if self.next_intended == self.intended.len() {
-            if let Some(Arrivals::Together(arrivals)) = self.arrivals.as_mut() {
-                arrivals.fill(&mut self.intended);
-            }
-            for time in &mut self.intended {
-                *time += self.spec.start_ns;
-            }
-            self.next_intended = 0;
-        }
-        self.intended[self.next_intended] <= now
-    }
-
-    #[inline(always)]
-    fn take_arrival(&mut self) -> u64 {
-        self.next_intended += 1;
-        self.intended[self.next_intended - 1]
+        self.flushes.is_due() && self.has_op(now)
     }
 
     #[inline(always)]
@@ -537,10 +416,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             // SAFETY: the slot is free, so no I/O on its buffer is outstanding.
             let bytes = unsafe { self.buffers.slice_mut(slot_index, op.len_bytes as usize) };
             self.filler.refresh(bytes, op.offset_bytes);
-            self.last_write_target = op.target;
-            if self.spec.flush.is_some_and(|flush| flush.order != FlushOrder::AfterWrite) {
-                self.since_flush += 1;
-            }
+            self.flushes.written(op.target);
         }
         let slot = &mut self.slots[slot_index as usize];
         slot.intended_ns = intended_ns;
@@ -578,11 +454,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     #[cold]
     fn queue_flush(&mut self, slot_index: u32, target: u16) {
-        let call = self.spec.flush.map_or(FlushCall::Fdatasync, |flush| flush.call);
-        let kind = if call == FlushCall::Fsync { OpKind::Fsync } else { OpKind::Fdatasync };
-        if self.spec.flush.is_some_and(|flush| flush.order != FlushOrder::AfterWrite) {
-            self.since_flush = 0;
-        }
+        let kind = self.flushes.begin();
         let slot = &mut self.slots[slot_index as usize];
         slot.intended_ns = 0;
         slot.len_bytes = 0;
@@ -595,12 +467,12 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[inline(always)]
     fn hand_over(&mut self, reaped_ns: u64) -> Result<Pending, EngineError> {
         if self.draining {
-            while let Some((slot, _)) = self.chained.pop() {
+            while let Some((slot, _)) = self.flushes.kept() {
                 self.free.push(slot);
             }
         }
         if self.outstanding == 0 {
-            if self.draining || self.exhausted() {
+            if self.draining || self.operations.exhausted() {
                 self.finish();
                 return Ok(Pending::Done);
             }
@@ -620,7 +492,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             // What is handed over now had nobody to do it since the look that freed its slot.
             recorder.idle_slots(busy * submitting as u64);
         }
-        let wait = if self.polled { Wait::Poll } else { self.wait_for() };
+        let wait = if self.batch.polled() { Wait::Poll } else { self.wait_for() };
         self.flush(wait, submitting, stamp)
     }
 
@@ -641,14 +513,14 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// What to wait for once everything that could be handed over is.
     #[inline(always)]
     fn wait_for(&self) -> Wait {
-        if self.draining || self.flushing || self.free.is_empty() || self.exhausted() {
+        if self.draining || self.flushes.is_alone() || self.free.is_empty() || self.operations.exhausted() {
             return Wait::AtLeast(1);
         }
         // In virtual time nobody comes too late.
         let early = if self.blocks { SPIN_NS } else { 0 };
         let deadline = self.spec.deadline_ns;
-        if OPEN && self.next_intended < self.intended.len() {
-            return Wait::Until(self.intended[self.next_intended].saturating_sub(early).min(deadline));
+        if OPEN && let Some(next_ns) = self.pacing.next_ns() {
+            return Wait::Until(next_ns.saturating_sub(early).min(deadline));
         }
         if self.spec.think.is_some() {
             return Wait::Until(self.gate_ns.saturating_sub(early).min(deadline));
@@ -658,15 +530,8 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     #[inline(always)]
     fn flush(&mut self, wait: Wait, submitting: usize, stamp: u64) -> Result<Pending, EngineError> {
-        let sample = submitting > 0 && {
-            self.until_submit_sample -= 1;
-            self.until_submit_sample == 0
-        };
-        if sample {
-            self.until_submit_sample = SUBMIT_SAMPLE;
-            self.polled = true;
-        }
-        let mut reap_wait = if self.polled { Wait::Poll } else { wait };
+        let sample = submitting > 0 && self.batch.samples();
+        let mut reap_wait = if self.batch.polled() { Wait::Poll } else { wait };
         if sample || !self.submit_and_wait {
             let flushed = self.engine.flush(Wait::Poll)?;
             // In virtual time the call takes none, and a sample says so as well.
@@ -701,11 +566,8 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// Nothing is outstanding and nothing is due yet.
     #[cold]
     fn idle(&mut self, now: u64) -> Result<Pending, EngineError> {
-        let due = if OPEN && self.next_intended < self.intended.len() {
-            self.intended[self.next_intended].max(self.gate_ns)
-        } else {
-            self.gate_ns
-        };
+        let next_ns = if OPEN { self.pacing.next_ns() } else { None };
+        let due = next_ns.map_or(self.gate_ns, |next_ns| next_ns.max(self.gate_ns));
         let due = due.min(self.spec.deadline_ns);
         self.reap_wait = Wait::Poll;
         if self.blocks && due > now + SPIN_NS {
@@ -716,8 +578,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     #[cold]
     fn finish(&mut self) {
-        let counts = self.errno_counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        self.end.errors = counts.map(|(errno, count)| (errno as i32, *count)).collect();
+        self.end.errors = self.errors.list();
         if let Some(recorder) = self.recorder.take() {
             recorder.finish(self.end.last_completion_ns.max(self.spec.measured_start_ns));
         }

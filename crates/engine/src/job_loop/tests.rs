@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use assay_results::JobCounts;
 use assay_workload::content::Content;
-use assay_workload::job::{Arrival, OperationRates, PeriodicFlush, ThinkTime};
+use assay_workload::job::{Arrival, FlushCall, FlushOrder, OperationRates, PeriodicFlush, ThinkTime};
 use assay_workload::ops::{Generator, SiteSpec};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::plan::ThreadSlice;
