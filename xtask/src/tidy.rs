@@ -8,6 +8,7 @@ mod checks;
 mod circles;
 mod errors;
 mod exceptions;
+mod facts;
 mod graph;
 mod markdown;
 mod rust;
@@ -80,6 +81,7 @@ fn check_files(files: &[SourceFile]) -> Vec<Finding> {
     }
     let mut findings = checks::check(files);
     findings.extend(circles::check(files));
+    findings.extend(facts::check(files));
     findings.extend(seam::check(files));
     findings.extend(errors::check(files));
     for file in files {

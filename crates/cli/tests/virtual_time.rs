@@ -175,7 +175,7 @@ fn a_search_finds_the_rate_at_which_a_known_queue_reaches_the_limit() {
 fn rounds_on_a_device_that_does_not_move_end_with_the_first_window() {
     let until = Some(Until::Steady(assay_workload::steps::UntilSteady::default()));
     let found = run(vec![Phase { until, ..Phase::measure("rounds", vec![job(4, 2)]) }]);
-    let measured = found.phases.iter().filter(|phase| phase.kind == "measure").count();
+    let measured = found.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).count();
     assert_eq!((found.phases.len(), measured), (5, 5));
     assert!(found.remarks.iter().any(|remark| remark.id == "steady-state"));
     assert!(found.plan.phases.iter().all(|phase| phase.kind == PhaseKind::Measure));

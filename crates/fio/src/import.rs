@@ -5,6 +5,7 @@ mod options;
 
 use assay_results::foreign::{ENTRIES_MAX, Found, TEXT_BYTES_MAX, assemble, cut};
 use assay_results::run::{DeviceTruth, PhaseResult, Run};
+use assay_workload::PhaseKind;
 use assay_workload::plan::PlannedTarget;
 use serde_json::Value;
 
@@ -225,7 +226,7 @@ fn phases(
         }
         let phase = PhaseResult {
             name,
-            kind: "measure".to_owned(),
+            kind: PhaseKind::Measure,
             measured_s: results.iter().map(|job| job.measured_s).fold(0.0, f64::max),
             point,
             jobs: results,

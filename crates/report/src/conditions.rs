@@ -23,7 +23,7 @@ pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
     if has_writes(job) && !job.durability.is_empty() {
         facts.push(format!("writes {}", job.durability));
     }
-    if !job.engine.is_empty() {
+    if job.engine.is_known() {
         facts.push(format!("engine {}", job.engine));
     }
     if job.workers > 1 {

@@ -74,7 +74,7 @@ fn groups(rows: &[Row], margins: &Margins) -> Vec<(String, Vec<Vec<String>>)> {
         }
         let typical =
             |values: &[f64]| median(values).map_or("–".to_owned(), |value| show(row.figure, value));
-        let op = if row.op == "total" { String::new() } else { format!("{} ", row.op) };
+        let op = if row.figure == Figure::CpuNsPerIo { String::new() } else { format!("{} ", row.op) };
         let cells = vec![
             format!("{op}{}", row.figure.name()),
             typical(&row.assay),

@@ -3,6 +3,7 @@
 use assay_results::Run;
 use assay_results::knee::{CurvePoint, knee};
 use assay_results::run::{JobResult, LatencySummary, PhaseResult};
+use assay_workload::PhaseKind;
 
 use crate::format;
 
@@ -71,7 +72,7 @@ const LOADS: [&str; 8] = ["curve", "find", "rate", "iorate", "outstanding", "iod
 pub(crate) fn curves(run: &Run) -> Vec<Curve<'_>> {
     let mut keys: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut groups: Vec<Vec<&PhaseResult>> = Vec::new();
-    for phase in run.phases.iter().filter(|phase| phase.kind == "measure" && phase.jobs.len() == 1) {
+    for phase in run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure && phase.jobs.len() == 1) {
         let is_load = |word: &&str| word.split_once('=').is_some_and(|(key, _)| LOADS.contains(&key));
         let (loads, rest): (Vec<&str>, Vec<&str>) = phase.point.split_whitespace().partition(is_load);
         if loads.is_empty() {

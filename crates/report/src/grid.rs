@@ -1,6 +1,7 @@
 //! Runs whose phases form a full grid of read shares by block sizes, as SNIA's IOPS test does: one table instead of a row for
 //! each point.
 
+use assay_workload::PhaseKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 use assay_results::Run;
@@ -120,7 +121,7 @@ fn point<'r>(run: &Run, index: usize, phase: &'r PhaseResult) -> Option<Point<'r
     let planned = run.plan.phases.get(phase.plan_phase as usize)?;
     let ([_], [job]) = (phase.jobs.as_slice(), planned.jobs.as_slice()) else { return None };
     let pattern = &job.pattern;
-    if phase.kind != "measure" || job.tree.is_some() || pattern.mix.share(OpKind::Trim) > 0.0 {
+    if phase.kind != PhaseKind::Measure || job.tree.is_some() || pattern.mix.share(OpKind::Trim) > 0.0 {
         return None;
     }
     let mut sizes = pattern.kinds().map(|kind| pattern.sizes(kind));

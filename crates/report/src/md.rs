@@ -4,6 +4,7 @@ mod compare;
 mod grid;
 mod repeats;
 
+use assay_workload::PhaseKind;
 use std::fmt::Write as _;
 
 use assay_results::Run;
@@ -145,7 +146,7 @@ fn push_results(text: &mut String, run: &Run) {
 
 /// A row per host of each measured job, where there are several.
 fn push_hosts(text: &mut String, run: &Run) {
-    let measured = run.phases.iter().filter(|phase| phase.kind == "measure");
+    let measured = run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
     let jobs = measured.flat_map(|phase| phase.jobs.iter().map(move |job| (phase, job)));
     let hosts: Vec<_> = jobs
         .flat_map(|(phase, job)| hosts::of_job(phase, job).into_iter().map(move |row| (phase, job, row)))
@@ -167,7 +168,8 @@ fn push_hosts(text: &mut String, run: &Run) {
 
 /// Measuring phases; a total only where it adds something.
 fn is_shown(record: &Record<'_>) -> bool {
-    record.phase.kind == "measure" && (record.operation != "total" || conditions::total_adds(record.job))
+    record.phase.kind == PhaseKind::Measure
+        && (record.operation != "total" || conditions::total_adds(record.job))
 }
 
 fn push_record(text: &mut String, run: &Run, record: &Record<'_>) {

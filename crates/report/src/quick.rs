@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use assay_results::foreign::planned_of;
 use assay_results::run::{JobResult, LatencySummary, Metric, PhaseResult, Row};
 use assay_results::stats::{median, median_interval};
 use assay_results::{LatencyHistogram, Run};
+
+use assay_workload::PhaseKind;
+use assay_workload::job::OpenSync;
+use assay_workload::plan::PlannedJob;
 
 use crate::{conditions, format};
 
@@ -167,11 +172,12 @@ pub fn rows(run: &Run) -> Vec<QuickRow> {
     let stb = run.plan.series == SERIES_STB;
     let mut rows: Vec<(SortKey, QuickRow)> = Vec::new();
     for (name, jobs) in windows(run) {
-        let Some(mut row) = row(&run.plan.series, &name, &jobs) else { continue };
+        let planned = planned_row(run, &name);
+        let Some(mut row) = row(&run.plan.series, &name, (&jobs, planned)) else { continue };
         row.verdict = run.rows.iter().find(|known| known.name == name).cloned();
         let groups: &[&str] = if stb { &STB_GROUPS } else { &KIND_GROUPS };
         let group = groups.iter().position(|group| *group == row.group).unwrap_or(groups.len());
-        let sequential = jobs.first().is_some_and(|job| job.pattern.contains("sequential"));
+        let sequential = planned.is_some_and(|planned| !planned.pattern.placement.is_random());
         let key = if stb {
             (group, false, 0, 0)
         } else {
@@ -218,7 +224,7 @@ pub(crate) fn merged(windows: &[&JobResult]) -> Option<JobResult> {
 /// Results by row name, in the order of their first appearance.
 fn windows(run: &Run) -> Vec<(String, Vec<&JobResult>)> {
     let mut windows: Vec<(String, Vec<&JobResult>)> = Vec::new();
-    for phase in run.phases.iter().filter(|phase| phase.kind == "measure") {
+    for phase in run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure) {
         for job in &phase.jobs {
             let name = row_name(phase, job);
             match windows.iter_mut().find(|(known, _)| *known == name) {
@@ -230,6 +236,13 @@ fn windows(run: &Run) -> Vec<(String, Vec<&JobResult>)> {
     windows
 }
 
+/// The job of a row as it was planned; `None`: no plan has it.
+fn planned_row<'r>(run: &'r Run, name: &str) -> Option<&'r PlannedJob> {
+    let mut jobs = run.phases.iter().flat_map(|phase| phase.jobs.iter().map(move |job| (phase, job)));
+    let (phase, job) = jobs.find(|(phase, job)| row_name(phase, job) == name)?;
+    planned_of(run, phase, job).1.first().copied()
+}
+
 fn row_name(phase: &PhaseResult, job: &JobResult) -> String {
     let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
     if phase.jobs.len() > 1 {
@@ -239,14 +252,19 @@ fn row_name(phase: &PhaseResult, job: &JobResult) -> String {
     }
 }
 
-fn row(series: &str, name: &str, windows: &[&JobResult]) -> Option<QuickRow> {
+fn row(series: &str, name: &str, row: (&[&JobResult], Option<&PlannedJob>)) -> Option<QuickRow> {
+    let (windows, planned) = row;
     let iops: Vec<f64> = windows.iter().map(|job| job.total.iops).collect();
     let shown = median_window(windows)?;
     let interval = median_interval(&iops).map(|interval| (interval.low, interval.high));
     let known: Vec<f64> = windows.iter().filter_map(|job| job.cached_read_share).collect();
     Some(QuickRow {
         name: name.to_owned(),
-        group: if series == SERIES_STB { stb_group(name).to_owned() } else { kind_group(shown).to_owned() },
+        group: if series == SERIES_STB {
+            stb_group(name).to_owned()
+        } else {
+            kind_group(shown, planned).to_owned()
+        },
         iops: Metric {
             value: median(&iops).unwrap_or(shown.total.iops),
             unit: "IOPS".to_owned(),
@@ -305,11 +323,12 @@ fn stb_group(name: &str) -> &'static str {
     }
 }
 
-fn kind_group(job: &JobResult) -> &'static str {
+fn kind_group(job: &JobResult, planned: Option<&PlannedJob>) -> &'static str {
+    let synchronous = planned.is_some_and(|planned| planned.flush.open != OpenSync::None);
     match (&job.read, &job.write) {
         (Some(_), Some(_)) => KIND_GROUPS[3],
         (Some(_), None) => KIND_GROUPS[0],
-        (None, Some(_)) if job.flush.is_some() || job.durability.starts_with("O_") => KIND_GROUPS[2],
+        (None, Some(_)) if job.flush.is_some() || synchronous => KIND_GROUPS[2],
         (None, Some(_)) => KIND_GROUPS[1],
         (None, None) => KIND_GROUPS[4],
     }

@@ -3,6 +3,7 @@
 use assay_results::Run;
 use assay_results::run::{JobResult, OpResult, PhaseResult};
 use assay_results::stats::{Estimate, median_estimate};
+use assay_workload::PhaseKind;
 
 use crate::format;
 
@@ -49,7 +50,8 @@ fn groups(run: &Run) -> Option<Vec<Group<'_>>> {
     // Rounds until steady are not repetitions: they depend on each other, and have a table of their own.
     let step =
         |phase: &PhaseResult| run.plan.phases.get(phase.plan_phase as usize).and_then(|planned| planned.step);
-    let measured = run.phases.iter().filter(|phase| phase.kind == "measure" && step(phase).is_none());
+    let measured =
+        run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure && step(phase).is_none());
     for phase in measured {
         for job in &phase.jobs {
             for (operation, op) in shown(job) {

@@ -2,6 +2,7 @@
 
 use assay_results::Run;
 use assay_results::run::PhaseResult;
+use assay_workload::PhaseKind;
 use assay_workload::steps::Until;
 
 use crate::svg::{Axis, Chart, Line, Scale};
@@ -13,7 +14,7 @@ const LINES_MAX: usize = 6;
 /// Whether a phase is a round that led to the steady ones: it says nothing by itself.
 pub(crate) fn is_lead_in(run: &Run, phase: &PhaseResult) -> bool {
     let planned = run.plan.phases.get(phase.plan_phase as usize);
-    phase.kind == "ramp" && planned.is_some_and(|planned| planned.step.is_some())
+    phase.kind == PhaseKind::Ramp && planned.is_some_and(|planned| planned.step.is_some())
 }
 
 /// IOPS from round to round of each block, with the rounds that count.
@@ -55,7 +56,7 @@ fn of_block(run: &Run, index: usize, first: u32) -> Option<Chart> {
                 ..Line::default()
             }),
         }
-        if phase.kind == "measure" {
+        if phase.kind == PhaseKind::Measure {
             let (low, high) = counted.unwrap_or((round, round));
             counted = Some((low.min(round), high.max(round)));
         }

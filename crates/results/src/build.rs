@@ -13,8 +13,7 @@ pub(crate) mod truth;
 
 use std::collections::BTreeMap;
 
-use assay_workload::plan::phase_kind_name;
-use assay_workload::{Plan, PlannedPhase};
+use assay_workload::{PhaseKind, Plan, PlannedPhase};
 
 use self::hosts::{HostStart, Hosts, Starts};
 use self::job::{JobTally, union};
@@ -306,7 +305,7 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
     }
     PhaseResult {
         name: planned.map_or_else(|| format!("phase {index}"), |phase| phase.name.clone()),
-        kind: planned.map_or("measure", |phase| phase_kind_name(phase.kind)).to_owned(),
+        kind: planned.map_or(PhaseKind::Measure, |phase| phase.kind),
         measured_s: jobs.iter().map(|job| job.measured_s).fold(0.0, f64::max),
         point: planned.map(|phase| phase.point.clone()).unwrap_or_default(),
         repeat: planned.map_or(0, |phase| phase.repeat),
@@ -355,7 +354,7 @@ fn host_rows(
 fn most_used_engine(phases: &[PhaseResult]) -> String {
     let mut ios: BTreeMap<&str, u64> = BTreeMap::new();
     for job in phases.iter().flat_map(|phase| &phase.jobs) {
-        *ios.entry(&job.engine).or_default() += job.total.ios;
+        *ios.entry(job.engine.as_str()).or_default() += job.total.ios;
     }
     ios.into_iter().max_by_key(|entry| entry.1).map(|entry| entry.0.to_owned()).unwrap_or_default()
 }

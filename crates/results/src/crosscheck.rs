@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::done_by::DoneBy;
 use crate::run::{JobResult, OpResult, PhaseResult, Run};
 use crate::stats::{Estimate, Interval95, Margins, paired_ratio};
 
@@ -159,8 +160,8 @@ fn push_job(rows: &mut Vec<Row>, phase: &str, jobs: &[(&JobResult, &JobResult)],
 
 /// From before the submitting call to completion. Assay's completion latency begins there; fio's begins when the call
 /// has returned, and its submit latency comes before.
-fn whole_latency_ns(result: &OpResult, engine: &str) -> f64 {
-    let submit = result.submit_ns.filter(|_| engine.starts_with("fio")).map_or(0.0, |submit| submit.mean);
+fn whole_latency_ns(result: &OpResult, engine: &DoneBy) -> f64 {
+    let submit = result.submit_ns.filter(|_| engine.is_fio()).map_or(0.0, |submit| submit.mean);
     result.completion_ns.mean + submit
 }
 

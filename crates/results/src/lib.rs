@@ -12,6 +12,7 @@ pub mod checks;
 pub mod compare;
 pub mod counters;
 pub mod crosscheck;
+mod done_by;
 pub mod environment;
 pub mod event;
 pub mod evidence;
@@ -36,6 +37,7 @@ pub mod store;
 pub mod summary;
 
 pub use build::RunBuilder;
+pub use done_by::DoneBy;
 pub use event::{HostEvent, HostId, HostSink, JobOutcome, RunEnd, RunEvent};
 pub use histogram::LatencyHistogram;
 pub use interval::{Interval, IntervalKey, JobCounts, NamedCounts, OpCounts};

@@ -1,8 +1,9 @@
 //! [`Run`]: one executed plan, as stored in `run.json` (schema `assay.run/1`).
 
-use assay_workload::Plan;
+use assay_workload::{PhaseKind, Plan};
 use serde::{Deserialize, Serialize};
 
+use crate::done_by::DoneBy;
 use crate::environment::Environment;
 use crate::event::RunEnd;
 use crate::evidence::{JobEvidence, PhaseEvidence, Remark};
@@ -245,7 +246,8 @@ pub struct JobResult {
     /// User and system CPU per operation, nanoseconds.
     pub cpu_ns_per_io: f64,
     /// The engine that did the I/O.
-    pub engine: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub engine: DoneBy,
     /// What the engine chose.
     pub engine_notes: Vec<String>,
     /// Whether O_DIRECT was in effect.
@@ -298,8 +300,8 @@ pub struct SeriesPoint {
 pub struct PhaseResult {
     /// The phase's name.
     pub name: String,
-    /// `purge`, `precondition`, `ramp`, `measure`, `verify` or `cleanup`.
-    pub kind: String,
+    /// What it is for.
+    pub kind: PhaseKind,
     /// The longest measured time of its jobs, seconds.
     pub measured_s: f64,
     /// The point of a curve or sweep; empty: none.

@@ -14,7 +14,7 @@ use crate::run::{
     Producer, Run, SCHEMA, SeriesPoint, Verdict,
 };
 use crate::{Interval, IntervalKey, JobCounts, LatencyHistogram, RunEnd};
-use assay_workload::job::{Arrival, Job, PhaseKind};
+use assay_workload::job::{Arrival, Job, OpenSync, PhaseKind};
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::plan::{
     End, Offered, Pace, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget,
@@ -92,7 +92,7 @@ pub fn job(name: &str, pattern: &str, kind: &str, op: OpResult, outstanding: u64
         outstanding_io: outstanding,
         outstanding_io_mean: outstanding as f64 * 0.99,
         cpu_ns_per_io: 2_345.0,
-        engine: "psync".to_owned(),
+        engine: "psync".into(),
         durability: "not flushed".to_owned(),
         pattern: pattern.to_owned(),
         measured_s: f64::from(seconds),
@@ -107,7 +107,7 @@ pub fn phase(name: &str, jobs: Vec<JobResult>) -> PhaseResult {
     let measured_s = jobs.iter().map(|job| job.measured_s).fold(0.0, f64::max);
     PhaseResult {
         name: name.to_owned(),
-        kind: "measure".to_owned(),
+        kind: PhaseKind::Measure,
         measured_s,
         jobs,
         ..PhaseResult::default()
@@ -227,7 +227,7 @@ pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         assay: Producer {
             version: "0.1.0".to_owned(),
             commit: "abcdef0".to_owned(),
-            engine: "psync".to_owned(),
+            engine: "psync".into(),
             overhead_ns_per_io: Some(310.0),
             latency_definition: String::new(),
         },
@@ -369,25 +369,37 @@ pub const CELLS: [CellOf; 4] = [
 pub fn assay_run() -> Run {
     let mut phases = Vec::new();
     for window in 0..5_u32 {
-        for (name, kind, block_size, outstanding, iops, _) in CELLS {
+        for (index, (name, kind, block_size, outstanding, iops, _)) in (0..).zip(CELLS) {
             let iops = iops * (1.0 + f64::from((window * 3) % 5) / 100.0 - 0.02);
             let median_ns = (outstanding as f64 / iops * 0.9e9) as u64;
             let mut job = job(name, name, kind, op(iops, block_size, median_ns, 4.0), outstanding, 4);
             job.direct = true;
-            job.engine = "io_uring".to_owned();
+            job.engine = "io_uring".into();
             if kind == "write" {
                 job.durability = "O_DSYNC".to_owned();
             }
-            phases.push(PhaseResult { repeat: window, ..phase(name, vec![job]) });
+            phases.push(PhaseResult { repeat: window, plan_phase: index, ..phase(name, vec![job]) });
         }
     }
-    run("quick", "assay-1", phases)
+    let mut made = run("quick", "assay-1", phases);
+    let planned = |(name, kind, block_size, ..): &CellOf| {
+        let write = *kind == "write";
+        let mut job = planned_job(name, if write { 0.0 } else { 100.0 }, *block_size, 1);
+        job.pace = Pace::Closed;
+        job.flush.open = if write { OpenSync::Dsync } else { OpenSync::None };
+        if name.starts_with("sequential") {
+            job.pattern.placement = Placement::sequential();
+        }
+        PlannedPhase { name: (*name).to_owned(), jobs: vec![job], ..made.plan.phases[1].clone() }
+    };
+    made.plan.phases = CELLS.iter().map(planned).collect();
+    made
 }
 
 /// A fill, a mixed closed loop with a metric and device counters, and an open loop with errors beside a writer.
 pub fn mixed_run() -> Run {
     let fill = PhaseResult {
-        kind: "precondition".to_owned(),
+        kind: PhaseKind::Precondition,
         ..phase(
             "fill",
             vec![job("fill", "write 1m, sequential", "write", op(1850.0, MIB, 540_000, 2.2), 1, 2)],
@@ -405,7 +417,7 @@ pub fn mixed_run() -> Run {
     oltp.total = OpResult { completion_histogram: None, ..op(60_000.0, 8 * KIB, 1_060_000, 30.0) };
     oltp.series = series(60_000.0, 8 * KIB, 1_060_000, 30);
     oltp.direct = true;
-    oltp.engine = "io_uring".to_owned();
+    oltp.engine = "io_uring".into();
     oltp.outstanding_io_mean = 52.3;
     let mut mixed = phase("mixed", vec![oltp]);
     let metric = Metric { value: 1.31, unit: "bytes/byte".to_owned(), n: 3, interval: Some((1.28, 1.36)) };

@@ -467,7 +467,7 @@ impl Job {
 }
 
 /// What a phase is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseKind {
@@ -478,6 +478,7 @@ pub enum PhaseKind {
     /// Load without measuring.
     Ramp,
     /// Measure.
+    #[default]
     Measure,
     /// Check what was written.
     Verify,
@@ -486,6 +487,18 @@ pub enum PhaseKind {
 }
 
 impl PhaseKind {
+    /// The name in workload files, plans and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PhaseKind::Purge => "purge",
+            PhaseKind::Precondition => "precondition",
+            PhaseKind::Ramp => "ramp",
+            PhaseKind::Measure => "measure",
+            PhaseKind::Verify => "verify",
+            PhaseKind::Cleanup => "cleanup",
+        }
+    }
+
     /// Whether jobs on trees do their operations one after the other, each to its end, instead of mixed.
     pub fn in_steps(self) -> bool {
         matches!(self, PhaseKind::Purge | PhaseKind::Precondition | PhaseKind::Cleanup)

@@ -395,7 +395,7 @@ impl Plan {
                 let _ = writeln!(text, "repeated: {}", step.until.describe());
             }
             let point = if phase.point.is_empty() { "" } else { &format!(" [{}]", phase.point) };
-            let _ = writeln!(text, "phase {}{point}: {}", phase.name, phase_kind_name(phase.kind));
+            let _ = writeln!(text, "phase {}{point}: {}", phase.name, phase.kind.name());
             for job in &phase.jobs {
                 for line in describe_job(job, phase, &self.targets) {
                     let _ = writeln!(text, "  job {}: {line}", job.name);
@@ -429,18 +429,6 @@ fn describe_target(target: &PlannedTarget) -> String {
         _ => "",
     };
     format!("{kind} {}, {}{state}", target.path, Bytes(target.size_bytes))
-}
-
-/// The lower-case name of a phase kind.
-pub fn phase_kind_name(kind: PhaseKind) -> &'static str {
-    match kind {
-        PhaseKind::Purge => "purge",
-        PhaseKind::Precondition => "precondition",
-        PhaseKind::Ramp => "ramp",
-        PhaseKind::Measure => "measure",
-        PhaseKind::Verify => "verify",
-        PhaseKind::Cleanup => "cleanup",
-    }
 }
 
 fn describe_job(job: &PlannedJob, phase: &PlannedPhase, targets: &[PlannedTarget]) -> Vec<String> {

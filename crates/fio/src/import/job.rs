@@ -248,7 +248,7 @@ pub(super) fn job_of(entries: &[Entry], targets: &mut Vec<PlannedTarget>) -> Opt
         outstanding_io: planned.outstanding_io(),
         outstanding_io_mean: total.iops * total.completion_ns.mean / 1e9,
         cpu_ns_per_io: if total.ios > 0 { cpu_ns / total.ios as f64 } else { 0.0 },
-        engine: format!("fio {}", cut(first.options.engine())),
+        engine: format!("fio {}", cut(first.options.engine())).into(),
         direct: planned.direct,
         durability: describe_flush(&planned.flush),
         pattern: describe_pattern(&planned.pattern),

@@ -20,7 +20,7 @@ pub(crate) fn options(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
     let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
     set("name", job.name.clone());
     let Some(first) = planned.first() else {
-        set("ioengine", fio_engine(&job.engine));
+        set("ioengine", fio_engine(job.engine.as_str()));
         set("rw", rw_of_result(job).to_owned());
         set("bs", Bytes(job.total.block_size).short());
         set("iodepth", job.outstanding_io.max(1).to_string());
@@ -28,7 +28,7 @@ pub(crate) fn options(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
         set("direct", u8::from(job.direct).to_string());
         return options;
     };
-    let engine = if job.engine.is_empty() { first.engine.name() } else { &job.engine };
+    let engine = if job.engine.is_known() { job.engine.as_str() } else { first.engine.name() };
     set("ioengine", fio_engine(engine));
     set("rw", rw_word(&first.pattern));
     set("bs", sizes_word(&first.pattern));
@@ -70,16 +70,12 @@ pub(crate) fn rw_word(pattern: &AccessPattern) -> String {
     if pattern.placement.is_random() { format!("rand{word}") } else { word.to_owned() }
 }
 
-/// The same from what was done, where no plan says it.
+/// The same from what was done, where no plan says where.
 fn rw_of_result(job: &JobResult) -> &'static str {
-    let random = job.pattern.contains("random");
-    match (&job.read, &job.write, random) {
-        (Some(_), Some(_), true) => "randrw",
-        (Some(_), Some(_), false) => "rw",
-        (None, Some(_), true) => "randwrite",
-        (None, Some(_), false) => "write",
-        (_, None, _) if job.trim.is_some() && job.read.is_none() => "trim",
-        (_, _, true) => "randread",
+    match (&job.read, &job.write, &job.trim) {
+        (Some(_), Some(_), _) => "rw",
+        (None, Some(_), _) => "write",
+        (None, None, Some(_)) => "trim",
         _ => "read",
     }
 }

@@ -116,3 +116,75 @@ fn whole_percent(
         planned.slices.iter().flat_map(|slice| &slice.sites).all(|site| fits(site, size(site), *share))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use assay_workload::pattern::{AccessPattern, Mix, Placement};
+    use assay_workload::plan::{End, PlannedEngine};
+    use assay_workload::target::TargetKind;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Threads with their sites, on targets of these sizes.
+    fn asked(sizes: &[u64], threads: &[&[(u16, u64, u64)]], bytes: Option<u64>) -> Option<Job> {
+        let target = |(index, size): (usize, &u64)| PlannedTarget {
+            name: format!("t{index}"),
+            path: format!("/data/t{index}"),
+            kind: TargetKind::File,
+            size_bytes: *size,
+            existing_bytes: 0,
+            direct_align_bytes: None,
+        };
+        let targets: Vec<PlannedTarget> = sizes.iter().enumerate().map(target).collect();
+        let site = |site: &(u16, u64, u64)| PlannedSite {
+            target: site.0,
+            offset_bytes: site.1,
+            length_bytes: site.2,
+        };
+        let slice = |sites: &&[(u16, u64, u64)]| ThreadSlice {
+            seed: 1,
+            sites: sites.iter().map(site).collect(),
+            ios: None,
+            bytes,
+            rate_per_s: None,
+        };
+        let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
+        let planned = PlannedJob {
+            traits: Job::new("j", &[], pattern).traits,
+            engine: PlannedEngine::Libaio,
+            engine_reason: None,
+            direct: true,
+            pace: Pace::Closed,
+            end: End::default(),
+            slices: threads.iter().map(slice).collect(),
+        };
+        as_asked(&planned, &targets)
+    }
+
+    #[test]
+    fn ranges_are_told_as_offset_step_and_length() {
+        let job = asked(&[8 * MIB], &[&[(0, MIB, MIB)], &[(0, 3 * MIB, MIB)]], Some(2 * MIB)).unwrap();
+        assert_eq!((job.offset, job.offset_increment), (Extent::Bytes(MIB), Extent::Bytes(2 * MIB)));
+        assert_eq!((job.length, job.threads), (Some(Extent::Bytes(MIB)), 2));
+        assert_eq!((job.limits.passes, job.limits.bytes), (Some(2), None));
+        assert_eq!((job.engine, job.caching), (EngineKind::Libaio, Caching::Direct));
+    }
+
+    #[test]
+    fn threads_with_a_target_each_and_shares_of_several_sizes() {
+        let job = asked(&[MIB, MIB], &[&[(0, 0, MIB)], &[(1, 0, MIB)]], Some(4097)).unwrap();
+        assert_eq!((job.sharing, job.length), (TargetSharing::PerThread, None));
+        assert_eq!((job.targets, job.limits.bytes), (vec!["t0".to_owned(), "t1".to_owned()], Some(4097)));
+        let halves: &[(u16, u64, u64)] = &[(0, 4 * MIB, 4 * MIB), (1, MIB, MIB)];
+        let job = asked(&[8 * MIB, 2 * MIB], &[halves], None).unwrap();
+        assert_eq!((job.offset, job.length), (Extent::Percent(50.0), None));
+    }
+
+    #[test]
+    fn ranges_without_a_rule_are_none() {
+        let threads: [&[(u16, u64, u64)]; 3] = [&[(0, 0, MIB)], &[(0, MIB, MIB)], &[(0, 5 * MIB, MIB)]];
+        assert!(asked(&[8 * MIB], &threads, None).is_none());
+    }
+}

@@ -2,6 +2,7 @@
 
 use assay_results::Run;
 use assay_results::run::{JobResult, PhaseResult};
+use assay_workload::PhaseKind;
 use maud::{Markup, html};
 
 use super::table::{conditions_line, hosts_of, number, operations, verdict_mark};
@@ -21,7 +22,7 @@ const LIST_MAX: usize = 40;
 
 /// Overview, curves, then every phase.
 pub(super) fn results(run: &Run) -> Markup {
-    let measured = run.phases.iter().filter(|phase| phase.kind == "measure");
+    let measured = run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
     let jobs: usize = measured.clone().map(|phase| phase.jobs.len()).sum();
     let open = measured.count() <= OPEN_MAX;
     let phases = run.phases.iter().enumerate();
@@ -52,7 +53,8 @@ fn listed(count: usize, what: &str, list: &Markup) -> Markup {
 /// A row per measured job. A column has one definition: completion latency is known of all, the response time only where
 /// operations were due at a time.
 fn overview(run: &Run) -> Markup {
-    let measured: Vec<&PhaseResult> = run.phases.iter().filter(|phase| phase.kind == "measure").collect();
+    let measured: Vec<&PhaseResult> =
+        run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).collect();
     let mut jobs = measured.iter().flat_map(|phase| &phase.jobs);
     let paced = jobs.any(|job| job.total.response_ns.is_some());
     let mut heads = vec!["outstanding", "IOPS", "MiB/s"];
@@ -112,12 +114,12 @@ fn title(run: &Run, phase: &PhaseResult) -> String {
 }
 
 fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {
-    let measure = phase.kind == "measure";
+    let measure = phase.kind == PhaseKind::Measure;
     html! {
         details .phase open[measure && open] {
             summary {
                 h3 { (title(run, phase)) }
-                span .dim { @if !measure { (phase.kind) ", " } (format::seconds(phase.measured_s)) }
+                span .dim { @if !measure { (phase.kind.name()) ", " } (format::seconds(phase.measured_s)) }
             }
             @for job in &phase.jobs { (job_part(phase, job)) }
             @for (name, metric) in &phase.metrics {

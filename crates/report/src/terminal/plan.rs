@@ -1,8 +1,6 @@
 //! A plan before it is run: what, where, how long, and what it writes.
 
-use assay_workload::plan::{
-    Offered, Pace, PlannedJob, PlannedPhase, describe_flush, describe_work, phase_kind_name,
-};
+use assay_workload::plan::{Offered, Pace, PlannedJob, PlannedPhase, describe_flush, describe_work};
 use assay_workload::target::TargetKind;
 use assay_workload::{PhaseKind, Plan};
 
@@ -59,11 +57,8 @@ fn push_targets(text: &mut String, plan: &Plan, style: &Style) {
 
 fn push_phase(text: &mut String, phase: &PlannedPhase, style: &Style) {
     let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
-    let kind = if phase.kind == PhaseKind::Measure {
-        String::new()
-    } else {
-        format!(" ({})", phase_kind_name(phase.kind))
-    };
+    let kind =
+        if phase.kind == PhaseKind::Measure { String::new() } else { format!(" ({})", phase.kind.name()) };
     let time = phase.expected_time().map_or_else(
         || ", until it is done".to_owned(),
         |time| format!(", {}", format::seconds(time.as_secs_f64())),

@@ -2,6 +2,7 @@
 
 use assay_results::Run;
 use assay_results::run::{DeviceTruth, JobResult, LatencySummary, Metric, OpResult, PhaseResult, Verdict};
+use assay_workload::PhaseKind;
 
 use super::curve::curve_tables;
 use super::findings::verdict_tone;
@@ -58,7 +59,8 @@ fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut 
     let alike = |p: &&PhaseResult| (&p.name, &p.point, &p.kind) == (&phase.name, &phase.point, &phase.kind);
     let repeats = run.phases.iter().filter(alike).count();
     let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat + 1) } else { String::new() };
-    let kind = if phase.kind == "measure" { String::new() } else { format!(" ({})", phase.kind) };
+    let kind =
+        if phase.kind == PhaseKind::Measure { String::new() } else { format!(" ({})", phase.kind.name()) };
     let title = format!("{}{point}{kind}{repeat}, {}", phase.name, format::seconds(phase.measured_s));
     paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     for job in &phase.jobs {
@@ -103,7 +105,7 @@ fn push_job(
 
 /// What speaks against the figure, and whether this repetition is one that its median does not rest on.
 fn push_verdict(text: &mut String, run: &Run, phase: &PhaseResult, job: &JobResult, style: &Style) {
-    let Some(row) = run.row(phase, job).filter(|_| phase.kind == "measure") else { return };
+    let Some(row) = run.row(phase, job).filter(|_| phase.kind == PhaseKind::Measure) else { return };
     if row.verdict != Verdict::Valid {
         let words = format!("{} {}: {}", verdict_sign(row.verdict), row.verdict.word(), row.because);
         paragraph(text, verdict_tone(row.verdict), &words, Hang { first: 4, rest: 6 }, style);

@@ -35,7 +35,7 @@ fn matrix(rounds: u32, counted: u32) -> Run {
             let kind = if measured { PhaseKind::Measure } else { PhaseKind::Ramp };
             let repeat = round.saturating_sub(counted);
             made.phases.push(PhaseResult {
-                kind: if measured { "measure" } else { "ramp" }.to_owned(),
+                kind,
                 point: point.clone(),
                 repeat,
                 plan_phase: made.plan.phases.len() as u32,
@@ -81,7 +81,7 @@ fn table(run: &Run) -> String {
 fn the_matrix_is_one_table_of_means_over_the_window() {
     // Rounds 0 and 1 led there, and are far off: no figure rests on them.
     let mut run = matrix(7, 2);
-    for phase in run.phases.iter_mut().filter(|phase| phase.kind == "ramp") {
+    for phase in run.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Ramp) {
         phase.jobs[0].total.iops *= 50.0;
     }
     insta::assert_snapshot!(table(&run), @r"

@@ -7,13 +7,15 @@ use assay_report::terminal::run_summary;
 use assay_results::Run;
 use assay_results::evidence::WorkerReport;
 use assay_results::hosts::{CommonWindow, HostPhase};
+use assay_workload::PhaseKind;
 
 use crate::support::mixed_run;
 
 /// Two hosts; the second began later and was lost.
 fn two_hosts() -> Run {
     let mut run = mixed_run();
-    let phase = run.phases.iter_mut().find(|phase| phase.kind == "measure").expect("a measured phase");
+    let phase =
+        run.phases.iter_mut().find(|phase| phase.kind == PhaseKind::Measure).expect("a measured phase");
     let worker = |name: &str, start_skew_ns: i64, lost_because: &str| WorkerReport {
         name: name.to_owned(),
         ios: 10_000,

@@ -2,6 +2,7 @@
 
 use assay_report::html::page;
 use assay_results::run::Verdict;
+use assay_workload::PhaseKind;
 
 use crate::support::{assay_run, curve_run, hdd, long_run, mixed_run, stb_run, typical};
 
@@ -90,7 +91,7 @@ fn the_page_is_complete_in_itself() {
 fn long_lists_stand_behind_a_line() {
     let mut run = mixed_run();
     assert!(!page(&run, &[]).contains(">All "), "a short run shows everything at once");
-    let one = run.phases.iter().find(|phase| phase.kind == "measure").unwrap().clone();
+    let one = run.phases.iter().find(|phase| phase.kind == PhaseKind::Measure).unwrap().clone();
     run.phases = vec![one; 60];
     let jobs: usize = run.phases.iter().map(|phase| phase.jobs.len()).sum();
     let page = page(&run, &[]);
@@ -126,7 +127,7 @@ fn names_are_escaped_everywhere() {
         for job in &mut phase.jobs {
             job.name = evil.to_owned();
             job.pattern = evil.to_owned();
-            job.engine = evil.to_owned();
+            job.engine = evil.into();
             job.engine_notes = vec![evil.to_owned()];
         }
     }

@@ -7,6 +7,7 @@ use assay_report::terminal::{
     Mark, Section, answer, causes, findings, heading, plan, quick_table, quick_words, run_summary, sections,
     verdict_line, words_table,
 };
+use assay_workload::PhaseKind;
 
 use assay_results::run::{PhaseResult, Verdict};
 
@@ -132,7 +133,7 @@ fn sections_of_facts() {
 #[test]
 fn repetitions_end_with_a_row_of_their_median() {
     let mut run = mixed_run();
-    let one = run.phases.iter().find(|phase| phase.kind == "measure").expect("a phase").clone();
+    let one = run.phases.iter().find(|phase| phase.kind == PhaseKind::Measure).expect("a phase").clone();
     run.phases = [1000.0, 1100.0, 900.0]
         .into_iter()
         .enumerate()

@@ -59,7 +59,7 @@ fn series_run() -> Run {
     again.repeat = 1;
     again.jobs[0].total.iops = 1000.0;
     let mut fill = again.clone();
-    fill.kind = "precondition".to_owned();
+    fill.kind = PhaseKind::Precondition;
     let mut unknown = again.clone();
     unknown.name = "mine".to_owned();
     run.phases.extend([again, fill, unknown]);

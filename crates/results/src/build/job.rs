@@ -9,6 +9,7 @@ use assay_workload::{PhaseKind, Plan};
 
 use super::hosts::GroupTotal;
 use super::truth::Asked;
+use crate::done_by::DoneBy;
 use crate::event::{HostId, JobOutcome};
 use crate::evidence::JobEvidence;
 use crate::interval::{Interval, JobCounts, OpCounts};
@@ -204,11 +205,11 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
         outstanding_io_mean: ratio(counts.busy_slot_ns as f64, measured_ns as f64),
         cpu_ns_per_io: ratio(cpu_ns as f64, data.ios as f64),
         // Stopped before it said what it used: what was planned.
-        engine: if outcomes.is_empty() {
+        engine: DoneBy::from(if outcomes.is_empty() {
             in_words(planned.iter().map(|planned| planned.engine_name(carrier)))
         } else {
             in_words(outcomes.iter().map(|outcome| outcome.engine.as_str()))
-        },
+        }),
         engine_notes: unique(outcomes.iter().flat_map(|outcome| &outcome.engine_notes).cloned()),
         direct: !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.direct)
             || outcomes.is_empty() && !planned.is_empty() && planned.iter().all(|planned| planned.direct),

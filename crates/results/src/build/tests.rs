@@ -1,8 +1,9 @@
-use assay_workload::job::Arrival;
+use assay_workload::job::{Arrival, EngineKind};
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Carrier, Offered, Pace, PlannedEngine};
 
 use super::*;
+use crate::DoneBy;
 use crate::environment::Resolution;
 use crate::fixture::{
     self, SECOND, build, counters, environment, events, interval, job, outcome, plan, started,
@@ -163,7 +164,7 @@ fn a_killed_run_is_still_a_run() {
     assert_eq!((run.verdict, run.end), (Verdict::Incomplete, None));
     let job = &run.phases[0].jobs[0];
     assert_eq!((job.total.iops, job.measured_s, job.evidence.finished), (2002.0, 5.0, false));
-    assert!(job.direct && job.engine == "io_uring", "the plan says so");
+    assert!(job.direct && job.engine == DoneBy::Assay(EngineKind::IoUring), "the plan says so");
     assert_eq!(run.elapsed_s, 5.01, "the intervals tell how long it went on");
 }
 

@@ -41,6 +41,8 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use assay_workload::PhaseKind;
+
     use super::*;
     use crate::checks::tests::{only, silent};
     use crate::fixture::run;
@@ -60,7 +62,7 @@ mod tests {
     #[test]
     fn in_a_fill_too_but_not_wrong_content() {
         let mut run = run();
-        run.phases[0].kind = "precondition".to_owned();
+        run.phases[0].kind = PhaseKind::Precondition;
         run.phases[0].jobs[0].errors = 1;
         assert_eq!(only(ID, &run).evidence["errors"], 1);
         run.phases[0].jobs[0].errors_by_kind = vec![("verify".to_owned(), 1)];

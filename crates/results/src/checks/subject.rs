@@ -1,5 +1,6 @@
 //! What a check looks at: one reported job with everything that belongs to it.
 
+use assay_workload::PhaseKind;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Carrier, PlannedEngine, PlannedJob, PlannedTarget};
 
@@ -44,7 +45,7 @@ pub(super) fn all(run: &Run) -> impl Iterator<Item = Subject<'_>> {
 
 /// The jobs of measuring phases.
 pub(super) fn measured(run: &Run) -> impl Iterator<Item = Subject<'_>> {
-    all(run).filter(|subject| subject.phase.kind == "measure")
+    all(run).filter(|subject| subject.phase.kind == PhaseKind::Measure)
 }
 
 /// Those that did I/O on something: neither the null engine nor the simulator.

@@ -3,6 +3,8 @@
 //! Known from the control group's throttling counters and device limits, from the processors' stolen time, and from a
 //! single fall of level inside a measured window.
 
+use assay_workload::PhaseKind;
+
 use super::draft::{Draft, iops_high, lost, lost_time, percent};
 use super::not_steady::movement;
 use super::subject::{Subject, measured, on_storage, repeat_of};
@@ -25,7 +27,7 @@ const ABOVE_LIMIT: f64 = 1.25;
 const FALL_MIN: f64 = 0.2;
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
-    let phases = run.phases.iter().enumerate().filter(|(_, phase)| phase.kind == "measure");
+    let phases = run.phases.iter().enumerate().filter(|(_, phase)| phase.kind == PhaseKind::Measure);
     let mut findings: Vec<Finding> = phases.flat_map(|(at, phase)| of_phase(run, at, phase)).collect();
     findings.extend(on_storage(run).filter_map(|subject| device_limit(&subject)));
     // A limit that was set meanwhile is why it fell, and has the bias of that.

@@ -97,7 +97,7 @@ pub(super) fn words(test: &Test<'_>) -> String {
     if writes(job) && known(&job.durability) {
         parts.push(format!("writes {}", job.durability));
     }
-    if !job.engine.is_empty() {
+    if job.engine.is_known() {
         parts.push(format!("engine {}", job.engine));
     }
     parts.join(", ")
@@ -119,7 +119,7 @@ fn block_sizes(a: &JobResult, b: &JobResult) -> Vec<(&'static str, u64, u64)> {
 
 /// The engine. What another tool ran by itself is not the engine of that name in Assay.
 fn engine(test: &Test<'_>) -> String {
-    test.sample().job.engine.clone()
+    test.sample().job.engine.to_string()
 }
 
 fn path(job: &JobResult) -> &'static str {

@@ -161,7 +161,7 @@ fn other_conditions_are_not_ranked_unless_told() {
     let mut b = noisy("b", 500.0, 0.01, 5, 10);
     for job in b.phases.iter_mut().flat_map(|phase| &mut phase.jobs) {
         job.outstanding_io = 16;
-        job.engine = "libaio".to_owned();
+        job.engine = "libaio".into();
         job.read.as_mut().unwrap().block_size = 8192;
     }
     let found = of(&a, &b);

@@ -3,6 +3,7 @@
 use super::metrics::MetricKind;
 use crate::run::{JobResult, PhaseResult, Row, Run, Verdict};
 use crate::stats;
+use assay_workload::PhaseKind;
 
 /// One repetition of a test with the run it is from.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +94,7 @@ pub(super) fn tests_of<'r>(runs: &[&'r Run]) -> Vec<Test<'r>> {
 /// The measured tests of a run with their repetitions in order.
 pub(crate) fn tests_of_run(run: &Run) -> Vec<(String, Vec<Repetition<'_>>)> {
     let mut tests: Vec<(String, Vec<Repetition<'_>>)> = Vec::new();
-    for phase in run.phases.iter().filter(|phase| phase.kind == "measure") {
+    for phase in run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure) {
         for job in &phase.jobs {
             let name = test_name(phase, job);
             let repetition = Repetition { run, phase, job };

@@ -1,5 +1,6 @@
 //! What of a run other tools would report.
 
+use assay_workload::PhaseKind;
 use assay_workload::plan::{PlannedJob, PlannedPhase};
 
 use crate::run::{JobResult, PhaseResult, Run};
@@ -7,7 +8,7 @@ use crate::run::{JobResult, PhaseResult, Run};
 /// The phases that other tools would report: those that measure; all where none does.
 pub fn reported_phases(run: &Run) -> Vec<&PhaseResult> {
     let with_jobs = || run.phases.iter().filter(|phase| !phase.jobs.is_empty());
-    let measuring: Vec<&PhaseResult> = with_jobs().filter(|phase| phase.kind == "measure").collect();
+    let measuring: Vec<&PhaseResult> = with_jobs().filter(|phase| phase.kind == PhaseKind::Measure).collect();
     if measuring.is_empty() { with_jobs().collect() } else { measuring }
 }
 

@@ -1,5 +1,6 @@
 //! Runs that no machine would make.
 
+use assay_workload::PhaseKind;
 use proptest::prelude::*;
 
 use crate::run::{JobResult, LatencySummary, OpResult, PhaseResult, SeriesPoint};
@@ -103,7 +104,7 @@ pub fn phase() -> BoxedStrategy<PhaseResult> {
             measured_s,
             repeat,
             jobs,
-            kind: "measure".to_owned(),
+            kind: PhaseKind::Measure,
             device: Some(crate::run::DeviceTruth::default()),
             ..PhaseResult::default()
         })

@@ -236,7 +236,7 @@ impl Auditor<'_> {
     fn fits_cache(&self, job: &PlannedJob, entry: &JobAudit) -> Option<Finding> {
         let cache = self.model.cache.as_ref()?.size.0;
         let expected = entry.reuse.caches.iter().find(|expectation| expectation.bytes == cache)?;
-        if entry.op != "read" || expected.hit_ratio < 0.9 || job.end.time.is_none() {
+        if entry.op != OpKind::Read.name() || expected.hit_ratio < 0.9 || job.end.time.is_none() {
             return None;
         }
         let message = format!(

@@ -1,5 +1,6 @@
 //! One run of a vdbench flat file as a phase.
 
+use assay_workload::PhaseKind;
 use std::collections::{BTreeMap, HashMap};
 
 use assay_workload::job::{Arrival, Job};
@@ -173,7 +174,7 @@ pub(super) fn phase_of(
         workers: 1,
         outstanding_io: planned.outstanding_io(),
         outstanding_io_mean: number("queue_depth").unwrap_or(total.iops * total.completion_ns.mean / 1e9),
-        engine: "vdbench".to_owned(),
+        engine: "vdbench".into(),
         durability: "not known".to_owned(),
         pattern: describe_pattern(&planned.pattern),
         measured_s,
@@ -197,7 +198,7 @@ pub(super) fn phase_of(
     };
     let phase = PhaseResult {
         name: cut(group.name),
-        kind: "measure".to_owned(),
+        kind: PhaseKind::Measure,
         measured_s,
         jobs: vec![job],
         metrics: metrics(shown),
