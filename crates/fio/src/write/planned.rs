@@ -149,6 +149,7 @@ mod tests {
             ios: None,
             bytes,
             rate_per_s: None,
+            rates_per_s: None,
         };
         let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
         let planned = PlannedJob {

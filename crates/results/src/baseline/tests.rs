@@ -1,5 +1,7 @@
 use std::fs;
 
+use assay_workload::job::PhaseKind;
+
 use super::*;
 use crate::fixture;
 
