@@ -8,7 +8,7 @@ use assay_engine::targets;
 use assay_results::crosscheck::{self as results, Document, Pair};
 use assay_results::stats::Margins;
 use assay_runner::fio::{hand_over, losses};
-use assay_runner::{Done, Request, Start, Work, check_space};
+use assay_runner::{Done, Permits, Request, Site, Start, Work, check_space};
 use assay_workload::Plan;
 use assay_workload::growth::Layout;
 use assay_workload::pattern::Mix;
@@ -91,12 +91,12 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     }
     hand_over(&mut plan, |phase| pairs.iter().any(|pair| pair.fio == phase));
     losses(&plan, args.allowed.strict)?;
-    assay_runner::check_consent(&plan, &site.host, &request.consent)?;
+    let mut permits = assay_runner::check_consent(&plan, &site.host, &request.consent)?;
     check_space(&plan, Layout::Whole, &[], &site.host)?;
     let start = Start::of(&plan);
-    let laid_out = assay_runner::make_files(&plan, &site.host)
+    let laid_out = assay_runner::make_files(&mut permits, &site.host)
         .map_err(Failure::from)
-        .and_then(|()| lay_out(&base, &|| !site.stopped(), context));
+        .and_then(|()| lay_out(&base, &permits, &site, context));
     if let Err(failure) = laid_out {
         start.undo();
         return Err(failure);
@@ -121,11 +121,12 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
 }
 
 /// Fills every file as far as any job reaches, so that both find the same.
-fn lay_out(base: &Plan, go_on: &dyn Fn() -> bool, context: &Context) -> Result<(), Failure> {
+fn lay_out(base: &Plan, permits: &Permits, site: &Site, context: &Context) -> Result<(), Failure> {
     let mut read = base.clone();
     read.phases.iter_mut().flat_map(|phase| &mut phase.jobs).for_each(|job| job.pattern.mix = Mix::READ);
     for phase in 0..read.phases.len() {
-        for file in targets::lay_out(&read, phase, go_on).map_err(Failure::failed)? {
+        let held = assay_runner::hold(&read, phase, permits, &site.host).map_err(Failure::failed)?;
+        for file in targets::lay_out(&read, phase, &held, &|| !site.stopped()).map_err(Failure::failed)? {
             context.say(&format!("laid out {} with {}", file.path, Bytes(file.bytes)));
         }
     }

@@ -23,7 +23,7 @@ use crate::kind::{
 };
 use crate::recorder::{Recorder, Shared};
 use crate::seam::{Clock as _, EngineError};
-use crate::targets::{self, OpenTargets};
+use crate::targets::{self, Held, OpenTargets};
 use crate::tracing::{TraceSink, TracedEngine};
 
 /// Block I/O through the engines of this crate.
@@ -31,6 +31,8 @@ use crate::tracing::{TraceSink, TracedEngine};
 pub struct Blocks {
     /// Where every I/O is written down.
     pub trace: Option<Arc<TraceSink>>,
+    /// What the phase may write to, open.
+    pub held: Held,
 }
 
 impl JobKind<ThisMachine> for Blocks {
@@ -45,7 +47,7 @@ impl JobKind<ThisMachine> for Blocks {
         jobs: &[usize],
         say: &mut Say<'_>,
     ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
-        for file in targets::lay_out(context.plan, context.phase, &|| !context.stopped())? {
+        for file in targets::lay_out(context.plan, context.phase, &self.held, &|| !context.stopped())? {
             say("layout", format!("laid out {} with {}", file.path, Bytes(file.bytes)));
         }
         let planned = context.planned().jobs.iter().enumerate();
@@ -53,7 +55,7 @@ impl JobKind<ThisMachine> for Blocks {
             let threads = if jobs.contains(&index) { job.slices.len() } else { 0 };
             (0..threads).map(|_| Shared::new()).collect()
         });
-        Ok(Box::new(PreparedBlocks { context, shared: shared.collect(), trace: self.trace.as_ref() }))
+        Ok(Box::new(PreparedBlocks { context, shared: shared.collect(), blocks: self }))
     }
 }
 
@@ -62,7 +64,7 @@ struct PreparedBlocks<'p> {
     context: PhaseContext<'p>,
     /// By job and thread; jobs of other kinds have none.
     shared: Vec<Vec<Arc<Shared>>>,
-    trace: Option<&'p Arc<TraceSink>>,
+    blocks: &'p Blocks,
 }
 
 impl PreparedJobs<ThisMachine> for PreparedBlocks<'_> {
@@ -113,7 +115,7 @@ impl BlockThread<'_> {
         engine: E,
         fallback: String,
     ) -> Result<Box<dyn JobRunner>, EngineError> {
-        let Some(trace) = self.prepared.trace else { return self.paced(engine, fallback) };
+        let Some(trace) = &self.prepared.blocks.trace else { return self.paced(engine, fallback) };
         let threads = self.prepared.context.planned().jobs.iter().map(|job| job.slices.len()).sum();
         let targets = self.slice.sites.iter().map(|site| site.target).collect();
         let depth = self.job.outstanding_per_thread;
@@ -138,7 +140,7 @@ impl BlockThread<'_> {
         engine_fallback: String,
     ) -> Result<LoopRunner<E, OPEN>, EngineError> {
         let (context, job, slice) = (&self.prepared.context, self.job, self.slice);
-        let open = targets::open_for(context.plan, self.job, self.at.thread)?;
+        let open = targets::open_for(context.plan, self.job, self.at.thread, &self.prepared.blocks.held)?;
         let depth = job.outstanding_per_thread;
         let mut buffers = MappedBuffers::new(depth, job.pattern.max_block_bytes() as usize)?;
         let mut filler = Filler::new(&job.content, derive_seed(slice.seed, 2));

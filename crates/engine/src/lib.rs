@@ -17,6 +17,7 @@ pub mod extents;
 pub mod fio_bridge;
 pub mod job_loop;
 pub mod kind;
+pub mod loops;
 pub mod outcome;
 pub mod quota;
 pub mod recorder;

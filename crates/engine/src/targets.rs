@@ -1,11 +1,13 @@
 //! Opening, laying out and invalidating targets.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use assay_host::space::Space;
 use assay_workload::content::Content;
@@ -42,6 +44,21 @@ impl OpenTargets {
     }
 }
 
+/// What is open for writing, by index of its target: engines write through it and through no path, so that nothing else is
+/// written that has the name by then.
+pub type Held = BTreeMap<u16, Arc<File>>;
+
+/// The path by which the kernel opens again what is open, whatever its name leads to.
+pub fn path_of_open(file: &File, process: u32) -> String {
+    format!("/proc/{process}/fd/{}", file.as_raw_fd())
+}
+
+/// What a target is written through.
+fn open_of<'h>(held: Option<&'h Arc<File>>, target: &PlannedTarget) -> Result<&'h Arc<File>, EngineError> {
+    let missing = || io::Error::other("it was not opened for writing before the phase");
+    held.ok_or_else(|| target_error(&target.path, "write to", missing()))
+}
+
 /// An error about a target's path.
 pub(crate) fn target_error(path: &str, what: &'static str, source: io::Error) -> EngineError {
     EngineError::Target { path: path.to_owned(), what, source }
@@ -61,11 +78,17 @@ fn job_writes(job: &PlannedJob) -> bool {
     job.pattern.kinds().any(|kind| kind != OpKind::Read)
 }
 
-/// Opens the targets of a thread of `job`, with the flags its plan asks for. Indexes follow `sites` of the slice.
+/// Opens the targets of a thread of `job`, with the flags its plan asks for; those that it writes, through `held`. Indexes
+/// follow `sites` of the slice.
 ///
 /// # Errors
 /// [`EngineError::Target`] naming the path.
-pub fn open_for(plan: &Plan, job: &PlannedJob, thread: usize) -> Result<OpenTargets, EngineError> {
+pub fn open_for(
+    plan: &Plan,
+    job: &PlannedJob,
+    thread: usize,
+    held: &Held,
+) -> Result<OpenTargets, EngineError> {
     let slice = &job.slices[thread];
     let mut open = OpenTargets { fds: Vec::new(), table: TargetTable::default() };
     for site in &slice.sites {
@@ -78,7 +101,12 @@ pub fn open_for(plan: &Plan, job: &PlannedJob, thread: usize) -> Result<OpenTarg
             });
             continue;
         }
-        let fd = open_target(target, job)?;
+        let path = if job_writes(job) {
+            path_of_open(open_of(held.get(&site.target), target)?, std::process::id())
+        } else {
+            target.path.clone()
+        };
+        let fd = open_target(&path, target, job)?;
         if job.access_hint && !job.direct {
             hint(fd.as_raw_fd(), job.pattern.placement.is_random());
         }
@@ -93,11 +121,8 @@ pub fn open_for(plan: &Plan, job: &PlannedJob, thread: usize) -> Result<OpenTarg
     Ok(open)
 }
 
-fn open_target(target: &PlannedTarget, job: &PlannedJob) -> Result<OwnedFd, EngineError> {
+fn open_target(path: &str, target: &PlannedTarget, job: &PlannedJob) -> Result<OwnedFd, EngineError> {
     let mut flags = if job_writes(job) { libc::O_RDWR } else { libc::O_RDONLY };
-    if job_writes(job) && target.kind == TargetKind::File {
-        flags |= libc::O_CREAT;
-    }
     if job.direct {
         flags |= libc::O_DIRECT;
     }
@@ -107,8 +132,8 @@ fn open_target(target: &PlannedTarget, job: &PlannedJob) -> Result<OwnedFd, Engi
         OpenSync::Sync => libc::O_SYNC,
     };
     // Not updating access times saves a lock per read; only the owner may ask for it.
-    open_raw(&target.path, flags | libc::O_NOATIME)
-        .or_else(|_| open_raw(&target.path, flags))
+    open_raw(path, flags | libc::O_NOATIME)
+        .or_else(|_| open_raw(path, flags))
         .map_err(|source| target_error(&target.path, "open", source))
 }
 
@@ -154,11 +179,16 @@ pub struct LaidOut {
 }
 
 /// Extends files that a job is going to read beyond their end, with random data, so that no read hits a hole. A file that
-/// could not be finished, or was not to be, is as it was before.
+/// could not be finished, or was not to be, is as it was before. It is written through `held`.
 ///
 /// # Errors
 /// [`EngineError::Target`] naming the file.
-pub fn lay_out(plan: &Plan, phase: usize, go_on: &dyn Fn() -> bool) -> Result<Vec<LaidOut>, EngineError> {
+pub fn lay_out(
+    plan: &Plan,
+    phase: usize,
+    held: &Held,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<LaidOut>, EngineError> {
     let mut done = Vec::new();
     // What a tree lacks is not laid out: its files are as large as they are.
     for job in plan.phases[phase].jobs.iter().filter(|job| job.tree.is_none()) {
@@ -178,7 +208,8 @@ pub fn lay_out(plan: &Plan, phase: usize, go_on: &dyn Fn() -> bool) -> Result<Ve
             let target = &plan.targets[usize::from(index)];
             if target.kind == TargetKind::File {
                 let filler = Filler::new(&Content::default(), plan.seed ^ target.existing_bytes);
-                done.extend(extend(target, end, filler.sealing(unit_bytes, plan.seed), go_on)?);
+                let filler = filler.sealing(unit_bytes, plan.seed);
+                done.extend(extend(target, held.get(&index), end, filler, go_on)?);
             }
         }
     }
@@ -187,18 +218,22 @@ pub fn lay_out(plan: &Plan, phase: usize, go_on: &dyn Fn() -> bool) -> Result<Ve
 
 fn extend(
     target: &PlannedTarget,
+    held: Option<&Arc<File>>,
     end: u64,
     mut filler: Filler,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<LaidOut>, EngineError> {
     let error = |what, source| target_error(&target.path, what, source);
-    let size = std::fs::metadata(&target.path).map_or(0, |meta| meta.len());
+    let length = |meta: std::fs::Metadata| meta.len();
+    let size = match held {
+        Some(file) => file.metadata().map(length),
+        None => std::fs::metadata(&target.path).map(length),
+    };
+    let size = size.unwrap_or(0);
     if size >= end {
         return Ok(None);
     }
-    let new = !Path::new(&target.path).exists();
-    let fd =
-        open_raw(&target.path, libc::O_RDWR | libc::O_CREAT).map_err(|source| error("create", source))?;
+    let file = open_of(held, target)?;
     let mut buffer = MappedBuffers::new(1, LAYOUT_BLOCK)?;
     // SAFETY: no I/O on the buffer is outstanding, here and below: pwrite is synchronous.
     filler.fill(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) });
@@ -206,14 +241,14 @@ fn extend(
     let mut write = || {
         while offset < end && go_on() {
             if (offset - size).is_multiple_of(SPACE_LOOK_BYTES) {
-                look_at_space(&fd, end - offset)?;
+                look_at_space(file, end - offset)?;
             }
             // SAFETY: as above.
             filler.refresh(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) }, offset);
             let len = LAYOUT_BLOCK.min((end - offset) as usize);
             // SAFETY: the buffer holds at least `len` bytes.
             let written = unsafe {
-                libc::pwrite(fd.as_raw_fd(), buffer.buffer(0).address.cast(), len, offset as libc::off_t)
+                libc::pwrite(file.as_raw_fd(), buffer.buffer(0).address.cast(), len, offset as libc::off_t)
             };
             if written <= 0 {
                 return Err(io::Error::last_os_error());
@@ -225,16 +260,16 @@ fn extend(
     let done = write();
     if done.is_err() || offset < end {
         // Half a file is of no use, and takes space from others.
-        let _ = if new { std::fs::remove_file(&target.path) } else { File::from(fd).set_len(size) };
+        let _ = file.set_len(size);
         return done.map(|()| None).map_err(|source| error("lay out", source));
     }
-    fsync(fd.as_raw_fd()).map_err(|source| error("fsync", source))?;
-    invalidate(fd.as_raw_fd()).map_err(|source| error("invalidate", source))?;
+    fsync(file.as_raw_fd()).map_err(|source| error("fsync", source))?;
+    invalidate(file.as_raw_fd()).map_err(|source| error("invalidate", source))?;
     Ok(Some(LaidOut { path: target.path.clone(), bytes: offset - size }))
 }
 
 /// Whether the reserve stays free behind what is written before the next look: the plan fits, but others write too.
-fn look_at_space(fd: &OwnedFd, left_bytes: u64) -> io::Result<()> {
+fn look_at_space(fd: &File, left_bytes: u64) -> io::Result<()> {
     let Ok(stat) = rustix::fs::fstatvfs(fd) else { return Ok(()) };
     let space = Space::from(stat);
     // Half of the reserve is for what the file system needs beside data.

@@ -6,9 +6,9 @@
 //! is mounted, held, used as swap or that carries a known signature: such a device has to be released by its
 //! owner's own tools first.
 //!
-//! Between the check and the opening of a target things can change, so the opener passes the open file to
-//! [`Permit::verify`], and opens devices with O_EXCL ([`Permit::exclusive`]), which the kernel refuses for a
-//! device that is in use.
+//! Between the check and the opening of a target things can change. So a permit is for a file or device, not for a name:
+//! [`open_again`] opens what was checked without making anything, compares, and asks again whether it may be written;
+//! devices are opened with O_EXCL ([`Permit::exclusive`]), which the kernel refuses for a device that is in use.
 
 use std::path::{Path, PathBuf};
 
@@ -23,9 +23,9 @@ mod permit;
 mod refusal;
 mod signature;
 
-pub use check::check_write;
+pub use check::{check_write, open_again};
 pub use device::DeviceUse;
-pub use permit::{Consent, Permit, PermitKind};
+pub use permit::{Consent, NodeIdentity, Permit, PermitKind};
 pub use refusal::Refusal;
 pub use signature::{Signature, find_signatures};
 
@@ -87,15 +87,19 @@ fn is_harmless(number: Option<&str>) -> bool {
     matches!(number, Some("1:3" | "1:5" | "1:7"))
 }
 
-/// Where else on the machine a regular file is in use as storage: swap, or the backing of a loop device.
-fn file_use(root: &HostRoot, path: &Path) -> Option<FileUse> {
-    if device::swaps(root).iter().any(|swap| swap == path) {
+/// Where else on the machine a regular file is in use as storage: swap, or the backing of a loop device. Files are compared,
+/// not their names: a hard link or a bind mount names the same file.
+fn file_use(root: &HostRoot, node: &Node) -> Option<FileUse> {
+    use std::os::unix::fs::MetadataExt as _;
+    let is_it = |path: &Path| {
+        std::fs::metadata(root.locate(path)).is_ok_and(|meta| (meta.dev(), meta.ino()) == node.identity)
+    };
+    if device::swaps(root).iter().any(|swap| is_it(swap)) {
         return Some(FileUse::Swap);
     }
     root.names("/sys/block").into_iter().find_map(|name| {
         let backing = root.nonempty_text(format!("/sys/block/{name}/loop/backing_file"))?;
-        let backing = root.canonicalize(&crate::mounts::unescape(&backing)).ok()?;
-        (backing == path).then_some(FileUse::Loop(name))
+        is_it(&crate::mounts::unescape(&backing)).then_some(FileUse::Loop(name))
     })
 }
 

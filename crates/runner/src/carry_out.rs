@@ -17,6 +17,7 @@ use crate::error::RunError;
 use crate::executor::HostExecutor;
 use crate::files::make_files;
 use crate::fio::{self, FioExecutor};
+use crate::hold::Permits;
 use crate::inventory;
 use crate::native::NativeExecutor;
 use crate::recording::{Finished, record};
@@ -104,14 +105,14 @@ pub fn carry_out(
         }
         notes.extend(fio::losses(&plan, request.strict)?);
     }
-    check_consent(&plan, &site.host, &request.consent)?;
+    let permits = check_consent(&plan, &site.host, &request.consent)?;
     check_memory(&plan, &site.host)?;
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
     if !observer.before_writing(&plan) {
         return Ok(None);
     }
     let start = Start::of(&plan);
-    let done = begin(plan, request, notes, site, observer);
+    let done = begin(plan, permits, request, notes, site, observer);
     if done.as_ref().map_or(true, |done| done.finished.came_to_nothing()) {
         start.undo();
     }
@@ -121,18 +122,20 @@ pub fn carry_out(
 /// Makes what the plan needs and carries it out.
 fn begin(
     plan: Plan,
+    mut permits: Permits,
     request: Request,
     notes: Vec<(String, String)>,
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Done, RunError> {
-    make_files(&plan, &site.host)?;
+    make_files(&mut permits, &site.host)?;
+    let permits = Arc::new(permits);
     let environment = environment_of(&plan, &site.host, site.version.clone());
     let trace = request.trace_max.map(|max| Arc::new(TraceSink::new(max)));
     let fio = request.fio.clone().filter(|_| plan.uses(Carrier::Fio));
     let mut executor = HostExecutor {
-        native: NativeExecutor::new(&environment, &request, site, trace.clone()),
-        fio: fio.map(|fio| FioExecutor::new(fio, &environment, site)),
+        native: NativeExecutor::new(&environment, &request, site, trace.clone(), Arc::clone(&permits)),
+        fio: fio.map(|fio| FioExecutor::new(fio, &environment, site, Arc::clone(&permits))),
     };
     let finished = record(Arc::new(plan), environment, notes, &mut executor, site, observer)?;
     let fio_cpu_ns = executor.fio.map_or(Vec::new(), |fio| fio.process_cpu_ns);

@@ -1,21 +1,24 @@
 //! What is asked before anything is written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use assay_engine::loops::Backing;
 use assay_engine::tree::check_anchor;
-use assay_host::guard::{Consent, check_write};
+use assay_host::guard::{Consent, NodeIdentity, Permit, Refusal, check_write};
 use assay_host::{HostRoot, environment};
 use assay_workload::Plan;
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
 
 use crate::error::RunError;
+use crate::hold::Permits;
 
-/// Asks the guard about every target that the plan writes to; `named` are those that consent was given for.
+/// Asks the guard about every target that the plan writes to, and what may be written; `named` are those that consent was
+/// given for.
 ///
 /// # Errors
 /// The guard's refusal.
-pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<(), RunError> {
+pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<Permits, RunError> {
     let consent = Consent::naming(host, named);
     let written = plan
         .phases
@@ -32,14 +35,49 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<
     indices.extend(short.map(|(index, _)| index as u16));
     indices.sort_unstable();
     indices.dedup();
+    let mut permits = Permits::new();
     for index in indices {
         let target = &plan.targets[usize::from(index)];
         if target.kind != TargetKind::Null {
-            check_write(host, target.path.as_ref(), &consent)?;
+            let permit = check_write(host, target.path.as_ref(), &consent)?;
+            not_in_a_loop(host, &permit)?;
+            permits.insert(index, permit);
         }
         // Only jobs on trees use directories, and they make and remove what is in them.
         if target.kind == TargetKind::Directory {
             check_anchor(target.path.as_ref(), named)?;
+        }
+    }
+    Ok(permits)
+}
+
+/// Refuses what a loop device stands on, and a loop device whose file is behind another one, by whatever name: the kernel
+/// says which file it is.
+pub(crate) fn not_in_a_loop(host: &HostRoot, permit: &Permit) -> Result<(), Refusal> {
+    let path = || permit.path().to_owned();
+    let devices = host.is_real().then(|| host.names("/sys/block")).unwrap_or_default();
+    let loops: Vec<(String, Backing)> = devices
+        .into_iter()
+        .filter(|name| host.exists(format!("/sys/block/{name}/loop")))
+        .filter_map(|name| Some((name.clone(), Backing::of(&Path::new("/dev").join(name))?)))
+        .collect();
+    let own = loops
+        .iter()
+        .find(|(_, backing)| permit.node() == Some(&NodeIdentity::Device(backing.of_device.clone())));
+    for (device, backing) in &loops {
+        let stands_on = match permit.node() {
+            Some(NodeIdentity::File(device, inode)) => backing.file == (*device, *inode),
+            Some(NodeIdentity::Device(number)) => backing.on_device.as_ref() == Some(number),
+            None => false,
+        };
+        if stands_on {
+            return Err(Refusal::LoopBacking { path: path(), device: device.clone() });
+        }
+        if let Some((own, same)) = own
+            && own != device
+            && same.file == backing.file
+        {
+            return Err(Refusal::SharedLoop { path: path(), device: device.clone() });
         }
     }
     Ok(())

@@ -1,16 +1,18 @@
 //! Real fio carries out phases; what it reports becomes the events of a run.
 
-use std::path::Path;
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_conduct::PhaseOutcome;
 use assay_engine::fio_bridge::{Fio, FioEnd, FioOutput, FioRun};
+use assay_engine::targets::Held;
 use assay_engine::{available, targets};
 use assay_fio as fio;
 use assay_fio::status::{Entry, Report, Seen};
 use assay_formats::{Diagnostic, Severity};
+use assay_host::HostRoot;
 use assay_host::counters::Sampler;
 use assay_results::environment::Environment;
 use assay_results::{HostEvent, Interval, IntervalKey, JobCounts, JobOutcome};
@@ -22,6 +24,7 @@ use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
 
 use crate::error::RunError;
+use crate::hold::{Permits, hold};
 use crate::native::sampler;
 use crate::period::period;
 use crate::request::Site;
@@ -94,6 +97,8 @@ fn job_file(plan: &Plan, phase: usize) -> (String, Vec<Diagnostic>) {
 #[derive(Debug)]
 pub(crate) struct FioExecutor {
     fio: Fio,
+    host: HostRoot,
+    permits: Arc<Permits>,
     stop: Arc<AtomicBool>,
     counters: Sampler,
     /// CPU of each phase's whole fio, user and system, nanoseconds.
@@ -126,9 +131,11 @@ struct GoingJob {
 
 impl FioExecutor {
     /// For a plan whose environment was collected.
-    pub(crate) fn new(fio: Fio, environment: &Environment, site: &Site) -> Self {
+    pub(crate) fn new(fio: Fio, environment: &Environment, site: &Site, permits: Arc<Permits>) -> Self {
         FioExecutor {
             fio,
+            host: site.host.clone(),
+            permits,
             stop: Arc::clone(&site.stop),
             counters: sampler(environment, &site.host),
             process_cpu_ns: Vec::new(),
@@ -154,15 +161,17 @@ impl FioExecutor {
     }
 
     fn run(&mut self, plan: &Plan, phase: usize, sink: &mut dyn FnMut(HostEvent)) -> Result<(), String> {
-        for file in targets::lay_out(plan, phase, &|| !self.stopped()).map_err(|error| error.to_string())? {
+        let held = hold(plan, phase, &self.permits, &self.host)?;
+        let laid_out = targets::lay_out(plan, phase, &held, &|| !self.stopped());
+        for file in laid_out.map_err(|error| error.to_string())? {
             let text = format!("laid out {} with {}", file.path, assay_workload::units::Bytes(file.bytes));
             sink(HostEvent::Note { phase: Some(phase as u32), id: "layout".to_owned(), text });
         }
         if self.stopped() {
             return Ok(());
         }
-        reserve(plan, phase)?;
-        let (text, _) = job_file(plan, phase);
+        reserve(plan, phase, &held)?;
+        let (text, _) = job_file(&through(plan, &held), phase);
         let period = period(plan, phase);
         let every = format!("--status-interval={}ms", period.as_millis());
         let arguments: Vec<&str> = std::iter::once(every.as_str()).chain(ARGUMENTS).collect();
@@ -301,29 +310,37 @@ impl GoingJob {
     }
 }
 
+/// The plan with paths that lead to what is open, whatever has the name by now; fio makes nothing through them.
+fn through(plan: &Plan, held: &Held) -> Plan {
+    let mut plan = plan.clone();
+    for (index, file) in held {
+        plan.targets[usize::from(*index)].path = targets::path_of_open(file, std::process::id());
+    }
+    plan
+}
+
 /// Reserves the files that a phase writes, as fio would; it would remove what is there first, and with it the mark that
 /// they are ours.
-fn reserve(plan: &Plan, phase: usize) -> Result<(), String> {
+fn reserve(plan: &Plan, phase: usize, held: &Held) -> Result<(), String> {
     let writing = |job: &&assay_workload::PlannedJob| job.pattern.kinds().any(|kind| kind == OpKind::Write);
     for job in plan.phases[phase].jobs.iter().filter(writing) {
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
             let target = &plan.targets[usize::from(site.target)];
-            if target.kind == TargetKind::File {
+            if let Some(file) = held.get(&site.target).filter(|_| target.kind == TargetKind::File) {
                 let end = site.offset_bytes + site.length_bytes;
-                extend(Path::new(&target.path), end).map_err(|error| format!("{}: {error}", target.path))?;
+                extend(file, end).map_err(|error| format!("{}: {error}", target.path))?;
             }
         }
     }
     Ok(())
 }
 
-fn extend(path: &Path, end: u64) -> std::io::Result<()> {
-    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+fn extend(file: &File, end: u64) -> std::io::Result<()> {
     let size = file.metadata()?.len();
     if size >= end {
         return Ok(());
     }
-    match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), size, end - size) {
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), size, end - size) {
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => file.set_len(end),
         // What was reserved before the space was gone is given back.
         Err(error) => file.set_len(size).and(Err(error.into())),

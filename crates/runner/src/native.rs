@@ -1,6 +1,5 @@
 //! The executor for this machine: the engine's driver, with the kernel's counters beside it.
 
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,20 +7,17 @@ use std::time::{Duration, Instant};
 
 use assay_conduct::{Executor, PhaseOutcome, When};
 use assay_engine::driver::{PhaseOptions, run_phase};
-use assay_engine::targets::sync_file_system;
+use assay_engine::targets::{Held, sync_file_system};
 use assay_engine::tracing::TraceSink;
 use assay_engine::{Blocks, Trees};
 use assay_host::HostRoot;
 use assay_host::counters::{Sampler, Selection, own_pid};
-use assay_host::guard::{Consent, check_write};
 use assay_results::environment::Environment;
 use assay_results::probe::Probe;
 use assay_results::{HostEvent, HostId, HostSink};
 use assay_workload::Plan;
-use assay_workload::pattern::OpKind;
-use assay_workload::target::TargetKind;
-use rustix::fs::OFlags;
 
+use crate::hold::{Permits, hold};
 use crate::idle_windows::IdleWindows;
 use crate::period::period;
 use crate::request::{Request, Site, Watch};
@@ -32,6 +28,7 @@ use crate::space::SpaceWatch;
 pub(crate) struct NativeExecutor {
     stop: Arc<AtomicBool>,
     host: HostRoot,
+    permits: Arc<Permits>,
     environment: Environment,
     started: Instant,
     counters: Sampler,
@@ -61,34 +58,6 @@ pub(crate) fn sampler(environment: &Environment, host: &HostRoot) -> Sampler {
     Sampler::new(host, &Selection { devices, interfaces, processes: vec![own_pid()], threads: false })
 }
 
-/// Opens the block devices that a phase writes to, each exclusively, which the kernel refuses where somebody else uses it;
-/// they are ours until the files are dropped. What is opened is held against what the guard permits.
-fn hold_devices(plan: &Plan, phase: usize, host: &HostRoot) -> Result<Vec<std::fs::File>, String> {
-    let writes = |job: &&assay_workload::PlannedJob| job.pattern.kinds().any(|kind| kind != OpKind::Read);
-    let jobs = plan.phases[phase].jobs.iter().filter(writes);
-    let mut used: Vec<u16> =
-        jobs.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect();
-    used.sort_unstable();
-    used.dedup();
-    let devices = used.iter().map(|index| &plan.targets[usize::from(*index)]);
-    let mut held = Vec::new();
-    for target in devices.filter(|target| target.kind == TargetKind::BlockDevice) {
-        // Consent was asked for before the run began; that the device is still unused is asked again.
-        let permit = check_write(host, target.path.as_ref(), &Consent::naming(host, [&target.path]))
-            .map_err(|refusal| refusal.to_string())?;
-        let exclusive = if permit.exclusive() { OFlags::EXCL } else { OFlags::empty() };
-        let file = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(exclusive.bits() as i32)
-            .open(permit.path())
-            .map_err(|error| format!("cannot open {} for ourselves: {error}", target.path))?;
-        permit.verify(&file).map_err(|refusal| refusal.to_string())?;
-        held.push(file);
-    }
-    Ok(held)
-}
-
 /// What comes behind a phase: dirty pages are written back, then nothing is done for a while.
 pub(crate) fn settle(plan: &Plan, phase: usize, stopped: &dyn Fn() -> bool, sink: &mut dyn FnMut(HostEvent)) {
     let planned = &plan.phases[phase];
@@ -116,17 +85,19 @@ impl NativeExecutor {
         request: &Request,
         site: &Site,
         trace: Option<Arc<TraceSink>>,
+        permits: Arc<Permits>,
     ) -> Self {
         NativeExecutor {
             stop: Arc::clone(&site.stop),
             host: site.host.clone(),
+            permits,
             environment: environment.clone(),
             started: Instant::now(),
             counters: sampler(environment, &site.host),
             idle: IdleWindows::default(),
             watch: request.watch,
             probes: request.probes.clone(),
-            blocks: Blocks { trace },
+            blocks: Blocks { trace, held: Held::default() },
             // Directories named for destruction: trees may stand in them.
             trees: Trees { named: request.consent.clone() },
         }
@@ -136,7 +107,7 @@ impl NativeExecutor {
 impl Executor for NativeExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let sink = &mut |event| sink(HostId::FIRST, event);
-        let _held = match hold_devices(plan, phase, &self.host) {
+        self.blocks.held = match hold(plan, phase, &self.permits, &self.host) {
             Ok(held) => held,
             Err(why) => return PhaseOutcome::Failed(why),
         };
@@ -152,6 +123,7 @@ impl Executor for NativeExecutor {
             sink(HostEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
         };
         let end = run_phase(plan, phase, &options, sink, &mut tick);
+        self.blocks.held.clear();
         if let Some(why) = space.and_then(SpaceWatch::end) {
             return PhaseOutcome::Failed(why);
         }

@@ -17,6 +17,7 @@ use assay_workload::units::{Bytes, Nanos};
 use crate::consent::check_consent;
 use crate::error::RunError;
 use crate::files::make_files;
+use crate::hold::hold;
 use crate::inventory;
 use crate::request::Site;
 use crate::space::{SpaceWatch, check_space};
@@ -79,12 +80,14 @@ pub fn fill(
     let inventory =
         inventory::look_at(&workload, directory, None, &site.host, site.engine_choices.as_deref())?;
     let plan = Arc::new(resolve::plan(&workload, &inventory, seed)?);
-    check_consent(&plan, &site.host, &[])?;
+    let mut permits = check_consent(&plan, &site.host, &[])?;
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
-    make_files(&plan, &site.host)?;
+    make_files(&mut permits, &site.host)?;
+    let failed = |why| RunError::Prefill { why, written_bytes: 0 };
+    let held = hold(&plan, 0, &permits, &site.host).map_err(failed)?;
     let space = SpaceWatch::over(vec![file.to_owned()], &site.stop);
     let halt = space.as_ref().map_or_else(|| Arc::clone(&site.stop), SpaceWatch::halt);
-    let kinds = &[&Blocks::default() as _];
+    let kinds = &[&Blocks { held, ..Blocks::default() } as _];
     let options = PhaseOptions { interval: Duration::from_millis(500), stop: halt, kinds };
     let started = Instant::now();
     let mut written = 0;

@@ -1,5 +1,7 @@
 //! What a start makes, so that one that comes to nothing leaves nothing behind.
 
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use assay_host::workdir::{WorkDir, is_assay_dir, is_own_file};
@@ -13,10 +15,18 @@ use crate::recording::Finished;
 /// What was there before anything was made.
 #[derive(Debug, Default)]
 pub struct Start {
-    /// Files, with their sizes where they exist.
-    files: Vec<(PathBuf, Option<u64>)>,
+    /// Files, with what they are where they exist.
+    files: Vec<(PathBuf, Option<Before>)>,
     /// Directories of trees that do not exist.
     directories: Vec<PathBuf>,
+}
+
+/// A file that was there.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    /// Device number and inode: another file of its name is not touched.
+    identity: (u64, u64),
+    bytes: u64,
 }
 
 impl Start {
@@ -36,17 +46,19 @@ impl Start {
 
     /// Looks at one file.
     pub fn file(&mut self, path: PathBuf) {
-        let size =
-            path.symlink_metadata().ok().map(|_| std::fs::metadata(&path).map_or(0, |meta| meta.len()));
-        self.files.push((path, size));
+        let before = path.symlink_metadata().ok().map(|link| {
+            let meta = std::fs::metadata(&path).unwrap_or(link);
+            Before { identity: (meta.dev(), meta.ino()), bytes: meta.len() }
+        });
+        self.files.push((path, before));
     }
 
     /// Removes what was made since, and cuts files that grew back to their size.
     pub fn undo(self) {
-        for (path, size) in &self.files {
-            match size {
+        for (path, before) in &self.files {
+            match before {
                 None => remove_file(path),
-                Some(size) => cut(path, *size),
+                Some(before) => cut(path, *before),
             }
         }
         for directory in self.directories.iter().filter(|directory| is_assay_dir(directory)) {
@@ -82,8 +94,15 @@ fn remove_file(path: &Path) {
     }
 }
 
-fn cut(path: &Path, size: u64) {
-    if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > size) {
-        let _ = std::fs::File::options().write(true).open(path).and_then(|file| file.set_len(size));
+fn cut(path: &Path, before: Before) {
+    let grew = |meta: &Metadata| {
+        meta.is_file() && (meta.dev(), meta.ino()) == before.identity && meta.len() > before.bytes
+    };
+    // What cannot grow (a pipe) is not opened.
+    if std::fs::metadata(path).is_ok_and(|meta| grew(&meta))
+        && let Ok(file) = File::options().write(true).open(path)
+        && file.metadata().is_ok_and(|meta| grew(&meta))
+    {
+        let _ = file.set_len(before.bytes);
     }
 }

@@ -1,6 +1,10 @@
 //! The decision.
 
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use super::permit::{Consent, Permit, PermitKind};
 use super::{Class, DeviceUse, FileUse, Refusal, examine, file_use, parent_file_system};
@@ -44,6 +48,37 @@ pub fn check_write(root: &HostRoot, path: &Path, consent: &Consent) -> Result<Pe
             Err(Refusal::NotATarget { path: node.path })
         }
     }
+}
+
+/// Opens what was permitted for reading and writing, before each use: never another file or device, whatever has the name
+/// meanwhile, and only if it may still be written. Nothing is made.
+///
+/// # Errors
+/// [`Refusal::Changed`] where the name leads elsewhere, and every other refusal of [`check_write`].
+pub fn open_again(root: &HostRoot, permit: &Permit) -> Result<File, Refusal> {
+    let named = matches!(permit.kind(), PermitKind::NamedFile | PermitKind::NamedDevice);
+    let consent = if named { Consent::naming(root, [permit.path()]) } else { Consent::none() };
+    let path = || permit.path().to_owned();
+    match Node::look_up(root, permit.path()).map_err(|error| permit.unknown(&error))? {
+        None => return Err(permit.changed("gone".to_owned())),
+        Some(node) => permit.is_for(&node)?,
+    }
+    let exclusive = if permit.exclusive() { OFlags::EXCL } else { OFlags::empty() };
+    let flags = exclusive | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    if permit.kind() == PermitKind::NamedDevice {
+        // A busy device is said to be what it is: mounted, held, swap.
+        check_write(root, permit.path(), &consent)?;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(flags.bits() as i32);
+    let file = super::device::open_unless_busy(&root.locate(permit.path()), &options)
+        .map_err(|error| Refusal::Unknown { path: path(), reason: format!("cannot open it: {error}") })?;
+    permit.verify(&file)?;
+    if let PermitKind::OwnFile | PermitKind::NamedFile = permit.kind() {
+        let node = Node::look_up(root, permit.path()).ok().flatten();
+        node.map_or(Ok(()), |node| self::file(root, &node, permit.kind()).map(drop))?;
+    }
+    Ok(file)
 }
 
 fn new_file(root: &HostRoot, path: &Path) -> Result<Permit, Refusal> {
@@ -102,7 +137,7 @@ fn stores_nothing(fs_type: &str) -> bool {
 }
 
 fn file(root: &HostRoot, node: &Node, kind: PermitKind) -> Result<Permit, Refusal> {
-    match file_use(root, &node.path) {
+    match file_use(root, node) {
         Some(FileUse::Swap) => Err(Refusal::Swap { path: node.path.clone() }),
         Some(FileUse::Loop(device)) => Err(Refusal::LoopBacking { path: node.path.clone(), device }),
         None => Ok(Permit::for_node(kind, node)),

@@ -83,7 +83,13 @@ impl DeviceUse {
 /// A device is also claimed for a moment when somebody looks for a free loop device or scans for signatures,
 /// so a busy one is asked again a few times.
 fn open_exclusively(located: &Path) -> io::Result<File> {
-    let open = || OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(located);
+    let mut options = OpenOptions::new();
+    open_unless_busy(located, options.read(true).custom_flags(OFlags::EXCL.bits() as i32))
+}
+
+/// Opens what may be claimed by somebody for a moment only.
+pub(super) fn open_unless_busy(located: &Path, options: &OpenOptions) -> io::Result<File> {
+    let open = || options.open(located);
     let mut opened = open();
     for _ in 0..BUSY_RETRIES {
         match &opened {

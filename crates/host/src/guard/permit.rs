@@ -1,7 +1,7 @@
 //! Consent and permission.
 
 use std::fs::File;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use super::Refusal;
@@ -55,13 +55,52 @@ pub enum PermitKind {
 pub struct Permit {
     path: PathBuf,
     kind: PermitKind,
-    /// Device and inode of the node, and the number it stands for if it is a device.
-    node: Option<((u64, u64), Option<String>)>,
+    /// What it is; a file that is still to be made is nothing yet.
+    node: Option<NodeIdentity>,
+}
+
+/// What a permit is for, whatever it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeIdentity {
+    /// A file or directory: device number and inode.
+    File(u64, u64),
+    /// The device that a node stands for, `MAJOR:MINOR`.
+    Device(String),
+}
+
+impl NodeIdentity {
+    fn of_node(node: &Node) -> Self {
+        match &node.number {
+            Some(number) => NodeIdentity::Device(number.clone()),
+            None => NodeIdentity::File(node.identity.0, node.identity.1),
+        }
+    }
+
+    fn of_open(file: &File) -> std::io::Result<Self> {
+        let metadata = file.metadata()?;
+        let kind = metadata.file_type();
+        Ok(if kind.is_block_device() || kind.is_char_device() {
+            NodeIdentity::Device(crate::node::number_text(metadata.rdev()))
+        } else {
+            NodeIdentity::File(metadata.dev(), metadata.ino())
+        })
+    }
+}
+
+impl std::fmt::Display for NodeIdentity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NodeIdentity::File(device, inode) => {
+                write!(f, "inode {inode} on {}", crate::node::number_text(*device))
+            }
+            NodeIdentity::Device(number) => write!(f, "device {number}"),
+        }
+    }
 }
 
 impl Permit {
     pub(super) fn for_node(kind: PermitKind, node: &Node) -> Self {
-        Self { path: node.path.clone(), kind, node: Some((node.identity, node.number.clone())) }
+        Self { path: node.path.clone(), kind, node: Some(NodeIdentity::of_node(node)) }
     }
 
     pub(super) fn for_new_file(path: PathBuf) -> Self {
@@ -84,23 +123,48 @@ impl Permit {
         matches!(self.kind, PermitKind::NamedDevice | PermitKind::NewFile)
     }
 
+    /// What it was given for; `None`: a file that is still to be made.
+    pub fn node(&self) -> Option<&NodeIdentity> {
+        self.node.as_ref()
+    }
+
+    /// The permit for the file that was made under it.
+    ///
+    /// # Errors
+    /// [`Refusal::Changed`] when `made` is no new file, [`Refusal::Unknown`] when it cannot be examined.
+    pub fn of_made(&self, made: &File) -> Result<Self, Refusal> {
+        self.verify(made)?;
+        let node = NodeIdentity::of_open(made).map_err(|error| self.unknown(&error))?;
+        Ok(Self { node: Some(node), kind: PermitKind::OwnFile, ..self.clone() })
+    }
+
     /// Whether an open file is what the permit was given for.
     ///
     /// # Errors
     /// [`Refusal::Changed`] when it is something else, [`Refusal::Unknown`] when it cannot be examined.
     pub fn verify(&self, file: &File) -> Result<(), Refusal> {
-        let metadata = file
-            .metadata()
-            .map_err(|error| Refusal::Unknown { path: self.path.clone(), reason: error.to_string() })?;
+        let metadata = file.metadata().map_err(|error| self.unknown(&error))?;
+        let now = NodeIdentity::of_open(file).map_err(|error| self.unknown(&error))?;
         let same = match &self.node {
             None => metadata.is_file() && metadata.len() == 0 && metadata.nlink() <= 1,
-            Some((identity, number)) => {
-                let kind = metadata.file_type();
-                let device = kind.is_block_device() || kind.is_char_device();
-                let open_number = device.then(|| crate::node::number_text(metadata.rdev()));
-                *identity == (metadata.dev(), metadata.ino()) && (!device || *number == open_number)
-            }
+            Some(checked) => *checked == now,
         };
-        if same { Ok(()) } else { Err(Refusal::Changed { path: self.path.clone() }) }
+        if same { Ok(()) } else { Err(self.changed(now.to_string())) }
+    }
+
+    /// Refuses another node than the one it was given for.
+    pub(super) fn is_for(&self, node: &Node) -> Result<(), Refusal> {
+        let now = NodeIdentity::of_node(node);
+        if self.node.as_ref() == Some(&now) { Ok(()) } else { Err(self.changed(now.to_string())) }
+    }
+
+    /// That something else is there now.
+    pub(super) fn changed(&self, is: String) -> Refusal {
+        let was = self.node.as_ref().map_or("not there".to_owned(), NodeIdentity::to_string);
+        Refusal::Changed { path: self.path.clone(), was, is }
+    }
+
+    pub(super) fn unknown(&self, error: &std::io::Error) -> Refusal {
+        Refusal::Unknown { path: self.path.clone(), reason: error.to_string() }
     }
 }

@@ -107,6 +107,16 @@ pub enum Refusal {
         /// The loop device.
         device: String,
     },
+    /// Two loop devices have one file.
+    #[error(
+        "{path} stands on the same file as {device}: no consent covers what is behind that; losetup -d /dev/{device} first"
+    )]
+    SharedLoop {
+        /// The target.
+        path: PathBuf,
+        /// The other loop device.
+        device: String,
+    },
     /// A device node is missing; a file of that name would fill the machine's memory.
     #[error("{path}: there is no such device, and a file there would live in memory; check the name (lsblk)")]
     NoSuchDevice {
@@ -140,9 +150,16 @@ pub enum Refusal {
         path: PathBuf,
     },
     /// What was opened is not what was checked.
-    #[error("{path} changed between the check and its opening; start again when nothing else touches it")]
+    #[error(
+        "{path} is not what it was when writing was permitted: it was {was}, it is {is}; nothing was written to it. \
+         Start again when nothing else touches it"
+    )]
     Changed {
         /// The target.
         path: PathBuf,
+        /// What it was.
+        was: String,
+        /// What it is.
+        is: String,
     },
 }
