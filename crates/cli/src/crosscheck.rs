@@ -125,8 +125,10 @@ fn lay_out(base: &Plan, permits: &Permits, site: &Site, context: &Context) -> Re
     let mut read = base.clone();
     read.phases.iter_mut().flat_map(|phase| &mut phase.jobs).for_each(|job| job.pattern.mix = Mix::READ);
     for phase in 0..read.phases.len() {
-        let held = assay_runner::hold(&read, phase, permits, &site.host).map_err(Failure::failed)?;
-        for file in targets::lay_out(&read, phase, &held, &|| !site.stopped()).map_err(Failure::failed)? {
+        let holding = assay_runner::hold(&read, phase, permits, &site.host).map_err(Failure::failed)?;
+        for file in
+            targets::lay_out(&read, phase, &holding.held, &|| !site.stopped()).map_err(Failure::failed)?
+        {
             context.say(&format!("laid out {} with {}", file.path, Bytes(file.bytes)));
         }
     }

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use crate::node::Place;
 use crate::workdir::{
-    Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Standing, TAG_FILE, carries_mark, standing,
+    Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, ownership_in, standing,
     standing_of,
 };
 
@@ -28,6 +28,7 @@ const MAX_DEPTH: usize = 200;
 
 /// Why something in a directory of ours stays.
 const FOREIGN: &str = "Assay did not make it";
+const CHANGED: &str = "Assay made it, and it was changed since; remove it yourself if you do not need it";
 
 /// What a cleanup did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -323,8 +324,10 @@ fn is_own(above: BorrowedFd<'_>, name: &CString, stat: &Stat, expected: &Expecte
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(above, name, flags, Mode::empty())?);
     let identity = Identity::of_open(file.as_fd())?;
-    let in_ledger = || expected.ledger.is_some_and(|ledger| ledger.has_file(name.as_bytes(), &identity));
-    Ok(identity.inode == stat.st_ino && (carries_mark(file.as_fd()) || in_ledger()))
+    match ownership_in(&file, Path::new(OsStr::from_bytes(name.as_bytes())), expected.ledger)? {
+        Ownership::Changed => Err(io::Error::other(CHANGED)),
+        ownership => Ok(identity.inode == stat.st_ino && ownership == Ownership::Ours),
+    }
 }
 
 fn is_tag(name: &CString) -> bool {
@@ -363,8 +366,8 @@ mod tests {
 
     fn own_file(path: &Path, content: &[u8]) {
         let mut file = File::create_new(path).expect("file");
-        claim_file(&file, path).expect("claimed");
         file.write_all(content).expect("written");
+        claim_file(&file, path).expect("claimed");
     }
 
     #[test]
@@ -392,13 +395,16 @@ mod tests {
         // A copy over the name, with all its attributes, is another file.
         fs::write(path.join("copy"), "own data").expect("file");
         fs::rename(path.join("copy"), path.join("data1.bin")).expect("renamed");
+        own_file(&path.join("data2.bin"), b"12345");
+        fs::write(path.join("data2.bin"), "mine now").expect("written");
         fs::create_dir(path.join("home")).expect("directory");
         fs::write(path.join("home/mine"), "precious").expect("file");
         symlink(&outside, path.join("link")).expect("link");
         let report = remove(&path).expect("cleaned up");
         assert!(!report.removed && report.files == 1, "{report:?}");
         let kept: Vec<_> = report.kept.iter().map(|(path, _)| path.file_name().expect("name")).collect();
-        assert_eq!(kept.len(), 3, "{kept:?}");
+        assert_eq!(kept.len(), 4, "{kept:?}");
+        assert_eq!(fs::read(path.join("data2.bin")).expect("there"), b"mine now");
         assert_eq!(fs::read(path.join("home/mine")).expect("there"), b"precious");
         assert_eq!(fs::read(path.join("data1.bin")).expect("there"), b"own data");
         assert!(outside.join("precious").exists() && path.join("link").is_symlink());

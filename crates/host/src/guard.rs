@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::mounts::MountTable;
 use crate::node::{Node, NodeKind};
 use crate::root::HostRoot;
-use crate::workdir;
+use crate::workdir::{self, Ownership};
 
 mod check;
 mod device;
@@ -38,6 +38,8 @@ pub enum Class {
     Directory,
     /// A file that Assay made: marked as ours, or in the ledger of a directory of ours.
     AssayFile,
+    /// A file that Assay made and somebody changed since, or made something of.
+    ChangedFile,
     /// A file of somebody else.
     ForeignFile,
     /// A block device.
@@ -73,8 +75,11 @@ fn examine(root: &HostRoot, path: &Path) -> std::io::Result<(Option<Node>, Class
     let class = match node.kind {
         NodeKind::Directory if workdir::is_assay_dir(&located) => Class::AssayDirectory,
         NodeKind::Directory => Class::Directory,
-        NodeKind::File if workdir::is_own_file(&located) => Class::AssayFile,
-        NodeKind::File => Class::ForeignFile,
+        NodeKind::File => match workdir::ownership(&located) {
+            Ownership::Ours => Class::AssayFile,
+            Ownership::Changed => Class::ChangedFile,
+            Ownership::Foreign => Class::ForeignFile,
+        },
         NodeKind::Block => Class::BlockDevice(Box::new(DeviceUse::read(root, &node))),
         NodeKind::Char => Class::CharDevice { harmless: is_harmless(node.number.as_deref()) },
         NodeKind::Socket | NodeKind::Fifo | NodeKind::Other => Class::Special,

@@ -26,8 +26,8 @@ use crate::cleanup::{self, CleanupError, CleanupReport};
 pub use identity::Identity;
 pub use ledger::LEDGER_FILE;
 pub(crate) use ledger::Ledger;
-pub(crate) use mark::carries_mark;
-pub use mark::{claim_file, is_own_file, mark_file};
+pub(crate) use mark::ownership_in;
+pub use mark::{Ownership, Writing, claim_file, is_own_file, mark_file, ownership};
 
 /// Name of the cache directory tag.
 pub const TAG_FILE: &str = "CACHEDIR.TAG";
@@ -359,11 +359,36 @@ mod tests {
         fs::write(&file, "x").expect("file");
         assert!(!is_own_file(&file));
         let identity = Identity::of_path(&file).expect("identity");
-        ledger::enter_file(work.path(), "file", identity).expect("entered");
+        ledger::enter_file(work.path(), "file", identity, None).expect("entered");
         assert!(is_own_file(&file));
         fs::rename(&file, &renamed).expect("renamed");
         fs::write(&file, "precious").expect("another");
         assert!(!is_own_file(&file) && !is_own_file(&renamed));
+    }
+
+    #[test]
+    fn what_somebody_wrote_into_a_file_of_ours_is_theirs() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let path = parent.path().join("data");
+        let file = std::sync::Arc::new(File::create_new(&path).expect("file"));
+        claim_file(&file, &path).expect("claimed");
+        let begin = |consent| Writing::begin(file.clone(), &path, consent).expect("asked");
+        let Some(writing) = begin(false) else { return };
+        (&*file).write_all(b"test data").expect("written");
+        assert!(is_own_file(&path), "it is being written");
+        drop(writing);
+        assert!(is_own_file(&path));
+        let past = fs::FileTimes::new().set_accessed(std::time::SystemTime::UNIX_EPOCH);
+        file.set_times(past).expect("set");
+        assert!(is_own_file(&path), "a time of access is nobody's work");
+        fs::write(&path, "precious, all of it").expect("written by somebody");
+        assert_eq!(ownership(&path), Ownership::Changed);
+        assert!(begin(false).is_none(), "{:?}", fs::read_to_string(&path));
+        drop(begin(true).expect("with consent"));
+        assert!(is_own_file(&path));
+        // Killed while it was written.
+        std::mem::forget(begin(false).expect("ours"));
+        assert!(is_own_file(&path));
     }
 
     #[test]

@@ -161,8 +161,9 @@ impl FioExecutor {
     }
 
     fn run(&mut self, plan: &Plan, phase: usize, sink: &mut dyn FnMut(HostEvent)) -> Result<(), String> {
-        let held = hold(plan, phase, &self.permits, &self.host)?;
-        let laid_out = targets::lay_out(plan, phase, &held, &|| !self.stopped());
+        let holding = hold(plan, phase, &self.permits, &self.host)?;
+        let held = &holding.held;
+        let laid_out = targets::lay_out(plan, phase, held, &|| !self.stopped());
         for file in laid_out.map_err(|error| error.to_string())? {
             let text = format!("laid out {} with {}", file.path, assay_workload::units::Bytes(file.bytes));
             sink(HostEvent::Note { phase: Some(phase as u32), id: "layout".to_owned(), text });
@@ -170,8 +171,8 @@ impl FioExecutor {
         if self.stopped() {
             return Ok(());
         }
-        reserve(plan, phase, &held)?;
-        let (text, _) = job_file(&through(plan, &held), phase);
+        reserve(plan, phase, held)?;
+        let (text, _) = job_file(&through(plan, held), phase);
         let period = period(plan, phase);
         let every = format!("--status-interval={}ms", period.as_millis());
         let arguments: Vec<&str> = std::iter::once(every.as_str()).chain(ARGUMENTS).collect();

@@ -65,7 +65,7 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
     let refused = |source| RunError::Io { path: path.clone(), source };
     let wrong = |problem| RunError::Target { path: path.clone(), problem };
     let (kind, existing_bytes) = match classify(host, &path).map_err(refused)? {
-        Class::AssayFile | Class::ForeignFile => {
+        Class::AssayFile | Class::ChangedFile | Class::ForeignFile => {
             (TargetKind::File, std::fs::metadata(&path).map_err(refused)?.len())
         }
         Class::Missing => (target.kind.unwrap_or(TargetKind::File), 0),

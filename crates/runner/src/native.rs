@@ -107,10 +107,11 @@ impl NativeExecutor {
 impl Executor for NativeExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let sink = &mut |event| sink(HostId::FIRST, event);
-        self.blocks.held = match hold(plan, phase, &self.permits, &self.host) {
-            Ok(held) => held,
+        let holding = match hold(plan, phase, &self.permits, &self.host) {
+            Ok(holding) => holding,
             Err(why) => return PhaseOutcome::Failed(why),
         };
+        self.blocks.held = holding.held.clone();
         let interval = period(plan, phase);
         let space = SpaceWatch::of(plan, phase, &self.stop);
         let stop = space.as_ref().map_or_else(|| Arc::clone(&self.stop), SpaceWatch::halt);
@@ -124,6 +125,7 @@ impl Executor for NativeExecutor {
         };
         let end = run_phase(plan, phase, &options, sink, &mut tick);
         self.blocks.held.clear();
+        drop(holding);
         if let Some(why) = space.and_then(SpaceWatch::end) {
             return PhaseOutcome::Failed(why);
         }

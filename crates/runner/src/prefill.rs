@@ -84,10 +84,10 @@ pub fn fill(
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
     make_files(&mut permits, &site.host)?;
     let failed = |why| RunError::Prefill { why, written_bytes: 0 };
-    let held = hold(&plan, 0, &permits, &site.host).map_err(failed)?;
+    let holding = hold(&plan, 0, &permits, &site.host).map_err(failed)?;
     let space = SpaceWatch::over(vec![file.to_owned()], &site.stop);
     let halt = space.as_ref().map_or_else(|| Arc::clone(&site.stop), SpaceWatch::halt);
-    let kinds = &[&Blocks { held, ..Blocks::default() } as _];
+    let kinds = &[&Blocks { held: holding.held.clone(), ..Blocks::default() } as _];
     let options = PhaseOptions { interval: Duration::from_millis(500), stop: halt, kinds };
     let started = Instant::now();
     let mut written = 0;
@@ -98,6 +98,7 @@ pub fn fill(
         }
     };
     let end = run_phase(&plan, 0, &options, &mut sink, &mut |_| {});
+    drop(holding);
     if let Some(why) = space.and_then(SpaceWatch::end) {
         return Err(RunError::Prefill { why, written_bytes: written });
     }

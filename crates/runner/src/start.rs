@@ -3,8 +3,9 @@
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use assay_host::workdir::{WorkDir, is_assay_dir, is_own_file};
+use assay_host::workdir::{WorkDir, Writing, is_assay_dir, is_own_file};
 use assay_results::run::PhaseResult;
 use assay_results::{Run, RunEnd};
 use assay_workload::target::TargetKind;
@@ -103,6 +104,9 @@ fn cut(path: &Path, before: Before) {
         && let Ok(file) = File::options().write(true).open(path)
         && file.metadata().is_ok_and(|meta| grew(&meta))
     {
+        let file = Arc::new(file);
+        let own = Writing::begin(Arc::clone(&file), path, false);
         let _ = file.set_len(before.bytes);
+        drop(own);
     }
 }

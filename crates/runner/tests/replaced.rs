@@ -146,6 +146,30 @@ fn what_takes_the_name_of_a_target_is_not_written_to() {
     }
 }
 
+/// What somebody wrote into a file that Assay made, before a run and in the middle of one.
+#[test]
+fn what_was_written_into_a_file_of_ours_is_not_destroyed() {
+    let top = tempfile::tempdir().expect("a place");
+    let (one, two) = (top.path().join("one"), top.path().join("two"));
+    let names = [one.to_str().expect("text"), two.to_str().expect("text")];
+    let go = |meanwhile: &dyn Fn()| {
+        let (end, why) = run_with(request(writes(&names, TargetKind::File), top.path(), &[]), meanwhile);
+        (end == RunEnd::Completed, why)
+    };
+    for _ in 0..2 {
+        assert_eq!(go(&|| ()), (true, String::new()), "files of ours are used again");
+    }
+    let (ran, why) = go(&|| fs::write(&two, "precious").expect("written"));
+    assert!(!ran && why.contains("changed by something else"), "{why}");
+    assert_eq!(fs::read(&two).expect("there"), b"precious");
+    let why = refusal(writes(&names, TargetKind::File), top.path(), &[]);
+    assert!(why.contains("--destroy-data") && why.contains("two"), "{why}");
+    assert_eq!(fs::read(&two).expect("there"), b"precious");
+    let request = request(writes(&names, TargetKind::File), top.path(), &[two.clone()]);
+    assert_eq!(run_with(request, || ()).0, RunEnd::Completed);
+    assert_eq!(go(&|| ()), (true, String::new()), "it is Assay's again");
+}
+
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -28,8 +28,21 @@ pub fn check_write(root: &HostRoot, path: &Path, consent: &Consent) -> Result<Pe
     };
     match class {
         Class::AssayDirectory | Class::Directory => directory(root, &node),
-        Class::AssayFile => file(root, &node, PermitKind::OwnFile),
-        Class::ForeignFile if consent.names(&node.path) => file(root, &node, PermitKind::NamedFile),
+        Class::AssayFile if !consent.names(&node.path) => {
+            let permit = file(root, &node, PermitKind::OwnFile)?;
+            // Random data does not look like a file system; what does was made of it.
+            match super::device::signature_of_file(&root.locate(&node.path)) {
+                Some(signature) => Err(Refusal::SignedFile { path: node.path, signature: signature.name }),
+                None => Ok(permit),
+            }
+        }
+        Class::AssayFile | Class::ChangedFile | Class::ForeignFile if consent.names(&node.path) => {
+            file(root, &node, PermitKind::NamedFile)
+        }
+        Class::AssayFile | Class::ChangedFile => {
+            file(root, &node, PermitKind::NamedFile)?;
+            Err(Refusal::ChangedFile { path: node.path })
+        }
         Class::ForeignFile => {
             // A use that no consent covers is the better thing to say first.
             file(root, &node, PermitKind::NamedFile)?;

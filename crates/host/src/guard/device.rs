@@ -103,6 +103,14 @@ pub(super) fn open_unless_busy(located: &Path, options: &OpenOptions) -> io::Res
     opened
 }
 
+/// The first signature in a file of ours; one that cannot be read shows none.
+pub(super) fn signature_of_file(located: &Path) -> Option<Signature> {
+    let file =
+        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(located).ok()?;
+    let size = file.metadata().ok()?.len();
+    find_signatures(&file, size).ok()?.into_iter().next()
+}
+
 fn read_signatures(mut device: &File) -> io::Result<Vec<Signature>> {
     let size = device.seek(SeekFrom::End(0))?;
     let found = find_signatures(device, size);

@@ -22,6 +22,26 @@ pub enum Refusal {
         /// The target.
         path: PathBuf,
     },
+    /// Consent is needed to overwrite what somebody wrote into a file of ours.
+    #[error(
+        "{path} was made by Assay and has been changed by something else since: writing destroys that; \
+         if that is meant, add --destroy-data {path}"
+    )]
+    ChangedFile {
+        /// The target.
+        path: PathBuf,
+    },
+    /// Something was made of a file of ours.
+    #[error(
+        "{path} was made by Assay and carries a signature of {signature} now: writing destroys that; \
+         if that is meant, add --destroy-data {path}"
+    )]
+    SignedFile {
+        /// The target.
+        path: PathBuf,
+        /// What was recognised.
+        signature: &'static str,
+    },
     /// Consent is needed to write to a device.
     #[error(
         "{path} is a block device: writing destroys what is on it; if that is meant, add --destroy-data {path}"

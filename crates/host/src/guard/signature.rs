@@ -94,6 +94,7 @@ const HEAD: &[Magic] = &[
     magic("swap", 64 * KIB - 10, b"SWAPSPACE2"),
     magic("swap", 4 * KIB - 10, b"SWAP-SPACE"),
     magic("hibernation image", 4 * KIB - 10, b"S1SUSPEND"),
+    magic("SQLite", 0, b"SQLite format 3\0"),
     magic("GPT partition table", 512, b"EFI PART"),
     magic("GPT partition table", 4 * KIB, b"EFI PART"),
     magic(MBR, 510, &[0x55, 0xaa]),

@@ -23,12 +23,12 @@ pub struct Identity {
 impl Identity {
     /// Of what is open.
     pub(crate) fn of_open(file: BorrowedFd<'_>) -> io::Result<Self> {
-        Ok(Self::from(rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?))
+        Ok(Self::from(&rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?))
     }
 
     /// Of what a path leads to.
     pub(crate) fn of_path(path: &Path) -> io::Result<Self> {
-        Ok(Self::from(rustix::fs::statx(CWD, path, AtFlags::empty(), wanted())?))
+        Ok(Self::from(&rustix::fs::statx(CWD, path, AtFlags::empty(), wanted())?))
     }
 
     /// Whether what was written down is this one. What was not known then is not compared.
@@ -43,12 +43,12 @@ impl Identity {
     }
 }
 
-fn wanted() -> StatxFlags {
+pub(super) fn wanted() -> StatxFlags {
     StatxFlags::BASIC_STATS | StatxFlags::BTIME
 }
 
-impl From<Statx> for Identity {
-    fn from(stat: Statx) -> Self {
+impl From<&Statx> for Identity {
+    fn from(stat: &Statx) -> Self {
         let born = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
             .then(|| stat.stx_btime.tv_sec.saturating_mul(1_000_000_000) + i64::from(stat.stx_btime.tv_nsec));
         Self { device: Some((stat.stx_dev_major, stat.stx_dev_minor)), inode: stat.stx_ino, born_ns: born }

@@ -14,23 +14,30 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use super::identity::Identity;
+use super::mark::Seal;
 
 /// Name of the ledger.
 pub const LEDGER_FILE: &str = ".assay-ledger";
 /// A larger one is something else.
 const BYTES_MAX: u64 = 16 << 20;
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
     /// A file directly in the directory.
-    File { name: String, identity: Identity },
+    File {
+        name: String,
+        identity: Identity,
+        /// What was left in it; while it is written, and if that was cut short, nothing is known of that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<Seal>,
+    },
     /// A tree that stands in the directory.
     Tree(Box<TreeWorkload>),
 }
 
 /// A ledger as read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     lines: Vec<Line>,
 }
@@ -49,10 +56,14 @@ impl Ledger {
         Self { lines: lines.filter_map(|line| serde_json::from_slice(line).ok()).collect() }
     }
 
-    /// Whether a file of this name directly in the directory is written down as this one.
-    pub(crate) fn has_file(&self, name: &[u8], now: &Identity) -> bool {
-        self.lines.iter().any(|line| {
-            matches!(line, Line::File { name: known, identity } if known.as_bytes() == name && identity.is(now))
+    /// What was left in a file of this name directly in the directory, if it is written down as this one; the last line
+    /// counts.
+    pub(super) fn file(&self, name: &[u8], now: &Identity) -> Option<Option<Seal>> {
+        self.lines.iter().rev().find_map(|line| match line {
+            Line::File { name: known, identity, left } if known.as_bytes() == name && identity.is(now) => {
+                Some(*left)
+            }
+            _ => None,
         })
     }
 
@@ -84,8 +95,13 @@ fn enter(directory: &Path, line: &Line) -> io::Result<()> {
 }
 
 /// Writes down a file directly in a directory of ours.
-pub(super) fn enter_file(directory: &Path, name: &str, identity: Identity) -> io::Result<()> {
-    enter(directory, &Line::File { name: name.to_owned(), identity: identity.without_device() })
+pub(super) fn enter_file(
+    directory: &Path,
+    name: &str,
+    identity: Identity,
+    left: Option<Seal>,
+) -> io::Result<()> {
+    enter(directory, &Line::File { name: name.to_owned(), identity: identity.without_device(), left })
 }
 
 /// Writes down the shape of a tree, once.

@@ -1,27 +1,64 @@
 //! How Assay knows a file that it made.
+//!
+//! A mark proves the inode and what Assay left in it: size and time of the last change. While Assay writes, the mark says so
+//! instead; it keeps saying so if Assay is killed.
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, XattrFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, XattrFlags};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
-use super::identity::Identity;
+use super::identity::{Identity, wanted};
 use super::ledger::{self, Ledger};
 
 pub(super) const FILE_ATTRIBUTE: &str = "user.assay";
 
-/// Marks an open file as made by Assay. `Ok(false)` where the file system has no extended attributes: then
-/// writing over the file later needs consent, unless [`claim_file`] could write it down.
+/// Whose a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// Assay made it, and nobody else changed it.
+    Ours,
+    /// Assay made it, and somebody changed it since.
+    Changed,
+    /// Nothing says that Assay made it.
+    Foreign,
+}
+
+/// What Assay left in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seal {
+    bytes: u64,
+    modified_ns: i64,
+}
+
+impl From<&Statx> for Seal {
+    fn from(stat: &Statx) -> Self {
+        let (seconds, ns) = (stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec);
+        Seal {
+            bytes: stat.stx_size,
+            modified_ns: seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(ns)),
+        }
+    }
+}
+
+/// Marks an open file as made by Assay, with what is in it now. `Ok(false)` where the file system has no extended
+/// attributes: then writing over the file later needs consent, unless [`claim_file`] could write it down.
 ///
 /// # Errors
 /// What fsetxattr(2) says otherwise.
 pub fn mark_file(file: &File) -> io::Result<bool> {
-    let value = file_mark(&Identity::of_open(file.as_fd())?);
+    let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
+    set_mark(file, &stat, Some(Seal::from(&stat)))
+}
+
+fn set_mark(file: &File, stat: &Statx, seal: Option<Seal>) -> io::Result<bool> {
+    let value = file_mark(&Identity::from(stat), seal);
     match rustix::fs::fsetxattr(file, FILE_ATTRIBUTE, value.as_bytes(), XattrFlags::empty()) {
         Ok(()) => Ok(true),
         Err(Errno::NOTSUP | Errno::NOSYS) => Ok(false),
@@ -29,64 +66,143 @@ pub fn mark_file(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Marks a file that was made at `path` just now, or writes it down in the ledger of the directory where that is one of
-/// ours.
+/// Marks a file that was made or written at `path` just now, or writes it down in the ledger of the directory where that is
+/// one of ours.
 ///
 /// # Errors
 /// What the system says; that there are no extended attributes outside our directories is no error.
 pub fn claim_file(file: &File, path: &Path) -> io::Result<()> {
-    if mark_file(file)? {
+    claim(file, path, true)
+}
+
+fn claim(file: &File, path: &Path, sealed: bool) -> io::Result<()> {
+    let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
+    let seal = sealed.then(|| Seal::from(&stat));
+    if set_mark(file, &stat, seal)? {
         return Ok(());
     }
     let (directory, Some(name)) = (above(path), path.file_name().and_then(|name| name.to_str())) else {
         return Ok(());
     };
     if super::is_assay_dir(&fs::canonicalize(directory)?) {
-        ledger::enter_file(directory, name, Identity::of_open(file.as_fd())?)?;
+        ledger::enter_file(directory, name, Identity::from(&stat), seal)?;
     }
     Ok(())
 }
 
-/// Whether Assay made the file at this path: it carries its own mark, or the ledger of its directory names it. A file
-/// with further names (hard links) counts as nobody's: one of the names may be somebody's way to keep it.
-pub fn is_own_file(path: &Path) -> bool {
-    let Ok(metadata) = fs::metadata(path) else { return false };
-    if !metadata.is_file() || metadata.nlink() != 1 {
-        return false;
-    }
-    is_marked_file(path) || is_in_ledger(path)
+/// A file of ours that is being written: its mark says so until this is dropped, then what was left in it.
+#[derive(Debug)]
+pub struct Writing {
+    file: Arc<File>,
+    path: PathBuf,
 }
 
-/// Whether a file carries the mark that [`mark_file`] left on this very inode.
-fn is_marked_file(path: &Path) -> bool {
-    let mut value = [0_u8; 128];
-    let Ok(length) = rustix::fs::getxattr(path, FILE_ATTRIBUTE, &mut value) else { return false };
-    Identity::of_path(path).is_ok_and(|identity| value[..length] == *file_mark(&identity).as_bytes())
+impl Writing {
+    /// Before the first write. `None`: Assay did not make the file, or what it made was changed and `consent` does not cover
+    /// that.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn begin(file: Arc<File>, path: &Path, consent: bool) -> io::Result<Option<Self>> {
+        match ownership_of(&file, path)? {
+            Ownership::Ours => {}
+            Ownership::Changed if consent => {}
+            Ownership::Changed | Ownership::Foreign => return Ok(None),
+        }
+        claim(&file, path, false)?;
+        Ok(Some(Writing { file, path: path.to_owned() }))
+    }
+
+    /// Whether it is the same file, perhaps opened otherwise.
+    pub fn is_of(&self, file: &File) -> bool {
+        let identity = |file: &File| Identity::of_open(file.as_fd()).ok();
+        identity(file).is_some() && identity(file) == identity(&self.file)
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        // Left unsealed, it counts as cut short by a kill.
+        let _ = claim(&self.file, &self.path, true);
+    }
+}
+
+/// Whether Assay made the file at this path, and nobody changed it since: [`ownership`].
+pub fn is_own_file(path: &Path) -> bool {
+    ownership(path) == Ownership::Ours
+}
+
+/// Whose the file at this path is: it carries its own mark, or the ledger of its directory names it. A file with further
+/// names (hard links) counts as nobody's: one of the names may be somebody's way to keep it.
+pub fn ownership(path: &Path) -> Ownership {
+    let mut value = [0_u8; 192];
+    let length = rustix::fs::getxattr(path, FILE_ATTRIBUTE, &mut value).unwrap_or(0);
+    let Ok(stat) = rustix::fs::statx(CWD, path, AtFlags::empty(), wanted()) else {
+        return Ownership::Foreign;
+    };
+    judge(&value[..length], &stat, || ledger_of(path), path)
 }
 
 /// The same of an open file.
-pub(crate) fn carries_mark(file: BorrowedFd<'_>) -> bool {
-    let mut value = [0_u8; 128];
-    let Ok(length) = rustix::fs::fgetxattr(file, FILE_ATTRIBUTE, &mut value) else { return false };
-    Identity::of_open(file).is_ok_and(|identity| value[..length] == *file_mark(&identity).as_bytes())
+fn ownership_of(file: &File, path: &Path) -> io::Result<Ownership> {
+    let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
+    Ok(judge(&mark_of(file), &stat, || ledger_of(path), path))
 }
 
-fn is_in_ledger(path: &Path) -> bool {
-    let directory = above(path);
-    if !super::is_assay_dir(directory) {
-        return false;
+/// The same of an open file directly in a directory with this ledger.
+pub(crate) fn ownership_in(file: &File, name: &Path, ledger: Option<&Ledger>) -> io::Result<Ownership> {
+    let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
+    Ok(judge(&mark_of(file), &stat, || ledger.cloned().unwrap_or_default(), name))
+}
+
+fn mark_of(file: &File) -> Vec<u8> {
+    let mut value = [0_u8; 192];
+    let length = rustix::fs::fgetxattr(file, FILE_ATTRIBUTE, &mut value).unwrap_or(0);
+    value[..length].to_vec()
+}
+
+fn judge(mark: &[u8], stat: &Statx, ledger: impl FnOnce() -> Ledger, path: &Path) -> Ownership {
+    let is_file = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile;
+    if !is_file || stat.stx_nlink != 1 {
+        return Ownership::Foreign;
     }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(opened) = rustix::fs::open(directory, flags, Mode::empty()) else { return false };
+    let (identity, now) = (Identity::from(stat), Seal::from(stat));
+    let left = |seal: Option<Seal>| match seal {
+        Some(left) if left != now => Ownership::Changed,
+        _ => Ownership::Ours,
+    };
+    if mark == file_mark(&identity, None).as_bytes() || mark == file_mark(&identity, Some(now)).as_bytes() {
+        return Ownership::Ours;
+    }
+    if mark.starts_with(mark_head(&identity).as_bytes()) {
+        return Ownership::Changed;
+    }
     let name = path.file_name().unwrap_or_default().as_bytes();
-    Identity::of_path(path).is_ok_and(|identity| Ledger::read(opened.as_fd()).has_file(name, &identity))
+    ledger().file(name, &identity).map_or(Ownership::Foreign, left)
+}
+
+/// The ledger of the directory of a path, empty where that is none of ours.
+fn ledger_of(path: &Path) -> Ledger {
+    let directory = above(path);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::open(directory, flags, Mode::empty()) {
+        Ok(opened) if super::is_assay_dir(directory) => Ledger::read(opened.as_fd()),
+        _ => Ledger::default(),
+    }
 }
 
 fn above(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn file_mark(identity: &Identity) -> String {
+fn mark_head(identity: &Identity) -> String {
     let born = identity.born_ns.map_or("-".to_owned(), |born| born.to_string());
-    format!("assay.file/2 inode={} born_ns={born}", identity.inode)
+    format!("assay.file/3 inode={} born_ns={born} ", identity.inode)
+}
+
+fn file_mark(identity: &Identity, seal: Option<Seal>) -> String {
+    let left = seal.map_or("writing".to_owned(), |seal| {
+        format!("bytes={} modified_ns={}", seal.bytes, seal.modified_ns)
+    });
+    mark_head(identity) + &left
 }
