@@ -195,7 +195,7 @@ fn jobs_of(
     let mut open: Vec<(u16, Arc<Tree>)> = Vec::new();
     for (target, (layout, active, shape)) in shapes {
         let planned_target = &plan.targets[usize::from(target)];
-        let anchor = Anchor::open(planned_target.path.as_ref(), named)?;
+        let mut anchor = Anchor::open(planned_target.path.as_ref(), named)?;
         keep_apart(&open, &anchor)?;
         anchor.plan(shape)?;
         let state = TreeState::new(layout, active);

@@ -14,13 +14,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use assay_workload::tree::{TreeEntry, TreeLayout};
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use crate::node::Place;
 use crate::workdir::{
-    Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, ownership_in, standing,
-    standing_of,
+    Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, Windows, ownership_in,
+    standing, standing_of,
 };
 
 /// Depth at which a tree is given up: each level holds an open file.
@@ -182,23 +182,38 @@ struct Expected<'a> {
     ledger: Option<&'a Ledger>,
     /// The trees that the directory belongs to, with its index in each; `None` is the anchor.
     trees: Vec<(&'a TreeLayout, Option<u64>)>,
+    /// When Assay worked on them.
+    windows: &'a Windows,
 }
 
 impl<'a> Expected<'a> {
-    fn is_tree_file(&self, name: &CString) -> bool {
-        self.trees
-            .iter()
-            .any(|(layout, at)| matches!(layout.entry(*at, name.as_bytes()), Some(TreeEntry::File(_))))
+    fn is_tree_file(&self, above: BorrowedFd<'_>, name: &CString) -> bool {
+        self.made(above, name)
+            && self
+                .trees
+                .iter()
+                .any(|(layout, at)| matches!(layout.entry(*at, name.as_bytes()), Some(TreeEntry::File(_))))
+    }
+
+    /// Whether it was made, and nobody changed it since.
+    fn made(&self, above: BorrowedFd<'_>, name: &CString) -> bool {
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        rustix::fs::statx(above, name, AtFlags::SYMLINK_NOFOLLOW, wanted)
+            .is_ok_and(|stat| self.windows.made(&stat))
     }
 
     /// What may be in a directory below; `None`: it is no tree's.
-    fn below(&self, name: &CString) -> Option<Expected<'a>> {
+    fn below(&self, above: BorrowedFd<'_>, name: &CString) -> Option<Expected<'a>> {
         let trees = self.trees.iter().filter_map(|(layout, at)| match layout.entry(*at, name.as_bytes()) {
             Some(TreeEntry::Directory(index)) => Some((*layout, Some(index))),
             _ => None,
         });
         let trees: Vec<_> = trees.collect();
-        (!trees.is_empty()).then_some(Expected { ledger: None, trees })
+        (!trees.is_empty() && self.made(above, name)).then_some(Expected {
+            ledger: None,
+            trees,
+            windows: self.windows,
+        })
     }
 }
 
@@ -215,7 +230,8 @@ impl Removal {
         let ledger = Ledger::read(directory);
         let trees = ledger.trees();
         let trees = trees.iter().map(|layout| (layout, None)).collect();
-        self.empty(directory, path, depth, &Expected { ledger: Some(&ledger), trees });
+        let windows = &ledger.windows();
+        self.empty(directory, path, depth, &Expected { ledger: Some(&ledger), trees, windows });
         if self.report.kept.len() > kept_before {
             return false;
         }
@@ -271,8 +287,8 @@ impl Removal {
         let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => return self.directory(above, name, path, depth, expected),
-            FileType::RegularFile if expected.is_tree_file(name) || is_own(above, name, &stat, expected)? => {
-            }
+            FileType::RegularFile
+                if expected.is_tree_file(above, name) || is_own(above, name, &stat, expected)? => {}
             _ => return Err(io::Error::other(FOREIGN)),
         }
         rustix::fs::unlinkat(above, name, AtFlags::empty())?;
@@ -301,7 +317,7 @@ impl Removal {
             let held = Held::take(inner, path).map_err(io::Error::other)?;
             self.tagged(&held, path, depth + 1)
         } else {
-            let below = expected.below(name).ok_or_else(|| io::Error::other(FOREIGN))?;
+            let below = expected.below(above, name).ok_or_else(|| io::Error::other(FOREIGN))?;
             let kept_before = self.report.kept.len();
             self.empty(inner.as_fd(), path, depth + 1, &below);
             self.report.kept.len() == kept_before
@@ -418,22 +434,25 @@ mod tests {
         let work = WorkDir::create(&path, "1", "tree").expect("made");
         let shape =
             TreeWorkload { width: 2, depth: 2, files: 3, sizes: vec![(10, 1.0)], ..TreeWorkload::default() };
-        work.plan_tree(&shape).expect("noted");
-        work.plan_tree(&shape).expect("noted once");
-        drop(work);
+        drop(work.plan_tree(&shape).expect("noted"));
+        let working = work.plan_tree(&shape).expect("noted once");
         let ledger = fs::read_to_string(path.join(LEDGER_FILE)).expect("a ledger");
-        assert_eq!(ledger.lines().count(), 1, "{ledger}");
+        assert_eq!(ledger.matches("tree").count(), 1, "{ledger}");
         let leaf = path.join("vdb.1_2.dir/vdb.2_1.dir");
         fs::create_dir_all(&leaf).expect("directories");
         for file in ["vdb_f0006.file", "vdb_f0007.file"] {
             fs::write(leaf.join(file), "0123456789").expect("file");
         }
+        drop((working, work));
+        fs::write(leaf.join("vdb_f0005.file"), "precious").expect("of such a name");
         for foreign in ["vdb_f0001.file", "mine"] {
             fs::write(leaf.join(foreign), "precious").expect("file");
         }
         fs::create_dir(path.join("vdb.1_3.dir")).expect("directory");
         let report = remove(&path).expect("cleaned up");
-        assert_eq!((report.files, report.directories, report.kept.len()), (2, 0, 3), "{report:?}");
+        assert_eq!((report.files, report.directories, report.kept.len()), (2, 0, 4), "{report:?}");
+        assert_eq!(fs::read(leaf.join("vdb_f0005.file")).expect("there"), b"precious");
+        fs::remove_file(leaf.join("vdb_f0005.file")).expect("removed");
         assert_eq!(fs::read(leaf.join("mine")).expect("there"), b"precious");
         for foreign in [leaf.join("vdb_f0001.file"), leaf.join("mine")] {
             fs::remove_file(foreign).expect("removed");

@@ -9,6 +9,7 @@
 mod identity;
 mod ledger;
 mod mark;
+mod windows;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write};
@@ -28,6 +29,7 @@ pub use ledger::LEDGER_FILE;
 pub(crate) use ledger::Ledger;
 pub(crate) use mark::ownership_in;
 pub use mark::{Ownership, Writing, claim_file, is_own_file, mark_file, ownership};
+pub use windows::{TreeWork, Windows};
 
 /// Name of the cache directory tag.
 pub const TAG_FILE: &str = "CACHEDIR.TAG";
@@ -171,12 +173,13 @@ impl WorkDir {
         self.created
     }
 
-    /// Notes that a tree of this shape stands in it: files and directories with its names are ours.
+    /// Notes that a tree of this shape stands in it: files and directories with its names are ours if they are made while
+    /// the work lasts, and was made in earlier work.
     ///
     /// # Errors
     /// What writing the ledger says.
-    pub fn plan_tree(&self, shape: &TreeWorkload) -> io::Result<()> {
-        ledger::enter_tree(&self.path, shape)
+    pub fn plan_tree(&self, shape: &TreeWorkload) -> io::Result<TreeWork> {
+        TreeWork::begin(&self.path, ledger::enter_tree(&self.path, shape)?)
     }
 
     /// Removes what Assay made in it, and itself if nothing else is there.

@@ -41,7 +41,9 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<
         if target.kind != TargetKind::Null {
             let permit = check_write(host, target.path.as_ref(), &consent)?;
             not_in_a_loop(host, &permit)?;
-            permits.insert(index, permit);
+            if let TargetKind::File | TargetKind::BlockDevice = target.kind {
+                permits.insert(index, permit);
+            }
         }
         // Only jobs on trees use directories, and they make and remove what is in them.
         if target.kind == TargetKind::Directory {

@@ -103,11 +103,15 @@ fn targets_of_one_file_system_are_added_up() {
     assert_eq!(fs::metadata(&data).expect("a file").len(), 40 << 20);
     // A file of holes takes what it does not have.
     fs::File::options().write(true).open(&data).and_then(|file| file.set_len(1 << 40)).expect("holes");
-    let said = world.assay(&["run", &job(&world, &fio_job("randwrite", "1t")), "--target", place]).ended(1);
+    let named = ["--destroy-data", path_text(&data)];
+    let holes = job(&world, &fio_job("randwrite", "1t"));
+    let said = world.assay(&[&["run", &holes, "--target", place], &named[..]].concat()).ended(1);
     says_where(&said.err, &mounted, "1023.96 GiB");
     // A little of it is written, however large it is.
     let little = "[a]\nrw=randwrite\nbs=4k\nsize=1t\nnorandommap\nio_size=1m\nfilename=data.bin\n";
-    world.assay(&["run", &job(&world, little), "--target", place, "--watch", "nothing"]).ended(0);
+    let little = job(&world, little);
+    let words = ["run", &little, "--target", place, "--watch", "nothing"];
+    world.assay(&[&words, &named[..]].concat()).ended(0);
 }
 
 #[test]

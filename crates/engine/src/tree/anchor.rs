@@ -10,9 +10,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use assay_host::workdir::{WorkDir, is_assay_dir};
+use assay_host::workdir::{TreeWork, WorkDir, is_assay_dir};
 use assay_workload::tree::{TreeLayout, TreeWorkload};
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, Timestamps};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, Statx, Timestamps};
 use rustix::io::Errno;
 
 use crate::seam::EngineError;
@@ -82,13 +82,16 @@ fn place(path: &Path, named: &[PathBuf]) -> Result<Place, AnchorError> {
             if !canonical.is_dir() {
                 return Err(AnchorError::NotADirectory(path.to_owned()));
             }
-            let same = |other: &PathBuf| fs::canonicalize(other).is_ok_and(|other| other == canonical);
-            if named.iter().any(same) {
+            if is_named(&canonical, named) {
                 return Ok(Place::Named);
             }
             Err(AnchorError::Foreign(path.to_owned()))
         }
     }
+}
+
+fn is_named(canonical: &Path, named: &[PathBuf]) -> bool {
+    named.iter().any(|other| fs::canonicalize(other).is_ok_and(|other| other == canonical))
 }
 
 /// Whether a tree may be made and removed in `path`: a directory that is new, that Assay made, or that is one of `named`.
@@ -108,6 +111,10 @@ pub(super) struct Anchor {
     openat2: bool,
     /// Keeps `assay cleanup` away.
     ours: Option<WorkDir>,
+    /// In a directory of ours whose foreign content was not allowed to be destroyed: tells what is of the tree.
+    work: Option<TreeWork>,
+    /// Everything with a name of the tree may go.
+    named: bool,
 }
 
 impl Anchor {
@@ -126,17 +133,26 @@ impl Anchor {
         let directory = rustix::fs::open(&canonical, flags, Mode::empty())
             .map_err(|errno| target_error(&shown, "open", errno.into()))?;
         let openat2 = rustix::fs::openat2(&directory, c".", DIRECTORY, Mode::empty(), BENEATH).is_ok();
-        Ok(Anchor { path: canonical, directory, openat2, ours })
+        let named = is_named(&canonical, named);
+        Ok(Anchor { path: canonical, directory, openat2, ours, work: None, named })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Notes in a directory of ours that a tree of this shape stands there, so that `assay cleanup` knows its files.
-    pub(super) fn plan(&self, shape: &TreeWorkload) -> Result<(), EngineError> {
-        let planned = self.ours.as_ref().map_or(Ok(()), |ours| ours.plan_tree(shape));
-        planned.map_err(|source| target_error(&self.path.display().to_string(), "note the tree of", source))
+    /// Notes in a directory of ours that a tree of this shape stands there, so that its files are known.
+    pub(super) fn plan(&mut self, shape: &TreeWorkload) -> Result<(), EngineError> {
+        let planned = self.ours.as_ref().map(|ours| ours.plan_tree(shape)).transpose();
+        let noted = |source| target_error(&self.path.display().to_string(), "note the tree of", source);
+        self.work = planned.map_err(noted)?;
+        Ok(())
+    }
+
+    /// Whether what has a name of the tree may be written over and removed: Assay made it and nobody changed it since, or
+    /// the directory was named for destruction.
+    pub(super) fn may_go(&self, stat: &Statx) -> bool {
+        self.named || self.work.as_ref().is_some_and(|work| work.made(stat))
     }
 
     pub(super) fn directory(&self) -> BorrowedFd<'_> {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use assay_workload::tree::{TreeEntry, TreeLayout, TreeState, is_scheme_directory, is_scheme_file};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
 use super::anchor::{Anchor, PathText};
@@ -54,16 +54,17 @@ pub(super) fn scan(
             }
             match state.layout().entry(directory, name.to_bytes()) {
                 Some(TreeEntry::Directory(index)) => {
-                    expect(opened.as_fd(), name, FileType::Directory)
+                    expect(anchor, opened.as_fd(), name, FileType::Directory)
                         .map_err(|source| scan_error(anchor, state.layout(), Some(index), source))?;
                     state.found_directory(index);
                     queue.push(Some(index));
                 }
                 Some(TreeEntry::File(index)) => {
-                    let bytes = expect(opened.as_fd(), name, FileType::RegularFile).map_err(|source| {
-                        let path = anchor.path().join(file_path(state.layout(), index));
-                        target_error(&path.display().to_string(), "use", source)
-                    })?;
+                    let bytes =
+                        expect(anchor, opened.as_fd(), name, FileType::RegularFile).map_err(|source| {
+                            let path = anchor.path().join(file_path(state.layout(), index));
+                            target_error(&path.display().to_string(), "use", source)
+                        })?;
                     state.found_file(index, bytes);
                 }
                 None => {
@@ -114,15 +115,31 @@ fn is_dots_or_tag(name: &CStr, in_anchor: bool) -> bool {
 }
 
 /// The size of what has this name, which must be of that type, and have no other name if it is a file.
-fn expect(directory: BorrowedFd<'_>, name: &CStr, wanted: FileType) -> io::Result<u64> {
-    let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    if FileType::from_raw_mode(stat.st_mode) != wanted {
+fn expect(anchor: &Anchor, directory: BorrowedFd<'_>, name: &CStr, wanted: FileType) -> io::Result<u64> {
+    let stat = look_at(directory, name)?;
+    if type_of(&stat) != wanted {
         return Err(io::Error::other("it has a name of the tree but is something else"));
     }
-    if wanted == FileType::RegularFile && stat.st_nlink > 1 {
+    if wanted == FileType::RegularFile && stat.stx_nlink > 1 {
         return Err(io::Error::other("the file has a second name (hard link), perhaps outside the tree"));
     }
-    Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    if !anchor.may_go(&stat) {
+        return Err(io::Error::other(format!(
+            "it has a name of the tree, but Assay did not make it, or it was changed since: move it away, or allow what is \
+             in the tree to be destroyed with --destroy-data {}",
+            anchor.path().display()
+        )));
+    }
+    Ok(stat.stx_size)
+}
+
+fn look_at(directory: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<Statx> {
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, wanted)
+}
+
+fn type_of(stat: &Statx) -> FileType {
+    FileType::from_raw_mode(stat.stx_mode.into())
 }
 
 /// Removes everything below `anchor` that is named as files and directories of trees are, of whatever shape; directories
@@ -135,11 +152,12 @@ pub(super) fn sweep(anchor: &Anchor, go_on: &dyn Fn() -> bool) -> Result<u64, En
     let top = rustix::fs::openat(anchor.directory(), c".", LOOK, Mode::empty()).map_err(error)?;
     let device = rustix::fs::fstat(&top).map_err(error)?.st_dev;
     let mut removed = 0;
-    sweep_level(top.as_fd(), 1, device, go_on, &mut removed).map_err(error)?;
+    sweep_level(anchor, top.as_fd(), 1, device, go_on, &mut removed).map_err(error)?;
     Ok(removed)
 }
 
 fn sweep_level(
+    anchor: &Anchor,
     directory: BorrowedFd<'_>,
     level: u32,
     device: u64,
@@ -156,8 +174,11 @@ fn sweep_level(
         }
     }
     for name in names.iter().take_while(|_| go_on()) {
-        let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        match FileType::from_raw_mode(stat.st_mode) {
+        let stat = look_at(directory, name)?;
+        if !anchor.may_go(&stat) {
+            continue;
+        }
+        match type_of(&stat) {
             FileType::RegularFile if is_scheme_file(name.to_bytes()) => {
                 rustix::fs::unlinkat(directory, name, AtFlags::empty())?;
                 *removed += 1;
@@ -167,7 +188,7 @@ fn sweep_level(
                 if rustix::fs::fstat(&below)?.st_dev != device {
                     continue;
                 }
-                sweep_level(below.as_fd(), level + 1, device, go_on, removed)?;
+                sweep_level(anchor, below.as_fd(), level + 1, device, go_on, removed)?;
                 match rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR) {
                     Ok(()) => *removed += 1,
                     Err(Errno::NOTEMPTY | Errno::EXIST) => {}
@@ -189,14 +210,18 @@ mod tests {
 
     use super::*;
 
+    fn shape(files: u32) -> TreeWorkload {
+        TreeWorkload { width: 2, depth: 2, files, sizes: vec![(10, 1.0)], ..TreeWorkload::default() }
+    }
+
     fn state(files: u32) -> TreeState {
-        let tree =
-            TreeWorkload { width: 2, depth: 2, files, sizes: vec![(10, 1.0)], ..TreeWorkload::default() };
-        TreeState::new(TreeLayout::new(&tree).unwrap(), OperationSet::default())
+        TreeState::new(TreeLayout::new(&shape(files)).unwrap(), OperationSet::default())
     }
 
     fn anchor(parent: &tempfile::TempDir) -> Anchor {
-        Anchor::open(&parent.path().join("anchor"), &[]).unwrap()
+        let mut anchor = Anchor::open(&parent.path().join("anchor"), &[]).unwrap();
+        anchor.plan(&shape(3)).unwrap();
+        anchor
     }
 
     fn make(anchor: &Anchor, directory: &str, files: &[&str]) {

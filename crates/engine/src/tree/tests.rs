@@ -57,10 +57,14 @@ fn plan(root: &Path, kind: PhaseKind, jobs: Vec<Job>) -> Arc<Plan> {
 
 /// Counts of each job, and the notes.
 fn run(plan: &Arc<Plan>) -> (Vec<JobCounts>, Vec<String>) {
+    run_with(plan, &[])
+}
+
+fn run_with(plan: &Arc<Plan>, named: &[PathBuf]) -> (Vec<JobCounts>, Vec<String>) {
     let options = PhaseOptions {
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
-        kinds: &[&Trees::default()],
+        kinds: &[&Trees { named: named.to_vec() }],
     };
     let mut counts = vec![JobCounts::default(); plan.phases[0].jobs.len()];
     let mut notes = Vec::new();
@@ -140,7 +144,9 @@ fn what_was_cut_short_is_completed() {
     std::fs::remove_file(holder.join("vdb_f0000.file")).unwrap();
     std::fs::write(holder.join("vdb_f0001.file"), vec![7; 4096]).unwrap();
     std::fs::write(holder.join("vdb_f0002.file"), "").unwrap();
-    let completed = one(root.path(), PhaseKind::Precondition, job(shape(), &PREPARE[1..]));
+    let complete = plan(root.path(), PhaseKind::Precondition, vec![job(shape(), &PREPARE[1..])]);
+    // Somebody changed them, which needs consent.
+    let completed = run_with(&complete, &[root.path().join("t")]).0.remove(0);
     // One is made, and three are written: a whole one, three quarters and a whole one.
     let expected = [("create", 1), ("+open", 3), ("+close", 4), ("write", 4 + 3 + 4)];
     assert_eq!(names(&completed), of(&expected));
@@ -149,6 +155,35 @@ fn what_was_cut_short_is_completed() {
             .iter()
             .all(|(name, bytes)| name.ends_with('/') || *bytes == 16_384)
     );
+}
+
+/// Somebody put a file, a directory and bytes where the tree has names; Assay's own files are used again.
+#[test]
+fn what_only_has_a_name_of_the_tree_is_not_destroyed() {
+    for victim in ["vdb.1_1.dir/vdb.2_1.dir/vdb_f0001.file", "vdb.1_2.dir/vdb.2_2.dir"] {
+        for moved in [false, true] {
+            let root = tempfile::tempdir().unwrap();
+            one(root.path(), PhaseKind::Precondition, job(shape(), PREPARE));
+            one(root.path(), PhaseKind::Measure, job(shape(), &["write", "setattr"]));
+            let path = root.path().join("t").join(victim);
+            let file = if path.is_dir() { path.join("vdb_f0019.file") } else { path.clone() };
+            if moved {
+                let other = root.path().join("other");
+                std::fs::rename(&path, &other).unwrap();
+                if other.is_dir() {
+                    std::fs::create_dir(&path).unwrap()
+                }
+            }
+            std::fs::write(&file, "precious").unwrap();
+            for kind in [PhaseKind::Precondition, PhaseKind::Cleanup] {
+                let said = refused(&plan(root.path(), kind, vec![job(shape(), PREPARE)]));
+                assert!(said.contains("Assay did not make it") && said.contains("--destroy-data"), "{said}");
+            }
+            let report = assay_host::cleanup::remove(&root.path().join("t")).unwrap();
+            assert!(!report.removed);
+            assert_eq!(std::fs::read(&file).unwrap(), b"precious", "{victim}, anew: {moved}");
+        }
+    }
 }
 
 #[test]

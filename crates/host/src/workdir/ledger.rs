@@ -1,8 +1,10 @@
 //! What Assay made in a tagged directory, where the files cannot say it themselves.
 //!
 //! A line each: a file, on file systems without extended attributes; the shape of a tree, whose many files are known by
-//! their places in it, so that no operation that is measured has to mark one.
+//! their places in it and by their times, so that no operation that is measured has to mark one; and when Assay worked on
+//! trees here.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
@@ -15,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::Identity;
 use super::mark::Seal;
+use super::windows::Windows;
 
 /// Name of the ledger.
 pub const LEDGER_FILE: &str = ".assay-ledger";
@@ -34,6 +37,12 @@ enum Line {
     },
     /// A tree that stands in the directory.
     Tree(Box<TreeWorkload>),
+    /// When Assay worked on the tree.
+    Work {
+        from_ns: i64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ns: Option<i64>,
+    },
 }
 
 /// A ledger as read.
@@ -71,9 +80,21 @@ impl Ledger {
     pub(crate) fn trees(&self) -> Vec<TreeLayout> {
         let shapes = self.lines.iter().filter_map(|line| match line {
             Line::Tree(shape) => TreeLayout::new(shape).ok(),
-            Line::File { .. } => None,
+            Line::File { .. } | Line::Work { .. } => None,
         });
         shapes.collect()
+    }
+
+    /// When Assay worked on them.
+    pub(crate) fn windows(&self) -> Windows {
+        let mut windows: BTreeMap<i64, Option<i64>> = BTreeMap::new();
+        for line in &self.lines {
+            if let Line::Work { from_ns, until_ns } = line {
+                let until = windows.entry(*from_ns).or_default();
+                *until = (*until).max(*until_ns);
+            }
+        }
+        Windows(windows.into_iter().collect())
     }
 }
 
@@ -104,8 +125,13 @@ pub(super) fn enter_file(
     enter(directory, &Line::File { name: name.to_owned(), identity: identity.without_device(), left })
 }
 
-/// Writes down the shape of a tree, once.
-pub(super) fn enter_tree(directory: &Path, shape: &TreeWorkload) -> io::Result<()> {
+/// Writes down when Assay began to work on a tree, or ended.
+pub(super) fn enter_window(directory: &Path, from_ns: i64, until_ns: Option<i64>) -> io::Result<()> {
+    enter(directory, &Line::Work { from_ns, until_ns })
+}
+
+/// Writes down the shape of a tree, once; when Assay worked there.
+pub(super) fn enter_tree(directory: &Path, shape: &TreeWorkload) -> io::Result<Windows> {
     // Only what names follow from.
     let shape = TreeWorkload {
         width: shape.width,
@@ -120,8 +146,9 @@ pub(super) fn enter_tree(directory: &Path, shape: &TreeWorkload) -> io::Result<(
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(directory, flags, Mode::empty())?;
     let line = Line::Tree(Box::new(shape));
-    if Ledger::read(std::os::fd::AsFd::as_fd(&opened)).lines.contains(&line) {
-        return Ok(());
+    let ledger = Ledger::read(std::os::fd::AsFd::as_fd(&opened));
+    if !ledger.lines.contains(&line) {
+        enter(directory, &line)?;
     }
-    enter(directory, &line)
+    Ok(ledger.windows())
 }

@@ -296,7 +296,7 @@ impl TreeState {
     /// Whether `operation` finds nothing now and nobody who could change that is at work.
     pub fn hopeless(&self, operation: TreeOperation) -> bool {
         use TreeOperation::{Copy, Create, Delete, Mkdir, Move, Rmdir};
-        let missing_directories = self.layout.directories() - self.existing_directories();
+        let missing_directories = self.layout.directories().saturating_sub(self.existing_directories());
         match operation {
             Mkdir => missing_directories == 0 && !self.active.contains(Rmdir),
             Rmdir => self.existing_directories() == 0 && !self.active.contains(Mkdir),
