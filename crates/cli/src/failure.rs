@@ -42,6 +42,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// It was right and did not work: exit 1.
     Failed(String),
+    /// It was stopped before there was anything to keep: exit 5.
+    Interrupted,
 }
 
 impl Failure {
@@ -49,6 +51,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => USAGE,
             Failure::Failed(_) => 1,
+            Failure::Interrupted => Outcome::Interrupted.code(),
         }
     }
 
@@ -63,6 +66,9 @@ impl Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
+        if matches!(error, RunError::Interrupted) {
+            return Failure::Interrupted;
+        }
         if error.is_request() { Failure::usage(error) } else { Failure::failed(error) }
     }
 }
@@ -90,6 +96,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Usage(message) | Failure::Failed(message) => f.write_str(message),
+            Failure::Interrupted => f.write_str("interrupted"),
         }
     }
 }

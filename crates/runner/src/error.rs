@@ -156,6 +156,9 @@ pub enum RunError {
         /// What was written.
         written_bytes: u64,
     },
+    /// It was stopped before anything was measured.
+    #[error("interrupted")]
+    Interrupted,
     /// There are no random numbers.
     #[error("/dev/urandom: {0}")]
     Random(#[source] io::Error),

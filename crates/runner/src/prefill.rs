@@ -103,6 +103,9 @@ pub fn fill(
         return Err(RunError::Prefill { why, written_bytes: written });
     }
     let end = end?;
+    if site.stopped() {
+        return Err(RunError::Interrupted);
+    }
     if !end.error.is_empty() {
         return Err(RunError::Prefill { why: end.error, written_bytes: written });
     }
@@ -110,7 +113,7 @@ pub fn fill(
     if bytes < 16 * BLOCK {
         return Err(RunError::PrefillShort { written_bytes: bytes });
     }
-    let capped = bytes < wanted && !site.stopped();
+    let capped = bytes < wanted;
     Ok(Filled { bytes, kept, took_s: started.elapsed().as_secs_f64(), capped })
 }
 
