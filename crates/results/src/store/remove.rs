@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
 
@@ -49,6 +49,10 @@ pub fn rm(
         Err(_) if kind_of(&above, &name) == Ok(FileType::Symlink) => return Err(StoreError::Link(path)),
         Err(error) => return Err(StoreError::io("remove", &path)(error)),
     };
+    if place_of(&directory) != place_of(&above) {
+        let mounted = io::Error::other("another file system is mounted there; umount it first");
+        return Err(StoreError::io("remove", &path)(mounted));
+    }
     let regular = |file: &str| kind_of(&directory, OsStr::new(file)) == Ok(FileType::RegularFile);
     let of_a_run = |file: &str| match file {
         PAGE_FILE => is_page(&directory, OsStr::new(file)),
@@ -82,6 +86,14 @@ pub fn rm(
         removal.removed = true;
     }
     Ok(removal)
+}
+
+/// The file system a directory is on, and the mount by which it was reached: a bind mount has the same file system.
+fn place_of(directory: &HeldDirectory) -> Option<(u32, u32, u64)> {
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+    let stat = rustix::fs::statx(directory, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
+    let mount = if stat.stx_mask & StatxFlags::MNT_ID.bits() != 0 { stat.stx_mnt_id } else { 0 };
+    Some((stat.stx_dev_major, stat.stx_dev_minor, mount))
 }
 
 /// Whether a regular file says that it is what its name in a run directory says.
