@@ -205,7 +205,7 @@ impl<'w> Writer<'w> {
         let unwritable = |c: char| c.is_control() || c == '"';
         if path.contains(unwritable) || path.starts_with(['$', '!']) {
             let message = format!("the path {path:?} cannot be written");
-            self.lose("unwritable-path", path, message, "use a link with a plain name");
+            self.say(Severity::Error, "unwritable-path", path, message, "use a link with a plain name");
         }
         let plain: String = path.chars().map(|c| if unwritable(c) { '_' } else { c }).collect();
         if plain.contains([' ', ',', '=', '-', '(', ')']) { format!("\"{plain}\"") } else { plain }
