@@ -120,7 +120,8 @@ pub(crate) fn verdict_sentence(run: &Run) -> String {
 pub(crate) fn verdict_words(run: &Run) -> String {
     let mut parts: Vec<String> = Vec::new();
     if run.verdict == Verdict::Incomplete {
-        parts.push("the run was stopped before its end".to_owned());
+        let going = "the run is still going, and these are its figures so far";
+        parts.push(if run.going { going } else { "the run was stopped before its end" }.to_owned());
     }
     let of = run.rows.len();
     let valid = run.rows.iter().filter(|row| row.verdict == Verdict::Valid).count();

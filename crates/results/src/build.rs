@@ -176,6 +176,7 @@ impl RunBuilder {
         let (end, error) = self.end.map_or((None, String::new()), |(end, error)| (Some(end), error));
         let engine = most_used_engine(&phases);
         let mut run = Run {
+            going: false,
             schema: SCHEMA.to_owned(),
             id: start.id,
             name: start.plan.name.clone(),

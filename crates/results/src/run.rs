@@ -427,6 +427,9 @@ pub struct Run {
     /// What stopped it; empty if nothing did.
     #[serde(default)]
     pub error: String,
+    /// Whether it was still being recorded when it was read.
+    #[serde(skip)]
+    pub going: bool,
 }
 
 impl OpResult {

@@ -241,6 +241,7 @@ pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         remarks: Vec::new(),
         end: Some(RunEnd::Completed),
         error: String::new(),
+        going: false,
     };
     run.rows = checks::rows(&run);
     run

@@ -76,6 +76,7 @@ pub fn assemble(found: Found, text: &str) -> Run {
         phases.push(phase);
     }
     let mut run = Run {
+        going: false,
         hosts: Vec::new(),
         schema: SCHEMA.to_owned(),
         id: format!("{:08x}", fnv1a(text) as u32),

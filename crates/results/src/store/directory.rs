@@ -359,5 +359,10 @@ pub fn load(root: &Path, wanted: &str) -> Result<Run, StoreError> {
         return read_run_file(path);
     }
     let dir = find(root, wanted)?;
-    if dir.has(RUN_FILE) { dir.read_run() } else { super::recover(dir.path()) }
+    if dir.has(RUN_FILE) {
+        return dir.read_run();
+    }
+    // Asked first: a run that ends meanwhile is going a moment longer.
+    let going = matches!(dir.lock(), Err(StoreError::Running(_)));
+    Ok(Run { going, ..super::recover(dir.path())? })
 }
