@@ -52,6 +52,7 @@ use failure::{Failure, Outcome};
 
 fn main() -> ExitCode {
     assay_engine::clock::begin();
+    signals::outlive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

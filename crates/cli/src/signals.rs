@@ -3,9 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::Failure;
+
+/// A write beyond the limit for files (`ulimit -f`) is an error that is told, not the end of the process. Programs that are
+/// started have the usual again.
+pub(crate) fn outlive_file_limits() {
+    // Nobody looks at the flag: that something is called is what keeps the process.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
 
 /// A flag that the first signal sets. The second ends the process with the status of the signal.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {

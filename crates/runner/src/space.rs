@@ -14,6 +14,7 @@ use assay_host::space::FileSystemSpace;
 use assay_host::{HostRoot, MountTable};
 use assay_workload::Plan;
 use assay_workload::growth::{Growth, Layout, growth};
+use assay_workload::target::TargetKind;
 use assay_workload::tree::is_scheme_file;
 use assay_workload::units::Bytes;
 
@@ -59,8 +60,11 @@ pub fn check_space(
     more: &[(&str, &Path, u64)],
     host: &HostRoot,
 ) -> Result<(), Shortage> {
+    let limit_bytes =
+        rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX);
     let mut needs: BTreeMap<PathBuf, Need> = BTreeMap::new();
     for growth in growth(plan, layout) {
+        beyond_limit(plan, &growth, limit_bytes)?;
         let need = need_of(plan, &growth);
         // Two targets may name one file; it does not grow twice.
         let known = needs.entry(need.path.clone());
@@ -86,6 +90,29 @@ pub fn check_space(
         demand.or_insert(Demand { place, available_bytes, needs: Vec::new() }).needs.push(need);
     }
     demands.into_values().find_map(|demand| demand.shortage()).map_or(Ok(()), Err)
+}
+
+/// Refuses what the limit for the size of a file (`ulimit -f`) does not let this process write.
+fn beyond_limit(plan: &Plan, growth: &Growth, limit_bytes: u64) -> Result<(), Shortage> {
+    let target = &plan.targets[usize::from(growth.target)];
+    let written = growth.filled.iter().chain(&growth.rewritten).map(|range| range.end);
+    let scattered = growth.scattered.keys().map(|(_, end)| *end);
+    let trees = plan.phases.iter().flat_map(|phase| &phase.jobs).filter_map(|job| job.tree.as_ref());
+    let sizes = trees.filter(|_| growth.tree_bytes > 0).flat_map(|tree| tree.sizes.iter().map(|size| size.0));
+    let end_bytes = written.chain(scattered).chain(sizes).max().unwrap_or(0);
+    if target.kind == TargetKind::BlockDevice || end_bytes <= limit_bytes {
+        return Ok(());
+    }
+    Err(Shortage {
+        what: format!(
+            "target '{}' ({}) needs files of {}, and this process may write files of {} only",
+            target.name,
+            target.path,
+            Bytes(end_bytes),
+            Bytes(limit_bytes)
+        ),
+        fix: "raise the limit with ulimit -f, or use a smaller size",
+    })
 }
 
 impl Demand {

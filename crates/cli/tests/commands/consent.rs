@@ -217,3 +217,83 @@ fn a_file_in_a_directory_of_ours_needs_consent_unless_assay_made_it() {
     world.assay(&["cleanup", path_text(&world.data())]).ended(0);
     assert!(entries(&world.data()).is_empty());
 }
+
+#[test]
+fn a_limit_for_the_size_of_files_is_told_before_anything_is_made() {
+    let world = World::new();
+    plan_of(&world, &TREE.replace("sizes = '4k'", "sizes = '4m'"));
+    let job = "[w]\nrw=write\nbs=64k\nsize=8m\nfilename=big.bin\n";
+    fs::write(world.path().join("big.fio"), job).expect("written");
+    for words in ["run big.fio", "plan big.fio", "run plan.toml"] {
+        let limited = format!("ulimit -f 1024; exec \"$0\" {words}");
+        let said = std::process::Command::new("sh")
+            .args(["-c", &limited, env!("CARGO_BIN_EXE_assay")])
+            .current_dir(world.path())
+            .env("HOME", world.path())
+            .env("XDG_STATE_HOME", world.path())
+            .env("XDG_DATA_HOME", world.path())
+            .output()
+            .expect("started");
+        let err = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert_eq!(said.status.code(), Some(1), "{words}: {err}");
+        assert!(err.contains("ulimit -f"), "{words}: {err}");
+        assert!(!world.path().join("big.bin").exists() && !world.path().join("anchor").exists(), "{words}");
+    }
+}
+
+#[test]
+fn a_path_that_vdbench_cannot_hold_is_not_written_as_another_one() {
+    let world = World::new();
+    let plan = "[[target]]\nname = 't'\npath = '/data/a\"b'\nkind = 'file'\nsize = '1m'\n\n[[job]]\nop = 'read'\n\
+                block_size = '4k'\npattern = 'random'\nruntime = '1s'\n";
+    fs::write(world.path().join("plan.toml"), plan).expect("written");
+    let said = world.assay(&["convert", "plan.toml", "--to", "vdbench"]).ended(2);
+    assert!(said.out.is_empty() && said.err.contains("cannot be written"), "{} {}", said.out, said.err);
+}
+
+#[test]
+fn what_is_mounted_among_the_runs_is_not_emptied() {
+    let (world, victim) = (World::new(), World::new());
+    for one in [&world, &victim] {
+        plan_of(one, TREE);
+        one.assay(&["run", "plan.toml"]).ended(0);
+    }
+    let (point, bound) = (world.run_directories().remove(0), victim.run_directories().remove(0));
+    let name = point.file_name().and_then(|name| name.to_str()).expect("a name");
+    let mount = std::process::Command::new("mount").arg("--bind").arg(&bound).arg(&point).status();
+    if !mount.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let said = world.assay(&["runs", "rm", name]);
+    std::process::Command::new("umount").arg(&point).status().expect("unmounted");
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("mounted there"), "{}", said.err);
+    assert!(bound.join("run.json").exists());
+}
+
+#[test]
+fn quick_that_is_interrupted_while_it_fills_says_so() {
+    let world = World::new();
+    let mut command = world.command(&["quick", path_text(&world.data())]);
+    let child = command.stderr(std::process::Stdio::piped()).spawn().expect("started");
+    let file = world.data().join("assay-quick/assay-1.data");
+    crate::world::wait_for("the file", || file.exists());
+    crate::world::signal(&child, rustix::process::Signal::INT);
+    let said = crate::world::Said::of(child.wait_with_output().expect("ended")).ended(5);
+    assert!(!said.err.contains("managed") && !world.data().join("assay-quick").exists(), "{}", said.err);
+}
+
+#[test]
+fn a_run_that_is_going_is_not_said_to_have_been_stopped() {
+    let world = World::new();
+    let mut child = world.start_measuring();
+    let said = world.assay(&["runs", "show", "last"]);
+    crate::world::signal(&child, rustix::process::Signal::INT);
+    child.wait().expect("ended");
+    assert!(
+        said.out.contains("still going") && !said.out.contains("stopped before"),
+        "{} {}",
+        said.out,
+        said.err
+    );
+}
