@@ -57,7 +57,7 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<
 /// says which file it is.
 pub(crate) fn not_in_a_loop(host: &HostRoot, permit: &Permit) -> Result<(), Refusal> {
     let path = || permit.path().to_owned();
-    let devices = host.is_real().then(|| host.names("/sys/block")).unwrap_or_default();
+    let devices = if host.is_real() { host.names("/sys/block") } else { Vec::new() };
     let loops: Vec<(String, Backing)> = devices
         .into_iter()
         .filter(|name| host.exists(format!("/sys/block/{name}/loop")))

@@ -165,7 +165,7 @@ fn what_was_written_into_a_file_of_ours_is_not_destroyed() {
     let why = refusal(writes(&names, TargetKind::File), top.path(), &[]);
     assert!(why.contains("--destroy-data") && why.contains("two"), "{why}");
     assert_eq!(fs::read(&two).expect("there"), b"precious");
-    let request = request(writes(&names, TargetKind::File), top.path(), &[two.clone()]);
+    let request = request(writes(&names, TargetKind::File), top.path(), std::slice::from_ref(&two));
     assert_eq!(run_with(request, || ()).0, RunEnd::Completed);
     assert_eq!(go(&|| ()), (true, String::new()), "it is Assay's again");
 }
@@ -202,7 +202,7 @@ fn a_link_to_a_device_means_the_device_that_was_named() {
     let again = top.path().join("again");
     symlink(&named.0, &again).expect("linked");
     let names = [again.to_str().expect("text"), link.to_str().expect("text")];
-    let request = request(writes(&names, TargetKind::BlockDevice), top.path(), &[link.clone()]);
+    let request = request(writes(&names, TargetKind::BlockDevice), top.path(), std::slice::from_ref(&link));
     let (end, why) = run_with(request, || {
         fs::remove_file(&link).expect("removed");
         symlink(&victim.0, &link).expect("linked");
@@ -234,7 +234,7 @@ fn the_file_below_a_loop_device_is_refused_by_any_name() {
             fs::remove_file(&image).expect("removed");
         }
         let name = [second.to_str().expect("text")];
-        let why = refusal(writes(&name, TargetKind::File), top.path(), &[second.clone()]);
+        let why = refusal(writes(&name, TargetKind::File), top.path(), std::slice::from_ref(&second));
         assert!(why.contains("backing file of"), "first name gone: {gone}: {why}");
         assert!(is_whole(&second));
     }
