@@ -115,12 +115,19 @@ fn new_file(root: &HostRoot, path: &Path) -> Result<Permit, Refusal> {
     Ok(Permit::for_new_file(path))
 }
 
-fn directory(root: &HostRoot, node: &Node) -> Result<Permit, Refusal> {
+/// Refuses what is an interface to the kernel, and no consent makes it data.
+fn on_storage(root: &HostRoot, node: &Node) -> Result<(), Refusal> {
     let mounts = MountTable::read(root);
-    let mount = crate::devices::mount_of(root, &mounts, &node.path);
-    if let Some(mount) = mount.filter(|mount| stores_nothing(&mount.fs_type)) {
-        return Err(Refusal::NotStorage { path: node.path.clone(), fs_type: mount.fs_type.clone() });
+    match crate::devices::mount_of(root, &mounts, &node.path) {
+        Some(mount) if stores_nothing(&mount.fs_type) => {
+            Err(Refusal::NotStorage { path: node.path.clone(), fs_type: mount.fs_type.clone() })
+        }
+        _ => Ok(()),
     }
+}
+
+fn directory(root: &HostRoot, node: &Node) -> Result<Permit, Refusal> {
+    on_storage(root, node)?;
     Ok(Permit::for_node(PermitKind::IntoDirectory, node))
 }
 
@@ -150,6 +157,7 @@ fn stores_nothing(fs_type: &str) -> bool {
 }
 
 fn file(root: &HostRoot, node: &Node, kind: PermitKind) -> Result<Permit, Refusal> {
+    on_storage(root, node)?;
     match file_use(root, node) {
         Some(FileUse::Swap) => Err(Refusal::Swap { path: node.path.clone() }),
         Some(FileUse::Loop(device)) => Err(Refusal::LoopBacking { path: node.path.clone(), device }),

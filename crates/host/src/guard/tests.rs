@@ -233,3 +233,14 @@ fn a_permit_is_for_what_was_checked_only() {
     host.write("/srv/new", "");
     assert!(new.verify(&open("/srv/new")).is_ok());
 }
+
+#[test]
+fn an_interface_of_the_kernel_is_no_file_to_write_to() {
+    let root = HostRoot::real();
+    for path in ["/sys/kernel/uevent_seqnum", "/proc/sys/kernel/hostname"] {
+        if Path::new(path).exists() {
+            let refused = check_write(&root, Path::new(path), &Consent::naming(&root, [path]));
+            assert!(matches!(refused, Err(Refusal::NotStorage { .. })), "{path}: {refused:?}");
+        }
+    }
+}
