@@ -185,19 +185,14 @@ impl BlockThread<'_> {
         });
         let sites: Vec<SiteSpec> = sites.collect();
         let made = Generator::new(&job.pattern, &sites, job.selection, slice.seed, slice.ios, slice.bytes);
-        if drops_pages(self.job) { made.with_passes() } else { made }
+        if self.job.drops_pages_between_passes() { made.with_passes() } else { made }
     }
-}
-
-/// Whether there are pages to forget between passes.
-fn drops_pages(job: &PlannedJob) -> bool {
-    job.invalidate && job.invalidate_each_pass && !job.direct
 }
 
 /// Forgets cached pages before each further pass, where the job asks for that.
 fn pass_hook(job: &PlannedJob, open: &OpenTargets) -> Option<PassHook> {
     let fds: Vec<RawFd> = open.fds().collect();
-    drops_pages(job)
+    job.drops_pages_between_passes()
         .then(|| -> PassHook { Box::new(move || fds.iter().for_each(|&fd| drop(targets::invalidate(fd)))) })
 }
 

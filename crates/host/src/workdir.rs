@@ -129,7 +129,7 @@ pub struct WorkDir {
     path: PathBuf,
     created: bool,
     /// Carries a shared lock.
-    _marker: File,
+    marker: File,
 }
 
 impl WorkDir {
@@ -160,7 +160,7 @@ impl WorkDir {
             return Err(WorkDirError::BeingRemoved { path: path.to_owned() });
         }
         let path = fs::canonicalize(path).map_err(io_error)?;
-        Ok(Self { path, created, _marker: marker })
+        Ok(Self { path, created, marker })
     }
 
     /// Its canonical path.
@@ -187,9 +187,9 @@ impl WorkDir {
     /// # Errors
     /// What [`cleanup::remove`] says.
     pub fn remove(self) -> Result<CleanupReport, CleanupError> {
-        let path = self.path.clone();
-        drop(self);
-        cleanup::remove(&path)
+        // Closing would not do: a process that is just being started holds a copy of the descriptor until it is another program.
+        let _ = rustix::fs::flock(&self.marker, FlockOperation::Unlock);
+        cleanup::remove(&self.path)
     }
 }
 

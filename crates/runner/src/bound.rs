@@ -62,7 +62,7 @@ fn loads(plan: &Plan, model: &Model, stop: &Arc<AtomicBool>) -> Result<Vec<Obser
         };
         let error = simulation.run_phase(plan, phase, &options, &mut |_| {})?;
         if !error.is_empty() {
-            return Err(RunError::Simulated { why: error });
+            return Err(RunError::Simulated { phase, why: error });
         }
         observed.push(simulation.observe());
     }

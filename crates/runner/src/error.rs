@@ -137,8 +137,10 @@ pub enum RunError {
     #[error(transparent)]
     Simulation(#[from] SimError),
     /// A simulated phase failed.
-    #[error("{why}")]
+    #[error("phase {} of the plan, simulated: {why}", phase + 1)]
     Simulated {
+        /// Index into the plan's phases.
+        phase: usize,
         /// Why.
         why: String,
     },

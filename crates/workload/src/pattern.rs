@@ -288,6 +288,11 @@ impl Placement {
     pub fn is_random(&self) -> bool {
         !matches!(self, Placement::Sequential(_))
     }
+
+    /// Whether it comes to an end of its range and begins again: random blocks without a map never do.
+    pub fn has_passes(&self) -> bool {
+        !matches!(self, Placement::Random(random) if !random.is_map())
+    }
 }
 
 /// Which operation, how large, and where.

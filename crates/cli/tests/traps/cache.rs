@@ -38,6 +38,20 @@ fn pages_are_kept_over_passes_that_repeat() {
     });
 }
 
+/// Random blocks without a map make no passes, so nothing is dropped after the start, as with fio.
+#[test]
+fn random_blocks_without_a_map_fill_the_cache() {
+    let stage = Stage::new();
+    stage.file("data", 16);
+    until("reads from the page cache", || {
+        let job = "op = \"read\"\nblock_size = \"4k\"\npattern = { random = \"uniform\", once_per_pass = false }\n\
+                   caching = \"buffered\"\nios = 80000";
+        let run = stage.run("data", job);
+        let share = run.run["phases"][0]["jobs"][0]["cached_read_share"].as_f64().ok_or("no share")?;
+        (share > 0.9).then_some(()).ok_or(format!("only {share} came from the cache"))
+    });
+}
+
 #[test]
 fn reads_of_a_file_with_holes() {
     let stage = Stage::new();

@@ -135,11 +135,7 @@ fn idle_slots(subject: &Subject<'_>) -> Option<Finding> {
 /// Whether every job dropped cached pages between passes: slots are empty while the kernel does so.
 fn drops_pages(subject: &Subject<'_>) -> bool {
     let passed = subject.job.total.bytes > subject.job.evidence.active_bytes;
-    passed
-        && subject
-            .planned
-            .iter()
-            .all(|planned| planned.invalidate && planned.invalidate_each_pass && !planned.direct)
+    passed && subject.planned.iter().all(|planned| planned.drops_pages_between_passes())
 }
 
 /// Completions lay about before they were looked for. With one I/O a thread there is nothing else to be busy with.
