@@ -311,8 +311,49 @@ def processor(bench, dose):
     finally:
         other.kill()
         other.wait()
-    waited = next((f for f in run["findings"] if "waited for a processor" in f["message"]), None)
+    waited = next((f for f in run["findings"] if "waited for a CPU" in f["message"]), None)
     return waited, clean / total(run) - 1
+
+
+WRITES = 'op = "write"\nblock_size = "4k"\npattern = "random"\nengine = "psync"\n'
+
+
+def absorbed(bench, _dose):
+    """Direct writes through a loop device that keeps them in the page cache; the twin's loop device writes directly, too."""
+    image = bench.file("absorbs", 64)
+    job = WRITES + 'runtime = "2s"'
+    with loop(image, "--direct-io=on") as device:
+        clean = total(bench.run(device, job, "--destroy-data", device))
+    with loop(image) as device:
+        run = bench.run(device, job, "--destroy-data", device)
+    return finding(run, ["cache-absorbed-writes"]), total(run) / clean - 1
+
+
+@contextlib.contextmanager
+def quota(share):
+    """How to start a process two groups below one that may use this share of one processor (version 1)."""
+    above = f"/sys/fs/cgroup/cpu/assay-qualify-{os.getpid()}"
+    below = os.path.join(above, "between", "job")
+    os.makedirs(below)
+    try:
+        with open(os.path.join(above, "cpu.cfs_quota_us"), "w") as out:
+            out.write(str(int(100_000 * share)))
+        yield ["sh", "-c", f'echo $$ > {below}/cgroup.procs && exec "$0" "$@"']
+    finally:
+        for path in (below, os.path.dirname(below), above):
+            time.sleep(0.1)
+            os.rmdir(path)
+
+
+def quota_above(bench, dose):
+    """A job that takes a whole processor, below a group that may not have all of it."""
+    path = bench.whole_file()
+    job = READS + 'engine = "psync"\ncaching = "buffered"\ninvalidate = false\nruntime = "2s"'
+    open(path, "rb").read()
+    clean = total(bench.run(path, job))
+    with quota(1 - dose) as by:
+        run = bench.run(path, job, by=by, expected_s=8)
+    return finding(run, ["throttled"]), clean / total(run) - 1
 
 
 TRAPS = {
@@ -324,6 +365,8 @@ TRAPS = {
     "rate beyond the device (rate-not-reached)": rate,
     "second process on the device (foreign-io)": others,
     "job on a busy processor (generator-bound)": processor,
+    "quota of a group above the job's (throttled)": quota_above,
+    "direct writes kept by a loop device (cache-absorbed-writes; no doses)": absorbed,
 }
 
 
