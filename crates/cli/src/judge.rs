@@ -149,7 +149,7 @@ impl FioFigures {
         }
     }
 
-    /// The figures as a run, or why they are none; `None`: there are none to be had.
+    /// The figures as a run, or why there are none; `None`: the command gives no figures.
     fn read(&self, stdout: &str) -> Option<Result<Run, String>> {
         let text = match self {
             FioFigures::None => return None,

@@ -1,4 +1,4 @@
-//! Who goes next: the order of phases, and the built-in series.
+//! The order of phases, and the built-in series.
 //!
 //! A machine without I/O: it decides what starts when and passes events on; what a phase does is up to the
 //! [`Executor`] that is injected. It knows no clock, no engine, no files.

@@ -94,7 +94,7 @@ pub fn run_phase(
     })
 }
 
-/// Whoever is told of events panics: the threads end, instead of holding that up until their limits end them.
+/// If the receiver of events panics, it stops the threads, so that the panic does not wait for their limits.
 struct EndIfPanicking<'a>(&'a Gate, &'a [Arc<AtomicBool>]);
 
 impl Drop for EndIfPanicking<'_> {

@@ -1,5 +1,5 @@
-//! The seam for kinds of jobs: what runs as a job (block I/O, a tree of files, an application) implements it, and whoever runs
-//! phases (the driver on this machine, the simulator in virtual time) knows nothing else of it.
+//! The seam for kinds of jobs: what runs as a job (block I/O, a tree of files, an application) implements it. The code that
+//! runs phases (the driver on this machine, the simulator in virtual time) knows nothing else of it.
 //!
 //! A [`JobKind`] says which jobs it takes and prepares all of a phase together; each thread gets a [`JobRunner`] of its own
 //! before the common start. Kinds are generic over the [`Machine`] they run on: one that needs nothing but its clock runs on

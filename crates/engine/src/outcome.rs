@@ -16,7 +16,7 @@ pub struct ThreadCpu {
     pub system_ns: u64,
     /// Voluntary context switches: the thread waited.
     pub waits: u64,
-    /// Involuntary context switches: somebody else was given the processor.
+    /// Involuntary context switches: the kernel gave the CPU to another task.
     pub preempted: u64,
     /// Time spent ready to run, waiting for a processor; 0 where the kernel does not account it.
     pub run_queue_ns: u64,
@@ -81,7 +81,7 @@ impl ThreadCpu {
 pub struct ThreadEnd {
     /// From the loop.
     pub end: LoopEnd,
-    /// CPU of the thread while it ran; whoever runs the thread counts it.
+    /// CPU time of the thread while it ran; counted by the driver that runs the thread.
     pub cpu: ThreadCpu,
     /// When the flush at the end was done; 0: there was none.
     pub flushed_ns: u64,

@@ -1,7 +1,7 @@
 //! Dropping what the page cache holds.
 //!
 //! The kernel drops only clean pages that nobody has mapped, and reports neither: a drop that did nothing
-//! looks like one that worked. Whoever can ask for residency (cachestat(2) or mincore(2), which need unsafe
+//! looks like one that worked. A caller that can ask for residency (cachestat(2) or mincore(2), which need unsafe
 //! code) supplies a [`Residency`], and the report then says what stayed.
 
 use std::fs::{self, File};

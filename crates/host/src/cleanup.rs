@@ -66,7 +66,7 @@ pub enum CleanupError {
         /// Why not.
         doubt: Doubt,
     },
-    /// Somebody else could have put the tags there, to have root remove things.
+    /// Another user could have put the tags there, to make root remove things.
     #[error(
         "kept {path}: as root, only a directory that belongs to root and that nobody else can write to is cleaned up \
          (this one belongs to user {owner}, mode {mode:04o}); run this as its owner, or remove it yourself"

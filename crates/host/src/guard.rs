@@ -40,7 +40,7 @@ pub enum Class {
     AssayFile,
     /// A file that Assay made and somebody changed since, or made something of.
     ChangedFile,
-    /// A file of somebody else.
+    /// A file that Assay did not make.
     ForeignFile,
     /// A block device.
     BlockDevice(Box<DeviceUse>),

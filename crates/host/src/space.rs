@@ -8,7 +8,7 @@ use rustix::fs::{StatVfs, statvfs};
 use crate::mounts::MountTable;
 use crate::root::HostRoot;
 
-/// Share of a file system that stays free, in percent: a full one slows down, and fails whoever else uses it.
+/// Share of a file system that stays free, in percent: a full one slows down, and writes of other programs fail.
 pub const RESERVE_PERCENT: u64 = 5;
 
 /// The reserve is not larger than this, however large the file system is.

@@ -193,7 +193,7 @@ impl WorkDir {
     }
 }
 
-/// Makes the directory beside its final name and moves it there. `Ok(false)` when somebody else was first.
+/// Makes the directory beside its final name and moves it there. `Ok(false)` when another process was first.
 fn make_tagged(path: &Path, version: &str, purpose: &str) -> io::Result<bool> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let fresh = path.with_file_name(format!(".{name}.{}", std::process::id()));

@@ -208,7 +208,7 @@ pub enum HostEvent {
     Interval(Box<Interval>),
     /// Counters of devices, process and machine at a moment: start, each second, end of a phase. Those of a phase that
     /// come before its `PhaseStarted` or after its `PhaseFinished` bound a window in which Assay itself did nothing:
-    /// what the devices did then was somebody else's.
+    /// what the devices did then was for other processes.
     Counters {
         /// The phase.
         phase: u32,

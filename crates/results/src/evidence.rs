@@ -131,9 +131,9 @@ pub struct PhaseEvidence {
     pub span_ns: u64,
     /// Share of all processors' time in which they worked, 0 to 1.
     pub cpu_busy_share: Option<f64>,
-    /// Share of all processors' time that the hypervisor gave to somebody else, 0 to 1.
+    /// Share of all processors' time that the hypervisor gave to other guests, 0 to 1.
     pub steal_share: Option<f64>,
-    /// CPUs that interrupts and the kernel's own threads used, for whoever: completions, loop devices, write-back; `None`:
+    /// CPUs that interrupts and the kernel's own threads used, for all processes: completions, loop devices, write-back; `None`:
     /// not known.
     pub kernel_cpus_used: Option<f64>,
     /// CPU of the whole process in processors.
@@ -218,7 +218,7 @@ pub struct MachineSecond {
     pub length_s: f64,
     /// Share of all processors' time in which they worked, 0 to 1.
     pub cpu_busy_share: Option<f64>,
-    /// Share the hypervisor gave to somebody else, 0 to 1.
+    /// Share the hypervisor gave to other guests, 0 to 1.
     pub steal_share: Option<f64>,
     /// Bytes a second the devices under the targets read.
     pub device_read_bytes_per_s: Option<f64>,

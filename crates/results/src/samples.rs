@@ -1,4 +1,4 @@
-//! Runs made by hand, for the tests of whoever renders runs. Every number follows from a few constants, so that snapshots stay as they are.
+//! Runs made by hand, for the tests of renderers. Every number follows from a few constants, so that snapshots stay as they are.
 
 pub mod odd;
 

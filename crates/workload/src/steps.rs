@@ -1,7 +1,7 @@
 //! Symbolic steps: what depends on results that are not there yet when a plan is made.
 //!
 //! Two kinds of blocks of phases repeat until a rule holds, a third ends early. The plan holds them out to their longest, each phase with its
-//! [`Step`]; whoever runs the plan leaves out what the rule makes superfluous, and records what became of the others. A rate in
+//! [`Step`]; the runner of the plan leaves out what the rule makes superfluous, and records what became of the others. A rate in
 //! per cent of a maximum ([`Rate::PercentOfMax`](crate::job::Rate::PercentOfMax)) is the fourth kind, and needs no step.
 
 use std::fmt;

@@ -3,7 +3,7 @@
 use super::{Finding, SourceFile};
 
 /// Beginnings of the paths of files that run jobs of whatever kind.
-const WHOEVER_RUNS: &[&str] =
+const RUNS_PHASES: &[&str] =
     &["crates/engine/src/driver", "crates/engine/src/sampler", "crates/sim/src/phase"];
 /// Words that only a kind of job knows.
 const KINDS: &[&str] = &["tree", "transaction", "mailbox"];
@@ -11,7 +11,7 @@ const KINDS: &[&str] = &["tree", "transaction", "mailbox"];
 /// `job-kind`.
 pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let runs = |file: &&SourceFile| {
-        file.path.ends_with(".rs") && WHOEVER_RUNS.iter().any(|start| file.path.starts_with(start))
+        file.path.ends_with(".rs") && RUNS_PHASES.iter().any(|start| file.path.starts_with(start))
     };
     let mut findings = Vec::new();
     for file in files.iter().filter(runs) {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_runs_jobs_names_no_kind_of_them() {
+    fn code_that_runs_phases_names_no_kind_of_job() {
         let file = |path: &str| {
             let text = "fn f() -> BTreeMap {}\nif job.job.Tree.is_some() {}\n".to_owned();
             SourceFile { path: path.to_owned(), bytes: 0, text: Some(text) }

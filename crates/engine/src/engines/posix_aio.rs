@@ -2,7 +2,7 @@
 //! other.
 //!
 //! The published baseline of the quick series was measured through glibc, where sixteen outstanding requests on one
-//! file are served by one thread. Whoever compares with it needs the same behaviour, not a better one: one worker per
+//! file are served by one thread. A comparison with it needs the same behaviour, not a better one: one worker per
 //! descriptor, up to glibc's default of 20, further descriptors shared out among them; a pool per job thread.
 //! glibc guards its lists with one mutex; we hand requests and completions over rings without locks, since the generator's
 //! own cost must not be part of the number.

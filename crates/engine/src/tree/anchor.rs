@@ -1,7 +1,7 @@
 //! The directory a tree stands in, and system calls below it.
 //!
 //! Everything is done relative to the open anchor. Paths are resolved by the kernel without following a symbolic link or
-//! leaving the anchor or its mount (openat2, Linux 5.6); where that call is not to be had, directory by directory. So
+//! leaving the anchor or its mount (openat2, Linux 5.6); where that call is unavailable, directory by directory. So
 //! nothing outside is touched, whatever happens to the tree meanwhile.
 
 use std::ffi::CStr;
@@ -61,7 +61,7 @@ enum Place {
     Ours,
     /// It does not exist: it will be made and tagged.
     New,
-    /// Somebody else's, which was named.
+    /// Made by another program, and named in a consent.
     Named,
 }
 
@@ -332,7 +332,7 @@ mod tests {
         assert!(is_assay_dir(&path));
         drop(Anchor::open(&path, &[]).unwrap());
         fs::create_dir(path.join("inner")).unwrap();
-        assert!(Anchor::open(&path.join("inner"), &[]).is_err(), "somebody else made it");
+        assert!(Anchor::open(&path.join("inner"), &[]).is_err(), "another program made it");
         symlink(parent.path(), path.join("link")).unwrap();
         assert!(Anchor::open(&path.join("link"), &[]).is_err());
     }

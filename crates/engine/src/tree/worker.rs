@@ -39,7 +39,7 @@ pub(super) struct Worker<'a> {
     pub(super) until_zero_sample: u32,
 }
 
-/// What a thread needs that can fail to be had, before anything is measured.
+/// Resources of a thread whose allocation can fail, allocated before anything is measured.
 #[derive(Debug)]
 pub(super) struct Hands {
     buffers: MappedBuffers,

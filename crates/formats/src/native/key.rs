@@ -40,7 +40,7 @@ pub(super) enum Shape {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     Required,
-    /// Required, which whoever has the table reports.
+    /// Required; the reader of the table reports it when it is missing.
     Reported,
     Optional,
     /// Optional, and the word `none` takes back what `[defaults]` has.
@@ -84,7 +84,7 @@ impl<V> Form<V> {
 /// An entry of a table: how the field is treated, name, form, field, default, sentence.
 ///
 /// `set` is written if it is not the default, `always` even then, and `must` is required. `some` is an `Option`, `none` is one that
-/// the word `none` takes back, `need` one that is required. A `part` is read and written by whoever has the
+/// the word `none` takes back, `need` one that is required. A `part` is read and written by the code of its
 /// table, and so are the `jobs` that it must have.
 macro_rules! key {
     (jobs $name:literal, $shape:expr, $default:literal, $doc:literal) => {

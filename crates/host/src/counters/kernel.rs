@@ -1,6 +1,6 @@
 //! CPU time of the kernel's own threads, `/proc/PID/schedstat`.
 //!
-//! Completions, loop devices and encryption work in them for whoever does I/O, so that their time is no other program's.
+//! Completions, loop devices and encryption work in them for every process that does I/O, so that their time is no other program's.
 
 use std::collections::{BTreeMap, BTreeSet};
 

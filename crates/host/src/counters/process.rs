@@ -101,7 +101,7 @@ impl<'a> Stat<'a> {
 
 /// A process and all its descendants that are alive, the process first.
 ///
-/// Children whose parent has ended belong to somebody else by then and are not found.
+/// Children whose parent has ended have another parent by then and are not found.
 pub fn process_tree(root: &HostRoot, pid: u32) -> Vec<u32> {
     let mut children: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for name in root.names("/proc") {

@@ -57,7 +57,7 @@ fn hex(digest: Sha256) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Marks a file with this digest of its content. Where that cannot be done the file will count as somebody else's.
+/// Marks a file with this digest of its content. Where that cannot be done the file will count as not written by Assay.
 pub(super) fn set(file: &File, digest: &str) {
     let Ok(stat) = rustix::fs::fstat(file) else { return };
     let _ = rustix::fs::fsetxattr(file, ATTRIBUTE, of_file(&stat, digest).as_bytes(), XattrFlags::empty());

@@ -1,4 +1,4 @@
-//! `foreign-io`: somebody else used the device while it was measured.
+//! `foreign-io`: other processes used the device while it was measured.
 //!
 //! Known from windows before and after a phase in which Assay itself does nothing, and from what the devices moved
 //! beyond what the kernel moved for this process. Late write-back and a file system's journal are ours although others
@@ -254,7 +254,7 @@ mod tests {
                 && finding.bias == "IOPS 0-25 % low",
             "{finding:?}"
         );
-        // What Assay itself read then is not somebody else's.
+        // What Assay itself read then is not traffic of other processes.
         run.phases[0].evidence.quiet_after =
             Some(QuietWindow { own_read_bytes: 1_600_000, ..window(1_640_000) });
         silent(ID, &run);

@@ -51,7 +51,7 @@ fn cpus_of_others(subject: &Subject<'_>) -> Option<f64> {
     Some((all - ours - kernel).max(0.0))
 }
 
-/// Somebody else had the processor: completions lay about meanwhile, and nothing was handed over.
+/// Other processes used the CPU: completions waited meanwhile, and nothing was submitted.
 fn queued(subject: &Subject<'_>) -> Option<Finding> {
     // The kernel counts as waiting also the time that an idle processor takes to wake up, which on a virtual machine is
     // long, and longer than all that others do: nobody waits for them longer than they work.
@@ -86,7 +86,7 @@ fn busy(subject: &Subject<'_>) -> Option<Finding> {
     let online = subject.run.environment.machine.cpu.allowed.or(subject.run.environment.machine.cpu.online);
     let available = online.map_or(evidence.threads, |online| online.min(evidence.threads));
     let share = evidence.cpus_used() / f64::from(available.max(1));
-    // Who polls for completions works all the time, whoever sets the pace.
+    // A thread that polls for completions is busy all the time, whatever the limit is.
     let polls = |options: EngineOptions| options.iopoll || options.sqpoll;
     let polling = subject.planned.iter().any(|planned| polls(planned.engine_options));
     if share < BUSY_MIN || polling || !subject.closed_loop() {

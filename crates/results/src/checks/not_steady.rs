@@ -17,7 +17,7 @@ use crate::steady::{
 
 pub(super) const ID: &str = "not-steady";
 
-/// The remark of whoever ran rounds that did not become steady.
+/// The remark of a runner whose rounds did not become steady.
 const NEVER: &str = "never-steady";
 const ADVICE: &str = "allow more rounds, or precondition the device before";
 /// A change below this share is information, not a warning.

@@ -1,4 +1,4 @@
-//! `throttled`: a quota, a limit, somebody else's turn on the processor or used-up burst credit set the pace.
+//! `throttled`: a quota, a limit, vCPU steal or used-up burst credit limited the rate.
 //!
 //! Known from the control group's throttling counters and device limits, from the processors' stolen time, and from a
 //! single fall of level inside a measured window.

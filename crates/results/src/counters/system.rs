@@ -99,7 +99,7 @@ pub struct CpuTimes {
     pub iowait_ns: u64,
     /// Hard and soft interrupts.
     pub interrupt_ns: u64,
-    /// Ready to run, but the hypervisor gave the processor to somebody else.
+    /// Ready to run, but the hypervisor gave the CPU to another guest.
     pub steal_ns: u64,
 }
 

@@ -8,7 +8,7 @@ use super::{FRAME_BYTES_MAX, Frame, Level, MAGIC, MAJOR, MINOR, codec};
 use crate::event::HostId;
 use crate::interval::Interval;
 
-/// Makes the bytes of a series; whoever has it decides what to do when they cannot be stored.
+/// Makes the bytes of a series; the caller decides what to do when they cannot be stored.
 #[derive(Debug, Default)]
 pub struct SeriesEncoder {
     pyramid: Pyramid,

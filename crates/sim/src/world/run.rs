@@ -10,7 +10,7 @@ use super::{EIO, NO_PORT, NONE, Node, World};
 enum Next {
     /// It takes until then.
     At(u64),
-    /// Somebody else will wake it.
+    /// Another event will wake it.
     Waiting,
     /// That was the last.
     Done,
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// The steps that few requests take, or that do little; `None`: somebody else will wake the node.
+    /// The steps that few requests take, or that do little; `None`: another event will wake the node.
     #[inline(never)]
     fn rare_step(&mut self, index: u32, step: Step, now: u64) -> Option<u64> {
         let Node { kind, core, .. } = self.nodes[index as usize];
