@@ -92,6 +92,32 @@ impl Watcher {
         all.iter().for_each(|pid| files.look_at(&self.host, *pid));
         record
     }
+
+    /// Takes the started command among the followed. `before` was read before its start and becomes the first reading
+    /// of it: a process begins with all its counters at zero, and what it does until a later reading is its own.
+    fn follow_from_start(&mut self, child: u32, before: &mut Counters, files: &mut OpenFiles) {
+        self.roots.insert(0, child);
+        before.processes.insert(0, newborn(child));
+        files.look_at(&self.host, child);
+    }
+}
+
+/// The counters of a process at its start.
+fn newborn(pid: u32) -> ProcessCounters {
+    let zero = Some(0);
+    ProcessCounters {
+        pid,
+        asked_read_bytes: zero,
+        asked_write_bytes: zero,
+        asked_reads: zero,
+        asked_writes: zero,
+        storage_read_bytes: zero,
+        storage_write_bytes: zero,
+        cancelled_write_bytes: zero,
+        block_wait_ns: zero,
+        threads: 1,
+        ..ProcessCounters::default()
+    }
 }
 
 /// A process tree as one process. The kernel adds what an ended child did to the parent that waits for it, so the sum
@@ -131,10 +157,11 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<Seen, RunE
     // Children whose parent ends become ours, so that they stay in the tree.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let before = window(&mut watcher, &stopped);
+    let mut at_start = watcher.snapshot(&mut files);
     let (mut child, reader) = start(command, output)?;
-    watcher.roots.insert(0, child.id());
+    watcher.follow_from_start(child.id(), &mut at_start, &mut files);
     let started = Instant::now();
-    let mut during = vec![watcher.snapshot(&mut files)];
+    let mut during = vec![at_start];
     let mut threads_max = 1;
     let mut stopped_at: Option<Instant> = None;
     let mut told = false;
@@ -240,6 +267,30 @@ fn once_a_second(readings: Vec<Counters>) -> Vec<Counters> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_command_did_before_it_was_first_looked_at_is_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("written");
+        let script = format!("head -c 100000 /dev/zero > {}; exec sleep 60", file.display());
+        let host = HostRoot::real();
+        let sampler = Sampler::new(&host, &Selection::default());
+        let mut watcher = Watcher { host, sampler, roots: Vec::new() };
+        let mut files = OpenFiles::default();
+        let mut before = watcher.snapshot(&mut files);
+        let (mut child, _) =
+            start(&["sh".into(), "-c".into(), script], CommandOutput::Inherited).expect("sh");
+        // Only once `head` was waited for has its parent what it wrote.
+        let replaced = || process_tree(&HostRoot::real(), child.id()).len() == 1;
+        while std::fs::metadata(&file).map_or(0, |meta| meta.len()) < 100_000 || !replaced() {
+            std::thread::sleep(STEP);
+        }
+        watcher.follow_from_start(child.id(), &mut before, &mut files);
+        let later = watcher.snapshot(&mut files);
+        child.kill().and_then(|()| child.wait()).expect("ended");
+        let did = Counters::delta(&before, &later);
+        assert!(did.processes[0].asked_write_bytes >= Some(100_000), "{:?}", did.processes);
+    }
 
     #[test]
     fn a_tree_is_the_sum_of_its_members() {
