@@ -57,7 +57,7 @@ impl<'a> Wanted<'a> {
 
 /// What was asked for, and where its targets are.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct LoadedWorkload {
     pub(crate) workload: Workload,
     pub(crate) directory: PathBuf,
     pub(crate) notes: Vec<(String, String)>,
@@ -68,7 +68,7 @@ pub(crate) struct Asked {
 }
 
 /// Reads what is wanted, and changes it as the command line says.
-pub(crate) fn asked(mut wanted: Wanted<'_>, context: &Context) -> Result<Asked, Failure> {
+pub(crate) fn asked(mut wanted: Wanted<'_>, context: &Context) -> Result<LoadedWorkload, Failure> {
     let origin = std::mem::replace(&mut wanted.origin, Origin::Profile(""));
     let mut asked = match origin {
         Origin::Profile(name) => profile(name, &wanted, context)?,
@@ -108,11 +108,11 @@ fn scaled(workload: &mut Workload, share: Option<f64>) -> Result<Vec<(String, St
 }
 
 /// What a file asks for.
-fn from(input: Input, wanted: &Wanted<'_>, context: &Context) -> Result<Asked, Failure> {
+fn from(input: Input, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedWorkload, Failure> {
     let (mut workload, diagnostics) = input.refuse_unset().checked(wanted.strict, context)?;
     let directory = input::directory_of(wanted.target)?;
     let notes = scaled(&mut workload, wanted.scale)?;
-    Ok(Asked { workload, directory, notes, diagnostics, work_dir: None })
+    Ok(LoadedWorkload { workload, directory, notes, diagnostics, work_dir: None })
 }
 
 /// The shipped profiles as a table.
@@ -124,7 +124,7 @@ pub(crate) fn profile_list(context: &Context) -> String {
     terminal::words_table(&["profile", "what it does"], &rows, &context.style)
 }
 
-fn profile(name: &str, wanted: &Wanted<'_>, context: &Context) -> Result<Asked, Failure> {
+fn profile(name: &str, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedWorkload, Failure> {
     let all = native::profiles();
     let Some(found) = all.iter().find(|profile| profile.name == name) else {
         let hint = near::nearest(name, all.iter().map(|profile| profile.name));
@@ -148,5 +148,5 @@ fn profile(name: &str, wanted: &Wanted<'_>, context: &Context) -> Result<Asked, 
     }
     notes.extend(scaled.changes.iter().map(|change| ("scaled".to_owned(), change.to_string())));
     let work_dir = Some(path.clone());
-    Ok(Asked { workload, directory: path, notes, diagnostics: Vec::new(), work_dir })
+    Ok(LoadedWorkload { workload, directory: path, notes, diagnostics: Vec::new(), work_dir })
 }

@@ -9,8 +9,8 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::place::Place;
-use crate::remote::{self, There};
+use crate::location::Location;
+use crate::remote::{self, RemoteDirectory};
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanupArgs {
@@ -20,9 +20,11 @@ pub(crate) struct CleanupArgs {
 }
 
 pub(crate) fn cleanup(args: &CleanupArgs, context: &Context) -> Result<Outcome, Failure> {
-    match Place::parse(&args.place)? {
-        Place::Here(place) => here(&place, context),
-        Place::There { host, dir } => remote::cleanup(There { host: &host, dir: &dir }, context),
+    match Location::parse(&args.place)? {
+        Location::Local(place) => here(&place, context),
+        Location::Remote { host, dir } => {
+            remote::cleanup(RemoteDirectory { host: &host, dir: &dir }, context)
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{self, SystemLoader};
 use crate::options::HowArgs;
-use crate::run::{self, How};
+use crate::run::{self, RunOptions};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -58,7 +58,7 @@ fn run(
     refuse_writes(jobs.as_ref(), program, context)?;
     let origin = Origin::Read(input::of_fio("fio", jobs, diagnostics));
     let wanted = Wanted::from(origin, Path::new("."), how.allowed.strict);
-    run::execute(wanted, &How { readonly: program.readonly, ..How::usual(&how) }, context)
+    run::execute(wanted, &RunOptions { readonly: program.readonly, ..RunOptions::usual(&how) }, context)
 }
 
 /// With `--readonly`, no job may write or trim.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use assay_report::terminal;
 use assay_results::store::RunDir;
 use assay_results::{Run, Verdict};
-use assay_runner::observe::{CommandOutput, Followed, Following, Seen, follow, run_of_followed};
+use assay_runner::observe::{CommandOutput, Followed, Following, ObservedCommand, follow, run_of_followed};
 use clap::Args;
 
 use crate::context::Context;
@@ -177,7 +177,7 @@ fn show(run: &Run, args: &JudgeArgs, context: &Context) -> Result<(), Failure> {
 }
 
 /// The command's own status; that of the verdict only where the command had none to complain about.
-fn outcome(run: &Run, seen: &Seen, require_valid: bool) -> Outcome {
+fn outcome(run: &Run, seen: &ObservedCommand, require_valid: bool) -> Outcome {
     use std::os::unix::process::ExitStatusExt as _;
     let signal = seen.status.signal().map(|signal| 128 + signal);
     let code = seen.status.code().or(signal).unwrap_or(1);

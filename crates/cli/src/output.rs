@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use assay_host::output::{self, OutputError, OutputFile, Place};
+use assay_host::output::{self, OutputError, OutputFile, OutputLocation};
 use assay_results::store;
 
 use crate::context::{Context, to_stdout};
@@ -99,7 +99,7 @@ impl Outputs {
         if is_stdout(path) {
             return to_stdout(content);
         }
-        let place: Place<'_> = self.rules.open(option, path)?;
+        let place: OutputLocation<'_> = self.rules.open(option, path)?;
         let mut file: BufWriter<OutputFile<'_>> = BufWriter::new(place.create()?);
         let failed = |error| Failure::failed(format!("cannot write {option} {}: {error}", path.display()));
         content(&mut file).map_err(failed)?;

@@ -18,9 +18,9 @@ use assay_workload::{Plan, Workload};
 use crate::context::{Context, to_stderr};
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::live::Live;
+use crate::location::{Location, pasted};
 use crate::output::{self, Outputs};
-use crate::place::{Place, pasted};
-use crate::remote::{self, There};
+use crate::remote::{self, RemoteDirectory};
 use crate::run;
 use crate::series::{QuickArgs, WORK_DIR, announce, check_test, series_failure, stb_tests};
 use crate::shown;
@@ -39,16 +39,16 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     // Wrong names and places are told before anything is measured.
     shown::find_references(&args.baseline, series.id, context)?;
     let outputs = args.output.checked(Outputs::new(args.output.force))?;
-    let finished = match Place::parse(&args.place)? {
-        Place::Here(place) if args.dry_run => return dry_run(args, series, &place, context),
-        Place::There { .. } if args.dry_run => {
+    let finished = match Location::parse(&args.place)? {
+        Location::Local(place) if args.dry_run => return dry_run(args, series, &place, context),
+        Location::Remote { .. } if args.dry_run => {
             return Err(Failure::usage(
                 "--dry-run looks at a directory of this machine; run it on that host",
             ));
         }
-        Place::Here(place) => here(args, series, &place, context)?,
-        Place::There { host, dir } => {
-            let there = There { host: &host, dir: &dir };
+        Location::Local(place) => here(args, series, &place, context)?,
+        Location::Remote { host, dir } => {
+            let there = RemoteDirectory { host: &host, dir: &dir };
             let Some(finished) = remote::quick(args, series, there, context)? else {
                 return Ok(Outcome::Interrupted);
             };

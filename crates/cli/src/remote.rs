@@ -26,12 +26,12 @@ use crate::series::QuickArgs;
 use crate::signals;
 use assay_runner::Finished;
 use binary::{Binary, CACHE, CHECKSUM};
-use connection::{Broken, Connection};
+use connection::{CommandFailure, Connection};
 use script::{directory_word, quoted};
 
 /// A directory on another machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct There<'a> {
+pub(crate) struct RemoteDirectory<'a> {
     /// `[user@]host`, as ssh takes it.
     pub(crate) host: &'a str,
     /// As the user wrote it; empty: the home directory.
@@ -42,7 +42,7 @@ pub(crate) struct There<'a> {
 pub(crate) fn quick(
     args: &QuickArgs,
     series: &Series,
-    there: There<'_>,
+    there: RemoteDirectory<'_>,
     context: &Context,
 ) -> Result<Option<Finished>, Failure> {
     let directory = directory_word(there.dir).map_err(Failure::usage)?;
@@ -50,8 +50,8 @@ pub(crate) fn quick(
     let stop = signals::stop_flag()?;
     match measure(args, series, there, &directory, &stop, context) {
         Ok(finished) => Ok(Some(finished)),
-        Err(Broken::Failed(failure)) => Err(failure),
-        Err(Broken::Stopped) => {
+        Err(CommandFailure::Failed(failure)) => Err(failure),
+        Err(CommandFailure::Stopped) => {
             context.say("stopped before anything was measured");
             Ok(None)
         }
@@ -61,11 +61,11 @@ pub(crate) fn quick(
 fn measure(
     args: &QuickArgs,
     series: &Series,
-    there: There<'_>,
+    there: RemoteDirectory<'_>,
     directory: &str,
     stop: &Arc<AtomicBool>,
     context: &Context,
-) -> Result<Finished, Broken> {
+) -> Result<Finished, CommandFailure> {
     let connection = Connection::open(there.host, stop)?;
     let binary = Binary::own()?;
     let machine = Machine::ask(&connection, &binary)?;
@@ -103,7 +103,7 @@ const SEARCH_PATH: &str =
     "PATH=\"$PATH:/usr/local/bin:/opt/homebrew/bin:/opt/local/bin:/usr/pkg/bin\"\nexport PATH\n";
 
 impl Machine {
-    fn ask(connection: &Connection, binary: &Binary) -> Result<Self, Broken> {
+    fn ask(connection: &Connection, binary: &Binary) -> Result<Self, CommandFailure> {
         let name = quoted(&binary.name());
         let script = format!(
             "{CACHE}{CHECKSUM}{SEARCH_PATH}echo {ANSWER}
@@ -152,7 +152,7 @@ exit 0
         connection: &Connection,
         binary: &Binary,
         context: &Context,
-    ) -> Result<Option<String>, Broken> {
+    ) -> Result<Option<String>, CommandFailure> {
         if self.system != "Linux" || !same_architecture(&self.architecture) {
             return Ok(Some(format!(
                 "this program is for Linux {}, and that machine is {} {}",
@@ -166,14 +166,14 @@ exit 0
     }
 
     /// The fio that can step in.
-    fn fio<'a>(&'a self, refusal: &'a str, host: &str) -> Result<fio::Stand<'a>, Failure> {
+    fn fio<'a>(&'a self, refusal: &'a str, host: &str) -> Result<fio::SubstituteFio<'a>, Failure> {
         let version = self.fio.strip_prefix("fio-").unwrap_or(&self.fio);
         if version.is_empty() {
             return Err(Failure::failed(format!(
                 "cannot measure on {host}: {refusal}; nor is fio there, which could do it instead"
             )));
         }
-        Ok(fio::Stand { machine: self, version, refusal })
+        Ok(fio::SubstituteFio { machine: self, version, refusal })
     }
 }
 

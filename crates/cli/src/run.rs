@@ -17,7 +17,7 @@ use assay_workload::plan::Carrier;
 use assay_workload::units::Bytes;
 use clap::Args;
 
-use crate::asked::{self, Asked, Origin, Wanted};
+use crate::asked::{self, LoadedWorkload, Origin, Wanted};
 use crate::audit::{self, source};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
@@ -105,7 +105,7 @@ pub(crate) struct PlanArgs {
 
 /// How what was asked for is carried out, whichever command line says it.
 #[derive(Debug)]
-pub(crate) struct How<'a> {
+pub(crate) struct RunOptions<'a> {
     pub(crate) common: &'a HowArgs,
     pub(crate) seed: Option<u64>,
     pub(crate) probes: &'a [String],
@@ -118,10 +118,10 @@ pub(crate) struct How<'a> {
     pub(crate) size: Bytes,
 }
 
-impl<'a> How<'a> {
+impl<'a> RunOptions<'a> {
     /// What can be said of every command that runs something; the rest as it is where nothing is said.
     pub(crate) fn usual(common: &'a HowArgs) -> Self {
-        How {
+        RunOptions {
             common,
             seed: None,
             probes: &[],
@@ -133,13 +133,13 @@ impl<'a> How<'a> {
     }
 
     fn of(args: &'a RunArgs) -> Self {
-        How {
+        RunOptions {
             seed: args.seed,
             probes: &args.probe,
             trace: args.trace.as_deref(),
             array: &args.array,
             size: args.size,
-            ..How::usual(&args.how)
+            ..RunOptions::usual(&args.how)
         }
     }
 }
@@ -166,11 +166,15 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         context.out(&asked::profile_list(context));
         return Ok(Outcome::Done);
     }
-    execute(wanted(args)?, &How::of(args), context)
+    execute(wanted(args)?, &RunOptions::of(args), context)
 }
 
 /// Carries out what is wanted, here or simulated, and shows what came of it; or shows the plan only.
-pub(crate) fn execute(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> Result<Outcome, Failure> {
+pub(crate) fn execute(
+    wanted: Wanted<'_>,
+    how: &RunOptions<'_>,
+    context: &Context,
+) -> Result<Outcome, Failure> {
     let strict = how.common.allowed.strict;
     if how.common.engine.as_deref() == Some("sim") {
         return simulate(wanted, how, context);
@@ -199,7 +203,7 @@ pub(crate) fn execute(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> R
 }
 
 /// `--engine sim`.
-fn simulate(wanted: Wanted<'_>, how: &How<'_>, context: &Context) -> Result<Outcome, Failure> {
+fn simulate(wanted: Wanted<'_>, how: &RunOptions<'_>, context: &Context) -> Result<Outcome, Failure> {
     if how.trace.is_some() {
         return Err(Failure::usage("--trace is for real I/O: a simulation does what 'assay audit' says"));
     }
@@ -246,7 +250,7 @@ pub(crate) fn present(finished: &Finished, how: &HowArgs, context: &Context) -> 
 
 /// Whether everything can be written that is to be written of a run: told before anything is measured. The files that
 /// were read and the targets are not to be replaced.
-pub(crate) fn check_outputs(how: &How<'_>, plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn check_outputs(how: &RunOptions<'_>, plan: &Plan) -> Result<(), Failure> {
     let targets = plan.targets.iter().map(|target| &target.path);
     let outputs = Outputs::new(how.common.output.force).reading(targets);
     let mut outputs = how.common.output.checked(outputs)?;
@@ -257,8 +261,8 @@ pub(crate) fn check_outputs(how: &How<'_>, plan: &Plan) -> Result<(), Failure> {
 /// Carries a plan out here, by Assay's own engines or by fio.
 fn carry_out(
     plan: Plan,
-    how: &How<'_>,
-    asked: &mut Asked,
+    how: &RunOptions<'_>,
+    asked: &mut LoadedWorkload,
     site: &Site,
     context: &Context,
 ) -> Result<Finished, Failure> {
@@ -306,7 +310,7 @@ pub(crate) fn recorded(
 }
 
 /// The probes that the run is to be judged with.
-fn probes(how: &How<'_>, context: &Context) -> Result<Vec<Probe>, Failure> {
+fn probes(how: &RunOptions<'_>, context: &Context) -> Result<Vec<Probe>, Failure> {
     let load = |id: &String| {
         context.probes_root().and_then(|root| store::load_probe(&root, id).map_err(Failure::usage))
     };
@@ -318,7 +322,7 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
         return own_runs(&args.run, context);
     }
     let mut asked = asked::asked(wanted(&args.run)?, context)?;
-    let how = How::of(&args.run);
+    let how = RunOptions::of(&args.run);
     let plan = resolved(&how, &asked, &context.site(idle()))?;
     // A plan that would not be run is shown, and ends as running it would.
     let refusals = refusals(&plan, &how, &asked, context);
@@ -355,7 +359,7 @@ impl Refusal {
 }
 
 /// All reasons for which `run` would not carry this plan out. The first is the one that it would end with.
-fn refusals(plan: &Plan, how: &How<'_>, asked: &Asked, context: &Context) -> Vec<Refusal> {
+fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: &Context) -> Vec<Refusal> {
     let host = &context.host;
     let trace = RunTrace::to(how.trace, how.common.output.force);
     let largest: Vec<_> = trace.iter().map(|trace| trace.largest(plan)).collect();
@@ -404,7 +408,7 @@ fn own_runs(args: &RunArgs, context: &Context) -> Result<Outcome, Failure> {
 }
 
 /// The plan of what was asked for, here.
-fn resolved(how: &How<'_>, asked: &Asked, site: &Site) -> Result<Plan, Failure> {
+fn resolved(how: &RunOptions<'_>, asked: &LoadedWorkload, site: &Site) -> Result<Plan, Failure> {
     let engine = how.common.engine.as_deref().map(engine_of).transpose()?;
     // For fio the plan is made as if it were run here, so that both do the same.
     let fio = engine == Some(EngineKind::Fio);

@@ -5,11 +5,11 @@ use assay_workload::plan::PlannedPhase;
 use assay_workload::steps::Until;
 
 use crate::following::After;
-use crate::seen::Seen;
+use crate::seen::PhaseFigures;
 use crate::{curve, rates, search, steady};
 
 /// What follows `phase`, which is done.
-pub(crate) fn after(plan: &Plan, phase: usize, seen: &Seen) -> After {
+pub(crate) fn after(plan: &Plan, phase: usize, seen: &PhaseFigures) -> After {
     match plan.phases[phase].step {
         None => After::next(phase),
         Some(step) => match &step.until {
@@ -24,7 +24,11 @@ pub(crate) fn after(plan: &Plan, phase: usize, seen: &Seen) -> After {
 ///
 /// # Errors
 /// A sentence, where what it depends on is not there.
-pub(crate) fn resolved(plan: &Plan, phase: usize, seen: &Seen) -> Result<Option<PlannedPhase>, String> {
+pub(crate) fn resolved(
+    plan: &Plan,
+    phase: usize,
+    seen: &PhaseFigures,
+) -> Result<Option<PlannedPhase>, String> {
     match plan.phases[phase].step.as_ref().map(|step| (step, &step.until)) {
         Some((step, Until::Rate(find))) => Ok(search::resolved(plan, phase, step, find, seen)),
         _ => rates::resolved(plan, phase, seen),

@@ -7,7 +7,7 @@ use assay_results::{HostEvent, HostId, HostSink, RunEnd, RunEvent};
 use assay_workload::Plan;
 
 use crate::after;
-use crate::seen::Seen;
+use crate::seen::PhaseFigures;
 use crate::watch::Watch;
 
 /// How a phase ended.
@@ -83,7 +83,7 @@ pub fn conduct(
     executor: &mut dyn Executor,
     sink: &mut dyn FnMut(RunEvent),
 ) -> (RunEnd, String) {
-    let mut course = Course { plan: Arc::clone(plan), seen: Seen::default() };
+    let mut course = PlanInProgress { plan: Arc::clone(plan), seen: PhaseFigures::default() };
     let (mut end, mut error) = (RunEnd::Completed, String::new());
     for host in executor.hosts() {
         let environment = Box::new(host.environment.clone());
@@ -116,12 +116,12 @@ pub fn conduct(
 }
 
 /// A plan on its way, with what it has become so far.
-struct Course {
+struct PlanInProgress {
     plan: Arc<Plan>,
-    seen: Seen,
+    seen: PhaseFigures,
 }
 
-impl Course {
+impl PlanInProgress {
     /// Resolves a phase and runs it.
     fn phase(
         &mut self,

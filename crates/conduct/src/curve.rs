@@ -6,10 +6,16 @@ use assay_workload::steps::{LatencyLimit, Step};
 use assay_workload::units::Nanos;
 
 use crate::following::{After, Note};
-use crate::seen::Seen;
+use crate::seen::PhaseFigures;
 
 /// What follows a point of a curve.
-pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, limit: LatencyLimit, seen: &Seen) -> After {
+pub(crate) fn after(
+    plan: &Plan,
+    phase: usize,
+    step: &Step,
+    limit: LatencyLimit,
+    seen: &PhaseFigures,
+) -> After {
     let mut together = LatencyHistogram::new();
     seen.jobs(phase).iter().for_each(|job| together.merge(&job.latency));
     let left = step.behind().saturating_sub(phase + 1);

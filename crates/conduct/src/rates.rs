@@ -3,13 +3,17 @@
 use assay_workload::Plan;
 use assay_workload::plan::{Offered, Pace, PlannedJob, PlannedPhase};
 
-use crate::seen::Seen;
+use crate::seen::PhaseFigures;
 
 /// The phase with its rates as numbers; `None`: it has none that depend on anything.
 ///
 /// # Errors
 /// A sentence, where there is nothing that they could be a share of.
-pub(crate) fn resolved(plan: &Plan, phase: usize, seen: &Seen) -> Result<Option<PlannedPhase>, String> {
+pub(crate) fn resolved(
+    plan: &Plan,
+    phase: usize,
+    seen: &PhaseFigures,
+) -> Result<Option<PlannedPhase>, String> {
     let planned = &plan.phases[phase];
     let share = |job: &PlannedJob| match job.pace {
         Pace::OfMax { percent, .. } => Some(percent / 100.0),
@@ -49,7 +53,7 @@ pub(crate) fn set_rate(job: &mut PlannedJob, iops: f64) {
 
 /// The finished phase without rates that a share is of: the last one of the same name and point but for the curve's own word,
 /// else the last of the same name, else the last with as many jobs.
-pub(crate) fn reference(plan: &Plan, phase: usize, seen: &Seen) -> Option<usize> {
+pub(crate) fn reference(plan: &Plan, phase: usize, seen: &PhaseFigures) -> Option<usize> {
     let mine = &plan.phases[phase];
     let unlimited = |at: &usize| {
         let other = &plan.phases[*at];

@@ -8,7 +8,7 @@ use assay_workload::steps::{FindRate, Step, Until};
 
 use crate::following::{After, Note};
 use crate::rates::set_rate;
-use crate::seen::Seen;
+use crate::seen::PhaseFigures;
 
 /// Steps of a search that are repeated because others disturbed them; where they always do, their steps count.
 const REPEATS_MAX: usize = 3;
@@ -30,7 +30,7 @@ pub(crate) fn resolved(
     phase: usize,
     step: &Step,
     find: &FindRate,
-    seen: &Seen,
+    seen: &PhaseFigures,
 ) -> Option<PlannedPhase> {
     let unlimited = unlimited(step, seen);
     if step.round <= unlimited {
@@ -51,7 +51,7 @@ pub(crate) fn resolved(
             reached.get(index).map_or(0.0, |figures| figures.iops) / bracket.max.max(f64::MIN_POSITIVE);
         set_rate(job, rate * share);
         if find.limits_together {
-            let done = Done::of(step, step.round, index, seen);
+            let done = JobTotals::of(step, step.round, index, seen);
             done.take_off(job);
         }
     }
@@ -81,7 +81,7 @@ fn next_rate(bracket: &Bracket) -> f64 {
 }
 
 /// What follows a step of a search.
-pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, seen: &Seen) -> After {
+pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, seen: &PhaseFigures) -> After {
     let bracket = bracket(plan, step, step.round + 1, find, seen);
     if let Some(what) = seen.disturbance(phase).filter(|_| repeated(step, seen).contains(&step.round)) {
         let text = format!("{}: repeated, because of other processes: {what}", plan.phases[phase].point);
@@ -123,15 +123,15 @@ pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, see
 
 /// What one job did in the steps so far.
 #[derive(Debug, Clone, Copy, Default)]
-struct Done {
+struct JobTotals {
     ios: u64,
     bytes: u64,
 }
 
-impl Done {
-    fn of(step: &Step, rounds: u32, job: usize, seen: &Seen) -> Done {
+impl JobTotals {
+    fn of(step: &Step, rounds: u32, job: usize, seen: &PhaseFigures) -> JobTotals {
         let figures = (0..rounds).filter_map(|round| seen.jobs((step.first + round) as usize).get(job));
-        figures.fold(Done::default(), |done, figures| Done {
+        figures.fold(JobTotals::default(), |done, figures| JobTotals {
             ios: done.ios + figures.ios,
             bytes: done.bytes + figures.bytes,
         })
@@ -148,10 +148,10 @@ impl Done {
 }
 
 /// Whether a job has done all that its limits allow for the whole search.
-fn is_used_up(plan: &Plan, step: &Step, seen: &Seen) -> bool {
+fn is_used_up(plan: &Plan, step: &Step, seen: &PhaseFigures) -> bool {
     let jobs = &plan.phases[step.first as usize].jobs;
     jobs.iter().enumerate().any(|(index, job)| {
-        let done = Done::of(step, step.round + 1, index, seen);
+        let done = JobTotals::of(step, step.round + 1, index, seen);
         let limit = |of: fn(&ThreadSlice) -> Option<u64>| job.slices.iter().map(of).sum::<Option<u64>>();
         limit(|slice| slice.ios).is_some_and(|ios| done.ios >= ios)
             || limit(|slice| slice.bytes).is_some_and(|bytes| done.bytes >= bytes)
@@ -175,7 +175,7 @@ fn words(bracket: &Bracket, find: &FindRate, steps: u32) -> String {
 }
 
 /// Rounds that others disturbed and that do not count, because they are repeated.
-fn repeated(step: &Step, seen: &Seen) -> Vec<u32> {
+fn repeated(step: &Step, seen: &PhaseFigures) -> Vec<u32> {
     // Steps that share one size would leave less of it for the others.
     if matches!(step.until, Until::Rate(find) if find.limits_together) {
         return Vec::new();
@@ -186,13 +186,13 @@ fn repeated(step: &Step, seen: &Seen) -> Vec<u32> {
 }
 
 /// The round without a limit that counts: the first, unless it was repeated.
-fn unlimited(step: &Step, seen: &Seen) -> u32 {
+fn unlimited(step: &Step, seen: &PhaseFigures) -> u32 {
     let repeated = repeated(step, seen);
     (0..step.rounds_max()).find(|round| !repeated.contains(round)).unwrap_or(0)
 }
 
 /// What the first `rounds` steps say.
-fn bracket(plan: &Plan, step: &Step, rounds: u32, find: &FindRate, seen: &Seen) -> Bracket {
+fn bracket(plan: &Plan, step: &Step, rounds: u32, find: &FindRate, seen: &PhaseFigures) -> Bracket {
     let (repeated, unlimited) = (repeated(step, seen), unlimited(step, seen));
     let max = seen.iops((step.first + unlimited) as usize);
     let mut bracket = Bracket { max, meets: None, misses: None };

@@ -26,13 +26,13 @@ struct Tally {
 
 /// Figures of finished phases by index.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct PhaseFigures {
     current: BTreeMap<u32, Tally>,
     phases: BTreeMap<usize, Vec<JobFigures>>,
     disturbed: BTreeMap<usize, String>,
 }
 
-impl Seen {
+impl PhaseFigures {
     /// Takes note of an event of the phase that runs.
     pub(crate) fn feed(&mut self, event: &HostEvent) {
         match event {

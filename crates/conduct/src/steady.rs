@@ -6,13 +6,19 @@ use assay_workload::steps::{Step, UntilSteady};
 use assay_workload::{PhaseKind, Plan};
 
 use crate::following::{After, Note};
-use crate::seen::Seen;
+use crate::seen::PhaseFigures;
 
 /// Cells of a round that are looked at, where it has more.
 const TRACKED_MAX: usize = 3;
 
 /// What follows a phase of a block of rounds.
-pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, rule: &UntilSteady, seen: &Seen) -> After {
+pub(crate) fn after(
+    plan: &Plan,
+    phase: usize,
+    step: &Step,
+    rule: &UntilSteady,
+    seen: &PhaseFigures,
+) -> After {
     let last_of_round = step.first + (step.round + 1) * step.phases - 1;
     let done = step.round + 1;
     if phase as u32 != last_of_round || done < rule.window_rounds {

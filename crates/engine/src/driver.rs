@@ -87,7 +87,7 @@ pub fn run_phase(
     };
     let gate = Gate::default();
     std::thread::scope(|scope| {
-        let spawn = |seat| Seat::spawn(seat, scope);
+        let spawn = |seat| ThreadStart::spawn(seat, scope);
         let _guard = EndIfPanicking(&gate, &stops);
         let running = spawn_all(planned, &prepared, &gate, &spawn)?;
         measure(context, &prepared, running, endings, &gate, sink, tick)
@@ -182,13 +182,13 @@ fn spawn_all<'s>(
     planned: &PlannedPhase,
     prepared: &'s PreparedPhase<'_, ThisMachine>,
     gate: &'s Gate,
-    spawn: &dyn Fn(Seat<'s>) -> std::io::Result<Handle<'s>>,
+    spawn: &dyn Fn(ThreadStart<'s>) -> std::io::Result<Handle<'s>>,
 ) -> Result<Vec<Running<'s>>, EngineError> {
     let mut running: Vec<Running<'s>> = Vec::new();
     for (job_index, job) in planned.jobs.iter().enumerate() {
         for thread in 0..job.slices.len() {
             let (jobs, at) = (prepared.with(job_index), ThreadIndex { job: job_index, thread });
-            match spawn(Seat { jobs, at, number: running.len(), gate }) {
+            match spawn(ThreadStart { jobs, at, number: running.len(), gate }) {
                 Ok(handle) => {
                     running.push(Running { job: job_index, intervals: jobs.intervals(at), handle });
                 }
@@ -247,7 +247,7 @@ fn finish_jobs(
 }
 
 /// What a job thread is told.
-struct Seat<'s> {
+struct ThreadStart<'s> {
     jobs: &'s dyn PreparedJobs<ThisMachine>,
     at: ThreadIndex,
     /// Of the phase.
@@ -255,7 +255,7 @@ struct Seat<'s> {
     gate: &'s Gate,
 }
 
-impl<'s> Seat<'s> {
+impl<'s> ThreadStart<'s> {
     fn spawn(self, scope: &'s Scope<'s, '_>) -> std::io::Result<Handle<'s>> {
         let name = format!("assay-{}.{}", self.at.job, self.at.thread);
         Builder::new().name(name).spawn_scoped(scope, move || self.run())

@@ -64,7 +64,7 @@ struct Slot {
 
 /// Completions of one look with one operation and one issue time.
 #[derive(Debug)]
-struct Streak {
+struct CompletionGroup {
     issued_ns: u64,
     op: usize,
     count: u32,
@@ -249,7 +249,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             return;
         }
         self.end.last_completion_ns = now;
-        let mut streak = Streak { issued_ns: now, op: 0, count: 0, bytes: 0 };
+        let mut streak = CompletionGroup { issued_ns: now, op: 0, count: 0, bytes: 0 };
         for index in 0..count {
             let completion = self.completions.as_slice()[index];
             self.account_one(now, completion, &mut streak);
@@ -258,7 +258,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     }
 
     #[inline(always)]
-    fn record(&mut self, now: u64, streak: &Streak) {
+    fn record(&mut self, now: u64, streak: &CompletionGroup) {
         if let Some(recorder) = self.recorder.as_mut()
             && streak.count > 0
         {
@@ -269,7 +269,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     }
 
     #[inline(always)]
-    fn account_one(&mut self, now: u64, completion: Completion, streak: &mut Streak) {
+    fn account_one(&mut self, now: u64, completion: Completion, streak: &mut CompletionGroup) {
         let slot_index = completion.slot as usize;
         let slot = &mut self.slots[slot_index];
         let issued_ns = slot.issued_ns;
@@ -282,7 +282,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         }
         if streak.issued_ns != issued_ns || streak.op != op {
             self.record(now, streak);
-            *streak = Streak { issued_ns, op, count: 0, bytes: 0 };
+            *streak = CompletionGroup { issued_ns, op, count: 0, bytes: 0 };
         }
         streak.count += 1;
         streak.bytes += u64::from(len);

@@ -134,16 +134,16 @@ impl Counting for BlockCounts {
 
 /// One half.
 #[derive(Debug)]
-struct Half<T> {
+struct IntervalBuffer<T> {
     counts: T,
     index: u32,
     start_ns: u64,
     end_ns: u64,
 }
 
-impl<T: Counting> Half<T> {
+impl<T: Counting> IntervalBuffer<T> {
     fn new() -> Self {
-        Half { counts: T::new(), index: 0, start_ns: 0, end_ns: 0 }
+        IntervalBuffer { counts: T::new(), index: 0, start_ns: 0, end_ns: 0 }
     }
 }
 
@@ -153,7 +153,7 @@ const FULL: u8 = 1;
 /// What a job thread and the sampler share.
 #[derive(Debug)]
 pub struct Shared<T = BlockCounts> {
-    halves: [UnsafeCell<Half<T>>; 2],
+    halves: [UnsafeCell<IntervalBuffer<T>>; 2],
     state: [AtomicU8; 2],
     /// Number of the interval the thread is in; `u64::MAX` once it has published its last one.
     current: AtomicU64,
@@ -165,7 +165,7 @@ unsafe impl<T: Send> Sync for Shared<T> {}
 
 /// One interval as the sampler got it.
 #[derive(Debug)]
-pub struct Taken {
+pub struct CompletedInterval {
     /// Its number.
     pub index: u32,
     /// Start on the job's clock.
@@ -179,13 +179,13 @@ pub struct Taken {
 /// Where a sampler takes a thread's intervals from.
 pub trait Intervals: std::fmt::Debug + Send + Sync {
     /// See [`Shared::take`].
-    fn take(&self) -> Vec<Taken>;
+    fn take(&self) -> Vec<CompletedInterval>;
     /// See [`Shared::current`].
     fn current(&self) -> Option<u32>;
 }
 
 impl<T: Counting> Intervals for Shared<T> {
-    fn take(&self) -> Vec<Taken> {
+    fn take(&self) -> Vec<CompletedInterval> {
         Shared::take(self)
     }
 
@@ -198,14 +198,14 @@ impl<T: Counting> Shared<T> {
     /// Both halves empty.
     pub fn new() -> Arc<Self> {
         Arc::new(Shared {
-            halves: [UnsafeCell::new(Half::new()), UnsafeCell::new(Half::new())],
+            halves: [UnsafeCell::new(IntervalBuffer::new()), UnsafeCell::new(IntervalBuffer::new())],
             state: [AtomicU8::new(WRITING), AtomicU8::new(WRITING)],
             current: AtomicU64::new(0),
         })
     }
 
     /// Takes the intervals that are complete, oldest first. Called by one sampler only.
-    pub fn take(&self) -> Vec<Taken> {
+    pub fn take(&self) -> Vec<CompletedInterval> {
         let mut taken = Vec::new();
         for side in 0..2 {
             if self.state[side].load(Ordering::Acquire) == FULL {
@@ -213,7 +213,12 @@ impl<T: Counting> Shared<T> {
                 let half = unsafe { &mut *self.halves[side].get() };
                 let mut counts = JobCounts::default();
                 half.counts.take(&mut counts);
-                taken.push(Taken { index: half.index, start_ns: half.start_ns, end_ns: half.end_ns, counts });
+                taken.push(CompletedInterval {
+                    index: half.index,
+                    start_ns: half.start_ns,
+                    end_ns: half.end_ns,
+                    counts,
+                });
                 self.state[side].store(WRITING, Ordering::Release);
             }
         }
@@ -289,7 +294,7 @@ impl<T: Counting> Recorder<T> {
     }
 
     #[inline(always)]
-    fn half(&mut self) -> &mut Half<T> {
+    fn half(&mut self) -> &mut IntervalBuffer<T> {
         // SAFETY: the half of `side` is in state WRITING, and only this thread writes.
         unsafe { &mut *self.shared.halves[self.side].get() }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use assay_results::{HostEvent, Interval, JobCounts, interval::IntervalKey};
 
-use crate::recorder::{Intervals, Taken};
+use crate::recorder::{CompletedInterval, Intervals};
 
 /// An interval is passed on without the threads that have not reported it this many looks at everybody later: one that hangs
 /// does not silence its job. What it reports after all comes as another interval of the same number.
@@ -96,7 +96,7 @@ impl Sampler {
         taken.into_iter().for_each(|taken| self.add(job, taken));
     }
 
-    fn add(&mut self, job: usize, taken: Taken) {
+    fn add(&mut self, job: usize, taken: CompletedInterval) {
         let open = self.open[job].entry(taken.index).or_insert_with(|| Open {
             start_ns: taken.start_ns,
             end_ns: taken.end_ns,

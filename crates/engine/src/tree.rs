@@ -34,7 +34,7 @@ pub use self::anchor::{AnchorError, check_anchor};
 use self::counts::TreeCounts;
 use self::meter::{Bounds, Meter};
 use self::steps::Steps;
-use self::worker::{Hands, Worker};
+use self::worker::{ThreadBuffers, Worker};
 use crate::kind::{
     Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, ThisMachine, ThreadEnd,
     ThreadIndex,
@@ -337,7 +337,7 @@ impl TreeThread {
     ) -> Result<TreeRunner<'r>, EngineError> {
         let planned = context.job(at.job);
         let slice = &planned.slices[at.thread];
-        let hands = Hands::new(planned, slice)?;
+        let hands = ThreadBuffers::new(planned, slice)?;
         let read_share = planned.pattern.mix.share(OpKind::Read);
         let tree = planned.tree.as_ref();
         let tree = tree.ok_or_else(|| unsupported("run a job without a tree".to_owned()))?;

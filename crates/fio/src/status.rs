@@ -96,26 +96,26 @@ impl Entry {
 
 /// What has been passed on of a job: each value at its highest.
 #[derive(Debug, Default)]
-pub struct Seen {
-    ops: [SeenOp; 4],
+pub struct Reported {
+    ops: [ReportedOp; 4],
     errors: u64,
 }
 
 #[derive(Debug, Default)]
-struct SeenOp {
+struct ReportedOp {
     ios: u64,
     bytes: u64,
-    completion: SeenLatency,
-    submit: SeenLatency,
+    completion: ReportedLatency,
+    submit: ReportedLatency,
 }
 
 #[derive(Debug, Default)]
-struct SeenLatency {
+struct ReportedLatency {
     sum_ns: f64,
     bins: BTreeMap<u64, u64>,
 }
 
-impl Seen {
+impl Reported {
     /// What is new in `entry`, and takes note of it.
     pub fn advance(&mut self, entry: &Entry) -> JobCounts {
         let mut counts = JobCounts::default();
@@ -152,7 +152,7 @@ fn rise(seen: &mut u64, now: u64) -> u64 {
     new
 }
 
-impl SeenLatency {
+impl ReportedLatency {
     /// The values that are new. Their sum is exact, and so is the extreme one where it is among them.
     fn advance(&mut self, latency: &Latency) -> LatencyHistogram {
         let mut counts = vec![0_u32; BUCKETS];
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn differences_add_up_to_the_last_report() {
-        let mut seen = Seen::default();
+        let mut seen = Reported::default();
         let first = seen.advance(&report(3, r#""1224": 1, "23424": 2"#, 16_000.0, 3));
         let second = seen.advance(&report(8, r#""1224": 4, "2032": 2, "23424": 2"#, 7000.0, 8));
         let third = seen.advance(&report(8, r#""1224": 4, "2032": 2, "23424": 2"#, 7000.0, 8));
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_total_that_falls_back_counts_nothing_twice() {
-        let mut seen = Seen::default();
+        let mut seen = Reported::default();
         seen.advance(&report(8, r#""1224": 8"#, 1220.0, 8));
         assert_eq!(seen.advance(&report(7, r#""1224": 7"#, 1220.0, 7)).data_ios(), 0);
         assert_eq!(seen.advance(&report(9, r#""1224": 9"#, 1220.0, 9)).data_ios(), 1);

@@ -17,7 +17,7 @@ use assay_workload::tree::{TreeEntry, TreeLayout};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
-use crate::node::Place;
+use crate::node::NodeLocation;
 use crate::workdir::{
     Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, Windows, ownership_in,
     standing, standing_of,
@@ -124,7 +124,7 @@ pub fn remove(path: &Path) -> Result<CleanupReport, CleanupError> {
     let directory =
         rustix::fs::open(path, directory_flags(), Mode::empty()).map_err(|e| io_error(e.into()))?;
     let held = Held::take(directory, path)?;
-    let place = Place::of_open(held.directory.as_fd()).map_err(io_error)?;
+    let place = NodeLocation::of_open(held.directory.as_fd()).map_err(io_error)?;
     let mut work =
         Removal { place, report: CleanupReport { path: path.to_owned(), ..CleanupReport::default() } };
     if work.tagged(&held, path, 0) {
@@ -218,7 +218,7 @@ impl<'a> Expected<'a> {
 }
 
 struct Removal {
-    place: Place,
+    place: NodeLocation,
     report: CleanupReport,
 }
 
@@ -310,7 +310,7 @@ impl Removal {
             return Err(io::Error::other(format!("more than {MAX_DEPTH} levels deep")));
         }
         let inner = rustix::fs::openat(above, name, directory_flags(), Mode::empty())?;
-        if Place::of_open(inner.as_fd())? != self.place {
+        if NodeLocation::of_open(inner.as_fd())? != self.place {
             return Err(io::Error::other("another file system is mounted there"));
         }
         let emptied = if let Standing::Ours(_) = standing_of(inner.as_fd()) {

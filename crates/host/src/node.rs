@@ -99,12 +99,12 @@ pub(crate) fn mount_id(root: &HostRoot, path: &Path) -> Option<u64> {
 /// A bind mount within one file system has the same device number; the mount id (5.8 and later) tells it
 /// apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct NodeLocation {
     device: (u32, u32),
     mount_id: Option<u64>,
 }
 
-impl Place {
+impl NodeLocation {
     /// Of an open file.
     pub(crate) fn of_open(file: BorrowedFd<'_>) -> io::Result<Self> {
         let flags = AtFlags::EMPTY_PATH;
@@ -112,7 +112,7 @@ impl Place {
     }
 }
 
-impl From<Statx> for Place {
+impl From<Statx> for NodeLocation {
     fn from(stat: Statx) -> Self {
         let known = stat.stx_mask & StatxFlags::MNT_ID.bits() != 0;
         Self { device: (stat.stx_dev_major, stat.stx_dev_minor), mount_id: known.then_some(stat.stx_mnt_id) }

@@ -103,9 +103,9 @@ impl Outputs {
     ///
     /// # Errors
     /// [`OutputError::Refused`].
-    pub fn open<'a>(&'a self, option: &'a str, path: &'a Path) -> Result<Place<'a>, OutputError> {
+    pub fn open<'a>(&'a self, option: &'a str, path: &'a Path) -> Result<OutputLocation<'a>, OutputError> {
         let (directory, name) = locate(path).map_err(|reason| OutputError::refused(option, path, reason))?;
-        Ok(Place { outputs: self, option, path: path.to_owned(), directory, name })
+        Ok(OutputLocation { outputs: self, option, path: path.to_owned(), directory, name })
     }
 
     /// What has the name and may be replaced; `None`: nothing has it.
@@ -174,7 +174,7 @@ fn name_of(path: &Path) -> Option<Name> {
 
 /// Where a file is to be written: its directory, held open, and its name.
 #[derive(Debug)]
-pub struct Place<'a> {
+pub struct OutputLocation<'a> {
     outputs: &'a Outputs,
     option: &'a str,
     path: PathBuf,
@@ -182,7 +182,7 @@ pub struct Place<'a> {
     name: OsString,
 }
 
-impl Place<'_> {
+impl OutputLocation<'_> {
     /// Begins the file.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl Place<'_> {
 /// A file being written. Dropped before [`OutputFile::finish`], it leaves nothing.
 #[derive(Debug)]
 pub struct OutputFile<'a> {
-    place: &'a Place<'a>,
+    place: &'a OutputLocation<'a>,
     /// What it replaces.
     found: Option<Stat>,
     draft: mark::Hashed<Draft<'a>>,

@@ -7,7 +7,7 @@ pub mod trace;
 
 use std::path::Path;
 
-use assay_results::audit::{Audited, Draw, JobAudit, PhaseAudit, SimulatedAudit, sentences};
+use assay_results::audit::{Audited, HeatSource, JobAudit, PhaseAudit, SimulatedAudit, sentences};
 use assay_workload::plan::PlannedPhase;
 
 use crate::landing::{self, HeatMap, Landing, Part, bars, heat_map};
@@ -49,7 +49,7 @@ fn index_of(audited: &Audited<'_>, name: &str) -> usize {
 }
 
 /// Everything for a terminal.
-pub fn text(audited: &Audited<'_>, draw: &dyn Draw, style: &Style) -> String {
+pub fn text(audited: &Audited<'_>, draw: &dyn HeatSource, style: &Style) -> String {
     let (plan, array) = (audited.before.plan, audited.array);
     let mut text = landing::heading(&format!("audit of {}", audited.name), style);
     for words in tables::head(audited) {
@@ -144,7 +144,7 @@ fn kept(before: &Path, after: Option<&Path>) -> String {
 pub fn page(
     audited: &Audited<'_>,
     simulation: Option<&SimulatedAudit<'_>>,
-    draw: &dyn Draw,
+    draw: &dyn HeatSource,
     version: String,
 ) -> String {
     let mut parts = Vec::new();
@@ -168,7 +168,7 @@ pub fn page(
 }
 
 /// Phases that are alike: the first of them, before and after the repair.
-fn part_of(audited: &Audited<'_>, index: usize, names: &[&str], draw: &dyn Draw) -> Part {
+fn part_of(audited: &Audited<'_>, index: usize, names: &[&str], draw: &dyn HeatSource) -> Part {
     let (plan, array) = (audited.before.plan, audited.array);
     let phase = &audited.before.audit.phases[index];
     let entries = entries(audited, &phase.phase);

@@ -15,14 +15,14 @@ pub(crate) struct FindingGroup<'f> {
     /// All of them.
     pub(crate) all: Vec<&'f Finding>,
     /// Where they apply, and what they say there.
-    pub(crate) places: Vec<Place<'f>>,
+    pub(crate) places: Vec<FindingScope<'f>>,
     /// The possible bias, where it is the same everywhere; else it stands with the places.
     pub(crate) bias: &'f str,
 }
 
 /// Where a finding applies.
 #[derive(Debug)]
-pub(crate) struct Place<'f> {
+pub(crate) struct FindingScope<'f> {
     /// Phase and job; empty: the whole run.
     pub(crate) name: String,
     /// What was found there.
@@ -40,7 +40,7 @@ impl<'f> FindingGroup<'f> {
     }
 }
 
-impl Place<'_> {
+impl FindingScope<'_> {
     /// Message and bias in one line.
     pub(crate) fn words(&self) -> String {
         if self.bias.is_empty() {
@@ -59,7 +59,7 @@ pub(crate) fn group(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
             let other = group.finding;
             (&other.id, other.severity, &other.advice) == (&finding.id, finding.severity, &finding.advice)
         };
-        let place = Place { name: place(finding), message: &finding.message, bias: &finding.bias };
+        let place = FindingScope { name: place(finding), message: &finding.message, bias: &finding.bias };
         match groups.iter_mut().find(same) {
             Some(group) => {
                 group.places.push(place);

@@ -14,7 +14,7 @@ use assay_results::run::OpResult;
 pub use self::compare::comparison;
 use crate::answer::answer;
 use crate::findings::{PLACES_MAX, causes, folded, group, severity_word, verdict_sign};
-use crate::quick::{Against, QuickRow, Reference, ReferenceIops, against, reference_notes, rows};
+use crate::quick::{QuickRow, RangePosition, Reference, ReferenceIops, against, reference_notes, rows};
 use crate::records::{Record, records};
 use crate::{conditions, facts, format, hosts};
 
@@ -254,8 +254,8 @@ fn reference_cell(row: &QuickRow, reference: &Reference) -> String {
     match (value, against(row.iops.value, value)) {
         (ReferenceIops::Typical { low, high }, place) => {
             let place = match place {
-                Some(Against::Below) => "below ",
-                Some(Against::Above) => "above ",
+                Some(RangePosition::Below) => "below ",
+                Some(RangePosition::Above) => "above ",
                 _ => "",
             };
             format!("{place}{}–{}", format::iops(low), format::iops(high))

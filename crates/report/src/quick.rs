@@ -145,7 +145,7 @@ impl Reference {
 
 /// How a value lies to a typical range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Against {
+pub enum RangePosition {
     /// Below its lower end.
     Below,
     /// In it.
@@ -155,12 +155,12 @@ pub enum Against {
 }
 
 /// Where `iops` lies in a range; `None` for a measured reference, which has a ratio instead.
-pub fn against(iops: f64, reference: ReferenceIops) -> Option<Against> {
+pub fn against(iops: f64, reference: ReferenceIops) -> Option<RangePosition> {
     match reference {
         ReferenceIops::Measured(_) => None,
-        ReferenceIops::Typical { low, .. } if iops < low => Some(Against::Below),
-        ReferenceIops::Typical { high, .. } if iops > high => Some(Against::Above),
-        ReferenceIops::Typical { .. } => Some(Against::Within),
+        ReferenceIops::Typical { low, .. } if iops < low => Some(RangePosition::Below),
+        ReferenceIops::Typical { high, .. } if iops > high => Some(RangePosition::Above),
+        ReferenceIops::Typical { .. } => Some(RangePosition::Within),
     }
 }
 
@@ -367,7 +367,7 @@ fn spoken_row(row: &QuickRow, references: &[Reference]) -> String {
 
 /// How a row lies to the typical ranges: `above a typical HDD and SATA SSD, like a typical NVMe`.
 fn places(row: &QuickRow, references: &[Reference]) -> String {
-    let mut places: Vec<(Against, Vec<&str>)> = Vec::new();
+    let mut places: Vec<(RangePosition, Vec<&str>)> = Vec::new();
     for reference in references {
         let Some(place) = reference.of(row).and_then(|value| against(row.iops.value, value)) else {
             continue;
@@ -379,9 +379,9 @@ fn places(row: &QuickRow, references: &[Reference]) -> String {
     }
     let words = places.iter().map(|(place, names)| {
         let how = match place {
-            Against::Below => "below",
-            Against::Within => "like",
-            Against::Above => "above",
+            RangePosition::Below => "below",
+            RangePosition::Within => "like",
+            RangePosition::Above => "above",
         };
         format!("{how} a typical {}", names.join(" and "))
     });
@@ -391,18 +391,18 @@ fn places(row: &QuickRow, references: &[Reference]) -> String {
 /// The kind of device whose typical range a row falls in: `SATA SSD`; `HDD / SATA SSD` in the range of both or between
 /// the two; `> NVMe` beyond all of them. Empty where there are no typical ranges. References ascend from slow to fast.
 pub fn like(row: &QuickRow, references: &[Reference]) -> String {
-    let places: Vec<(&str, Against)> = references
+    let places: Vec<(&str, RangePosition)> = references
         .iter()
         .filter_map(|reference| Some((reference.title(), against(row.iops.value, reference.of(row)?)?)))
         .collect();
-    let names = |wanted: Against| {
+    let names = |wanted: RangePosition| {
         places.iter().filter(move |(_, place)| *place == wanted).map(|(name, _)| *name).collect::<Vec<_>>()
     };
-    let within = names(Against::Within);
+    let within = names(RangePosition::Within);
     if !within.is_empty() {
         return within.join(" / ");
     }
-    match (names(Against::Above).last(), names(Against::Below).first()) {
+    match (names(RangePosition::Above).last(), names(RangePosition::Below).first()) {
         (Some(slower), Some(faster)) => format!("{slower} / {faster}"),
         (Some(slower), None) => format!("> {slower}"),
         (None, Some(faster)) => format!("< {faster}"),
@@ -466,9 +466,9 @@ mod tests {
     #[test]
     fn a_range_is_below_within_or_above() {
         let typical = ReferenceIops::Typical { low: 100.0, high: 200.0 };
-        assert_eq!(against(99.0, typical), Some(Against::Below));
-        assert_eq!(against(100.0, typical), Some(Against::Within));
-        assert_eq!(against(201.0, typical), Some(Against::Above));
+        assert_eq!(against(99.0, typical), Some(RangePosition::Below));
+        assert_eq!(against(100.0, typical), Some(RangePosition::Within));
+        assert_eq!(against(201.0, typical), Some(RangePosition::Above));
         assert_eq!(against(1.0, ReferenceIops::Measured(1.0)), None);
         assert!((typical.middle() - 141.42).abs() < 0.01);
     }

@@ -292,7 +292,7 @@ pub struct Audited<'a> {
 }
 
 /// Draws the operations that a picture is made of.
-pub trait Draw {
+pub trait HeatSource {
     /// The first operations of a phase, over all addresses.
     fn whole(&self, plan: &Plan, phase: usize) -> Option<Heat>;
 

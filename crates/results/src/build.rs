@@ -19,7 +19,7 @@ use self::hosts::{HostStart, Hosts, Starts};
 use self::job::{JobTally, union};
 use self::machine::MachineTally;
 use self::points::PointSeries;
-use self::truth::Asked;
+use self::truth::RequestedBytes;
 use crate::checks;
 use crate::environment::Environment;
 use crate::event::{HostEvent, HostId, RunEnd, RunEvent};
@@ -326,7 +326,7 @@ fn host_rows(
     start: &Start,
     hosts: &Hosts,
 ) -> Vec<HostPhase> {
-    let mut asked: BTreeMap<HostId, Asked> = BTreeMap::new();
+    let mut asked: BTreeMap<HostId, RequestedBytes> = BTreeMap::new();
     let mut windows: BTreeMap<HostId, (u64, u64)> = BTreeMap::new();
     for job in tally.jobs.values() {
         job.asked().for_each(|(host, bytes)| asked.entry(host).or_default().merge(bytes));

@@ -138,7 +138,7 @@ pub struct Probe {
 
 /// What the answer to the last question is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum Question {
     Nothing,
     /// A chunk that joins the span.
     Fill,
@@ -174,7 +174,7 @@ pub struct Prober {
     /// Chunks of the span, the least recently read first.
     queue: VecDeque<u32>,
     step: Step,
-    asked: Asked,
+    asked: Question,
     again: Vec<u64>,
     first: Vec<u64>,
     all_first: Vec<u64>,
@@ -204,7 +204,7 @@ impl Prober {
             span_max,
             queue: VecDeque::new(),
             step: Step::Grow(CHUNKS_FIRST),
-            asked: Asked::Nothing,
+            asked: Question::Nothing,
             again: Vec::new(),
             first: Vec::new(),
             all_first: Vec::new(),
@@ -233,7 +233,7 @@ impl Prober {
                         let chunk = self.order[self.taken];
                         self.taken += 1;
                         self.queue.push_back(chunk);
-                        self.asked = Asked::Fill;
+                        self.asked = Question::Fill;
                         return self.read(chunk, 0, self.spec.chunk_bytes);
                     }
                     let distance = self.queue.len();
@@ -247,16 +247,16 @@ impl Prober {
 
     /// Takes what was learnt; where a chunk was begun, the rest of it comes next.
     fn take_note(&mut self, took_ns: u64) -> Option<Ask> {
-        match std::mem::replace(&mut self.asked, Asked::Nothing) {
-            Asked::Nothing | Asked::Rest => {}
-            Asked::Fill => self.fills.push((self.spec.chunk_bytes, took_ns)),
-            Asked::First => {
+        match std::mem::replace(&mut self.asked, Question::Nothing) {
+            Question::Nothing | Question::Rest => {}
+            Question::Fill => self.fills.push((self.spec.chunk_bytes, took_ns)),
+            Question::First => {
                 self.first.push(took_ns);
                 self.all_first.push(took_ns);
             }
-            Asked::Again(chunk) => {
+            Question::Again(chunk) => {
                 self.again.push(took_ns);
-                self.asked = Asked::Rest;
+                self.asked = Question::Rest;
                 let block = self.spec.block_bytes;
                 return Some(self.read(chunk, block, self.spec.chunk_bytes - block));
             }
@@ -270,14 +270,14 @@ impl Prober {
         let due = (wanted - left) * TOUCHES / wanted.max(1);
         if self.first.len() < due && self.left > self.taken {
             self.left -= 1;
-            self.asked = Asked::First;
+            self.asked = Question::First;
             return self.read(self.order[self.left], 0, self.spec.block_bytes);
         }
         self.step = Step::Reread { distance, left: left - 1 };
         let at = self.queue.len() - distance;
         let Some(chunk) = self.queue.remove(at) else { return Ask::Done };
         self.queue.push_back(chunk);
-        self.asked = Asked::Again(chunk);
+        self.asked = Question::Again(chunk);
         self.read(chunk, 0, self.spec.block_bytes)
     }
 

@@ -10,7 +10,7 @@ use assay_engine::fio_bridge::{Fio, FioEnd, FioOutput, FioRun};
 use assay_engine::targets::Held;
 use assay_engine::{available, targets};
 use assay_fio as fio;
-use assay_fio::status::{Entry, Report, Seen};
+use assay_fio::status::{Entry, Report, Reported};
 use assay_formats::{Diagnostic, Severity};
 use assay_host::HostRoot;
 use assay_host::counters::Sampler;
@@ -106,18 +106,18 @@ pub(crate) struct FioExecutor {
 }
 
 /// One phase while its fio runs.
-struct Going<'a> {
+struct RunningPhase<'a> {
     plan: &'a Plan,
     phase: usize,
     started: Instant,
-    jobs: Vec<GoingJob>,
+    jobs: Vec<RunningJob>,
 }
 
 /// One job of it.
 #[derive(Debug, Default)]
-struct GoingJob {
-    seen: Seen,
-    ramp: Seen,
+struct RunningJob {
+    seen: Reported,
+    ramp: Reported,
     intervals: u32,
     /// End of what was passed on of the ramp, from the start of the phase.
     ramp_ns: u64,
@@ -179,8 +179,8 @@ impl FioExecutor {
         let mut run = FioRun::start(&self.fio.path, &arguments, &text).map_err(|error| error.to_string())?;
         self.counters.select_processes(&[run.pid()]);
         self.count(phase, sink);
-        let jobs = plan.phases[phase].jobs.iter().map(|_| GoingJob::default()).collect();
-        let mut going = Going { plan, phase, started: Instant::now(), jobs };
+        let jobs = plan.phases[phase].jobs.iter().map(|_| RunningJob::default()).collect();
+        let mut going = RunningPhase { plan, phase, started: Instant::now(), jobs };
         let end = self.follow(&mut run, &mut going, period, sink)?;
         self.process_cpu_ns.push((phase, end.user_ns + end.system_ns));
         going.finish(&self.fio, sink);
@@ -191,7 +191,7 @@ impl FioExecutor {
     fn follow(
         &mut self,
         run: &mut FioRun,
-        going: &mut Going<'_>,
+        going: &mut RunningPhase<'_>,
         period: Duration,
         sink: &mut dyn FnMut(HostEvent),
     ) -> Result<FioEnd, String> {
@@ -225,7 +225,7 @@ impl FioExecutor {
     }
 }
 
-impl Going<'_> {
+impl RunningPhase<'_> {
     fn report(&mut self, text: &str, sink: &mut dyn FnMut(HostEvent)) -> Result<(), String> {
         let report: Report = serde_json::from_str(text).map_err(|error| format!("fio's report: {error}"))?;
         if report.jobs.len() != self.jobs.len() {
@@ -283,7 +283,7 @@ impl Going<'_> {
     }
 }
 
-impl GoingJob {
+impl RunningJob {
     /// What a report during the ramp adds, its start and its length.
     fn ramp(&mut self, entry: &Entry, elapsed_ns: u64) -> (JobCounts, u64, u64) {
         let start_ns = self.ramp_ns;

@@ -5,5 +5,5 @@ mod follow;
 mod made;
 
 pub use files::{OpenFile, OpenFiles};
-pub use follow::{CommandOutput, Following, Seen, follow};
+pub use follow::{CommandOutput, Following, ObservedCommand, follow};
 pub use made::{Followed, run_of_followed};

@@ -38,7 +38,7 @@ fn memory_mib() -> u64 {
 }
 
 /// Submits operations as slots become free, and nothing else.
-struct Bare {
+struct MinimalLoop {
     engine: SimEngine,
     source: Generator,
     block: OpBlock,
@@ -51,7 +51,7 @@ struct Bare {
     cpu_s: f64,
 }
 
-impl Stepper for Bare {
+impl Stepper for MinimalLoop {
     fn step(&mut self) -> Result<Pending, EngineError> {
         self.completions.clear();
         self.engine.reap(&mut self.completions, Wait::Poll)?;
@@ -102,7 +102,7 @@ fn bare(
     let (free, completions) = ((0..OUTSTANDING).collect(), Completions::with_capacity(OUTSTANDING as usize));
     let port = engine.port();
     let before = cpu_s();
-    let one = Bare {
+    let one = MinimalLoop {
         engine,
         source,
         block: OpBlock::default(),

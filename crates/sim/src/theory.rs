@@ -7,7 +7,7 @@ use assay_workload::pattern::{Distribution, Mix, OpKind, Placement, Random};
 use assay_workload::target::ActiveRange;
 
 use crate::model::{
-    BackEnd, Cache, Drive, FrontEnd, Place, Policy, Protection, Services, Size, Ssd, Stage, When,
+    BackEnd, Cache, CorePlacement, Drive, FrontEnd, Policy, Protection, Services, Size, Ssd, Stage, When,
 };
 use crate::service::Time;
 use crate::testing::{Pace, run};
@@ -129,7 +129,7 @@ fn ssd(service: Service) -> Drive {
 fn network(core: Service, drives: u16, drive: Service, delay_ns: u64) -> Model {
     let serve = Stage {
         name: "serve".to_owned(),
-        place: Place::Array,
+        place: CorePlacement::Array,
         when: When::Always,
         service: Services { read: core, ..Services::default() },
     };

@@ -17,7 +17,7 @@ struct Facts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     /// Not known before it is chosen.
-    Whoever,
+    Undecided,
     /// An engine of ours that hands I/Os over and goes on.
     Asynchronous,
     /// An engine of ours that does one I/O after the other.
@@ -49,7 +49,7 @@ macro_rules! engines {
 engines! {
     /// Whatever is best here; what was chosen and why is recorded.
     #[default]
-    Auto: "auto", [], Whoever;
+    Auto: "auto", [], Undecided;
     /// io_uring.
     IoUring: "io_uring", ["io_uring"], Asynchronous;
     /// Kernel native asynchronous I/O (io_submit).

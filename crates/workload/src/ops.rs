@@ -11,7 +11,7 @@ use crate::target::ActiveRange;
 mod place;
 mod sizes;
 
-use place::{Grid, Place, Site};
+use place::{Grid, Positions, Site};
 pub use sizes::BlockSizer;
 use sizes::Sizes;
 
@@ -312,7 +312,7 @@ impl Generator {
         if self.rounds {
             return self.place_in_rounds(ops);
         }
-        if let [Site { target, range, place: Place::Random(draw), .. }] = self.sites.as_mut_slice() {
+        if let [Site { target, range, place: Positions::Random(draw), .. }] = self.sites.as_mut_slice() {
             ops.iter_mut().for_each(|op| op.target = *target);
             draw.fill(ops, &Grid { range: *range, align: self.align, sizes: &self.sizes }, &mut self.rng);
         } else {

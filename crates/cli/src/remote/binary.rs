@@ -5,7 +5,7 @@ use std::io::Read;
 
 use sha2::{Digest as _, Sha256};
 
-use super::connection::{Broken, Connection, last_line};
+use super::connection::{CommandFailure, Connection, last_line};
 use super::script::quoted;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -66,7 +66,7 @@ impl Binary {
         connection: &Connection,
         there: bool,
         context: &Context,
-    ) -> Result<Result<(), String>, Broken> {
+    ) -> Result<Result<(), String>, CommandFailure> {
         let host = connection.host();
         if !there {
             let size = assay_workload::units::Bytes(self.bytes);

@@ -43,22 +43,22 @@ const OPTIONS: [&str; 5] = [
 
 /// A command over ssh that did not come to its end.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum CommandFailure {
     /// The user wants to stop.
     Stopped,
     /// ssh or the other machine.
     Failed(Failure),
 }
 
-impl From<Failure> for Broken {
+impl From<Failure> for CommandFailure {
     fn from(failure: Failure) -> Self {
-        Broken::Failed(failure)
+        CommandFailure::Failed(failure)
     }
 }
 
 /// How a command ended that was held by its standard input.
 #[derive(Debug)]
-pub(super) struct Attended<T> {
+pub(super) struct EndedCommand<T> {
     /// Its exit status.
     pub(super) status: ExitStatus,
     /// Its standard output.
@@ -67,7 +67,7 @@ pub(super) struct Attended<T> {
     pub(super) stderr: T,
 }
 
-impl<T> Attended<T> {
+impl<T> EndedCommand<T> {
     /// Whether ssh ended and not the command.
     pub(super) fn is_lost(&self) -> bool {
         self.status.code() == Some(SSH_FAILED)
@@ -85,7 +85,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Logs in.
-    pub(super) fn open(host: &str, stop: &Arc<AtomicBool>) -> Result<Self, Broken> {
+    pub(super) fn open(host: &str, stop: &Arc<AtomicBool>) -> Result<Self, CommandFailure> {
         let connection = Connection {
             host: host.to_owned(),
             program: program(std::env::var_os(PROGRAM_VARIABLE)),
@@ -129,12 +129,12 @@ impl Connection {
     }
 
     /// Runs `script` to its end, with `input` as its standard input, unless the user wants to stop.
-    pub(super) fn output(&self, script: &str, input: Option<File>) -> Result<Output, Broken> {
+    pub(super) fn output(&self, script: &str, input: Option<File>) -> Result<Output, CommandFailure> {
         self.collect(script, input, |child| self.wait(child))
     }
 
     /// Runs `script` to its end in any case.
-    pub(super) fn output_regardless(&self, script: &str) -> Result<Output, Broken> {
+    pub(super) fn output_regardless(&self, script: &str) -> Result<Output, CommandFailure> {
         self.collect(script, None, |child| child.wait().map_err(|error| self.broken(&error).into()))
     }
 
@@ -142,8 +142,8 @@ impl Connection {
         &self,
         script: &str,
         input: Option<File>,
-        wait: impl FnOnce(&mut Child) -> Result<ExitStatus, Broken>,
-    ) -> Result<Output, Broken> {
+        wait: impl FnOnce(&mut Child) -> Result<ExitStatus, CommandFailure>,
+    ) -> Result<Output, CommandFailure> {
         let stdin = input.map_or_else(Stdio::null, Stdio::from);
         let mut command = self.session(script);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -167,7 +167,7 @@ impl Connection {
         prepare: &str,
         command: &str,
         listen: impl FnOnce(ChildStderr) -> T + Send + 'static,
-    ) -> Result<Attended<T>, Broken> {
+    ) -> Result<EndedCommand<T>, CommandFailure> {
         let script = format!(
             "{prepare}exec 3<&0
 {command} </dev/null 3<&- &
@@ -200,18 +200,18 @@ exit \"$status\"
             }
             std::thread::sleep(LOOK_EVERY);
         };
-        Ok(Attended { status, stdout: joined(stdout), stderr: joined(stderr) })
+        Ok(EndedCommand { status, stdout: joined(stdout), stderr: joined(stderr) })
     }
 
     /// Waits for a session; ends it when the user wants to stop.
-    fn wait(&self, child: &mut Child) -> Result<ExitStatus, Broken> {
+    fn wait(&self, child: &mut Child) -> Result<ExitStatus, CommandFailure> {
         loop {
             if let Some(status) = self.ended(child)? {
                 return Ok(status);
             }
             if self.stopped() {
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(Broken::Stopped);
+                return Err(CommandFailure::Stopped);
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -242,7 +242,7 @@ exit \"$status\"
     }
 
     /// Waits for the login. What ssh says goes to the user while it waits for him, and is the reason if it fails.
-    fn watch_login(&self, child: &mut Child) -> Result<(ExitStatus, Vec<u8>), Broken> {
+    fn watch_login(&self, child: &mut Child) -> Result<(ExitStatus, Vec<u8>), CommandFailure> {
         let said = Arc::new(Mutex::new(Vec::new()));
         let reader = child.stderr.take().map(|mut stderr| {
             let said = Arc::clone(&said);
@@ -276,7 +276,7 @@ exit \"$status\"
             }
             if self.stopped() {
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(Broken::Stopped);
+                return Err(CommandFailure::Stopped);
             }
             std::thread::sleep(LOOK_EVERY);
         }

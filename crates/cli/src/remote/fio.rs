@@ -19,8 +19,8 @@ use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Workload};
 
-use super::connection::{Attended, Broken, Connection, all_of, last_line};
-use super::{Machine, SEARCH_PATH, There};
+use super::connection::{CommandFailure, Connection, EndedCommand, all_of, last_line};
+use super::{Machine, RemoteDirectory, SEARCH_PATH};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::live::Live;
@@ -30,7 +30,7 @@ use place::Work;
 
 /// The fio that stands in, and for what reason.
 #[derive(Debug)]
-pub(super) struct Stand<'a> {
+pub(super) struct SubstituteFio<'a> {
     /// The machine it is on.
     pub(super) machine: &'a Machine,
     /// Its version, such as `3.33`.
@@ -43,12 +43,12 @@ pub(super) struct Stand<'a> {
 pub(super) fn run(
     args: &QuickArgs,
     asked: &Series,
-    there: There<'_>,
+    there: RemoteDirectory<'_>,
     directory: &str,
-    stand: &Stand<'_>,
+    stand: &SubstituteFio<'_>,
     connection: &Connection,
     context: &Context,
-) -> Result<Finished, Broken> {
+) -> Result<Finished, CommandFailure> {
     let host = there.host;
     if asked.id != stb::ID {
         let series = assay_conduct::series::by_id(stb::ID).unwrap_or(asked);
@@ -78,8 +78,8 @@ pub(super) fn run(
 
 fn record(
     args: &QuickArgs,
-    there: There<'_>,
-    stand: &Stand<'_>,
+    there: RemoteDirectory<'_>,
+    stand: &SubstituteFio<'_>,
     reason: &str,
     work: &Work,
     connection: &Connection,
@@ -163,12 +163,12 @@ fn environment(machine: &Machine, shown: &str, work: &Work) -> Environment {
 struct FioExecutor<'a> {
     connection: &'a Connection,
     work: &'a Work,
-    stand: &'a Stand<'a>,
+    stand: &'a SubstituteFio<'a>,
     started: Instant,
 }
 
 impl FioExecutor<'_> {
-    fn test(&self, job: &PlannedJob) -> Result<Attended<Vec<u8>>, Broken> {
+    fn test(&self, job: &PlannedJob) -> Result<EndedCommand<Vec<u8>>, CommandFailure> {
         let prepare = format!("{SEARCH_PATH}cd {} || exit 1\n", self.work.word());
         let command = format!("fio {}", options::of(job, &self.stand.machine.system).join(" "));
         self.connection.attended(&prepare, &command, all_of)
@@ -177,8 +177,8 @@ impl FioExecutor<'_> {
     /// The events of one job, or why there are none.
     fn report(&self, phase: u32, job: &PlannedJob, sink: &mut HostSink<'_>) -> Result<(), String> {
         let attended = self.test(job).map_err(|broken| match broken {
-            Broken::Stopped => "stopped".to_owned(),
-            Broken::Failed(failure) => failure.to_string(),
+            CommandFailure::Stopped => "stopped".to_owned(),
+            CommandFailure::Failed(failure) => failure.to_string(),
         })?;
         if attended.is_lost() {
             return Err(format!("the connection to {} is lost", self.connection.host()));

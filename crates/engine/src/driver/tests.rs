@@ -95,7 +95,7 @@ fn a_job_of_no_kind_is_refused() {
     assert_eq!(error.to_string(), "the local driver cannot run jobs of engine fio");
 }
 
-fn all_but_the_fourth<'s>(seat: Seat<'s>, scope: &'s Scope<'s, '_>) -> std::io::Result<Handle<'s>> {
+fn all_but_the_fourth<'s>(seat: ThreadStart<'s>, scope: &'s Scope<'s, '_>) -> std::io::Result<Handle<'s>> {
     match seat.number {
         3 => Err(std::io::Error::from_raw_os_error(libc::EAGAIN)),
         _ => seat.spawn(scope),

@@ -25,7 +25,7 @@ use crate::seam::{
 const WORKERS_MAX: usize = 20;
 
 /// A ring from one thread to another.
-struct Handover<T> {
+struct ThreadRing<T> {
     cells: Box<[UnsafeCell<Option<T>>]>,
     mask: usize,
     taken: AtomicUsize,
@@ -34,12 +34,12 @@ struct Handover<T> {
 
 // SAFETY: a cell is written by the giving thread before `given` passes it (release) and read by the taking thread
 // after that (acquire), and the other way round for `taken`.
-unsafe impl<T: Send> Sync for Handover<T> {}
+unsafe impl<T: Send> Sync for ThreadRing<T> {}
 
-impl<T: Copy> Handover<T> {
+impl<T: Copy> ThreadRing<T> {
     fn new(capacity: usize) -> Self {
         let capacity = capacity.next_power_of_two();
-        Handover {
+        ThreadRing {
             cells: (0..capacity).map(|_| UnsafeCell::new(None)).collect(),
             mask: capacity - 1,
             taken: AtomicUsize::new(0),
@@ -78,8 +78,8 @@ impl<T: Copy> Handover<T> {
 
 /// What a worker shares with its job thread.
 struct Lane {
-    requests: Handover<Call>,
-    completions: Handover<Completion>,
+    requests: ThreadRing<Call>,
+    completions: ThreadRing<Completion>,
     stop: AtomicBool,
     /// The worker has found nothing to do and is about to sleep.
     idle: AtomicBool,
@@ -148,8 +148,8 @@ impl PosixAioEngine {
     fn spawn(&self) -> Result<Worker, EngineError> {
         let depth = self.depth as usize;
         let lane = Arc::new(Lane {
-            requests: Handover::new(depth),
-            completions: Handover::new(depth),
+            requests: ThreadRing::new(depth),
+            completions: ThreadRing::new(depth),
             stop: AtomicBool::new(false),
             idle: AtomicBool::new(false),
         });

@@ -5,7 +5,7 @@ use super::*;
 /// A thread that publishes what a test says: intervals, and the number it is in.
 #[derive(Debug, Default)]
 struct Thread {
-    published: Mutex<Vec<Taken>>,
+    published: Mutex<Vec<CompletedInterval>>,
     current: Mutex<Option<u32>>,
     /// Published between the two looks at the thread, whichever is first.
     meanwhile: Mutex<Option<u32>>,
@@ -20,7 +20,12 @@ impl Thread {
         let mut counts = JobCounts::default();
         counts.ops[0].ios = ios;
         let start_ns = 1000 + u64::from(index) * 100;
-        self.published.lock().unwrap().push(Taken { index, start_ns, end_ns: start_ns + 100, counts });
+        self.published.lock().unwrap().push(CompletedInterval {
+            index,
+            start_ns,
+            end_ns: start_ns + 100,
+            counts,
+        });
         *self.current.lock().unwrap() = Some(index + 1);
     }
 
@@ -31,7 +36,7 @@ impl Thread {
 }
 
 impl Intervals for Thread {
-    fn take(&self) -> Vec<Taken> {
+    fn take(&self) -> Vec<CompletedInterval> {
         let taken = std::mem::take(&mut *self.published.lock().unwrap());
         self.publish_meanwhile();
         taken

@@ -56,7 +56,7 @@ pub enum AnchorError {
 
 /// What a tree may stand in.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum AnchorKind {
     /// A tagged directory.
     Ours,
     /// It does not exist: it will be made and tagged.
@@ -65,25 +65,25 @@ enum Place {
     Named,
 }
 
-fn place(path: &Path, named: &[PathBuf]) -> Result<Place, AnchorError> {
+fn place(path: &Path, named: &[PathBuf]) -> Result<AnchorKind, AnchorError> {
     let io_error = |source| AnchorError::Io { path: path.to_owned(), source };
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if path.parent().is_some_and(|parent| parent.as_os_str().is_empty() || parent.is_dir()) {
-                Ok(Place::New)
+                Ok(AnchorKind::New)
             } else {
                 Err(AnchorError::NoParent(path.to_owned()))
             }
         }
         Err(error) => Err(io_error(error)),
-        Ok(_) if is_assay_dir(path) => Ok(Place::Ours),
+        Ok(_) if is_assay_dir(path) => Ok(AnchorKind::Ours),
         Ok(_) => {
             let canonical = fs::canonicalize(path).map_err(io_error)?;
             if !canonical.is_dir() {
                 return Err(AnchorError::NotADirectory(path.to_owned()));
             }
             if is_named(&canonical, named) {
-                return Ok(Place::Named);
+                return Ok(AnchorKind::Named);
             }
             Err(AnchorError::Foreign(path.to_owned()))
         }
@@ -123,8 +123,8 @@ impl Anchor {
         let shown = path.display().to_string();
         let refused = |error: String| target_error(&shown, "use", io::Error::other(error));
         let tagged = match place(path, named).map_err(|error| refused(error.to_string()))? {
-            Place::Ours | Place::New => Some(path),
-            Place::Named => None,
+            AnchorKind::Ours | AnchorKind::New => Some(path),
+            AnchorKind::Named => None,
         };
         let ours = tagged.map(|ours| WorkDir::create(ours, env!("CARGO_PKG_VERSION"), "tree"));
         let ours = ours.transpose().map_err(|error| refused(error.to_string()))?;

@@ -41,7 +41,7 @@ pub(super) struct Worker<'a> {
 
 /// Resources of a thread whose allocation can fail, allocated before anything is measured.
 #[derive(Debug)]
-pub(super) struct Hands {
+pub(super) struct ThreadBuffers {
     buffers: MappedBuffers,
     filler: Filler,
 }
@@ -50,14 +50,14 @@ fn largest_block(pattern: &AccessPattern) -> u64 {
     pattern.read_sizes.max_bytes().max(pattern.write_sizes.max_bytes()).max(1)
 }
 
-impl Hands {
+impl ThreadBuffers {
     pub(super) fn new(planned: &PlannedJob, slice: &ThreadSlice) -> Result<Self, EngineError> {
         let bytes = largest_block(&planned.pattern) as usize;
         let mut buffers = MappedBuffers::new(1, bytes)?;
         let mut filler = Filler::new(&planned.content, derive_seed(slice.seed, 2));
         // SAFETY: no I/O is outstanding yet.
         filler.fill(unsafe { buffers.slice_mut(0, bytes) });
-        Ok(Hands { buffers, filler })
+        Ok(ThreadBuffers { buffers, filler })
     }
 }
 
@@ -66,7 +66,7 @@ impl<'a> Worker<'a> {
         job: &'a TreeJob,
         planned: &'a PlannedJob,
         slice: &ThreadSlice,
-        hands: Hands,
+        hands: ThreadBuffers,
         meter: Meter,
     ) -> Self {
         let direct = if planned.direct { OFlags::DIRECT } else { OFlags::empty() };

@@ -9,7 +9,7 @@ use assay_results::store::HeldDirectory;
 use rustix::fs::{AtFlags, Dir, Mode};
 use rustix::io::Errno;
 
-use super::{Identity, OutputError, Outputs, Place, Reason, identity, mark};
+use super::{Identity, OutputError, OutputLocation, Outputs, Reason, identity, mark};
 
 /// A directory for files that are written together: a new one, an empty one, one that Assay made for this, or with
 /// force any.
@@ -142,7 +142,8 @@ fn write_all(
     for (name, text) in files {
         let failed = |error: io::Error| OutputError::failed(option, &path.join(name), error);
         let directory = directory.try_clone().map_err(failed)?;
-        let place = Place { outputs, option, path: path.join(name), directory, name: OsString::from(name) };
+        let place =
+            OutputLocation { outputs, option, path: path.join(name), directory, name: OsString::from(name) };
         let mut file = place.create()?;
         io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
         let new = file.found.is_none();

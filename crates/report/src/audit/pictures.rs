@@ -1,6 +1,6 @@
 //! Bars per core and heat maps of what was audited.
 
-use assay_results::audit::{Array, Draw, Heat, JobAudit, PhaseAudit};
+use assay_results::audit::{Array, Heat, HeatSource, JobAudit, PhaseAudit};
 use assay_workload::Plan;
 
 use crate::format;
@@ -18,7 +18,13 @@ pub(super) fn bars(before: &PhaseAudit, after: Option<&PhaseAudit>, array: &Arra
 }
 
 /// The heat map of a phase's first operations.
-pub(super) fn map(draw: &dyn Draw, plan: &Plan, phase: usize, id: &str, title: &str) -> Option<HeatMap> {
+pub(super) fn map(
+    draw: &dyn HeatSource,
+    plan: &Plan,
+    phase: usize,
+    id: &str,
+    title: &str,
+) -> Option<HeatMap> {
     let heat = draw.whole(plan, phase)?;
     let words = format!("{title}: the first {} operations", format::count(heat.span));
     Some(of(&heat, id, &words, operations(&heat), "operations"))
@@ -47,7 +53,7 @@ pub(super) fn hottest(entries: &[&JobAudit], plan: &Plan, array: &Array) -> Opti
 
 /// The segments around a hot one, over a phase's first operations.
 pub(super) fn near(
-    draw: &dyn Draw,
+    draw: &dyn HeatSource,
     plan: &Plan,
     phase: usize,
     place: (u16, u64),

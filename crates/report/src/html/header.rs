@@ -7,7 +7,8 @@ use maud::{Markup, html};
 use super::unbroken::unbroken;
 use crate::answer::answer;
 use crate::findings::{
-    Cause, FindingGroup, PLACES_MAX, Place, causes, folded, group, severity_word, verdict_sign, verdict_words,
+    Cause, FindingGroup, FindingScope, PLACES_MAX, causes, folded, group, severity_word, verdict_sign,
+    verdict_words,
 };
 use crate::{conditions, format};
 
@@ -118,6 +119,6 @@ fn finding(one: &FindingGroup<'_>) -> Markup {
     }
 }
 
-fn place_line(place: &Place<'_>) -> Markup {
+fn place_line(place: &FindingScope<'_>) -> Markup {
     html! { p { @if !place.name.is_empty() { span .where { (place.name) ": " } } (unbroken(&place.words())) } }
 }

@@ -9,7 +9,7 @@ use super::paragraph;
 use crate::findings::verdict_sign;
 use crate::format;
 use crate::quick::{
-    Against, QuickRow, Reference, ReferenceIops, against, like, reference_notes, rows, spoken,
+    QuickRow, RangePosition, Reference, ReferenceIops, against, like, reference_notes, rows, spoken,
 };
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
 
@@ -108,8 +108,8 @@ fn reference_cell(row: &QuickRow, reference: &Reference) -> Cell {
         },
         ReferenceIops::Typical { low, high } => {
             let tone = match against(row.iops.value, value) {
-                Some(Against::Above) => Tone::Good,
-                Some(Against::Below) => Tone::Dim,
+                Some(RangePosition::Above) => Tone::Good,
+                Some(RangePosition::Below) => Tone::Dim,
                 _ => Tone::Accent,
             };
             Cell::toned(format!("{}–{}", format::iops(low), format::iops(high)), tone)

@@ -8,7 +8,7 @@ use assay_workload::plan::{Carrier, PlannedJob, PlannedPhase, describe_flush, de
 use assay_workload::{PhaseKind, Plan};
 
 use super::hosts::GroupTotal;
-use super::truth::Asked;
+use super::truth::RequestedBytes;
 use crate::done_by::DoneBy;
 use crate::event::{HostId, JobOutcome};
 use crate::evidence::JobEvidence;
@@ -30,7 +30,7 @@ struct JobPart {
     /// Measured intervals, where there are several hosts: which of them count is known at the end.
     held: Vec<HeldInterval>,
     /// Ramp included.
-    asked: Asked,
+    asked: RequestedBytes,
     /// First start and last end of the measured intervals.
     span_ns: Option<(u64, u64)>,
     outcomes: Vec<JobOutcome>,
@@ -109,7 +109,7 @@ impl JobTally {
     }
 
     /// What each host asked of its devices, ramp included.
-    pub(super) fn asked(&self) -> impl Iterator<Item = (HostId, &Asked)> {
+    pub(super) fn asked(&self) -> impl Iterator<Item = (HostId, &RequestedBytes)> {
         self.parts.iter().map(|(host, part)| (*host, &part.asked))
     }
 

@@ -1,6 +1,6 @@
 //! The counters of a phase: kept in brief, so that a long run does not hold every snapshot.
 
-use super::truth::{Asked, Devices, Reader};
+use super::truth::{Devices, Reader, RequestedBytes};
 use crate::counters::{Counters, ProcessCounters};
 use crate::environment::CgroupDeviceLimit;
 use crate::evidence::{InterfaceUse, LimitInForce, MachineSecond, PhaseEvidence, QuietWindow};
@@ -95,7 +95,7 @@ impl MachineTally {
     pub(super) fn truth(
         &self,
         devices: &Devices,
-        asked: &Asked,
+        asked: &RequestedBytes,
         window: Option<(u64, u64)>,
         reader: Reader,
     ) -> Option<DeviceTruth> {

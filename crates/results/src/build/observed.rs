@@ -15,7 +15,7 @@ use assay_workload::plan::{
 };
 use assay_workload::units::{Bytes, Nanos};
 
-use super::truth::{Asked, spread_cached_share};
+use super::truth::{RequestedBytes, spread_cached_share};
 use super::{BuildError, RunBuilder};
 use crate::checks;
 use crate::counters::{Counters, ProcessCounters};
@@ -440,7 +440,7 @@ pub fn adopt(observed: Run, figures: Run) -> Run {
     if let ([job], Some(course)) = (jobs.as_mut_slice(), course.as_ref()) {
         adopt_course(job, course);
     }
-    let mut asked = Asked::default();
+    let mut asked = RequestedBytes::default();
     for job in &jobs {
         asked.read_bytes += job.read.as_ref().map_or(0, |op| op.bytes);
         asked.written_bytes += job.write.as_ref().map_or(0, |op| op.bytes);

@@ -12,12 +12,12 @@ use crate::run::{DeviceTruth, JobResult};
 
 /// Bytes the jobs of a phase moved, ramp included.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked {
+pub(super) struct RequestedBytes {
     pub(super) read_bytes: u64,
     pub(super) written_bytes: u64,
 }
 
-impl Asked {
+impl RequestedBytes {
     /// Adds what a job did in a period.
     pub(super) fn add(&mut self, counts: &JobCounts) {
         self.read_bytes = self.read_bytes.saturating_add(counts.op(OpKind::Read).bytes);
@@ -25,7 +25,7 @@ impl Asked {
     }
 
     /// Adds what another job did.
-    pub(super) fn merge(&mut self, other: &Asked) {
+    pub(super) fn merge(&mut self, other: &RequestedBytes) {
         self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
         self.written_bytes = self.written_bytes.saturating_add(other.written_bytes);
     }

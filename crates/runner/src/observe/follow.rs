@@ -31,7 +31,7 @@ const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 
 /// What was seen of a command.
 #[derive(Debug)]
-pub struct Seen {
+pub struct ObservedCommand {
     /// Before it was started, at two moments.
     pub before: [Counters; 2],
     /// While it ran: from its start to its end.
@@ -146,7 +146,7 @@ fn as_one(tree: &[u32], found: &BTreeMap<u32, ProcessCounters>) -> Option<Proces
 ///
 /// # Errors
 /// [`RunError::Command`] where it cannot be started.
-pub fn follow(command: &[String], following: Following<'_>) -> Result<Seen, RunError> {
+pub fn follow(command: &[String], following: Following<'_>) -> Result<ObservedCommand, RunError> {
     let Following { host, pids, output, stop } = following;
     let stopped = || stop.load(Ordering::Relaxed);
     let devices = assay_host::list_block_devices(host);
@@ -193,7 +193,7 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<Seen, RunE
     if started.elapsed() > SHORT_FOR {
         during = once_a_second(during);
     }
-    Ok(Seen { before, during, after, status, output, files, threads_max })
+    Ok(ObservedCommand { before, during, after, status, output, files, threads_max })
 }
 
 /// Two looks at the devices with nothing done between them.

@@ -11,7 +11,7 @@ use assay_results::environment::Environment;
 use assay_workload::plan::PlannedTarget;
 use assay_workload::target::TargetKind;
 
-use super::{OpenFile, Seen};
+use super::{ObservedCommand, OpenFile};
 use crate::error::RunError;
 use crate::request::Site;
 use crate::seed::random_u64;
@@ -28,7 +28,7 @@ pub struct Followed<'a> {
     /// Start in UTC, RFC 3339.
     pub started: String,
     /// What was seen of it.
-    pub seen: &'a Seen,
+    pub seen: &'a ObservedCommand,
 }
 
 /// The run of what was seen, with the command's own figures where it wrote some.
@@ -92,7 +92,7 @@ fn part_of(during: &[Counters], figures: &Run) -> Vec<Counters> {
 }
 
 /// What was named, else what the command had open.
-fn targets_of(named: &[PathBuf], seen: &Seen) -> Vec<OpenFile> {
+fn targets_of(named: &[PathBuf], seen: &ObservedCommand) -> Vec<OpenFile> {
     let found = seen.files.targets();
     if named.is_empty() {
         return found;

@@ -6,7 +6,7 @@ use assay_workload::plan::{Plan, PlannedJob};
 use super::{generator, load_of};
 
 /// A job's generators in turn, as far behind its share of the load as it is.
-struct Drawn {
+struct JobGenerators {
     generators: Vec<Generator>,
     next: usize,
     weight: f64,
@@ -18,11 +18,11 @@ struct Drawn {
 /// threads in turn, in blocks of 32. Targets are those of the plan. `None` where no job has addresses.
 pub(super) fn phase(plan: &Plan, phase: usize, draws: u64, mut sink: impl FnMut(&Op)) -> Option<u64> {
     let planned = plan.phases.get(phase)?;
-    let mut jobs: Vec<Drawn> = planned
+    let mut jobs: Vec<JobGenerators> = planned
         .jobs
         .iter()
         .filter(|job| has_addresses(job))
-        .map(|job| Drawn {
+        .map(|job| JobGenerators {
             generators: job.slices.iter().map(|slice| generator(job, slice)).collect(),
             next: 0,
             weight: load_of(job, planned).max(1e-9),
@@ -35,8 +35,9 @@ pub(super) fn phase(plan: &Plan, phase: usize, draws: u64, mut sink: impl FnMut(
     }
     let (mut block, mut ops) = (OpBlock::default(), 0);
     while ops < draws {
-        let behind =
-            |a: &&mut Drawn, b: &&mut Drawn| (a.ops as f64 / a.weight).total_cmp(&(b.ops as f64 / b.weight));
+        let behind = |a: &&mut JobGenerators, b: &&mut JobGenerators| {
+            (a.ops as f64 / a.weight).total_cmp(&(b.ops as f64 / b.weight))
+        };
         let Some(job) = jobs.iter_mut().filter(|job| !job.ended).min_by(behind) else { break };
         let index = job.next % job.generators.len();
         job.next += 1;

@@ -1,6 +1,6 @@
 //! Where operations go over time: a grid of addresses by operations, drawn from the generators.
 
-use assay_results::audit::{Draw, Heat};
+use assay_results::audit::{Heat, HeatSource};
 use assay_workload::plan::Plan;
 
 use super::draw;
@@ -18,7 +18,7 @@ const DRAWS: u64 = 400_000;
 #[derive(Debug, Clone, Copy)]
 pub struct Drawing<'m>(pub &'m Model);
 
-impl Draw for Drawing<'_> {
+impl HeatSource for Drawing<'_> {
     fn whole(&self, plan: &Plan, phase: usize) -> Option<Heat> {
         heat(plan, phase, ROWS, COLUMNS, DRAWS)
     }

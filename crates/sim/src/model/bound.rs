@@ -3,7 +3,7 @@
 use assay_results::audit::Array;
 use assay_workload::pattern::OpKind;
 
-use super::{Layout, Model, Place, Services};
+use super::{CorePlacement, Layout, Model, Services};
 use crate::service::{Service, Time};
 
 impl Service {
@@ -61,7 +61,7 @@ impl Model {
     fn core_time_ns(&self, kind: OpKind) -> (f64, f64) {
         self.front_end.stages.iter().fold((0.0, 0.0), |(bound, free), stage| {
             let mean = stage.service.of(kind).mean_ns();
-            if stage.place == Place::Bound { (bound + mean, free) } else { (bound, free + mean) }
+            if stage.place == CorePlacement::Bound { (bound + mean, free) } else { (bound, free + mean) }
         })
     }
 
@@ -75,15 +75,16 @@ impl Model {
     /// The same array with `share` (above 0, below 1) of the time on cores bound to the address: each kind of request takes as
     /// long as before in total. `None` where the model has no stages of both kinds to shift time between.
     pub fn with_bound_share(&self, share: f64) -> Option<Model> {
-        let places =
-            |bound: bool| self.front_end.stages.iter().any(|stage| (stage.place == Place::Bound) == bound);
+        let places = |bound: bool| {
+            self.front_end.stages.iter().any(|stage| (stage.place == CorePlacement::Bound) == bound)
+        };
         let possible = share > 0.0 && share < 1.0 && places(true) && places(false);
         if !possible {
             return None;
         }
         let mut model = self.clone();
         for stage in &mut model.front_end.stages {
-            let is_bound = stage.place == Place::Bound;
+            let is_bound = stage.place == CorePlacement::Bound;
             stage.service = stage.service.scaled(|kind| {
                 let (bound, free) = self.core_time_ns(kind);
                 let (part, wanted) = if is_bound { (bound, share) } else { (free, 1.0 - share) };

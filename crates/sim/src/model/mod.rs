@@ -105,7 +105,7 @@ pub enum Layout {
 /// Which core a stage runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum CorePlacement {
     /// The core that owns the address.
     Bound,
     /// Whichever core of the owning controller is free first.
@@ -135,7 +135,7 @@ pub struct Stage {
     /// Its name.
     pub name: String,
     /// Where it runs.
-    pub place: Place,
+    pub place: CorePlacement,
     /// For which requests.
     #[serde(default)]
     pub when: When,

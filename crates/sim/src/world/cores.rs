@@ -7,7 +7,7 @@ use assay_workload::rng::{Rng, derive_seed};
 use super::faults::{Outage, Slowdown};
 use super::program::KINDS;
 use super::station::Station;
-use crate::model::{Fault, FrontEnd, Link, Model, Place};
+use crate::model::{CorePlacement, Fault, FrontEnd, Link, Model};
 use crate::service::Timing;
 use assay_results::audit::{CoreLoad, StationLoad};
 
@@ -35,7 +35,7 @@ impl Core {
 /// Where a stage runs, and how long by kind.
 #[derive(Debug)]
 struct Stage {
-    place: Place,
+    place: CorePlacement,
     timings: [Timing; 5],
 }
 
@@ -87,7 +87,8 @@ impl Cores {
             turn: turns.then(|| (segment.trailing_zeros(), turn.collect())),
             per: usize::from(front_end.cores_per_controller),
             controllers: (0..front_end.cores()).map(|core| front_end.controller_of(core) as u16).collect(),
-            bound: front_end.cores() > 1 && front_end.stages.iter().any(|stage| stage.place != Place::Array),
+            bound: front_end.cores() > 1
+                && front_end.stages.iter().any(|stage| stage.place != CorePlacement::Array),
             stages: stages.collect(),
             free: vec![0; front_end.cores() as usize].into_boxed_slice(),
             cores: (0..front_end.cores()).map(core).collect(),
@@ -159,9 +160,9 @@ impl Cores {
     pub(crate) fn stage(&mut self, stage: usize, kind: usize, owner: u16, now: u64) -> u64 {
         let Stage { place, timings } = &self.stages[stage];
         let index = match place {
-            Place::Bound => usize::from(owner),
-            Place::Array => first_free(&self.free, 0),
-            Place::Controller => self.first_free_of(owner),
+            CorePlacement::Bound => usize::from(owner),
+            CorePlacement::Array => first_free(&self.free, 0),
+            CorePlacement::Controller => self.first_free_of(owner),
         };
         let core = &mut self.cores[index];
         let service = timings[kind].draw_ns(&mut core.rng);

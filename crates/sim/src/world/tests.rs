@@ -5,8 +5,8 @@ use assay_workload::AccessPattern;
 use assay_workload::pattern::{Mix, OpKind, Placement};
 
 use crate::model::{
-    BackEnd, Cache, Drive, Fault, FrontEnd, Layout, Place, Policy, Protection, Services, Size, Span, Ssd,
-    Stage, When, WriteBack,
+    BackEnd, Cache, CorePlacement, Drive, Fault, FrontEnd, Layout, Policy, Protection, Services, Size, Span,
+    Ssd, Stage, When, WriteBack,
 };
 use crate::service::Time;
 use crate::testing::{Pace, run};
@@ -18,12 +18,12 @@ fn constant(ns: u64) -> Service {
     Service::Constant(Time(ns))
 }
 
-fn stage(place: Place, ns: u64) -> Stage {
+fn stage(place: CorePlacement, ns: u64) -> Stage {
     let service = Services { read: constant(ns), ..Services::default() };
     Stage { name: "stage".to_owned(), place, when: When::Always, service }
 }
 
-fn cores(controllers: u16, per: u16, place: Place, ns: u64) -> FrontEnd {
+fn cores(controllers: u16, per: u16, place: CorePlacement, ns: u64) -> FrontEnd {
     FrontEnd {
         controllers,
         cores_per_controller: per,
@@ -105,20 +105,20 @@ fn reads(offsets: &[u64]) -> Vec<Io> {
 #[test]
 fn a_bound_stage_queues_by_address_and_a_free_one_does_not() {
     let offsets = [0, 4096, 4 * MIB, MIB];
-    let bound = Model { front_end: cores(2, 2, Place::Bound, 100), ..Model::default() };
+    let bound = Model { front_end: cores(2, 2, CorePlacement::Bound, 100), ..Model::default() };
     let times: Vec<u64> = batch(&bound, reads(&offsets)).iter().map(|done| done.0).collect();
     assert_eq!(times, [100, 200, 300, 100], "the first three belong to one core");
-    let free = Model { front_end: cores(2, 2, Place::Array, 100), ..Model::default() };
+    let free = Model { front_end: cores(2, 2, CorePlacement::Array, 100), ..Model::default() };
     let times: Vec<u64> = batch(&free, reads(&offsets)).iter().map(|done| done.0).collect();
     assert_eq!(times, [100; 4]);
-    let controller = Model { front_end: cores(2, 2, Place::Controller, 100), ..Model::default() };
+    let controller = Model { front_end: cores(2, 2, CorePlacement::Controller, 100), ..Model::default() };
     let times: Vec<u64> = batch(&controller, reads(&offsets)).iter().map(|done| done.0).collect();
     assert_eq!(times, [100, 100, 200, 200], "all four belong to one controller of two cores");
 }
 
 #[test]
 fn a_request_over_several_segments_is_done_when_its_last_part_is() {
-    let model = Model { front_end: cores(2, 2, Place::Bound, 100), ..Model::default() };
+    let model = Model { front_end: cores(2, 2, CorePlacement::Bound, 100), ..Model::default() };
     // Parts on cores 0, 1, 2; the second request waits for core 1 behind its part.
     let long = io(0, OpKind::Read, MIB / 2, 2 * MIB as u32);
     let done = batch(&model, vec![long, io(1, OpKind::Read, MIB, 4096), io(2, OpKind::Read, 3 * MIB, 4096)]);
@@ -149,7 +149,7 @@ fn requests_outside_a_volume_end_as_on_a_block_device() {
 
 #[test]
 fn links_carry_each_direction_at_their_own_rate() {
-    let front_end = cores(2, 1, Place::Array, 0);
+    let front_end = cores(2, 1, CorePlacement::Array, 0);
     let link = Some(crate::model::Link { bytes_per_s: 1e9 });
     let model = Model { front_end, link, ..Model::default() };
     // 4096 bytes take 4096 ns; segments 0 and 2 belong to the same controller.
@@ -163,7 +163,7 @@ fn links_carry_each_direction_at_their_own_rate() {
 fn the_next_controller_takes_over_and_gives_back() {
     let during = Span { from: Time(1_000_000), to: Time(2_000_000) };
     let faults = vec![Fault::FailedController { controller: 0, during }];
-    let model = Model { front_end: cores(2, 2, Place::Bound, 10_000), faults, ..Model::default() };
+    let model = Model { front_end: cores(2, 2, CorePlacement::Bound, 10_000), faults, ..Model::default() };
     let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_independent());
     // Four at a time, 3 ms: the load of four cores falls on two for a third of the time.
     let (simulation, loops) = run(&model, 1, 64 * MIB, &pattern, 700, &[Pace::Closed(4)]);
@@ -180,7 +180,7 @@ fn the_next_controller_takes_over_and_gives_back() {
 #[test]
 fn slow_parts_are_as_slow_as_they_are_told_while_it_lasts() {
     let during = Span { from: Time(0), to: Time(150) };
-    let mut model = Model { front_end: cores(1, 1, Place::Array, 100), ..Model::default() };
+    let mut model = Model { front_end: cores(1, 1, CorePlacement::Array, 100), ..Model::default() };
     model.faults = vec![Fault::SlowCore { core: 0, factor: 3.0, during }];
     assert_eq!(batch(&model, reads(&[0]))[0].0, 300);
     model.back_end = Some(drives(2, Protection::Raid0 { stripe: Size(MIB) }, 1000));
@@ -197,7 +197,7 @@ fn slow_parts_are_as_slow_as_they_are_told_while_it_lasts() {
 #[test]
 fn copies_are_written_on_other_nodes_side_by_side() {
     let protection = Protection::Replicated { copies: 3, network: constant(500), store: constant(70) };
-    let mut front_end = cores(4, 1, Place::Controller, 100);
+    let mut front_end = cores(4, 1, CorePlacement::Controller, 100);
     front_end.stages[0].service.write = Some(constant(100));
     let model = Model { front_end, back_end: Some(drives(4, protection, 1000)), ..Model::default() };
     // Own copy: 100 + 1000. Others: 100 + 500 + 70 + 1000.

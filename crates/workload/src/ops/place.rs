@@ -88,21 +88,21 @@ pub(super) struct Grid<'a> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Draw {
+pub(super) struct RandomPositions {
     sampler: Sampler,
     blocks: u64,
 }
 
-impl Draw {
-    fn new(random: &Random, range: ActiveRange, blocks_of: &BlockShape, seed: u64) -> Draw {
+impl RandomPositions {
+    fn new(random: &Random, range: ActiveRange, blocks_of: &BlockShape, seed: u64) -> RandomPositions {
         let BlockShape { align, min_block, mapped } = *blocks_of;
         let all = range.length_bytes / align;
         if mapped && random.is_map() && all <= MAP_BLOCKS_MAX {
-            return Draw { sampler: Sampler::Mapped(Box::new(Map::new(all))), blocks: all };
+            return RandomPositions { sampler: Sampler::Mapped(Box::new(Map::new(all))), blocks: all };
         }
         // The last block that fits starts the smallest size before the end; a larger one is drawn again there.
         let blocks = ((range.length_bytes.saturating_sub(min_block)) / align + 1).max(1);
-        Draw {
+        RandomPositions {
             sampler: Sampler::new(&random.distribution, random.once_per_pass, blocks, align, seed),
             blocks,
         }
@@ -153,24 +153,32 @@ impl Draw {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum Positions {
     Sequential(Walk),
-    Random(Draw),
-    Mixed { random_share: f64, draw: Draw, walk: Walk },
+    Random(RandomPositions),
+    Mixed { random_share: f64, draw: RandomPositions, walk: Walk },
 }
 
-impl Place {
-    fn new(pattern: &AccessPattern, range: ActiveRange, sizes: &Sizes, seed: u64, rng: &mut Rng) -> Place {
+impl Positions {
+    fn new(
+        pattern: &AccessPattern,
+        range: ActiveRange,
+        sizes: &Sizes,
+        seed: u64,
+        rng: &mut Rng,
+    ) -> Positions {
         let align = pattern.align();
         // Where a block must not reach into the next, the last place has room for the largest.
         let min_block = if pattern.has_read_misses() { align } else { pattern.min_block_bytes() };
         let mapped = matches!(sizes, Sizes::PerKind(_)) && align == min_block;
         let shape = BlockShape { align, min_block, mapped };
-        let draw = |random| Draw::new(random, range, &shape, seed);
+        let draw = |random| RandomPositions::new(random, range, &shape, seed);
         match &pattern.placement {
-            Placement::Sequential(sequential) => Place::Sequential(Walk::new(sequential, range, align, rng)),
-            Placement::Random(random) => Place::Random(draw(random)),
-            Placement::Mixed { random_percent, random, sequential } => Place::Mixed {
+            Placement::Sequential(sequential) => {
+                Positions::Sequential(Walk::new(sequential, range, align, rng))
+            }
+            Placement::Random(random) => Positions::Random(draw(random)),
+            Placement::Mixed { random_percent, random, sequential } => Positions::Mixed {
                 random_share: random_percent / 100.0,
                 draw: draw(random),
                 // The next seek takes it away from the end, so that there is always a next block.
@@ -182,36 +190,36 @@ impl Place {
     /// Whether it comes to an end by itself: a walk that does not begin again, reads of what was not touched before.
     pub(super) fn ends(&self) -> bool {
         match self {
-            Place::Sequential(walk) => !walk.sequential.wrap,
-            Place::Random(draw) => draw.sampler.runs_out(),
-            Place::Mixed { .. } => false,
+            Positions::Sequential(walk) => !walk.sequential.wrap,
+            Positions::Random(draw) => draw.sampler.runs_out(),
+            Positions::Mixed { .. } => false,
         }
     }
 
     pub(super) fn has_ended(&self) -> bool {
         match self {
-            Place::Sequential(walk) => walk.ended,
-            Place::Random(draw) => draw.sampler.has_run_out(),
-            Place::Mixed { .. } => false,
+            Positions::Sequential(walk) => walk.ended,
+            Positions::Random(draw) => draw.sampler.has_run_out(),
+            Positions::Mixed { .. } => false,
         }
     }
 
     /// Whether all of it is placed by a random map.
     pub(super) fn has_map(&self) -> bool {
-        matches!(self, Place::Random(draw) if draw.sampler.is_map())
+        matches!(self, Positions::Random(draw) if draw.sampler.is_map())
     }
 
     /// Whether it is a random map in which every block was visited.
     #[inline]
     pub(super) fn map_is_full(&self) -> bool {
-        matches!(self, Place::Random(draw) if draw.sampler.map_is_full())
+        matches!(self, Positions::Random(draw) if draw.sampler.map_is_full())
     }
 
     fn restart(&mut self) {
         match self {
-            Place::Sequential(walk) => walk.restart(),
-            Place::Random(draw) => draw.sampler.restart(),
-            Place::Mixed { draw, walk, .. } => {
+            Positions::Sequential(walk) => walk.restart(),
+            Positions::Random(draw) => draw.sampler.restart(),
+            Positions::Mixed { draw, walk, .. } => {
                 draw.sampler.restart();
                 walk.restart();
             }
@@ -226,7 +234,7 @@ pub(super) struct Site {
     /// Its place in the job's list.
     pub(super) number: u16,
     pub(super) range: ActiveRange,
-    pub(super) place: Place,
+    pub(super) place: Positions,
 }
 
 impl Site {
@@ -237,7 +245,7 @@ impl Site {
         seed: u64,
         rng: &mut Rng,
     ) -> Site {
-        let place = Place::new(pattern, spec.range, sizes, seed, rng);
+        let place = Positions::new(pattern, spec.range, sizes, seed, rng);
         Site { target: spec.target, number: number as u16, range: spec.range, place }
     }
 
@@ -251,9 +259,9 @@ impl Site {
         op.target = self.target;
         let grid = Grid { range: self.range, align, sizes };
         match &mut self.place {
-            Place::Sequential(walk) => walk.next(op, &grid, rng),
-            Place::Random(draw) => draw.fill(std::slice::from_mut(op), &grid, rng),
-            Place::Mixed { random_share, draw, walk } => {
+            Positions::Sequential(walk) => walk.next(op, &grid, rng),
+            Positions::Random(draw) => draw.fill(std::slice::from_mut(op), &grid, rng),
+            Positions::Mixed { random_share, draw, walk } => {
                 if rng.unit() < *random_share {
                     draw.fill(std::slice::from_mut(op), &grid, rng);
                     // A sequential run goes on behind the block the last seek went to.

@@ -1,6 +1,6 @@
 //! What the fio of another machine writes at its end, as the outcome and the counts of a job.
 
-use assay_fio::status::{Entry, Report, Seen};
+use assay_fio::status::{Entry, Report, Reported};
 use assay_results::{JobCounts, JobOutcome};
 use assay_workload::plan::PlannedJob;
 
@@ -21,7 +21,7 @@ impl Done {
 
     /// What it counted.
     pub(super) fn counts(&self) -> JobCounts {
-        Seen::default().advance(&self.0)
+        Reported::default().advance(&self.0)
     }
 
     /// How it ended.

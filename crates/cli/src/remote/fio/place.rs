@@ -6,8 +6,8 @@ use assay_host::workdir::{MARKER_FILE, TAG_FILE, TAG_SIGNATURE};
 use assay_results::environment::FileSystem;
 
 use super::super::cleanup::ours_function;
-use super::super::connection::{Broken, Connection, last_line};
-use super::super::{ANSWER, There};
+use super::super::connection::{CommandFailure, Connection, last_line};
+use super::super::{ANSWER, RemoteDirectory};
 use crate::failure::Failure;
 use crate::series::WORK_DIR;
 
@@ -29,7 +29,7 @@ pub(super) struct Work {
 
 impl Work {
     /// Makes the directory in `place`, a word of the shell, or takes the one that is there.
-    pub(super) fn make(connection: &Connection, place: &str) -> Result<Self, Broken> {
+    pub(super) fn make(connection: &Connection, place: &str) -> Result<Self, CommandFailure> {
         let output = connection.output(&script(place), None)?;
         let host = connection.host();
         match output.status.code() {
@@ -72,7 +72,7 @@ impl Work {
     }
 
     /// The directory as people write it.
-    pub(super) fn shown(&self, there: There<'_>) -> String {
+    pub(super) fn shown(&self, there: RemoteDirectory<'_>) -> String {
         let dir = if there.dir.is_empty() { "~" } else { there.dir.trim_end_matches('/') };
         if self.is_place { dir.to_owned() } else { format!("{dir}/{WORK_DIR}") }
     }

@@ -6,11 +6,11 @@ use crate::failure::Failure;
 
 /// Where to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// A directory on this machine.
-    Here(PathBuf),
+    Local(PathBuf),
     /// Another machine, as ssh names it, and a directory there (empty: the home directory).
-    There {
+    Remote {
         /// `[user@]host`.
         host: String,
         /// The directory.
@@ -18,20 +18,20 @@ pub(crate) enum Place {
     },
 }
 
-impl Place {
+impl Location {
     /// What a word means. A path that exists, or one that starts with `/`, `.` or `~`, is here; a word with `@`, or with
     /// a colon before any slash, is there. Everything else is a path.
     ///
     /// # Errors
     /// A host that could be mistaken for an option of ssh, or is empty.
-    pub(crate) fn parse(word: &str) -> Result<Place, Failure> {
+    pub(crate) fn parse(word: &str) -> Result<Location, Failure> {
         let local = word.starts_with(['/', '.', '~']) || std::path::Path::new(word).exists();
         // The colons of an address in brackets are its own.
         let address = word.find('[').and_then(|open| Some(open + word[open..].find("]:")? + 1));
         let colon = address.or_else(|| word.find(':')).filter(|&at| !word[..at].contains('/'));
         let remote = !local && (colon.is_some() || word.contains('@') && !word.contains('/'));
         if !remote {
-            return Ok(Place::Here(PathBuf::from(word)));
+            return Ok(Location::Local(PathBuf::from(word)));
         }
         let (host, dir) = match colon {
             Some(at) => (&word[..at], &word[at + 1..]),
@@ -43,7 +43,7 @@ impl Place {
                 "'{host}' is not a host; say [user@]host[:dir], or ./{word} for a path"
             )));
         }
-        Ok(Place::There { host: host.replace(['[', ']'], ""), dir: dir.to_owned() })
+        Ok(Location::Remote { host: host.replace(['[', ']'], ""), dir: dir.to_owned() })
     }
 }
 
@@ -61,18 +61,18 @@ pub(crate) fn pasted(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn there(host: &str, dir: &str) -> Place {
-        Place::There { host: host.into(), dir: dir.into() }
+    fn there(host: &str, dir: &str) -> Location {
+        Location::Remote { host: host.into(), dir: dir.into() }
     }
 
     #[test]
     fn hosts_and_paths_are_told_apart() {
-        assert_eq!(Place::parse("db1:/srv/a b").unwrap(), there("db1", "/srv/a b"));
-        assert_eq!(Place::parse("root@db1").unwrap(), there("root@db1", ""));
-        assert_eq!(Place::parse("me@[fe80::1]:/srv").unwrap(), there("me@fe80::1", "/srv"));
-        assert_eq!(Place::parse("/srv/a:b").unwrap(), Place::Here("/srv/a:b".into()));
-        assert_eq!(Place::parse("./db1:x").unwrap(), Place::Here("./db1:x".into()));
-        assert_eq!(Place::parse("nowhere/at:all").unwrap(), Place::Here("nowhere/at:all".into()));
+        assert_eq!(Location::parse("db1:/srv/a b").unwrap(), there("db1", "/srv/a b"));
+        assert_eq!(Location::parse("root@db1").unwrap(), there("root@db1", ""));
+        assert_eq!(Location::parse("me@[fe80::1]:/srv").unwrap(), there("me@fe80::1", "/srv"));
+        assert_eq!(Location::parse("/srv/a:b").unwrap(), Location::Local("/srv/a:b".into()));
+        assert_eq!(Location::parse("./db1:x").unwrap(), Location::Local("./db1:x".into()));
+        assert_eq!(Location::parse("nowhere/at:all").unwrap(), Location::Local("nowhere/at:all".into()));
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn nothing_reaches_ssh_as_an_option() {
-        assert!(Place::parse("-oProxyCommand=x:/a").is_err());
-        assert!(Place::parse("@:x").is_err());
+        assert!(Location::parse("-oProxyCommand=x:/a").is_err());
+        assert!(Location::parse("@:x").is_err());
     }
 }
