@@ -26,7 +26,7 @@ use crate::series::QuickArgs;
 use crate::signals;
 use assay_runner::Finished;
 use binary::{Binary, CACHE, CHECKSUM};
-use connection::{CommandFailure, Connection};
+use connection::{Connection, RemoteError};
 use script::{directory_word, quoted};
 
 /// A directory on another machine.
@@ -50,8 +50,8 @@ pub(crate) fn quick(
     let stop = signals::stop_flag()?;
     match measure(args, series, there, &directory, &stop, context) {
         Ok(finished) => Ok(Some(finished)),
-        Err(CommandFailure::Failed(failure)) => Err(failure),
-        Err(CommandFailure::Stopped) => {
+        Err(RemoteError::Failed(failure)) => Err(failure),
+        Err(RemoteError::Stopped) => {
             context.say("stopped before anything was measured");
             Ok(None)
         }
@@ -65,7 +65,7 @@ fn measure(
     directory: &str,
     stop: &Arc<AtomicBool>,
     context: &Context,
-) -> Result<Finished, CommandFailure> {
+) -> Result<Finished, RemoteError> {
     let connection = Connection::open(there.host, stop)?;
     let binary = Binary::own()?;
     let machine = Machine::ask(&connection, &binary)?;
@@ -103,7 +103,7 @@ const SEARCH_PATH: &str =
     "PATH=\"$PATH:/usr/local/bin:/opt/homebrew/bin:/opt/local/bin:/usr/pkg/bin\"\nexport PATH\n";
 
 impl Machine {
-    fn ask(connection: &Connection, binary: &Binary) -> Result<Self, CommandFailure> {
+    fn ask(connection: &Connection, binary: &Binary) -> Result<Self, RemoteError> {
         let name = quoted(&binary.name());
         let script = format!(
             "{CACHE}{CHECKSUM}{SEARCH_PATH}echo {ANSWER}
@@ -152,7 +152,7 @@ exit 0
         connection: &Connection,
         binary: &Binary,
         context: &Context,
-    ) -> Result<Option<String>, CommandFailure> {
+    ) -> Result<Option<String>, RemoteError> {
         if self.system != "Linux" || !same_architecture(&self.architecture) {
             return Ok(Some(format!(
                 "this program is for Linux {}, and that machine is {} {}",

@@ -83,20 +83,20 @@ pub fn conduct(
     executor: &mut dyn Executor,
     sink: &mut dyn FnMut(RunEvent),
 ) -> (RunEnd, String) {
-    let mut course = PlanInProgress { plan: Arc::clone(plan), seen: PhaseFigures::default() };
+    let mut progress = PlanInProgress { plan: Arc::clone(plan), seen: PhaseFigures::default() };
     let (mut end, mut error) = (RunEnd::Completed, String::new());
     for host in executor.hosts() {
         let environment = Box::new(host.environment.clone());
         sink(HostEvent::Environment { name: host.name.clone(), environment }.of(host.id));
     }
     let mut phase = 0;
-    while phase < course.plan.phases.len() {
+    while phase < progress.plan.phases.len() {
         if executor.stopped() {
             end = RunEnd::Interrupted;
             break;
         }
-        match course.phase(phase, executor, sink) {
-            PhaseOutcome::Done => phase = course.behind(phase, sink),
+        match progress.phase(phase, executor, sink) {
+            PhaseOutcome::Done => phase = progress.next_phase(phase, sink),
             PhaseOutcome::Stopped => {
                 end = RunEnd::Interrupted;
                 break;
@@ -131,7 +131,7 @@ impl PlanInProgress {
     ) -> PhaseOutcome {
         match after::resolved(&self.plan, phase, &self.seen) {
             Ok(None) => {}
-            Ok(Some(planned)) => self.becomes(phase, planned, sink),
+            Ok(Some(planned)) => self.replace_phase(phase, planned, sink),
             Err(why) => return PhaseOutcome::Failed(why),
         }
         let mut watch = Watch::of(&self.plan, phase, executor.environment(), executor.hosts());
@@ -161,10 +161,10 @@ impl PlanInProgress {
     }
 
     /// The phase that runs next.
-    fn behind(&mut self, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> usize {
+    fn next_phase(&mut self, phase: usize, sink: &mut dyn FnMut(RunEvent)) -> usize {
         let after = after::after(&self.plan, phase, &self.seen);
         for (index, planned) in after.resolved {
-            self.becomes(index, planned, sink);
+            self.replace_phase(index, planned, sink);
         }
         if let Some(note) = after.note {
             let id = note.id.to_owned();
@@ -173,7 +173,7 @@ impl PlanInProgress {
         after.next
     }
 
-    fn becomes(
+    fn replace_phase(
         &mut self,
         phase: usize,
         planned: assay_workload::PlannedPhase,

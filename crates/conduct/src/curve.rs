@@ -18,7 +18,7 @@ pub(crate) fn after(
 ) -> After {
     let mut together = LatencyHistogram::new();
     seen.jobs(phase).iter().for_each(|job| together.merge(&job.latency));
-    let left = step.behind().saturating_sub(phase + 1);
+    let left = step.next_phase().saturating_sub(phase + 1);
     if together.is_empty() || together.mean_ns() <= limit.limit_ns as f64 || left == 0 {
         return After::next(phase);
     }
@@ -29,5 +29,5 @@ pub(crate) fn after(
         Nanos(limit.limit_ns)
     );
     let note = Some(Note { id: "curve-stopped", text });
-    After { next: step.behind(), resolved: Vec::new(), note }
+    After { next: step.next_phase(), resolved: Vec::new(), note }
 }

@@ -94,7 +94,7 @@ pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, see
             id: "find-rate",
             text: format!("{name}: nothing was completed, so no rate was looked for"),
         };
-        return After { next: step.behind(), resolved: Vec::new(), note: Some(note) };
+        return After { next: step.next_phase(), resolved: Vec::new(), note: Some(note) };
     }
     if find.limits_together && is_used_up(plan, step, seen) {
         let name = &plan.phases[phase].name;
@@ -103,7 +103,7 @@ pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, see
             words(&bracket, find, step.round)
         );
         return After {
-            next: step.behind(),
+            next: step.next_phase(),
             resolved: Vec::new(),
             note: Some(Note { id: "find-rate", text }),
         };
@@ -118,7 +118,7 @@ pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, see
         return After::next(phase);
     }
     let text = format!("{}: {}", plan.phases[phase].name, words(&bracket, find, step.round));
-    After { next: step.behind(), resolved: Vec::new(), note: Some(Note { id: "find-rate", text }) }
+    After { next: step.next_phase(), resolved: Vec::new(), note: Some(Note { id: "find-rate", text }) }
 }
 
 /// What one job did in the steps so far.

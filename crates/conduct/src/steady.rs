@@ -61,7 +61,7 @@ fn ended(plan: &Plan, step: &Step, rule: &UntilSteady, done: u32) -> After {
             resolved.push((index, planned));
         }
     }
-    After { next: step.behind(), resolved, note: None }
+    After { next: step.next_phase(), resolved, note: None }
 }
 
 fn note(plan: &Plan, step: &Step, done: u32, steady: bool, windows: &[SniaWindow], cells: usize) -> Note {

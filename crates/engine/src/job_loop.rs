@@ -119,7 +119,7 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     completions: Completions,
     outstanding: u32,
     reap_wait: Wait,
-    gate_ns: u64,
+    issue_from_ns: u64,
     since_think: u32,
     until_zero_sample: u32,
     submit_and_wait: bool,
@@ -171,7 +171,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             flushes: Flushes::new(parts.spec.flush, depth),
             batch: Batch::new(&parts.spec, capabilities),
             errors: Errors::new(parts.spec.errors_tolerated),
-            gate_ns: parts.spec.start_ns,
+            issue_from_ns: parts.spec.start_ns,
             engine: parts.engine,
             clock: parts.clock,
             recorder: Some(parts.recorder),
@@ -203,7 +203,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// Moves a loop at rest that was made for a phase that starts at 0 to one that starts at `phase_start_ns`.
     pub fn arm(&mut self, phase_start_ns: u64) {
         self.spec.shift(phase_start_ns);
-        self.gate_ns = self.spec.start_ns;
+        self.issue_from_ns = self.spec.start_ns;
         self.pacing.arm(self.spec.start_ns);
         if let Some(recorder) = self.recorder.as_mut() {
             recorder.shift(phase_start_ns);
@@ -234,7 +234,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             self.draining = true;
         }
         self.flushes.settle(self.outstanding);
-        if !self.draining && !self.flushes.is_alone() && now >= self.gate_ns {
+        if !self.draining && !self.flushes.is_alone() && now >= self.issue_from_ns {
             self.refill(now);
         }
         self.hand_over(now)
@@ -381,7 +381,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
                 self.since_think += 1;
                 if self.since_think >= think.every_ios {
                     self.since_think = 0;
-                    self.gate_ns = now + think.time.0;
+                    self.issue_from_ns = now + think.time.0;
                     return;
                 }
             }
@@ -523,7 +523,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             return Wait::Until(next_ns.saturating_sub(early).min(deadline));
         }
         if self.spec.think.is_some() {
-            return Wait::Until(self.gate_ns.saturating_sub(early).min(deadline));
+            return Wait::Until(self.issue_from_ns.saturating_sub(early).min(deadline));
         }
         Wait::AtLeast(1)
     }
@@ -567,7 +567,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[cold]
     fn idle(&mut self, now: u64) -> Result<Pending, EngineError> {
         let next_ns = if OPEN { self.pacing.next_ns() } else { None };
-        let due = next_ns.map_or(self.gate_ns, |next_ns| next_ns.max(self.gate_ns));
+        let due = next_ns.map_or(self.issue_from_ns, |next_ns| next_ns.max(self.issue_from_ns));
         let due = due.min(self.spec.deadline_ns);
         self.reap_wait = Wait::Poll;
         if self.blocks && due > now + SPIN_NS {

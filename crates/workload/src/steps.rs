@@ -167,7 +167,7 @@ impl Step {
     }
 
     /// Index in the plan of the first phase behind the block.
-    pub fn behind(&self) -> usize {
+    pub fn next_phase(&self) -> usize {
         self.first as usize + self.phases as usize * self.rounds_max() as usize
     }
 }
@@ -224,7 +224,7 @@ mod tests {
     fn a_block_knows_where_it_ends() {
         let until = Until::Steady(UntilSteady::default());
         let step = Step { first: 3, phases: 2, round: 0, until };
-        assert_eq!((step.rounds_max(), step.behind()), (25, 53));
+        assert_eq!((step.rounds_max(), step.next_phase()), (25, 53));
         assert_eq!(Until::Rate("p99<5ms".parse().unwrap()).rounds_max(), 13);
     }
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use sha2::{Digest as _, Sha256};
 
-use super::connection::{CommandFailure, Connection, last_line};
+use super::connection::{Connection, RemoteError, last_line};
 use super::script::quoted;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -66,7 +66,7 @@ impl Binary {
         connection: &Connection,
         there: bool,
         context: &Context,
-    ) -> Result<Result<(), String>, CommandFailure> {
+    ) -> Result<Result<(), String>, RemoteError> {
         let host = connection.host();
         if !there {
             let size = assay_workload::units::Bytes(self.bytes);

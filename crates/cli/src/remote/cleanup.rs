@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use assay_host::workdir::{LEDGER_FILE, MARKER_FILE, TAG_FILE, TAG_SIGNATURE};
 
 use super::binary::{Binary, CACHE};
-use super::connection::{CommandFailure, Connection, all_of, last_line};
+use super::connection::{Connection, RemoteError, all_of, last_line};
 use super::relay::relay;
 use super::script::{directory_word, quoted};
 use super::{Machine, RemoteDirectory};
@@ -20,17 +20,12 @@ pub(crate) fn cleanup(there: RemoteDirectory<'_>, context: &Context) -> Result<O
     let stop = signals::stop_flag()?;
     match clean(there.host, &directory, &stop, context) {
         Ok(()) => Ok(Outcome::Done),
-        Err(CommandFailure::Failed(failure)) => Err(failure),
-        Err(CommandFailure::Stopped) => Ok(Outcome::Interrupted),
+        Err(RemoteError::Failed(failure)) => Err(failure),
+        Err(RemoteError::Stopped) => Ok(Outcome::Interrupted),
     }
 }
 
-fn clean(
-    host: &str,
-    directory: &str,
-    stop: &Arc<AtomicBool>,
-    context: &Context,
-) -> Result<(), CommandFailure> {
+fn clean(host: &str, directory: &str, stop: &Arc<AtomicBool>, context: &Context) -> Result<(), RemoteError> {
     let connection = Connection::open(host, stop)?;
     let binary = Binary::own()?;
     let machine = Machine::ask(&connection, &binary)?;
@@ -51,7 +46,7 @@ fn by_assay(
     directory: &str,
     binary: &Binary,
     context: &Context,
-) -> Result<(), CommandFailure> {
+) -> Result<(), RemoteError> {
     let quiet = if context.quiet { " --quiet" } else { "" };
     let name = quoted(&binary.name());
     let command = format!("{SERVED_VARIABLE}=plain \"$cache/bin/\"{name} cleanup{quiet} -- {directory}");
@@ -84,7 +79,7 @@ ours() {{
 }
 
 /// The shell removes test files by their names, and a directory only when nothing else is left in it.
-fn by_shell(connection: &Connection, directory: &str, context: &Context) -> Result<(), CommandFailure> {
+fn by_shell(connection: &Connection, directory: &str, context: &Context) -> Result<(), RemoteError> {
     let script = format!(
         "{}place={directory}
 clean() {{
@@ -131,7 +126,7 @@ pub(super) fn as_command(script: &str) -> String {
 
 /// Removes copies of Assay, and records of runs that nobody fetched and nothing writes any more. Only what carries our
 /// names is touched, and directories only when they are empty.
-fn forget_copies(connection: &Connection, context: &Context) -> Result<(), CommandFailure> {
+fn forget_copies(connection: &Connection, context: &Context) -> Result<(), RemoteError> {
     let token = "[0-9a-f]".repeat(16);
     let script = format!(
         "{CACHE}cd \"$cache\" 2>/dev/null || exit 0

@@ -43,16 +43,16 @@ const OPTIONS: [&str; 5] = [
 
 /// A command over ssh that did not come to its end.
 #[derive(Debug)]
-pub(super) enum CommandFailure {
+pub(super) enum RemoteError {
     /// The user wants to stop.
     Stopped,
     /// ssh or the other machine.
     Failed(Failure),
 }
 
-impl From<Failure> for CommandFailure {
+impl From<Failure> for RemoteError {
     fn from(failure: Failure) -> Self {
-        CommandFailure::Failed(failure)
+        RemoteError::Failed(failure)
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Logs in.
-    pub(super) fn open(host: &str, stop: &Arc<AtomicBool>) -> Result<Self, CommandFailure> {
+    pub(super) fn open(host: &str, stop: &Arc<AtomicBool>) -> Result<Self, RemoteError> {
         let connection = Connection {
             host: host.to_owned(),
             program: program(std::env::var_os(PROGRAM_VARIABLE)),
@@ -129,12 +129,12 @@ impl Connection {
     }
 
     /// Runs `script` to its end, with `input` as its standard input, unless the user wants to stop.
-    pub(super) fn output(&self, script: &str, input: Option<File>) -> Result<Output, CommandFailure> {
+    pub(super) fn output(&self, script: &str, input: Option<File>) -> Result<Output, RemoteError> {
         self.collect(script, input, |child| self.wait(child))
     }
 
     /// Runs `script` to its end in any case.
-    pub(super) fn output_regardless(&self, script: &str) -> Result<Output, CommandFailure> {
+    pub(super) fn output_regardless(&self, script: &str) -> Result<Output, RemoteError> {
         self.collect(script, None, |child| child.wait().map_err(|error| self.broken(&error).into()))
     }
 
@@ -142,8 +142,8 @@ impl Connection {
         &self,
         script: &str,
         input: Option<File>,
-        wait: impl FnOnce(&mut Child) -> Result<ExitStatus, CommandFailure>,
-    ) -> Result<Output, CommandFailure> {
+        wait: impl FnOnce(&mut Child) -> Result<ExitStatus, RemoteError>,
+    ) -> Result<Output, RemoteError> {
         let stdin = input.map_or_else(Stdio::null, Stdio::from);
         let mut command = self.session(script);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -167,7 +167,7 @@ impl Connection {
         prepare: &str,
         command: &str,
         listen: impl FnOnce(ChildStderr) -> T + Send + 'static,
-    ) -> Result<EndedCommand<T>, CommandFailure> {
+    ) -> Result<EndedCommand<T>, RemoteError> {
         let script = format!(
             "{prepare}exec 3<&0
 {command} </dev/null 3<&- &
@@ -204,14 +204,14 @@ exit \"$status\"
     }
 
     /// Waits for a session; ends it when the user wants to stop.
-    fn wait(&self, child: &mut Child) -> Result<ExitStatus, CommandFailure> {
+    fn wait(&self, child: &mut Child) -> Result<ExitStatus, RemoteError> {
         loop {
             if let Some(status) = self.ended(child)? {
                 return Ok(status);
             }
             if self.stopped() {
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(CommandFailure::Stopped);
+                return Err(RemoteError::Stopped);
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -242,7 +242,7 @@ exit \"$status\"
     }
 
     /// Waits for the login. What ssh says goes to the user while it waits for him, and is the reason if it fails.
-    fn watch_login(&self, child: &mut Child) -> Result<(ExitStatus, Vec<u8>), CommandFailure> {
+    fn watch_login(&self, child: &mut Child) -> Result<(ExitStatus, Vec<u8>), RemoteError> {
         let said = Arc::new(Mutex::new(Vec::new()));
         let reader = child.stderr.take().map(|mut stderr| {
             let said = Arc::clone(&said);
@@ -276,7 +276,7 @@ exit \"$status\"
             }
             if self.stopped() {
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(CommandFailure::Stopped);
+                return Err(RemoteError::Stopped);
             }
             std::thread::sleep(LOOK_EVERY);
         }

@@ -9,7 +9,7 @@ use assay_results::store::{self, RunDir};
 use assay_results::{RunEnd, checks};
 
 use super::binary::CACHE;
-use super::connection::{CommandFailure, Connection, last_line};
+use super::connection::{Connection, RemoteError, last_line};
 use crate::context::Context;
 use crate::failure::Failure;
 use assay_runner::Finished;
@@ -27,7 +27,7 @@ pub(super) struct Fetched {
 }
 
 /// The run that was recorded there under `token`; `None`: there is none.
-pub(super) fn fetch(connection: &Connection, token: &str) -> Result<Option<Fetched>, CommandFailure> {
+pub(super) fn fetch(connection: &Connection, token: &str) -> Result<Option<Fetched>, RemoteError> {
     let script = format!(
         "{CACHE}cd \"$cache/runs/{token}\" || exit 1
 printf '\\nassay-files-1\\n'

@@ -19,7 +19,7 @@ use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Workload};
 
-use super::connection::{CommandFailure, Connection, EndedCommand, all_of, last_line};
+use super::connection::{Connection, EndedCommand, RemoteError, all_of, last_line};
 use super::{Machine, RemoteDirectory, SEARCH_PATH};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -48,7 +48,7 @@ pub(super) fn run(
     stand: &SubstituteFio<'_>,
     connection: &Connection,
     context: &Context,
-) -> Result<Finished, CommandFailure> {
+) -> Result<Finished, RemoteError> {
     let host = there.host;
     if asked.id != stb::ID {
         let series = assay_conduct::series::by_id(stb::ID).unwrap_or(asked);
@@ -168,7 +168,7 @@ struct FioExecutor<'a> {
 }
 
 impl FioExecutor<'_> {
-    fn test(&self, job: &PlannedJob) -> Result<EndedCommand<Vec<u8>>, CommandFailure> {
+    fn test(&self, job: &PlannedJob) -> Result<EndedCommand<Vec<u8>>, RemoteError> {
         let prepare = format!("{SEARCH_PATH}cd {} || exit 1\n", self.work.word());
         let command = format!("fio {}", options::of(job, &self.stand.machine.system).join(" "));
         self.connection.attended(&prepare, &command, all_of)
@@ -177,8 +177,8 @@ impl FioExecutor<'_> {
     /// The events of one job, or why there are none.
     fn report(&self, phase: u32, job: &PlannedJob, sink: &mut HostSink<'_>) -> Result<(), String> {
         let attended = self.test(job).map_err(|broken| match broken {
-            CommandFailure::Stopped => "stopped".to_owned(),
-            CommandFailure::Failed(failure) => failure.to_string(),
+            RemoteError::Stopped => "stopped".to_owned(),
+            RemoteError::Failed(failure) => failure.to_string(),
         })?;
         if attended.is_lost() {
             return Err(format!("the connection to {} is lost", self.connection.host()));

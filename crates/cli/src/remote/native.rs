@@ -6,7 +6,7 @@ use crate::series::QuickArgs;
 use assay_runner::Finished;
 
 use super::binary::{Binary, CACHE};
-use super::connection::{CommandFailure, Connection};
+use super::connection::{Connection, RemoteError};
 use super::fetch;
 use super::relay::relay;
 use super::script::quoted;
@@ -18,7 +18,7 @@ pub(super) fn run(
     binary: &Binary,
     connection: &Connection,
     context: &Context,
-) -> Result<Finished, CommandFailure> {
+) -> Result<Finished, RemoteError> {
     let host = connection.host();
     let token = format!("{:016x}", assay_runner::random_u64().map_err(Failure::from)?);
     let place = format!(
@@ -54,9 +54,9 @@ echo $$ >\"$out/pid\"
     }
 }
 
-fn nothing_measured(host: &str, code: i32, said: &str) -> CommandFailure {
+fn nothing_measured(host: &str, code: i32, said: &str) -> RemoteError {
     match code {
-        5 => CommandFailure::Stopped,
+        5 => RemoteError::Stopped,
         2 if !said.is_empty() => Failure::usage(format!("{host}: {said}")).into(),
         _ if !said.is_empty() => Failure::failed(format!("{host}: {said}")).into(),
         _ => Failure::failed(format!("{host}: Assay ended with status {code} and left no run")).into(),

@@ -12,13 +12,13 @@ pub(super) struct Flushes {
     alone: bool,
     last_target: u16,
     /// Slots of completed writes that are each followed by a flush of this target.
-    chained: Vec<(u32, u16)>,
+    flush_after_write: Vec<(u32, u16)>,
 }
 
 impl Flushes {
     pub(super) fn new(policy: Option<PeriodicFlush>, depth: u32) -> Flushes {
-        let chained = Vec::with_capacity(depth as usize);
-        Flushes { policy, since: 0, alone: false, last_target: 0, chained }
+        let flush_after_write = Vec::with_capacity(depth as usize);
+        Flushes { policy, since: 0, alone: false, last_target: 0, flush_after_write }
     }
 
     fn follows_writes(&self) -> bool {
@@ -40,7 +40,7 @@ impl Flushes {
                 let due = self.since >= flush.every_writes;
                 if due {
                     self.since = 0;
-                    self.chained.push((slot, target));
+                    self.flush_after_write.push((slot, target));
                 }
                 due
             }
@@ -51,7 +51,7 @@ impl Flushes {
     /// A slot that was kept, and the target to flush.
     #[inline(always)]
     pub(super) fn kept(&mut self) -> Option<(u32, u16)> {
-        self.chained.pop()
+        self.flush_after_write.pop()
     }
 
     /// A write to `target` is handed over.

@@ -6,7 +6,7 @@ use assay_host::workdir::{MARKER_FILE, TAG_FILE, TAG_SIGNATURE};
 use assay_results::environment::FileSystem;
 
 use super::super::cleanup::ours_function;
-use super::super::connection::{CommandFailure, Connection, last_line};
+use super::super::connection::{Connection, RemoteError, last_line};
 use super::super::{ANSWER, RemoteDirectory};
 use crate::failure::Failure;
 use crate::series::WORK_DIR;
@@ -29,7 +29,7 @@ pub(super) struct Work {
 
 impl Work {
     /// Makes the directory in `place`, a word of the shell, or takes the one that is there.
-    pub(super) fn make(connection: &Connection, place: &str) -> Result<Self, CommandFailure> {
+    pub(super) fn make(connection: &Connection, place: &str) -> Result<Self, RemoteError> {
         let output = connection.output(&script(place), None)?;
         let host = connection.host();
         match output.status.code() {
