@@ -36,45 +36,45 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The whole quick series, without any configuration
+    /// Run the whole quick series; needs no configuration
     Quick(crate::series::QuickArgs),
-    /// Remove what quick or run left (only directories that Assay made)
+    /// Remove test files of quick and run (only what Assay made)
     Cleanup(crate::cleanup::CleanupArgs),
     /// Run a plan, or one of the shipped profiles
     Run(crate::run::RunArgs),
     /// Run jobs given as options of fio: assay fio --name=a --rw=randread ..
     Fio(crate::fio_command::FioArgs),
-    /// Run a plan with Assay and with real fio in turns: do they agree?
+    /// Run a plan with Assay and with real fio in turns, and show whether they agree
     Crosscheck(crate::crosscheck::CrosscheckArgs),
-    /// Show where a workload lands on an array: which cores, how much of a cache, and what repairs it
+    /// Show how a workload is spread over an array's cores and caches, and repair it
     Audit(crate::audit::AuditArgs),
     /// Show what a plan would do, without doing it
     Plan(crate::run::PlanArgs),
-    /// Write a workload file, or a grid of them, from flags or answers
+    /// Write a workload file, or a grid of them, from options or answers
     New(crate::new::NewArgs),
     /// Rewrite a workload file in another language
     Convert(crate::convert::ConvertArgs),
-    /// Say what a word of fio, vdbench, SNIA or Assay means, or what a check is about
+    /// Explain a word of fio, vdbench, SNIA or Assay, or a check
     Explain(crate::explain::ExplainArgs),
-    /// Hold results against each other: what differs, by how much, and whether that is more than chance
+    /// Compare results: what differs, by how much, and whether it is more than run-to-run variation
     Compare(crate::compare::CompareArgs),
     /// Run the validity checks on a stored run again
     Check(crate::options::StoredArgs),
-    /// Run another tool and judge its storage traffic by the same checks
+    /// Run another tool and check its storage traffic like a run of Assay
     Judge(crate::judge::JudgeArgs),
-    /// Look for caches below a target: first touches against re-reads over growing spans
+    /// Find caches below a target: first reads against re-reads over growing areas
     Probe(crate::probe::ProbeArgs),
-    /// Keep a result of fio or vdbench as a run
+    /// Import a result of fio or vdbench as a run
     Import(crate::import::ImportArgs),
     /// Write a stored run as HTML, CSV or Markdown, or as files of fio or vdbench
     Report(crate::check::ReportArgs),
     /// List, show, remove or recover stored runs
     Runs(crate::runs::RunsArgs),
-    /// Keep a run as a baseline to compare with
+    /// Store a run as a baseline to compare with
     Baseline(crate::baseline::BaselineArgs),
     /// Measure Assay's own cost per I/O on this machine
     BenchSelf(crate::bench_self::BenchSelfArgs),
-    /// What this machine offers: engines, limits, devices, helpers
+    /// Show what this machine offers: engines, limits, devices, helper programs
     Doctor(crate::doctor::DoctorArgs),
     /// Write a completion script for a shell
     Completions(CompletionsArgs),

@@ -32,9 +32,9 @@ Examples:
   assay compare '*before*' '*after*' --fail-on worse
   assay compare old-fio.json new-fio.json --html difference.html
 
-A single run is a first look: what runs of the same plan here differ by is
-taken from those that are stored (five tell it), else assumed. Four runs a side
-are the fewest that speak for themselves.
+One run per side cannot show run-to-run variation: it is taken from stored runs
+of the same plan (at least five), else assumed. From four runs per side on, it
+is measured.
 better, worse, equivalent and no evidence are defined against the margin,
 below the table and in docs/methodology/compare.md.")]
 pub(crate) struct CompareArgs {
@@ -44,13 +44,13 @@ pub(crate) struct CompareArgs {
     /// The runs of the other side
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub(crate) vs: Vec<String>,
-    /// Sides whose whole interval is within this are equivalent
+    /// Differences whose whole interval lies within this are equivalent
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     pub(crate) margin: f64,
-    /// Chance of calling any figure better or worse without reason
+    /// Chance that any figure is called better or worse by accident
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     pub(crate) alpha: f64,
-    /// Rank even what was measured under other conditions
+    /// Compare even runs that were measured under different conditions
     #[arg(long)]
     pub(crate) anyway: bool,
     /// End with status 4 if a figure is worse, or not shown to be equivalent or better

@@ -22,13 +22,13 @@ pub(crate) struct Global {
     /// When to use colour
     #[arg(long, value_enum, default_value_t = Colour::Auto, global = true, help_heading = "Options of every command", value_name = "WHEN")]
     pub(crate) color: Colour,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short, global = true, help_heading = "Options of every command")]
     pub(crate) quiet: bool,
-    /// Say more: every note on a workload file, every finding with its evidence
+    /// Print more: every note on a workload file, every finding with its evidence
     #[arg(long, short, global = true, help_heading = "Options of every command", conflicts_with = "quiet")]
     pub(crate) verbose: bool,
-    /// Where runs are kept [default: $ASSAY_RUNS, else the user's data directory]
+    /// Where runs are stored [default: $ASSAY_RUNS, else the user's data directory]
     #[arg(long, global = true, help_heading = "Options of every command", value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -119,7 +119,7 @@ impl Context {
         format!("assay {} ({})", env!("CARGO_PKG_VERSION"), env!("ASSAY_COMMIT"))
     }
 
-    /// Where runs are kept.
+    /// Where runs are stored.
     pub(crate) fn runs_root(&self) -> Result<PathBuf, Failure> {
         let nowhere = || Failure::usage("nowhere to keep runs: set ASSAY_RUNS or HOME, or give --out DIR");
         let root = self.runs.clone().ok_or_else(nowhere)?;

@@ -50,14 +50,14 @@ pub(crate) struct CrosscheckArgs {
     /// Directory for targets with relative paths
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) target: PathBuf,
-    #[arg(long, value_name = "ENGINE", help = format!("The I/O path of both: {}", crate::run::engine_names()))]
+    #[arg(long, value_name = "ENGINE", help = format!("The I/O engine of both: {}", crate::run::engine_names()))]
     pub(crate) engine: Option<String>,
     /// The seed of the plan
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) allowed: AllowArgs,
-    /// Install fio with this system's package manager where it is missing (as root)
+    /// Install fio with this system's package manager if it is missing (as root)
     #[arg(long)]
     pub(crate) install_missing: bool,
     /// Print one JSON document (schema: docs/schemas/crosscheck-1.json)

@@ -27,7 +27,7 @@ pub(crate) struct ReadingArgs {
     /// The language of the file: auto, fio, vdbench or toml
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) format: String,
-    /// vdbench's hotband as vdbench does it, or with its unit error of 1000 repaired [default: faithful]
+    /// How to read vdbench's hotband: as vdbench does, or with its unit error (factor 1000) corrected [default: faithful]
     #[arg(long, value_enum, value_name = "UNITS")]
     pub(crate) hotband: Option<Hotband>,
 }

@@ -38,7 +38,7 @@ pub(crate) struct JudgeArgs {
     /// What the command works on: a file (which it may make), a directory or a device; may be given several times
     #[arg(long, value_name = "PATH")]
     pub(crate) target: Vec<PathBuf>,
-    /// Also count what this process and its children do: a server that works for the command; may be given several times
+    /// Also count this process and its children, such as a server that does the command's I/O; may be given several times
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
     /// What the run is called [default: the command's name]

@@ -41,16 +41,16 @@ pub(crate) struct NewArgs {
     /// Size of each target that is a file: '20g'
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
-    /// Per cent of each target that is used
+    /// Percentage of each target to use
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) working_set: Option<f64>,
     /// Bytes of each I/O: '4k'
     #[arg(long, value_name = "SIZE")]
     pub(crate) block_size: Option<Bytes>,
-    /// Per cent of reads
+    /// Percentage of reads
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) read: Option<f64>,
-    /// Per cent of random addresses; the others follow the one before
+    /// Percentage of random I/Os; the others are sequential
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) random: Option<f64>,
     /// Outstanding I/Os on each target
@@ -59,10 +59,10 @@ pub(crate) struct NewArgs {
     /// Measured time: '60s', '1h'
     #[arg(long, value_name = "TIME")]
     pub(crate) runtime: Option<Nanos>,
-    /// Time before it that is not measured
+    /// Ramp: time before it that is not measured
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) ramp: Nanos,
-    /// Offer so many I/Os a second instead of as many as go
+    /// Target I/O rate [default: unlimited]
     #[arg(long, value_name = "IOPS", value_parser = positive)]
     pub(crate) rate: Option<f64>,
     /// Go through the page cache

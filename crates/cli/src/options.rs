@@ -35,12 +35,12 @@ pub(crate) struct StoredArgs {
 /// What a run looks at beside its jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Watch {
-    /// Counters of devices and processors, and for half a second before and after what others do with the devices
+    /// Device and CPU counters, and for half a second before and after, what other processes do with the devices
     #[default]
     All,
-    /// The counters only: it begins at once, and of others on the device less is known
+    /// Counters only: starts at once, but other users of the device are seen less well
     Counters,
-    /// Nothing: to see what looking costs
+    /// Nothing: shows what monitoring costs
     Nothing,
 }
 
@@ -57,7 +57,7 @@ impl From<Watch> for assay_runner::Watch {
 /// What a run may lose, and write over.
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
-    /// Treat what a file asks for and cannot be done as an error
+    /// Fail if the file uses anything Assay does not support
     #[arg(long)]
     pub(crate) strict: bool,
     /// Run a file of fio or vdbench although options that change what is tested are not supported
@@ -73,14 +73,14 @@ pub(crate) struct AllowArgs {
 pub(crate) struct HowArgs {
     // The words come from the table of engines.
     #[arg(long, value_name = "ENGINE", help = format!(
-        "The I/O path for all jobs: auto, {}, null; or fio: real fio carries out the plan; or sim: it is simulated on --array",
+        "The I/O engine of all jobs: auto, {}, null; fio (real fio runs the plan) or sim (simulated on --array)",
         crate::run::engine_names()
     ))]
     pub(crate) engine: Option<String>,
-    /// Install fio with this system's package manager where it is missing and needed (as root)
+    /// Install fio with this system's package manager if it is needed and missing (as root)
     #[arg(long)]
     pub(crate) install_missing: bool,
-    /// What is looked at beside the job itself
+    /// What is monitored besides the jobs
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub(crate) watch: Watch,
     /// Print the plan and stop

@@ -33,16 +33,16 @@ pub(crate) struct ProbeArgs {
     /// A file or a block device that holds data
     #[arg(value_name = "TARGET")]
     pub(crate) target: PathBuf,
-    /// Through the page cache of this machine instead of past it
+    /// Read through this host's page cache instead of bypassing it
     #[arg(long)]
     pub(crate) buffered: bool,
-    /// Use so much of the target, from its start [default: all of it]
+    /// Part of the target to use, from its start [default: all of it]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
-    /// Stop growing after this long: what is known by then is reported
+    /// Time limit; what is known by then is reported
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(crate) time: Nanos,
-    /// The seed that replays the same order
+    /// Seed: the same seed gives the same order
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Print JSON

@@ -60,7 +60,7 @@ pub(crate) struct RunArgs {
     /// With --engine sim: the array model, a shipped one or a file ('assay audit --array list')
     #[arg(long, value_name = "NAME|FILE", default_value = crate::audit::ARRAY_DEFAULT)]
     pub(crate) array: String,
-    /// With --engine sim: size of targets that the file gives no size for
+    /// With --engine sim: size of targets that have none in the file
     #[arg(long, value_name = "SIZE", default_value = crate::audit::SIZE_DEFAULT)]
     pub(crate) size: Bytes,
     /// Run everything N times
@@ -68,19 +68,19 @@ pub(crate) struct RunArgs {
     pub(crate) repeat: u32,
     #[command(flatten)]
     pub(crate) steps: crate::steps::StepArgs,
-    /// Make the plan smaller by this factor: its files, what it writes, and its measured times ('0.01')
+    /// Scale the plan by this factor: file sizes, bytes written and measured times ('0.01')
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<f64>,
     /// Measured time of every job that has one: '10s', '5m'
     #[arg(long, value_name = "TIME")]
     pub(crate) runtime: Option<String>,
-    /// The seed that replays the same operations
+    /// Seed: the same seed gives the same operations
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Judge with what a probe found of caches below ('assay probe'): its id, or the start of it
+    /// Judge with the cache sizes found by this probe ('assay probe'): its id, or the start of it
     #[arg(long, value_name = "ID")]
     pub(crate) probe: Vec<String>,
-    /// Write every I/O down as CSV (time, operation, offset, length, target, latency): for 'assay audit --trace'
+    /// Write every I/O as CSV (time, operation, offset, length, target, latency): for 'assay audit --trace'
     #[arg(long, value_name = "OUT")]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(crate) enum RunsAction {
         /// A run directory among the stored runs, or the start of a run's id
         run: String,
     },
-    /// Make a result of what a killed run left behind
+    /// Make a result of what a killed run has recorded
     Recover(StoredArgs),
 }
 

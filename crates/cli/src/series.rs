@@ -33,7 +33,7 @@ pub(crate) struct QuickArgs {
     /// Only this test
     #[arg(long, value_name = "NAME")]
     pub(crate) test: Option<String>,
-    /// Which series; 'list' explains them
+    /// The series to run; 'list' explains them
     #[arg(long, value_name = "ID", default_value = "assay-1")]
     pub(crate) series: String,
     /// Compare with this baseline ('assay baseline list'); may be given several times
@@ -45,7 +45,7 @@ pub(crate) struct QuickArgs {
     /// Long windows: about an hour instead of three minutes (assay-1)
     #[arg(long)]
     pub(crate) thorough: bool,
-    /// The seed that replays the same order and addresses
+    /// Seed: the same seed gives the same order and addresses
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Print the plan and stop

@@ -7,16 +7,16 @@ use clap::Args;
 /// What multiplies the measuring phases of a plan.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StepArgs {
-    /// Measure without a rate, then at these per cents of what that reached
+    /// Measure the maximum rate, then these percentages of it
     #[arg(long, value_name = "PERCENTS", value_delimiter = ',', conflicts_with_all = ["find_rate", "until_steady"])]
     pub(crate) curve: Vec<f64>,
-    /// Look for the highest rate that keeps a response time: 'p99<5ms', 'p99.9<800us', 'mean<1ms'
+    /// Find the highest rate that meets a latency target: 'p99<5ms', 'p99.9<800us', 'mean<1ms'
     #[arg(long, value_name = "GOAL", conflicts_with = "until_steady")]
     pub(crate) find_rate: Option<FindRate>,
     /// Repeat each measuring phase until it is steady by SNIA's rule (5 rounds, range 20 %, slope 10 %; at most 25 rounds)
     #[arg(long)]
     pub(crate) until_steady: bool,
-    /// With --repeat: the measuring phases of each pass in random order, drawn from the seed
+    /// With --repeat: run the measuring phases of each pass in random order (from the seed)
     #[arg(long)]
     pub(crate) shuffle: bool,
 }

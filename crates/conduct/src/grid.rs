@@ -14,7 +14,7 @@ const CELLS_MAX: usize = 10_000;
 pub struct Cell {
     /// Bytes of each I/O.
     pub block_size: Bytes,
-    /// Per cent of reads.
+    /// Percentage of reads.
     pub read: f64,
     /// Per cent of random addresses.
     pub random: f64,

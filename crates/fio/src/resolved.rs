@@ -108,7 +108,7 @@ pub(crate) struct Access {
     pub(crate) postfix: Postfix,
     /// Between random offsets.
     pub(crate) sequencer: Sequencer,
-    /// Per cent of reads in a mixed job.
+    /// Percentage of reads in a mixed job.
     pub(crate) read_percent: u8,
     /// Block sizes.
     pub(crate) sizes: PerDirection<BlockSizes>,

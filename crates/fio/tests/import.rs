@@ -65,7 +65,7 @@ fn to(value: &serde_json::Value) -> u64 {
 fn conditions_come_from_the_options() {
     let run = read("fio-group.json");
     let mixed = only(&run, 0);
-    assert_eq!(mixed.pattern, "70 % read 8k, 30 % write 8k, random uniform once per pass");
+    assert_eq!(mixed.pattern, "70 % read 8k, 30 % write 8k, uniform random (each block once per pass)");
     assert_eq!((mixed.outstanding_io, mixed.evidence.threads), (16, 2));
     assert_eq!(mixed.durability, "fsync after every 32 writes, queued");
     assert!(mixed.direct);

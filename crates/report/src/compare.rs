@@ -71,24 +71,27 @@ fn p_value(p: f64) -> String {
 
 fn why(judgement: &Judgement, metric: &MetricComparison) -> String {
     let margin = share(judgement.margins.equivalent);
-    let many = metric.runs_for_margin.map(|n| format!("{n} runs a side would show {margin}"));
+    let many = metric.runs_for_margin.map(|n| format!("{n} runs per side would show {margin}"));
     let more = many.map_or_else(String::new, |words| format!("; about {words}"));
     match judgement.reason {
         Reason::Significant | Reason::InsideMargin { significant: false } => String::new(),
         Reason::InsideMargin { significant: true } => format!("a real difference, but within {margin}"),
-        Reason::NotSignificant => format!("too much scatter{more}"),
-        Reason::OnlyAlone => format!("significant alone, not among all figures{more}"),
+        Reason::NotSignificant => format!("too much run-to-run variation{more}"),
+        Reason::OnlyAlone => format!("significant on its own, not among all figures{more}"),
         Reason::BelowRelevant => {
             format!("real, but below {}", share(judgement.margins.relevant))
         }
         Reason::TooFewRuns { needed_per_side } => format!(
-            "{} against {} cannot show any; {needed_per_side} a side can",
+            "{} against {} runs cannot show a difference; {needed_per_side} per side can",
             judgement.n_first, judgement.n_second
         ),
         Reason::BetweenRuns { needed_per_side } => {
-            let undecided = "undecided: no more than runs may differ by";
+            let undecided = "inconclusive: within run-to-run variation";
             match needed_per_side {
-                Some(n) => format!("{undecided}; about {} runs a side would show it", format::count(n)),
+                Some(n) => format!(
+                    "{undecided}; detecting a difference this small would take about {} runs per side",
+                    format::count(n)
+                ),
                 None => undecided.to_owned(),
             }
         }
@@ -115,7 +118,8 @@ pub(crate) fn shortfalls(pair: &PairComparison) -> Vec<String> {
     let needed = || scattered.iter().filter_map(|(metric, _)| metric.runs_for_margin);
     if let (Some(range), Some((_, one))) = (range(needed()), scattered.first()) {
         sentences.push(format!(
-            "{} scatter too much for so few runs: about {range} a side would show a difference of {}, by figure (80 % of the time, alone)",
+            "{} vary too much for so few runs: about {range} per side would show a difference of {}, depending on the figure \
+             (80 % power, each figure on its own)",
             format::plural(scattered.len() as u64, "figure"),
             share(one.margins.equivalent)
         ));
@@ -132,19 +136,18 @@ fn taken_instead(judged: &[(&MetricComparison, &Judgement)]) -> Option<String> {
     let by = if low == high { low } else { format!("{low} to {high} by figure") };
     let assumed = spreads.iter().filter(|spread| spread.measured == 0).count();
     let source = match assumed {
-        0 => "as measured in runs of the same configuration".to_owned(),
+        0 => "taken from stored runs of the same configuration".to_owned(),
         n if n == spreads.len() => {
-            "which is assumed: five stored runs of the same configuration would tell".to_owned()
+            "assumed; five stored runs of the same configuration would show it".to_owned()
         }
         n => format!(
-            "as measured in runs of the same configuration, for {} assumed",
+            "taken from stored runs of the same configuration, and assumed for {}",
             format::plural(n as u64, "figure")
         ),
     };
     let counts = format!("{} against {}", format::plural(one.n_first, "run"), one.n_second);
-    let mut sentence = format!(
-        "{counts} cannot show by themselves what runs differ by; taken instead: {by} (standard deviation), {source}"
-    );
+    let mut sentence =
+        format!("{counts} cannot show run-to-run variation: a standard deviation of {by} is {source}");
     let undecided = || {
         judged.iter().filter_map(|(_, judgement)| match judgement.reason {
             Reason::BetweenRuns { needed_per_side } => Some(needed_per_side),
@@ -154,7 +157,8 @@ fn taken_instead(judged: &[(&MetricComparison, &Judgement)]) -> Option<String> {
     let count = undecided().count() as u64;
     if let (true, Some(range)) = (count > 0, range(undecided().flatten())) {
         sentence.push_str(&format!(
-            ". {} undecided: about {range} runs a side would show such differences (80 % of the time, alone)",
+            ". {} inconclusive: detecting differences this small would take about {range} runs \
+             per side (80 % power, each figure on its own)",
             format::plural(count, "figure")
         ));
     }
@@ -261,7 +265,7 @@ pub(crate) fn legend(comparison: &Comparison) -> Vec<String> {
     let few = comparison.judgements().any(|judgement| judgement.spread.is_some());
     let (change, family) = if few {
         (
-            "a change is the ratio of geometric means, its interval by Student's t and what runs differ by (95 %)",
+            "a change is the ratio of geometric means, its interval by Student's t and the run-to-run variation (95 %)",
             "Holm",
         )
     } else {

@@ -77,7 +77,7 @@ pub(crate) fn remarks(job: &JobResult) -> Vec<String> {
         remarks.push(format!("{} of the bytes read came from no device", format::percent(share)));
     }
     if let Some(p99) = job.lateness_ns.and_then(|lateness| lateness.p99) {
-        remarks.push(format!("arrivals were handed over late by {} at p99", format::time_ns(p99 as f64)));
+        remarks.push(format!("p99 submission delay: {}", format::time_ns(p99 as f64)));
     }
     remarks.extend(hosts::trimmed(job));
     remarks
@@ -90,10 +90,7 @@ pub(crate) fn instrument(job: &JobResult) -> String {
         parts.push(format!("{} of CPU per I/O", format::time_ns(job.cpu_ns_per_io)));
     }
     if job.stamp_error_ns_mean > 0.0 {
-        parts.push(format!(
-            "completions stamped {} late on average",
-            format::time_ns(job.stamp_error_ns_mean)
-        ));
+        parts.push(format!("mean completion timestamp delay {}", format::time_ns(job.stamp_error_ns_mean)));
     }
     parts.extend(job.engine_notes.iter().cloned());
     if parts.is_empty() { String::new() } else { format!("instrument: {}", parts.join(", ")) }

@@ -50,8 +50,8 @@ impl Curve<'_> {
     pub(crate) fn knee_words(&self) -> String {
         match self.knee.and_then(|knee| self.points.get(knee)) {
             Some(point) => format!(
-                "knee at {} IOPS of {} ({}), mean {} {}: from there on the rate grows by less than the time (highest rate over \
-                 mean time among these points)",
+                "knee at {} IOPS of {} ({}), mean {} {}: beyond this point latency grows faster than throughput (highest rate over \
+                 mean latency among these points)",
                 format::iops(point.iops),
                 format::bytes(point.block_size),
                 point.words,

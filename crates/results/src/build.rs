@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use assay_workload::{PhaseKind, Plan, PlannedPhase};
 
 use self::hosts::{HostStart, Hosts, Starts};
+pub(crate) use self::job::pattern_words;
 use self::job::{JobTally, union};
 use self::machine::MachineTally;
 use self::points::PointSeries;

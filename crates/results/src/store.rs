@@ -1,4 +1,4 @@
-//! Where runs are kept: one directory each, readable while it grows and after a crash.
+//! Where runs are stored: one directory each, readable while it grows and after a crash.
 //!
 //! A run directory `<utc>-<name>-<id>` holds `plan.json`, `journal.jsonl` (every event but the intervals, one a line),
 //! `series.bin` (the intervals) and, once the run is done or was recovered, `run.json`. The layout is described in
@@ -104,7 +104,7 @@ pub enum StoreError {
     NotARunOf {
         /// What was asked for.
         wanted: PathBuf,
-        /// Where runs are kept.
+        /// Where runs are stored.
         root: PathBuf,
     },
     /// A recorder writes to the run.

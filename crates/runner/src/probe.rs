@@ -31,7 +31,7 @@ const EMPTY_SHARE_MAX: f64 = 0.01;
 pub struct ProbeRequest {
     /// A file or a block device that holds data.
     pub target: PathBuf,
-    /// Through the page cache of this machine instead of past it.
+    /// Read through this host's page cache instead of bypassing it.
     pub buffered: bool,
     /// So much of it, from its start; `None`: all.
     pub size: Option<Bytes>,

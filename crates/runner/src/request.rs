@@ -25,7 +25,7 @@ pub enum Work {
 /// What is observed beside the jobs of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Watch {
-    /// Counters of devices and processors, and for half a second before and after what others do with the devices.
+    /// Device and CPU counters, and for half a second before and after, what other processes do with the devices.
     #[default]
     All,
     /// The counters only: the run begins at once, and less is known of others on the devices.
@@ -88,7 +88,7 @@ impl Request {
 pub struct Site {
     /// The machine.
     pub host: HostRoot,
-    /// Where runs are kept; `None`: the request cannot be recorded.
+    /// Where runs are stored; `None`: the request cannot be recorded.
     pub store: Option<PathBuf>,
     /// Where is remembered which engine suits a storage; `None`: each plan finds out anew.
     pub engine_choices: Option<PathBuf>,

@@ -43,7 +43,7 @@ fn averages_are_those_of_vdbench() {
     assert_eq!(read.completion_ns.mean, 0.2899 * 1e6);
     assert_eq!(write.completion_ns.max, 6_441_200);
     assert_eq!((job.outstanding_io, job.outstanding_io_mean), (8, 7.76));
-    assert_eq!(job.pattern, "70 % read 4k, 30 % write 4k, random uniform");
+    assert_eq!(job.pattern, "70 % read 4k, 30 % write 4k, uniform random");
     assert_eq!(job.series.len(), 4);
     assert_eq!((job.series[0].start_s, job.series[0].iops), (0.0, 24_480.0));
     let busy = run.phases[1].evidence.cpu_busy_share.expect("it has the column");

@@ -98,5 +98,5 @@ fn what_is_written_can_be_imported() {
     assert_eq!((job.total.iops, job.measured_s, job.series.len()), (60_000.0, 29.0, 29));
     assert_eq!(job.read.as_ref().map(|op| op.iops.round()), Some(42_000.0));
     assert_eq!(job.evidence.offered_iops, Some(50_000.0));
-    assert_eq!(job.pattern, "70 % read 8k, 30 % write 8k, random uniform");
+    assert_eq!(job.pattern, "70 % read 8k, 30 % write 8k, uniform random");
 }

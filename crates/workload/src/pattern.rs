@@ -48,7 +48,7 @@ impl OpKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
-    /// Per cent of reads.
+    /// Percentage of reads.
     pub read_percent: f64,
     /// Per cent of writes.
     pub write_percent: f64,
@@ -169,7 +169,7 @@ pub enum Distribution {
     Zoned(Vec<Zone>),
     /// vdbench's hit area: a share of reads and of writes goes to the first `bytes` of the range, the rest behind it.
     HitArea {
-        /// Per cent of reads that go to the area.
+        /// Percentage of reads that go to the area.
         read_percent: f64,
         /// Per cent of writes (and trims) that go to the area.
         write_percent: f64,

@@ -383,8 +383,10 @@ impl Plan {
 
     /// The seed as reports have it: one that was given says what follows from it.
     pub fn describe_seed(&self) -> String {
-        let given = if self.seed_given { " (given: every run has the same addresses)" } else { "" };
-        format!("seed {}{given}", self.seed)
+        match self.seed_given {
+            true => format!("fixed seed {}: every run uses the same addresses", self.seed),
+            false => format!("seed {}", self.seed),
+        }
     }
 
     /// The plan as text, one fact a line, stable: what `--dry-run` prints and what two plans are compared by.
@@ -575,7 +577,7 @@ pub fn describe_work(job: &Traits, kind: PhaseKind) -> String {
     format!("{words}, {within}tree of {shape}")
 }
 
-/// The access pattern in a few words: `70 % read 4k, 30 % write 8k, random uniform once per pass`.
+/// The access pattern in a few words: `70 % read 4k, 30 % write 8k, uniform random (each block once per pass)`.
 pub fn describe_pattern(pattern: &AccessPattern) -> String {
     let mix: Vec<String> = pattern
         .kinds()
@@ -589,25 +591,34 @@ pub fn describe_pattern(pattern: &AccessPattern) -> String {
             }
         })
         .collect();
-    let passes = if pattern.repeat_passes { ", each pass alike" } else { "" };
-    format!("{}, {}{passes}", mix.join(", "), describe_placement(&pattern.placement))
+    format!("{}, {}", mix.join(", "), describe_placement(&pattern.placement, pattern.repeat_passes))
 }
 
-fn describe_placement(placement: &Placement) -> String {
+fn describe_placement(placement: &Placement, repeat_passes: bool) -> String {
+    let same = if repeat_passes { "same order every pass" } else { "" };
     let random = |random: &crate::pattern::Random| {
-        let map = if random.once_per_pass { " once per pass" } else { "" };
-        format!("random {}{map}", describe_distribution(&random.distribution))
+        let words = match &random.distribution {
+            Distribution::Uniform => "uniform random".to_owned(),
+            other => format!("random {}", describe_distribution(other)),
+        };
+        let passes = [if random.once_per_pass { "each block once per pass" } else { "" }, same];
+        let passes: Vec<&str> = passes.into_iter().filter(|part| !part.is_empty()).collect();
+        if passes.is_empty() { words } else { format!("{words} ({})", passes.join(", ")) }
     };
     match placement {
-        Placement::Sequential(sequential) if sequential.skip_max_bytes > 0 => format!(
-            "sequential skipping {}-{}",
-            Bytes(sequential.skip_min_bytes).short(),
-            Bytes(sequential.skip_max_bytes).short()
-        ),
+        Placement::Sequential(sequential) if sequential.skip_max_bytes > 0 => {
+            let (min, max) =
+                (Bytes(sequential.skip_min_bytes).short(), Bytes(sequential.skip_max_bytes).short());
+            if min == max {
+                format!("sequential, skipping {max}")
+            } else {
+                format!("sequential, skipping {min}-{max}")
+            }
+        }
         Placement::Sequential(_) => "sequential".to_owned(),
         Placement::Random(part) => random(part),
         Placement::Mixed { random_percent, random: part, .. } => {
-            format!("{random_percent} % {}, else sequential", random(part))
+            format!("{random_percent} % {}, the rest sequential", random(part))
         }
     }
 }

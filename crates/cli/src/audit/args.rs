@@ -52,25 +52,25 @@ pub(crate) struct AuditArgs {
     /// Audit a recorded trace instead: a fio iolog, the text of blkparse, or CSV of time, op, offset, length
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "fix", "simulate"])]
     pub(crate) trace: Option<PathBuf>,
-    /// Hold the trace against this workload file or trace: how alike are they?
+    /// Compare the trace with this workload file or trace
     #[arg(long, value_name = "FILE", requires = "trace")]
     pub(crate) against: Option<PathBuf>,
-    /// Another trace of the same program as --trace: what the two differ by is no difference; may be given several times
+    /// Another trace of the same program as --trace: shows how much the program itself varies; may be given several times
     #[arg(long, value_name = "FILE", requires = "against")]
     pub(crate) repeat: Vec<PathBuf>,
-    /// Size of targets that the file gives no size for
+    /// Size of targets that have none in the file
     #[arg(long, value_name = "SIZE", default_value = SIZE_DEFAULT)]
     pub(crate) size: Bytes,
-    /// Expect the hit ratio of an LRU cache of this size; may be given several times
+    /// Estimate the hit ratio of an LRU cache of this size; may be given several times
     #[arg(long, value_name = "SIZE")]
     pub(crate) cache: Vec<Bytes>,
-    /// The seed of what is drawn and simulated [default: the file's, else 1]
+    /// The seed of the sampling and the simulation [default: the file's, else 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Simulate it on the array, before and after the repair: IOPS, latencies, utilisation of each core
+    /// Simulate the workload on the array, before and after the repair: IOPS, latencies, utilisation of each core
     #[arg(long)]
     pub(crate) simulate: bool,
-    /// With --simulate: over the share of processing that is bound to the address, too
+    /// With --simulate: also vary the share of processing that is bound to the address
     #[arg(long, requires = "simulate")]
     pub(crate) bound_range: bool,
     /// Threads that simulate; their number does not change any result

@@ -83,7 +83,7 @@ fn answers<R: BufRead>(args: &NewArgs, asker: &mut Asker<'_, R>) -> Result<(Comm
     } else {
         Cell {
             block_size: asker.ask(args.block_size, "Bytes of each I/O", "4k", parsed)?,
-            read: asker.ask(args.read, "Per cent of reads", "100", percent)?,
+            read: asker.ask(args.read, "Percentage of reads", "100", percent)?,
             random: asker.ask(args.random, "Per cent of random addresses", "100", percent)?,
             outstanding: asker.ask(args.outstanding, "Outstanding I/Os on each target", "8", depth)?,
         }

@@ -32,7 +32,7 @@ fn a_slower_run_is_worse_and_can_fail_a_pipeline() {
     let world = World::new();
     let (a, b) = (altered(&world, "a", 1.0, |_| {}), altered(&world, "b", 0.6, |_| {}));
     let said = world.assay(&["compare", &a, &b]).ended(0);
-    for expected in [TEST, "worse", "-40.0 %", "5 repetitions", "which is assumed", "differs: nothing"] {
+    for expected in [TEST, "worse", "-40.0 %", "5 repetitions", "is assumed", "differs: nothing"] {
         assert!(said.out.contains(expected), "{expected} in {}", said.out);
     }
     world.assay(&["compare", &a, &b, "--fail-on", "worse"]).ended(4);

@@ -193,12 +193,12 @@ mod tests {
     #[test]
     fn patterns_are_those_of_fio() {
         for (options, words) in [
-            (json!({"rw": "randread", "bs": "4k"}), "read 4k, random uniform once per pass"),
+            (json!({"rw": "randread", "bs": "4k"}), "read 4k, uniform random (each block once per pass)"),
             (
                 json!({"rw": "randrw", "rwmixread": "70", "bs": "8k,16k", "norandommap": "1"}),
-                "70 % read 8k, 30 % write 16k, random uniform",
+                "70 % read 8k, 30 % write 16k, uniform random",
             ),
-            (json!({"rw": "write:8k", "bs": "1m"}), "write 1m, sequential skipping 8k-8k"),
+            (json!({"rw": "write:8k", "bs": "1m"}), "write 1m, sequential, skipping 8k"),
             (
                 json!({"rw": "randwrite", "bssplit": "4k/60:64k/40", "random_distribution": "zipf:1.2"}),
                 "write 64k/40,4k/60, random zipf 1.2",

@@ -31,7 +31,7 @@ pub enum BaselineError {
     #[error("{} is not a regular file; it is neither read nor replaced: remove it yourself", .0.display())]
     NotAFile(PathBuf),
     /// No baseline of that name.
-    #[error("no baseline '{wanted}'; there are {}", known.join(", "))]
+    #[error("no baseline '{wanted}'; available: {}", known.join(", "))]
     NotFound {
         /// What was asked for.
         wanted: String,

@@ -102,7 +102,7 @@ fn saved_listed_shown_removed() {
     assert!(show(&dir, "broken").is_err());
     rm(&dir, "mine").unwrap();
     let error = show(&dir, "mine").unwrap_err().to_string();
-    assert!(error.contains("there are hdd"), "{error}");
+    assert!(error.contains("available: hdd"), "{error}");
 }
 
 /// A baseline says of each figure whether it could be believed, wherever it is compared with.

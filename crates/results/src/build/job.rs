@@ -214,7 +214,7 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
         direct: !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.direct)
             || outcomes.is_empty() && !planned.is_empty() && planned.iter().all(|planned| planned.direct),
         durability: in_words(planned.iter().map(|planned| describe_flush(&planned.flush))),
-        pattern: in_words(planned.iter().map(|planned| describe_work(planned, kind))),
+        pattern: pattern_words(&planned, kind),
         measured_s: measured_ns as f64 / 1e9,
         lateness_ns: LatencySummary::of_some(&counts.lateness),
         cached_read_share: None,
@@ -352,6 +352,11 @@ fn unique(items: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     list
+}
+
+/// What jobs that are reported together do, in words.
+pub(crate) fn pattern_words(planned: &[&PlannedJob], kind: PhaseKind) -> String {
+    in_words(planned.iter().map(|planned| describe_work(planned, kind)))
 }
 
 /// The different ones of some texts, in their order; behind the third only their number.

@@ -1,7 +1,9 @@
 //! Which tests are comparable: a difference of numbers that were measured under other conditions says nothing.
 
 use super::metrics::MetricKind;
-use super::units::Test;
+use super::units::{Repetition, Test};
+use crate::build::pattern_words;
+use crate::foreign::planned_of;
 use crate::run::{JobResult, OpResult, Verdict};
 
 /// Offered rates and sizes within this share of each other are the same.
@@ -22,7 +24,7 @@ pub(super) fn obstacles(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
     }
     // The words of a pattern hold block sizes too: one reason is enough.
     if sizes.iter().all(|(_, a, b)| a == b) && !a.pattern.is_empty() && !b.pattern.is_empty() {
-        differ("access pattern", a.pattern.clone(), b.pattern.clone());
+        differ("access pattern", pattern(first.sample()), pattern(second.sample()));
     }
     differ("outstanding I/Os", a.outstanding_io.to_string(), b.outstanding_io.to_string());
     differ("path", path(a).to_owned(), path(b).to_owned());
@@ -88,7 +90,7 @@ pub(super) fn words(test: &Test<'_>) -> String {
     if job.pattern.is_empty() && job.total.block_size > 0 {
         parts.push(format!("blocks of {}", bytes(job.total.block_size)));
     } else if !job.pattern.is_empty() {
-        parts.push(job.pattern.clone());
+        parts.push(pattern(test.sample()));
     }
     // 0 is not known: the command was only observed.
     parts.extend((job.outstanding_io > 0).then(|| format!("{} outstanding", job.outstanding_io)));
@@ -101,6 +103,16 @@ pub(super) fn words(test: &Test<'_>) -> String {
         parts.push(format!("engine {}", job.engine));
     }
     parts.join(", ")
+}
+
+/// The access pattern in today's words: those stored with a run are of the release that ran it.
+fn pattern(one: &Repetition<'_>) -> String {
+    let (phase, jobs) = planned_of(one.run, one.phase, one.job);
+    match phase {
+        // 0 is not known: the command was only observed, and nothing was planned.
+        Some(phase) if one.job.outstanding_io > 0 && !jobs.is_empty() => pattern_words(&jobs, phase.kind),
+        _ => one.job.pattern.clone(),
+    }
 }
 
 /// Block sizes of operations that both have, by name.

@@ -6,7 +6,7 @@ use assay_engine::extents::Kernel;
 use assay_host::environment;
 use assay_results::Run;
 use assay_results::build::observed::{Observation, adopt, run_of};
-use assay_results::counters::Counters;
+use assay_results::counters::{Counters, ProcessCounters};
 use assay_results::environment::Environment;
 use assay_workload::plan::PlannedTarget;
 use assay_workload::target::TargetKind;
@@ -52,7 +52,11 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
         environment,
         direct,
         opened_for: (
-            files.is_empty() || files.iter().any(|file| file.opened_for.0),
+            if files.is_empty() {
+                !reads_are_loading(&seen.during)
+            } else {
+                files.iter().any(|file| file.opened_for.0)
+            },
             files.is_empty() || files.iter().any(|file| file.opened_for.1),
         ),
         threads: seen.threads_max.clamp(1, 4096) as u32,
@@ -68,6 +72,20 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
         Some(figures) => adopt(observed, Run { name: name.to_owned(), ..figures }),
         None => observed,
     })
+}
+
+/// Whether what a command read is no more than what starting a program takes: the loader reads the headers of the program
+/// and of its libraries.
+fn reads_are_loading(during: &[Counters]) -> bool {
+    const CALLS_MAX: u64 = 64;
+    const BYTES_MAX: u64 = 64 << 10;
+    let Some(delta) = during.first().zip(during.last()).map(|(first, last)| Counters::delta(first, last))
+    else {
+        return false;
+    };
+    let sum =
+        |field: fn(&ProcessCounters) -> Option<u64>| delta.processes.iter().filter_map(field).sum::<u64>();
+    sum(|process| process.asked_reads) <= CALLS_MAX && sum(|process| process.asked_read_bytes) <= BYTES_MAX
 }
 
 /// The readings of the time that fio's figures are about: the last part of its life, behind laying out files and ramps.
@@ -153,7 +171,7 @@ mod tests {
     fn figures_are_about_the_end() {
         let reading = |ms: u64, read: u64| {
             let mut record = Counters { at_ns: ms * 1_000_000, ..Counters::default() };
-            record.processes.push(assay_results::counters::ProcessCounters {
+            record.processes.push(ProcessCounters {
                 pid: 1,
                 storage_read_bytes: Some(read),
                 storage_write_bytes: Some(0),

@@ -200,10 +200,8 @@ impl Repair<'_> {
         };
         random.distribution = Distribution::Hotband { low_bytes: 0, high_bytes: u64::MAX, corrected: false };
         let outstanding = u64::from(job.threads) * u64::from(job.outstanding_per_thread);
-        self.said.push(format!(
-            "{cores} workloads stand for it, with bands that begin {} apart",
-            Bytes(self.segment)
-        ));
+        self.said
+            .push(format!("replaced by {cores} workloads whose bands start {} apart", Bytes(self.segment)));
         (0..cores)
             .map(|core| {
                 let mut one = job.clone();
