@@ -43,6 +43,9 @@ missing_for_tests() {
     have mkfs.xfs || echo xfsprogs
     have valgrind || echo valgrind
     have tmux || echo tmux
+    have ip || echo iproute2
+    have ethtool || echo ethtool
+    have sshfs || echo sshfs
 }
 
 apt() {

@@ -10,6 +10,7 @@ mod device;
 mod generator;
 mod judge;
 mod look;
+mod network;
 mod probe;
 mod stage;
 mod trace;

@@ -51,11 +51,11 @@ fn full(subject: &Subject<'_>, network: &NetworkPath, used: &InterfaceUse, speed
         return None;
     }
     let message = format!(
-        "{} {word} {:.3} GB/s, {} of its {} Gbit/s: the network to {} was the limit",
+        "{} {word} {}, {} of its {}: the network to {} was the limit",
         used.name,
-        rate / 1e9,
+        bits(rate * 8.0),
         percent(share),
-        speed * 8.0 / 1e9,
+        bits(speed * 8.0),
         network.server
     );
     let finding = subject
@@ -70,6 +70,12 @@ fn full(subject: &Subject<'_>, network: &NetworkPath, used: &InterfaceUse, speed
             "measure the storage from its server, or through a faster network; for IOPS use smaller blocks",
         );
     Some(finding)
+}
+
+/// A speed as network links have it: `10 Gbit/s`, `9.52 Gbit/s`, `100 Mbit/s`.
+fn bits(per_s: f64) -> String {
+    let (value, unit) = if per_s < 1e9 { (per_s / 1e6, "Mbit/s") } else { (per_s / 1e9, "Gbit/s") };
+    format!("{} {unit}", (value * 100.0).round() / 100.0)
 }
 
 fn not_known(subject: &Subject<'_>, network: &NetworkPath, name: &str, counted: bool) -> Finding {
@@ -108,7 +114,7 @@ mod tests {
         let finding = only(ID, &received(1.19e9));
         assert_eq!(finding.severity, FindingSeverity::Warning);
         assert!(
-            finding.message.contains("eth1 received 1.190 GB/s, 95 % of its 10 Gbit/s"),
+            finding.message.contains("eth1 received 9.52 Gbit/s, 95 % of its 10 Gbit/s"),
             "{}",
             finding.message
         );
