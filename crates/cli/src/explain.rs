@@ -61,7 +61,7 @@ fn look_up(word: &str, as_json: bool, context: &Context) -> Result<String, Failu
         Found::Word(shown) if as_json => {
             Ok(format!("{:#}", serde_json::json!([{ "term": shown.names[0], "meaning": shown.meaning }])))
         }
-        Found::Word(shown) => Ok(short_page(shown.names[0], &[shown.meaning.to_owned()], context)),
+        Found::Word(shown) => Ok(short_page(&shown.names[0], std::slice::from_ref(&shown.meaning), context)),
         Found::Nearest(mut near) => {
             let keys = keys_of_results(word);
             if !keys.is_empty() {
@@ -117,10 +117,10 @@ fn table(context: &Context) -> String {
         130..180 => 2,
         _ => 3,
     };
-    let list = |words: &[&str]| words.iter().take(shown).copied().collect::<Vec<_>>().join(", ");
+    let list = |words: &[String]| words[..words.len().min(shown)].join(", ");
     let row = |term: &Term| {
-        let name = term.name.to_owned();
-        vec![name, list(term.vdbench), list(term.fio), list(term.snia), list(term.assay)]
+        let name = term.name.clone();
+        vec![name, list(&term.vdbench), list(&term.fio), list(&term.snia), list(&term.assay)]
     };
     let rows: Vec<Vec<String>> = terms::all().map(row).collect();
     let style = &context.style;
@@ -147,21 +147,21 @@ fn json(terms: &[&Term]) -> String {
 }
 
 fn page(term: &Term, context: &Context) -> String {
-    let mut parts = vec![Words::Title(term.title.to_owned())];
+    let mut parts = vec![Words::Title(term.title.clone())];
     for (tool, words) in
-        [("vdbench", term.vdbench), ("fio", term.fio), ("SNIA", term.snia), ("Assay", term.assay)]
+        [("vdbench", &term.vdbench), ("fio", &term.fio), ("SNIA", &term.snia), ("Assay", &term.assay)]
     {
         let words = if words.is_empty() { "no word for it".to_owned() } else { words.join(", ") };
         parts.push(Words::Fact(tool.to_owned(), words));
     }
-    parts.extend([Words::Gap, Words::Text(term.meaning.to_owned()), Words::Gap]);
-    parts.extend(term.traps.iter().map(|trap| Words::Item('!', (*trap).to_owned())));
+    parts.extend([Words::Gap, Words::Text(term.meaning.clone()), Words::Gap]);
+    parts.extend(term.traps.iter().map(|trap| Words::Item('!', trap.clone())));
     for (tool, example) in
-        [("vdbench", term.example.vdbench), ("fio", term.example.fio), ("Assay", term.example.plan)]
+        [("vdbench", &term.example.vdbench), ("fio", &term.example.fio), ("Assay", &term.example.plan)]
     {
         if !example.is_empty() {
             parts.extend([Words::Gap, Words::Text(format!("  in {tool}:"))]);
-            parts.push(Words::Verbatim(example.to_owned()));
+            parts.push(Words::Verbatim(example.clone()));
         }
     }
     terminal::page(&parts, &context.style)

@@ -23,7 +23,7 @@ fn fio_examples_are_job_files() {
     let frame = "size=64m\nfilename=a.bin\nrw=randread\nbs=4k";
     let key = |line: &str| line.split('=').next().unwrap_or_default().to_owned();
     for term in all().filter(|term| !term.example.fio.is_empty()) {
-        let rest = replaced(frame, term.example.fio, key).join("\n");
+        let rest = replaced(frame, &term.example.fio, key).join("\n");
         let text = format!("[first]\n{frame}\n[j]\n{rest}\n{}\n", term.example.fio);
         let (file, said) = fio::parse("example", &text, &MemoryLoader::default());
         assert_eq!(errors(said), Vec::<String>::new(), "{}: {text}", term.name);
@@ -41,7 +41,7 @@ fn vdbench_examples_are_parameter_files() {
     let key = |line: &str| line.split(',').next().unwrap_or_default().to_owned();
     for term in all().filter(|term| !term.example.vdbench.is_empty()) {
         let frame = if term.example.vdbench.contains("fsd") { tree } else { frame };
-        let mut lines = replaced(frame, term.example.vdbench, key);
+        let mut lines = replaced(frame, &term.example.vdbench, key);
         lines.extend(term.example.vdbench.lines());
         lines.sort_by_key(rank);
         let text = lines.join("\n");
@@ -61,7 +61,7 @@ fn plan_examples_are_plans() {
         other => other.to_owned(),
     };
     for term in all().filter(|term| !term.example.plan.is_empty()) {
-        let example = term.example.plan;
+        let example = term.example.plan.as_str();
         let job = || format!("[[job]]\n{}\n", replaced(frame, example, key).join("\n"));
         let text = match example {
             tables if tables.starts_with("[[phase]]") => format!("{target}{tables}\n"),

@@ -3,7 +3,7 @@ use super::*;
 #[track_caller]
 fn found(word: &str) -> Vec<&'static str> {
     match find(word) {
-        Found::Terms(terms) => terms.iter().map(|term| term.name).collect(),
+        Found::Terms(terms) => terms.iter().map(|term| term.name.as_str()).collect(),
         other => panic!("{word} is no term: {other:?}"),
     }
 }
@@ -28,7 +28,7 @@ fn near_words_are_offered_and_far_ones_not() {
 
 #[test]
 fn names_are_unique_and_pages_are_complete() {
-    let mut names: Vec<&str> = all().map(|term| term.name).collect();
+    let mut names: Vec<&str> = all().map(|term| term.name.as_str()).collect();
     let number = names.len();
     assert!(number >= 45, "{number} terms");
     names.sort_unstable();
@@ -36,7 +36,7 @@ fn names_are_unique_and_pages_are_complete() {
     assert_eq!(names.len(), number);
     for term in all() {
         assert!(term.meaning.ends_with('.') && term.meaning.len() > 40, "{}", term.name);
-        assert!(!term.traps.is_empty(), "{}", term.name);
+        assert!(!term.traps.is_empty() && !term.title.is_empty(), "{}", term.name);
         for text in term.traps.iter().chain([&term.meaning]) {
             assert!(!text.contains("  "), "{}: {text}", term.name);
         }
@@ -45,9 +45,10 @@ fn names_are_unique_and_pages_are_complete() {
 
 #[test]
 fn words_of_results_have_a_meaning_each_and_no_spelling_twice() {
-    let names: Vec<String> = WORDS.iter().flat_map(|shown| shown.names).map(|name| plain(name)).collect();
+    let names: Vec<String> =
+        TABLE.word.iter().flat_map(|shown| &shown.names).map(|name| plain(name)).collect();
     let unique: BTreeSet<&String> = names.iter().collect();
     assert_eq!(unique.len(), names.len(), "{names:?}");
-    assert!(WORDS.iter().all(|shown| shown.meaning.ends_with('.')));
+    assert!(TABLE.word.iter().all(|shown| shown.meaning.ends_with('.')));
     assert!(matches!(find("Outst."), Found::Word(shown) if shown.names[0] == "outst."));
 }
