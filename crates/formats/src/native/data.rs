@@ -19,7 +19,7 @@ enum Fill {
     Zero,
 }
 
-words! { Fill { "random" = Fill::Random, "zero" = Fill::Zero } }
+words! { Fill { "random" = Random, "zero" = Zero } }
 
 #[derive(Default)]
 struct Pattern {

@@ -2,62 +2,38 @@
 
 use crate::near;
 
-/// Words of fio and vdbench with the key that says the same here, for people who come from there.
-const FOREIGN: &[(&str, &str)] = &[
-    ("anchor", "path"),
-    ("blocksize", "block_size"),
-    ("bs", "block_size"),
-    ("bsrange", "block_size"),
-    ("bssplit", "block_size"),
-    ("buffer_compress_percentage", "content"),
-    ("dedupe_percentage", "content"),
-    ("direct", "caching"),
-    ("directory", "path"),
-    ("duration", "runtime"),
-    ("elapsed", "runtime"),
-    ("end_fsync", "flush"),
-    ("fdatasync", "flush"),
-    ("filename", "targets"),
-    ("fsync", "flush"),
-    ("hitarea", "pattern"),
-    ("io_size", "bytes"),
-    ("iodepth", "outstanding"),
-    ("ioengine", "engine"),
-    ("iorate", "rate"),
-    ("loops", "passes"),
-    ("lun", "path"),
-    ("norandommap", "pattern"),
-    ("number_ios", "ios"),
-    ("numjobs", "threads"),
-    ("openflags", "flush"),
-    ("queue_depth", "outstanding"),
-    ("ramp_time", "ramp"),
-    ("randseed", "seed"),
-    ("random_distribution", "pattern"),
-    ("range", "offset"),
-    ("rate_iops", "rate"),
-    ("rdpct", "read_percent"),
-    ("readwrite", "op"),
-    ("rhpct", "pattern"),
-    ("rw", "op"),
-    ("rwmixread", "read_percent"),
-    ("rwmixwrite", "write_percent"),
-    ("sd", "targets"),
-    ("seekpct", "pattern"),
-    ("stride", "pattern"),
-    ("stonewall", "phase"),
-    ("sync", "flush"),
-    ("thinktime", "think_time"),
-    ("thread", "threads"),
-    ("warmup", "ramp"),
-    ("whpct", "pattern"),
-    ("xfersize", "block_size"),
+/// Keys with the words of fio and vdbench that say the same, for people who come from there.
+const FOREIGN: &[(&str, &[&str])] = &[
+    ("block_size", &["blocksize", "bs", "bsrange", "bssplit", "xfersize"]),
+    ("bytes", &["io_size"]),
+    ("caching", &["direct"]),
+    ("content", &["buffer_compress_percentage", "dedupe_percentage"]),
+    ("engine", &["ioengine"]),
+    ("flush", &["end_fsync", "fdatasync", "fsync", "openflags", "sync"]),
+    ("ios", &["number_ios"]),
+    ("offset", &["range"]),
+    ("op", &["readwrite", "rw"]),
+    ("outstanding", &["iodepth", "queue_depth"]),
+    ("passes", &["loops"]),
+    ("path", &["anchor", "directory", "lun"]),
+    ("pattern", &["hitarea", "norandommap", "random_distribution", "rhpct", "seekpct", "stride", "whpct"]),
+    ("phase", &["stonewall"]),
+    ("ramp", &["ramp_time", "warmup"]),
+    ("rate", &["iorate", "rate_iops"]),
+    ("read_percent", &["rdpct", "rwmixread"]),
+    ("runtime", &["duration", "elapsed"]),
+    ("seed", &["randseed"]),
+    ("targets", &["filename", "sd"]),
+    ("think_time", &["thinktime"]),
+    ("threads", &["numjobs", "thread"]),
+    ("write_percent", &["rwmixwrite"]),
 ];
 
 /// The key of `known` that `word` means: the translation of a fio or vdbench word, else the nearest in spelling.
 pub(super) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let lower = word.to_lowercase().replace('-', "_");
-    let translated = FOREIGN.iter().find(|(foreign, _)| *foreign == lower).map(|(_, ours)| *ours);
+    let translated =
+        FOREIGN.iter().find(|(_, foreign)| foreign.contains(&lower.as_str())).map(|(ours, _)| *ours);
     let same = known.iter().copied().find(|key| Some(*key) == translated);
     same.or_else(|| near::nearest(word, known.iter().copied()))
 }

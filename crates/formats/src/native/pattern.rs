@@ -236,15 +236,8 @@ enum Law {
 
 words! {
     Law {
-        "uniform" = Law::Uniform,
-        "zipf" = Law::Zipf,
-        "pareto" = Law::Pareto,
-        "normal" = Law::Normal,
-        "zoned" = Law::Zoned,
-        "hit-area" = Law::HitArea,
-        "exponential" = Law::Exponential,
-        "hotband" = Law::Hotband,
-        "read-miss" = Law::ReadMiss,
+        "uniform" = Uniform, "zipf" = Zipf, "pareto" = Pareto, "normal" = Normal, "zoned" = Zoned,
+        "hit-area" = HitArea, "exponential" = Exponential, "hotband" = Hotband, "read-miss" = ReadMiss,
     }
 }
 
@@ -390,7 +383,7 @@ enum Simple {
     Sequential,
 }
 
-words! { Simple { "random" = Simple::Random, "sequential" = Simple::Sequential } }
+words! { Simple { "random" = Random, "sequential" = Sequential } }
 
 /// What a placement may look like, for messages.
 const PATTERN_FORMS: &str = "\"random\", \"sequential\", { random = \"zipf\", theta = 1.1 }, \

@@ -12,53 +12,31 @@ pub struct Profile {
     pub text: &'static str,
 }
 
+/// Profiles by name and summary; each has its file.
+macro_rules! shipped {
+    ($($name:literal: $summary:literal),+ $(,)?) => {
+        &[$(Profile {
+            name: $name,
+            summary: $summary,
+            text: include_str!(concat!("../../profiles/", $name, ".toml")),
+        }),+]
+    };
+}
+
 /// The profiles of the I/O Test VM, 16 jobs with 32 outstanding I/Os each, in the order in which it runs them; then the tests of
 /// SNIA's Solid State Storage Performance Test Specification.
 /// Published with it are operation, block size, outstanding I/Os and jobs; file sizes and times are our choice.
 pub fn profiles() -> &'static [Profile] {
-    const PROFILES: &[Profile] = &[
-        Profile {
-            name: "max-real-io",
-            summary: "sequential 8 KiB reads: the highest rate of a block size that applications use",
-            text: include_str!("../../profiles/max-real-io.toml"),
-        },
-        Profile {
-            name: "max-bandwidth",
-            summary: "sequential 1 MiB reads: the bytes a second the path carries",
-            text: include_str!("../../profiles/max-bandwidth.toml"),
-        },
-        Profile {
-            name: "real-life",
-            summary: "random 8 KiB, 80 % reads: the number to compare systems by",
-            text: include_str!("../../profiles/real-life.toml"),
-        },
-        Profile {
-            name: "silly-512b",
-            summary: "sequential 512-byte reads: why IOPS need their block size beside them",
-            text: include_str!("../../profiles/silly-512b.toml"),
-        },
-        Profile {
-            name: "snia-iops",
-            summary: "SNIA's IOPS test: 7 mixes x 8 block sizes until steady; up to a day, see --scale",
-            text: include_str!("../../profiles/snia-iops.toml"),
-        },
-        Profile {
-            name: "snia-throughput",
-            summary: "SNIA's throughput test: sequential 128 KiB and 1 MiB until steady",
-            text: include_str!("../../profiles/snia-throughput.toml"),
-        },
-        Profile {
-            name: "snia-latency",
-            summary: "SNIA's latency test: one outstanding I/O, 3 mixes x 3 block sizes until steady",
-            text: include_str!("../../profiles/snia-latency.toml"),
-        },
-        Profile {
-            name: "snia-write-saturation",
-            summary: "SNIA's write saturation test: 4 KiB random writes of four times the capacity",
-            text: include_str!("../../profiles/snia-write-saturation.toml"),
-        },
-    ];
-    PROFILES
+    shipped! {
+        "max-real-io": "sequential 8 KiB reads: the highest rate of a block size that applications use",
+        "max-bandwidth": "sequential 1 MiB reads: the bytes a second the path carries",
+        "real-life": "random 8 KiB, 80 % reads: the number to compare systems by",
+        "silly-512b": "sequential 512-byte reads: why IOPS need their block size beside them",
+        "snia-iops": "SNIA's IOPS test: 7 mixes x 8 block sizes until steady; up to a day, see --scale",
+        "snia-throughput": "SNIA's throughput test: sequential 128 KiB and 1 MiB until steady",
+        "snia-latency": "SNIA's latency test: one outstanding I/O, 3 mixes x 3 block sizes until steady",
+        "snia-write-saturation": "SNIA's write saturation test: 4 KiB random writes of four times the capacity",
+    }
 }
 
 /// The profile of that name.

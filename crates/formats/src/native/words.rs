@@ -34,10 +34,10 @@ pub(super) fn names<T: Word>() -> Vec<&'static str> {
 
 /// Words that only this format has: `"word" = Value`.
 macro_rules! words {
-    ($($type:ident { $($word:literal = $value:expr),+ $(,)? })+) => {$(
+    ($($type:ident { $($word:literal = $value:ident),+ $(,)? })+) => {$(
         impl Word for $type {
             fn words() -> Vec<(&'static str, Self)> {
-                vec![$(($word, $value)),+]
+                vec![$(($word, $type::$value)),+]
             }
         }
     )+};
@@ -45,52 +45,22 @@ macro_rules! words {
 pub(super) use words;
 
 words! {
-    TargetKind {
-        "file" = TargetKind::File,
-        "block-device" = TargetKind::BlockDevice,
-        "directory" = TargetKind::Directory,
-        "null" = TargetKind::Null,
-    }
+    TargetKind { "file" = File, "block-device" = BlockDevice, "directory" = Directory, "null" = Null }
     PhaseKind {
-        "purge" = PhaseKind::Purge,
-        "precondition" = PhaseKind::Precondition,
-        "ramp" = PhaseKind::Ramp,
-        "measure" = PhaseKind::Measure,
-        "verify" = PhaseKind::Verify,
-        "cleanup" = PhaseKind::Cleanup,
+        "purge" = Purge, "precondition" = Precondition, "ramp" = Ramp, "measure" = Measure, "verify" = Verify,
+        "cleanup" = Cleanup,
     }
-    Caching { "auto" = Caching::Auto, "direct" = Caching::Direct, "buffered" = Caching::Buffered }
-    Arrival {
-        "deterministic" = Arrival::Deterministic,
-        "poisson" = Arrival::Poisson,
-        "uniform" = Arrival::Uniform,
-    }
-    EndsWith { "first" = EndsWith::First, "others" = EndsWith::Others }
-    SteadyFigure {
-        "iops" = SteadyFigure::Iops,
-        "bandwidth" = SteadyFigure::Bandwidth,
-        "latency" = SteadyFigure::Latency,
-    }
-    TargetSharing { "shared" = TargetSharing::Shared, "per-thread" = TargetSharing::PerThread }
-    TargetSelection {
-        "round-robin" = TargetSelection::RoundRobin,
-        "random" = TargetSelection::Random,
-        "sequential" = TargetSelection::Sequential,
-    }
-    Refresh { "every-write" = Refresh::EveryWrite, "stamp" = Refresh::Stamp, "never" = Refresh::Never }
-    OpenSync { "none" = OpenSync::None, "dsync" = OpenSync::Dsync, "sync" = OpenSync::Sync }
-    FlushCall { "fsync" = FlushCall::Fsync, "fdatasync" = FlushCall::Fdatasync }
-    FlushOrder {
-        "after-write" = FlushOrder::AfterWrite,
-        "queued" = FlushOrder::Queued,
-        "barrier" = FlushOrder::Barrier,
-    }
-    FileState {
-        "any" = FileState::Any,
-        "full" = FileState::Full,
-        "empty" = FileState::Empty,
-        "not-full" = FileState::NotFull,
-    }
+    Caching { "auto" = Auto, "direct" = Direct, "buffered" = Buffered }
+    Arrival { "deterministic" = Deterministic, "poisson" = Poisson, "uniform" = Uniform }
+    EndsWith { "first" = First, "others" = Others }
+    SteadyFigure { "iops" = Iops, "bandwidth" = Bandwidth, "latency" = Latency }
+    TargetSharing { "shared" = Shared, "per-thread" = PerThread }
+    TargetSelection { "round-robin" = RoundRobin, "random" = Random, "sequential" = Sequential }
+    Refresh { "every-write" = EveryWrite, "stamp" = Stamp, "never" = Never }
+    OpenSync { "none" = None, "dsync" = Dsync, "sync" = Sync }
+    FlushCall { "fsync" = Fsync, "fdatasync" = Fdatasync }
+    FlushOrder { "after-write" = AfterWrite, "queued" = Queued, "barrier" = Barrier }
+    FileState { "any" = Any, "full" = Full, "empty" = Empty, "not-full" = NotFull }
 }
 
 impl Word for OpKind {
