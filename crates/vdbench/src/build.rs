@@ -72,7 +72,7 @@ struct Builder<'b> {
 }
 
 /// Starts a definition from its template, applies each parameter, and keeps it (or makes it the new template).
-macro_rules! definition {
+macro_rules! from_template {
     ($builder:ident, $object:ident, $template:ident, $keep:ident) => {{
         let Some((name, at)) = $builder.name($object) else { return };
         let is_default = name.eq_ignore_ascii_case("default");
@@ -96,11 +96,11 @@ impl Builder<'_> {
                 self.each(object.kind, &object.params, &mut parameters);
                 self.file.general = parameters;
             }
-            Kind::Host => definition!(self, object, host, keep_host),
+            Kind::Host => from_template!(self, object, host, keep_host),
             Kind::ReplayGroup => self.replay_group(object),
-            Kind::FileSystem => definition!(self, object, file_system, keep_file_system),
+            Kind::FileSystem => from_template!(self, object, file_system, keep_file_system),
             Kind::Storage => self.storage(object),
-            Kind::Workload => definition!(self, object, workload, keep_workload),
+            Kind::Workload => from_template!(self, object, workload, keep_workload),
             Kind::FileWorkload => self.file_workload(object),
             Kind::Run => self.run(object),
         }
@@ -158,7 +158,7 @@ impl Builder<'_> {
     }
 
     fn storage(&mut self, object: &Object) {
-        definition!(self, object, storage, keep_storage);
+        from_template!(self, object, storage, keep_storage);
         let template = &mut self.templates.storage;
         if let Some(lun) = template.luns.pop() {
             template.luns.clear();
@@ -182,12 +182,12 @@ impl Builder<'_> {
             self.file.format_workload = Some(def);
             return;
         }
-        definition!(self, object, file_workload, keep_file_workload);
+        from_template!(self, object, file_workload, keep_file_workload);
     }
 
     fn run(&mut self, object: &Object) {
         self.templates.run.inherited = self.templates.run.set.len();
-        definition!(self, object, run, keep_run);
+        from_template!(self, object, run, keep_run);
         if self.templates.run.format.take().is_some() {
             let message = "`format=` cannot be part of rd=default";
             self.sink.error("bad-default", object.params[0].key.at, "format", message, "give it in each rd");

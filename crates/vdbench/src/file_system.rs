@@ -3,112 +3,72 @@
 use super::access::{OpenFlags, Sizes, file_sizes, open_flags};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
-use super::keyword::{Definition, Keyword, dedup_sets, in_full, journal, lost, opens, reporting, sets};
+use super::keyword::{
+    Definition, Keyword, dedup_sets, definition, in_full, journal, lost, opens, reporting, sets,
+};
 use super::sink::At;
 
-/// A tree of directories and files.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FileSystemDef {
-    /// Name.
-    pub name: String,
-    /// Directory below which the tree stands.
-    pub anchor: String,
-    /// Directories in each directory.
-    pub width: u64,
-    /// Levels of directories.
-    pub depth: u64,
-    /// Files in each directory that holds files.
-    pub files: u64,
-    /// File sizes.
-    pub sizes: Sizes,
-    /// Several hosts use one tree.
-    pub shared: bool,
-    /// Only so many bytes of the tree are used.
-    pub working_set_bytes: Option<u64>,
-    /// Files are created until their sizes sum to this.
-    pub total_bytes: Option<u64>,
-    /// Files in all directories, not only in the lowest.
-    pub files_everywhere: bool,
-    /// How files are opened.
-    pub open_flags: Option<OpenFlags>,
-    /// Deduplication.
-    pub dedup: Dedup,
-    /// `count=(start,n)`, until the clones are made.
-    pub count: Option<(u64, u64)>,
-    /// Where it is defined.
-    pub at: At,
-    /// Places of what was set.
-    pub set: Vec<(&'static str, At)>,
-}
-
-impl Default for FileSystemDef {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            anchor: String::new(),
-            width: 1,
-            depth: 1,
-            files: 10,
-            sizes: Sizes::Fixed(4096),
-            shared: false,
-            working_set_bytes: None,
-            total_bytes: None,
-            files_everywhere: false,
-            open_flags: None,
-            dedup: Dedup::default(),
-            count: None,
-            at: At::default(),
-            set: Vec::new(),
-        }
+definition! {
+    /// A tree of directories and files.
+    pub struct FileSystemDef {
+        /// Directory below which the tree stands.
+        pub anchor: String,
+        /// Directories in each directory.
+        pub width: u64 = 1,
+        /// Levels of directories.
+        pub depth: u64 = 1,
+        /// Files in each directory that holds files.
+        pub files: u64 = 10,
+        /// File sizes.
+        pub sizes: Sizes = Sizes::Fixed(4096),
+        /// Several hosts use one tree.
+        pub shared: bool,
+        /// Only so many bytes of the tree are used.
+        pub working_set_bytes: Option<u64>,
+        /// Files are created until their sizes sum to this.
+        pub total_bytes: Option<u64>,
+        /// Files in all directories, not only in the lowest.
+        pub files_everywhere: bool,
+        /// How files are opened.
+        pub open_flags: Option<OpenFlags>,
+        /// Deduplication.
+        pub dedup: Dedup,
+        /// `count=(start,n)`, until the clones are made.
+        pub count: Option<(u64, u64)>,
     }
 }
 
 const FILES_PER_DIRECTORY_MAX: u64 = 10_000_000;
 
-impl Definition for FileSystemDef {
-    const KEYWORDS: &'static [Keyword<Self>] = &[
-        opens(&["fsd"]),
-        sets(&["anchor"], "/tmp/e", |fsd, args| fsd.anchor = args.word()),
-        journal(),
-        sets(&["width"], "3", |fsd, args| fsd.width = args.whole(1, 1 << 40).unwrap_or(fsd.width)),
-        sets(&["depth"], "2", |fsd, args| fsd.depth = args.whole(1, 1 << 20).unwrap_or(fsd.depth)),
-        sets(&["sizes"], "16k", |fsd, args| {
-            fsd.sizes = file_sizes(args).unwrap_or_else(|| fsd.sizes.clone())
-        }),
-        sets(&["shared"], "yes", |fsd, args| fsd.shared = args.yes().unwrap_or_default()),
-        sets(&["wss", "workingsetsize"], "16k", |fsd, args| {
-            fsd.working_set_bytes = args.number(0.0, 1e18).map(to_u64)
-        }),
-        sets(&["totalsize"], "16k", |fsd, args| fsd.total_bytes = args.number(0.0, 1e18).map(to_u64)),
-        sets(&["files"], "7", |fsd, args| {
-            fsd.files = args.whole(1, FILES_PER_DIRECTORY_MAX).unwrap_or(fsd.files)
-        }),
-        sets(&["distribution"], "all", distribution),
-        sets(&["openflags"], "o_direct", |fsd, args| {
-            fsd.open_flags = open_flags(args).or(fsd.open_flags.take())
-        }),
-        in_full(reporting(lost(
-            &["log"],
-            "vdbench-only",
-            "no log of the tree is written",
-            "the plan lists the tree",
-        ))),
-        in_full(lost(
-            &["mask"],
-            "file-name-mask",
-            "files keep the standard names",
-            "vdb.1_1.dir/vdb_f0000.file",
-        )),
-        sets(&["count"], "(1,2)", |fsd, args| fsd.count = super::storage::count(args)),
-        in_full(lost(&["cloud"], "vdbench-only", "no cloud access is made", "mount the bucket")),
-        sets(&["dedupratio", "dedupunit"], "2", |fsd, args| dedup(&mut fsd.dedup, args)),
-        dedup_sets(),
-    ];
-
-    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
-        &mut self.set
-    }
-}
+const KEYWORDS: &[Keyword<FileSystemDef>] = &[
+    opens(&["fsd"]),
+    sets(&["anchor"], "/tmp/e", |fsd, args| fsd.anchor = args.word()),
+    journal(),
+    sets(&["width"], "3", |fsd, args| fsd.width = args.whole(1, 1 << 40).unwrap_or(fsd.width)),
+    sets(&["depth"], "2", |fsd, args| fsd.depth = args.whole(1, 1 << 20).unwrap_or(fsd.depth)),
+    sets(&["sizes"], "16k", |fsd, args| fsd.sizes = file_sizes(args).unwrap_or_else(|| fsd.sizes.clone())),
+    sets(&["shared"], "yes", |fsd, args| fsd.shared = args.yes().unwrap_or_default()),
+    sets(&["wss", "workingsetsize"], "16k", |fsd, args| {
+        fsd.working_set_bytes = args.number(0.0, 1e18).map(to_u64)
+    }),
+    sets(&["totalsize"], "16k", |fsd, args| fsd.total_bytes = args.number(0.0, 1e18).map(to_u64)),
+    sets(&["files"], "7", |fsd, args| {
+        fsd.files = args.whole(1, FILES_PER_DIRECTORY_MAX).unwrap_or(fsd.files)
+    }),
+    sets(&["distribution"], "all", distribution),
+    sets(&["openflags"], "o_direct", |fsd, args| fsd.open_flags = open_flags(args).or(fsd.open_flags.take())),
+    in_full(reporting(lost(
+        &["log"],
+        "vdbench-only",
+        "no log of the tree is written",
+        "the plan lists the tree",
+    ))),
+    in_full(lost(&["mask"], "file-name-mask", "files keep the standard names", "vdb.1_1.dir/vdb_f0000.file")),
+    sets(&["count"], "(1,2)", |fsd, args| fsd.count = super::storage::count(args)),
+    in_full(lost(&["cloud"], "vdbench-only", "no cloud access is made", "mount the bucket")),
+    sets(&["dedupratio", "dedupunit"], "2", |fsd, args| dedup(&mut fsd.dedup, args)),
+    dedup_sets(),
+];
 
 fn distribution(fsd: &mut FileSystemDef, args: &mut Args<'_>) {
     match args.lower().as_str() {

@@ -4,7 +4,7 @@ use assay_workload::tree::{FileSelection, FileState};
 
 use super::access::{OpenFlags, Sizes, open_flags, transfer_sizes};
 use super::args::Args;
-use super::keyword::{Definition, Keyword, in_full, opens, sets};
+use super::keyword::{Definition, Keyword, definition, in_full, opens, sets};
 use super::number::Number;
 use super::sink::At;
 use super::workload_def::selection;
@@ -71,96 +71,57 @@ pub struct FileIo {
     pub delete: bool,
 }
 
-/// What is done to the files of a tree.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FileWorkloadDef {
-    /// Name.
-    pub name: String,
-    /// Indices of the trees, in order.
-    pub file_systems: Vec<usize>,
-    /// Names and patterns as written.
-    pub(crate) file_system_words: Vec<(String, At)>,
-    /// Percentage of reads; where not given the operation decides.
-    pub read_pct: Option<f64>,
-    /// Blocks, or percent of the file's size, after which the file is closed.
-    pub stop_after: Option<Number>,
-    /// The operation.
-    pub operation: FileOperation,
-    /// How files are chosen.
-    pub select: FileSelection,
-    /// Which files are eligible.
-    pub state: FileState,
-    /// How a file is accessed.
-    pub io: FileIo,
-    /// Transfer sizes.
-    pub transfer: Sizes,
-    /// Share of the operations in percent; 0 shares what is left.
-    pub skew: f64,
-    /// Threads.
-    pub threads: f64,
-    /// Tree that copies and moves go to.
-    pub target: Option<String>,
-    /// Hosts (empty: all).
-    pub hosts: Vec<String>,
-    /// How files are opened.
-    pub open_flags: Option<OpenFlags>,
-    /// Where it is defined.
-    pub at: At,
-    /// Places of what was set.
-    pub set: Vec<(&'static str, At)>,
-}
-
-impl Default for FileWorkloadDef {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            file_systems: Vec::new(),
-            file_system_words: Vec::new(),
-            read_pct: None,
-            stop_after: None,
-            operation: FileOperation::Read,
-            select: FileSelection::InOrder,
-            state: FileState::Any,
-            io: FileIo::default(),
-            transfer: Sizes::Fixed(4096),
-            skew: 0.0,
-            threads: 1.0,
-            target: None,
-            hosts: Vec::new(),
-            open_flags: None,
-            at: At::default(),
-            set: Vec::new(),
-        }
+definition! {
+    /// What is done to the files of a tree.
+    pub struct FileWorkloadDef {
+        /// Indices of the trees, in order.
+        pub file_systems: Vec<usize>,
+        /// Names and patterns as written.
+        pub(crate) file_system_words: Vec<(String, At)>,
+        /// Percentage of reads; where not given the operation decides.
+        pub read_pct: Option<f64>,
+        /// Blocks, or percent of the file's size, after which the file is closed.
+        pub stop_after: Option<Number>,
+        /// The operation.
+        pub operation: FileOperation = FileOperation::Read,
+        /// How files are chosen.
+        pub select: FileSelection,
+        /// Which files are eligible.
+        pub state: FileState,
+        /// How a file is accessed.
+        pub io: FileIo,
+        /// Transfer sizes.
+        pub transfer: Sizes = Sizes::Fixed(4096),
+        /// Share of the operations in percent; 0 shares what is left.
+        pub skew: f64,
+        /// Threads.
+        pub threads: f64 = 1.0,
+        /// Tree that copies and moves go to.
+        pub target: Option<String>,
+        /// Hosts (empty: all).
+        pub hosts: Vec<String>,
+        /// How files are opened.
+        pub open_flags: Option<OpenFlags>,
     }
 }
 
-impl Definition for FileWorkloadDef {
-    const KEYWORDS: &'static [Keyword<Self>] = &[
-        opens(&["fwd"]),
-        in_full(sets(&["fsd"], "fsd2", |fwd, args| fwd.file_system_words = selection(args))),
-        sets(&["readpct", "rdpct"], "20", |fwd, args| fwd.read_pct = args.number(0.0, 100.0).map(f64::trunc)),
-        sets(&["stopafter"], "7", |fwd, args| {
-            fwd.stop_after = args.numbers().and_then(|n| n.first().copied())
-        }),
-        sets(&["operation", "operations"], "write", operation),
-        sets(&["fileselect"], "random", file_select),
-        in_full(sets(&["fileio"], "(random,shared)", |fwd, args| fwd.io = file_io(args).unwrap_or(fwd.io))),
-        sets(&["xfersizes"], "8k", |fwd, args| {
-            fwd.transfer = transfer_sizes(args).unwrap_or_else(|| fwd.transfer.clone())
-        }),
-        sets(&["skew"], "50", |fwd, args| fwd.skew = args.number(0.0, 100.0).unwrap_or_default()),
-        sets(&["threads"], "3", |fwd, args| fwd.threads = args.number(1.0, 1e6).unwrap_or(fwd.threads)),
-        sets(&["target"], "fsd2,operation=copy", |fwd, args| fwd.target = Some(args.word())),
-        in_full(sets(&["host", "hd"], "localhost", |fwd, args| fwd.hosts = args.words())),
-        sets(&["openflags"], "o_direct", |fwd, args| {
-            fwd.open_flags = open_flags(args).or(fwd.open_flags.take())
-        }),
-    ];
-
-    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
-        &mut self.set
-    }
-}
+const KEYWORDS: &[Keyword<FileWorkloadDef>] = &[
+    opens(&["fwd"]),
+    in_full(sets(&["fsd"], "fsd2", |fwd, args| fwd.file_system_words = selection(args))),
+    sets(&["readpct", "rdpct"], "20", |fwd, args| fwd.read_pct = args.number(0.0, 100.0).map(f64::trunc)),
+    sets(&["stopafter"], "7", |fwd, args| fwd.stop_after = args.numbers().and_then(|n| n.first().copied())),
+    sets(&["operation", "operations"], "write", operation),
+    sets(&["fileselect"], "random", file_select),
+    in_full(sets(&["fileio"], "(random,shared)", |fwd, args| fwd.io = file_io(args).unwrap_or(fwd.io))),
+    sets(&["xfersizes"], "8k", |fwd, args| {
+        fwd.transfer = transfer_sizes(args).unwrap_or_else(|| fwd.transfer.clone())
+    }),
+    sets(&["skew"], "50", |fwd, args| fwd.skew = args.number(0.0, 100.0).unwrap_or_default()),
+    sets(&["threads"], "3", |fwd, args| fwd.threads = args.number(1.0, 1e6).unwrap_or(fwd.threads)),
+    sets(&["target"], "fsd2,operation=copy", |fwd, args| fwd.target = Some(args.word())),
+    in_full(sets(&["host", "hd"], "localhost", |fwd, args| fwd.hosts = args.words())),
+    sets(&["openflags"], "o_direct", |fwd, args| fwd.open_flags = open_flags(args).or(fwd.open_flags.take())),
+];
 
 fn operation(fwd: &mut FileWorkloadDef, args: &mut Args<'_>) {
     match operations(args)[..] {

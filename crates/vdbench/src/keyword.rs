@@ -57,6 +57,44 @@ pub(crate) trait Definition: Sized + 'static {
     fn places(&mut self) -> &mut Vec<(&'static str, At)>;
 }
 
+/// A definition with a name: its struct, each field with the value it has where the file is silent (`Default`'s where none
+/// is written), and its place among the definitions, whose keywords are the `KEYWORDS` of the module.
+macro_rules! definition {
+    ($(#[$about:meta])* pub struct $type:ident {
+        $($(#[$doc:meta])* $visible:vis $field:ident: $of:ty $(= $value:expr)?,)*
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $type {
+            /// Name.
+            pub name: String,
+            $($(#[$doc])* $visible $field: $of,)*
+            /// Where it is defined.
+            pub at: At,
+            /// Places of what was set.
+            pub set: Vec<(&'static str, At)>,
+        }
+
+        impl Default for $type {
+            fn default() -> Self {
+                $(let $field: $of = definition!(@value $($value)?);)*
+                $type { name: String::new(), $($field,)* at: At::default(), set: Vec::new() }
+            }
+        }
+
+        impl Definition for $type {
+            const KEYWORDS: &'static [Keyword<Self>] = KEYWORDS;
+
+            fn places(&mut self) -> &mut Vec<(&'static str, At)> {
+                &mut self.set
+            }
+        }
+    };
+    (@value) => { Default::default() };
+    (@value $value:expr) => { $value };
+}
+pub(crate) use definition;
+
 /// What becomes of a keyword.
 pub(crate) enum Effect<D> {
     /// It opens or names the definition.

@@ -5,7 +5,7 @@ use assay_workload::job::Arrival;
 use super::access::{Amount, OpenFlags, amount, open_flags};
 use super::args::Args;
 use super::file_workload::{FileOperation, operations};
-use super::keyword::{Definition, Keyword, command, in_full, lost, opens, replay, sets};
+use super::keyword::{Definition, Keyword, command, definition, in_full, lost, opens, replay, sets};
 use super::loops::{Loop, LoopKind, add_loop};
 use super::number::Number;
 use super::sink::At;
@@ -74,152 +74,104 @@ pub struct Format {
     pub complete: bool,
 }
 
-/// Which workloads run, how fast, how long, and over which loops.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunDef {
-    /// Name.
-    pub name: String,
-    /// Indices of workload definitions.
-    pub workloads: Vec<usize>,
-    /// Indices of storage definitions, where the run names its own.
-    pub storages: Option<Vec<usize>>,
-    /// How the storage definitions are combined.
-    pub storage_choice: StorageChoice,
-    /// Indices of file workload definitions.
-    pub file_workloads: Vec<usize>,
-    /// Indices of trees, where the run names its own.
-    pub file_systems: Option<Vec<usize>>,
-    /// Names and patterns as written: wd, sd, fwd, fsd.
-    pub(crate) words: [Vec<(String, At)>; 4],
-    /// `iorate=`.
-    pub rate: Option<Rates>,
-    /// `fwdrate=`.
-    pub file_rate: Option<Rates>,
-    /// Points of a curve in percent of the maximum.
-    pub curve: Vec<f64>,
-    /// Mean response time in ms that ends a curve.
-    pub stop_curve_ms: Option<f64>,
-    /// Measured seconds.
-    pub elapsed_s: u64,
-    /// Seconds of a report interval.
-    pub interval_s: u64,
-    /// Seconds before measuring.
-    pub warmup_s: u64,
-    /// Seconds of rest behind each run.
-    pub pause_s: u64,
-    /// Stop after so much data; a plain number below 100 is multiples of the targets' size.
-    pub max_data: Option<Amount>,
-    /// The same for reads.
-    pub max_data_read: Option<Amount>,
-    /// The same for writes.
-    pub max_data_written: Option<Amount>,
-    /// Loops, outermost first.
-    pub loops: Vec<Loop>,
-    /// Arrivals.
-    pub arrivals: Arrivals,
-    /// Operations, all at once with equal shares.
-    pub operations: Vec<FileOperation>,
-    /// What to do with the trees first.
-    pub format: Option<Format>,
-    /// How targets are opened.
-    pub open_flags: Option<OpenFlags>,
-    /// Where it is defined.
-    pub at: At,
-    /// Places of what was set.
-    pub set: Vec<(&'static str, At)>,
-    /// How many entries of `set` came from `rd=default`.
-    pub(crate) inherited: usize,
-}
-
-impl Default for RunDef {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            workloads: Vec::new(),
-            storages: None,
-            storage_choice: StorageChoice::Together,
-            file_workloads: Vec::new(),
-            file_systems: None,
-            words: Default::default(),
-            rate: None,
-            file_rate: None,
-            curve: vec![10.0, 50.0, 70.0, 80.0, 90.0, 100.0],
-            stop_curve_ms: None,
-            elapsed_s: 30,
-            interval_s: 1,
-            warmup_s: 0,
-            pause_s: 0,
-            max_data: None,
-            max_data_read: None,
-            max_data_written: None,
-            loops: Vec::new(),
-            arrivals: Arrivals::default(),
-            operations: Vec::new(),
-            format: None,
-            open_flags: None,
-            at: At::default(),
-            set: Vec::new(),
-            inherited: 0,
-        }
+definition! {
+    /// Which workloads run, how fast, how long, and over which loops.
+    pub struct RunDef {
+        /// Indices of workload definitions.
+        pub workloads: Vec<usize>,
+        /// Indices of storage definitions, where the run names its own.
+        pub storages: Option<Vec<usize>>,
+        /// How the storage definitions are combined.
+        pub storage_choice: StorageChoice,
+        /// Indices of file workload definitions.
+        pub file_workloads: Vec<usize>,
+        /// Indices of trees, where the run names its own.
+        pub file_systems: Option<Vec<usize>>,
+        /// Names and patterns as written: wd, sd, fwd, fsd.
+        pub(crate) words: [Vec<(String, At)>; 4],
+        /// `iorate=`.
+        pub rate: Option<Rates>,
+        /// `fwdrate=`.
+        pub file_rate: Option<Rates>,
+        /// Points of a curve in percent of the maximum.
+        pub curve: Vec<f64> = vec![10.0, 50.0, 70.0, 80.0, 90.0, 100.0],
+        /// Mean response time in ms that ends a curve.
+        pub stop_curve_ms: Option<f64>,
+        /// Measured seconds.
+        pub elapsed_s: u64 = 30,
+        /// Seconds of a report interval.
+        pub interval_s: u64 = 1,
+        /// Seconds before measuring.
+        pub warmup_s: u64,
+        /// Seconds of rest behind each run.
+        pub pause_s: u64,
+        /// Stop after so much data; a plain number below 100 is multiples of the targets' size.
+        pub max_data: Option<Amount>,
+        /// The same for reads.
+        pub max_data_read: Option<Amount>,
+        /// The same for writes.
+        pub max_data_written: Option<Amount>,
+        /// Loops, outermost first.
+        pub loops: Vec<Loop>,
+        /// Arrivals.
+        pub arrivals: Arrivals,
+        /// Operations, all at once with equal shares.
+        pub operations: Vec<FileOperation>,
+        /// What to do with the trees first.
+        pub format: Option<Format>,
+        /// How targets are opened.
+        pub open_flags: Option<OpenFlags>,
+        /// How many entries of `set` came from `rd=default`.
+        pub(crate) inherited: usize,
     }
 }
 
 const LONGEST_S: u64 = 1 << 40;
 
-impl Definition for RunDef {
-    const KEYWORDS: &'static [Keyword<Self>] = &[
-        opens(&["rd"]),
-        in_full(sets(&["wd"], "wd2", workloads)),
-        in_full(sets(&["sd"], "sd2", storages)),
-        in_full(sets(&["fsd"], "fsd2", |rd, args| rd.words[3] = selection(args))),
-        in_full(sets(&["fwd"], "fwd2", |rd, args| rd.words[2] = selection(args))),
-        sets(&["iorate"], "7", |rd, args| rd.rate = rates(args).or(rd.rate.take())),
-        sets(&["maxdata"], "1m", |rd, args| rd.max_data = max_data(args)),
-        sets(&["maxdataread"], "1m", |rd, args| rd.max_data_read = max_data(args)),
-        sets(&["maxdatawritten"], "1m", |rd, args| rd.max_data_written = max_data(args)),
-        sets(&["curve"], "(10,20),iorate=curve", |rd, args| {
-            rd.curve = args.numbers().map_or_else(Vec::new, |n| n.iter().map(|n| n.value).collect())
-        }),
-        sets(&["stopcurve"], "5", |rd, args| rd.stop_curve_ms = args.number(0.0, 1e9)),
-        sets(&["elapsed"], "20", |rd, args| rd.elapsed_s = args.whole(1, LONGEST_S).unwrap_or(rd.elapsed_s)),
-        sets(&["interval"], "2", |rd, args| {
-            rd.interval_s = args.whole(0, LONGEST_S).unwrap_or(rd.interval_s)
-        }),
-        sets(&["warmup"], "5", |rd, args| rd.warmup_s = args.whole(0, LONGEST_S).unwrap_or(rd.warmup_s)),
-        replay(),
-        sets(&["pause"], "5", |rd, args| rd.pause_s = args.whole(0, LONGEST_S).unwrap_or(rd.pause_s)),
-        sets(&["forxfersize", "xfersize"], "(4k,8k)", looped),
-        sets(&["forthreads", "threads"], "(2,3)", looped),
-        sets(&["forrdpct", "rdpct"], "(20,30)", looped),
-        sets(&["forrhpct", "rhpct"], "(20,30)", looped),
-        sets(&["forwhpct", "whpct"], "(20,30)", looped),
-        sets(&["forseekpct", "seekpct"], "(20,30)", looped),
-        sets(&["forhitarea", "hitarea"], "(1m,2m)", looped),
-        sets(&["forcompratio", "compratio"], "(2,3)", looped),
-        sets(&["forcompression", "compression"], "(20,30)", looped),
-        sets(&["fordepth", "depth"], "(2,3)", looped),
-        sets(&["forwidth", "width"], "(2,3)", looped),
-        sets(&["forfiles", "files"], "(2,3)", looped),
-        sets(&["forsizes", "sizes"], "(8k,16k)", looped),
-        sets(&["fortotalsize", "totalsize"], "(8k,16k)", looped),
-        sets(&["forwss", "wss", "forworkingsetsize", "workingsetsize"], "(8k,16k)", looped),
-        sets(&["foroperations"], "(read,write)", looped),
-        sets(&["distribution"], "uniform", |rd, args| rd.arrivals = arrivals(args).unwrap_or(rd.arrivals)),
-        command(&["startcmd", "start_cmd"]),
-        command(&["endcmd", "end_cmd"]),
-        sets(&["fwdrate"], "7", |rd, args| rd.file_rate = rates(args).or(rd.file_rate.take())),
-        sets(&["operations"], "(read,write)", |rd, args| rd.operations = operations(args)),
-        sets(&["format"], "only", |rd, args| rd.format = format(args).or(rd.format)),
-        sets(&["openflags"], "o_direct", |rd, args| {
-            rd.open_flags = open_flags(args).or(rd.open_flags.take())
-        }),
-        lost(&["mount"], "mount", "nothing is mounted", "mount before the run"),
-    ];
-
-    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
-        &mut self.set
-    }
-}
+const KEYWORDS: &[Keyword<RunDef>] = &[
+    opens(&["rd"]),
+    in_full(sets(&["wd"], "wd2", workloads)),
+    in_full(sets(&["sd"], "sd2", storages)),
+    in_full(sets(&["fsd"], "fsd2", |rd, args| rd.words[3] = selection(args))),
+    in_full(sets(&["fwd"], "fwd2", |rd, args| rd.words[2] = selection(args))),
+    sets(&["iorate"], "7", |rd, args| rd.rate = rates(args).or(rd.rate.take())),
+    sets(&["maxdata"], "1m", |rd, args| rd.max_data = max_data(args)),
+    sets(&["maxdataread"], "1m", |rd, args| rd.max_data_read = max_data(args)),
+    sets(&["maxdatawritten"], "1m", |rd, args| rd.max_data_written = max_data(args)),
+    sets(&["curve"], "(10,20),iorate=curve", |rd, args| {
+        rd.curve = args.numbers().map_or_else(Vec::new, |n| n.iter().map(|n| n.value).collect())
+    }),
+    sets(&["stopcurve"], "5", |rd, args| rd.stop_curve_ms = args.number(0.0, 1e9)),
+    sets(&["elapsed"], "20", |rd, args| rd.elapsed_s = args.whole(1, LONGEST_S).unwrap_or(rd.elapsed_s)),
+    sets(&["interval"], "2", |rd, args| rd.interval_s = args.whole(0, LONGEST_S).unwrap_or(rd.interval_s)),
+    sets(&["warmup"], "5", |rd, args| rd.warmup_s = args.whole(0, LONGEST_S).unwrap_or(rd.warmup_s)),
+    replay(),
+    sets(&["pause"], "5", |rd, args| rd.pause_s = args.whole(0, LONGEST_S).unwrap_or(rd.pause_s)),
+    sets(&["forxfersize", "xfersize"], "(4k,8k)", looped),
+    sets(&["forthreads", "threads"], "(2,3)", looped),
+    sets(&["forrdpct", "rdpct"], "(20,30)", looped),
+    sets(&["forrhpct", "rhpct"], "(20,30)", looped),
+    sets(&["forwhpct", "whpct"], "(20,30)", looped),
+    sets(&["forseekpct", "seekpct"], "(20,30)", looped),
+    sets(&["forhitarea", "hitarea"], "(1m,2m)", looped),
+    sets(&["forcompratio", "compratio"], "(2,3)", looped),
+    sets(&["forcompression", "compression"], "(20,30)", looped),
+    sets(&["fordepth", "depth"], "(2,3)", looped),
+    sets(&["forwidth", "width"], "(2,3)", looped),
+    sets(&["forfiles", "files"], "(2,3)", looped),
+    sets(&["forsizes", "sizes"], "(8k,16k)", looped),
+    sets(&["fortotalsize", "totalsize"], "(8k,16k)", looped),
+    sets(&["forwss", "wss", "forworkingsetsize", "workingsetsize"], "(8k,16k)", looped),
+    sets(&["foroperations"], "(read,write)", looped),
+    sets(&["distribution"], "uniform", |rd, args| rd.arrivals = arrivals(args).unwrap_or(rd.arrivals)),
+    command(&["startcmd", "start_cmd"]),
+    command(&["endcmd", "end_cmd"]),
+    sets(&["fwdrate"], "7", |rd, args| rd.file_rate = rates(args).or(rd.file_rate.take())),
+    sets(&["operations"], "(read,write)", |rd, args| rd.operations = operations(args)),
+    sets(&["format"], "only", |rd, args| rd.format = format(args).or(rd.format)),
+    sets(&["openflags"], "o_direct", |rd, args| rd.open_flags = open_flags(args).or(rd.open_flags.take())),
+    lost(&["mount"], "mount", "nothing is mounted", "mount before the run"),
+];
 
 fn looped(rd: &mut RunDef, args: &mut Args<'_>) {
     if let Some(kind) = LoopKind::from_keyword(args.name) {

@@ -4,7 +4,8 @@ use super::access::{Amount, OpenFlags, Span, amount, open_flags, span};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
 use super::keyword::{
-    Definition, Keyword, dedup_sets, in_full, journal, lost, opens, refused, replay, reporting, sets,
+    Definition, Keyword, dedup_sets, definition, in_full, journal, lost, opens, refused, replay, reporting,
+    sets,
 };
 use super::sink::At;
 
@@ -17,57 +18,31 @@ pub struct Lun {
     pub path: String,
 }
 
-/// A raw device or a file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StorageDef {
-    /// Name.
-    pub name: String,
-    /// Paths by host; at least one in a valid file.
-    pub luns: Vec<Lun>,
-    /// Bytes to use; the device's own size where not given.
-    pub size: Option<u64>,
-    /// Synchronous threads, which is the outstanding I/O.
-    pub threads: f64,
-    /// Size of the area that cache hits go to.
-    pub hit_area: Amount,
-    /// Bytes added to every address.
-    pub offset: u64,
-    /// Alignment of random addresses in bytes; 0 means the transfer size.
-    pub align: u64,
-    /// Part of the target to use.
-    pub range: Option<Span>,
-    /// How it is opened.
-    pub open_flags: Option<OpenFlags>,
-    /// Deduplication.
-    pub dedup: Dedup,
-    /// `count=(start,n)`, until the clones are made.
-    pub count: Option<(u64, u64)>,
-    /// Where it is defined.
-    pub at: At,
-    /// Places of what was set.
-    pub set: Vec<(&'static str, At)>,
-    /// Hosts for the next `lun=`.
-    pub(crate) pending_hosts: Vec<String>,
-}
-
-impl Default for StorageDef {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            luns: Vec::new(),
-            size: None,
-            threads: 8.0,
-            hit_area: Amount::Bytes(1 << 20),
-            offset: 0,
-            align: 0,
-            range: None,
-            open_flags: None,
-            dedup: Dedup::default(),
-            count: None,
-            at: At::default(),
-            set: Vec::new(),
-            pending_hosts: Vec::new(),
-        }
+definition! {
+    /// A raw device or a file.
+    pub struct StorageDef {
+        /// Paths by host; at least one in a valid file.
+        pub luns: Vec<Lun>,
+        /// Bytes to use; the device's own size where not given.
+        pub size: Option<u64>,
+        /// Synchronous threads, which is the outstanding I/O.
+        pub threads: f64 = 8.0,
+        /// Size of the area that cache hits go to.
+        pub hit_area: Amount = Amount::Bytes(1 << 20),
+        /// Bytes added to every address.
+        pub offset: u64,
+        /// Alignment of random addresses in bytes; 0 means the transfer size.
+        pub align: u64,
+        /// Part of the target to use.
+        pub range: Option<Span>,
+        /// How it is opened.
+        pub open_flags: Option<OpenFlags>,
+        /// Deduplication.
+        pub dedup: Dedup,
+        /// `count=(start,n)`, until the clones are made.
+        pub count: Option<(u64, u64)>,
+        /// Hosts for the next `lun=`.
+        pub(crate) pending_hosts: Vec<String>,
     }
 }
 
@@ -81,45 +56,37 @@ impl StorageDef {
 
 const SECTOR: u64 = 512;
 
-impl Definition for StorageDef {
-    const KEYWORDS: &'static [Keyword<Self>] = &[
-        opens(&["sd"]),
-        in_full(sets(&["host", "hd"], "localhost,lun=/tmp/s3", |sd, args| sd.pending_hosts = args.words())),
-        sets(&["lun"], "/tmp/b", |sd, args| {
-            sd.luns.push(Lun { hosts: sd.pending_hosts.clone(), path: args.word() })
-        }),
-        sets(&["count"], "(1,2)", |sd, args| sd.count = count(args)),
-        sets(&["size"], "128m", |sd, args| sd.size = size(args)),
-        sets(&["threads"], "3", |sd, args| sd.threads = args.divided().unwrap_or(sd.threads)),
-        sets(&["hitarea"], "2m", |sd, args| {
-            if let Some(number) = args.numbers().and_then(|n| n.first().copied()) {
-                sd.hit_area = amount(number);
-            }
-        }),
-        sets(&["offset"], "4k", |sd, args| sd.offset = sectors(args).unwrap_or(sd.offset)),
-        sets(&["align"], "8k", |sd, args| sd.align = sectors(args).unwrap_or(sd.align)),
-        reporting(lost(
-            &["kstat", "instance"],
-            "vdbench-only",
-            "kernel statistics are chosen by path",
-            "remove it",
-        )),
-        replay(),
-        journal(),
-        lost(&["resetlun", "resetbus"], "vdbench-only", "no bus or target is reset", "remove it"),
-        sets(&["openflags"], "o_direct", |sd, args| {
-            sd.open_flags = open_flags(args).or(sd.open_flags.take())
-        }),
-        sets(&["range"], "(10,50)", |sd, args| sd.range = span(args)),
-        sets(&["dedupratio", "dedupunit"], "2", |sd, args| dedup(&mut sd.dedup, args)),
-        dedup_sets(),
-        refused(&["streams"], "streams belong to a workload definition", "move it to the wd"),
-    ];
-
-    fn places(&mut self) -> &mut Vec<(&'static str, At)> {
-        &mut self.set
-    }
-}
+const KEYWORDS: &[Keyword<StorageDef>] = &[
+    opens(&["sd"]),
+    in_full(sets(&["host", "hd"], "localhost,lun=/tmp/s3", |sd, args| sd.pending_hosts = args.words())),
+    sets(&["lun"], "/tmp/b", |sd, args| {
+        sd.luns.push(Lun { hosts: sd.pending_hosts.clone(), path: args.word() })
+    }),
+    sets(&["count"], "(1,2)", |sd, args| sd.count = count(args)),
+    sets(&["size"], "128m", |sd, args| sd.size = size(args)),
+    sets(&["threads"], "3", |sd, args| sd.threads = args.divided().unwrap_or(sd.threads)),
+    sets(&["hitarea"], "2m", |sd, args| {
+        if let Some(number) = args.numbers().and_then(|n| n.first().copied()) {
+            sd.hit_area = amount(number);
+        }
+    }),
+    sets(&["offset"], "4k", |sd, args| sd.offset = sectors(args).unwrap_or(sd.offset)),
+    sets(&["align"], "8k", |sd, args| sd.align = sectors(args).unwrap_or(sd.align)),
+    reporting(lost(
+        &["kstat", "instance"],
+        "vdbench-only",
+        "kernel statistics are chosen by path",
+        "remove it",
+    )),
+    replay(),
+    journal(),
+    lost(&["resetlun", "resetbus"], "vdbench-only", "no bus or target is reset", "remove it"),
+    sets(&["openflags"], "o_direct", |sd, args| sd.open_flags = open_flags(args).or(sd.open_flags.take())),
+    sets(&["range"], "(10,50)", |sd, args| sd.range = span(args)),
+    sets(&["dedupratio", "dedupunit"], "2", |sd, args| dedup(&mut sd.dedup, args)),
+    dedup_sets(),
+    refused(&["streams"], "streams belong to a workload definition", "move it to the wd"),
+];
 
 fn size(args: &mut Args<'_>) -> Option<u64> {
     if args.numbers()?.iter().any(|n| n.percent) {
