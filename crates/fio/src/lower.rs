@@ -22,7 +22,6 @@ use super::job_file::JobFile;
 use super::report::{Place, Report};
 use super::resolve::resolve;
 use super::resolved::*;
-use super::rules::RULES;
 use super::section::JobSection;
 use super::section::place;
 use super::table::{self, EngineFate, Rule};
@@ -62,9 +61,8 @@ pub(super) fn described(section: &JobSection) -> Job {
     let job = resolve(section, FileSet::Taken { name: String::new() }, false);
     let source = Source { section, job: &job };
     let mut model = blank(&section.name);
-    let wanted = [Rule::Access, Rule::Pace, Rule::Flush];
-    for doing in RULES.iter().filter(|doing| wanted.contains(&doing.rule)) {
-        (doing.lower)(&mut lowering, source, &mut model);
+    for rule in [Rule::Access, Rule::Pace, Rule::Flush] {
+        rule.lower(&mut lowering, source, &mut model);
     }
     model
 }
@@ -216,8 +214,8 @@ impl<'a> Lowering<'a> {
     fn template(&mut self, source: Source<'_>) -> Option<Job> {
         let mut job = blank(&source.job.name);
         job.engine = self.native_engine(source)?;
-        for doing in &RULES {
-            (doing.lower)(self, source, &mut job);
+        for rule in Rule::ALL {
+            rule.lower(self, source, &mut job);
         }
         Some(job)
     }

@@ -7,32 +7,11 @@ use super::table::{self, Effect};
 use super::value::Size;
 
 /// Options that the line says in words of their own, or by its place in the list.
-const TOLD: &[&str] = &[
-    "name",
-    "description",
-    "wait_for",
-    "stonewall",
-    "new_group",
-    "group_reporting",
-    "numjobs",
-    "ioengine",
-    "rw",
-    "rwmixread",
-    "bs",
-    "bsrange",
-    "bssplit",
-    "norandommap",
-    "randseed",
-    "randrepeat",
-    "size",
-    "directory",
-    "filename",
-    "filename_format",
-    "nrfiles",
-    "iodepth",
-    "direct",
-    "kb_base",
-];
+const TOLD: [&str; 24] = table::words(
+    "name description wait_for stonewall new_group group_reporting numjobs ioengine rw rwmixread bs \
+     bsrange bssplit norandommap randseed randrepeat size directory filename filename_format nrfiles \
+     iodepth direct kb_base",
+);
 
 impl ResolvedJob {
     /// The job on one line: its place, what no number is complete without, and whatever else is set, as it was written.

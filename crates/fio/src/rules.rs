@@ -8,108 +8,60 @@ use super::table::Rule;
 use super::write::{Lines, Section, Writer};
 use assay_workload::job::Job;
 
-/// What a rule does, both ways.
-pub(super) struct Doing {
-    /// The rule.
-    pub(super) rule: Rule,
+impl Rule {
     /// From the options to the job of the model.
-    pub(super) lower: fn(&mut Lowering<'_>, Source<'_>, &mut Job),
-    /// From the job of the model to the options.
-    pub(super) write: fn(&mut Writer<'_>, &Section<'_>, &mut Lines),
-    /// Whether the sections of one job are written with values of their own.
-    pub(super) each: bool,
-}
+    pub(super) fn lower(self, lowering: &mut Lowering<'_>, source: Source<'_>, job: &mut Job) {
+        match self {
+            Rule::Engine => lowering.engine(source, job),
+            Rule::Access => job.pattern = lowering.pattern(source),
+            Rule::Pace => lowering.pace(source, job),
+            Rule::Limits => lowering.limits(source, job),
+            Rule::Content => job.content = lowering.content(source),
+            Rule::Flush => job.flush = lowering.flush(source),
+            Rule::Errors => job.errors_tolerated = lowering.errors(source),
+            Rule::Steady => lowering.steady(source, job),
+            Rule::Region => lowering.region(source, job),
+            // The files themselves follow from all clones, see `lower::targets`.
+            Rule::Files => job.selection = lowering.selection(source),
+            // Made of all sections together, see `lower::phases`; of the whole phase, see `lower::ends`.
+            Rule::Order | Rule::Search => {}
+        }
+    }
 
-/// All rules, in the order in which options are written.
-pub(super) static RULES: [Doing; Rule::ALL.len()] = [
-    Doing {
-        rule: Rule::Engine,
-        lower: |lowering, source, job| lowering.engine(source, job),
-        write: |writer, section, lines| writer.engine(section.job, lines),
-        each: false,
-    },
-    Doing {
-        rule: Rule::Access,
-        lower: |lowering, source, job| job.pattern = lowering.pattern(source),
-        write: |writer, section, lines| writer.access(section.job, lines),
-        each: false,
-    },
-    Doing {
-        rule: Rule::Pace,
-        lower: |lowering, source, job| lowering.pace(source, job),
-        write: |writer, section, lines| writer.pace(section, lines),
-        each: false,
-    },
-    Doing {
-        rule: Rule::Limits,
-        lower: |lowering, source, job| lowering.limits(source, job),
-        write: |writer, section, lines| writer.limits(section.job, lines),
-        each: false,
-    },
-    Doing {
-        rule: Rule::Content,
-        lower: |lowering, source, job| job.content = lowering.content(source),
-        write: |writer, section, lines| writer.content(&section.job.name, &section.job.content, lines),
-        each: false,
-    },
-    Doing {
-        rule: Rule::Flush,
-        lower: |lowering, source, job| job.flush = lowering.flush(source),
-        write: |writer, section, lines| writer.flush(section.job, lines),
-        each: false,
-    },
-    Doing {
-        rule: Rule::Errors,
-        lower: |lowering, source, job| job.errors_tolerated = lowering.errors(source),
-        write: |_, section, lines| {
-            if section.job.errors_tolerated > 0 {
-                lines.set("continue_on_error", "all");
-            }
-        },
-        each: false,
-    },
-    // Whether the job ends when it is steady. The writer says what of it is lost with the limits.
-    Doing {
-        rule: Rule::Steady,
-        lower: |lowering, source, job| lowering.steady(source, job),
-        write: |_, _, _| {},
-        each: false,
-    },
-    // Which jobs run beside and behind each other: made of all sections together, see `lower::phases` and `Writer::phase`.
-    Doing {
-        rule: Rule::Order,
-        lower: |_, _, _| {},
-        write: |_, section, lines| {
-            if !section.alone {
-                lines.set("numjobs", section.job.threads);
-            }
-        },
-        each: true,
-    },
-    Doing {
-        rule: Rule::Region,
-        lower: |lowering, source, job| lowering.region(source, job),
-        write: |writer, section, lines| writer.region(section, lines),
-        each: true,
-    },
-    // Which file next. The files themselves follow from all clones, see `lower::targets` and `Writer::section`.
-    Doing {
-        rule: Rule::Files,
-        lower: |lowering, source, job| job.selection = lowering.selection(source),
-        write: |writer, section, lines| writer.selection(section, lines),
-        each: true,
-    },
-    // The search for a load that keeps a latency: it concerns the phase, see `lower::ends`. Never written, since a search
-    // is a rule of its phase here.
-    Doing { rule: Rule::Search, lower: |_, _, _| {}, write: |_, _, _| {}, each: false },
-];
+    /// From the job of the model to the options.
+    pub(super) fn write(self, writer: &mut Writer<'_>, section: &Section<'_>, lines: &mut Lines) {
+        let job = section.job;
+        match self {
+            Rule::Engine => writer.engine(job, lines),
+            Rule::Access => writer.access(job, lines),
+            Rule::Pace => writer.pace(section, lines),
+            Rule::Limits => writer.limits(job, lines),
+            Rule::Content => writer.content(&job.name, &job.content, lines),
+            Rule::Flush => writer.flush(job, lines),
+            Rule::Errors if job.errors_tolerated > 0 => lines.set("continue_on_error", "all"),
+            Rule::Order if !section.alone => lines.set("numjobs", job.threads),
+            Rule::Region => writer.region(section, lines),
+            // The names of the files are written with the section itself.
+            Rule::Files => writer.selection(section, lines),
+            // What is lost of steadiness is said with the limits; a search is a rule of its phase here, and is never written.
+            Rule::Errors | Rule::Order | Rule::Steady | Rule::Search => {}
+        }
+    }
+
+    /// Whether the sections of one job are written with values of their own.
+    pub(super) fn is_of_each_section(self) -> bool {
+        matches!(self, Rule::Order | Rule::Region | Rule::Files)
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn each_rule_does_something_and_stands_once() {
-        assert_eq!(RULES.each_ref().map(|doing| doing.rule), Rule::ALL);
+    fn each_rule_stands_once() {
+        let decides = Rule::ALL.map(Rule::decides);
+        let unique: std::collections::BTreeSet<&str> = decides.into_iter().collect();
+        assert_eq!(unique.len(), Rule::ALL.len());
     }
 }

@@ -220,6 +220,25 @@ pub(super) const fn option(name: &'static str, kind: Kind, effect: Effect) -> En
     Entry { name, aliases: &[], kind, min: 0, max: i64::MAX, neutral: &[], affects, effect, sample: "" }
 }
 
+/// The words of a text, which are `N`.
+pub(super) const fn words<const N: usize>(text: &'static str) -> [&'static str; N] {
+    let mut all = [""; N];
+    let (mut rest, mut index) = (text, 0);
+    while index < N {
+        let mut end = 0;
+        while end < rest.len() && rest.as_bytes()[end] != b' ' {
+            end += 1;
+        }
+        (all[index], rest) = rest.split_at(end);
+        if !rest.is_empty() {
+            rest = rest.split_at(1).1;
+        }
+        index += 1;
+    }
+    assert!(rest.is_empty() && !all[N - 1].is_empty(), "there are as many words as places");
+    all
+}
+
 /// What becomes of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EngineFate {

@@ -3,7 +3,7 @@
 //! Names, shapes and ranges are facts of the format; what becomes of each option here is decided in this table.
 
 use super::table;
-use super::table::{Effect, Entry, Kind, lost, option};
+use super::table::{Effect, Entry, Kind, lost, option, words};
 use Effect::{Inert, Refused, Rule};
 use Kind::{
     Any, Bool, ByteSpan, Cpus, Distribution, ErrorGroups, Files, Flag, Floats, Int, LastInt, OptionalText,
@@ -12,42 +12,13 @@ use Kind::{
 
 const SECONDS: Kind = Time { seconds: true };
 const MICROS: Kind = Time { seconds: false };
-const RW: Kind = Word(&[
-    "read",
-    "write",
-    "trim",
-    "randread",
-    "randwrite",
-    "randtrim",
-    "rw",
-    "readwrite",
-    "randrw",
-    "trimwrite",
-    "randtrimwrite",
-]);
-const VERIFY: Kind = Word(&[
-    "0",
-    "none",
-    "md5",
-    "crc64",
-    "crc32",
-    "crc32c-intel",
-    "crc32c",
-    "crc16",
-    "crc7",
-    "sha1",
-    "sha256",
-    "sha512",
-    "sha3-224",
-    "sha3-256",
-    "sha3-384",
-    "sha3-512",
-    "xxhash",
-    "meta",
-    "pattern",
-    "pattern_hdr",
-    "null",
-]);
+const RW: Kind = Word(&words::<11>(
+    "read write trim randread randwrite randtrim rw readwrite randrw trimwrite randtrimwrite",
+));
+const VERIFY: Kind = Word(&words::<21>(
+    "0 none md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 sha3-224 sha3-256 sha3-384 \
+     sha3-512 xxhash meta pattern pattern_hdr null",
+));
 const SERVICE: Kind = Word(&["random", "zipf", "pareto", "normal", "gauss", "roundrobin", "sequential"]);
 const MEM: Kind = Word(&["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared", "cudamalloc"]);
 

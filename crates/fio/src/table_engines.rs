@@ -1,7 +1,7 @@
 //! fio's ioengines with their private options. Pure data.
 
 use super::table;
-use super::table::{Effect, EngineEntry, EngineFate, Entry, Kind, lost, option};
+use super::table::{Effect, EngineEntry, EngineFate, Entry, Kind, lost, option, words};
 use Effect::{Inert, Rule};
 use EngineFate::{Foreign, Native, Nearest};
 use Kind::{Any, Bool, Flag, Int, Word};
@@ -13,20 +13,13 @@ const FOREIGN: &str = "it belongs to an engine that does not run here";
 
 /// Private options of an engine that does not run here, by their names.
 const fn foreign<const N: usize>(names: &'static str) -> [Entry; N] {
+    let names = words::<N>(names);
     let mut all = [option("", Any, lost(FOREIGN, "")); N];
-    let (mut rest, mut index) = (names, 0);
+    let mut index = 0;
     while index < N {
-        let mut end = 0;
-        while end < rest.len() && rest.as_bytes()[end] != b' ' {
-            end += 1;
-        }
-        (all[index].name, rest) = rest.split_at(end);
-        if !rest.is_empty() {
-            rest = rest.split_at(1).1;
-        }
+        all[index].name = names[index];
         index += 1;
     }
-    assert!(rest.is_empty(), "there are more names than options");
     all
 }
 

@@ -17,8 +17,8 @@ use assay_workload::{Plan, Workload};
 use assay_formats::{Diagnostic, Severity};
 
 use super::report::Report;
-use super::rules::RULES;
 use super::section::JOBS_MAX;
+use super::table::Rule;
 
 /// fio 3.33 keeps no longer pattern.
 const PATTERN_BYTES_MAX: usize = 512;
@@ -251,8 +251,8 @@ impl<'a> Writer<'a> {
 
     /// The options of all rules: those that all sections of a job share, or those that each has for itself.
     fn options(&mut self, section: &Section<'_>, each: bool, lines: &mut Lines) {
-        for doing in RULES.iter().filter(|doing| doing.each == each) {
-            (doing.write)(self, section, lines);
+        for rule in Rule::ALL.into_iter().filter(|rule| rule.is_of_each_section() == each) {
+            rule.write(self, section, lines);
         }
     }
 

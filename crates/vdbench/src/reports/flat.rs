@@ -7,42 +7,9 @@ use super::lines::{time_of_day, timestamp};
 use super::rows::{Definition, Row};
 
 /// The columns, in vdbench's order.
-pub(super) const COLUMNS: [&str; 34] = [
-    "tod",
-    "timestamp",
-    "Run",
-    "Interval",
-    "reqrate",
-    "rate",
-    "MB/sec",
-    "bytes/io",
-    "read%",
-    "resp",
-    "read_resp",
-    "write_resp",
-    "resp_max",
-    "read_max",
-    "write_max",
-    "resp_std",
-    "read_std",
-    "write_std",
-    "xfersize",
-    "threads",
-    "rdpct",
-    "rhpct",
-    "whpct",
-    "seekpct",
-    "lunsize",
-    "version",
-    "compratio",
-    "dedupratio",
-    "queue_depth",
-    "cpu_used",
-    "cpu_user",
-    "cpu_kernel",
-    "cpu_wait",
-    "cpu_idle",
-];
+const COLUMNS: &str = "tod timestamp Run Interval reqrate rate MB/sec bytes/io read% resp read_resp write_resp resp_max \
+     read_max write_max resp_std read_std write_std xfersize threads rdpct rhpct whpct seekpct lunsize \
+     version compratio dedupratio queue_depth cpu_used cpu_user cpu_kernel cpu_wait cpu_idle";
 /// What vdbench writes for a rate of as much as possible.
 const RATE_MAX: f64 = 9_999_988.0;
 /// What is not there.
@@ -50,7 +17,7 @@ const ABSENT: &str = "n/a";
 
 pub(super) fn flatfile(run: &Run, definitions: &[Definition<'_>]) -> String {
     let mut text = about();
-    text.push_str(&format!(" {}\n", COLUMNS.join(" ")));
+    text.push_str(&format!(" {COLUMNS}\n"));
     for definition in definitions {
         let conditions = conditions(run, definition);
         for row in definition.rows.iter().chain([&definition.average]) {
