@@ -5,6 +5,7 @@ mod names;
 mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use assay_workload::job::{Arrival, FlushPolicy, Job, OpenSync, Phase, PhaseKind, Rate, Workload};
 use assay_workload::pattern::{OpKind, Placement};
@@ -82,6 +83,14 @@ impl<'w> Writer<'w> {
         self.say(Severity::Note, id, word, message.into(), help);
     }
 
+    fn lose_of_job(&mut self, job: &Job, id: &'static str, what: impl Display, help: &str) {
+        self.lose(id, &job.name, format!("job `{}`: {what}", job.name), help);
+    }
+
+    fn lose_of_phase(&mut self, phase: &Phase, id: &'static str, what: impl Display, help: &str) {
+        self.lose(id, &phase.name, format!("phase `{}`: {what}", phase.name), help);
+    }
+
     fn say(&mut self, severity: Severity, id: &'static str, word: &str, message: String, help: &str) {
         const KEPT_MAX: usize = 500;
         if self.notes.len() < KEPT_MAX && self.said.insert((id, message.clone())) {
@@ -100,24 +109,19 @@ impl<'w> Writer<'w> {
             _ => None,
         };
         if let Some(what) = what {
-            let message = format!("phase `{}`: {what}", phase.name);
-            self.lose("phase", &phase.name, message, "do it beside the run");
+            self.lose_of_phase(phase, "phase", what, "do it beside the run");
             return;
         }
         if !trees.is_empty() && !blocks.is_empty() {
-            let message = format!(
-                "phase `{}`: trees and devices cannot run side by side; one follows the other",
-                phase.name
-            );
-            self.lose("mixed-run", &phase.name, message, "run two files at once");
+            let what = "trees and devices cannot run side by side; one follows the other";
+            self.lose_of_phase(phase, "mixed-run", what, "run two files at once");
         }
         if phase.drain_after {
-            let message = format!("phase `{}`: dirty pages are not awaited behind it", phase.name);
-            self.lose("drain", &phase.name, message, "use pause=");
+            self.lose_of_phase(phase, "drain", "dirty pages are not awaited behind it", "use pause=");
         }
         if phase.until.is_some() {
-            let message = format!("phase `{}`: it runs once, and not until a rule holds", phase.name);
-            self.lose("until", &phase.name, message, "curve= shows the rates of a search");
+            let what = "it runs once, and not until a rule holds";
+            self.lose_of_phase(phase, "until", what, "curve= shows the rates of a search");
         }
         // vdbench inserts this run by itself where a file is missing.
         let inserted = phase.kind == PhaseKind::Precondition && phase.name == "SD_format";
@@ -137,15 +141,13 @@ impl<'w> Writer<'w> {
         let ramp = jobs.iter().map(|job| job.ramp).max().unwrap_or(Nanos(0));
         let differ = jobs.iter().any(|job| job.limits.time != time || job.ramp != ramp);
         if differ {
-            let message =
-                format!("phase `{}`: its jobs have different times; the longest is used for all", phase.name);
-            self.lose("times-differ", &phase.name, message, "use one phase for each");
+            let what = "its jobs have different times; the longest is used for all";
+            self.lose_of_phase(phase, "times-differ", what, "use one phase for each");
         }
         let mut whole = |time: Nanos| {
             let seconds = time.0.div_ceil(SECOND_NS);
             if !time.0.is_multiple_of(SECOND_NS) {
-                let message = format!("phase `{}`: times are rounded up to seconds", phase.name);
-                self.lose("sub-second", &phase.name, message, "");
+                self.lose_of_phase(phase, "sub-second", "times are rounded up to seconds", "");
             }
             seconds
         };
@@ -171,32 +173,25 @@ impl<'w> Writer<'w> {
 
     /// What no run line can say about a job.
     fn job_losses(&mut self, job: &Job) {
-        let mut lost: Vec<(&'static str, &str, &str)> = Vec::new();
         if job.think_time.is_some() {
-            lost.push(("think-time", "pauses between operations are dropped", "give iorate"));
+            self.lose_of_job(job, "think-time", "pauses between operations are dropped", "give iorate");
         }
         if job.start_delay.0 > 0 {
-            lost.push(("start-delay", "all workloads of a run start together", "use two runs"));
+            self.lose_of_job(job, "start-delay", "all workloads of a run start together", "use two runs");
         }
         if job.flush.periodic.is_some() {
-            lost.push((
-                "periodic-flush",
-                "no fsync is issued during a run",
-                "openflags=o_dsync makes each write durable",
-            ));
+            let help = "openflags=o_dsync makes each write durable";
+            self.lose_of_job(job, "periodic-flush", "no fsync is issued during a run", help);
         }
         if job.limits.ios.is_some() {
-            lost.push(("limit-ios", "a number of operations is no limit", "give maxdata"));
+            self.lose_of_job(job, "limit-ios", "a number of operations is no limit", "give maxdata");
         }
         if job.invalidate && job.caching == assay_workload::job::Caching::Buffered {
-            lost.push(("invalidate", "cached pages are not dropped before the run", "drop caches before it"));
+            let what = "cached pages are not dropped before the run";
+            self.lose_of_job(job, "invalidate", what, "drop caches before it");
         }
         if job.pattern.mix.share(OpKind::Trim) > 0.0 {
-            lost.push(("trim", "trims are dropped", "use a fio job file"));
-        }
-        for (id, what, help) in lost {
-            let message = format!("job `{}`: {what}", job.name);
-            self.lose(id, &job.name, message, help);
+            self.lose_of_job(job, "trim", "trims are dropped", "use a fio job file");
         }
     }
 

@@ -56,11 +56,8 @@ impl Writer<'_> {
         if jobs.iter().any(|job| matches!(job.rate, Rate::BytesPerS(_)))
             || (!fixed.is_empty() && fixed.len() < jobs.len())
         {
-            let message = format!(
-                "phase `{}`: its rates cannot be written together; it runs at the maximum",
-                phase.name
-            );
-            self.lose("rates-differ", &phase.name, message, "give each job a rate in operations");
+            let what = "its rates cannot be written together; it runs at the maximum";
+            self.lose_of_phase(phase, "rates-differ", what, "give each job a rate in operations");
             return "max".to_owned();
         }
         if fixed.is_empty() { "max".to_owned() } else { show(fixed.iter().sum()) }

@@ -35,9 +35,8 @@ impl<'w> Writer<'w> {
     fn rates(&mut self, phase: &Phase, jobs: &[&Job], offered: &[f64]) -> (String, Vec<String>) {
         let none = || vec![String::new(); jobs.len()];
         if jobs.iter().any(|job| matches!(job.rate, Rate::BytesPerS(_))) {
-            let message =
-                format!("phase `{}`: a rate in bytes is written as operations of the mean size", phase.name);
-            self.note("rate-in-bytes", &phase.name, message, "");
+            let what = "a rate in bytes is written as operations of the mean size";
+            self.note("rate-in-bytes", &phase.name, format!("phase `{}`: {what}", phase.name), "");
         }
         let of_each = |(job, _): &(&&Job, &f64)| matches!(job.rate, Rate::Each(_));
         for (job, rate) in jobs.iter().zip(offered).filter(of_each) {
@@ -46,15 +45,13 @@ impl<'w> Writer<'w> {
             } else {
                 "the rate of one operation is left out"
             };
-            let message = format!("job `{}`: {what}", job.name);
-            self.lose("rates-of-operations", &job.name, message, "one job for each operation");
+            self.lose_of_job(job, "rates-of-operations", what, "one job for each operation");
         }
         let percents: Vec<f64> = jobs.iter().filter_map(|job| percent_of_max(job)).collect();
         if let Some(first) = percents.first() {
             if percents.len() < jobs.len() || percents.iter().any(|p| p != first) {
-                let message =
-                    format!("phase `{}`: one percentage of the maximum holds for the whole run", phase.name);
-                self.lose("rates-differ", &phase.name, message, "use one phase for each");
+                let what = "one percentage of the maximum holds for the whole run";
+                self.lose_of_phase(phase, "rates-differ", what, "use one phase for each");
             }
             return (format!("{}%", show(*first)), none());
         }
@@ -80,8 +77,7 @@ impl<'w> Writer<'w> {
         let mix = job.rate.mix(job.pattern.mix);
         let reads = mix.read_percent + mix.trim_percent;
         if reads.fract() != 0.0 {
-            let message = format!("job `{}`: the percentage of reads is cut to a whole number", job.name);
-            self.lose("rdpct-whole", &job.name, message, "");
+            self.lose_of_job(job, "rdpct-whole", "the percentage of reads is cut to a whole number", "");
         }
         line += &format!(",rdpct={}", show(reads.trunc()));
         line += &self.placement(job);
@@ -90,8 +86,7 @@ impl<'w> Writer<'w> {
             line += &format!(",streams={streams}");
         } else {
             if job.offset_increment.of(u64::MAX) != 0 {
-                let message = format!("job `{}`: all threads use the same range", job.name);
-                self.lose("offset-increment", &job.name, message, "use streams");
+                self.lose_of_job(job, "offset-increment", "all threads use the same range", "use streams");
             }
             line += &self.range(job);
         }
@@ -103,8 +98,8 @@ impl<'w> Writer<'w> {
         let pattern = &job.pattern;
         let (reads, writes) = (pattern.mix.share(OpKind::Read) > 0.0, pattern.mix.share(OpKind::Write) > 0.0);
         if reads && writes && pattern.read_sizes != pattern.write_sizes {
-            let message = format!("job `{}`: reads and writes have one size, that of reads", job.name);
-            self.lose("sizes-differ", &job.name, message, "use one workload for reads and one for writes");
+            let what = "reads and writes have one size, that of reads";
+            self.lose_of_job(job, "sizes-differ", what, "use one workload for reads and one for writes");
         }
         let sizes = if reads || !writes { &pattern.read_sizes } else { &pattern.write_sizes };
         format!(",xfersize={}", show_sizes(sizes))
@@ -115,8 +110,8 @@ impl<'w> Writer<'w> {
             && s.skip_max_bytes > 0
             && !s.wrap
         {
-            let message = format!("job `{}`: a walk with gaps begins again at the end of the sd", job.name);
-            self.lose("stride-wraps", &job.name, message, "give maxdata=");
+            let what = "a walk with gaps begins again at the end of the sd";
+            self.lose_of_job(job, "stride-wraps", what, "give maxdata=");
         }
         let walk = |s: &Sequential| {
             if s.skip_max_bytes > 0 {
@@ -133,16 +128,14 @@ impl<'w> Writer<'w> {
             Placement::Sequential(s) => walk(s),
             Placement::Random(random) => {
                 if random.once_per_pass {
-                    let message =
-                        format!("job `{}`: blocks are drawn independently, not once per pass", job.name);
-                    self.lose("random-map", &job.name, message, "");
+                    let what = "blocks are drawn independently, not once per pass";
+                    self.lose_of_job(job, "random-map", what, "");
                 }
                 self.distribution(job, &random.distribution)
             }
             Placement::Mixed { random_percent, random, .. } => {
                 if !matches!(random.distribution, Distribution::Uniform | Distribution::HitArea { .. }) {
-                    let message = format!("job `{}`: the random part is uniform", job.name);
-                    self.lose("distribution", &job.name, message, "");
+                    self.lose_of_job(job, "distribution", "the random part is uniform", "");
                 }
                 let hits = self.distribution(job, &random.distribution);
                 format!("{},seekpct={}", hits.replace(",seekpct=100", ""), show(*random_percent))
@@ -161,9 +154,8 @@ impl<'w> Writer<'w> {
             }
             Distribution::Hotband { corrected: false, .. } => return ",seekpct=100".to_owned(),
             Distribution::Hotband { .. } => {
-                let message = format!("job `{}`: vdbench's hotband has its unit error again", job.name);
-                let help = "one wd for each core, staggered by 1 MiB";
-                self.lose("hotband-unit-error", &job.name, message, help);
+                let what = "vdbench's hotband has its unit error again";
+                self.lose_of_job(job, "hotband-unit-error", what, "one wd for each core, staggered by 1 MiB");
                 return ",seekpct=100".to_owned();
             }
             Distribution::Zipf { .. } => "zipf",
@@ -172,17 +164,17 @@ impl<'w> Writer<'w> {
             Distribution::Zoned(_) => "zoned",
             Distribution::ReadMiss { .. } => "read-miss",
         };
-        let message = format!("job `{}`: the {lost} distribution becomes uniform", job.name);
+        let what = format!("the {lost} distribution becomes uniform");
         let help = "use rhpct with hitarea, or one wd with range and skew for each zone";
-        self.lose("distribution", &job.name, message, help);
+        self.lose_of_job(job, "distribution", what, help);
         ",seekpct=100".to_owned()
     }
 
     fn open_flags(&mut self, job: &Job) -> String {
         let flags = super::open_flags(job.caching != Caching::Buffered, &job.flush);
         if flags.is_empty() && job.targets.iter().any(|t| is_raw(self.target(t))) {
-            let message = format!("job `{}`: vdbench refuses a raw device without an open flag", job.name);
-            self.lose("raw-needs-openflags", &job.name, message, "add openflags=o_direct");
+            let what = "vdbench refuses a raw device without an open flag";
+            self.lose_of_job(job, "raw-needs-openflags", what, "add openflags=o_direct");
         }
         match flags.len() {
             0 => String::new(),
@@ -223,11 +215,8 @@ impl<'w> Writer<'w> {
             Some(Extent::Bytes(n)) => size.is_some_and(|size| n.saturating_add(largest) > size),
             Some(Extent::Percent(p)) => p >= 100.0,
             None => {
-                let message = format!(
-                    "job `{}`: its range mixes percent and bytes; the whole target is used",
-                    job.name
-                );
-                self.lose("range-mixed", &job.name, message, "give the target a size");
+                let what = "its range mixes percent and bytes; the whole target is used";
+                self.lose_of_job(job, "range-mixed", what, "give the target a size");
                 true
             }
         };
@@ -241,12 +230,8 @@ impl<'w> Writer<'w> {
 
     fn engine_note(&mut self, job: &Job) {
         if !matches!(job.engine, EngineKind::Auto | EngineKind::Psync) {
-            let message = format!(
-                "job `{}`: vdbench has synchronous threads only, not {}",
-                job.name,
-                job.engine.name()
-            );
-            self.lose("engine", &job.name, message, "each outstanding I/O becomes a thread");
+            let what = format!("vdbench has synchronous threads only, not {}", job.engine.name());
+            self.lose_of_job(job, "engine", what, "each outstanding I/O becomes a thread");
         }
     }
 
@@ -256,24 +241,18 @@ impl<'w> Writer<'w> {
         for job in jobs {
             let outstanding = u64::from(job.threads) * u64::from(job.outstanding_per_thread);
             let targets = job.targets.len().max(1) as u64;
-            let each = match job.sharing {
-                TargetSharing::Shared if targets > 1 => {
-                    let message =
-                        format!("job `{}`: its outstanding I/O is split evenly over its targets", job.name);
-                    self.note("shared-targets", &job.name, message, "");
-                    outstanding.div_ceil(targets)
-                }
-                _ => outstanding.div_ceil(targets),
-            };
+            if job.sharing == TargetSharing::Shared && targets > 1 {
+                let what = "its outstanding I/O is split evenly over its targets";
+                self.note("shared-targets", &job.name, format!("job `{}`: {what}", job.name), "");
+            }
             for target in &job.targets {
-                *per_target.entry(target).or_default() += each;
+                *per_target.entry(target).or_default() += outstanding.div_ceil(targets);
             }
         }
         let most = per_target.values().copied().max().unwrap_or(1);
         if per_target.values().any(|n| *n != most) {
-            let message =
-                format!("phase `{}`: every target gets {most} threads, the most that one has", phase.name);
-            self.lose("threads-differ", &phase.name, message, "use one phase for each depth");
+            let what = format!("every target gets {most} threads, the most that one has");
+            self.lose_of_phase(phase, "threads-differ", what, "use one phase for each depth");
         }
         most
     }
@@ -294,8 +273,8 @@ impl<'w> Writer<'w> {
         areas.sort_unstable();
         areas.dedup();
         if areas.len() > 1 {
-            let message = format!("phase `{}`: all workloads get the largest hit area", phase.name);
-            self.lose("hit-area", &phase.name, message, "use one phase for each");
+            let what = "all workloads get the largest hit area";
+            self.lose_of_phase(phase, "hit-area", what, "use one phase for each");
         }
         areas.last().map_or_else(String::new, |bytes| format!(",forhitarea={bytes}"))
     }
@@ -321,8 +300,8 @@ impl<'w> Writer<'w> {
         match passes.iter().max() {
             Some(n) if *n < 100 => format!(",maxdata={n}"),
             Some(_) => {
-                let message = format!("phase `{}`: more than 99 passes cannot be written", phase.name);
-                self.lose("limit-passes", &phase.name, message, "give a time");
+                let what = "more than 99 passes cannot be written";
+                self.lose_of_phase(phase, "limit-passes", what, "give a time");
                 String::new()
             }
             None => String::new(),
