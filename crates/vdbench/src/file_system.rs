@@ -4,7 +4,8 @@ use super::access::{OpenFlags, Sizes, file_sizes, open_flags};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
 use super::keyword::{
-    Definition, Keyword, dedup_sets, definition, in_full, journal, lost, opens, reporting, sets,
+    Definition, Keyword, Named, dedup_sets, definition, in_full, journal, lost, opens, placed, reporting,
+    sets,
 };
 use super::sink::At;
 

@@ -4,7 +4,7 @@ use assay_workload::tree::{FileSelection, FileState};
 
 use super::access::{OpenFlags, Sizes, open_flags, transfer_sizes};
 use super::args::Args;
-use super::keyword::{Definition, Keyword, definition, in_full, opens, sets};
+use super::keyword::{Definition, Keyword, Named, definition, in_full, opens, placed, sets};
 use super::number::Number;
 use super::sink::At;
 use super::workload_def::selection;

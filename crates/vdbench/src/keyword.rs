@@ -5,6 +5,11 @@ use assay_formats::Affects;
 use super::args::Args;
 use super::sink::At;
 
+/// Where a parameter was set last; `otherwise` where it was not.
+pub(crate) fn placed(set: &[(&'static str, At)], key: &str, otherwise: At) -> At {
+    set.iter().rev().find(|(name, _)| *name == key).map_or(otherwise, |(_, at)| *at)
+}
+
 /// The kinds of definitions, in the order in which a file must give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
@@ -82,6 +87,16 @@ macro_rules! definition {
             }
         }
 
+        impl Named for $type {
+            fn called(&self) -> (&'static str, &str) {
+                (KEYWORDS[0].names[0], &self.name)
+            }
+
+            fn place(&self, key: &str) -> At {
+                placed(&self.set, key, self.at)
+            }
+        }
+
         impl Definition for $type {
             const KEYWORDS: &'static [Keyword<Self>] = KEYWORDS;
 
@@ -94,6 +109,15 @@ macro_rules! definition {
     (@value $value:expr) => { $value };
 }
 pub(crate) use definition;
+
+/// A definition that messages can name.
+pub(crate) trait Named {
+    /// The keyword that opens it, and its name.
+    fn called(&self) -> (&'static str, &str);
+
+    /// Where a parameter was set last; where the definition begins if it was not.
+    fn place(&self, key: &str) -> At;
+}
 
 /// What becomes of a keyword.
 pub(crate) enum Effect<D> {

@@ -6,6 +6,7 @@ mod rates;
 mod storage;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use assay_workload::content::{Content, Payload, Refresh};
 use assay_workload::job::{EndsWith, Job, Phase, PhaseKind, Workload};
@@ -17,6 +18,7 @@ use assay_workload::units::{Bytes, Nanos};
 use super::expand::{ExpandedRun, RunKind, RunRate, expand};
 use super::file::ParameterFile;
 use super::general::{DataErrors, Dedup};
+use super::keyword::{Named, placed};
 use super::loops::{LoopKind, LoopValue};
 use super::sink::{At, Sink};
 use assay_formats::diagnostic::{Affects, Diagnostic};
@@ -87,6 +89,18 @@ impl<'f> Lowering<'f> {
         if self.said.insert((id, at)) {
             self.sink.loss(id, Affects::Test, at, word, message, help);
         }
+    }
+
+    /// As [`Lowering::lose`], of a parameter of a definition: what of it is lost.
+    fn lose_of(&mut self, of: &impl Named, id: &'static str, key: &str, what: impl Display, help: &str) {
+        let (kind, name) = of.called();
+        self.lose(id, of.place(key), key, format!("{kind} `{name}`: {what}"), help);
+    }
+
+    /// As [`Lowering::lose_of`], with the parameter in the message.
+    fn lose_key(&mut self, of: &impl Named, id: &'static str, key: &str, what: &str, help: &str) {
+        let (kind, name) = of.called();
+        self.lose(id, of.place(key), key, format!("{kind} `{name}`, `{key}=`: {what}"), help);
     }
 
     /// Reports a note once for each place.
@@ -186,40 +200,23 @@ impl<'f> Lowering<'f> {
     /// What one run definition asks for and the model does not hold.
     fn run_losses(&mut self, run: &ExpandedRun) {
         let Some(rd) = run.definition.and_then(|i| self.file.runs.get(i)) else { return };
-        let mut lost: Vec<(&'static str, &str, &str, &str)> = Vec::new();
         let curve = matches!(run.rate, RunRate::Curve | RunRate::CurvePoint { .. });
         if rd.stop_curve_ms.is_some() && !curve {
-            lost.push(("stop-curve", "stopcurve", "it ends curves, and this run is none", "iorate=curve"));
+            let what = "it ends curves, and this run is none";
+            self.lose_key(rd, "stop-curve", "stopcurve", what, "iorate=curve");
         }
         if rd.arrivals.variable {
-            lost.push((
-                "variable-rate",
-                "distribution",
-                "the mean rate is offered",
-                "use one run for each rate",
-            ));
+            let what = "the mean rate is offered";
+            self.lose_key(rd, "variable-rate", "distribution", what, "use one run for each rate");
         }
         if rd.arrivals.spike {
-            lost.push((
-                "spike",
-                "distribution",
-                "arrivals are spread over each second",
-                "use one run for each rate",
-            ));
+            let what = "arrivals are spread over each second";
+            self.lose_key(rd, "spike", "distribution", what, "use one run for each rate");
         }
         let data = rd.max_data.or(rd.max_data_read).or(rd.max_data_written);
         if data.is_some() && run.kind == RunKind::Files {
-            lost.push((
-                "max-data",
-                max_data_key(rd),
-                "the limit on data is not kept for trees",
-                "give elapsed=",
-            ));
-        }
-        let (set, at, name) = (&rd.set, rd.at, &rd.name);
-        for (id, key, what, help) in lost {
-            let message = format!("rd `{name}`, `{key}=`: {what}");
-            self.lose(id, placed(set, key, at), key, message, help);
+            let what = "the limit on data is not kept for trees";
+            self.lose_key(rd, "max-data", max_data_key(rd), what, "give elapsed=");
         }
         if run.warmup_s == 0
             && matches!(run.kind, RunKind::Storage | RunKind::Files)
@@ -227,7 +224,13 @@ impl<'f> Lowering<'f> {
         {
             let message = "a run without warmup leaves its first interval out of the averages, as in vdbench"
                 .to_owned();
-            self.sink.note("first-interval", at, name, message, "give warmup= to measure all of elapsed=");
+            self.sink.note(
+                "first-interval",
+                rd.at,
+                &rd.name,
+                message,
+                "give warmup= to measure all of elapsed=",
+            );
         }
     }
 
@@ -289,11 +292,6 @@ fn nanos(seconds: u64) -> u64 {
 /// A whole number that fits the model's 32 bits.
 fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
-}
-
-/// Where a parameter was set last; `otherwise` where it was not.
-fn placed(set: &[(&'static str, At)], key: &str, otherwise: At) -> At {
-    set.iter().rev().find(|(name, _)| *name == key).map_or(otherwise, |(_, at)| *at)
 }
 
 /// The keyword by which a run limits its data.

@@ -5,7 +5,9 @@ use assay_workload::job::Arrival;
 use super::access::{Amount, OpenFlags, amount, open_flags};
 use super::args::Args;
 use super::file_workload::{FileOperation, operations};
-use super::keyword::{Definition, Keyword, command, definition, in_full, lost, opens, replay, sets};
+use super::keyword::{
+    Definition, Keyword, Named, command, definition, in_full, lost, opens, placed, replay, sets,
+};
 use super::loops::{Loop, LoopKind, add_loop};
 use super::number::Number;
 use super::sink::At;

@@ -4,8 +4,8 @@ use super::access::{Amount, OpenFlags, Span, amount, open_flags, span};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
 use super::keyword::{
-    Definition, Keyword, dedup_sets, definition, in_full, journal, lost, opens, refused, replay, reporting,
-    sets,
+    Definition, Keyword, Named, dedup_sets, definition, in_full, journal, lost, opens, placed, refused,
+    replay, reporting, sets,
 };
 use super::sink::At;
 

@@ -2,7 +2,7 @@
 
 use super::access::{OpenFlags, Seek, Sizes, Span, open_flags, seek, span, transfer_sizes};
 use super::args::{Args, to_u64};
-use super::keyword::{Definition, Keyword, definition, in_full, lost, opens, sets};
+use super::keyword::{Definition, Keyword, Named, definition, in_full, lost, opens, placed, sets};
 use super::sink::At;
 
 definition! {

@@ -11,11 +11,10 @@ use super::super::expand::{ExpandedRun, RunRate};
 use super::super::file_workload::FileOperation;
 use super::super::resolve::{RunFileWorkload, file_workloads};
 use super::super::run::{Format, RunDef};
-use super::super::sink::At;
 use super::super::{FileSystemDef, FileWorkloadDef};
 use super::rates::{mean_rate, set_rate};
 use super::storage::{block_sizes, caching};
-use super::{Lowering, narrow, placed};
+use super::{Lowering, narrow};
 
 impl Lowering<'_> {
     /// The jobs of one file run: one for each file workload and tree.
@@ -171,9 +170,8 @@ impl Lowering<'_> {
 
     fn format_losses(&mut self, rd: &RunDef, format: Format) {
         if format.limited || format.complete {
-            let at = placed(&rd.set, "format", rd.at);
-            let message = format!("rd `{}`: the whole tree is formatted", rd.name);
-            self.lose("format", at, "format", message, "use format=(restart,only)");
+            let what = "the whole tree is formatted";
+            self.lose_of(rd, "format", "format", what, "use format=(restart,only)");
         }
     }
 
@@ -187,52 +185,23 @@ impl Lowering<'_> {
     }
 
     fn file_workload_losses(&mut self, fwd: &FileWorkloadDef, trees: &[FileSystemDef]) {
-        let mut lost: Vec<(&'static str, &str, &str, &str)> = Vec::new();
         if let Some(target) = self.copy_target(fwd)
             && trees.iter().any(|fsd| tree(fsd) != tree(target))
         {
-            lost.push((
-                "copy-target",
-                "target",
-                "files go to the places they have in their own tree, not to those of the target's shape",
-                "give both trees the same shape",
-            ));
+            let what =
+                "files go to the places they have in their own tree, not to those of the target's shape";
+            self.lose_key(fwd, "copy-target", "target", what, "give both trees the same shape");
         }
         if !fwd.hosts.is_empty() && self.file.remote_hosts().next().is_some() {
-            lost.push((
-                "hosts",
-                "host",
-                "it runs here, not on the hosts that it names",
-                "run one file for each host",
-            ));
+            let what = "it runs here, not on the hosts that it names";
+            self.lose_key(fwd, "hosts", "host", what, "run one file for each host");
         }
-        self.lose_all(&fwd.name, "fwd", &fwd.set, fwd.at, &lost);
     }
 
     fn tree_losses(&mut self, fsd: &FileSystemDef) {
-        let mut lost: Vec<(&'static str, &str, &str, &str)> = Vec::new();
         if fsd.shared && self.file.remote_hosts().next().is_some() {
-            lost.push((
-                "shared-tree",
-                "shared",
-                "the whole tree is used from here",
-                "give each host its own anchor",
-            ));
-        }
-        self.lose_all(&fsd.name, "fsd", &fsd.set, fsd.at, &lost);
-    }
-
-    fn lose_all(
-        &mut self,
-        name: &str,
-        kind: &str,
-        set: &[(&'static str, At)],
-        at: At,
-        lost: &[(&'static str, &str, &str, &str)],
-    ) {
-        for (id, key, what, help) in lost {
-            let message = format!("{kind} `{name}`, `{key}=`: {what}");
-            self.lose(id, placed(set, key, at), key, message, help);
+            let what = "the whole tree is used from here";
+            self.lose_key(fsd, "shared-tree", "shared", what, "give each host its own anchor");
         }
     }
 }

@@ -18,7 +18,7 @@ use super::super::run::RunDef;
 use super::super::{StorageDef, WorkloadDef};
 use super::area::area;
 use super::rates::{limit_data, rate, set_rate, weight, weights_per_storage};
-use super::{Lowering, narrow, placed};
+use super::{Lowering, Named as _, narrow, placed};
 
 /// For each storage definition the largest transfer that any run makes on it; `pairs` counts the work.
 pub(super) fn largest_transfers(file: &ParameterFile, pairs: &mut usize, pairs_max: usize) -> Vec<u64> {
@@ -119,20 +119,14 @@ impl Lowering<'_> {
     ) -> Job {
         let largest = self.largest.get(index).copied().unwrap_or(0).max(wd.transfer.largest());
         let part = area(sd, wd, largest);
-        let place = |key: &str| placed(&wd.set, key, wd.at);
         if part.wraps {
-            let message =
-                format!("wd `{}`: the range ends at the end of sd `{}` and does not wrap", wd.name, sd.name);
-            let help = "use two workloads with shares by size";
-            self.lose("range-wraps", place("range"), "range", message, help);
+            let what = format!("the range ends at the end of sd `{}` and does not wrap", sd.name);
+            self.lose_of(wd, "range-wraps", "range", what, "use two workloads with shares by size");
         }
         if part.inexact {
-            let message = format!(
-                "wd `{}`: the range on sd `{}` mixes units; without size= it is near, not exact",
-                wd.name, sd.name
-            );
-            let help = "give size= or one unit for both bounds";
-            self.lose("range-mixed", place("range"), "range", message, help);
+            let what =
+                format!("the range on sd `{}` mixes units; without size= it is near, not exact", sd.name);
+            self.lose_of(wd, "range-mixed", "range", what, "give size= or one unit for both bounds");
         }
         let hit = self.hit_area(run, wd, sd, if part.shifted { largest } else { 0 });
         let mut pattern = AccessPattern::new(Mix::read_write(wd.read_pct), 4096, self.placement(wd, hit));
@@ -156,9 +150,9 @@ impl Lowering<'_> {
     pub(super) fn set_flags(&mut self, job: &mut Job, flags: &OpenFlags, wd: &WorkloadDef) {
         (job.caching, job.flush) = caching(flags);
         if flags.raw & !KNOWN_BITS != 0 {
-            let message = format!("wd `{}`: the open flags {:#x} are not all known", wd.name, flags.raw);
+            let what = format!("the open flags {:#x} are not all known", flags.raw);
             let help = "0x4000 is O_DIRECT, 0x1000 O_DSYNC, 0x101000 O_SYNC on x86";
-            self.lose("open-flags", placed(&wd.set, "openflags", wd.at), "openflags", message, help);
+            self.lose_of(wd, "open-flags", "openflags", what, help);
         }
     }
 
@@ -168,24 +162,20 @@ impl Lowering<'_> {
         if !asked && loop_value(run, LoopKind::HitArea).is_none() {
             return None;
         }
-        let at = placed(&wd.set, "rhpct", wd.at);
         let bytes = match (storage_hit_area(run, sd), sd.size) {
             (Amount::Bytes(n), _) => n,
             (Amount::Percent(p), Some(size)) => to_u64(size as f64 * p / 100.0),
             (Amount::Percent(_), None) => {
                 let message = format!("sd `{}`: a hit area in percent needs size=", sd.name);
-                self.lose("hit-area", at, "hitarea", message, "give hitarea in bytes");
+                self.lose("hit-area", wd.place("rhpct"), "hitarea", message, "give hitarea in bytes");
                 return None;
             }
         };
         let random = matches!(wd.seek, Seek::Random(_));
         if !random || wd.hot_band.is_some() || wd.streams.is_some() || wd.stride.is_some() {
-            let message = format!(
-                "wd `{}`: hits are kept for plain random access only; the hit area is left out",
-                wd.name
-            );
+            let what = "hits are kept for plain random access only; the hit area is left out";
             let help = "give seekpct=100 without hotband, streams or stride";
-            self.lose("hit-area", at, "rhpct", message, help);
+            self.lose_of(wd, "hit-area", "rhpct", what, help);
             return None;
         }
         Some(bytes.saturating_sub(first).max(wd.transfer.largest()))
@@ -223,32 +213,26 @@ impl Lowering<'_> {
 
     fn storage_losses(&mut self, wd: &WorkloadDef, sd: &StorageDef) {
         if let Some(other) = sd.luns.get(1) {
-            let at = placed(&sd.set, "lun", sd.at);
             let message = format!(
                 "sd `{}` has a path for each host; only the first is used, not `{}`",
                 sd.name, other.path
             );
-            self.lose("lun-per-host", at, "lun", message, "use one path that all hosts have");
+            self.lose("lun-per-host", sd.place("lun"), "lun", message, "use one path that all hosts have");
         }
         if wd.priority.is_some() {
-            let message = format!("wd `{}`: the priority is not kept; workloads compete as equals", wd.name);
-            let help = "give each its own rate";
-            self.lose("priority", placed(&wd.set, "priority", wd.at), "priority", message, help);
+            let what = "the priority is not kept; workloads compete as equals";
+            self.lose_of(wd, "priority", "priority", what, "give each its own rate");
         }
         if !wd.hosts.is_empty() && self.file.remote_hosts().next().is_some() {
-            let message = format!("wd `{}`: it runs here, not on the hosts that it names", wd.name);
-            self.lose("hosts", placed(&wd.set, "host", wd.at), "host", message, "run one file for each host");
+            let what = "it runs here, not on the hosts that it names";
+            self.lose_of(wd, "hosts", "host", what, "run one file for each host");
         }
     }
 
     fn stream_losses(&mut self, wd: &WorkloadDef, outstanding: u64, streams: u64) {
         if !outstanding.is_multiple_of(streams) {
-            let at = placed(&wd.set, "streams", wd.at);
-            let message = format!(
-                "wd `{}`: {outstanding} threads are no multiple of {streams} streams; rounded",
-                wd.name
-            );
-            self.lose("streams", at, "streams", message, "make threads a multiple of streams");
+            let what = format!("{outstanding} threads are no multiple of {streams} streams; rounded");
+            self.lose_of(wd, "streams", "streams", what, "make threads a multiple of streams");
         }
     }
 
