@@ -101,11 +101,8 @@ impl ExpandedRun {
     }
 
     fn loop_text(&self) -> String {
-        let mut parts: Vec<String> = self
-            .loops
-            .iter()
-            .map(|(kind, value)| format!("{}={}", kind.label(), value.show(*kind)))
-            .collect();
+        let mut parts: Vec<String> =
+            self.loops.iter().map(|(kind, value)| format!("{}={}", kind.word(), value.show(*kind))).collect();
         if self.kind == RunKind::StorageFormat {
             parts.push("iorate=max".to_owned());
         }

@@ -4,57 +4,35 @@ use assay_workload::tree::{FileSelection, FileState};
 
 use super::access::{OpenFlags, Sizes, open_flags, transfer_sizes};
 use super::args::Args;
-use super::keyword::{Definition, Keyword, Named, definition, in_full, opens, placed, sets};
+use super::keyword::{Definition, Keyword, Named, definition, in_full, opens, placed, sets, worded};
 use super::number::Number;
 use super::sink::At;
 use super::workload_def::selection;
 
-/// An operation on files or directories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "each variant is the operation it is named after")]
-pub enum FileOperation {
-    Read,
-    Write,
-    Mkdir,
-    Rmdir,
-    Copy,
-    Move,
-    Create,
-    Delete,
-    Getattr,
-    Setattr,
-    Access,
-    Open,
-    Close,
+worded! {
+    /// An operation on files or directories, with its name in the language.
+    pub enum FileOperation {
+        Read = "read",
+        Write = "write",
+        Mkdir = "mkdir",
+        Rmdir = "rmdir",
+        Copy = "copy",
+        Move = "move",
+        Create = "create",
+        Delete = "delete",
+        Getattr = "getattr",
+        Setattr = "setattr",
+        Access = "access",
+        Open = "open",
+        Close = "close",
+    }
 }
 
 impl FileOperation {
-    const ALL: [(&'static str, Self); 13] = [
-        ("read", Self::Read),
-        ("write", Self::Write),
-        ("mkdir", Self::Mkdir),
-        ("rmdir", Self::Rmdir),
-        ("copy", Self::Copy),
-        ("move", Self::Move),
-        ("create", Self::Create),
-        ("delete", Self::Delete),
-        ("getattr", Self::Getattr),
-        ("setattr", Self::Setattr),
-        ("access", Self::Access),
-        ("open", Self::Open),
-        ("close", Self::Close),
-    ];
-
     /// The operation of that name, any case.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, op)| *op)
-    }
-
-    /// The name the language uses.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(_, op)| *op == self).map_or("", |(name, _)| name)
+        Self::WORDS.iter().find(|(_, name)| name.eq_ignore_ascii_case(word)).map(|(op, _)| *op)
     }
 }
 
@@ -141,7 +119,7 @@ pub(crate) fn operations(args: &mut Args<'_>) -> Vec<FileOperation> {
                 args.lose("cloud", "objects of a cloud store are not accessed", "mount the bucket");
             }
             None => {
-                let names: Vec<&str> = FileOperation::ALL.iter().map(|(name, _)| *name).collect();
+                let names: Vec<&str> = FileOperation::WORDS.iter().map(|(_, name)| *name).collect();
                 args.reject(i, "unknown operation", &format!("use one of {}", names.join(", ")));
             }
         }

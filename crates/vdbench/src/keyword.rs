@@ -10,6 +10,29 @@ pub(crate) fn placed(set: &[(&'static str, At)], key: &str, otherwise: At) -> At
     set.iter().rev().find(|(name, _)| *name == key).map_or(otherwise, |(_, at)| *at)
 }
 
+/// An enumeration of which each value has a word.
+macro_rules! worded {
+    ($(#[$about:meta])* pub enum $type:ident { $($value:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "each variant is the word it stands for")]
+        pub enum $type {
+            $($value,)+
+        }
+
+        impl $type {
+            const WORDS: &'static [(Self, &'static str)] = &[$((Self::$value, $word),)+];
+
+            /// The word for it.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                Self::WORDS[self as usize].1
+            }
+        }
+    };
+}
+pub(crate) use worded;
+
 /// The kinds of definitions, in the order in which a file must give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
@@ -24,32 +47,26 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// All of them, in file order: the keyword that opens one, and how a message calls it.
+    pub(crate) const ALL: [(Self, &'static str, &'static str); 8] = [
+        (Self::General, "", "general parameters"),
+        (Self::Host, "hd", "host definition (hd)"),
+        (Self::ReplayGroup, "rg", "replay group (rg)"),
+        (Self::FileSystem, "fsd", "file system definition (fsd)"),
+        (Self::Storage, "sd", "storage definition (sd)"),
+        (Self::Workload, "wd", "workload definition (wd)"),
+        (Self::FileWorkload, "fwd", "file workload definition (fwd)"),
+        (Self::Run, "rd", "run definition (rd)"),
+    ];
+
     /// The kind that a keyword opens.
     pub(crate) fn opened_by(key: &str) -> Option<Self> {
-        match key {
-            "hd" => Some(Self::Host),
-            "rg" => Some(Self::ReplayGroup),
-            "fsd" => Some(Self::FileSystem),
-            "sd" => Some(Self::Storage),
-            "wd" => Some(Self::Workload),
-            "fwd" => Some(Self::FileWorkload),
-            "rd" => Some(Self::Run),
-            _ => None,
-        }
+        Self::ALL.iter().skip(1).find(|(_, opener, _)| *opener == key).map(|(kind, ..)| *kind)
     }
 
     /// How a message calls it.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::General => "general parameters",
-            Self::Host => "host definition (hd)",
-            Self::ReplayGroup => "replay group (rg)",
-            Self::FileSystem => "file system definition (fsd)",
-            Self::Storage => "storage definition (sd)",
-            Self::Workload => "workload definition (wd)",
-            Self::FileWorkload => "file workload definition (fwd)",
-            Self::Run => "run definition (rd)",
-        }
+        Self::ALL[self as usize].2
     }
 }
 

@@ -20,25 +20,11 @@ fn names_of(kind: Kind) -> Vec<(&'static str, bool)> {
     }
 }
 
-/// All kinds, in file order.
-const KINDS: [Kind; 8] = [
-    Kind::General,
-    Kind::Host,
-    Kind::ReplayGroup,
-    Kind::FileSystem,
-    Kind::Storage,
-    Kind::Workload,
-    Kind::FileWorkload,
-    Kind::Run,
-];
-
 /// What to say about a keyword that `kind` does not know.
 pub(crate) fn suggestion(kind: Kind, key: &str) -> String {
-    let elsewhere: Vec<&str> = KINDS
-        .iter()
-        .filter(|k| **k != kind && full_name(&names_of(**k), key).is_some())
-        .map(|k| k.name())
-        .collect();
+    let known =
+        |(other, ..): &&(Kind, &str, &str)| *other != kind && full_name(&names_of(*other), key).is_some();
+    let elsewhere: Vec<&str> = Kind::ALL.iter().filter(known).map(|(.., name)| *name).collect();
     let order = "definitions must come in the order general, hd, fsd, sd, wd, fwd, rd";
     if !elsewhere.is_empty() {
         return format!("it belongs to: {}; {order}", elsewhere.join(", "));

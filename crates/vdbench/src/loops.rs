@@ -2,61 +2,34 @@
 
 use super::args::{Args, to_u64};
 use super::file_workload::{FileOperation, operations};
+use super::keyword::worded;
 use super::number::{Number, show, show_size};
 
-/// What a loop changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "each variant is the parameter it is named after")]
-pub enum LoopKind {
-    TransferSize,
-    Threads,
-    ReadPct,
-    ReadHitPct,
-    WriteHitPct,
-    SeekPct,
-    HitArea,
-    CompressionRatio,
-    Compression,
-    Depth,
-    Width,
-    Files,
-    Sizes,
-    TotalSize,
-    WorkingSet,
-    Operation,
-    Rate,
-    FileRate,
+worded! {
+    /// What a loop changes, with the keyword that run labels have for it.
+    pub enum LoopKind {
+        TransferSize = "xfersize",
+        Threads = "threads",
+        ReadPct = "rdpct",
+        ReadHitPct = "rhpct",
+        WriteHitPct = "whpct",
+        SeekPct = "seekpct",
+        HitArea = "hitarea",
+        CompressionRatio = "compratio",
+        Compression = "compression",
+        Depth = "depth",
+        Width = "width",
+        Files = "files",
+        Sizes = "sizes",
+        TotalSize = "totalsize",
+        WorkingSet = "wss",
+        Operation = "operations",
+        Rate = "iorate",
+        FileRate = "fwdrate",
+    }
 }
 
 impl LoopKind {
-    /// The keyword of each, as run labels have it.
-    const WORDS: [(Self, &'static str); 18] = [
-        (Self::TransferSize, "xfersize"),
-        (Self::Threads, "threads"),
-        (Self::ReadPct, "rdpct"),
-        (Self::ReadHitPct, "rhpct"),
-        (Self::WriteHitPct, "whpct"),
-        (Self::SeekPct, "seekpct"),
-        (Self::HitArea, "hitarea"),
-        (Self::CompressionRatio, "compratio"),
-        (Self::Compression, "compression"),
-        (Self::Depth, "depth"),
-        (Self::Width, "width"),
-        (Self::Files, "files"),
-        (Self::Sizes, "sizes"),
-        (Self::TotalSize, "totalsize"),
-        (Self::WorkingSet, "wss"),
-        (Self::Operation, "operations"),
-        (Self::Rate, "iorate"),
-        (Self::FileRate, "fwdrate"),
-    ];
-
-    /// The keyword that run labels use.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        Self::WORDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
-    }
-
     /// What a keyword of a run varies, with `for` before it or without.
     pub(crate) fn from_keyword(keyword: &str) -> Option<Self> {
         let word = match keyword.strip_prefix("for").unwrap_or(keyword) {

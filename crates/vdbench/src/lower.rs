@@ -306,7 +306,7 @@ fn max_data_key(rd: &super::RunDef) -> &'static str {
 /// The point of a sweep that a run stands for: `threads=8 xfersize=4k`, and for a curve `curve=50%`.
 fn point(run: &ExpandedRun) -> String {
     let mut words: Vec<String> =
-        run.loops.iter().map(|(kind, value)| format!("{}={}", kind.label(), value.show(*kind))).collect();
+        run.loops.iter().map(|(kind, value)| format!("{}={}", kind.word(), value.show(*kind))).collect();
     match run.rate {
         RunRate::Curve => words.push("curve=max".to_owned()),
         RunRate::CurvePoint { percent, .. } => {
