@@ -66,19 +66,20 @@ fn waits(file: &JobFile, report: &mut Report) {
                 report.error("wait-for-self", &place, format!("[{name}] waits for itself"), "");
             } else {
                 match seen.get(waitee).copied().unwrap_or(0) {
-                    0 => report.error(
-                        "wait-for-unknown",
-                        &place,
-                        format!("no job above is named `{waitee}`"),
-                        "name= changes the name to wait for",
-                    ),
+                    0 => {
+                        let message = format!("no job above is named `{waitee}`");
+                        report.error(
+                            "wait-for-unknown",
+                            &place,
+                            message,
+                            "name= changes the name to wait for",
+                        );
+                    }
                     1 => {}
-                    _ => report.error(
-                        "wait-for-ambiguous",
-                        &place,
-                        format!("more than one job is named `{waitee}`"),
-                        "name them apart",
-                    ),
+                    _ => {
+                        let message = format!("more than one job is named `{waitee}`");
+                        report.error("wait-for-ambiguous", &place, message, "name them apart");
+                    }
                 }
             }
         }

@@ -201,18 +201,14 @@ impl Reader<'_> {
             self.builder.starts_file();
             match self.builder.loader.load(&file) {
                 Ok(Some(text)) => self.file(&file, &text),
-                Ok(None) => self.builder.report.error(
-                    "file-missing",
-                    &place,
-                    format!("the job file `{file}` does not exist"),
-                    "",
-                ),
-                Err(why) => self.builder.report.error(
-                    "file-unreadable",
-                    &place,
-                    format!("the job file `{file}` cannot be read: {why}"),
-                    "",
-                ),
+                Ok(None) => {
+                    let message = format!("the job file `{file}` does not exist");
+                    self.builder.report.error("file-missing", &place, message, "");
+                }
+                Err(why) => {
+                    let message = format!("the job file `{file}` cannot be read: {why}");
+                    self.builder.report.error("file-unreadable", &place, message, "");
+                }
             }
             names.push(file);
         }

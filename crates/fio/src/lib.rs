@@ -20,6 +20,7 @@ mod bins;
 mod checks;
 mod command_line;
 mod distribution;
+mod errno;
 mod expand;
 mod import;
 mod iolog;

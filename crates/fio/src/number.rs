@@ -81,17 +81,11 @@ pub(super) fn leading_integer(text: &str) -> Result<(i64, usize), NumberError> {
     Ok((if negative { -magnitude } else { magnitude }, at + digits))
 }
 
-/// The text from the first byte that is neither digit nor a leading sign: where fio looks for the unit.
-fn unit_text(text: &str) -> &str {
-    let mut digits_seen = false;
-    for (index, byte) in text.bytes().enumerate() {
-        let sign = matches!(byte, b'+' | b'-') && !digits_seen;
-        if !byte.is_ascii_digit() && !sign {
-            return &text[index..];
-        }
-        digits_seen |= byte.is_ascii_digit();
-    }
-    ""
+/// The text from the first byte that is neither digit nor a leading sign, of which there may be so many: where fio looks
+/// for the unit.
+fn unit_text(text: &str, signs_max: usize) -> &str {
+    let signs = text.bytes().take(signs_max).take_while(|byte| matches!(byte, b'+' | b'-')).count();
+    text[signs..].trim_start_matches(|c: char| c.is_ascii_digit())
 }
 
 /// A byte count or plain count: `4k`, `0x10`, `10%`, `(2*4k)`.
@@ -106,7 +100,7 @@ pub(super) fn bytes(text: &str, kb_base: u32) -> Result<Quantity, NumberError> {
     }
     let (value, used) = leading_integer(text)?;
     let mut quirks = Quirks::default();
-    let unit = unit_text(text);
+    let unit = unit_text(text, usize::MAX);
     let rest = text[used..].trim_end();
     let (factor, percent) = match unit.bytes().next() {
         Some(b'%') => (1, true),
@@ -181,7 +175,7 @@ pub(super) fn time_us(text: &str, seconds: bool) -> Result<Quantity, NumberError
     let mut quirks = Quirks::default();
     let rest = &text[used..];
     let bare = if seconds { 1_000_000 } else { 1 };
-    let unit = time_unit_text(text);
+    let unit = unit_text(text, 1);
     let factor = if unit.starts_with(|c: char| c.is_ascii_alphabetic()) {
         time_factor(unit.trim_end(), &mut quirks)
     } else {
@@ -198,17 +192,6 @@ pub(super) fn time_us(text: &str, seconds: bool) -> Result<Quantity, NumberError
     }
     let value = value.checked_mul(factor).ok_or(NumberError::TooLarge)?;
     Ok(Quantity { value, percent: false, quirks })
-}
-
-/// As [`unit_text`], but a sign counts only as the very first byte.
-fn time_unit_text(text: &str) -> &str {
-    for (index, byte) in text.bytes().enumerate() {
-        let sign = matches!(byte, b'+' | b'-') && index == 0;
-        if !byte.is_ascii_digit() && !sign {
-            return &text[index..];
-        }
-    }
-    ""
 }
 
 /// Microseconds per unit; a word fio does not know counts as one microsecond.

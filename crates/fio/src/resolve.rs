@@ -49,10 +49,8 @@ impl<'a> Given<'a> {
 
     /// A number.
     pub(super) fn number(self, name: &str, default: i64) -> i64 {
-        match self.value(name) {
-            Some(Value::Number(value)) => *value,
-            _ => default,
-        }
+        let Some(Value::Number(value)) = self.value(name) else { return default };
+        *value
     }
 
     /// A number that is not negative.
@@ -66,80 +64,62 @@ impl<'a> Given<'a> {
 
     /// A text.
     pub(super) fn text(self, name: &str) -> Option<&'a str> {
-        match self.value(name) {
-            Some(Value::Text(text)) => Some(text),
-            _ => None,
-        }
+        let Some(Value::Text(text)) = self.value(name) else { return None };
+        Some(text)
     }
 
     /// A word and what follows it.
     pub(super) fn word(self, name: &str, default: &'static str) -> (&'static str, Option<&'a str>) {
-        match self.value(name) {
-            Some(Value::Word(word, rest)) => (word, rest.as_deref()),
-            _ => (default, None),
-        }
+        let Some(Value::Word(word, rest)) = self.value(name) else { return (default, None) };
+        (word, rest.as_deref())
     }
 
     /// A time in microseconds.
     pub(super) fn micros(self, name: &str, default: u64) -> u64 {
-        match self.value(name) {
-            Some(Value::Micros(value)) => *value,
-            _ => default,
-        }
+        let Some(Value::Micros(value)) = self.value(name) else { return default };
+        *value
     }
 
     /// Read, write, trim.
     pub(super) fn triple(self, name: &str) -> PerDirection<Option<u64>> {
-        match self.value(name) {
-            Some(Value::Triple(slots)) => *slots,
-            _ => NORMAL_SLOTS,
-        }
+        let Some(Value::Triple(slots)) = self.value(name) else { return NORMAL_SLOTS };
+        *slots
     }
 
     /// A length.
     pub(super) fn size(self, name: &str) -> Option<Size> {
-        match self.value(name) {
-            Some(Value::Size(size)) => Some(*size),
-            _ => None,
-        }
+        let Some(Value::Size(size)) = self.value(name) else { return None };
+        Some(*size)
     }
 
     /// Low and high.
     pub(super) fn span(self, name: &str) -> Option<(u64, u64)> {
-        match self.value(name) {
-            Some(Value::Span(low, high)) => Some((*low, *high)),
-            _ => None,
-        }
+        let Some(Value::Span(low, high)) = self.value(name) else { return None };
+        Some((*low, *high))
     }
 
     /// The named files.
     pub(super) fn files(self) -> Option<&'a Arc<Vec<String>>> {
-        match self.value("filename") {
-            Some(Value::Files(names)) => Some(names),
-            _ => None,
-        }
+        let Some(Value::Files(names)) = self.value("filename") else { return None };
+        Some(names)
     }
 
     /// The distribution of random offsets.
     pub(super) fn distribution(self) -> Distribution {
-        match self.value("random_distribution") {
-            Some(Value::Distribution(found)) => found.as_ref().clone(),
-            _ => Distribution::Random,
-        }
+        let Some(Value::Distribution(found)) = self.value("random_distribution") else {
+            return Distribution::Random;
+        };
+        found.as_ref().clone()
     }
 
     fn first_float(self, name: &str, default: f64) -> f64 {
-        match self.value(name) {
-            Some(Value::Floats(list)) => list.first().copied().unwrap_or(default),
-            _ => default,
-        }
+        let Some(Value::Floats(list)) = self.value(name) else { return default };
+        list.first().copied().unwrap_or(default)
     }
 
     fn pattern(self, name: &str) -> Option<Arc<super::pattern::Pattern>> {
-        match self.value(name) {
-            Some(Value::Pattern(pattern)) => Some(Arc::clone(pattern)),
-            _ => None,
-        }
+        let Some(Value::Pattern(pattern)) = self.value(name) else { return None };
+        Some(Arc::clone(pattern))
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::options::{FioOptions, THREADS_MAX};
 use crate::bins::{FIO_BINS, from_fio_bin};
+use crate::errno;
 use assay_results::evidence::JobEvidence;
 use assay_results::foreign::cut;
 use assay_results::foreign::{Latency, pool_ops, total_of};
@@ -254,7 +255,7 @@ pub(super) fn job_of(entries: &[Entry], targets: &mut Vec<PlannedTarget>) -> Opt
         pattern: describe_pattern(&planned.pattern),
         measured_s,
         errors,
-        errors_by_kind: errno.map(|errno| (errno_name(errno), errors)).into_iter().collect(),
+        errors_by_kind: errno.map(|errno| (errno::name_of(errno), errors)).into_iter().collect(),
         evidence: JobEvidence {
             finished: true,
             threads: threads as u32,
@@ -281,32 +282,4 @@ pub(super) fn job_of(entries: &[Entry], targets: &mut Vec<PlannedTarget>) -> Opt
 fn active_bytes(planned: &PlannedJob) -> u64 {
     let sites = planned.slices.first().map_or(&[][..], |slice| &slice.sites);
     sites.iter().fold(0, |sum, site| sum.saturating_add(site.length_bytes))
-}
-
-/// The name of an errno on Linux that block I/O fails with.
-fn errno_name(errno: u64) -> String {
-    let name = match errno {
-        1 => "EPERM",
-        2 => "ENOENT",
-        5 => "EIO",
-        6 => "ENXIO",
-        9 => "EBADF",
-        11 => "EAGAIN",
-        12 => "ENOMEM",
-        13 => "EACCES",
-        16 => "EBUSY",
-        19 => "ENODEV",
-        22 => "EINVAL",
-        27 => "EFBIG",
-        28 => "ENOSPC",
-        30 => "EROFS",
-        61 => "ENODATA",
-        84 => "verify",
-        95 => "EOPNOTSUPP",
-        110 => "ETIMEDOUT",
-        121 => "EREMOTEIO",
-        122 => "EDQUOT",
-        other => return format!("errno {other}"),
-    };
-    name.to_owned()
 }

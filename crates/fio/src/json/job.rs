@@ -5,6 +5,8 @@ use assay_results::Run;
 use assay_results::run::{JobResult, OpResult, PhaseResult};
 use assay_workload::pattern::OpKind;
 
+use crate::errno;
+
 use super::document::{Json, Object};
 use super::operation::{Detail, latency, operation, response, runtime_ms, sync};
 use super::options::Options;
@@ -39,7 +41,7 @@ pub(super) fn job(
 ) -> Object {
     let (_, planned) = planned_of(place.run, place.phase, job);
     let tolerated = planned.iter().map(|planned| planned.errors_tolerated).fold(0, u64::saturating_add);
-    let first_error = job.errors_by_kind.first().map_or(0, |(kind, _)| errno(kind));
+    let first_error = job.errors_by_kind.first().map_or(0, |(kind, _)| errno::number_of(kind));
     let mut option_object = Object::new();
     options.iter().for_each(|(name, value)| option_object.put(name.as_str(), value.as_str()));
     let mut object = Object::new()
@@ -148,40 +150,4 @@ fn extra(phase: &PhaseResult, job: &JobResult, detail: Detail) -> Object {
         .with("measured_s", job.measured_s)
         .with("response_ns", responses)
         .with("lateness_ns", lateness)
-}
-
-/// The number of an errno name on Linux; EIO where it is not one of those that block I/O fails with. A block that does
-/// not hold what was written is EILSEQ, as in fio.
-fn errno(name: &str) -> u64 {
-    const NUMBERS: [(&str, u64); 28] = [
-        ("EPERM", 1),
-        ("ENOENT", 2),
-        ("EINTR", 4),
-        ("EIO", 5),
-        ("ENXIO", 6),
-        ("EBADF", 9),
-        ("EAGAIN", 11),
-        ("ENOMEM", 12),
-        ("EACCES", 13),
-        ("EBUSY", 16),
-        ("ENODEV", 19),
-        ("EINVAL", 22),
-        ("EFBIG", 27),
-        ("ENOSPC", 28),
-        ("EROFS", 30),
-        ("EBADE", 52),
-        ("ENODATA", 61),
-        ("ENOLINK", 67),
-        ("EPROTO", 71),
-        ("EILSEQ", 84),
-        ("verify", 84),
-        ("EOPNOTSUPP", 95),
-        ("ETIMEDOUT", 110),
-        ("ESTALE", 116),
-        ("EREMOTEIO", 121),
-        ("EDQUOT", 122),
-        ("ENOMEDIUM", 123),
-        ("ECANCELED", 125),
-    ];
-    NUMBERS.iter().find(|entry| entry.0 == name).map_or(5, |entry| entry.1)
 }

@@ -229,20 +229,10 @@ impl Writer<'_> {
     fn zones(&mut self, job: &str, zones: &[Zone], lines: &mut Lines) {
         let zones = &zones[..zones.len().min(ENTRIES_MAX)];
         let weights: Vec<f64> = zones.iter().map(|zone| zone.access_percent).collect();
-        let bytes: Option<Vec<u64>> = zones
-            .iter()
-            .map(|zone| match zone.size {
-                Extent::Bytes(bytes) => Some(bytes),
-                Extent::Percent(_) => None,
-            })
-            .collect();
-        let percents: Option<Vec<f64>> = zones
-            .iter()
-            .map(|zone| match zone.size {
-                Extent::Percent(percent) => Some(percent),
-                Extent::Bytes(_) => None,
-            })
-            .collect();
+        let bytes = |zone: &Zone| if let Extent::Bytes(bytes) = zone.size { Some(bytes) } else { None };
+        let percent = |zone: &Zone| if let Extent::Percent(share) = zone.size { Some(share) } else { None };
+        let bytes: Option<Vec<u64>> = zones.iter().map(bytes).collect();
+        let percents: Option<Vec<f64>> = zones.iter().map(percent).collect();
         let (kind, lengths) = match (bytes, percents) {
             _ if zones.is_empty() => return,
             (Some(bytes), _) => ("zoned_abs", bytes),
