@@ -118,19 +118,11 @@ impl Check<'_> {
         if bytes && ios {
             self.error("rate-twice", "rate_iops", "rate and rate_iops exclude each other", "keep one");
         }
-        let largest = self
-            .job
-            .access()
-            .direction
-            .slots()
-            .iter()
-            .map(|slot| self.job.access().sizes[*slot].min_bytes())
-            .min()
-            .unwrap_or(0);
+        let block = self.job.access().min_bytes();
         if let Some(Size::Bytes(size)) = self.job.region().size
-            && size < largest
+            && size < block
         {
-            let message = format!("size is {size} bytes, less than one block of {largest}");
+            let message = format!("size is {size} bytes, less than one block of {block}");
             self.error("size-below-block", "size", message, "");
         }
         if self.job.given().settings.get("zonesize").is_some()

@@ -132,6 +132,23 @@ pub(crate) struct Access {
     pub(crate) repeats: bool,
 }
 
+impl Access {
+    /// The block sizes of each operation that is done.
+    fn sizes_used(&self) -> impl Iterator<Item = &BlockSizes> {
+        self.direction.slots().iter().map(|slot| &self.sizes[*slot])
+    }
+
+    /// The smallest block, in bytes.
+    pub(crate) fn min_bytes(&self) -> u64 {
+        self.sizes_used().map(BlockSizes::min_bytes).min().unwrap_or(0)
+    }
+
+    /// The largest block, in bytes.
+    pub(crate) fn max_bytes(&self) -> u64 {
+        self.sizes_used().map(BlockSizes::max_bytes).max().unwrap_or(0)
+    }
+}
+
 /// Which part of the files is worked on.
 #[derive(Debug, Clone)]
 pub(crate) struct Region {

@@ -7,15 +7,14 @@ mod planned;
 use std::collections::BTreeMap;
 
 use assay_workload::content::{Content, Payload, Refresh};
-use assay_workload::job::{
-    Caching, EngineKind, FlushCall, FlushOrder, Job, OpenSync, PhaseKind, TargetSelection, TargetSharing,
-};
+use assay_workload::job::{Caching, EngineKind, FlushOrder, Job, PhaseKind, TargetSelection, TargetSharing};
 use assay_workload::target::{Extent, TargetKind};
 use assay_workload::units::Nanos;
 use assay_workload::{Plan, Workload};
 
 use assay_formats::{Diagnostic, Severity};
 
+use super::json::options::flush_options;
 use super::report::Report;
 use super::section::JOBS_MAX;
 use super::table::Rule;
@@ -452,24 +451,11 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn flush(&mut self, job: &Job, lines: &mut Lines) {
-        match job.flush.open {
-            OpenSync::None => {}
-            OpenSync::Dsync => lines.set("sync", "dsync"),
-            OpenSync::Sync => lines.set("sync", "sync"),
-        }
-        if let Some(periodic) = job.flush.periodic {
-            let option = match periodic.call {
-                FlushCall::Fsync => "fsync",
-                FlushCall::Fdatasync => "fdatasync",
-            };
-            lines.set(option, periodic.every_writes);
-            if periodic.order == FlushOrder::AfterWrite && job.outstanding_per_thread > 1 {
-                let help = "fio queues a flush behind the write without waiting for it";
-                self.lost("fio-flush-order", &job.name, help);
-            }
-        }
-        if job.flush.at_end {
-            lines.set("end_fsync", 1);
+        flush_options(&job.flush, &mut |name, value| lines.set(name, value));
+        let order = job.flush.periodic.map(|periodic| periodic.order);
+        if order == Some(FlushOrder::AfterWrite) && job.outstanding_per_thread > 1 {
+            let help = "fio queues a flush behind the write without waiting for it";
+            self.lost("fio-flush-order", &job.name, help);
         }
     }
 }

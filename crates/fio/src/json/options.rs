@@ -38,9 +38,9 @@ pub(crate) fn options(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
     set("direct", u8::from(job.direct).to_string());
     set("filename", filename(run, first));
     set("size", first.slices.first().map_or(0, slice_bytes).to_string());
-    options.extend(pattern_options(&first.pattern));
-    options.extend(pace_options(first));
-    options.extend(flush_options(&first.flush));
+    pattern_options(&first.pattern, &mut set);
+    pace_options(first, &mut set);
+    flush_options(&first.flush, &mut set);
     options
 }
 
@@ -113,9 +113,7 @@ fn filename(run: &Run, planned: &PlannedJob) -> String {
     paths.iter().map(|path| path.replace(':', "\\:")).collect::<Vec<_>>().join(":")
 }
 
-fn pattern_options(pattern: &AccessPattern) -> Options {
-    let mut options = Options::new();
-    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+fn pattern_options(pattern: &AccessPattern, set: &mut dyn FnMut(&str, String)) {
     let mix = pattern.mix;
     if mix.read_percent > 0.0 && mix.write_percent > 0.0 {
         let share = 100.0 * mix.read_percent / (mix.read_percent + mix.write_percent);
@@ -141,12 +139,9 @@ fn pattern_options(pattern: &AccessPattern) -> Options {
             _ => {}
         }
     }
-    options
 }
 
-fn pace_options(planned: &PlannedJob) -> Options {
-    let mut options = Options::new();
-    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+fn pace_options(planned: &PlannedJob, set: &mut dyn FnMut(&str, String)) {
     let Traits { ramp, start_delay, .. } = &planned.traits;
     if let Some(time) = planned.end.time {
         set("runtime", time_word(time));
@@ -176,7 +171,6 @@ fn pace_options(planned: &PlannedJob) -> Options {
     if planned.pace.arrival() == Arrival::Poisson {
         set("rate_process", "poisson".to_owned());
     }
-    options
 }
 
 /// Seconds, or milliseconds where they are not whole.
@@ -189,9 +183,8 @@ fn time_word(time: Nanos) -> String {
     }
 }
 
-fn flush_options(flush: &FlushPolicy) -> Options {
-    let mut options = Options::new();
-    let mut set = |name: &str, value: String| options.push((name.to_owned(), value));
+/// How writes reach the medium, in fio's words.
+pub(crate) fn flush_options(flush: &FlushPolicy, set: &mut dyn FnMut(&str, String)) {
     match flush.open {
         OpenSync::None => {}
         OpenSync::Dsync => set("sync", "dsync".to_owned()),
@@ -207,5 +200,4 @@ fn flush_options(flush: &FlushPolicy) -> Options {
     if flush.at_end {
         set("end_fsync", "1".to_owned());
     }
-    options
 }

@@ -164,8 +164,7 @@ impl Lowering<'_> {
     /// Every file has to hold a block: on smaller ones fio does nothing and says nothing.
     fn room(&mut self, source: Source<'_>) {
         let room = per_file(source.job);
-        let slots = source.job.access().direction.slots().iter();
-        let block = slots.map(|slot| source.job.access().sizes[*slot].max_bytes()).max().unwrap_or(0);
+        let block = source.job.access().max_bytes();
         if let Some(room) = room.filter(|room| *room < block) {
             let message =
                 format!("each file has {room} bytes to work on, less than the largest block of {block}");
@@ -206,8 +205,7 @@ pub(super) fn share(job: &ResolvedJob) -> Option<u64> {
 ///
 /// Where `filesize` is given it is all of the file behind the offset, and `size` only says how much is transferred.
 pub(super) fn per_file(job: &ResolvedJob) -> Option<u64> {
-    let blocks = job.access().direction.slots().iter().map(|slot| job.access().sizes[*slot].min_bytes());
-    let block = blocks.min().unwrap_or(1).max(1);
+    let block = job.access().min_bytes().max(1);
     let skipped = match (job.region().file_size, job.region().offset) {
         (Some(_), Size::Bytes(offset)) => offset,
         (Some((_, high)), Size::Percent(percent)) => high / 100 * u64::from(percent),
@@ -239,10 +237,12 @@ pub(super) fn reached(job: &ResolvedJob, io_size: u64) -> u64 {
         reads
     };
     let pass = per_file(job).map_or(0, |region| region.saturating_mul(job.files.len()));
-    let largest =
-        job.access().direction.slots().iter().map(|slot| job.access().sizes[*slot].max_bytes()).max();
     let rest = io_size.checked_rem(pass).unwrap_or(io_size);
-    if passes && pass > 0 && io_size > pass && rest < largest.unwrap_or(0) { io_size - rest } else { io_size }
+    if passes && pass > 0 && io_size > pass && rest < job.access().max_bytes() {
+        io_size - rest
+    } else {
+        io_size
+    }
 }
 
 /// The length a file has to have for all clones; `None`: as long as it is.
