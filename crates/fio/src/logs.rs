@@ -111,7 +111,8 @@ fn prefix_of(
             let (_, planned) = planned_of(run, phase, job);
             let threads: usize = planned.iter().map(|planned| planned.slices.len()).sum();
             let first = planned.first();
-            let rw = first.map_or_else(|| "randread".to_owned(), |planned| rw_word(&planned.pattern));
+            let rw = first.and_then(|planned| rw_word(&planned.pattern));
+            let rw = rw.unwrap_or_else(|| "unknown".to_owned());
             let depth = first.map_or(job.outstanding_io, |planned| u64::from(planned.outstanding_per_thread));
             let name = format!("{rw}-iodepth-{depth}-numjobs-{}", threads.max(1));
             let times = used.entry(name.clone()).or_default();

@@ -6,7 +6,7 @@ use assay_results::answer::{Best, Fit, Likeness, Quoted, StorageKind, best, like
 use assay_results::run::Verdict;
 
 use crate::findings::verdict_sentence;
-use crate::format;
+use crate::{conditions as facts_of, format};
 
 /// The sentences of a run.
 pub(crate) fn answer(run: &Run) -> [String; 3] {
@@ -151,5 +151,8 @@ fn conditions(quoted: &Quoted<'_>) -> String {
         .evidence
         .offered_iops
         .map_or_else(String::new, |rate| format!(", {} IOPS offered", format::iops(rate)));
-    format!("{block}{what}{outstanding}{rate}")
+    let mean = facts_of::mean_request(job);
+    let placed_unknown = (quoted.random.is_none() && quoted.read_share.is_some()).then(|| job.pattern.clone());
+    let unknown: String = mean.into_iter().chain(placed_unknown).map(|fact| format!(", {fact}")).collect();
+    format!("{block}{what}{unknown}{outstanding}{rate}")
 }

@@ -12,6 +12,7 @@ pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
     if !job.pattern.is_empty() {
         facts.push(job.pattern.clone());
     }
+    facts.extend(mean_request(job));
     if job.outstanding_io > 0 {
         facts.push(outstanding(job));
     }
@@ -31,6 +32,11 @@ pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
     }
     facts.push(format!("{} measured", format::seconds(job.measured_s)));
     facts
+}
+
+/// The mean size of what was asked for, where the block size is not known.
+pub(crate) fn mean_request(job: &JobResult) -> Option<String> {
+    job.total.request_bytes_mean().map(|bytes| format!("mean request {}", format::bytes(bytes)))
 }
 
 /// Whether the durability of writes says something about a job's numbers.

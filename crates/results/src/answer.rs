@@ -53,7 +53,7 @@ fn of_test<'r>(run: &'r Run, repetitions: &[Repetition<'r>]) -> Option<Quoted<'r
         indices.iter().filter_map(|index| planned_phase?.jobs.get(*index as usize)).collect();
     let patterns = || planned.iter().map(|planned| &planned.pattern);
     let read_share = patterns().next().map(|pattern| pattern.mix.share(OpKind::Read));
-    let random = patterns().next().map(|pattern| pattern.placement.is_random());
+    let random = patterns().next().and_then(|pattern| pattern.placement.known_random());
     let durable = !planned.is_empty() && planned.iter().all(|planned| planned.flush.every_write_durable());
     let real = planned_phase.is_none_or(|phase| phase.carried_by != Carrier::Simulated)
         && !planned.iter().any(|planned| planned.engine == PlannedEngine::Null);

@@ -437,6 +437,11 @@ impl OpResult {
     pub fn known_iops(&self) -> Option<f64> {
         (self.ios > 0 || self.bytes == 0).then_some(self.iops)
     }
+
+    /// The mean size of an operation where the block size is not known: of a command that was only observed.
+    pub fn request_bytes_mean(&self) -> Option<u64> {
+        self.bytes.checked_div(self.ios).filter(|mean| self.block_size == 0 && *mean > 0)
+    }
 }
 
 impl Run {

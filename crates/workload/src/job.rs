@@ -352,7 +352,7 @@ pub struct Traits {
     pub pattern: AccessPattern,
     /// File-tree workload instead of block I/O.
     pub tree: Option<TreeWorkload>,
-    /// Outstanding I/Os per thread (fio `iodepth`).
+    /// Outstanding I/Os per thread (fio `iodepth`); 0: not known, of a command that was only observed.
     pub outstanding_per_thread: u32,
     /// Pauses.
     pub think_time: Option<ThinkTime>,

@@ -98,15 +98,18 @@ pub enum BlockSizes {
         /// Granularity.
         step_bytes: u64,
     },
+    /// Not known: of a command that was only observed. No workload asks for it.
+    Unknown,
 }
 
 impl BlockSizes {
-    /// The smallest size that can be drawn.
+    /// The smallest size that can be drawn; 0: not known.
     pub fn min_bytes(&self) -> u64 {
         match self {
             BlockSizes::Fixed(size) => *size,
             BlockSizes::Weighted(list) => list.iter().map(|entry| entry.0).min().unwrap_or(0),
             BlockSizes::Range { min_bytes, .. } => *min_bytes,
+            BlockSizes::Unknown => 0,
         }
     }
 
@@ -116,6 +119,7 @@ impl BlockSizes {
             BlockSizes::Fixed(size) => *size,
             BlockSizes::Weighted(list) => list.iter().map(|entry| entry.0).max().unwrap_or(0),
             BlockSizes::Range { max_bytes, .. } => *max_bytes,
+            BlockSizes::Unknown => 0,
         }
     }
 
@@ -128,6 +132,7 @@ impl BlockSizes {
                 list.iter().map(|entry| entry.0 as f64 * entry.1).sum::<f64>() / total
             }
             BlockSizes::Range { min_bytes, max_bytes, .. } => (*min_bytes + *max_bytes) as f64 / 2.0,
+            BlockSizes::Unknown => 0.0,
         }
     }
 }
@@ -266,6 +271,8 @@ pub enum Placement {
         /// The sequential part.
         sequential: Sequential,
     },
+    /// Not known: of a command that was only observed. No workload asks for it.
+    Unknown,
 }
 
 impl Placement {
@@ -284,9 +291,18 @@ impl Placement {
         Placement::Sequential(Sequential::default())
     }
 
-    /// Whether any of it is random.
+    /// Whether any of it is random, as far as is known.
     pub fn is_random(&self) -> bool {
-        !matches!(self, Placement::Sequential(_))
+        self.known_random() == Some(true)
+    }
+
+    /// Whether any of it is random; `None`: not known.
+    pub fn known_random(&self) -> Option<bool> {
+        match self {
+            Placement::Sequential(_) => Some(false),
+            Placement::Random(_) | Placement::Mixed { .. } => Some(true),
+            Placement::Unknown => None,
+        }
     }
 
     /// Whether it comes to an end of its range and begins again: random blocks without a map never do.
@@ -327,6 +343,21 @@ impl AccessPattern {
             read_sizes: sizes.clone(),
             write_sizes: sizes.clone(),
             trim_sizes: sizes,
+            placement,
+            align_bytes: None,
+            repeat_passes: false,
+        }
+    }
+
+    /// Of a command that was only observed: what it did is known, and neither where nor in which sizes.
+    pub fn unknown(mix: Mix) -> Self {
+        let [read_sizes, write_sizes, trim_sizes] = [const { BlockSizes::Unknown }; 3];
+        let placement = Placement::Unknown;
+        AccessPattern {
+            mix,
+            read_sizes,
+            write_sizes,
+            trim_sizes,
             placement,
             align_bytes: None,
             repeat_passes: false,

@@ -544,6 +544,7 @@ pub fn describe_sizes(sizes: &BlockSizes) -> String {
         BlockSizes::Range { min_bytes, max_bytes, .. } => {
             format!("{}-{}", Bytes(*min_bytes).short(), Bytes(*max_bytes).short())
         }
+        BlockSizes::Unknown => "of unknown size".to_owned(),
     }
 }
 
@@ -594,6 +595,9 @@ pub fn describe_pattern(pattern: &AccessPattern) -> String {
     format!("{}, {}", mix.join(", "), describe_placement(&pattern.placement, pattern.repeat_passes))
 }
 
+/// What is said of the access pattern of a command that was only observed.
+pub const PATTERN_UNKNOWN: &str = "access pattern not known";
+
 fn describe_placement(placement: &Placement, repeat_passes: bool) -> String {
     let same = if repeat_passes { "same order every pass" } else { "" };
     let random = |random: &crate::pattern::Random| {
@@ -620,6 +624,7 @@ fn describe_placement(placement: &Placement, repeat_passes: bool) -> String {
         Placement::Mixed { random_percent, random: part, .. } => {
             format!("{random_percent} % {}, the rest sequential", random(part))
         }
+        Placement::Unknown => PATTERN_UNKNOWN.to_owned(),
     }
 }
 

@@ -484,6 +484,7 @@ fn misaligned_sizes(sizes: &BlockSizes, align: u64) -> Option<String> {
         BlockSizes::Fixed(size) => Some(*size).filter(bad),
         BlockSizes::Weighted(list) => list.iter().map(|entry| entry.0).find(bad),
         BlockSizes::Range { min_bytes, step_bytes, .. } => [*min_bytes, *step_bytes].into_iter().find(bad),
+        BlockSizes::Unknown => None,
     };
     size.map(|size| format!("a block size of {size}"))
 }

@@ -30,10 +30,13 @@ pub(crate) fn options(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
     };
     let engine = if job.engine.is_known() { job.engine.as_str() } else { first.engine.name() };
     set("ioengine", fio_engine(engine));
-    set("rw", rw_word(&first.pattern));
-    set("bs", sizes_word(&first.pattern));
+    // What is not known of an observed command is left out.
+    rw_word(&first.pattern).into_iter().for_each(|word| set("rw", word));
+    sizes_word(&first.pattern).into_iter().for_each(|word| set("bs", word));
     let threads: usize = planned.iter().map(|job| job.slices.len()).sum();
-    set("iodepth", first.outstanding_per_thread.to_string());
+    if first.outstanding_per_thread > 0 {
+        set("iodepth", first.outstanding_per_thread.to_string());
+    }
     set("numjobs", threads.max(1).to_string());
     set("direct", u8::from(job.direct).to_string());
     set("filename", filename(run, first));
@@ -57,8 +60,8 @@ fn fio_engine(name: &str) -> String {
     ours.and_then(EngineKind::fio_name).unwrap_or(name).to_owned()
 }
 
-/// fio's `rw` of a pattern.
-pub(crate) fn rw_word(pattern: &AccessPattern) -> String {
+/// fio's `rw` of a pattern; `None`: not known whether it is random.
+pub(crate) fn rw_word(pattern: &AccessPattern) -> Option<String> {
     let mix = pattern.mix;
     let word = match (mix.read_percent > 0.0, mix.write_percent > 0.0, mix.trim_percent > 0.0) {
         (true, true, _) => "rw",
@@ -67,7 +70,8 @@ pub(crate) fn rw_word(pattern: &AccessPattern) -> String {
         (false, false, true) => "trim",
         _ => "read",
     };
-    if pattern.placement.is_random() { format!("rand{word}") } else { word.to_owned() }
+    let random = pattern.placement.known_random()?;
+    Some(if random { format!("rand{word}") } else { word.to_owned() })
 }
 
 /// The same from what was done, where no plan says where.
@@ -80,18 +84,23 @@ fn rw_of_result(job: &JobResult) -> &'static str {
     }
 }
 
-/// fio's `bs` of a pattern: one size, or several where the operations differ; a list as `bssplit` has it.
-fn sizes_word(pattern: &AccessPattern) -> String {
-    let words: Vec<String> = pattern.kinds().map(|kind| size_word(pattern.sizes(kind))).collect();
+/// fio's `bs` of a pattern: one size, or several where the operations differ; a list as `bssplit` has it. `None`: not known.
+fn sizes_word(pattern: &AccessPattern) -> Option<String> {
+    let words: Vec<String> =
+        pattern.kinds().map(|kind| size_word(pattern.sizes(kind))).collect::<Option<_>>()?;
     match words.split_first() {
-        Some((first, rest)) if rest.iter().all(|word| word == first) => first.clone(),
-        Some(_) => OpKind::DATA.map(|kind| size_word(pattern.sizes(kind))).join(","),
-        None => "0".to_owned(),
+        Some((first, rest)) if rest.iter().all(|word| word == first) => Some(first.clone()),
+        Some(_) => {
+            let all: Option<Vec<String>> =
+                OpKind::DATA.iter().map(|kind| size_word(pattern.sizes(*kind))).collect();
+            Some(all?.join(","))
+        }
+        None => Some("0".to_owned()),
     }
 }
 
-fn size_word(sizes: &BlockSizes) -> String {
-    match sizes {
+fn size_word(sizes: &BlockSizes) -> Option<String> {
+    Some(match sizes {
         BlockSizes::Fixed(bytes) => Bytes(*bytes).short(),
         BlockSizes::Weighted(list) => {
             let parts = list.iter().map(|(bytes, weight)| format!("{}/{weight}", Bytes(*bytes).short()));
@@ -100,7 +109,8 @@ fn size_word(sizes: &BlockSizes) -> String {
         BlockSizes::Range { min_bytes, max_bytes, .. } => {
             format!("{}-{}", Bytes(*min_bytes).short(), Bytes(*max_bytes).short())
         }
-    }
+        BlockSizes::Unknown => return None,
+    })
 }
 
 fn filename(run: &Run, planned: &PlannedJob) -> String {
@@ -120,7 +130,7 @@ fn pattern_options(pattern: &AccessPattern, set: &mut dyn FnMut(&str, String)) {
         set("rwmixread", share.round().to_string());
     }
     let random = match &pattern.placement {
-        Placement::Sequential(_) => None,
+        Placement::Sequential(_) | Placement::Unknown => None,
         Placement::Random(random) => Some(random),
         Placement::Mixed { random_percent, random, .. } => {
             set("percentage_random", random_percent.to_string());

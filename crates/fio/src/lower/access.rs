@@ -88,7 +88,7 @@ impl Lowering<'_> {
             return std::array::from_fn(own);
         }
         let slot = match placement {
-            Placement::Sequential(_) => READ,
+            Placement::Sequential(_) | Placement::Unknown => READ,
             Placement::Random(_) => WRITE,
             Placement::Mixed { .. } => {
                 let message =

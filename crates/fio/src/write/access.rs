@@ -32,6 +32,8 @@ impl Writer<'_> {
         let (random, stride) = match &pattern.placement {
             Placement::Sequential(walk) => (false, self.walk(job, walk)),
             Placement::Random(_) | Placement::Mixed { .. } => (true, 0),
+            // No workload has it.
+            Placement::Unknown => (false, 0),
         };
         let prefix = if random { "rand" } else { "" };
         let postfix = if stride > 0 { format!(":{stride}") } else { String::new() };
@@ -44,7 +46,7 @@ impl Writer<'_> {
             self.repetition(job, lines);
         }
         match &pattern.placement {
-            Placement::Sequential(_) => {}
+            Placement::Sequential(_) | Placement::Unknown => {}
             Placement::Random(random) => self.random(job, random, lines),
             Placement::Mixed { random_percent, random, .. } => {
                 self.random(job, random, lines);
@@ -142,6 +144,7 @@ impl Writer<'_> {
 
     fn split_text(&mut self, job: &str, sizes: &BlockSizes) -> String {
         let list: Vec<(u64, f64)> = match sizes {
+            BlockSizes::Unknown => Vec::new(),
             BlockSizes::Fixed(bytes) => vec![(*bytes, 1.0)],
             BlockSizes::Weighted(list) => list.clone(),
             BlockSizes::Range { min_bytes, max_bytes, step_bytes } => {

@@ -213,6 +213,8 @@ const BLOCKS: Form<BlockSizes> = Form {
             let [min, max, step] = [min_bytes, max_bytes, step_bytes].map(|size| Some(*size));
             RANGE.inline(&SizeRange { min, max, step }, &SizeRange::default())
         }
+        // No workload has it.
+        BlockSizes::Unknown => String::new(),
     },
 };
 
@@ -523,6 +525,8 @@ impl Where {
             Placement::Mixed { random_percent, random, sequential } => {
                 Where { random_percent: Some(*random_percent), ..Where::drawing(random) }.walking(sequential)
             }
+            // No workload has it.
+            Placement::Unknown => Where::default(),
         }
     }
 

@@ -305,7 +305,7 @@ fn one_size(planned: &[&PlannedJob], kinds: &[OpKind]) -> Option<u64> {
         kinds.iter().filter(|kind| planned.pattern.mix.share(**kind) > 0.0).map(|kind| {
             match planned.pattern.sizes(*kind) {
                 BlockSizes::Fixed(size) => Some(*size),
-                BlockSizes::Weighted(_) | BlockSizes::Range { .. } => None,
+                BlockSizes::Weighted(_) | BlockSizes::Range { .. } | BlockSizes::Unknown => None,
             }
         })
     });

@@ -9,9 +9,9 @@
 
 use assay_workload::Plan;
 use assay_workload::job::Job;
-use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
+use assay_workload::pattern::{AccessPattern, Mix, OpKind};
 use assay_workload::plan::{
-    End, Pace, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice,
+    End, PATTERN_UNKNOWN, Pace, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice,
 };
 use assay_workload::units::{Bytes, Nanos};
 
@@ -116,12 +116,19 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
     let mut builder = RunBuilder::new();
     events(observation, basis).iter().for_each(|event| builder.feed(event));
     let mut run = builder.finish()?;
-    forget_what_is_not_known(&mut run, observation, basis, [read, write]);
+    forget_what_is_not_known(&mut run, basis, [read, write]);
     let of =
         |kind| [(basis.read, "reads"), (basis.write, "writes")].into_iter().filter(move |(k, _)| *k == kind);
     if of(Known::Calls).next().is_some() {
-        let text = "operations are calls of read and write; latencies are not known from outside";
-        remark(&mut run, "observed", text.to_owned());
+        let threads = match observation.threads {
+            1 => "1 thread".to_owned(),
+            threads => format!("up to {threads} threads"),
+        };
+        let text = format!(
+            "operations are calls of read and write, of {threads}; block sizes, access pattern, outstanding I/Os and \
+             latencies are not known from outside"
+        );
+        remark(&mut run, "observed", text);
     }
     for (_, name) in of(Known::Bytes) {
         let text = format!(
@@ -154,20 +161,18 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
 }
 
 /// Takes out of the result what the plan had to say and nobody knows: nothing of it was seen.
-fn forget_what_is_not_known(run: &mut Run, observation: &Observation, basis: Basis, traffic: [Traffic; 2]) {
+fn forget_what_is_not_known(run: &mut Run, basis: Basis, traffic: [Traffic; 2]) {
     let known = [basis.read, basis.write];
     let Some(phase) = run.phases.first_mut() else { return };
     for job in &mut phase.jobs {
-        (job.outstanding_io, job.outstanding_io_mean) = (0, 0.0);
+        job.outstanding_io_mean = 0.0;
         job.durability.clear();
-        job.pattern = match observation.threads {
-            1 => "1 thread".to_owned(),
-            threads => format!("up to {threads} threads"),
-        };
+        PATTERN_UNKNOWN.clone_into(&mut job.pattern);
+        // The mean of what was asked for is no block size.
         let ops = [job.read.as_mut(), job.write.as_mut(), Some(&mut job.total)];
-        ops.into_iter().flatten().for_each(|op| op.block_size = op.bytes.checked_div(op.ios).unwrap_or(0));
+        ops.into_iter().flatten().for_each(|op| op.block_size = 0);
         if known.contains(&Known::Bytes) {
-            (job.total.ios, job.total.iops, job.total.block_size) = (0, 0.0, 0);
+            (job.total.ios, job.total.iops) = (0, 0.0);
             job.cpu_ns_per_io = 0.0;
         }
         if basis.read != Known::Calls {
@@ -344,13 +349,12 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
         0 => Mix::READ,
         _ => Mix::read_write((100.0 * reads.bytes as f64 / bytes as f64).round()),
     };
-    // What goes through the page cache has its size by chance.
-    let block = done.block_bytes_mean().unwrap_or(4096).max(if observation.direct { 512 } else { 4096 });
-    let pattern = AccessPattern::new(mix, block, Placement::sequential());
     let sites: Vec<PlannedSite> = sites(&observation.targets);
     let slice = ThreadSlice { seed: 0, sites, ios: None, bytes: None, rate_per_s: None, rates_per_s: None };
+    let mut traits = Job::new(&observation.name, &[], AccessPattern::unknown(mix)).traits;
+    traits.outstanding_per_thread = 0;
     let planned = PlannedJob {
-        traits: Job::new(&observation.name, &[], pattern).traits,
+        traits,
         engine: PlannedEngine::Foreign,
         engine_reason: None,
         direct: observation.direct,

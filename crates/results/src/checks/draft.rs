@@ -98,16 +98,21 @@ pub(super) fn iops_low(share: f64) -> String {
     format!("IOPS 0-{} low", percent(share))
 }
 
-/// With a share s of the time lost, up to s / (1 - s) more would have been done.
-pub(super) fn lost_time(share: f64) -> String {
-    match share {
+/// With a share s of the CPU time lost, up to s / (1 - s) more would have been done in it. What else a thread loses when it is
+/// taken off its CPU cannot be told from here, so that this is no upper bound.
+pub(super) fn lost_cpu_time(share: f64) -> String {
+    let time = match share {
         share if share < 0.5 => iops_low(share / (1.0 - share)),
         share if share < 0.9 => {
             format!("IOPS low: without it up to {:.1} times as many", 1.0 / (1.0 - share))
         }
-        _ => "IOPS low by far: most of the time was lost".to_owned(),
-    }
+        _ => return "IOPS low by far: most of the time was lost".to_owned(),
+    };
+    format!("{time}{OR_MORE}")
 }
+
+/// What is said behind a bound that time alone gives.
+pub(super) const OR_MORE: &str = ", or more where CPU caches went cold meanwhile";
 
 /// What a share s of the time lost, or of the device taken, means: up to s / (1 - s) more.
 pub(super) fn lost(share: f64) -> Option<Effect> {

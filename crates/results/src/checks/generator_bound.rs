@@ -5,7 +5,7 @@
 
 use assay_workload::job::EngineOptions;
 
-use super::draft::{lost, lost_time, percent, time};
+use super::draft::{lost, lost_cpu_time, percent, time};
 use super::subject::{Subject, on_storage};
 use super::throttled::quota_share;
 use crate::run::{Finding, FindingSeverity, Run};
@@ -69,7 +69,7 @@ fn queued(subject: &Subject<'_>) -> Option<Finding> {
     );
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias(lost_time(share))
+        .bias(lost_cpu_time(share))
         .effect(lost(share))
         .evidence("run_queue_share", queued_share(subject))
         .evidence("cpus_of_others", others)
@@ -167,6 +167,7 @@ fn late(subject: &Subject<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::draft::OR_MORE;
     use crate::checks::tests::{buffered, only, silent};
     use crate::fixture::{SECOND, run};
 
@@ -198,7 +199,7 @@ mod tests {
         run.phases[0].jobs[0].evidence.run_queue_ns = Some(SECOND);
         let finding = only(ID, &run);
         assert!(finding.message.contains("waited for a CPU 20 %"), "{}", finding.message);
-        assert_eq!(finding.bias, "IOPS 0-25 % low");
+        assert_eq!(finding.bias, format!("IOPS 0-25 % low{OR_MORE}"));
         run.phases[0].jobs[0].evidence.run_queue_ns = Some(4 * SECOND);
         assert!(only(ID, &run).bias.starts_with("IOPS low: without it up to 5.0 times"));
     }
@@ -222,9 +223,9 @@ mod tests {
         run.phases[0].evidence.cpu_busy_share = Some((own + 0.02) / 2.0);
         silent(ID, &run);
         run.phases[0].evidence.cpu_busy_share = Some((own + 0.1) / 2.0);
-        assert_eq!(only(ID, &run).bias, "IOPS 0-11 % low");
+        assert_eq!(only(ID, &run).bias, format!("IOPS 0-11 % low{OR_MORE}"));
         run.phases[0].evidence.cpu_busy_share = Some((own + 0.9) / 2.0);
-        assert_eq!(only(ID, &run).bias, "IOPS 0-25 % low");
+        assert_eq!(only(ID, &run).bias, format!("IOPS 0-25 % low{OR_MORE}"));
         // Completions of the job itself, in soft interrupts and workers of the kernel, are not other processes.
         run.phases[0].evidence.kernel_cpus_used = Some(0.87);
         silent(ID, &run);

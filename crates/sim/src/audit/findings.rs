@@ -348,7 +348,7 @@ fn stated(predicted: Option<f64>) -> String {
 
 fn random_of(placement: &Placement) -> Option<&Random> {
     match placement {
-        Placement::Sequential(_) => None,
+        Placement::Sequential(_) | Placement::Unknown => None,
         Placement::Random(random) | Placement::Mixed { random, .. } => Some(random),
     }
 }

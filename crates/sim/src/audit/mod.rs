@@ -406,7 +406,7 @@ fn scatters(placement: &Placement) -> bool {
         matches!(random.distribution, Distribution::Zipf { .. } | Distribution::Pareto { .. })
     };
     match placement {
-        Placement::Sequential(_) => false,
+        Placement::Sequential(_) | Placement::Unknown => false,
         Placement::Random(random) | Placement::Mixed { random, .. } => ranked(random),
     }
 }

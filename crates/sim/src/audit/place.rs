@@ -43,7 +43,7 @@ pub(crate) fn closed_form(
     let mut ranks: Option<(Ranks, u64)> = None;
     for site in sites {
         match &pattern.placement {
-            Placement::Mixed { .. } => return None,
+            Placement::Mixed { .. } | Placement::Unknown => return None,
             Placement::Random(_) if pattern.has_read_misses() => return None,
             Placement::Sequential(sequential) => walk(&mut density, pattern, kind, sequential, site)?,
             Placement::Random(random) => {
@@ -132,6 +132,7 @@ fn curve(range: (f64, f64), share_below: impl Fn(f64) -> f64) -> Vec<(f64, f64, 
 fn size_shares(sizes: &BlockSizes) -> Vec<(u64, f64)> {
     match sizes {
         BlockSizes::Fixed(size) => vec![(*size, 1.0)],
+        BlockSizes::Unknown => Vec::new(),
         BlockSizes::Weighted(list) => {
             let total: f64 = list.iter().map(|entry| entry.1).sum();
             list.iter().map(|&(size, weight)| (size, weight / total)).collect()

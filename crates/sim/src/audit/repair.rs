@@ -163,7 +163,7 @@ impl Repair<'_> {
                 self.said.push(format!("the stride is longer by {}", Bytes(self.segment)));
                 return Vec::new();
             }
-            Placement::Sequential(_) => {}
+            Placement::Sequential(_) | Placement::Unknown => {}
         }
         if self.sites().all(|site| site.length_bytes < self.turn) {
             // An offset near the end may leave no room for it; then the plan says so.

@@ -255,7 +255,8 @@ fn planned(
         Some(percent) if percent > 0.0 => {
             Placement::Mixed { random_percent: percent, random, sequential: Sequential::default() }
         }
-        _ => Placement::sequential(),
+        Some(_) => Placement::sequential(),
+        None => Placement::Unknown,
     };
     let read_percent = number("rdpct").or(number("read%")).unwrap_or(100.0).min(100.0);
     let size = number("xfersize").filter(|size| *size >= 1.0).map_or(total.block_size, |size| size as u64);

@@ -63,9 +63,9 @@ fn conditions(run: &Run, definition: &Definition<'_>) -> Conditions {
     let jobs = &definition.phase.jobs;
     let patterns: Vec<_> = definition.planned.iter().map(|planned| &planned.pattern).collect();
     // One value for all jobs, or none.
-    let common = |of: &dyn Fn(&assay_workload::AccessPattern) -> f64| {
+    let common = |of: &dyn Fn(&assay_workload::AccessPattern) -> Option<f64>| {
         let first = of(patterns.first()?);
-        patterns.iter().all(|pattern| of(pattern) == first).then_some(first)
+        first.filter(|_| patterns.iter().all(|pattern| of(pattern) == first))
     };
     let hit = patterns.first().and_then(|pattern| match &pattern.placement {
         Placement::Random(random) => match random.distribution {
@@ -80,14 +80,16 @@ fn conditions(run: &Run, definition: &Definition<'_>) -> Conditions {
     let one_size = jobs.iter().all(|job| Some(job.total.block_size) == first_size);
     Conditions {
         requested: definition.rate().unwrap_or(RATE_MAX),
-        xfersize: if one_size { first_size.map(|size| size as f64) } else { None },
+        // 0 is not known.
+        xfersize: first_size.filter(|size| one_size && *size > 0).map(|size| size as f64),
         threads: jobs.iter().map(|job| job.outstanding_io as f64).sum(),
-        read_percent: common(&|pattern| 100.0 * pattern.mix.share(OpKind::Read)),
+        read_percent: common(&|pattern| Some(100.0 * pattern.mix.share(OpKind::Read))),
         hit,
         seek_percent: common(&|pattern| match &pattern.placement {
-            Placement::Sequential(_) => 0.0,
-            Placement::Random(_) => 100.0,
-            Placement::Mixed { random_percent, .. } => *random_percent,
+            Placement::Sequential(_) => Some(0.0),
+            Placement::Random(_) => Some(100.0),
+            Placement::Mixed { random_percent, .. } => Some(*random_percent),
+            Placement::Unknown => None,
         }),
         size_gib: if reached > 0 { reached } else { sizes } as f64 / (1 << 30) as f64,
     }

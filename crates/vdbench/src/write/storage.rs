@@ -126,6 +126,8 @@ impl<'w> Writer<'w> {
         };
         match &job.pattern.placement {
             Placement::Sequential(s) => walk(s),
+            // No workload has it.
+            Placement::Unknown => String::new(),
             Placement::Random(random) => {
                 if random.once_per_pass {
                     let what = "blocks are drawn independently, not once per pass";
@@ -423,6 +425,7 @@ pub(super) fn show_sizes(sizes: &BlockSizes) -> String {
         BlockSizes::Range { min_bytes, max_bytes, step_bytes } => {
             format!("({min_bytes},{max_bytes},{step_bytes})")
         }
+        BlockSizes::Unknown => String::new(),
     }
 }
 

@@ -177,6 +177,8 @@ impl Positions {
             Placement::Sequential(sequential) => {
                 Positions::Sequential(Walk::new(sequential, range, align, rng))
             }
+            // No plan that is carried out has it.
+            Placement::Unknown => Positions::Sequential(Walk::new(&Sequential::default(), range, align, rng)),
             Placement::Random(random) => Positions::Random(draw(random)),
             Placement::Mixed { random_percent, random, sequential } => Positions::Mixed {
                 random_share: random_percent / 100.0,

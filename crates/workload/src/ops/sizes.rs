@@ -25,6 +25,8 @@ impl SizeTable {
     fn new(sizes: &BlockSizes) -> SizeTable {
         match sizes {
             BlockSizes::Fixed(size) => SizeTable::Fixed(*size as u32),
+            // No plan that is carried out has it.
+            BlockSizes::Unknown => SizeTable::Fixed(0),
             BlockSizes::Weighted(list) => {
                 let total: f64 = list.iter().map(|entry| entry.1).sum();
                 let mut share = 0.0;

@@ -56,12 +56,37 @@ fn without_calls_only_the_bytes_are_known() {
     assert_eq!((job.total.bytes, job.cached_read_share), (10 * RATE, None));
     // Neither operations nor block size, pattern, depth or durability are made up.
     assert_eq!((job.total.known_iops(), job.total.block_size, job.outstanding_io), (None, 0, 0));
-    assert_eq!((job.pattern.as_str(), job.durability.as_str()), ("1 thread", ""));
+    assert_eq!((job.pattern.as_str(), job.durability.as_str()), ("access pattern not known", ""));
     let truth = run.phases[0].device.as_ref().unwrap();
     assert_eq!((truth.asked_unknown, truth.asked_read_bytes), (true, 0));
     let finding = run.findings.iter().find(|finding| finding.id == "cache-served-reads").unwrap();
     assert_eq!(finding.severity, FindingSeverity::Unchecked);
     assert!(run.notes.iter().any(|note| note.contains("libaio")));
+}
+
+/// As recorded: fio with 4 KiB random reads, and a read of 900 bytes of its own job file. The kernel counts calls and bytes.
+#[test]
+fn what_calls_do_not_tell_is_not_made_up() {
+    let mut seen = observation(RATE, RATE);
+    seen.direct = true;
+    for record in &mut seen.during[1..] {
+        let process = &mut record.processes[0];
+        process.asked_reads = process.asked_reads.map(|reads| reads + 1);
+        process.asked_read_bytes = process.asked_read_bytes.map(|bytes| bytes + 900);
+    }
+    let run = run_of(&seen).unwrap();
+    let (job, planned) = (&run.phases[0].jobs[0], &run.plan.phases[0].jobs[0]);
+    assert_eq!(planned.pattern, AccessPattern::unknown(Mix::READ));
+    assert_eq!((planned.outstanding_per_thread, job.outstanding_io), (0, 0));
+    let read = job.read.as_ref().unwrap();
+    assert_eq!((read.ios, read.bytes, read.block_size), (10 * RATE / 4096 + 1, 10 * RATE + 900, 0));
+    assert_eq!(read.request_bytes_mean(), Some(4095), "a mean, and no block size");
+    let quoted = crate::answer::quoted(&run);
+    assert_eq!((quoted[0].random, quoted[0].only_reads()), (None, true));
+    for of_plan in ["unrepresentative-block-size", "effective-depth", "hot-area-imbalance"] {
+        assert!(!run.findings.iter().any(|finding| finding.id == of_plan), "{of_plan}: {:#?}", run.findings);
+    }
+    assert_eq!(run.verdict, Verdict::Valid, "{:#?}", run.findings);
 }
 
 #[test]
