@@ -91,19 +91,22 @@ fn best_of(quoted: &[Quoted<'_>]) -> String {
     let Some(Best { iops, bandwidth, latency }) = best(quoted) else {
         return "Best: no figure is valid.".to_owned();
     };
-    let mut parts: Vec<(String, &Quoted<'_>)> = vec![(format!("{} IOPS", iops_of(&iops)), &iops)];
+    let mut parts: Vec<(String, &Quoted<'_>)> =
+        iops.iter().map(|one| (format!("{} IOPS", iops_of(one)), one)).collect();
     parts.extend(bandwidth.iter().map(|one| (format::bandwidth_of(one.bytes_per_s, half_share(one)), one)));
     parts.extend(
         latency.iter().filter_map(|one| Some((format!("p50 {}", format::time_ns(one.p50_ns?)), one))),
     );
-    let alike = parts.chunk_by(|a, b| std::ptr::eq(a.1.row, b.1.row));
+    let alike: Vec<_> = parts.chunk_by(|a, b| std::ptr::eq(a.1.row, b.1.row)).collect();
     let parts: Vec<String> = alike
+        .iter()
         .map(|alike| {
             let figures: Vec<&str> = alike.iter().map(|(words, _)| words.as_str()).collect();
             format!("{} ({})", figures.join(", "), conditions(alike[0].1))
         })
         .collect();
-    let doubt = if iops.row.verdict == Verdict::Suspect { "; all of them suspect" } else { "" };
+    let suspect = alike.first().is_some_and(|one| one[0].1.row.verdict == Verdict::Suspect);
+    let doubt = if suspect { "; all of them suspect" } else { "" };
     format!("Best: {}{doubt}.", parts.join("; "))
 }
 
@@ -152,7 +155,8 @@ fn conditions(quoted: &Quoted<'_>) -> String {
         .offered_iops
         .map_or_else(String::new, |rate| format!(", {} IOPS offered", format::iops(rate)));
     let mean = facts_of::mean_request(job);
-    let placed_unknown = (quoted.random.is_none() && quoted.read_share.is_some()).then(|| job.pattern.clone());
+    let placed_unknown =
+        (quoted.random.is_none() && quoted.read_share.is_some()).then(|| job.pattern.clone());
     let unknown: String = mean.into_iter().chain(placed_unknown).map(|fact| format!(", {fact}")).collect();
     format!("{block}{what}{unknown}{outstanding}{rate}")
 }

@@ -1,5 +1,6 @@
 //! Findings in the order and the words that all renderers share. The verdict itself comes from `results`.
 
+use assay_results::event::RunEnd;
 use assay_results::run::{Finding, FindingSeverity, Row, Run, Verdict};
 
 use crate::format;
@@ -29,15 +30,6 @@ pub(crate) struct FindingScope<'f> {
     pub(crate) message: &'f str,
     /// The possible bias, where it is not that of the whole group.
     pub(crate) bias: &'f str,
-}
-
-impl<'f> FindingGroup<'f> {
-    /// The finding of the largest size, the first of those alike.
-    fn worst(&self, size: impl Fn(&Finding) -> f64) -> &'f Finding {
-        let larger =
-            |worst: &'f Finding, one: &&'f Finding| if size(one) > size(worst) { *one } else { worst };
-        self.all.iter().fold(self.finding, larger)
-    }
 }
 
 impl FindingScope<'_> {
@@ -121,7 +113,12 @@ pub(crate) fn verdict_words(run: &Run) -> String {
     let mut parts: Vec<String> = Vec::new();
     if run.verdict == Verdict::Incomplete {
         let going = "the run is still going, and these are its figures so far";
-        parts.push(if run.going { going } else { "the run was stopped before its end" }.to_owned());
+        let ended = match run.end {
+            _ if run.going => going,
+            Some(RunEnd::Failed) => "the run failed",
+            _ => "the run was stopped before its end",
+        };
+        parts.push(ended.to_owned());
     }
     let of = run.rows.len();
     let valid = run.rows.iter().filter(|row| row.verdict == Verdict::Valid).count();
@@ -134,16 +131,23 @@ pub(crate) fn verdict_words(run: &Run) -> String {
     }
     let mut doubtful: Vec<&Row> = run.rows.iter().filter(|row| row.verdict != Verdict::Valid).collect();
     doubtful.sort_by_key(|row| std::cmp::Reverse(row.verdict));
-    if let Some(first) = doubtful.first() {
+    let reason = main_reason(&run.findings);
+    let of_reason = |row: &&&Row| reason.is_some_and(|reason| is_about(reason, row));
+    if let Some(first) = doubtful.iter().find(of_reason).or(doubtful.first()) {
         let alike =
             doubtful.iter().filter(|row| (row.verdict, &row.causes) == (first.verdict, &first.causes));
-        let names: Vec<String> = alike.map(|row| format!("'{}'", row.name)).collect();
+        // The one that the reason is about first.
+        let others = alike.filter(|row| !std::ptr::eq::<Row>(**row, *first));
+        let names: Vec<String> =
+            std::iter::once(first).chain(others).map(|row| format!("'{}'", row.name)).collect();
         let more = names.len().saturating_sub(ROWS_NAMED_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let who = names[..names.len().min(ROWS_NAMED_MAX)].join(if more.is_empty() { " and " } else { ", " });
         let who = if of == 1 { String::new() } else { format!("{who}{more} {}: ", first.verdict.word()) };
-        parts.push(format!("{who}{}", first.because));
-    } else if let Some(finding) = run.findings.iter().find(|one| one.severity >= FindingSeverity::Warning) {
+        let because =
+            reason.filter(|reason| is_about(reason, first)).map_or(&first.because, |one| &one.message);
+        parts.push(format!("{who}{because}"));
+    } else if let Some(finding) = reason {
         let place = place(finding);
         parts.push(if place.is_empty() {
             finding.message.clone()
@@ -152,6 +156,22 @@ pub(crate) fn verdict_words(run: &Run) -> String {
         });
     }
     if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join("; ") }
+}
+
+/// The finding that the verdict names: of those of the gravest cause the one that may do most, as the line of that cause does.
+fn main_reason(findings: &[Finding]) -> Option<&Finding> {
+    let gravest =
+        findings.iter().map(|one| one.severity).max().filter(|one| *one >= FindingSeverity::Warning)?;
+    let first = findings.iter().find(|one| one.severity == gravest)?;
+    Finding::worst(findings.iter().filter(|one| (one.severity, &one.id) == (gravest, &first.id)))
+}
+
+/// Whether a finding is why a row is not valid.
+fn is_about(finding: &Finding, row: &Row) -> bool {
+    let point = finding.evidence.get("point").and_then(|point| point.as_str()).unwrap_or("");
+    let here = finding.phase.as_ref().is_none_or(|phase| *phase == row.phase && point == row.point)
+        && finding.job.as_ref().is_none_or(|job| *job == row.job);
+    here && row.causes.first() == Some(&finding.id)
 }
 
 /// The sign of a verdict where there is room for no word.
@@ -189,8 +209,7 @@ pub(crate) struct Cause<'f> {
 
 impl<'f> Cause<'f> {
     fn of(group: FindingGroup<'f>) -> Cause<'f> {
-        let size = |finding: &Finding| finding.effect.map_or(0.0, |effect| effect.largest());
-        let worst = group.worst(size);
+        let worst = Finding::worst(group.all.iter().copied()).unwrap_or(group.finding);
         let bias = if worst.bias.is_empty() { String::new() } else { format!(" ({})", worst.bias) };
         let mut rows: Vec<String> = Vec::new();
         for finding in &group.all {

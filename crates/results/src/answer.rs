@@ -119,8 +119,8 @@ impl Quoted<'_> {
 /// The best figures of a run. Those that are valid first; suspect ones only where there is no other, invalid ones never.
 #[derive(Debug, Clone)]
 pub struct Best<'r> {
-    /// The most operations a second.
-    pub iops: Quoted<'r>,
+    /// The most operations a second; `None`: only bytes are known.
+    pub iops: Option<Quoted<'r>>,
     /// The most bytes a second; `None`: no bytes were moved.
     pub bandwidth: Option<Quoted<'r>>,
     /// The lowest median latency; `None`: none is known.
@@ -141,7 +141,7 @@ pub fn best<'r>(quoted: &[Quoted<'r>]) -> Option<Best<'r>> {
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, quoted)| quoted.clone())
     };
     Some(Best {
-        iops: most(&|quoted| (quoted.row.figure.unit == "IOPS").then_some(quoted.row.figure.value))?,
+        iops: most(&|quoted| (quoted.row.figure.unit == "IOPS").then_some(quoted.row.figure.value)),
         bandwidth: most(&|quoted| Some(quoted.bytes_per_s).filter(|rate| *rate > 0.0)),
         latency: most(&|quoted| quoted.p50_ns.map(|ns| -ns)),
     })

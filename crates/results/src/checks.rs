@@ -38,6 +38,8 @@ mod verify_failed;
 mod volatile_write_cache;
 mod working_set_fits_cache;
 
+pub(crate) use short_run::COMMAND_ENDED;
+
 use crate::event::RunEnd;
 use crate::run::{Finding, FindingSeverity, Row, Run, Verdict};
 use crate::search;

@@ -84,6 +84,20 @@ pub struct Finding {
     pub advice: String,
 }
 
+impl Finding {
+    /// How much it may do to the quoted figure, as a share; 0: not known in numbers.
+    pub fn size(&self) -> f64 {
+        self.effect.map_or(0.0, Effect::largest)
+    }
+
+    /// The one that may do most, the first of those alike: what is named where there is room for one.
+    pub fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Option<&'f Finding> {
+        let larger =
+            |worst: &'f Finding, one: &'f Finding| if one.size() > worst.size() { one } else { worst };
+        findings.into_iter().reduce(larger)
+    }
+}
+
 /// What a finding may do to the quoted figure, as shares of that figure: it may be `low` too low (0 or negative) to `high`
 /// too high (0 or positive).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -149,7 +163,7 @@ pub struct Row {
     /// Ids of the findings that speak against it, the gravest first; empty: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// The message of the first of them; empty: none.
+    /// The message of the first of them, of several findings of it that of the one that may do most; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
 }

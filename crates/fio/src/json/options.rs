@@ -36,8 +36,8 @@ pub(crate) fn options(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
     let threads: usize = planned.iter().map(|job| job.slices.len()).sum();
     if first.outstanding_per_thread > 0 {
         set("iodepth", first.outstanding_per_thread.to_string());
+        set("numjobs", threads.max(1).to_string());
     }
-    set("numjobs", threads.max(1).to_string());
     set("direct", u8::from(job.direct).to_string());
     set("filename", filename(run, first));
     set("size", first.slices.first().map_or(0, slice_bytes).to_string());

@@ -205,3 +205,27 @@ fn a_wider_terminal_never_shows_less() {
         assert_eq!(counts.last(), Some(&0));
     }
 }
+
+/// The sentence of the verdict and the line of its cause name the same finding: the worst.
+#[test]
+fn the_main_reason_is_the_worst_of_its_cause() {
+    let mut run = stb_run();
+    let steal = |phase: usize, share: u32| assay_results::Finding {
+        effect: assay_results::run::Effect::low(f64::from(share) / f64::from(100 - share)),
+        job: Some(run.phases[phase].jobs[0].name.clone()),
+        ..assay_results::samples::finding(
+            "throttled",
+            assay_results::FindingSeverity::Warning,
+            Some(&run.phases[phase].name),
+            &format!("vCPU steal was {share} %"),
+        )
+    };
+    run.findings = vec![steal(0, 10), steal(2, 40), steal(1, 20)];
+    run.rows = assay_results::checks::rows(&run);
+    run.verdict = Verdict::Suspect;
+    let (style, name) = (Style::plain(400), run.phases[2].name.clone());
+    let line = verdict_line(&run, &style);
+    assert!(line.contains(&format!("'{name}'")) && line.contains("vCPU steal was 40 %"), "{line}");
+    let causes = causes(&run, "", &style);
+    assert!(causes.contains("worst of 3: vCPU steal was 40 %"), "{causes}");
+}

@@ -11,7 +11,8 @@ use assay_workload::Plan;
 use assay_workload::job::Job;
 use assay_workload::pattern::{AccessPattern, Mix, OpKind};
 use assay_workload::plan::{
-    End, PATTERN_UNKNOWN, Pace, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget, ThreadSlice,
+    End, PATTERN_UNKNOWN, Pace, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget,
+    ThreadSlice,
 };
 use assay_workload::units::{Bytes, Nanos};
 
@@ -70,6 +71,56 @@ pub struct Observation {
     pub during: Vec<Counters>,
     /// Two readings after its end.
     pub after: [Counters; 2],
+    /// How it ended.
+    pub ended: CommandEnd,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandEnd {
+    /// With exit status 0.
+    Success,
+    /// With another exit status.
+    Status(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+impl CommandEnd {
+    fn of_run(self) -> RunEnd {
+        if self == CommandEnd::Success { RunEnd::Completed } else { RunEnd::Failed }
+    }
+
+    /// What is to be said of it; `None`: nothing.
+    fn words(self, after_s: f64) -> Option<String> {
+        let how = match self {
+            CommandEnd::Success => return None,
+            CommandEnd::Status(status) => format!("the command ended with exit status {status}"),
+            CommandEnd::Signal(signal) => {
+                let name = signal_name(signal).map(|name| format!(" ({name})")).unwrap_or_default();
+                format!("signal {signal}{name} ended the command")
+            }
+        };
+        Some(format!("{how} after {after_s:.1} s: these are the figures of what it did until then"))
+    }
+}
+
+/// Names of the signals that end programs and have the same number on every Linux.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return None,
+    })
 }
 
 /// How reads, or writes, of a command are known.
@@ -154,6 +205,9 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
         remark(&mut run, "observed", "no storage traffic of the command was seen".to_owned());
         // What the plan had to say of a job is of none that was there.
         run.phases.iter_mut().for_each(|phase| phase.jobs.clear());
+    }
+    if let Some(text) = observation.ended.words(whole.at_ns as f64 / 1e9) {
+        remark(&mut run, checks::COMMAND_ENDED, text);
     }
     device_figures(&mut run, observation, &devices);
     checks::judge(&mut run);
@@ -337,7 +391,7 @@ fn events(observation: &Observation, basis: Basis) -> Vec<RunEvent> {
     events.push(HostEvent::JobFinished { phase: 0, job: 0, outcome: Box::new(outcome) }.into());
     events.push(RunEvent::PhaseFinished { phase: 0, at_ms });
     events.extend(observation.after.iter().map(record));
-    events.push(RunEvent::RunFinished { end: RunEnd::Completed, at_ms, error: String::new() });
+    events.push(RunEvent::RunFinished { end: observation.ended.of_run(), at_ms, error: String::new() });
     events
 }
 
@@ -422,7 +476,7 @@ fn device_figures(run: &mut Run, observation: &Observation, devices: &[String]) 
 /// `figures` is an imported run. Its groups of jobs become one phase, because what the devices did is known of all
 /// together. The observation should be of the time that the figures are about.
 pub fn adopt(observed: Run, figures: Run) -> Run {
-    let Run { plan: observed_plan, environment, mut phases, .. } = observed;
+    let Run { plan: observed_plan, environment, mut phases, remarks, end, .. } = observed;
     let Some(mut phase) = phases.pop() else { return figures };
     let course = phase.jobs.pop();
     let mut run = Run { environment, id: observed.id, started: observed.started, ..figures };
@@ -465,6 +519,11 @@ pub fn adopt(observed: Run, figures: Run) -> Run {
         .map(|own| PlannedPhase { jobs: planned.clone(), ..own })
         .collect();
     run.phases = vec![phase];
+    // A command that failed may have written figures all the same.
+    if end != Some(RunEnd::Completed) {
+        run.end = end;
+        run.remarks.extend(remarks.into_iter().filter(|remark| remark.id == checks::COMMAND_ENDED));
+    }
     run.remarks.retain(|known| known.id != "imported");
     run.notes = run.remarks.iter().map(|remark| remark.text.clone()).collect();
     let tool = run.assay.engine.clone();

@@ -55,7 +55,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
 fn is_skewed(planned: &PlannedJob) -> bool {
     let uneven = |distribution: &Distribution| *distribution != Distribution::Uniform;
     match &planned.pattern.placement {
-        Placement::Sequential(_) => false,
+        Placement::Sequential(_) | Placement::Unknown => false,
         Placement::Random(random) | Placement::Mixed { random, .. } => uneven(&random.distribution),
     }
 }

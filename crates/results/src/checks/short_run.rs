@@ -10,6 +10,9 @@ use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "short-run";
 
+/// Id of the remark that says how a command that was only observed ended, where that was not by itself and well.
+pub(crate) const COMMAND_ENDED: &str = "command-ended";
+
 /// Share of the planned time that must have been measured.
 const PLANNED_SHARE_MIN: f64 = 0.9;
 /// Below this a job that not time alone ends is over before its threads are all at work.
@@ -20,7 +23,12 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     let told = run.remarks.iter().filter(|remark| remark.id == ID).map(|remark| {
         Draft::new(ID, FindingSeverity::Warning, remark.text.as_str()).advise("measure for longer")
     });
-    measured.chain(told).collect()
+    let ended = run.remarks.iter().filter(|remark| remark.id == COMMAND_ENDED).map(|remark| {
+        Draft::new(ID, FindingSeverity::Warning, remark.text.as_str())
+            .bias("effect unknown: what the command did not come to is missing")
+            .advise("find out why the command ended so, and run it again")
+    });
+    measured.chain(told).chain(ended).collect()
 }
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {

@@ -1,11 +1,12 @@
 //! The run that is made of what was seen of a command, with its own figures where it wrote some.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 
 use assay_engine::extents::Kernel;
 use assay_host::environment;
 use assay_results::Run;
-use assay_results::build::observed::{Observation, adopt, run_of};
+use assay_results::build::observed::{CommandEnd, Observation, adopt, run_of};
 use assay_results::counters::{Counters, ProcessCounters};
 use assay_results::environment::Environment;
 use assay_workload::plan::PlannedTarget;
@@ -66,6 +67,11 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
             None => seen.during.clone(),
         },
         after: seen.after.clone(),
+        ended: match (seen.status.code(), seen.status.signal()) {
+            (Some(0), _) => CommandEnd::Success,
+            (Some(status), _) => CommandEnd::Status(status),
+            (None, signal) => CommandEnd::Signal(signal.unwrap_or(0)),
+        },
     };
     let observed = run_of(&observation)?;
     Ok(match figures {

@@ -52,7 +52,7 @@ fn about() -> String {
 struct Conditions {
     requested: f64,
     xfersize: Option<f64>,
-    threads: f64,
+    threads: Option<f64>,
     read_percent: Option<f64>,
     hit: Option<(f64, f64)>,
     seek_percent: Option<f64>,
@@ -82,7 +82,7 @@ fn conditions(run: &Run, definition: &Definition<'_>) -> Conditions {
         requested: definition.rate().unwrap_or(RATE_MAX),
         // 0 is not known.
         xfersize: first_size.filter(|size| one_size && *size > 0).map(|size| size as f64),
-        threads: jobs.iter().map(|job| job.outstanding_io as f64).sum(),
+        threads: Some(jobs.iter().map(|job| job.outstanding_io as f64).sum()).filter(|sum| *sum > 0.0),
         read_percent: common(&|pattern| Some(100.0 * pattern.mix.share(OpKind::Read))),
         hit,
         seek_percent: common(&|pattern| match &pattern.placement {
@@ -122,7 +122,7 @@ fn line(definition: &Definition<'_>, row: &Row, conditions: &Conditions) -> Stri
         number(read.stddev_ms()),
         number(write.stddev_ms()),
         known(conditions.xfersize),
-        number(conditions.threads),
+        known(conditions.threads),
         known(conditions.read_percent),
         known(conditions.hit.map(|hit| hit.0)),
         known(conditions.hit.map(|hit| hit.1)),

@@ -115,7 +115,7 @@ fn the_best_figures_are_valid_ones_where_there_are_some() {
     let named = |run: &Run| {
         let quoted = quoted(run);
         let best = best(&quoted).expect("figures");
-        let names = [Some(best.iops), best.bandwidth, best.latency];
+        let names = [best.iops, best.bandwidth, best.latency];
         names.map(|quoted| quoted.expect("a figure").row.name.clone())
     };
     assert_eq!(named(&run), ["reads 32", "sequential", "reads 1"]);

@@ -28,6 +28,7 @@ fn observation(asked_per_s: u64, fetched_per_s: u64) -> Observation {
         before: [counters(0, 0), counters(0, 0)],
         during: (0..=10).map(reading).collect(),
         after: [counters(10, 10 * fetched_per_s), counters(11, 10 * fetched_per_s)],
+        ended: CommandEnd::Success,
     }
 }
 
@@ -105,6 +106,28 @@ fn figures_are_judged_by_what_was_seen() {
     assert_eq!(run.verdict, Verdict::Invalid, "{:#?}", run.findings);
     let same = adopt(run_of(&observation(0, RATE)).unwrap(), figures);
     assert_eq!(same.phases[0].jobs[0].cached_read_share, Some(0.0));
+}
+
+#[test]
+fn a_command_that_was_killed_or_failed_is_incomplete_and_says_how() {
+    for (ended, words) in [
+        (CommandEnd::Signal(9), "signal 9 (SIGKILL) ended the command after 10.0 s"),
+        (CommandEnd::Signal(40), "signal 40 ended the command"),
+        (CommandEnd::Status(2), "the command ended with exit status 2"),
+    ] {
+        let observed = run_of(&Observation { ended, ..observation(RATE, RATE) }).unwrap();
+        let adopted = adopt(observed.clone(), fixture::run());
+        for run in [observed, adopted] {
+            assert_eq!((run.verdict, run.end), (Verdict::Incomplete, Some(RunEnd::Failed)));
+            let found = run.findings.iter().find(|finding| finding.id == "short-run").expect("said how");
+            assert!(
+                found.severity == FindingSeverity::Warning && found.message.starts_with(words),
+                "{found:?}"
+            );
+            assert_eq!(run.rows[0].verdict, Verdict::Suspect);
+        }
+    }
+    assert_eq!(run_of(&observation(RATE, RATE)).unwrap().verdict, Verdict::Valid);
 }
 
 /// 12 MiB of durable writes a second, and a script that reads 128 KiB of its own files out of the cache.

@@ -184,3 +184,14 @@ fn an_effect_is_a_number() {
     assert_eq!(Effect::high(f64::INFINITY).map(|effect| effect.largest()), Some(1000.0));
     assert_eq!(Effect::high(f64::NAN), None);
 }
+
+/// The first repetition lost little and another a lot: the row says what is worst, as the line of its cause does.
+#[test]
+fn a_row_names_the_worst_of_its_cause() {
+    let mut run = repeated(&FIVE[..3]);
+    for (phase, share) in run.phases.iter_mut().zip([0.1, 0.4, 0.2]) {
+        phase.evidence.steal_share = Some(share);
+    }
+    judge(&mut run);
+    assert!(run.rows[0].because.starts_with("vCPU steal was 40 %"), "{}", run.rows[0].because);
+}
