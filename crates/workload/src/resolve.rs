@@ -1,6 +1,6 @@
 //! From what was asked to what will be done: the only place where something about this system enters.
 
-mod misses;
+pub mod misses;
 mod steps;
 mod tree;
 

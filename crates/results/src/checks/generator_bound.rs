@@ -34,7 +34,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 }
 
 /// Share of the job threads' time in which they were ready to run and had no processor.
-fn queued_share(subject: &Subject<'_>) -> Option<f64> {
+pub(super) fn queued_share(subject: &Subject<'_>) -> Option<f64> {
     let evidence = &subject.job.evidence;
     let time = evidence.measured_ns as f64 * f64::from(evidence.threads.max(1));
     let share = evidence.run_queue_ns? as f64 / time;

@@ -1,16 +1,21 @@
 //! `network-bound`: the network to the storage was full, so that the figure is that of the network.
 
-use super::draft::{Draft, percent};
+use super::draft::{Draft, iops_low, lost, percent};
 use super::subject::{Subject, on_storage};
 use crate::environment::NetworkPath;
 use crate::evidence::InterfaceUse;
-use crate::run::{Finding, FindingSeverity, Run};
+use crate::run::{Finding, FindingSeverity, JobResult, Run};
 
 pub(super) const ID: &str = "network-bound";
 
 /// An interface is full from this share of its speed on. Counted are whole frames; preamble and gap, which are not, take 1.6 %
 /// with frames of 1500 bytes.
 const FULL: f64 = 0.9;
+
+/// A byte of data is at most so many on the wire: headers of Ethernet, IP, TCP and of the protocol, in frames of 1500 bytes.
+const WITH_HEADERS: f64 = 1.1;
+/// Other traffic is told from this share on: below it is what headers may take.
+const OTHERS_MIN: f64 = 0.05;
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
@@ -58,9 +63,19 @@ fn full(subject: &Subject<'_>, network: &NetworkPath, used: &InterfaceUse, speed
         bits(speed * 8.0),
         network.server
     );
+    let others = others_share(subject, word == "received", rate);
+    let beyond = "the storage may be faster than the network by an unknown amount";
+    let bias = match others {
+        Some(share) => {
+            format!("{} for other traffic of the interface; {beyond}", iops_low(share / (1.0 - share)))
+        }
+        None => format!("IOPS and bandwidth are those of the network; {beyond}"),
+    };
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias("IOPS and bandwidth are those of the network; the storage may be faster, effect unknown")
+        .bias(bias)
+        .effect(others.and_then(lost))
+        .evidence("others_share", others)
         .evidence("interface", used.name.as_str())
         .evidence("share", share)
         .evidence("received_bytes_per_s", used.received_bytes_per_s)
@@ -76,6 +91,17 @@ fn full(subject: &Subject<'_>, network: &NetworkPath, used: &InterfaceUse, speed
 fn bits(per_s: f64) -> String {
     let (value, unit) = if per_s < 1e9 { (per_s / 1e6, "Mbit/s") } else { (per_s / 1e9, "Gbit/s") };
     format!("{} {unit}", (value * 100.0).round() / 100.0)
+}
+
+/// Share of what the interface moved in this direction that was not of the phase's jobs, where it is above [`OTHERS_MIN`].
+fn others_share(subject: &Subject<'_>, received: bool, rate: f64) -> Option<f64> {
+    let of = |job: &JobResult| {
+        let op = if received { &job.read } else { &job.write };
+        op.as_ref().map_or(0.0, |op| op.bytes_per_s)
+    };
+    let own: f64 = subject.phase.jobs.iter().map(of).sum();
+    let share = 1.0 - (own * WITH_HEADERS / rate).min(1.0);
+    (OTHERS_MIN..0.99).contains(&share).then_some(share)
 }
 
 fn not_known(subject: &Subject<'_>, network: &NetworkPath, name: &str, counted: bool) -> Finding {
@@ -111,13 +137,26 @@ mod tests {
 
     #[test]
     fn an_interface_at_its_speed() {
-        let finding = only(ID, &received(1.19e9));
-        assert_eq!(finding.severity, FindingSeverity::Warning);
+        let mut run = received(1.19e9);
+        run.phases[0].jobs[0].read.as_mut().unwrap().bytes_per_s = 1.1e9;
+        let finding = only(ID, &run);
+        assert_eq!((finding.severity, finding.effect), (FindingSeverity::Warning, None));
+        assert!(finding.bias.contains("unknown amount"), "{}", finding.bias);
         assert!(
             finding.message.contains("eth1 received 9.52 Gbit/s, 95 % of its 10 Gbit/s"),
             "{}",
             finding.message
         );
+    }
+
+    /// Half of what came over the interface was not the job's: that much at least is known.
+    #[test]
+    fn other_traffic_of_a_full_interface() {
+        let mut run = received(1.1e9 + 0.11e9);
+        run.phases[0].jobs[0].read.as_mut().unwrap().bytes_per_s = 0.55e9;
+        let finding = only(ID, &run);
+        assert!(finding.bias.starts_with("IOPS 0-100 % low for other traffic"), "{}", finding.bias);
+        assert!(finding.effect.is_some_and(|effect| (effect.low + 1.0).abs() < 1e-9), "{finding:?}");
     }
 
     #[test]

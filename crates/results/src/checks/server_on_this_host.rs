@@ -1,7 +1,8 @@
 //! `server-on-this-host`: client and server are one machine, so that they share its CPUs, and the server's page cache is in the memory
 //! beside Assay.
 
-use super::draft::{Draft, percent};
+use super::draft::{Draft, lost_cpu_time, percent};
+use super::generator_bound::queued_share;
 use super::subject::on_storage;
 use crate::run::{Finding, FindingSeverity, Run};
 
@@ -16,9 +17,13 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         let busy = subject.phase.evidence.cpu_busy_share;
         let busy_words = busy.map_or(String::new(), |share| format!("; all CPUs were {} busy", percent(share)));
         let message = format!("the server of {} ({server}) runs on this host and shares its CPUs and memory{busy_words}", local.path);
+        // Of the server's CPU time only what Assay waited for is missing here; what its page cache answered cannot be seen from here.
+        let waited = queued_share(&subject).filter(|share| *share > 0.0);
+        let low = waited.map_or("IOPS low by an unknown amount".to_owned(), lost_cpu_time);
         let draft = Draft::new(ID, FindingSeverity::Warning, message)
-            .bias("IOPS low by the CPU time that the server takes; reads high where its page cache answers; effect unknown")
+            .bias(format!("{low}, for the CPU time that the server takes; reads high by an unknown amount where its page cache answers"))
             .evidence("at", subject.pointer.as_str())
+            .evidence("run_queue_share", waited)
             .evidence("server", server)
             .evidence("cpu_busy_share", busy);
         Some(draft.advise("run Assay on another host than the server"))
@@ -42,7 +47,11 @@ mod tests {
             on_this_host: Some(true),
         });
         let finding = only(ID, &run);
-        assert_eq!(finding.severity, FindingSeverity::Warning);
+        assert_eq!((finding.severity, finding.effect), (FindingSeverity::Warning, None));
+        assert!(finding.bias.starts_with("IOPS low by an unknown amount"), "{}", finding.bias);
+        let evidence = &mut run.phases[0].jobs[0].evidence;
+        evidence.run_queue_ns = Some(evidence.measured_ns * u64::from(evidence.threads) / 5);
+        assert!(only(ID, &run).bias.starts_with("IOPS 0-25 % low"), "{}", only(ID, &run).bias);
         assert!(
             finding.message.starts_with("the server of /data (127.0.0.1) runs on this host"),
             "{}",

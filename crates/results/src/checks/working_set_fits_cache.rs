@@ -4,6 +4,7 @@
 //! is not known, and of writes that the device had not received when the clock stopped.
 
 use assay_workload::pattern::OpKind;
+use assay_workload::resolve::misses::{TouchedBy, touched_by};
 use assay_workload::units::Bytes;
 
 use super::draft::{iops_high, percent, served, time};
@@ -21,7 +22,27 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     let buffered =
         on_storage(run).filter(|subject| !subject.job.direct && subject.memory_file_system().is_none());
     let above = buffered.flat_map(|subject| reads(&subject).into_iter().chain(writes(&subject)));
-    above.chain(on_storage(run).filter_map(|subject| probed(&subject))).collect()
+    let below = on_storage(run).filter_map(|subject| probed(&subject).or_else(|| touched(&subject)));
+    above.chain(below).collect()
+}
+
+/// Blocks that a job was to read for the first time, and that this run had written or read before.
+fn touched(subject: &Subject<'_>) -> Option<Finding> {
+    let (plan, phase) = (&subject.run.plan, subject.phase.plan_phase as usize);
+    let by = subject.planned.iter().find_map(|planned| touched_by(plan, phase, planned))?;
+    let by = match by {
+        TouchedBy::Job(job) => format!("job '{job}' had touched them"),
+        TouchedBy::Prefill => "this run had written them when it laid the file out".to_owned(),
+    };
+    let message = format!(
+        "whether blocks that were to be read for the first time missed the caches below is unknown: {by}"
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Unchecked, message)
+        .bias("IOPS high by an unknown amount where a cache below still held them")
+        .evidence("active_bytes", subject.job.evidence.active_bytes)
+        .advise("run on a file that is there already, with a range that no other job uses, or probe for caches ('assay probe')");
+    Some(finding)
 }
 
 /// Whether a probe found a cache below that holds all that the job reads.
@@ -177,5 +198,21 @@ mod tests {
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
         run.plan.phases[0].jobs[0].flush.at_end = true;
         silent(ID, &run);
+    }
+
+    #[test]
+    fn blocks_to_be_read_first_that_the_run_had_written() {
+        use assay_workload::pattern::{Distribution, Placement, Random};
+        let mut run = crate::fixture::run();
+        let distribution = Distribution::ReadMiss { miss_percent: 25.0, hit_bytes: u64::MAX };
+        run.plan.phases[0].jobs[0].pattern.placement =
+            Placement::Random(Random { distribution, once_per_pass: false });
+        let target = &mut run.plan.targets[0];
+        (target.kind, target.existing_bytes) = (assay_workload::target::TargetKind::File, target.size_bytes);
+        silent(ID, &run);
+        run.plan.targets[0].existing_bytes = 0;
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Unchecked);
+        assert!(finding.message.contains("laid the file out"), "{}", finding.message);
     }
 }

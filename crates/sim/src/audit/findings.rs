@@ -1,5 +1,6 @@
 //! What an audit objects to, and the repair.
 
+use assay_results::run::Effect;
 use assay_results::{Finding, FindingSeverity};
 use assay_workload::pattern::{Distribution, OpKind, Placement, Random};
 use assay_workload::plan::{PlannedJob, PlannedPhase};
@@ -114,8 +115,10 @@ impl Auditor<'_> {
         if let (Value::Object(map), Some(predicted)) = (&mut evidence, repair.predicted) {
             map.insert("repaired_over_mean".to_owned(), json!(predicted));
         }
-        let bias = "IOPS low and latency high on an array that binds addresses to cores";
-        Some(with(finding("hot-area-imbalance", severity, entry, message), evidence, bias, repair.advice))
+        let bias = low_by("binds addresses to cores", entry.max_over_mean);
+        let finding =
+            with(finding("hot-area-imbalance", severity, entry, message), evidence, &bias, repair.advice);
+        Some(Finding { effect: Effect::low(entry.max_over_mean - 1.0), ..finding })
     }
 
     /// Bytes after which the layout begins again at the first core.
@@ -324,10 +327,18 @@ fn content_imbalance(entry: &JobAudit, busiest: f64, repeated: f64) -> Finding {
         "busiest_over_mean": entry.max_over_mean,
         "repeated_data_share": repeated,
     });
-    let bias = "IOPS low and latency high on an array that places data by content";
+    let bias = low_by("places data by content", entry.max_over_mean);
     let advice = "write data of which no two blocks are equal (random, refreshed for every write, dedup_ratio = 1), or the ratio of \
                   real data in many different blocks";
-    with(finding("content-imbalance", severity, entry, message), evidence, bias, advice.to_owned())
+    let finding =
+        with(finding("content-imbalance", severity, entry, message), evidence, &bias, advice.to_owned());
+    Finding { effect: Effect::low(entry.max_over_mean - 1.0), ..finding }
+}
+
+/// The possible bias of an uneven load. Where the busiest core is the limit, even load would be faster by as much as that core has above
+/// the mean; where another stage is, by less.
+fn low_by(how: &str, over_mean: f64) -> String {
+    format!("IOPS 0-{:.0} % low on an array that {how}, and latency high", 100.0 * (over_mean - 1.0).max(0.0))
 }
 
 /// A repair, and the imbalance that is left.

@@ -214,6 +214,49 @@ fn threads_and_phases_that_read_untouched_blocks_never_share_one() {
 }
 
 #[test]
+fn blocks_that_other_jobs_touch_are_left_out_as_far_as_something_remains() {
+    use super::misses::{TouchedBy, touched_by};
+    let uniform = |offset: u64, length: u64| Job {
+        offset: Extent::Bytes(offset),
+        length: Some(Extent::Bytes(length)),
+        ..Job::new("other", &["f"], AccessPattern::new(Mix::WRITE, 4096, Placement::random_map()))
+    };
+    let mut here = inventory(&ALL, Some(512));
+    here.targets.get_mut("f").unwrap().existing_bytes = 1 << 20;
+    let planned = |others: Vec<Job>, after: bool| {
+        let mut asked = workload(read_miss("cold", 2));
+        let others = Phase::measure("others", others);
+        asked.phases.insert(usize::from(after), others);
+        let plan = super::plan(&asked, &here, 0).unwrap();
+        let index = usize::from(!after);
+        let cold = plan.phases[index].jobs[0].clone();
+        let sites: Vec<(u64, u64)> = cold
+            .slices
+            .iter()
+            .map(|slice| {
+                (slice.sites[0].offset_bytes, slice.sites[0].offset_bytes + slice.sites[0].length_bytes)
+            })
+            .collect();
+        (sites, touched_by(&plan, index, &cold))
+    };
+    // The longest stretch between two others: 256k to 768k of 1m.
+    let (sites, touched) = planned(vec![uniform(0, 256 << 10), uniform(768 << 10, 256 << 10)], false);
+    assert_eq!(sites, [(256 << 10, 512 << 10), (512 << 10, 768 << 10)]);
+    assert_eq!(touched, None);
+    // What comes later touches nothing before it.
+    let (sites, touched) = planned(vec![uniform(0, 256 << 10)], true);
+    assert_eq!((sites[0].0, sites[1].1, touched), (0, 1 << 20, None));
+    // Where nothing remains the range is kept, and it is known who touched it.
+    let (sites, touched) = planned(vec![uniform(0, 1 << 20)], false);
+    assert_eq!((sites[0].0, sites[1].1), (0, 1 << 20));
+    assert_eq!(touched, Some(TouchedBy::Job("other".to_owned())));
+    // A file that the run lays out.
+    let mut plan = super::plan(&workload(read_miss("cold", 1)), &here, 0).unwrap();
+    plan.targets[0].existing_bytes = 4096;
+    assert_eq!(touched_by(&plan, 0, &plan.phases[0].jobs[0]), Some(TouchedBy::Prefill));
+}
+
+#[test]
 fn ranges_with_untouched_blocks_must_not_overlap_and_need_room() {
     let mut asked = workload(read_miss("a", 1));
     asked.phases[0].jobs.push(Job { offset: Extent::Bytes(1 << 19), ..read_miss("b", 1) });
