@@ -2,6 +2,8 @@
 """Staged traps in doses: how often each check speaks, and whether the bias it states holds the real one.
 
 `benches/traps.py --assay BINARY --dir DIR [--trials 10] [--doses 2,5,10,20,35,50] [--only NAME ..] [--clean 30] [--keep FILE]`
+`benches/traps.py --assay BINARY --dir DIR --pairs 5 [--only NAME ..]`: instead, each staging so many times beside an undisturbed twin, in
+alternate order: what is stated against what was measured, one line a pair, and how often the statement covers it. Five pairs take ten minutes.
 
 The traps are staged on devices over memory whose pace a throttle sets, several at a time, each on a device of its own: the
 real bias is that of nothing else, and what they find does not depend on the others. Those of a second process, on a throttled file
@@ -129,12 +131,27 @@ def finding(run, ids):
 
 
 def stated(bias):
-    """The stated range as shares low and high; None where it is in words only."""
+    """The stated range as shares low and high, the latter endless where it says "or more"; None where it is in words only."""
+    low, high = 0.0, None
     if found := re.search(r"IOPS 0-([\d.]+) % (high|low)", bias):
-        return (0.0, float(found[1]) / 100)
-    if found := re.search(r"IOPS up to (\d+) times too high", bias):
-        return (0.0, float(found[1]) - 1)
-    return None
+        high = float(found[1]) / 100
+    elif found := re.search(r"IOPS up to (\d+) times too high", bias):
+        high = float(found[1]) - 1
+    elif found := re.search(r"without it up to ([\d.]+) times as many", bias):
+        high = float(found[1]) - 1
+    if high is None:
+        return None
+    return (low, math.inf if "or more" in bias else high)
+
+
+def direction(bias):
+    """1 where the figure is said to be too high, -1 where too low, 0 where both or neither."""
+    return bool(re.search(r"\bhigh\b", bias)) - bool(re.search(r"\blow\b", bias))
+
+
+def covers(said, real):
+    # Two runs after each other differ by some per cent anyway.
+    return said[0] - 0.05 <= real <= said[1] * 1.05 + 0.05
 
 
 @contextlib.contextmanager
@@ -370,6 +387,202 @@ TRAPS = {
 }
 
 
+def stall_at_end(bench):
+    """The device stops for the last fifth of the window."""
+    steps = [(0, BASE), (2.56, 40)]
+    return (lambda: bench.throttled.course(3.2, [(0, BASE)])), (lambda: bench.throttled.course(3.2, steps))
+
+
+def sawtooth(bench):
+    """The device has its pace for 0.4 s and a quarter of it for 0.4 s, again and again."""
+    steps = [(0.4 * i, BASE if i % 2 == 0 else BASE / 4) for i in range(8)]
+    return (lambda: bench.throttled.course(3.2, [(0, BASE)])), (lambda: bench.throttled.course(3.2, steps))
+
+
+def throttle_after_start(bench):
+    """The device has four tenths of its pace after a quarter of the window; the twin has them from the start."""
+    after = 0.4 * BASE
+    return (lambda: bench.throttled.course(3.2, [(0, after)])), (
+        lambda: bench.throttled.course(3.2, [(0, BASE), (0.8, after)])
+    )
+
+
+def swallowed_flushes(bench):
+    """Durable writes on a file system that is mounted without barriers, on a loop device over a file of a real disk."""
+    job = WRITES + 'runtime = "2s"\nflush = { call = "fdatasync" }'
+
+    def on(*options):
+        image = bench.file("flushes", 96)
+        with loop(image, "--direct-io=on") as device, tempfile.TemporaryDirectory(dir=bench.args.dir) as at:
+            subprocess.run(["mkfs.ext4", "-q", "-F", device], check=True)
+            subprocess.run(["mount", *options, device, at], check=True)
+            try:
+                path = bench.file(os.path.join(at, "data"), 16)
+                return bench.run(path, job, "--destroy-data", path, expected_s=10)
+            finally:
+                subprocess.run(["umount", at], check=True)
+
+    return on, lambda: on("-o", "barrier=0")
+
+
+def zeros(bench):
+    """Reads of zeros from a device that keeps none, against reads of random data from it."""
+    job = READS + 'engine = "psync"\nruntime = "2s"'
+
+    def of(random):
+        with open("/sys/class/zram-control/hot_add") as made:
+            number = int(made.read())
+        device = f"/dev/zram{number}"
+        try:
+            with open(f"/sys/block/zram{number}/disksize", "w") as out:
+                out.write(str(64 * MIB))
+            with open(device, "wb") as out:
+                for _ in range(64):
+                    out.write(os.urandom(MIB) if random else bytes(MIB))
+                out.flush()
+                os.fsync(out.fileno())
+            return bench.run(device, job)
+        finally:
+            with open(f"/sys/block/zram{number}/reset", "w") as out:
+                out.write("1")
+            with open("/sys/class/zram-control/hot_remove", "w") as out:
+                out.write(str(number))
+
+    return (lambda: of(True)), (lambda: of(False))
+
+
+def holes_pair(bench):
+    """A third of a file is holes; the twin's file has data everywhere."""
+    job = READS + 'engine = "psync"\ncaching = "direct"\npasses = 1'
+    return punched(bench, lambda path, by: bench.run(path, job, by=by))
+
+
+def judged(bench):
+    """fio's own figures of the same, which `assay judge` weighs."""
+
+    def judge(path, by):
+        words = ["--output-format=json+", "--name=j", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=psync"]
+        command = [*by, bench.args.assay, "judge", "--json", "--", "fio", *words, f"--filename={path}"]
+        ran = subprocess.run(command, capture_output=True, env=bench.env, cwd=bench.args.dir)
+        return json.loads(ran.stdout)
+
+    return punched(bench, judge)
+
+
+def punched(bench, run):
+    def of(dose):
+        with bench.throttled.file() as (path, by):
+            if dose:
+                length = int(dose * FILE_MIB * MIB) // 4096 * 4096
+                subprocess.run(["fallocate", "--punch-hole", "-o", "0", "-l", str(length), path], check=True)
+                subprocess.run(["sync", "-f", path], check=True)
+            return run(path, by)
+
+    return (lambda: of(0)), (lambda: of(1 / 3))
+
+
+def absorbed_pair(bench):
+    """Direct writes through a loop device that keeps them in the page cache; the twin's writes directly."""
+
+    def on(*how):
+        with loop(bench.file("absorbs", 64), *how) as device:
+            return bench.run(device, WRITES + 'runtime = "2s"', "--destroy-data", device)
+
+    return (lambda: on("--direct-io=on")), on
+
+
+def quota_pair(bench):
+    """Half a processor, by a quota two groups above the job."""
+    path = bench.whole_file()
+    job = READS + 'engine = "psync"\ncaching = "buffered"\ninvalidate = false\nruntime = "2s"'
+
+    def warm():
+        open(path, "rb").read()
+        return bench.run(path, job)
+
+    def limited():
+        open(path, "rb").read()
+        with quota(0.5) as by:
+            return bench.run(path, job, by=by, expected_s=8)
+
+    return warm, limited
+
+
+def others_pair(bench):
+    """A second process has a third of the device."""
+    job = READS + 'outstanding = 4\nramp = "300ms"\nruntime = "1200ms"'
+    image = bench.whole_file("image")
+
+    def alone(rival=None):
+        with bench.throttled.device(image, "--direct-io=on") as (device, limit, by):
+            limit(BASE)
+            if not rival:
+                return bench.run(device, job, by=by)
+            other = bench.start(device, f'{READS}outstanding = 4\nruntime = "4s"\nrate = {rival}', by=by)
+            try:
+                time.sleep(0.9)
+                return bench.run(device, job, by=by)
+            finally:
+                other.terminate()
+                other.communicate()
+
+    return alone, lambda: alone(int(BASE * 0.35))
+
+
+# What is staged, what has to find it, and the two runs of a pair: the twin's and the staged one's.
+PAIRS = {
+    "direct writes kept by a loop device": (["cache-absorbed-writes"], absorbed_pair),
+    "quota of half a processor above the job": (["throttled"], quota_pair),
+    "stall at the end of the window": (["outlier-interval", "throttled", "not-steady"], stall_at_end),
+    "sawtooth": (["outlier-interval", "throttled", "not-steady"], sawtooth),
+    "throttle after the start": (["throttled", "not-steady"], throttle_after_start),
+    "swallowed flushes": (["volatile-write-cache"], swallowed_flushes),
+    "second process on the device": (["foreign-io"], others_pair),
+    "holes in a file": (["unwritten-reads"], holes_pair),
+    "reads of zeros": (["unwritten-reads", "compressible-data"], zeros),
+    "fio's figures, judged: holes in a file": (["unwritten-reads"], judged),
+}
+
+
+def pair(bench, ids, stage, index):
+    """The finding of the staged run, and by which share its figure is off the twin's: above 0 in the direction that is stated."""
+    twin, staged = stage(bench)
+    # Twins take turns, so that what drifts is on both sides.
+    runs = {}
+    for which in ("twin", "staged") if index % 2 == 0 else ("staged", "twin"):
+        runs[which] = (twin if which == "twin" else staged)()
+    # Of several that speak of it one that states a range, else the gravest.
+    spoke = [one for one in (finding(runs["staged"], [id_]) for id_ in ids) if one]
+    found = next((one for one in spoke if stated(one["bias"])), spoke[0] if spoke else None)
+    ratio = total(runs["staged"]) / total(runs["twin"])
+    said = direction(found["bias"]) if found else 0
+    low = said < 0 or (said == 0 and ratio < 1)
+    return found and {key: found[key] for key in ("id", "severity", "bias")}, low, 1 / ratio - 1 if low else ratio - 1
+
+
+def pairs_table(bench, name, ids, stage, count):
+    print(f"\n### {name}\n")
+    print("| pair | found | stated | measured | covered |")
+    print("|--:|---|---|--:|---|")
+    covered = said = 0
+    for index in range(count):
+        try:
+            found, low, real = bench.once(("pair", name, index), lambda: pair(bench, ids, stage, index))
+        except (Discard, OSError, RuntimeError, subprocess.CalledProcessError) as why:
+            print(f"| {index + 1} | not staged: {why} | | | |", flush=True)
+            continue
+        measured = f"{percent(real)} {'low' if low else 'high'}"
+        range_ = found and stated(found["bias"])
+        verdict = "-"
+        if range_:
+            said, holds = said + 1, covers(range_, real)
+            covered, verdict = covered + holds, "yes" if holds else "no"
+        what = f"{found['id']} ({found['severity']})" if found else "nothing"
+        words = found["bias"] if found else ""
+        print(f"| {index + 1} | {what} | {words}{'' if range_ or not found else ' [words only]'} | {measured} | {verdict} |", flush=True)
+    print(f"\ncovered {covered} of {count}" + (f" ({count - said} without a range)" if said < count else ""), flush=True)
+
+
 def interval(k, n):
     """Clopper and Pearson, 95 %."""
 
@@ -407,6 +620,8 @@ def trial(bench, trap, dose):
 
 
 def percent(share):
+    if math.isinf(share):
+        return "open"
     return f"{100 * share:.1f} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
 
 
@@ -435,8 +650,7 @@ def table(bench, name, trap, doses, trials):
         reals = [real for _, real in seen]
         low, high = interval(len(found), trials)
         ranges = [(stated(f["bias"]), real) for f, real in seen if f and stated(f["bias"])]
-        # Two runs after each other differ by some per cent anyway.
-        within = sum(r[0] - 0.05 <= real <= r[1] * 1.05 + 0.05 for r, real in ranges)
+        within = sum(covers(said, real) for said, real in ranges)
         said = percent(statistics.median(r[1] for r, _ in ranges)) if ranges else "in words"
         print(
             f"| {percent(dose)} | {trials} | {len(found)} | {percent(low)} to {percent(high)} "
@@ -488,6 +702,7 @@ def main():
     parser.add_argument("--doses", default="2,5,10,20,35,50")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--clean", type=int, default=30)
+    parser.add_argument("--pairs", type=int, default=0, help="pairs of each staging, instead of doses and clean runs")
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for a quiet machine")
     parser.add_argument("--keep", help="file of trials, to stop and take up")
     parser.add_argument("--retries", type=int, default=4, help="repeats of a trial that something else disturbed")
@@ -495,6 +710,11 @@ def main():
     args.assay = os.path.abspath(args.assay)
     bench = Bench(args)
     bench.throttled = Throttled(bench)
+    if args.pairs:
+        for name, (ids, stage) in PAIRS.items():
+            if not args.only or any(word in name for word in args.only):
+                pairs_table(bench, name, ids, stage, args.pairs)
+        return
     doses = [float(dose) / 100 for dose in args.doses.split(",")]
     for name, trap in TRAPS.items():
         if not args.only or any(word in name for word in args.only):
