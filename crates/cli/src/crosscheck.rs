@@ -91,14 +91,15 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     }
     hand_over(&mut plan, |phase| pairs.iter().any(|pair| pair.fio == phase));
     losses(&plan, args.allowed.strict)?;
+    assay_runner::claim(&plan, &request.claims, &site.host)?;
     let mut permits = assay_runner::check_consent(&plan, &site.host, &request.consent)?;
     check_space(&plan, Layout::Whole, &[], &site.host)?;
-    let start = Start::of(&plan);
-    let laid_out = assay_runner::make_files(&mut permits, &site.host)
+    let (start, claims) = (Start::of(&plan), request.claims.clone());
+    let laid_out = assay_runner::make_files(&plan, &mut permits, &site.host)
         .map_err(Failure::from)
         .and_then(|()| lay_out(&base, &permits, &site, context));
     if let Err(failure) = laid_out {
-        start.undo();
+        start.undo(&claims, &site.host);
         return Err(failure);
     }
     let not_honoured: Vec<String> = lost.iter().map(|(_, text)| text.clone()).collect();
@@ -113,7 +114,7 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     };
     let done = run::recorded(request, &site, Live::new(context), context);
     if done.as_ref().map_or(true, |done| done.finished.came_to_nothing()) {
-        start.undo();
+        start.undo(&claims, &site.host);
     }
     let done = done?;
     show(&done, &pairs, (&fio, &not_honoured), args.json, context)?;

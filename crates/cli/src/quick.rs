@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use assay_conduct::series::{self, Prepared, Series, assay1, stb};
 use assay_formats::near;
+use assay_host::claim::{Access, Claims};
 use assay_host::space;
 use assay_host::workdir::{WorkDir, WorkDirError, is_assay_dir};
 use assay_report::quick::Reference;
@@ -194,10 +195,12 @@ fn here(args: &QuickArgs, series: &Series, place: &Path, context: &Context) -> R
     let planned = prepare(args, series, (&directory, place))?;
     let start = Start::of(&plan(&planned.prepared, series, &directory, args, planned.seed, &site)?);
     let directory = work_dir(&directory)?;
-    let result = measure(args, series, planned, directory.path(), &site, context);
+    let claims = Claims::default();
+    claims.take(&site.host, directory.path(), Access::Exclusive).map_err(Failure::failed)?;
+    let result = measure(args, series, planned, directory.path(), (&claims, &site), context);
     if result.as_ref().map_or(true, Finished::came_to_nothing) {
         // Nothing was measured, so nothing is left behind either.
-        start.undo();
+        start.undo(&claims, &site.host);
         if directory.created() {
             let _ = directory.remove();
         }
@@ -237,7 +240,7 @@ fn measure(
     series: &Series,
     Planned { seed, mut prepared }: Planned,
     directory: &Path,
-    site: &Site,
+    (claims, site): (&Claims, &Site),
     context: &Context,
 ) -> Result<Finished, Failure> {
     context.make_runs_root()?;
@@ -246,13 +249,13 @@ fn measure(
     if series.id != stb::ID {
         let windows = windows(args);
         let (file, wanted) = (directory.join(assay1::FILE), prepared.files.0);
-        let filled = fill(&file, wanted, windows.prefill_max, seed, site, context)?;
+        let filled = fill(&file, wanted, windows.prefill_max, seed, (claims, site), context)?;
         notes.push(("prefill".to_owned(), filled.sentence()));
         prepared = assay1::prepare(args.test.as_deref(), args.repeat, &windows, filled.bytes, seed)
             .map_err(series_failure)?;
     }
     let plan = plan(&prepared, series, directory, args, seed, site)?;
-    let request = Request { notes, ..Request::new(Work::Planned(plan), directory) };
+    let request = Request { notes, claims: claims.clone(), ..Request::new(Work::Planned(plan), directory) };
     Ok(run::recorded(request, site, Live::new(context), context)?.finished)
 }
 
@@ -262,7 +265,7 @@ fn fill(
     wanted: u64,
     time_max: Nanos,
     seed: u64,
-    site: &Site,
+    run: (&Claims, &Site),
     context: &Context,
 ) -> Result<Filled, Failure> {
     let mut said = Instant::now();
@@ -279,7 +282,7 @@ fn fill(
             to_stderr(format_args!("{line}\n"));
         }
     };
-    let filled = assay_runner::fill(file, wanted, time_max, seed, site, &mut progress);
+    let filled = assay_runner::fill(file, wanted, time_max, seed, run, &mut progress);
     if context.live {
         to_stderr(format_args!("\r\x1b[2K"));
     }

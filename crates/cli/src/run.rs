@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use assay_formats::{Diagnostic, Severity, near};
+use assay_host::claim::{Access, Claims};
 use assay_host::workdir::WorkDir;
 use assay_report::terminal;
 use assay_results::probe::Probe;
@@ -194,7 +195,11 @@ pub(crate) fn execute(
     let plan = resolved(how, &asked, &site)?;
     let make = |path: PathBuf| WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "run");
     let work_dir = asked.work_dir.take().map(make).transpose().map_err(Failure::usage)?;
-    let finished = carry_out(plan, how, &mut asked, &site, context);
+    let claims = Claims::default();
+    if let Some(directory) = &work_dir {
+        claims.take(&site.host, directory.path(), Access::Exclusive).map_err(Failure::failed)?;
+    }
+    let finished = carry_out(plan, how, &mut asked, (&claims, &site), context);
     let useless = finished.as_ref().map_or(true, Finished::came_to_nothing);
     if let Some(directory) = work_dir.filter(|directory| useless && directory.created()) {
         let _ = directory.remove();
@@ -263,7 +268,7 @@ fn carry_out(
     plan: Plan,
     how: &RunOptions<'_>,
     asked: &mut LoadedWorkload,
-    site: &Site,
+    (claims, site): (&Claims, &Site),
     context: &Context,
 ) -> Result<Finished, Failure> {
     // What may refuse to go on comes before anything is made.
@@ -284,6 +289,7 @@ fn carry_out(
         trace_max: trace.as_ref().map(|_| traced::RECORDS_MAX),
         strict: how.common.allowed.strict,
         notes: std::mem::take(&mut asked.notes),
+        claims: claims.clone(),
         ..Request::new(Work::Planned(plan.clone()), &asked.directory)
     };
     let done = recorded(request, site, Live::announcing(context), context)?;

@@ -115,7 +115,7 @@ mod tests {
         let script =
             "echo 'note: hello'; cat; echo '{\"a\": \"}\"}'; echo '{\"b\": 2}'; echo trouble >&2; exit 3";
         let path = stand_in(directory.path(), script);
-        let mut run = FioRun::start(&path, &["x"], "{\"stdin\": 1}").expect("it starts");
+        let mut run = FioRun::start(&path, &["x"], "{\"stdin\": 1}", Vec::new()).expect("it starts");
         let (documents, end) = all(&mut run);
         assert_eq!(documents, ["{\"stdin\": 1}", "{\"a\": \"}\"}", "{\"b\": 2}"]);
         assert_eq!(end.status, Some(3));
@@ -127,7 +127,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let script = "trap 'echo \"{}\"; exit 0' TERM; echo '{\"on\":1}'; while :; do :; done";
         let path = stand_in(directory.path(), script);
-        let mut run = FioRun::start(&path, &[], "").expect("it starts");
+        let mut run = FioRun::start(&path, &[], "", Vec::new()).expect("it starts");
         let first =
             (0..500).map(|_| run.next(Duration::from_millis(20))).find(|next| *next != FioOutput::Nothing);
         assert_eq!(first, Some(FioOutput::Document("{\"on\":1}".to_owned())));
@@ -142,7 +142,7 @@ mod tests {
     fn it_does_not_outlive_its_owner() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = stand_in(directory.path(), "exec sleep 600");
-        let run = FioRun::start(&path, &[], "").expect("it starts");
+        let run = FioRun::start(&path, &[], "", Vec::new()).expect("it starts");
         let proc = format!("/proc/{}", run.pid());
         assert!(Path::new(&proc).exists());
         drop(run);

@@ -17,6 +17,7 @@ use assay_workload::tree::{TreeEntry, TreeLayout};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
+use crate::claim::is_claimed;
 use crate::node::NodeLocation;
 use crate::workdir::{
     Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, Windows, ownership_in,
@@ -28,6 +29,7 @@ const MAX_DEPTH: usize = 200;
 
 /// Why something in a directory of ours stays.
 const FOREIGN: &str = "Assay did not make it";
+const IN_USE: &str = "a running Assay uses it; stop it or wait for its end";
 const CHANGED: &str = "Assay made it, and it was changed since; remove it yourself if you do not need it";
 
 /// What a cleanup did.
@@ -342,6 +344,7 @@ fn is_own(above: BorrowedFd<'_>, name: &CString, stat: &Stat, expected: &Expecte
     let identity = Identity::of_open(file.as_fd())?;
     match ownership_in(&file, Path::new(OsStr::from_bytes(name.as_bytes())), expected.ledger)? {
         Ownership::Changed => Err(io::Error::other(CHANGED)),
+        Ownership::Ours if is_claimed(&file) => Err(io::Error::other(IN_USE)),
         ownership => Ok(identity.inode == stat.st_ino && ownership == Ownership::Ours),
     }
 }

@@ -13,6 +13,7 @@
 
 pub mod cache;
 mod cgroup;
+pub mod claim;
 pub mod cleanup;
 pub mod counters;
 mod devices;

@@ -28,7 +28,9 @@ pub use identity::Identity;
 pub use ledger::LEDGER_FILE;
 pub(crate) use ledger::Ledger;
 pub(crate) use mark::ownership_in;
-pub use mark::{Ownership, Writing, claim_file, is_own_file, mark_file, ownership};
+pub use mark::{
+    Ownership, Writing, claim_file, is_cut_short, is_own_file, is_unsealed, mark_file, ownership,
+};
 pub use windows::{TreeWork, Windows};
 
 /// Name of the cache directory tag.
@@ -390,8 +392,12 @@ mod tests {
         drop(begin(true).expect("with consent"));
         assert!(is_own_file(&path));
         // Killed while it was written.
+        assert!(!is_cut_short(&path));
         std::mem::forget(begin(false).expect("ours"));
-        assert!(is_own_file(&path));
+        assert!(is_own_file(&path) && is_cut_short(&path));
+        let (run, host) = (crate::claim::Claims::default(), crate::HostRoot::real());
+        run.take(&host, &path, crate::claim::Access::Exclusive).expect("free");
+        assert!(is_unsealed(&file, &path) && !is_cut_short(&path), "it is being written");
     }
 
     #[test]

@@ -12,10 +12,10 @@ use assay_workload::plan::Carrier;
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Workload, resolve};
 
-use crate::consent::{check_consent, check_memory};
+use crate::consent::{check_consent, check_memory, claim};
 use crate::error::RunError;
 use crate::executor::HostExecutor;
-use crate::files::make_files;
+use crate::files::{make_anchors, make_files};
 use crate::fio::{self, FioExecutor};
 use crate::hold::Permits;
 use crate::inventory;
@@ -105,6 +105,9 @@ pub fn carry_out(
         }
         notes.extend(fio::losses(&plan, request.strict)?);
     }
+    // Held until the run has ended and what it made in vain is removed.
+    let claims = request.claims.clone();
+    claim(&plan, &claims, &site.host)?;
     let permits = check_consent(&plan, &site.host, &request.consent)?;
     check_memory(&plan, &site.host)?;
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
@@ -114,7 +117,7 @@ pub fn carry_out(
     let start = Start::of(&plan);
     let done = begin(plan, permits, request, notes, site, observer);
     if done.as_ref().map_or(true, |done| done.finished.came_to_nothing()) {
-        start.undo();
+        start.undo(&claims, &site.host);
     }
     done.map(Some)
 }
@@ -128,14 +131,19 @@ fn begin(
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Done, RunError> {
-    make_files(&mut permits, &site.host)?;
+    make_files(&plan, &mut permits, &site.host)?;
+    make_anchors(&plan)?;
+    // What did not exist before.
+    claim(&plan, &request.claims, &site.host)?;
     let permits = Arc::new(permits);
     let environment = environment_of(&plan, &site.host, site.version.clone());
     let trace = request.trace_max.map(|max| Arc::new(TraceSink::new(max)));
     let fio = request.fio.clone().filter(|_| plan.uses(Carrier::Fio));
     let mut executor = HostExecutor {
         native: NativeExecutor::new(&environment, &request, site, trace.clone(), Arc::clone(&permits)),
-        fio: fio.map(|fio| FioExecutor::new(fio, &environment, site, Arc::clone(&permits))),
+        fio: fio.map(|fio| {
+            FioExecutor::new(fio, &environment, site, Arc::clone(&permits), request.claims.clone())
+        }),
     };
     let finished = record(Arc::new(plan), environment, notes, &mut executor, site, observer)?;
     let fio_cpu_ns = executor.fio.map_or(Vec::new(), |fio| fio.process_cpu_ns);

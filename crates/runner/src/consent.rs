@@ -1,9 +1,11 @@
 //! What is asked before anything is written.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use assay_engine::loops::Backing;
 use assay_engine::tree::check_anchor;
+use assay_host::claim::{Access, Claims};
 use assay_host::guard::{Consent, NodeIdentity, Permit, Refusal, check_write};
 use assay_host::{HostRoot, environment};
 use assay_workload::Plan;
@@ -20,23 +22,8 @@ use crate::hold::Permits;
 /// The guard's refusal.
 pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<Permits, RunError> {
     let consent = Consent::naming(host, named);
-    let written = plan
-        .phases
-        .iter()
-        .flat_map(|phase| &phase.jobs)
-        .filter(|job| job.pattern.kinds().any(|kind| kind != OpKind::Read) || job.tree.is_some());
-    let mut indices: Vec<u16> =
-        written.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect();
-    // Files that are read beyond their end are laid out first, which is writing too.
-    let short =
-        plan.targets.iter().enumerate().filter(|(_, target)| {
-            target.kind == TargetKind::File && target.existing_bytes < target.size_bytes
-        });
-    indices.extend(short.map(|(index, _)| index as u16));
-    indices.sort_unstable();
-    indices.dedup();
     let mut permits = Permits::new();
-    for index in indices {
+    for index in written(plan) {
         let target = &plan.targets[usize::from(index)];
         if target.kind != TargetKind::Null {
             let permit = check_write(host, target.path.as_ref(), &consent)?;
@@ -51,6 +38,34 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<
         }
     }
     Ok(permits)
+}
+
+/// Indices of the targets that a plan writes to. Files that are read beyond their end are laid out first, which is writing
+/// too.
+fn written(plan: &Plan) -> BTreeSet<u16> {
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    let written =
+        jobs.filter(|job| job.pattern.kinds().any(|kind| kind != OpKind::Read) || job.tree.is_some());
+    let sites = written.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites);
+    let short =
+        plan.targets.iter().enumerate().filter(|(_, target)| {
+            target.kind == TargetKind::File && target.existing_bytes < target.size_bytes
+        });
+    sites.map(|site| site.target).chain(short.map(|(index, _)| index as u16)).collect()
+}
+
+/// Claims every target of a plan for one run: those it writes to for itself, the others together with who else reads them.
+///
+/// # Errors
+/// [`RunError::InUse`] naming the run that has one.
+pub fn claim(plan: &Plan, claims: &Claims, host: &HostRoot) -> Result<(), RunError> {
+    let written = written(plan);
+    for (index, target) in plan.targets.iter().enumerate().filter(|(_, one)| one.kind != TargetKind::Null) {
+        let writes = written.contains(&(index as u16));
+        let access = if writes { Access::Exclusive } else { Access::Shared };
+        claims.take(host, target.path.as_ref(), access)?;
+    }
+    Ok(())
 }
 
 /// Refuses what a loop device stands on, and a loop device whose file is behind another one, by whatever name: the kernel

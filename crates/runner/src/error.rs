@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use assay_engine::EngineError;
 use assay_engine::fio_bridge::FioError;
 use assay_engine::tree::AnchorError;
+use assay_host::claim::InUse;
 use assay_host::guard::Refusal;
+use assay_host::workdir::WorkDirError;
 use assay_results::build::BuildError;
 use assay_results::store::StoreError;
 use assay_sim::phase::SimError;
@@ -88,12 +90,18 @@ pub enum RunError {
         /// What the system said.
         source: io::Error,
     },
+    /// A directory could not be made.
+    #[error(transparent)]
+    Directory(#[from] WorkDirError),
     /// The workload cannot be made into a plan here.
     #[error(transparent)]
     Plan(#[from] ResolveError),
     /// A target may not be written to.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// Another run has a target.
+    #[error(transparent)]
+    InUse(#[from] InUse),
     /// A directory may not hold a tree of files.
     #[error(transparent)]
     Tree(#[from] AnchorError),

@@ -13,6 +13,7 @@ use assay_fio as fio;
 use assay_fio::status::{Entry, Report, Reported};
 use assay_formats::{Diagnostic, Severity};
 use assay_host::HostRoot;
+use assay_host::claim::Claims;
 use assay_host::counters::Sampler;
 use assay_results::environment::Environment;
 use assay_results::{HostEvent, Interval, IntervalKey, JobCounts, JobOutcome};
@@ -99,6 +100,7 @@ pub(crate) struct FioExecutor {
     fio: Fio,
     host: HostRoot,
     permits: Arc<Permits>,
+    claims: Claims,
     stop: Arc<AtomicBool>,
     counters: Sampler,
     /// CPU of each phase's whole fio, user and system, nanoseconds.
@@ -131,11 +133,18 @@ struct RunningJob {
 
 impl FioExecutor {
     /// For a plan whose environment was collected.
-    pub(crate) fn new(fio: Fio, environment: &Environment, site: &Site, permits: Arc<Permits>) -> Self {
+    pub(crate) fn new(
+        fio: Fio,
+        environment: &Environment,
+        site: &Site,
+        permits: Arc<Permits>,
+        claims: Claims,
+    ) -> Self {
         FioExecutor {
             fio,
             host: site.host.clone(),
             permits,
+            claims,
             stop: Arc::clone(&site.stop),
             counters: sampler(environment, &site.host),
             process_cpu_ns: Vec::new(),
@@ -176,7 +185,8 @@ impl FioExecutor {
         let period = period(plan, phase);
         let every = format!("--status-interval={}ms", period.as_millis());
         let arguments: Vec<&str> = std::iter::once(every.as_str()).chain(ARGUMENTS).collect();
-        let mut run = FioRun::start(&self.fio.path, &arguments, &text).map_err(|error| error.to_string())?;
+        let mut run = FioRun::start(&self.fio.path, &arguments, &text, self.claims.descriptors())
+            .map_err(|error| error.to_string())?;
         self.counters.select_processes(&[run.pid()]);
         self.count(phase, sink);
         let jobs = plan.phases[phase].jobs.iter().map(|_| RunningJob::default()).collect();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use assay_engine::targets::direct_align;
 use assay_engine::{available, choose};
 use assay_host::guard::{Class, classify};
+use assay_host::workdir::is_cut_short;
 use assay_host::{HostRoot, storage_identity};
 use assay_results::store::{self, EngineChoice};
 use assay_workload::Workload;
@@ -65,6 +66,8 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
     let refused = |source| RunError::Io { path: path.clone(), source };
     let wrong = |problem| RunError::Target { path: path.clone(), problem };
     let (kind, existing_bytes) = match classify(host, &path).map_err(refused)? {
+        // A run was killed that wrote it: nothing is known of what is in it.
+        Class::AssayFile if target.size.is_some() && is_cut_short(&path) => (TargetKind::File, 0),
         Class::AssayFile | Class::ChangedFile | Class::ForeignFile => {
             (TargetKind::File, std::fs::metadata(&path).map_err(refused)?.len())
         }

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use assay_engine::Blocks;
 use assay_engine::driver::{PhaseOptions, run_phase};
+use assay_host::claim::Claims;
+use assay_host::workdir::is_cut_short;
 use assay_results::HostEvent;
 use assay_workload::growth::Layout;
 use assay_workload::job::{FlushPolicy, Job, Limits, Phase, PhaseKind, Workload};
@@ -14,7 +16,7 @@ use assay_workload::resolve;
 use assay_workload::target::{Extent, Target, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
 
-use crate::consent::check_consent;
+use crate::consent::{check_consent, claim};
 use crate::error::RunError;
 use crate::files::make_files;
 use crate::hold::hold;
@@ -59,7 +61,7 @@ pub fn bytes_in(directory: &Path) -> u64 {
         .sum()
 }
 
-/// Makes `file` hold `wanted` bytes of random data, stopping after `time_max`. `progress` is told what the file holds.
+/// Makes `file` hold `wanted` bytes of random data, stopping after `time_max`. The file is claimed from then on. `progress` is told what the file holds.
 ///
 /// # Errors
 /// [`RunError`] if the file may not be written, or holds too little after that time.
@@ -68,10 +70,12 @@ pub fn fill(
     wanted: u64,
     time_max: Nanos,
     seed: u64,
-    site: &Site,
+    (claims, site): (&Claims, &Site),
     progress: &mut dyn FnMut(Bytes),
 ) -> Result<Filled, RunError> {
-    let kept = std::fs::metadata(file).map_or(0, |meta| meta.len()) / BLOCK * BLOCK;
+    // Nothing is known of what a killed run left.
+    let there = std::fs::metadata(file).ok().filter(|_| !is_cut_short(file));
+    let kept = there.map_or(0, |meta| meta.len()) / BLOCK * BLOCK;
     if kept >= wanted {
         return Ok(Filled { bytes: wanted, kept: wanted, took_s: 0.0, capped: false });
     }
@@ -80,9 +84,11 @@ pub fn fill(
     let inventory =
         inventory::look_at(&workload, directory, None, &site.host, site.engine_choices.as_deref())?;
     let plan = Arc::new(resolve::plan(&workload, &inventory, seed)?);
+    claim(&plan, claims, &site.host)?;
     let mut permits = check_consent(&plan, &site.host, &[])?;
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
-    make_files(&mut permits, &site.host)?;
+    make_files(&plan, &mut permits, &site.host)?;
+    claim(&plan, claims, &site.host)?;
     let failed = |why| RunError::Prefill { why, written_bytes: 0 };
     let holding = hold(&plan, 0, &permits, &site.host).map_err(failed)?;
     let space = SpaceWatch::over(vec![file.to_owned()], &site.stop);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use assay_engine::extents::Kernel;
 use assay_host::cache::drop_file;
+use assay_host::claim::{Access, Claims};
 use assay_host::environment;
 use assay_results::environment::{TargetEnvironment, TargetKind};
 use assay_results::probe::{Ask, Probe, ProbeSpec, Prober};
@@ -50,6 +51,8 @@ pub fn probe(
     site: &Site,
     progress: &mut dyn FnMut(Bytes, Duration),
 ) -> Result<Probe, RunError> {
+    let claims = Claims::default();
+    claims.take(&site.host, &request.target, Access::Shared)?;
     let target = environment_of(&request.target, site);
     let unfit = |problem| RunError::Probe { path: request.target.clone(), problem };
     let region = region(request, &target).map_err(unfit)?;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_engine::fio_bridge::Fio;
 use assay_host::HostRoot;
+use assay_host::claim::Claims;
 use assay_results::RunEvent;
 use assay_results::environment::AssayVersion;
 use assay_results::probe::Probe;
@@ -61,6 +62,8 @@ pub struct Request {
     pub strict: bool,
     /// Notes that are kept with the run: an identifier and a sentence each.
     pub notes: Vec<(String, String)>,
+    /// What the run has claimed already; the targets are claimed beside it.
+    pub claims: Claims,
 }
 
 impl Request {
@@ -79,6 +82,7 @@ impl Request {
             trace_max: None,
             strict: false,
             notes: Vec::new(),
+            claims: Claims::default(),
         }
     }
 }

@@ -5,6 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use assay_host::HostRoot;
+use assay_host::claim::{Access, Claims};
 use assay_host::workdir::{WorkDir, Writing, is_assay_dir, is_own_file};
 use assay_results::run::PhaseResult;
 use assay_results::{Run, RunEnd};
@@ -54,15 +56,17 @@ impl Start {
         self.files.push((path, before));
     }
 
-    /// Removes what was made since, and cuts files that grew back to their size.
-    pub fn undo(self) {
-        for (path, before) in &self.files {
+    /// Removes what was made since, and cuts files that grew back to their size; but nothing that another run has by now.
+    pub fn undo(self, claims: &Claims, host: &HostRoot) {
+        let is_ours = |path: &Path| claims.take(host, path, Access::Exclusive).is_ok();
+        for (path, before) in self.files.iter().filter(|(path, _)| is_ours(path)) {
             match before {
                 None => remove_file(path),
                 Some(before) => cut(path, *before),
             }
         }
-        for directory in self.directories.iter().filter(|directory| is_assay_dir(directory)) {
+        let made = |directory: &&PathBuf| is_assay_dir(directory) && is_ours(directory);
+        for directory in self.directories.iter().filter(made) {
             if let Ok(made) = WorkDir::create(directory, env!("CARGO_PKG_VERSION"), "tree") {
                 let _ = made.remove();
             }

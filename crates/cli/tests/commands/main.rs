@@ -4,6 +4,7 @@
 mod skip;
 
 mod bad_input;
+mod claims;
 mod compare;
 mod consent;
 mod doctor;

@@ -1,6 +1,7 @@
 //! One run of the program: its input, its output as it comes, its end and what it cost.
 
 use std::io::{Read as _, Write as _};
+use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -51,20 +52,24 @@ pub struct FioRun {
 }
 
 impl FioRun {
-    /// Starts the program at `path` with these arguments; `input` is what it reads from its standard input.
+    /// Starts the program at `path` with these arguments; `input` is what it reads from its standard input. It inherits the
+    /// descriptors `kept`, whose locks last until it has ended, too.
     ///
     /// It does not hear the terminal's signals, which are for Assay to pass on, and ends when Assay ends.
     ///
     /// # Errors
     /// [`FioError::Start`].
-    pub fn start(path: &Path, arguments: &[&str], input: &str) -> Result<FioRun, FioError> {
+    pub fn start(path: &Path, arguments: &[&str], input: &str, kept: Vec<RawFd>) -> Result<FioRun, FioError> {
         let mut command = Command::new(path);
         command.args(arguments).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // SAFETY: prctl is async-signal-safe and touches nothing of this process.
+        // SAFETY: prctl and fcntl are async-signal-safe and touch nothing of this process; the list was made before.
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+                for fd in &kept {
+                    libc::fcntl(*fd, libc::F_SETFD, 0);
+                }
                 Ok(())
             });
         }

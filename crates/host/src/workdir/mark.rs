@@ -3,10 +3,11 @@
 //! A mark proves the inode and what Assay left in it: size and time of the last change. While Assay writes, the mark says so
 //! instead; it keeps saying so if Assay is killed.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::{Identity, wanted};
 use super::ledger::{self, Ledger};
+use crate::claim::is_claimed;
 
 pub(super) const FILE_ATTRIBUTE: &str = "user.assay";
 
@@ -125,6 +127,23 @@ impl Drop for Writing {
         // Left unsealed, it counts as cut short by a kill.
         let _ = claim(&self.file, &self.path, true);
     }
+}
+
+/// Whether a file of ours is still marked as being written. Whoever has claimed it for itself then knows that a run was killed
+/// over it, and that nothing is known of what is in it.
+pub fn is_unsealed(file: &File, path: &Path) -> bool {
+    let Ok(stat) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted()) else { return false };
+    let identity = Identity::from(&stat);
+    let in_ledger = || ledger_of(path).file(path.file_name().unwrap_or_default().as_bytes(), &identity);
+    let (mark, unsealed) = (mark_of(file), file_mark(&identity, None));
+    stat.stx_nlink == 1 && (mark == unsealed.as_bytes() || mark.is_empty() && in_ledger() == Some(None))
+}
+
+/// Whether the file at this path was being written by a run that was killed.
+pub fn is_cut_short(path: &Path) -> bool {
+    let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    opened.is_ok_and(|file| is_unsealed(&file, path) && !is_claimed(&file))
 }
 
 /// Whether Assay made the file at this path, and nobody changed it since: [`ownership`].

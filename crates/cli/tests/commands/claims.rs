@@ -1,0 +1,152 @@
+//! One run at a time on a target, and what a killed run leaves.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use crate::world::{Said, World, is_root, path_text, signal, wait_for};
+
+/// A plan that does `op` on `path` for a long time.
+fn plan(world: &World, name: &str, op: &str, path: &str) {
+    let size = if path.starts_with("/dev") { "" } else { "size = '4m'\n" };
+    let text = format!(
+        "[[target]]\nname = 't'\npath = '{path}'\n{size}\n[[job]]\nop = '{op}'\nblock_size = '4k'\npattern = 'random'\n\
+         runtime = '60s'\n"
+    );
+    fs::write(world.path().join(name), text).expect("written");
+}
+
+/// Starts a run and returns when it measures.
+fn start(world: &World, words: &[&str]) -> Child {
+    let before = world.run_directories();
+    let child = world.command(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    wait_for("the first intervals", || {
+        let runs = world.run_directories();
+        let series = runs.iter().find(|run| !before.contains(run)).map(|run| run.join("series.bin"));
+        series.is_some_and(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 1024))
+    });
+    child
+}
+
+fn end(mut child: Child) {
+    signal(&child, rustix::process::Signal::KILL);
+    child.wait().expect("ended");
+}
+
+#[track_caller]
+fn is_refused(said: &Said, by: &Child) {
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let named = format!("is in use by pid {} (", by.id());
+    assert!(said.err.contains(&named) && said.err.contains(" since 20"), "{}", said.err);
+    assert_eq!(said.err.matches("error:").count(), 1, "{}", said.err);
+}
+
+#[test]
+fn two_runs_do_not_write_one_file() {
+    let world = World::new();
+    plan(&world, "write.toml", "write", "file");
+    plan(&world, "read.toml", "read", "file");
+    let first = start(&world, &["run", "write.toml"]);
+    fs::hard_link(world.path().join("file"), world.path().join("other")).expect("linked");
+    plan(&world, "linked.toml", "read", "other");
+    let kept = world.run_directories().len();
+    for file in ["write.toml", "read.toml", "linked.toml"] {
+        is_refused(&world.assay(&["run", file]), &first);
+    }
+    is_refused(&world.assay(&["probe", "file"]), &first);
+    assert_eq!(world.run_directories().len(), kept, "a refused run keeps nothing");
+    assert!(world.path().join("file").exists(), "nor does it remove anything");
+    fs::remove_file(world.path().join("other")).expect("removed");
+    end(first);
+    // Readers share, and keep writers away. Whoever lays the file out first has it alone.
+    let short = fs::read_to_string(world.path().join("read.toml")).expect("read").replace("60s", "100ms");
+    fs::write(world.path().join("short.toml"), short).expect("written");
+    world.assay(&["run", "short.toml"]).ended(0);
+    let reader = start(&world, &["run", "read.toml"]);
+    let other = start(&world, &["run", "read.toml"]);
+    let said = world.assay(&["run", "write.toml"]);
+    end(other);
+    let alone = world.assay(&["run", "write.toml"]);
+    is_refused(&alone, &reader);
+    end(reader);
+    assert!(said.err.contains("is in use by pid"), "{}", said.err);
+}
+
+#[test]
+fn a_place_has_one_quick() {
+    let world = World::new();
+    let mut first = world.start_measuring();
+    let said = world.quick(&[]);
+    signal(&first, rustix::process::Signal::INT);
+    first.wait().expect("ended");
+    is_refused(&said, &first);
+    assert!(world.data().join("assay-quick/assay-1.data").exists());
+}
+
+#[test]
+fn a_tree_has_one_run() {
+    let world = World::new();
+    let text = "[[target]]\nname = 't'\npath = 'anchor'\nkind = 'directory'\n\n[[job]]\nop = 'read'\nblock_size = '4k'\n\
+                runtime = '60s'\n\n[job.tree]\nwidth = 2\ndepth = 1\nfiles = 3\nsizes = '4k'\noperations = 'create,delete'\n";
+    fs::write(world.path().join("tree.toml"), text).expect("written");
+    let first = start(&world, &["run", "tree.toml"]);
+    let said = world.assay(&["run", "tree.toml"]);
+    end(first);
+    assert!(said.code == Some(1) && said.err.contains("anchor is in use by pid"), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn what_a_killed_run_was_writing_is_laid_out_again() {
+    let world = World::new();
+    plan(&world, "write.toml", "write", "file");
+    let short = "[[target]]\nname = 't'\npath = 'file'\nsize = '4m'\n\n[[job]]\nop = 'read'\nblock_size = '4k'\n\
+                 pattern = 'random'\nruntime = '200ms'\n";
+    fs::write(world.path().join("read.toml"), short).expect("written");
+    end(start(&world, &["run", "write.toml"]));
+    let said = world.assay(&["run", "read.toml", "--json"]).ended(0);
+    assert!(said.out.contains("laid out"), "{}{}", said.out, said.err);
+    // What is whole is not.
+    let said = world.assay(&["run", "read.toml", "--json"]).ended(0);
+    assert!(!said.out.contains("laid out"), "{}", said.out);
+}
+
+#[test]
+fn cleanup_removes_what_a_killed_run_was_writing() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    plan(&world, "write.toml", "write", "data/assay-quick/file");
+    let run = start(&world, &["run", "write.toml"]);
+    let during = world.assay(&["cleanup", "data"]);
+    assert!(world.data().join("assay-quick/file").exists(), "{}", during.err);
+    end(run);
+    assert_eq!(during.code, Some(1), "{}", during.err);
+    world.assay(&["cleanup", "data"]).ended(0);
+    assert!(!world.data().join("assay-quick").exists());
+}
+
+#[test]
+fn two_runs_do_not_use_one_device() {
+    if !is_root() {
+        return crate::skip::declare("losetup", "needs root");
+    }
+    let world = World::new();
+    let image = world.path().join("image");
+    fs::File::create(&image).and_then(|file| file.set_len(8 << 20)).expect("an image");
+    let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
+    let Some(output) = output.ok().filter(|output| output.status.success()) else {
+        return crate::skip::declare("losetup", "no loop device");
+    };
+    let device = String::from_utf8(output.stdout).expect("text").trim().to_owned();
+    plan(&world, "write.toml", "write", &device);
+    plan(&world, "read.toml", "read", &device);
+    plan(&world, "file.toml", "read", path_text(&image));
+    let words = ["run", "write.toml", "--destroy-data", &device];
+    let first = start(&world, &words);
+    let (write, read) = (world.assay(&words), world.assay(&["run", "read.toml"]));
+    let image_read = world.assay(&["run", "file.toml"]);
+    let id = first.id();
+    end(first);
+    Command::new("losetup").args(["--detach", &device]).status().expect("detached");
+    for said in [write, read, image_read] {
+        assert!(said.err.contains(&format!("is in use by pid {id}")), "{}{}", said.out, said.err);
+    }
+}
