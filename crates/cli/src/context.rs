@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use assay_host::HostRoot;
-use assay_report::Style;
+use assay_report::{Style, visible, visible_lines};
 use assay_results::environment::AssayVersion;
 use assay_results::store;
 use assay_runner::Site;
@@ -171,6 +171,7 @@ impl Context {
     /// [`Context::printed`].
     pub(crate) fn out(&self, text: &str) {
         let end = if text.ends_with('\n') { "" } else { "\n" };
+        let text = visible_lines(text, self.style.colour);
         let written = to_stdout(|stdout| write!(stdout, "{text}{end}"));
         if let Err(failure) = written {
             let _ = self.stdout_failed.set(failure.to_string());
@@ -187,25 +188,25 @@ impl Context {
 
     /// Writes a result to stderr, where stdout is another's.
     pub(crate) fn report(&self, text: &str) {
-        to_stderr(format_args!("{text}"));
+        to_stderr(format_args!("{}", visible_lines(text, self.error_style.colour)));
     }
 
     /// Says on stderr what must be known whatever is to be left out.
     pub(crate) fn warn(&self, text: &str) {
-        to_stderr(format_args!("{text}\n"));
+        to_stderr(format_args!("{}\n", visible(text)));
     }
 
     /// Says something on stderr, unless quiet.
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {
-            to_stderr(format_args!("{text}\n"));
+            to_stderr(format_args!("{}\n", visible(text)));
         }
     }
 
     /// Says why the command failed, on stderr, in one line.
     pub(crate) fn error(&self, failure: &Failure) {
-        // A path may have line breaks in its name.
-        let message = failure.to_string().replace('\n', "\\n").replace('\r', "\\r");
+        let message = failure.to_string();
+        let message = visible(&message);
         if self.served {
             to_stderr(format_args!("{}{message}", char::from(FAILURE_MARK)));
         } else if self.error_style.colour {

@@ -76,7 +76,7 @@ impl ForeignArgs {
 /// The reporting periods of a stored run; none where it has no series, as one that was imported.
 fn intervals_of(directory: &Path) -> Result<Vec<Interval>, Failure> {
     let path = directory.join(store::SERIES_FILE);
-    let file = match std::fs::File::open(&path) {
+    let file = match store::open_regular(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Failure::failed(format!("{}: {error}", path.display()))),

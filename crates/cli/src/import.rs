@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::languages;
 use crate::options::OutputArgs;
 use crate::output::{FLATFILE, Outputs};
-use crate::shown;
+use crate::{pipe, shown};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -71,10 +71,11 @@ pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
     if meta.is_dir() {
         return Err(Failure::usage(format!("{name} is a directory without a {FLATFILE}")));
     }
-    if meta.len() > TEXT_BYTES_MAX as u64 {
+    let bytes = pipe::read(path, TEXT_BYTES_MAX as u64 + 1);
+    let bytes = bytes.map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    if bytes.len() > TEXT_BYTES_MAX {
         return Err(Failure::usage(format!("{name} is larger than {} MiB", TEXT_BYTES_MAX >> 20)));
     }
-    let bytes = std::fs::read(path).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{name} is not text")))?;
     Ok((name, text))
 }

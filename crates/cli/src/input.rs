@@ -1,8 +1,6 @@
 //! Reading workload files of any of the three languages.
 
 use std::cell::RefCell;
-use std::io::Read as _;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use assay_fio as fio;
@@ -82,10 +80,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         return Err(Failure::usage(format!("{shown} is a directory, not a workload file")));
     }
     FILES_READ.with_borrow_mut(|files| files.push(path.to_owned()));
-    let bytes = match meta.file_type().is_fifo() {
-        true => pipe::read(path, INPUT_BYTES_MAX + 1),
-        false => content(path),
-    };
+    let bytes = pipe::read(path, INPUT_BYTES_MAX + 1);
     let mut bytes = bytes.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(Failure::usage(format!("{shown} is larger than 64 MiB; that is no workload file")));
@@ -98,13 +93,6 @@ fn read(path: &Path) -> Result<String, Failure> {
         bytes.drain(..3);
     }
     text(bytes).map_err(|line| Failure::usage(format!("{shown}:{line}: not text (not valid UTF-8)")))
-}
-
-/// The bytes of a file. A device says nothing of its size, and may have no end.
-fn content(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Bytes as text. Comments may be in another encoding than UTF-8, as those of old files are.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_report::terminal;
-use assay_results::store::RunDir;
+use assay_results::store::{self, RunDir};
 use assay_results::{Run, Verdict};
 use assay_runner::observe::{CommandOutput, Followed, Following, ObservedCommand, follow, run_of_followed};
 use clap::Args;
@@ -155,7 +155,8 @@ impl FioFigures {
             FioFigures::None => return None,
             FioFigures::OnStdout => Ok(stdout.to_owned()),
             FioFigures::In(path) => {
-                std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+                let text = store::open_regular(path).and_then(std::io::read_to_string);
+                text.map_err(|error| format!("{}: {error}", path.display()))
             }
         };
         Some(text.and_then(|text| languages::import(&text).map_err(|error| error.to_string())))

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use assay_report::Style;
 use assay_report::terminal::{Progress, progress_line, writes_ahead};
+use assay_report::{Style, visible};
 use assay_results::{HostEvent, Interval, RunEvent};
 use assay_runner::{Observer, SIMULATED, idle_windows_s};
 use assay_workload::Plan;
@@ -119,7 +119,7 @@ impl Live {
     fn say(&mut self, text: &str) {
         if !self.quiet {
             self.clear();
-            to_stderr(format_args!("{text}\n"));
+            to_stderr(format_args!("{}\n", visible(text)));
         }
     }
 

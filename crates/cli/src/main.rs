@@ -44,6 +44,7 @@ mod simulated;
 mod steps;
 mod traced;
 
+use assay_report::visible;
 use clap::Parser as _;
 
 use command_line::{Cli, Command};
@@ -58,6 +59,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are errors to clap; they go to stdout and are none to us.
             let code = if error.use_stderr() { failure::USAGE } else { 0 };
+            // A wrong word may hold what moves a cursor: it is said as it can be seen.
+            let seen = std::env::args_os().map(|word| visible(&word.to_string_lossy()).into_owned());
+            let error = if code == 0 { error } else { Cli::try_parse_from(seen).err().unwrap_or(error) };
             let printed = error.print().map_err(|error| error.kind());
             let lost = code == 0 && printed.is_err_and(|kind| kind != std::io::ErrorKind::BrokenPipe);
             return ExitCode::from(if lost { 1 } else { code });

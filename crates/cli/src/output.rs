@@ -1,9 +1,10 @@
 //! Files that the user names on the command line: the rules of [`assay_host::output`], and stdout.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use assay_host::output::{self, OutputError, OutputFile, OutputLocation};
+use assay_report::visible_lines;
 use assay_results::store;
 
 use crate::context::{Context, to_stdout};
@@ -86,6 +87,8 @@ impl Outputs {
 
     /// Writes a file whole.
     pub(crate) fn write(&self, option: &str, path: &Path, text: &str) -> Result<(), Failure> {
+        let screen = is_stdout(path) && io::stdout().is_terminal();
+        let text = if screen { visible_lines(text, false) } else { text.into() };
         self.stream(option, path, |out| out.write_all(text.as_bytes()))
     }
 

@@ -1,8 +1,11 @@
-//! Pipes as input: one that somebody writes to is read to its end, one that nobody writes to is an error and no wait.
+//! Files that are read: whatever has the name, no wait for what never comes.
+//!
+//! A pipe that somebody writes to is read to its end, as is what stdin is; a pipe that nobody writes to is an error, and so
+//! is what is no file: devices, sockets, directories.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Cursor, Read};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,32 +17,66 @@ const WRITER_WITHIN: Duration = Duration::from_secs(2);
 /// How often it is looked whether there is more.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What is written to the pipe until its writers close it, at most `bytes_max`.
+/// Opens what has the name for reading.
 ///
 /// # Errors
-/// Where nobody writes to it, or it cannot be read.
+/// Where it is nothing to read, nobody writes to it, or the system refuses.
+pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    // Opening it otherwise waits for somebody who opens a pipe for writing, or for a device.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let what =
+        |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, not a file")));
+    if std::fs::metadata(path)?.file_type().is_socket() {
+        return what("a socket");
+    }
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    let found = file.metadata()?;
+    let kind = found.file_type();
+    if kind.is_dir() {
+        return what("a directory");
+    }
+    if kind.is_block_device() {
+        return what("a block device");
+    }
+    if kind.is_char_device() && !is_stdin(found.rdev()) {
+        return what("a device");
+    }
+    let begun = if kind.is_fifo() { first_of(&file)? } else { Vec::new() };
+    rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(Box::new(Cursor::new(begun).chain(file)))
+}
+
+/// The content of a file, at most `bytes_max`.
+///
+/// # Errors
+/// As [`open`], and what reading it says.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    // Opening it otherwise waits for somebody who opens it for writing.
-    let flags = OFlags::NONBLOCK.bits() as i32;
-    let mut pipe = OpenOptions::new().read(true).custom_flags(flags).open(path)?.take(bytes_max);
-    let (mut bytes, mut part) = (Vec::new(), [0; 1 << 16]);
-    let (mut has_writer, opened) = (false, Instant::now());
+    let mut bytes = Vec::new();
+    open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether a device is what stdin is, such as the terminal, or `/dev/null`.
+fn is_stdin(number: u64) -> bool {
+    let null = number == rustix::fs::makedev(1, 3);
+    null || rustix::fs::fstat(io::stdin()).is_ok_and(|stdin| stdin.st_rdev == number)
+}
+
+/// Waits until somebody writes to a pipe; what was written by then.
+fn first_of(mut pipe: &File) -> io::Result<Vec<u8>> {
+    let (mut part, opened) = (vec![0; 1 << 16], Instant::now());
     loop {
         match pipe.read(&mut part) {
-            // No writer: it was closed, or nobody opened it yet.
-            Ok(0) if has_writer || pipe.limit() == 0 => return Ok(bytes),
+            // No writer: nobody opened it yet, or it was closed with nothing in it.
             Ok(0) if opened.elapsed() > WRITER_WITHIN => {
                 return Err(io::Error::new(io::ErrorKind::NotConnected, "no process writes to this pipe"));
             }
             Ok(0) => thread::sleep(LOOK_EVERY),
             Ok(count) => {
-                has_writer = true;
-                bytes.extend_from_slice(&part[..count]);
+                part.truncate(count);
+                return Ok(part);
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                has_writer = true;
-                thread::sleep(LOOK_EVERY);
-            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Vec::new()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

@@ -99,8 +99,14 @@ impl Reader<'_> {
             return self.report.error("file-too-large", &start, message, "");
         }
         if let Some(at) = text.bytes().position(|b| b == 0) {
-            let message = format!("this is not a text file: byte {at} is zero");
-            return self.report.error("binary-file", &start, message, "");
+            let before = &text[..at];
+            let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+            let number = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
+            let line = number(before.bytes().filter(|byte| *byte == b'\n').count());
+            let column = number(before[line_start..].chars().count());
+            let at = Position { file: name.to_owned(), line, column };
+            let message = "this is not a text file: it holds a zero byte".to_owned();
+            return self.report.error("binary-file", &Place { at, word: String::new() }, message, "");
         }
         self.stack.push(name.to_owned());
         for (index, line) in text.split('\n').enumerate() {

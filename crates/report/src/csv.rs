@@ -9,6 +9,7 @@ use assay_results::Run;
 use assay_results::run::LatencySummary;
 
 use crate::records::{Record, records};
+use crate::text::visible;
 
 /// The columns before the latencies.
 const HEAD: &[&str] = &[
@@ -122,9 +123,9 @@ fn number(value: f64) -> String {
 
 /// A text, quoted where it must be.
 fn field(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if formula { format!("'{text}") } else { text.to_owned() };
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    let formula = text.starts_with(['=', '+', '-', '@']);
+    let text = if formula { format!("'{}", visible(text)) } else { visible(text).into_owned() };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]
@@ -136,6 +137,7 @@ mod tests {
         assert_eq!(field("plain"), "plain");
         assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
         assert_eq!(field("=1+1"), "'=1+1");
+        assert_eq!(field("a\n\u{1b}b"), "a\\n\\x1bb");
     }
 
     #[test]

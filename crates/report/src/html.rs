@@ -20,6 +20,7 @@ pub use compare::comparison;
 
 use crate::quick::Reference;
 use crate::svg::Chart;
+use crate::text::visible_lines;
 
 /// The style sheet, part of the page.
 pub(crate) const STYLE: &str = include_str!("html/style.css");
@@ -58,7 +59,7 @@ pub(crate) fn document(title: &str, generator: &str, style: &str, body: &Markup)
         }
     };
     // Control characters are not allowed in HTML, and names may hold some.
-    markup.into_string().chars().filter(|c| !c.is_control() || *c == '\n').collect()
+    visible_lines(&markup.into_string(), false).replace('\t', " ")
 }
 
 /// Findings as cards, the gravest first.

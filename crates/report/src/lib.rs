@@ -30,4 +30,4 @@ mod hosts;
 mod repeats;
 mod rounds;
 
-pub use text::{Style, Tone};
+pub use text::{Style, Tone, visible, visible_lines};

@@ -16,6 +16,7 @@ use crate::answer::answer;
 use crate::findings::{PLACES_MAX, causes, folded, group, severity_word, verdict_sign};
 use crate::quick::{QuickRow, RangePosition, Reference, ReferenceIops, against, reference_notes, rows};
 use crate::records::{Record, records};
+use crate::text::visible;
 use crate::{conditions, facts, format, hosts};
 
 /// The document: verdict, findings, results, where and by what.
@@ -277,7 +278,7 @@ fn push_environment(text: &mut String, run: &Run) {
 /// `text` on one line, with everything that Markdown or HTML would take for markup made plain.
 fn escape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in visible(text).chars() {
         match c {
             '&' => plain.push_str("&amp;"),
             '<' => plain.push_str("&lt;"),
@@ -285,8 +286,6 @@ fn escape(text: &str) -> String {
                 plain.push('\\');
                 plain.push(c);
             }
-            '\n' | '\t' => plain.push(' '),
-            c if c.is_control() => {}
             c => plain.push(c),
         }
     }
@@ -299,6 +298,6 @@ mod tests {
 
     #[test]
     fn nothing_is_markup() {
-        assert_eq!(escape("a|b *c* <d> [e](f)\n_g_"), "a\\|b \\*c\\* &lt;d> \\[e\\](f) \\_g\\_");
+        assert_eq!(escape("a|b *c* <d> [e](f)\n_g_"), "a\\|b \\*c\\* &lt;d> \\[e\\](f)\\\\n\\_g\\_");
     }
 }

@@ -5,6 +5,6 @@ mod table;
 mod wrap;
 
 pub(crate) use style::width;
-pub use style::{Style, Tone};
+pub use style::{Style, Tone, visible, visible_lines};
 pub(crate) use table::{Cell, Column, Keep, Table, left_out_note};
 pub(crate) use wrap::{Hang, wrap};

@@ -18,7 +18,8 @@ mod tape;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use atomic::{Draft, HeldDirectory};
+pub(crate) use atomic::read_regular;
+pub use atomic::{Draft, HeldDirectory, open_regular};
 pub(crate) use directory::{Layout, write_json_atomically};
 pub use directory::{RunDir, RunEntry, RunLock, RunState, find, list, load};
 pub use engines::{EngineChoice, load_engine_choice, save_engine_choice};

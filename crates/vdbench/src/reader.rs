@@ -116,7 +116,10 @@ impl<'r> Reader<'r> {
         let at = At { file: id, line: 1, column: 0 };
         if let Some(offset) = text.find('\0') {
             let line = text[..offset].bytes().filter(|b| *b == b'\n').count() + 1;
-            let at = At { file: id, line: u32::try_from(line).unwrap_or(u32::MAX), column: 0 };
+            let line_start = text[..offset].rfind('\n').map_or(0, |end| end + 1);
+            let column = text[line_start..offset].chars().count() + 1;
+            let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
+            let at = At { file: id, line: number(line), column: number(column) };
             let message = format!("`{name}` holds a zero byte: it is not a text file");
             self.sink.error("not-text", at, "", message, "name a vdbench parameter file");
             return false;

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::input;
 use crate::languages::Format;
+use assay_results::store;
 
 /// The seed where nobody gives one: an audit is the same each time.
 const SEED_DEFAULT: u64 = 1;
@@ -127,6 +128,6 @@ pub(crate) fn model(name: &str) -> Result<Model, Failure> {
     if std::fs::metadata(path).map_err(failed)?.len() > MODEL_BYTES_MAX {
         return Err(Failure::usage(format!("{name} is larger than 1 MiB; that is no array model")));
     }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = store::open_regular(path).and_then(std::io::read_to_string).map_err(failed)?;
     Model::from_toml(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))
 }

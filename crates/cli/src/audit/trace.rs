@@ -1,6 +1,5 @@
 //! `assay audit --trace`: the same for what was recorded, and how like it a synthetic workload is.
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
@@ -17,6 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input;
 use crate::languages::TRACES;
 use crate::output::Outputs;
+use crate::pipe;
 
 /// Longer lines are in no trace.
 const LINE_BYTES_MAX: u64 = 1 << 16;
@@ -38,7 +38,7 @@ struct Counted<'m> {
 /// Calls `each` for every line of a file, without its end; longer ones than any trace has are cut.
 fn lines(path: &Path, mut each: impl FnMut(&str) -> bool) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
-    let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(failed)?);
+    let mut reader = BufReader::with_capacity(1 << 20, pipe::open(path).map_err(failed)?);
     let mut line = Vec::with_capacity(256);
     loop {
         line.clear();

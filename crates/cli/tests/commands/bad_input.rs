@@ -166,3 +166,64 @@ fn more_memory_than_there_is_is_refused_before_anything_is_made() {
     assert!(said.err.contains("of memory for its buffers"), "{}", said.err);
     assert!(!world.path().join("large.bin").exists() && entries(&world.runs()).is_empty());
 }
+
+#[test]
+fn what_is_no_file_is_refused_and_not_waited_for() {
+    let world = World::new();
+    let place = |name: &str| world.path().join(name);
+    for pipe in ["pipe", "run.json"] {
+        assert!(std::process::Command::new("mkfifo").arg(place(pipe)).status().expect("mkfifo").success());
+    }
+    let _socket = std::os::unix::net::UnixListener::bind(place("socket")).expect("a socket");
+    for what in ["pipe", "run.json", "socket", "/dev/zero", "/dev/ptmx", "data"] {
+        for words in [
+            ["run", what].as_slice(),
+            &["plan", what],
+            &["convert", what, "--to", "toml"],
+            &["audit", what],
+            &["crosscheck", what],
+            &["import", what],
+            &["check", what],
+            &["compare", what, what],
+            &["report", what, "--csv", "-"],
+            &["runs", "show", what],
+            &["baseline", "save", "x", what],
+        ] {
+            refused(&world, words, 2, "");
+        }
+    }
+    // What somebody writes is read, though.
+    let text = "[a]\nrw=read\nsize=1m\nfilename=f\n";
+    let writer = std::thread::spawn({
+        let pipe = place("pipe");
+        move || fs::write(pipe, text)
+    });
+    world.assay(&["plan", "pipe"]).ended(0);
+    writer.join().expect("joined").expect("written");
+    for stdin in ["/dev/stdin", "/proc/self/fd/0"] {
+        let mut command = world.command(&["plan", stdin]);
+        let pipe = std::process::Stdio::piped;
+        let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().expect("started");
+        std::io::Write::write_all(&mut child.stdin.take().expect("its input"), text.as_bytes())
+            .expect("written");
+        crate::world::Said::of(child.wait_with_output().expect("ended")).ended(0);
+    }
+}
+
+#[test]
+fn zero_bytes_are_said_with_their_place() {
+    let world = World::new();
+    let target =
+        "[[job]]\nop = 'read'\nblock_size = '4k'\npattern = 'random'\nruntime = '1s'\n\n[[target]]\n";
+    for (name, text, place) in [
+        ("path.toml", format!("{target}name = 't'\npath = \"a\\u0000\"\nsize = '1m'\n"), "path.toml:9:"),
+        ("name.toml", format!("{target}name = \"t\\u0000\"\npath = 'a'\nsize = '1m'\n"), "name.toml:8:"),
+        ("job.fio", "[a]\nrw=read\nfilename=x\0y\n".to_owned(), "job.fio:3:11"),
+        ("parm", "sd=sd1,lun=/x,size=1m\nwd=wd1,sd=s\0\nrd=r,wd=wd1\n".to_owned(), "parm:2:12"),
+    ] {
+        fs::write(world.path().join(name), text).expect("written");
+        let format = if name == "parm" { "vdbench" } else { "auto" };
+        let said = world.assay(&["run", name, "--format", format]).ended(2);
+        assert!(said.err.contains(place) && said.err.contains("zero byte"), "{}", said.err);
+    }
+}

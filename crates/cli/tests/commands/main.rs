@@ -7,6 +7,7 @@ mod bad_input;
 mod claims;
 mod compare;
 mod consent;
+mod control;
 mod doctor;
 mod fio_words;
 mod help;

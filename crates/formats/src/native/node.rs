@@ -143,7 +143,14 @@ impl Sink {
     }
 
     pub(super) fn string<'t>(&mut self, entry: Entry<'t>) -> Option<&'t str> {
-        entry.as_str().or_else(|| self.wrong_type(entry, "a string"))
+        match entry.as_str() {
+            None => self.wrong_type(entry, "a string"),
+            // No file can be called so, and no other tool can be told.
+            Some(text) if text.contains('\0') => {
+                self.bad_value(entry, "it holds a zero byte", "leave \\u0000 out")
+            }
+            text => text,
+        }
     }
 
     /// A table whose keys are all among `known`.

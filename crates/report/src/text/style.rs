@@ -26,9 +26,9 @@ impl Style {
         self.width.max(24)
     }
 
-    /// `text` as this style can show it, without control characters.
+    /// `text` as this style can show it, control characters in a form that can be seen.
     pub(crate) fn fit<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let text = clean(text);
+        let text = visible(text);
         if self.unicode || text.is_ascii() { text } else { Cow::Owned(text.chars().map(ascii).collect()) }
     }
 
@@ -77,17 +77,59 @@ impl Tone {
     }
 }
 
-/// Removes control characters: names come from files, and must not move a cursor or set colours.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c: char| c.is_control()) {
+/// `text` with every control character in a form that can be seen: names come from files and other machines, and must not
+/// move a cursor, set colours, begin a line or turn the direction of what follows.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(moves) {
         return Cow::Borrowed(text);
     }
-    let visible = text.chars().filter_map(|c| match c {
-        '\n' | '\t' => Some(' '),
-        c if c.is_control() => None,
-        c => Some(c),
-    });
-    Cow::Owned(visible.collect())
+    let mut shown = String::with_capacity(text.len() + 8);
+    text.chars().for_each(|c| show(c, &mut shown));
+    Cow::Owned(shown)
+}
+
+/// The same of a text of several lines that is coloured by us: line breaks, tabs and codes of colour stay.
+pub fn visible_lines(text: &str, colour: bool) -> Cow<'_, str> {
+    let stays = |c: char| matches!(c, '\n' | '\t') || !moves(c);
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let code = colour.then(|| colour_code(rest)).flatten();
+        let taken = code.unwrap_or(c.len_utf8());
+        if stays(c) || code.is_some() {
+            shown.push_str(&rest[..taken])
+        } else {
+            show(c, &mut shown)
+        }
+        rest = &rest[taken..];
+    }
+    Cow::Owned(shown)
+}
+
+/// The length of a code of colour at the start of a text.
+fn colour_code(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("\u{1b}[")?;
+    let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    inner[end..].starts_with('m').then_some(end + 3)
+}
+
+/// Control characters, and those that change the direction of the text around them.
+fn moves(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn show(c: char, shown: &mut String) {
+    match c {
+        '\n' => shown.push_str("\\n"),
+        '\r' => shown.push_str("\\r"),
+        '\t' => shown.push_str("\\t"),
+        c if c.is_control() => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
+        c if moves(c) => shown.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+        c => shown.push(c),
+    }
 }
 
 /// The nearest ASCII for the characters this crate uses; `?` for those it does not know.
@@ -126,7 +168,11 @@ mod tests {
     #[test]
     fn codes_from_names_do_not_reach_the_terminal() {
         let style = Style::plain(80);
-        assert_eq!(style.fit("a\u{1b}[31mb\nc\u{7}"), "a[31mb c");
+        assert_eq!(style.fit("a\u{1b}[31mb\nc\u{7}"), "a\\x1b[31mb\\nc\\x07");
+        assert_eq!(visible("\u{9b}31m\u{202e}\t"), "\\x9b31m\\u{202e}\\t");
+        let lines = "\u{1b}[1;31mred\u{1b}[0m\n\u{1b}]0;title\u{7}";
+        assert_eq!(visible_lines(lines, true), "\u{1b}[1;31mred\u{1b}[0m\n\\x1b]0;title\\x07");
+        assert!(!visible_lines(lines, false).contains('\u{1b}'));
     }
 
     #[test]

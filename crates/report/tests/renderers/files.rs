@@ -20,7 +20,7 @@ fn what_is_written_can_be_read_back() {
     let rows = split(&csv(&run));
     let job = rows[0].iter().position(|name| name == "job").expect("a column of jobs");
     let iops = rows[0].iter().position(|name| name == "iops").expect("a column of IOPS");
-    assert_eq!(rows[3][job], "a \"b\",\nc");
+    assert_eq!(rows[3][job], "a \"b\",\\nc", "a record is a line");
     assert_eq!(rows[3][iops].parse::<f64>().expect("a number"), 42_000.0);
 }
 

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError};
+use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError, read_regular};
 use crate::checks;
 use crate::event::RunEvent;
 use crate::foreign::Moment;
@@ -159,7 +159,7 @@ fn read_run_file(path: &Path) -> Result<Run, StoreError> {
     struct Schema {
         schema: String,
     }
-    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+    let bytes = read_regular(path).map_err(StoreError::io("read", path))?;
     let found = serde_json::from_slice::<Schema>(&bytes).map_err(damaged)?.schema;
     if found != SCHEMA {
         return Err(StoreError::OtherSchema { path: path.to_owned(), found });
@@ -265,7 +265,7 @@ fn entry_of(dir: RunDir) -> RunEntry {
         }
         return entry;
     }
-    let brief = fs::read(&path)
+    let brief = read_regular(&path)
         .map_err(|error| error.to_string())
         .and_then(|bytes| serde_json::from_slice::<Brief>(&bytes).map_err(|error| error.to_string()));
     match brief {

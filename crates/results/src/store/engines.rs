@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use assay_workload::job::EngineKind;
 use serde::{Deserialize, Serialize};
 
-use super::{Layout, StoreError, write_json_atomically};
+use super::{Layout, StoreError, read_regular, write_json_atomically};
 
 /// The file format.
 const SCHEMA: &str = "assay.engine-choice/1";
@@ -24,7 +24,7 @@ struct Record {
 
 /// The choice that was remembered for a storage. A file that cannot be read counts as none.
 pub fn load_engine_choice(dir: &Path, storage: &str) -> Option<EngineChoice> {
-    let record: Record = serde_json::from_slice(&fs::read(path_of(dir, storage)).ok()?).ok()?;
+    let record: Record = serde_json::from_slice(&read_regular(&path_of(dir, storage)).ok()?).ok()?;
     (record.schema == SCHEMA && record.storage == storage).then_some(record.choice)
 }
 

@@ -1,12 +1,11 @@
 //! `journal.jsonl`: the events but the intervals, and the way back from it to the run.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{JOURNAL_FILE, SERIES_FILE, StoreError};
+use super::{JOURNAL_FILE, SERIES_FILE, StoreError, open_regular};
 use crate::build::RunBuilder;
 use crate::event::{HostEvent, RunEvent};
 use crate::run::Run;
@@ -44,7 +43,7 @@ impl JournalContent {
     /// When there is no journal, when it cannot be read, or when it is one of another major version.
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(JOURNAL_FILE);
-        let file = File::open(&path).map_err(StoreError::io("read", &path))?;
+        let file = open_regular(&path).map_err(StoreError::io("read", &path))?;
         let mut content = JournalContent::default();
         for (number, line) in BufReader::new(file).split(b'\n').enumerate() {
             let line = line.map_err(StoreError::io("read", &path))?;
@@ -105,7 +104,7 @@ fn is_announcement(event: &RunEvent) -> bool {
 
 fn feed_series(dir: &Path, builder: &mut RunBuilder) -> Result<Tail, StoreError> {
     let path = dir.join(SERIES_FILE);
-    let file = File::open(&path).map_err(StoreError::io("read", &path))?;
+    let file = open_regular(&path).map_err(StoreError::io("read", &path))?;
     let series = |source| StoreError::Series { path: path.clone(), source };
     if file.metadata().map_err(StoreError::io("read", &path))?.len() == 0 {
         return Ok(Tail::default());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Layout, StoreError, write_json_atomically};
+use super::{Layout, StoreError, read_regular, write_json_atomically};
 use crate::probe::{Probe, SCHEMA};
 
 /// Keeps a probe in `dir`, which is made where it is missing. Answers the path.
@@ -42,7 +42,7 @@ pub fn load_probe(dir: &Path, wanted: &str) -> Result<Probe, StoreError> {
 }
 
 fn read(path: &Path) -> Result<Probe, StoreError> {
-    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+    let bytes = read_regular(path).map_err(StoreError::io("read", path))?;
     let damaged = |reason: String| StoreError::Damaged { path: path.to_owned(), reason };
     let probe: Probe = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     if probe.schema != SCHEMA {
