@@ -138,7 +138,7 @@ fn profile(name: &str, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedW
         .accept(true, context)?;
     let mut notes = scaled(&mut workload, wanted.scale)?;
     let space = space::of(&place).map_err(|error| Failure::failed(format!("free space: {error}")))?;
-    let available = space.usable_bytes() + assay_runner::bytes_in(&path);
+    let available = space.usable_bytes().saturating_add(assay_runner::bytes_in(&path));
     let scaled = scale::scale_to(&mut workload, available);
     if !scaled.fits() {
         let place = place.display();

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{self, SystemLoader};
 use crate::options::HowArgs;
+use crate::place::pasted;
 use crate::run::{self, RunOptions};
 
 #[derive(Debug, Args)]
@@ -84,8 +85,22 @@ fn show(
     let Some(jobs) = jobs else { return failed(diagnostics, context) };
     refuse_writes(Some(jobs), program, context)?;
     // fio ends each word with a blank, the last one too.
-    jobs.command_lines().iter().for_each(|words| context.out(&format!("{} ", words.join(" "))));
+    for words in jobs.command_lines() {
+        let words: Vec<String> = words.iter().map(|word| for_shell(word)).collect();
+        context.out(&format!("{} ", words.join(" ")));
+    }
     Ok(())
+}
+
+/// A word as fio prints it, but such that a shell reads the same word: fio quotes descriptions only.
+fn for_shell(word: &str) -> String {
+    let quoted = word.strip_prefix("--description=\"").and_then(|rest| rest.strip_suffix('"'));
+    match (quoted, word.split_once('=')) {
+        (Some(text), _) if !text.contains(['"', '$', '`', '\\', '!']) => word.to_owned(),
+        (Some(text), _) => format!("--description={}", pasted(text)),
+        (None, Some((name, value))) if !value.is_empty() => format!("{name}={}", pasted(value)),
+        (None, _) => word.to_owned(),
+    }
 }
 
 /// `--parse-only`: what there is to say of the jobs, what they lose here included.

@@ -71,6 +71,7 @@ impl Loader for SystemLoader {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
+    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::usage(format!("{shown} does not exist")),

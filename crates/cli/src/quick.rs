@@ -224,7 +224,7 @@ fn prepare(
     let space = space::of(place).map_err(|error| Failure::failed(format!("free space: {error}")))?;
     let available = space.usable_bytes();
     let prepared = if series.id == stb::ID {
-        stb_tests(args, available + assay_runner::bytes_in(directory))?
+        stb_tests(args, available.saturating_add(assay_runner::bytes_in(directory)))?
     } else {
         let existing = std::fs::metadata(directory.join(assay1::FILE)).map_or(0, |meta| meta.len());
         let wanted = assay1::file_bytes(available, existing).map_err(series_failure)?;

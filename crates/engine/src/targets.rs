@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use assay_host::space::Space;
+use assay_host::space;
 use assay_workload::content::Content;
 use assay_workload::fill::Filler;
 use assay_workload::job::OpenSync;
@@ -270,8 +270,7 @@ fn extend(
 
 /// Whether the reserve stays free behind what is written before the next look: the plan fits, but others write too.
 fn look_at_space(fd: &File, left_bytes: u64) -> io::Result<()> {
-    let Ok(stat) = rustix::fs::fstatvfs(fd) else { return Ok(()) };
-    let space = Space::from(stat);
+    let Ok(space) = space::of_open(fd) else { return Ok(()) };
     // Half of the reserve is for what the file system needs beside data.
     let least = space.reserve_bytes() / 2 + left_bytes.min(SPACE_LOOK_BYTES);
     if !space.is_known() || space.available_bytes >= least {

@@ -1,10 +1,13 @@
 //! Space to write in.
 
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{StatVfs, statvfs};
+use assay_results::environment::Memory;
+use rustix::fs::{StatFs, StatVfs, fstatfs, fstatvfs, statfs, statvfs};
 
+use crate::environment::memory;
 use crate::mounts::MountTable;
 use crate::root::HostRoot;
 
@@ -13,6 +16,9 @@ pub const RESERVE_PERCENT: u64 = 5;
 
 /// The reserve is not larger than this, however large the file system is.
 pub const RESERVE_BYTES_MAX: u64 = 4 << 30;
+
+const RAMFS: u64 = 0x8584_58f6;
+const TMPFS: u64 = 0x0102_1994;
 
 /// Size and free space of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +34,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Whether the file system says anything at all: some of FUSE's, and tmpfs without a limit, do not.
+    /// Whether the file system says anything at all: some of FUSE's do not.
     pub fn is_known(&self) -> bool {
         self.total_bytes > 0
     }
@@ -38,8 +44,11 @@ impl Space {
         (self.total_bytes / 100 * RESERVE_PERCENT).min(RESERVE_BYTES_MAX)
     }
 
-    /// The most that may be written.
+    /// The most that may be written; without bounds where nothing is known.
     pub fn usable_bytes(&self) -> u64 {
+        if !self.is_known() {
+            return u64::MAX >> 1;
+        }
         self.available_bytes.saturating_sub(self.reserve_bytes())
     }
 }
@@ -49,11 +58,42 @@ impl Space {
 /// # Errors
 /// What statvfs(2) says.
 pub fn of(path: &Path) -> std::io::Result<Space> {
-    Ok(statvfs(path)?.into())
+    Ok(Space::new(statvfs(path)?, statfs(path)?))
 }
 
-impl From<StatVfs> for Space {
-    fn from(stat: StatVfs) -> Self {
+/// The same of the file system of an open file.
+///
+/// # Errors
+/// What fstatvfs(2) says.
+pub fn of_open(file: impl AsFd) -> std::io::Result<Space> {
+    Ok(Space::new(fstatvfs(&file)?, fstatfs(&file)?))
+}
+
+impl Space {
+    fn new(stat: StatVfs, kind: StatFs) -> Self {
+        let said = Space::said(stat);
+        match kind.f_type as u64 & 0xffff_ffff {
+            // The kernel ends processes when memory is short; what can be swapped out does not count, to be safe.
+            RAMFS | TMPFS => said.within(memory(&HostRoot::real())),
+            _ => said,
+        }
+    }
+
+    /// In a file system whose data is memory: ramfs says nothing of its size, and tmpfs may have been given more than there
+    /// is.
+    fn within(self, memory: Memory) -> Self {
+        let (Some(total), Some(available)) = (memory.total_bytes, memory.available_bytes) else {
+            return self;
+        };
+        let said = |bytes: u64| if self.is_known() { bytes } else { u64::MAX };
+        Space {
+            total_bytes: said(self.total_bytes).min(total),
+            available_bytes: said(self.available_bytes).min(available),
+            ..self
+        }
+    }
+
+    fn said(stat: StatVfs) -> Self {
         Space {
             total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
             // Reserved blocks are left to the superuser even if that is who runs.
@@ -122,6 +162,13 @@ mod tests {
         assert_eq!((space.reserve_bytes(), space.usable_bytes()), (50, 30));
         let full = Space { available_bytes: 20, ..space };
         assert_eq!(full.usable_bytes(), 0);
+        let nothing = Space { total_bytes: 0, available_bytes: 0, ..space };
+        assert!(!nothing.is_known() && nothing.usable_bytes() > 1 << 60);
+        let memory = Memory { total_bytes: Some(1000), available_bytes: Some(70), ..Memory::default() };
+        let ramfs = nothing.within(memory.clone());
+        assert_eq!((ramfs.is_known(), ramfs.usable_bytes()), (true, 20));
+        let tmpfs = Space { total_bytes: 5000, available_bytes: 60, ..space }.within(memory);
+        assert_eq!((tmpfs.total_bytes, tmpfs.available_bytes), (1000, 60));
         let large = Space { total_bytes: 100 << 40, available_bytes: 5 << 30, ..space };
         assert_eq!(large.usable_bytes(), 1 << 30);
     }

@@ -23,10 +23,20 @@ use crate::hold::Permits;
 pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<Permits, RunError> {
     let consent = Consent::naming(host, named);
     let mut permits = Permits::new();
+    let by_jobs = written_by_jobs(plan);
     for index in written(plan) {
         let target = &plan.targets[usize::from(index)];
         if target.kind != TargetKind::Null {
-            let permit = check_write(host, target.path.as_ref(), &consent)?;
+            let permit = check_write(host, target.path.as_ref(), &consent);
+            let permit = permit.map_err(|refusal| match refusal {
+                // Whoever only reads does not want anything destroyed.
+                Refusal::ForeignFile { path } | Refusal::ChangedFile { path }
+                    if !by_jobs.contains(&index) =>
+                {
+                    RunError::ShortFile { path, bytes: target.existing_bytes, read_bytes: target.size_bytes }
+                }
+                refusal => refusal.into(),
+            })?;
             not_in_a_loop(host, &permit)?;
             if let TargetKind::File | TargetKind::BlockDevice = target.kind {
                 permits.insert(index, permit);
@@ -43,15 +53,20 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<
 /// Indices of the targets that a plan writes to. Files that are read beyond their end are laid out first, which is writing
 /// too.
 fn written(plan: &Plan) -> BTreeSet<u16> {
-    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let written =
-        jobs.filter(|job| job.pattern.kinds().any(|kind| kind != OpKind::Read) || job.tree.is_some());
-    let sites = written.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites);
     let short =
         plan.targets.iter().enumerate().filter(|(_, target)| {
             target.kind == TargetKind::File && target.existing_bytes < target.size_bytes
         });
-    sites.map(|site| site.target).chain(short.map(|(index, _)| index as u16)).collect()
+    let mut all = written_by_jobs(plan);
+    all.extend(short.map(|(index, _)| index as u16));
+    all
+}
+
+fn written_by_jobs(plan: &Plan) -> BTreeSet<u16> {
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    let written =
+        jobs.filter(|job| job.pattern.kinds().any(|kind| kind != OpKind::Read) || job.tree.is_some());
+    written.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect()
 }
 
 /// Claims every target of a plan for one run: those it writes to for itself, the others together with who else reads them.

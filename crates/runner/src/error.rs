@@ -99,6 +99,21 @@ pub enum RunError {
     /// A target may not be written to.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// A file of others is shorter than what is to be read of it.
+    #[error(
+        "{path} has {} and {} of it are to be read; it is not extended because Assay did not make it: ask for \
+         size={bytes} or less, or name another file",
+        Bytes(*bytes),
+        Bytes(*read_bytes)
+    )]
+    ShortFile {
+        /// The file.
+        path: PathBuf,
+        /// What it has.
+        bytes: u64,
+        /// What is to be read of it.
+        read_bytes: u64,
+    },
     /// Another run has a target.
     #[error(transparent)]
     InUse(#[from] InUse),
@@ -228,6 +243,7 @@ impl RunError {
             RunError::Target { .. }
                 | RunError::Plan(_)
                 | RunError::Refused(_)
+                | RunError::ShortFile { .. }
                 | RunError::Tree(_)
                 | RunError::Memory { .. }
                 | RunError::NotForFio { .. }

@@ -297,3 +297,16 @@ fn a_run_that_is_going_is_not_said_to_have_been_stopped() {
         said.err
     );
 }
+
+#[test]
+fn a_reader_is_not_told_to_destroy_anything() {
+    let world = World::new();
+    fs::write(world.path().join("short"), vec![7; 1 << 20]).expect("written");
+    fs::write(world.path().join("job.fio"), "[r]\nrw=read\nsize=4m\nfilename=short\n").expect("written");
+    let said = world.assay(&["run", "job.fio"]).ended(2);
+    assert!(!said.err.contains("destroy"), "{}", said.err);
+    for part in ["has 1 MiB and 4 MiB of it are to be read", "size=1048576", "another file"] {
+        assert!(said.err.contains(part), "{}", said.err);
+    }
+    assert_eq!(fs::metadata(world.path().join("short")).expect("there").len(), 1 << 20);
+}

@@ -218,12 +218,48 @@ fn showcmd_prints_what_fio_prints_and_does_nothing() {
         assert_eq!(said.err, "", "{words:?}");
         longest = longest.max(said.out.len());
         if let Some((code, printed)) = fio(&world, &words) {
-            assert_eq!((said.out.as_str(), Some(0)), (printed.as_str(), code), "{words:?}");
+            // fio quotes descriptions only, in quotes that a shell does not understand as they are meant.
+            let ours = words_of(&said.out).join(" ").replace('"', "");
+            assert_eq!(
+                (ours.as_str(), Some(0)),
+                (printed.trim_end().replace('"', "").replace('\n', "").as_str(), code),
+                "{words:?}"
+            );
         }
     }
     assert!(longest > 300);
     assert_eq!(names(&world), before);
     assert!(is_untouched(&file) && entries(&world.runs()).is_empty());
+}
+
+/// The words that a shell reads in command lines.
+fn words_of(lines: &str) -> Vec<String> {
+    let script = lines.lines().map(|line| format!("printf '%s\\n' {line}\n")).collect::<String>();
+    let read = std::process::Command::new("sh").args(["-c", &script]).output().expect("sh");
+    String::from_utf8(read.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn showcmd_can_be_pasted_into_a_shell() {
+    let world = World::new();
+    let job = "[it's \"a\" $job]\nrw=randread\nsize=1m\nfilename=x y&`id`*\n\
+               description=two  words, $HOME and \"more\" \\\\ here\ndirectory=data\nexec_prerun=echo 'a' > /tmp/x\n";
+    fs::write(world.path().join("q.fio"), job).expect("written");
+    let line = assay(&world, &["fio", "--showcmd", "q.fio"]).ended(0).out;
+    let words = words_of(&line);
+    let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    for word in [
+        "--name=it's \"a\" $job",
+        "--filename=x y&`id`*",
+        "--description=two  words, $HOME and \"more\" \\\\ here",
+        "--exec_prerun=echo 'a' > /tmp/x",
+    ] {
+        assert!(words.contains(&word), "{word}: {words:#?} of {line}");
+    }
+    // The command means the same job.
+    let again = assay(&world, &[["fio", "--parse-only"].as_slice(), &words].concat());
+    let once = assay(&world, &["fio", "--parse-only", "q.fio"]);
+    assert_eq!(again.code, once.code, "{}{}", again.err, once.err);
 }
 
 #[test]

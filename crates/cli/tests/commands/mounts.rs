@@ -24,6 +24,17 @@ impl Mounted {
         Some(Mounted { path: at.to_owned(), device: None })
     }
 
+    /// In memory, without a size.
+    pub(crate) fn ramfs(at: &Path) -> Option<Self> {
+        if !is_root() {
+            skip::declare("root", "mounting takes root");
+            return None;
+        }
+        std::fs::create_dir_all(at).expect("a mount point");
+        said("root", Command::new("mount").args(["-t", "ramfs", "none"]).arg(at))?;
+        Some(Mounted { path: at.to_owned(), device: None })
+    }
+
     /// Of `mib` MiB on a file of its own. `None`, and a declared skip, where that is not possible.
     pub(crate) fn on_loop(world: &World, kind: &str, mib: u64) -> Option<Self> {
         Self::made(world, kind, mib, &[])

@@ -59,3 +59,24 @@ fn a_result_is_shown_even_if_it_cannot_be_kept() {
     assert!(said.err.contains("No space left"), "{}", said.err);
     drop(mounted);
 }
+
+#[test]
+fn a_file_system_without_a_size_has_what_memory_is_left() {
+    let world = World::new();
+    let Some(mounted) = Mounted::ramfs(&world.path().join("ram")) else { return };
+    let place = path_text(mounted.path());
+    let plan = |name: &str, size: &str| {
+        let text = format!(
+            "[[target]]\nname = 't'\npath = '{place}/{name}'\nsize = '{size}'\n\n[[job]]\nop = 'write'\nblock_size = '1m'\n\
+             pattern = 'sequential'\nruntime = '100ms'\n"
+        );
+        std::fs::write(world.path().join("plan.toml"), text).expect("written");
+    };
+    plan("small", "8m");
+    world.assay(&["run", "plan.toml"]).ended(0);
+    plan("large", "8t");
+    let said = world.assay(&["run", "plan.toml"]).ended(1);
+    assert!(said.err.contains("not enough space"), "{}", said.err);
+    let words = ["quick", place, "--test", crate::world::TEST, "--window", "100ms"];
+    world.assay(&words).ended(0);
+}
