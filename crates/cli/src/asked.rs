@@ -109,8 +109,12 @@ fn scaled(workload: &mut Workload, share: Option<f64>) -> Result<Vec<(String, St
 
 /// What a file asks for.
 fn from(input: Input, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedWorkload, Failure> {
+    let is_fio = input.format == Format::Fio;
     let (mut workload, diagnostics) = input.refuse_unset().checked(wanted.strict, context)?;
     let directory = input::directory_of(wanted.target)?;
+    if is_fio {
+        assay_fio::settle_offsets(&mut workload, &|path| assay_runner::bytes_of(&directory.join(path)));
+    }
     let notes = scaled(&mut workload, wanted.scale)?;
     Ok(LoadedWorkload { workload, directory, notes, diagnostics, work_dir: None })
 }

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{self, SystemLoader};
 use crate::options::HowArgs;
-use crate::place::pasted;
+use crate::location::pasted;
 use crate::run::{self, RunOptions};
 
 #[derive(Debug, Args)]

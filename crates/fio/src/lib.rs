@@ -61,7 +61,7 @@ pub use iolog::iolog;
 pub use job_file::JobFile;
 pub use json::{fio_json, fio_json_with};
 pub use logs::{FioLogOptions, LogPrefix, fio_logs};
-pub use lower::lower;
+pub use lower::{lower, settle_offsets};
 pub use recognise::recognise;
 pub use resolved::ResolvedJob;
 pub use settings::{OptionFate, OptionLine};

@@ -25,6 +25,7 @@ use super::resolved::*;
 use super::section::JobSection;
 use super::section::place;
 use super::table::{self, EngineFate, Rule};
+pub use targets::settle_offsets;
 use targets::{Part, Targets};
 
 /// What to do where only fio has it.

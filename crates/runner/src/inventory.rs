@@ -116,6 +116,17 @@ fn engine_choice(
     Ok(choice)
 }
 
+/// What a target has before a run: a file its length, one that does not exist nothing, a device its size.
+pub fn bytes_of(path: &Path) -> Option<u64> {
+    use std::os::unix::fs::FileTypeExt as _;
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_file() => Some(meta.len()),
+        Ok(meta) if meta.file_type().is_block_device() => device_bytes(path).ok(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(0),
+        _ => None,
+    }
+}
+
 fn device_bytes(path: &Path) -> std::io::Result<u64> {
     use std::io::{Seek as _, SeekFrom};
     std::fs::File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)))

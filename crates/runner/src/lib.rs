@@ -35,7 +35,7 @@ pub use error::{ProbeProblem, RunError, TargetProblem};
 pub use files::make_files;
 pub use hold::{Permits, hold};
 pub use idle_windows::expected_s as idle_windows_s;
-pub use inventory::look_at;
+pub use inventory::{bytes_of, look_at};
 pub use period::period;
 pub use prefill::{Filled, bytes_in, fill};
 pub use recording::{Finished, record};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_workload::Workload;
 use assay_workload::job::{EngineKind, Job, TargetSharing};
 use assay_workload::target::{Extent, Target, TargetKind};
 use assay_workload::units::Bytes;
@@ -259,6 +260,25 @@ fn needed(job: &ResolvedJob, threads: u64) -> Option<u64> {
     let step = bytes(job.region().offset_increment)?;
     let last = step.saturating_mul(threads.saturating_sub(1));
     Some(offset.saturating_add(last).saturating_add(length))
+}
+
+/// Puts bytes in the place of offsets in per cent, as fio takes them: of what a file has before the run, up to the next whole
+/// block, and 0 where there is no file yet. `existing` says what a target has; `None` leaves its jobs as they are.
+pub fn settle_offsets(workload: &mut Workload, existing: &dyn Fn(&str) -> Option<u64>) {
+    let Workload { targets, phases, .. } = workload;
+    for job in phases.iter_mut().flat_map(|phase| &mut phase.jobs) {
+        let Extent::Percent(percent) = job.offset else { continue };
+        let mut own = targets.iter_mut().filter(|target| job.targets.contains(&target.name));
+        let Some(first) = own.next() else { continue };
+        let Some(bytes) = existing(&first.path) else { continue };
+        let start = Extent::Percent(percent).of(bytes).next_multiple_of(job.pattern.align().max(1));
+        job.offset = Extent::Bytes(start);
+        for target in std::iter::once(first).chain(own) {
+            if let (None, Some(Extent::Bytes(length))) = (target.size, job.length) {
+                target.size = Some(Bytes(start.saturating_add(length)));
+            }
+        }
+    }
 }
 
 fn extent(size: Size) -> Extent {

@@ -359,3 +359,18 @@ fn a_latency_is_a_search_for_a_rate() {
     let beside = run(&format!("[a]\nsize=1m\n{lines}\n[b]\nsize=1m\n")).1;
     assert_eq!(beside.iter().map(|d| d.id).collect::<Vec<_>>(), ["latency-target-beside"]);
 }
+
+#[test]
+fn offsets_in_per_cent_are_of_what_is_there() {
+    let settled = |text: &str, existing: u64| {
+        let mut workload = workload(&format!("[a]\nrw=read\nfilename=f\n{text}\n"));
+        super::settle_offsets(&mut workload, &|_| Some(existing));
+        (workload.phases[0].jobs[0].offset, workload.targets[0].size.map(|size| size.0))
+    };
+    // As write_iolog of fio 3.33 has it.
+    assert_eq!(settled("size=10m\noffset=33%", 0), (Extent::Bytes(0), Some(10_485_760)));
+    assert_eq!(settled("size=10m\noffset=33%", 10_485_760), (Extent::Bytes(3_461_120), Some(13_946_880)));
+    assert_eq!(settled("size=10m\noffset=33%", 4_194_304), (Extent::Bytes(1_384_448), Some(11_870_208)));
+    assert_eq!(settled("offset=33%", 10_485_760), (Extent::Bytes(3_461_120), None));
+    assert_eq!(settled("size=10m\nfilesize=10m\noffset=33%", 0).0, Extent::Bytes(0));
+}
