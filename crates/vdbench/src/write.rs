@@ -267,12 +267,29 @@ impl<'w> Writer<'w> {
         }
     }
 
+    /// Notes the names that vdbench cannot hold, or not twice, and how they are written.
+    fn renamed(&mut self) -> Vec<String> {
+        let kinds =
+            [&mut self.storage_names, &mut self.tree_names, &mut self.workload_names, &mut self.run_names];
+        let changed: BTreeSet<_> = kinds.into_iter().flat_map(Names::take_changed).collect();
+        let mut messages = Vec::new();
+        for (wanted, name) in changed.into_iter().take(RENAMED_MAX) {
+            let message = format!("`{wanted}` is called `{name}`");
+            self.note("renamed", &wanted, message.clone(), "");
+            messages.push(message);
+        }
+        messages
+    }
+
     fn finish(mut self) -> (String, Vec<Diagnostic>) {
         let general = self.general();
         let storages = self.storages();
         let mut text = format!("* {}\n", one_line(&self.workload.name));
         for note in self.notes.iter().filter(|d| d.severity == Severity::Loss) {
             text += &format!("* not kept: {}\n", one_line(&note.message));
+        }
+        for message in self.renamed() {
+            text += &format!("* {}\n", one_line(&message));
         }
         for block in [general, self.tree_lines, storages, self.wds, self.fwds, self.rds] {
             if !block.is_empty() {
@@ -287,6 +304,8 @@ impl<'w> Writer<'w> {
     }
 }
 
+/// So many names are said to be changed at most.
+const RENAMED_MAX: usize = 200;
 const SECOND_NS: u64 = 1_000_000_000;
 
 fn one_line(text: &str) -> String {

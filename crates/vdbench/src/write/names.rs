@@ -9,11 +9,25 @@ pub(super) struct Names {
     /// The last number behind a base, so that thousands of one base take no time.
     numbers: BTreeMap<String, u64>,
     by_origin: BTreeMap<String, String>,
+    changed: Vec<(String, String)>,
 }
 
 impl Names {
     /// A new name near `wanted`.
     pub(super) fn fresh(&mut self, wanted: &str, fallback: &str) -> String {
+        let name = self.near(wanted, fallback);
+        if name != wanted {
+            self.changed.push((wanted.to_owned(), name.clone()));
+        }
+        name
+    }
+
+    /// What was wanted and what was given instead, where that differs.
+    pub(super) fn take_changed(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.changed)
+    }
+
+    fn near(&mut self, wanted: &str, fallback: &str) -> String {
         const RESERVED: [&str; 5] = ["default", "concat", "format", "single", "range"];
         let mut base: String =
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(64).collect();
@@ -65,5 +79,12 @@ mod tests {
         assert_eq!(names.fresh("/dev/sda", "sd"), "sd_dev_sda");
         assert_eq!(names.of("x y", "sd"), names.of("x y", "sd"));
         assert_eq!(names.known("z"), None);
+        let changed = names.take_changed();
+        assert!(
+            changed.contains(&("r_(50%)".to_owned(), "r__50_2".to_owned())) && changed.len() == 5,
+            "{changed:?}"
+        );
+        names.fresh("plain", "sd");
+        assert!(names.take_changed().is_empty());
     }
 }
