@@ -1,13 +1,12 @@
 //! `assay doctor`: what this machine offers, and what each shortcoming means for a measurement.
 
 mod limits;
-mod storage;
 
 use assay_engine::available::{Availability, availability};
 use assay_engine::clock::RealClock;
 use assay_host::inventory::{self, Helper, Inventory, Offer};
 use assay_report::format;
-use assay_report::terminal::{self, Mark, Section};
+use assay_report::terminal::{self, Mark, Row, Section, row};
 use assay_results::environment::AssayVersion;
 use clap::Args;
 use serde::Serialize;
@@ -51,9 +50,6 @@ struct Trial<'a> {
     said: &'a str,
 }
 
-/// Name, value, mark of one fact.
-type Row = (String, String, Mark);
-
 pub(crate) fn doctor(args: &DoctorArgs, context: &Context) -> Result<Outcome, Failure> {
     let inventory = inventory::collect(&context.host, std::env::var_os("PATH").as_deref());
     let trials = availability();
@@ -68,8 +64,8 @@ pub(crate) fn doctor(args: &DoctorArgs, context: &Context) -> Result<Outcome, Fa
         engines(&inventory, &trials),
         clocks(&inventory, clock),
         limits::limits(&inventory),
-        storage::devices(&inventory.block_devices),
-        storage::file_systems(&inventory.file_systems),
+        terminal::block_devices(&inventory.block_devices),
+        terminal::file_systems(&inventory.file_systems),
         helpers(&inventory.helpers, installer),
     ];
     context.out(&terminal::sections(&sections, &context.style));
@@ -95,10 +91,6 @@ fn json(inventory: &Inventory, trials: &[Availability], clock: &str) -> Result<S
         inventory,
     };
     serde_json::to_string_pretty(&document).map_err(Failure::failed)
-}
-
-fn row(name: &str, value: impl Into<String>, mark: Mark) -> Row {
-    (name.to_owned(), value.into(), mark)
 }
 
 /// Only what is known becomes a row.

@@ -10,8 +10,8 @@ use crate::asked::{Origin, Wanted};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{self, SystemLoader};
-use crate::options::HowArgs;
 use crate::location::pasted;
+use crate::options::HowArgs;
 use crate::run::{self, RunOptions};
 
 #[derive(Debug, Args)]

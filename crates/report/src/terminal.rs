@@ -2,6 +2,7 @@
 //! except [`progress_line`], which is one line without an end.
 
 mod compare;
+mod control_group;
 mod curve;
 mod findings;
 mod grid;
@@ -11,15 +12,18 @@ mod progress;
 mod quick;
 mod repeats;
 mod sections;
+mod storage;
 mod summary;
 
 pub use compare::comparison;
+pub use control_group::control_group;
 pub use findings::{answer, causes, findings, verdict_line};
 pub use page::{Words, figures, page};
 pub use plan::{plan, writes_ahead};
 pub use progress::{Progress, progress_line};
 pub use quick::{quick_table, quick_words};
-pub use sections::{Mark, Section, sections, words_table};
+pub use sections::{Mark, Row, Section, row, sections, words_table};
+pub use storage::{block_devices, file_systems};
 pub use summary::{heading, run_summary};
 
 use crate::text::{Hang, Style, Tone, wrap};

@@ -2,10 +2,7 @@
 
 use assay_host::inventory::{Inventory, Limit};
 use assay_report::format;
-use assay_report::terminal::{Mark, Section};
-use assay_results::environment::CgroupLimits;
-
-use super::{Row, row};
+use assay_report::terminal::{Mark, Row, Section, control_group, row};
 
 /// What registered buffers of a large plan take: 256 outstanding I/Os of 256 KiB.
 const REGISTERED_BYTES: u64 = 64 << 20;
@@ -25,7 +22,7 @@ pub(super) fn limits(inventory: &Inventory) -> Section {
     rows.extend(limits.open_files.map(open_files));
     rows.extend(limits.file_size_bytes.and_then(file_size));
     rows.extend(privileges(inventory));
-    rows.extend(cgroup(&inventory.cgroup));
+    rows.extend(control_group(&inventory.cgroup));
     Section { title: "Limits".to_owned(), rows }
 }
 
@@ -91,47 +88,6 @@ fn privileges(inventory: &Inventory) -> Vec<Row> {
     rows
 }
 
-fn cgroup(limits: &CgroupLimits) -> Vec<Row> {
-    let mut rows = Vec::new();
-    if let Some(cpus) = limits.cpu_quota_cpus {
-        let text = format!(
-            "{cpus:.2} processors for the control group: beyond it the generator is stopped, and latencies grow by \
-             whole periods"
-        );
-        rows.push(row("CPU quota", text, Mark::Warn));
-    }
-    if let Some(bytes) = limits.memory_bytes {
-        let text = format!("{} for the control group, page cache included", format::bytes(bytes));
-        rows.push(row("memory", text, Mark::Plain));
-    }
-    for device in &limits.devices {
-        let caps = [
-            (device.read_bytes_per_s, "read", true),
-            (device.write_bytes_per_s, "write", true),
-            (device.read_iops, "read", false),
-            (device.write_iops, "write", false),
-        ];
-        let caps: Vec<String> = caps
-            .into_iter()
-            .filter_map(|(cap, what, bytes)| {
-                let cap = cap?;
-                let rate = if bytes {
-                    format::bandwidth(cap as f64)
-                } else {
-                    format!("{} IOPS", format::count(cap))
-                };
-                Some(format!("{what} {rate}"))
-            })
-            .collect();
-        let text = format!("{}: the control group's limit is measured, not the device", caps.join(", "));
-        rows.push(row(&format!("device {}", device.device), text, Mark::Warn));
-    }
-    if rows.is_empty() && limits.version.is_some() {
-        rows.push(row("control group", "no limits", Mark::Good));
-    }
-    rows
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,26 +110,5 @@ mod tests {
         let (_, text, mark) = open_files(Limit { soft: Some(1024), hard: Some(524_288) });
         assert_eq!(mark, Mark::Warn);
         assert!(text.contains("ulimit -n 524288"), "{text}");
-    }
-
-    #[test]
-    fn a_throttled_group_is_a_warning_and_a_free_one_is_said() {
-        use assay_results::environment::{CgroupDeviceLimit, CgroupVersion};
-        let throttled = CgroupLimits {
-            version: Some(CgroupVersion::V2),
-            cpu_quota_cpus: Some(0.5),
-            devices: vec![CgroupDeviceLimit {
-                device: "8:0".to_owned(),
-                read_iops: Some(1000),
-                ..CgroupDeviceLimit::default()
-            }],
-            ..CgroupLimits::default()
-        };
-        let rows = cgroup(&throttled);
-        assert_eq!(rows.len(), 2);
-        assert!(rows[1].1.starts_with("read 1,000 IOPS"), "{}", rows[1].1);
-        let free = CgroupLimits { version: Some(CgroupVersion::V2), ..CgroupLimits::default() };
-        assert_eq!(cgroup(&free)[0].1, "no limits");
-        assert!(cgroup(&CgroupLimits::default()).is_empty(), "not known is not 'no limits'");
     }
 }

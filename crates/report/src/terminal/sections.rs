@@ -3,6 +3,14 @@
 use super::paragraph;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, width, wrap};
 
+/// A name, its value, and how it stands.
+pub type Row = (String, String, Mark);
+
+/// A row of a section.
+pub fn row(name: &str, value: impl Into<String>, mark: Mark) -> Row {
+    (name.to_owned(), value.into(), mark)
+}
+
 /// How a fact stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mark {
@@ -44,7 +52,7 @@ pub struct Section {
     /// The title.
     pub title: String,
     /// Name, value, mark.
-    pub rows: Vec<(String, String, Mark)>,
+    pub rows: Vec<Row>,
 }
 
 /// Values wider than this much of a line are wrapped below their name.

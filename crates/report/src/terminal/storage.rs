@@ -1,12 +1,12 @@
 //! Block devices and file systems, with what about them changes the meaning of a measurement.
 
-use assay_report::format;
-use assay_report::terminal::{Mark, Section};
 use assay_results::environment::{BlockDevice, DeviceKind, FileSystem, Transport};
 
-use super::{Row, row};
+use super::sections::{Mark, Row, Section, row};
+use crate::format;
 
-pub(super) fn devices(devices: &[BlockDevice]) -> Section {
+/// Block devices, a row each.
+pub fn block_devices(devices: &[BlockDevice]) -> Section {
     let rows = devices.iter().map(device).collect();
     Section { title: "Block devices".to_owned(), rows }
 }
@@ -69,7 +69,8 @@ fn medium(device: &BlockDevice) -> &'static str {
     }
 }
 
-pub(super) fn file_systems(systems: &[FileSystem]) -> Section {
+/// File systems, a row each.
+pub fn file_systems(systems: &[FileSystem]) -> Section {
     let rows = systems.iter().map(file_system).collect();
     Section { title: "File systems".to_owned(), rows }
 }
