@@ -91,7 +91,7 @@ impl Common {
             job.caching = if self.buffered { Caching::Buffered } else { Caching::Direct };
         });
         let phases = vec![Phase::measure("measure", vec![job])];
-        Workload { name: name.to_owned(), seed: None, targets, phases }
+        Workload { name: name.to_owned(), seed: None, hosts: Vec::new(), targets, phases }
     }
 }
 

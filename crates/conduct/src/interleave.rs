@@ -57,6 +57,7 @@ mod tests {
             series: String::new(),
             seed: 1,
             seed_given: false,
+            hosts: Vec::new(),
             targets: Vec::new(),
             phases: vec![phase("fill", PhaseKind::Precondition), phase("m", PhaseKind::Measure)],
         };

@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let workload = Workload {
         name: "null".to_owned(),
         seed: Some(1),
+        hosts: Vec::new(),
         targets: vec![target],
         phases: vec![Phase::measure("p", vec![job])],
     };
@@ -45,8 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let inventory = Inventory {
         targets: [("nothing".to_owned(), facts)].into(),
         engines: vec![EngineKind::Null],
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     };
     let plan = resolve::plan(&workload, &inventory, 0)?;
     let (stop, stops) = (AtomicBool::new(false), [Arc::new(AtomicBool::new(false))]);

@@ -117,7 +117,7 @@ impl BlockThread<'_> {
     ) -> Result<Box<dyn JobRunner>, EngineError> {
         let Some(trace) = &self.prepared.blocks.trace else { return self.paced(engine, fallback) };
         let threads = self.prepared.context.planned().jobs.iter().map(|job| job.slices.len()).sum();
-        let targets = self.slice.sites.iter().map(|site| site.target).collect();
+        let targets = self.slice.sites.iter().map(|site| site.target as u16).collect();
         let depth = self.job.outstanding_per_thread;
         self.paced(TracedEngine::new(Box::new(engine), trace, threads, depth, targets), fallback)
     }

@@ -46,7 +46,7 @@ impl OpenTargets {
 
 /// What is open for writing, by index of its target: engines write through it and through no path, so that nothing else is
 /// written that has the name by then.
-pub type Held = BTreeMap<u16, Arc<File>>;
+pub type Held = BTreeMap<u32, Arc<File>>;
 
 /// The path by which the kernel opens again what is open, whatever its name leads to.
 pub fn path_of_open(file: &File, process: u32) -> String {
@@ -92,7 +92,7 @@ pub fn open_for(
     let slice = &job.slices[thread];
     let mut open = OpenTargets { fds: Vec::new(), table: TargetTable::default() };
     for site in &slice.sites {
-        let target = &plan.targets[usize::from(site.target)];
+        let target = &plan.targets[site.target as usize];
         if target.kind == TargetKind::Null {
             open.table.targets.push(OpenTarget {
                 fd: -1,
@@ -195,7 +195,7 @@ pub fn lay_out(
         if !job.pattern.kinds().any(|kind| kind == OpKind::Read) {
             continue;
         }
-        let mut wanted: Vec<(u16, u64)> = Vec::new();
+        let mut wanted: Vec<(u32, u64)> = Vec::new();
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
             wanted.push((site.target, site.offset_bytes + site.length_bytes));
         }
@@ -205,7 +205,7 @@ pub fn lay_out(
         // Reads that check what they find must find blocks of ours.
         let unit_bytes = if job.content.verify { job.pattern.align() } else { 0 };
         for (index, end) in wanted {
-            let target = &plan.targets[usize::from(index)];
+            let target = &plan.targets[index as usize];
             if target.kind == TargetKind::File {
                 let filler = Filler::new(&Content::default(), plan.seed ^ target.existing_bytes);
                 let filler = filler.sealing(unit_bytes, plan.seed);

@@ -192,9 +192,9 @@ fn jobs_of(
 ) -> Result<Vec<Option<Vec<TreeThread>>>, EngineError> {
     let (plan, planned) = (context.plan, context.planned());
     let shapes = shapes(plan, context.phase)?;
-    let mut open: Vec<(u16, Arc<Tree>)> = Vec::new();
+    let mut open: Vec<(u32, Arc<Tree>)> = Vec::new();
     for (target, (layout, active, shape)) in shapes {
-        let planned_target = &plan.targets[usize::from(target)];
+        let planned_target = &plan.targets[target as usize];
         let mut anchor = Anchor::open(planned_target.path.as_ref(), named)?;
         keep_apart(&open, &anchor)?;
         anchor.plan(shape)?;
@@ -235,7 +235,7 @@ impl PreparedJobs<ThisMachine> for PreparedTrees<'_> {
 }
 
 /// Layout of each tree of a phase, by target, everything that is done to it, and how its shape was asked for.
-type Shapes<'a> = BTreeMap<u16, (TreeLayout, OperationSet, &'a TreeWorkload)>;
+type Shapes<'a> = BTreeMap<u32, (TreeLayout, OperationSet, &'a TreeWorkload)>;
 
 fn shapes(plan: &Plan, phase: usize) -> Result<Shapes<'_>, EngineError> {
     let mut shapes = Shapes::new();
@@ -250,7 +250,7 @@ fn shapes(plan: &Plan, phase: usize) -> Result<Shapes<'_>, EngineError> {
                 Entry::Occupied(mut entry) => {
                     let (known, active, _) = entry.get_mut();
                     if !known.same_shape(&layout) {
-                        let name = &plan.targets[usize::from(site.target)].name;
+                        let name = &plan.targets[site.target as usize].name;
                         return Err(unsupported(format!("use '{name}' for trees of two shapes at once")));
                     }
                     *active = active.union(operations);
@@ -262,8 +262,8 @@ fn shapes(plan: &Plan, phase: usize) -> Result<Shapes<'_>, EngineError> {
 }
 
 /// Refuses a tree that stands in another one of the phase.
-fn keep_apart(open: &[(u16, Arc<Tree>)], anchor: &Anchor) -> Result<(), EngineError> {
-    let within = |(_, other): &&(u16, Arc<Tree>)| {
+fn keep_apart(open: &[(u32, Arc<Tree>)], anchor: &Anchor) -> Result<(), EngineError> {
+    let within = |(_, other): &&(u32, Arc<Tree>)| {
         let other = other.anchor.path();
         anchor.path().starts_with(other) || other.starts_with(anchor.path())
     };
@@ -282,7 +282,7 @@ fn threads_of(
     tree: &TreeWorkload,
     job: &PlannedJob,
     in_steps: bool,
-    open: &[(u16, Arc<Tree>)],
+    open: &[(u32, Arc<Tree>)],
 ) -> Result<Vec<Arc<TreeJob>>, EngineError> {
     let operations = operations_of(tree, job)?;
     let moves = [TreeOperation::Copy, TreeOperation::Move];
@@ -291,8 +291,8 @@ fn threads_of(
             "copy or move within one tree in a phase that prepares or removes".to_owned(),
         ));
     }
-    let sites = |index: usize| job.slices[index].sites.iter().map(|site| site.target).collect::<Vec<u16>>();
-    let mut made: BTreeMap<Vec<u16>, Arc<TreeJob>> = BTreeMap::new();
+    let sites = |index: usize| job.slices[index].sites.iter().map(|site| site.target).collect::<Vec<u32>>();
+    let mut made: BTreeMap<Vec<u32>, Arc<TreeJob>> = BTreeMap::new();
     let mut threads = Vec::with_capacity(job.slices.len());
     for index in 0..job.slices.len() {
         let mine = sites(index);

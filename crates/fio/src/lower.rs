@@ -41,7 +41,13 @@ pub fn lower(name: &str, file: &JobFile) -> (Option<Workload>, Vec<Diagnostic>) 
     let phases = lowering.phases(&clones);
     lowering.unread();
     let seed = lowering.seed(&clones);
-    let workload = Workload { name: name.to_owned(), seed, targets: lowering.targets.finish(), phases };
+    let workload = Workload {
+        name: name.to_owned(),
+        seed,
+        hosts: Vec::new(),
+        targets: lowering.targets.finish(),
+        phases,
+    };
     let workload = (!lowering.report.has_errors() && !workload.phases.is_empty()).then_some(workload);
     (workload, lowering.report.finish())
 }

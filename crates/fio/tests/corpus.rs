@@ -272,8 +272,7 @@ fn inventory(workload: &Workload) -> Inventory {
     Inventory {
         targets: workload.targets.iter().map(|target| (target.name.clone(), facts(target))).collect(),
         engines: EngineKind::ALL.to_vec(),
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     }
 }
 

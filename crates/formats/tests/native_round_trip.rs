@@ -3,6 +3,7 @@
 use assay_formats::native::{parse, write};
 use assay_formats::{Diagnostic, Severity};
 use assay_workload::content::{Content, Payload, Refresh};
+use assay_workload::host::{Host, HostRanges};
 use assay_workload::job::*;
 use assay_workload::pattern::*;
 use assay_workload::steps::{FindRate, LatencyLimit, Until, UntilSteady};
@@ -355,6 +356,30 @@ fn until() -> impl Strategy<Value = Until> {
     ]
 }
 
+/// Hosts, and for each job names among them and how they share the ranges.
+fn hosts(targets: Vec<String>) -> impl Strategy<Value = (Vec<Host>, Vec<(Vec<String>, bool)>)> {
+    prop::collection::btree_set("\\PC{1,10}", 0..5).prop_flat_map(move |names| {
+        let names: Vec<String> = names.into_iter().collect();
+        let host = |name: String| {
+            let renamed = prop::sample::subsequence(targets.clone(), 0..=targets.len());
+            let renamed = (renamed, "\\PC{1,12}").prop_map(|(renamed, path)| {
+                renamed.into_iter().map(|target| (target, path.clone())).collect()
+            });
+            let rest = (of("\\PC{1,12}"), of("\\PC{1,6}"), sometimes(1, 1..4096_u32), renamed);
+            rest.prop_map(move |(system, user, instances, paths)| Host {
+                name: name.clone(),
+                system,
+                user,
+                instances,
+                paths,
+            })
+        };
+        let hosts: Vec<_> = names.iter().cloned().map(host).collect();
+        let of_jobs = (prop::sample::subsequence(names.clone(), 0..=names.len()), any::<bool>());
+        (hosts, prop::collection::vec(of_jobs, 12))
+    })
+}
+
 fn phase(targets: Vec<String>) -> impl Strategy<Value = Phase> {
     let kinds = vec![
         PhaseKind::Purge,
@@ -400,14 +425,21 @@ fn workload() -> impl Strategy<Value = Workload> {
     prop::collection::btree_set("\\PC{1,10}", 1..7).prop_flat_map(|names| {
         let names: Vec<String> = names.into_iter().collect();
         let targets: Vec<_> = names.iter().cloned().map(target).collect();
+        let hosts = hosts(names.clone());
         let phases = prop::collection::vec(phase(names), 1..4);
-        (any::<String>(), of(any::<u64>()), targets, phases, prop::option::of(Just("measure"))).prop_map(
-            |(name, seed, targets, mut phases, alone)| {
+        let only = prop::option::of(Just("measure"));
+        (any::<String>(), of(any::<u64>()), hosts, targets, phases, only).prop_map(
+            |(name, seed, (hosts, of_jobs), targets, mut phases, alone)| {
+                let jobs = phases.iter_mut().flat_map(|phase: &mut Phase| &mut phase.jobs);
+                for (job, (names, divided)) in jobs.zip(of_jobs) {
+                    job.hosts = names;
+                    job.host_ranges = if divided { HostRanges::Divided } else { HostRanges::Whole };
+                }
                 if let Some(alone) = alone {
                     phases.truncate(1);
                     phases[0] = Phase::measure(alone, phases[0].jobs.clone());
                 }
-                Workload { name, seed, targets, phases }
+                Workload { name, seed, hosts, targets, phases }
             },
         )
     })

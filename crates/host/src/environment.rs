@@ -66,7 +66,7 @@ fn read_ranges(plan: &Plan, target: usize) -> Vec<(u64, u64)> {
     let reading = jobs.filter(|planned| planned.pattern.mix.share(OpKind::Read) > 0.0);
     let sites = reading.flat_map(|planned| &planned.slices).flat_map(|slice| &slice.sites);
     let mut sites: Vec<(u64, u64)> = sites
-        .filter(|site| usize::from(site.target) == target)
+        .filter(|site| site.target as usize == target)
         .map(|site| (site.offset_bytes, site.offset_bytes.saturating_add(site.length_bytes)))
         .collect();
     sites.sort_unstable();

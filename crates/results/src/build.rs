@@ -339,7 +339,7 @@ fn host_rows(
     let row = |host: HostId, name: &str| {
         let machine = tally.machines.get(&host).unwrap_or(&silent);
         let environment = hosts.environment_of(host, &start.environment);
-        let devices = truth::bottom_devices(planned, &start.plan, environment);
+        let devices = truth::bottom_devices(planned, (&start.plan, host), environment);
         let asked = asked.get(&host).cloned().unwrap_or_default();
         let device = machine.truth(&devices, &asked, windows.get(&host).copied(), truth::reader_of(planned));
         hosts::row(host, name, device, machine.evidence(&devices.names))

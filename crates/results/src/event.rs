@@ -1,5 +1,6 @@
 //! The stream of events of a run: the live screen, the journal and every other consumer see the same.
 
+pub use assay_workload::host::HostId;
 use assay_workload::{Plan, PlannedPhase};
 use serde::{Deserialize, Serialize};
 
@@ -61,22 +62,6 @@ pub enum RunEnd {
     Interrupted,
     /// An error stopped it; what was measured is kept.
     Failed,
-}
-
-/// Which host of a run: its number in the order in which they were named.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct HostId(pub u16);
-
-impl HostId {
-    /// The first host, and the only one of most runs.
-    pub const FIRST: HostId = HostId(0);
-
-    /// Whether it is [`HostId::FIRST`], which is left out where events are stored.
-    pub fn is_first(&self) -> bool {
-        *self == HostId::FIRST
-    }
 }
 
 /// Why nothing comes from a host any more.

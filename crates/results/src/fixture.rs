@@ -1,5 +1,6 @@
 //! A small run made by hand, for the tests of this crate.
 
+use assay_workload::host::HostId;
 use assay_workload::job::Job;
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::plan::{
@@ -32,6 +33,7 @@ pub(crate) fn job(name: &str) -> PlannedJob {
         pace: Pace::Closed,
         end: End { time: Some(Nanos(5 * SECOND)), ..End::default() },
         slices: vec![ThreadSlice {
+            host: HostId::FIRST,
             seed: 1,
             sites: vec![site],
             ios: None,
@@ -49,8 +51,10 @@ pub(crate) fn plan(jobs: Vec<PlannedJob>) -> Plan {
         series: String::new(),
         seed: 7,
         seed_given: false,
+        hosts: Vec::new(),
         targets: vec![PlannedTarget {
             name: "t".to_owned(),
+            host: HostId::FIRST,
             path: "/data/t".to_owned(),
             kind: TargetKind::File,
             size_bytes: SIZE,

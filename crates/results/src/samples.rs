@@ -14,6 +14,7 @@ use crate::run::{
     Producer, Run, SCHEMA, SeriesPoint, Verdict,
 };
 use crate::{Interval, IntervalKey, JobCounts, LatencyHistogram, RunEnd};
+use assay_workload::host::HostId;
 use assay_workload::job::{Arrival, Job, OpenSync, PhaseKind};
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::plan::{
@@ -159,6 +160,7 @@ pub fn planned_job(name: &str, read_percent: f64, block_size: u64, threads: usiz
     let open = Pace::Open { offered, arrival: Arrival::Deterministic };
     let site = PlannedSite { target: 0, offset_bytes: 0, length_bytes: 4 * GIB };
     let slice = |index: usize| ThreadSlice {
+        host: HostId::FIRST,
         seed: 1000 + index as u64,
         sites: vec![site],
         ios: None,
@@ -199,8 +201,10 @@ pub fn plan(name: &str, series: &str) -> Plan {
         series: series.to_owned(),
         seed: 42,
         seed_given: false,
+        hosts: Vec::new(),
         targets: vec![PlannedTarget {
             name: "data".to_owned(),
+            host: HostId::FIRST,
             path: "/data/assay/data".to_owned(),
             kind: TargetKind::File,
             size_bytes: 4 * GIB,

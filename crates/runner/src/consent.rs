@@ -15,17 +15,26 @@ use assay_workload::target::TargetKind;
 use crate::error::RunError;
 use crate::hold::Permits;
 
+/// Refuses a plan for other machines: what carries plans out here does all of a plan.
+///
+/// # Errors
+/// [`RunError::OtherHosts`] naming them.
+pub(crate) fn check_hosts(plan: &Plan) -> Result<(), RunError> {
+    if plan.hosts.is_empty() { Ok(()) } else { Err(RunError::OtherHosts { hosts: plan.describe_hosts() }) }
+}
+
 /// Asks the guard about every target that the plan writes to, and what may be written; `named` are those that consent was
 /// given for.
 ///
 /// # Errors
-/// The guard's refusal.
+/// The guard's refusal, or that the plan is for other machines.
 pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<Permits, RunError> {
+    check_hosts(plan)?;
     let consent = Consent::naming(host, named);
     let mut permits = Permits::new();
     let by_jobs = written_by_jobs(plan);
     for index in written(plan) {
-        let target = &plan.targets[usize::from(index)];
+        let target = &plan.targets[index as usize];
         if target.kind != TargetKind::Null {
             let permit = check_write(host, target.path.as_ref(), &consent);
             let permit = permit.map_err(|refusal| match refusal {
@@ -52,17 +61,17 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<
 
 /// Indices of the targets that a plan writes to. Files that are read beyond their end are laid out first, which is writing
 /// too.
-fn written(plan: &Plan) -> BTreeSet<u16> {
+fn written(plan: &Plan) -> BTreeSet<u32> {
     let short =
         plan.targets.iter().enumerate().filter(|(_, target)| {
             target.kind == TargetKind::File && target.existing_bytes < target.size_bytes
         });
     let mut all = written_by_jobs(plan);
-    all.extend(short.map(|(index, _)| index as u16));
+    all.extend(short.map(|(index, _)| index as u32));
     all
 }
 
-fn written_by_jobs(plan: &Plan) -> BTreeSet<u16> {
+fn written_by_jobs(plan: &Plan) -> BTreeSet<u32> {
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
     let written =
         jobs.filter(|job| job.pattern.kinds().any(|kind| kind != OpKind::Read) || job.tree.is_some());
@@ -76,7 +85,7 @@ fn written_by_jobs(plan: &Plan) -> BTreeSet<u16> {
 pub fn claim(plan: &Plan, claims: &Claims, host: &HostRoot) -> Result<(), RunError> {
     let written = written(plan);
     for (index, target) in plan.targets.iter().enumerate().filter(|(_, one)| one.kind != TargetKind::Null) {
-        let writes = written.contains(&(index as u16));
+        let writes = written.contains(&(index as u32));
         let access = if writes { Access::Exclusive } else { Access::Shared };
         claims.take(host, target.path.as_ref(), access)?;
     }

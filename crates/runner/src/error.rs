@@ -96,6 +96,15 @@ pub enum RunError {
     /// The workload cannot be made into a plan here.
     #[error(transparent)]
     Plan(#[from] ResolveError),
+    /// The plan is for other machines.
+    #[error(
+        "the plan is for {hosts}, and Assay does not reach other hosts yet: leave the hosts out to do all of it on this \
+         machine; 'assay plan' shows what each would do"
+    )]
+    OtherHosts {
+        /// Names and addresses of the hosts.
+        hosts: String,
+    },
     /// A target may not be written to.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -242,6 +251,7 @@ impl RunError {
             self,
             RunError::Target { .. }
                 | RunError::Plan(_)
+                | RunError::OtherHosts { .. }
                 | RunError::Refused(_)
                 | RunError::ShortFile { .. }
                 | RunError::Tree(_)

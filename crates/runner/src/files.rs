@@ -20,7 +20,7 @@ use crate::hold::Permits;
 /// [`RunError::MakeFile`] naming the file.
 pub fn make_files(plan: &Plan, permits: &mut Permits, host: &HostRoot) -> Result<(), RunError> {
     for (index, permit) in permits.iter().filter(|(_, permit)| permit.kind() == PermitKind::OwnFile) {
-        if plan.targets[usize::from(*index)].existing_bytes == 0 {
+        if plan.targets[*index as usize].existing_bytes == 0 {
             let file = open_again(host, permit)?;
             if is_unsealed(&file, permit.path()) {
                 let failed = |source| RunError::Io { path: permit.path().to_owned(), source };

@@ -325,7 +325,7 @@ impl RunningJob {
 fn through(plan: &Plan, held: &Held) -> Plan {
     let mut plan = plan.clone();
     for (index, file) in held {
-        plan.targets[usize::from(*index)].path = targets::path_of_open(file, std::process::id());
+        plan.targets[*index as usize].path = targets::path_of_open(file, std::process::id());
     }
     plan
 }
@@ -336,7 +336,7 @@ fn reserve(plan: &Plan, phase: usize, held: &Held) -> Result<(), String> {
     let writing = |job: &&assay_workload::PlannedJob| job.pattern.kinds().any(|kind| kind == OpKind::Write);
     for job in plan.phases[phase].jobs.iter().filter(writing) {
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
-            let target = &plan.targets[usize::from(site.target)];
+            let target = &plan.targets[site.target as usize];
             if let Some(file) = held.get(&site.target).filter(|_| target.kind == TargetKind::File) {
                 let end = site.offset_bytes + site.length_bytes;
                 extend(file, end).map_err(|error| format!("{}: {error}", target.path))?;

@@ -20,7 +20,7 @@ use assay_workload::target::TargetKind;
 use crate::consent::not_in_a_loop;
 
 /// What a plan may write to, by index of its targets.
-pub type Permits = BTreeMap<u16, Permit>;
+pub type Permits = BTreeMap<u32, Permit>;
 
 /// What a phase holds. Files of ours are marked as being written until this is dropped, then with what was left in them.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ fn is_unmarked(file: &File, path: &Path) -> bool {
 pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Result<Holding, String> {
     let mut holding = Holding::default();
     for index in written(plan, phase) {
-        let target = &plan.targets[usize::from(index)];
+        let target = &plan.targets[index as usize];
         let permit = permits.get(&index).ok_or_else(|| {
             let path = &target.path;
             format!(
@@ -80,12 +80,12 @@ pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Re
     Ok(holding)
 }
 
-fn written(plan: &Plan, phase: usize) -> BTreeSet<u16> {
+fn written(plan: &Plan, phase: usize) -> BTreeSet<u32> {
     let mut written = BTreeSet::new();
     for job in plan.phases[phase].jobs.iter().filter(|job| job.tree.is_none()) {
         let writes = job.pattern.kinds().any(|kind| kind != OpKind::Read);
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
-            let target = &plan.targets[usize::from(site.target)];
+            let target = &plan.targets[site.target as usize];
             let stored = matches!(target.kind, TargetKind::File | TargetKind::BlockDevice);
             // What is read beyond the end of its file is laid out first.
             let short = || {

@@ -9,13 +9,14 @@ use assay_host::workdir::is_cut_short;
 use assay_host::{HostRoot, storage_identity};
 use assay_results::store::{self, EngineChoice};
 use assay_workload::Workload;
+use assay_workload::host::Host;
 use assay_workload::job::EngineKind;
 use assay_workload::resolve::{Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
 
 use crate::error::{RunError, TargetProblem};
 
-/// Looks at every target of `workload`; relative paths are below `directory`. Which engine suits a storage is remembered in
+/// Looks at every target of `workload` that is on this machine; of those on other hosts, what the workload says is taken to hold. Relative paths are below `directory`. Which engine suits a storage is remembered in
 /// `choices`.
 ///
 /// # Errors
@@ -29,14 +30,47 @@ pub fn look_at(
 ) -> Result<Inventory, RunError> {
     let mut inventory =
         Inventory { engines: available::available(), engine_override: engine, ..Inventory::default() };
-    for target in &workload.targets {
+    let look = |target: &Target| {
         let mut facts = facts(target, directory, host)?;
         if leaves_engine_open(workload, target, engine) {
             facts.engine_choice = engine_choice(&facts, host, choices)?;
         }
-        inventory.targets.insert(target.name.clone(), facts);
+        Ok((target.name.clone(), facts))
+    };
+    if let [] | [_] = &workload.hosts[..]
+        && workload.hosts.iter().all(Host::is_local)
+    {
+        inventory.targets = workload.targets.iter().map(look).collect::<Result<_, RunError>>()?;
+        return Ok(inventory);
+    }
+    for known in &workload.hosts {
+        let on_it = workload.targets.iter().map(|target| match known.paths.get(&target.name) {
+            Some(path) => Target { path: path.clone(), ..target.clone() },
+            None => target.clone(),
+        });
+        let targets = if known.is_local() {
+            on_it.map(|target| look(&target)).collect::<Result<_, RunError>>()?
+        } else {
+            on_it.map(|target| (target.name.clone(), assumed(&target))).collect()
+        };
+        inventory.hosts.insert(known.name.clone(), Inventory { targets, ..inventory.clone() });
     }
     Ok(inventory)
+}
+
+/// What is taken to hold of a target on a host that was not looked at: that it is what its path looks like, of the size asked
+/// for, and takes direct I/O.
+fn assumed(target: &Target) -> TargetFacts {
+    let device = target.path.starts_with("/dev/");
+    let kind = target.kind.unwrap_or(if device { TargetKind::BlockDevice } else { TargetKind::File });
+    let size = target.size.map_or(0, |size| size.0);
+    TargetFacts {
+        path: target.path.clone(),
+        kind,
+        existing_bytes: if kind == TargetKind::BlockDevice { size } else { 0 },
+        direct_align_bytes: Some(512),
+        engine_choice: None,
+    }
 }
 
 /// Whether some job on the target leaves the choice of its engine to us. Others need no trial, which reads the target.

@@ -135,6 +135,7 @@ fn workload(file: &Path, kept: u64, wanted: u64, time_max: Nanos) -> Workload {
     Workload {
         name: "prefill".to_owned(),
         seed: None,
+        hosts: Vec::new(),
         targets: vec![Target {
             name: "data".to_owned(),
             path: name,

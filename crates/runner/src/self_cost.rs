@@ -60,6 +60,7 @@ pub fn measure(depth: u32, time: Nanos) -> Result<Cost, RunError> {
     let workload = Workload {
         name: "bench-self".to_owned(),
         seed: Some(1),
+        hosts: Vec::new(),
         targets: vec![Target {
             name: "nothing".to_owned(),
             path: "null".to_owned(),
@@ -78,8 +79,7 @@ pub fn measure(depth: u32, time: Nanos) -> Result<Cost, RunError> {
     let inventory = Inventory {
         targets: [("nothing".to_owned(), facts)].into(),
         engines: vec![EngineKind::Null],
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     };
     let plan = Arc::new(resolve::plan(&workload, &inventory, 1)?);
     let options = PhaseOptions {

@@ -12,6 +12,7 @@ use assay_sim::phase::SimOptions;
 use assay_sim::{Model, PlanSimulation};
 use assay_workload::Plan;
 
+use crate::consent::check_hosts;
 use crate::error::RunError;
 use crate::period::period;
 use crate::recording::{Finished, record};
@@ -92,6 +93,7 @@ pub fn simulate(
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Simulated, RunError> {
+    check_hosts(plan)?;
     let plan = marked(plan, model);
     let simulation = PlanSimulation::new(model, &plan, plan.seed)?;
     let mut executor = SimExecutor { simulation, stop: Arc::clone(&site.stop), observed: Vec::new() };

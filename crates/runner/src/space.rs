@@ -94,7 +94,7 @@ pub fn check_space(
 
 /// Refuses what the limit for the size of a file (`ulimit -f`) does not let this process write.
 fn beyond_limit(plan: &Plan, growth: &Growth, limit_bytes: u64) -> Result<(), Shortage> {
-    let target = &plan.targets[usize::from(growth.target)];
+    let target = &plan.targets[growth.target as usize];
     let written = growth.filled.iter().chain(&growth.rewritten).map(|range| range.end);
     let scattered = growth.scattered.keys().map(|(_, end)| *end);
     let trees = plan.phases.iter().flat_map(|phase| &phase.jobs).filter_map(|job| job.tree.as_ref());
@@ -181,7 +181,7 @@ impl Demand {
 }
 
 fn need_of(plan: &Plan, growth: &Growth) -> Need {
-    let target = &plan.targets[usize::from(growth.target)];
+    let target = &plan.targets[growth.target as usize];
     let path = PathBuf::from(&target.path);
     let file = File::open(&path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()));
     let allocated = |range: &Range<u64>| {

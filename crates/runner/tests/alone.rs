@@ -35,6 +35,7 @@ fn writes(limits: Limits) -> Workload {
     Workload {
         name: "alone".to_owned(),
         seed: Some(7),
+        hosts: Vec::new(),
         targets: vec![Target {
             name: "data".to_owned(),
             path: "data.bin".to_owned(),

@@ -40,6 +40,7 @@ fn request(directory: &Path) -> Request {
     let workload = Workload {
         name: "hosts".to_owned(),
         seed: Some(7),
+        hosts: Vec::new(),
         targets: vec![Target {
             name: "data".to_owned(),
             path: "data.bin".to_owned(),

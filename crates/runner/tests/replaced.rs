@@ -50,6 +50,7 @@ fn writes(targets: &[&str], kind: TargetKind) -> Workload {
     Workload {
         name: "replaced".to_owned(),
         seed: Some(7),
+        hosts: Vec::new(),
         targets: targets.iter().map(target).collect(),
         phases: targets.iter().map(phase).collect(),
     }

@@ -28,7 +28,13 @@ pub fn plan(seed: u64, size_bytes: u64, phases: Vec<Phase>) -> Result<Plan, Reso
     let path = "/sim/lun".to_owned();
     let target =
         Target { name: NAME.to_owned(), path: path.clone(), kind: Some(kind), size: Some(Bytes(size_bytes)) };
-    let workload = Workload { name: "simulated".to_owned(), seed: Some(seed), targets: vec![target], phases };
+    let workload = Workload {
+        name: "simulated".to_owned(),
+        seed: Some(seed),
+        hosts: Vec::new(),
+        targets: vec![target],
+        phases,
+    };
     let facts = TargetFacts {
         path,
         kind,
@@ -40,7 +46,7 @@ pub fn plan(seed: u64, size_bytes: u64, phases: Vec<Phase>) -> Result<Plan, Reso
         targets: [(NAME.to_owned(), facts)].into(),
         engines: vec![EngineKind::Sim],
         engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     };
     resolve::plan(&workload, &inventory, seed)
 }

@@ -40,7 +40,7 @@ impl SimMachine {
     /// An engine for at most `slots` outstanding I/Os on the targets of `sites`. What the array does for it wakes the thread
     /// that asked for it.
     pub fn engine(&self, sites: &[PlannedSite], slots: u32) -> SimEngine {
-        let volumes = sites.iter().map(|site| self.volumes[usize::from(site.target)]);
+        let volumes = sites.iter().map(|site| self.volumes[site.target as usize]);
         let engine = self.simulation.engine(&volumes.collect::<Vec<_>>(), slots);
         self.ports.borrow_mut().push(engine.port());
         engine

@@ -1,6 +1,6 @@
 //! Host definitions (hd).
 
-use super::keyword::{Definition, Keyword, in_full, inert, lost, opens, sets};
+use super::keyword::{Definition, Keyword, inert, lost, opens, sets};
 use super::sink::At;
 
 /// A machine that does I/O.
@@ -12,7 +12,9 @@ pub struct HostDef {
     pub system: Option<String>,
     /// `rsh`, `ssh`, `vdbench` or a command.
     pub shell: Option<String>,
-    /// Processes asked for.
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// Processes asked for, which share the threads of the host.
     pub jvms: Option<u64>,
     /// Clients on the one host: the host is cloned as `LABEL_cl0` and so on.
     pub clients: Option<u64>,
@@ -37,8 +39,8 @@ impl Definition for HostDef {
         sets(&["system"], "third", |host, args| host.system = Some(args.word())),
         inert(&["master", "vdbench"], "a worker brings its own binary and control stream"),
         sets(&["shell"], "rsh", |host, args| host.shell = Some(args.lower())),
-        in_full(inert(&["user"], "the work is done here, as the calling user")),
-        inert(&["jvms"], "one process drives all threads of a host"),
+        sets(&["user"], "root", |host, args| host.user = Some(args.word())),
+        sets(&["jvms"], "2", |host, args| host.jvms = args.whole(1, 4096)),
         sets(&["clients"], "2", |host, args| host.clients = args.whole(1, 65_536)),
         lost(&["mount"], "mount", "nothing is mounted", "mount before the run"),
     ];

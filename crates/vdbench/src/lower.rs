@@ -2,6 +2,7 @@
 
 mod area;
 mod files;
+mod hosts;
 mod rates;
 mod storage;
 
@@ -43,8 +44,8 @@ pub fn lower(name: &str, file: &ParameterFile) -> (Option<Workload>, Vec<Diagnos
             phases.push(phase);
         }
     }
-    let targets = lowering.targets();
-    let workload = Workload { name: name.to_owned(), seed: None, targets, phases };
+    let (targets, hosts) = (lowering.targets(), lowering.hosts());
+    let workload = Workload { name: name.to_owned(), seed: None, hosts, targets, phases };
     (Some(workload), lowering.sink.finish())
 }
 
@@ -61,6 +62,10 @@ struct Lowering<'f> {
     largest: Vec<u64>,
     storages_used: BTreeSet<usize>,
     trees_used: BTreeSet<String>,
+    /// Some host is another machine.
+    several_hosts: bool,
+    /// This machine is one of the hosts although no hd defines it.
+    local_host: bool,
     pairs: usize,
 }
 
@@ -76,6 +81,8 @@ impl<'f> Lowering<'f> {
             largest,
             storages_used: BTreeSet::new(),
             trees_used: BTreeSet::new(),
+            several_hosts: file.remote_hosts().next().is_some(),
+            local_host: hosts::names_local(file),
             pairs,
         }
     }
@@ -178,23 +185,7 @@ impl<'f> Lowering<'f> {
             let at = place("fwd_thread_adjust");
             self.lose("thread-adjust", at, "fwd_thread_adjust", message, "give enough threads");
         }
-        self.host_losses();
-    }
-
-    /// What happens on other machines in vdbench.
-    fn host_losses(&mut self) {
-        let file = self.file;
-        for host in file.remote_hosts() {
-            let message =
-                format!("hd `{}`: its share of the work is done here, not on {}", host.name, host.machine());
-            let help = "run the file on each host, with the storage of that host";
-            self.lose("hosts", host.at, "hd", message, help);
-            if host.shell.as_deref().is_some_and(|shell| shell != "ssh") {
-                let at = placed(&host.set, "shell", host.at);
-                let message = format!("hd `{}`: remote workers are started by ssh only", host.name);
-                self.lose("launcher", at, "shell", message, "set up ssh with a key");
-            }
-        }
+        self.host_remarks();
     }
 
     /// What one run definition asks for and the model does not hold.

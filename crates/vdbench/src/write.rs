@@ -1,6 +1,7 @@
 //! From the workload model to a vdbench parameter file.
 
 mod files;
+mod hosts;
 mod names;
 mod storage;
 
@@ -38,6 +39,7 @@ struct Writer<'w> {
     /// The largest transfer on each target, which is where vdbench starts on a raw device.
     largest: BTreeMap<&'w str, u64>,
     /// Shape of a tree, and the name and line of its definition.
+    host_names: Names,
     trees: BTreeMap<String, String>,
     tree_lines: Vec<String>,
     wds: Vec<String>,
@@ -64,6 +66,7 @@ impl<'w> Writer<'w> {
             workload_names: Names::default(),
             run_names: Names::default(),
             targets: workload.targets.iter().map(|t| (t.name.as_str(), t)).collect(),
+            host_names: Names::default(),
             trees: BTreeMap::new(),
             tree_lines: Vec::new(),
             wds: Vec::new(),
@@ -283,6 +286,7 @@ impl<'w> Writer<'w> {
 
     fn finish(mut self) -> (String, Vec<Diagnostic>) {
         let general = self.general();
+        let hosts = self.hosts();
         let storages = self.storages();
         let mut text = format!("* {}\n", one_line(&self.workload.name));
         for note in self.notes.iter().filter(|d| d.severity == Severity::Loss) {
@@ -291,7 +295,7 @@ impl<'w> Writer<'w> {
         for message in self.renamed() {
             text += &format!("* {}\n", one_line(&message));
         }
-        for block in [general, self.tree_lines, storages, self.wds, self.fwds, self.rds] {
+        for block in [general, hosts, self.tree_lines, storages, self.wds, self.fwds, self.rds] {
             if !block.is_empty() {
                 text.push('\n');
             }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use assay_formats::loader::MemoryLoader;
 use assay_formats::{Diagnostic, Severity};
 use assay_vdbench::{Options, expand, lower, parse};
+use assay_workload::host::HostRanges;
 use assay_workload::job::{
     Arrival, Caching, EngineKind, Job, OpenSync, PhaseKind, Rate, TargetSharing, Workload,
 };
@@ -168,11 +169,21 @@ fn flags_content_and_limits_carry_over() {
     assert_eq!((job.limits.passes, job.flush.open, job.caching), (Some(2), OpenSync::Sync, Caching::Direct));
 }
 
+/// Identifiers of what is said about hosts.
+fn of_hosts(text: &str) -> Vec<&'static str> {
+    let (_, said) = lowered(text);
+    said.iter().map(|d| d.id).filter(|id| ["other-host", "launcher", "no-host"].contains(id)).collect()
+}
+
 #[test]
 fn a_single_remote_host_is_not_forgotten() {
     let text = format!("hd=h1,system=10.0.0.9\n{}", one("rdpct=50", "iorate=max"));
-    assert_eq!(losses(&text), ["hosts"]);
-    assert!(losses(&text.replace("10.0.0.9", "localhost")).is_empty());
+    assert_eq!((of_hosts(&text), losses(&text)), (vec!["other-host"], vec![]));
+    assert_eq!(lowered(&text).0.hosts[0].system(), "10.0.0.9");
+    let here = text.replace("10.0.0.9", "localhost,jvms=4");
+    let without = format!("{}", one("rdpct=50", "iorate=max"));
+    assert!(of_hosts(&here).is_empty());
+    assert_eq!(lowered(&here).0, lowered(&without).0, "the processes of this machine share the same threads");
 }
 
 #[test]
@@ -182,15 +193,87 @@ fn hosts_that_are_this_machine_lose_nothing() {
     let text = format!("{hosts}{}", one("rdpct=50,host=h1", "iorate=max"));
     let options = Options { local_names: vec!["db1".to_owned()], ..Options::default() };
     let (file, _) = parse("main", &text, &options, &MemoryLoader::default());
-    let (_, said) = lower("w", &file.expect("a file"));
+    let (workload, said) = lower("w", &file.expect("a file"));
     assert!(said.iter().all(|d| d.severity == Severity::Note), "{said:?}");
-    let mut elsewhere = losses(&text);
-    elsewhere.sort_unstable();
-    assert_eq!(
-        elsewhere,
-        ["hosts", "hosts", "launcher"],
-        "db1 is another machine, and h1 is named for the work"
+    assert!(workload.expect("a workload").hosts.is_empty());
+    assert_eq!(of_hosts(&text), ["other-host", "launcher"], "db1 is another machine");
+}
+
+const FLEET: &str = "hd=default,user=bench,jvms=2\nhd=h1,system=10.0.0.1\nhd=h2,system=10.0.0.2\nhd=h3\n\
+    sd=default,openflags=o_direct,size=1g\nsd=s1,host=(h1,h2),lun=/dev/sdb,host=h3,lun=/dev/sdc,threads=8\n\
+    sd=s2,host=h1,lun=/dev/sdd,threads=4\n\
+    wd=all,sd=s1,rdpct=70\nwd=some,sd=s1,host=(h2,h3)\nwd=own,sd=s2\nwd=walk,sd=s1,seekpct=0\n";
+
+#[test]
+fn hosts_share_the_threads_of_what_they_do_and_have_paths_of_their_own() {
+    let runs = [
+        "rd=r1,wd=all,iorate=800",
+        "rd=r2,wd=some,iorate=max",
+        "rd=r3,wd=own,iorate=max",
+        "rd=r4,wd=walk,iorate=max",
+    ];
+    let text = format!("{FLEET}{}\n", runs.join("\n"));
+    let (workload, _) = lowered(&text);
+    let hosts: Vec<(&str, &str, Option<&str>, u32)> = workload
+        .hosts
+        .iter()
+        .map(|host| (host.name.as_str(), host.system(), host.user.as_deref(), host.instances))
+        .collect();
+    let user = Some("bench");
+    assert_eq!(hosts, [("h1", "10.0.0.1", user, 2), ("h2", "10.0.0.2", user, 2), ("h3", "h3", user, 2)]);
+    assert_eq!(workload.targets[0].path, "/dev/sdb");
+    assert_eq!(workload.hosts[2].paths.get("s1").map(String::as_str), Some("/dev/sdc"));
+    assert!(workload.hosts[0].paths.is_empty());
+    let parts = |phase: usize| -> Vec<(Vec<&str>, u32, Rate)> {
+        let jobs = workload.phases[phase].jobs.iter();
+        jobs.map(|job| (job.hosts.iter().map(String::as_str).collect(), job.outstanding_per_thread, job.rate))
+            .collect()
+    };
+    // 8 threads on three hosts: 3, 3 and 2; the rate goes in equal parts to the hosts.
+    let (two, one) = (Rate::Iops(800.0 * (2.0 / 3.0)), Rate::Iops(800.0 * (1.0 / 3.0)));
+    assert_eq!(parts(0), [(vec!["h1", "h2"], 3, two), (vec!["h3"], 2, one)]);
+    assert_eq!(parts(1), [(vec!["h2", "h3"], 4, Rate::Unlimited)]);
+    assert_eq!(parts(2), [(vec!["h1"], 4, Rate::Unlimited)], "only h1 has s2");
+    assert_eq!(parts(3), [(vec!["h1"], 8, Rate::Unlimited)], "one process walks");
+    let alone = text.replace("wd=own,sd=s2", "wd=own,sd=s2,host=h2");
+    assert!(of_hosts(&alone).contains(&"no-host"));
+}
+
+#[test]
+fn trees_divide_their_threads_among_the_hosts() {
+    let text = "hd=h1,system=a\nhd=h2,system=b\nfsd=f1,anchor=/t,depth=1,width=1,files=4,size=4k\n\
+                fwd=w,fsd=f1,threads=6\nfwd=v,fsd=f1,threads=6,host=h2\nrd=r,fwd=(w,v),fwdrate=100,format=yes\n";
+    let (workload, _) = lowered(text);
+    let of = |phase: usize| -> Vec<(u32, usize)> {
+        workload.phases[phase].jobs.iter().map(|job| (job.threads, job.hosts.len())).collect()
+    };
+    assert_eq!((of(0), of(1)), (vec![(4, 0)], vec![(3, 0), (6, 1)]));
+    let (workload, said) = lowered(&text.replace("size=4k", "size=4k,shared=yes"));
+    assert_eq!(workload.phases[0].jobs[0].hosts, ["h1"], "a shared tree is made once");
+    assert!(said.iter().any(|d| d.id == "shared-tree"));
+}
+
+#[test]
+fn hosts_are_written_as_they_are_read() {
+    let text = format!(
+        "{FLEET}rd=r1,wd=all,iorate=800,elapsed=20,warmup=5\nrd=r2,wd=some,iorate=max,elapsed=20,warmup=5\n"
     );
+    let (workload, _) = lowered(&text.replace("hd=h3", "hd=h3,system=h3"));
+    let (written, said) = assay_vdbench::write(&workload);
+    let (again, _) = lowered(&written);
+    assert_eq!(again.hosts, workload.hosts, "{written}");
+    let some = |workload: &Workload| {
+        workload.phases[1]
+            .jobs
+            .iter()
+            .map(|job| (job.hosts.clone(), job.outstanding_per_thread))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(some(&again), some(&workload), "{written}");
+    assert!(said.iter().all(|d| d.id != "host-ranges"), "{said:?}");
+    let mut divided = workload.clone();
+    divided.phases[1].jobs[0].host_ranges = HostRanges::Divided;
+    assert!(assay_vdbench::write(&divided).1.iter().any(|d| d.id == "host-ranges"));
 }
 
 #[test]
@@ -301,8 +384,7 @@ fn inventory(workload: &Workload) -> Inventory {
     Inventory {
         targets: workload.targets.iter().map(|t| (t.name.clone(), facts(&t.path))).collect(),
         engines: vec![EngineKind::IoUring],
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     }
 }
 

@@ -101,7 +101,8 @@ fn losses(change: impl Fn(&mut Job)) -> Vec<&'static str> {
     let disk =
         Target { name: "disk".into(), path: "/dev/sdx".into(), kind: None, size: Some(Bytes(1 << 30)) };
     let phases = vec![Phase::measure("p", vec![job])];
-    let (text, notes) = write(&Workload { name: "w".into(), seed: None, targets: vec![disk], phases });
+    let (text, notes) =
+        write(&Workload { name: "w".into(), seed: None, hosts: Vec::new(), targets: vec![disk], phases });
     let (file, diagnostics) = parse("written", &text, &Options::default(), &MemoryLoader::default());
     assert!(file.is_some(), "{text}\n{diagnostics:?}");
     let lost: Vec<&Diagnostic> = notes.iter().filter(|d| d.severity == Severity::Loss).collect();
@@ -141,7 +142,13 @@ fn addresses_that_do_not_come_again_are_remarked_on() {
         let disk =
             Target { name: "disk".into(), path: "/dev/sdx".into(), kind: None, size: Some(Bytes(1 << 30)) };
         let phases = vec![Phase::measure("p", jobs)];
-        let (_, notes) = write(&Workload { name: "w".into(), seed: Some(137), targets: vec![disk], phases });
+        let (_, notes) = write(&Workload {
+            name: "w".into(),
+            seed: Some(137),
+            hosts: Vec::new(),
+            targets: vec![disk],
+            phases,
+        });
         let notes = notes.into_iter().filter(|note| matches!(note.id, "seed" | "repeat-passes"));
         notes.map(|note| format!("{}: {}", note.id, note.message)).collect()
     };
@@ -162,8 +169,13 @@ fn a_path_cannot_smuggle_lines_in() {
     let mut job = Job::new("j", &["d"], AccessPattern::new(Mix::READ, 4096, Placement::random_independent()));
     job.limits.time = Some(Nanos::from_secs(10));
     let phases = vec![Phase::measure("p\nrd=evil", vec![job])];
-    let (text, notes) =
-        write(&Workload { name: "w\nrd=evil".into(), seed: None, targets: vec![disk], phases });
+    let (text, notes) = write(&Workload {
+        name: "w\nrd=evil".into(),
+        seed: None,
+        hosts: Vec::new(),
+        targets: vec![disk],
+        phases,
+    });
     assert!(!text.lines().any(|line| line.starts_with("rd=evil")), "{text}");
     assert!(notes.iter().any(|d| d.id == "unwritable-path"));
     assert_eq!(read(&text).targets.len(), 1);
@@ -180,7 +192,8 @@ fn limited_and_unlimited_jobs_get_rates_and_priorities() {
     };
     let disk = Target { name: "d".into(), path: "/dev/sdx".into(), kind: None, size: None };
     let phases = vec![Phase::measure("p", vec![job("slow", Rate::Iops(5.0)), job("fast", Rate::Unlimited)])];
-    let (text, _) = write(&Workload { name: "w".into(), seed: None, targets: vec![disk], phases });
+    let (text, _) =
+        write(&Workload { name: "w".into(), seed: None, hosts: Vec::new(), targets: vec![disk], phases });
     assert!(
         text.contains("iorate=5,priority=1") && text.contains("priority=2") && text.contains("iorate=max"),
         "{text}"

@@ -16,7 +16,7 @@ const ALLOCATION_BYTES: u64 = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Growth {
     /// Index into [`Plan::targets`].
-    pub target: u16,
+    pub target: u32,
     /// Ranges of a file that hold data in the end, in order and apart.
     pub filled: Vec<Range<u64>>,
     /// Start and end of ranges in which not more than so many bytes are written anywhere; none of them lies within a
@@ -41,9 +41,9 @@ pub enum Layout {
 
 /// What each target of `plan` takes at most; those that take nothing are left out.
 pub fn growth(plan: &Plan, layout: Layout) -> Vec<Growth> {
-    let mut all: BTreeMap<u16, Growth> = BTreeMap::new();
+    let mut all: BTreeMap<u32, Growth> = BTreeMap::new();
     // Repetitions of a phase write to the same ranges, and the rounds of a block may be thousands.
-    let mut trees: Vec<(u16, TreeLayout)> = Vec::new();
+    let mut trees: Vec<(u32, TreeLayout)> = Vec::new();
     let jobs = plan.phases.iter().flat_map(|phase| phase.jobs.iter().map(|job| (phase.carried_by, job)));
     for (carrier, job) in jobs {
         if carrier == Carrier::Simulated || job.engine == PlannedEngine::Null {
@@ -58,11 +58,11 @@ pub fn growth(plan: &Plan, layout: Layout) -> Vec<Growth> {
     all.into_values().map(settled).filter(|growth| *growth != nothing(growth.target)).collect()
 }
 
-fn nothing(target: u16) -> Growth {
+fn nothing(target: u32) -> Growth {
     Growth { target, ..Growth::default() }
 }
 
-fn add_trees(job: &PlannedJob, known: &mut Vec<(u16, TreeLayout)>, all: &mut BTreeMap<u16, Growth>) {
+fn add_trees(job: &PlannedJob, known: &mut Vec<(u32, TreeLayout)>, all: &mut BTreeMap<u32, Growth>) {
     let Some(tree) = &job.tree else { return };
     let Ok(layout) = TreeLayout::new(tree) else { return };
     let read_share = job.pattern.mix.share(OpKind::Read);
@@ -75,7 +75,7 @@ fn add_trees(job: &PlannedJob, known: &mut Vec<(u16, TreeLayout)>, all: &mut BTr
         return;
     }
     for site in job.slices.iter().flat_map(|slice| &slice.sites) {
-        let same = |(target, other): &(u16, TreeLayout)| *target == site.target && other.same_shape(&layout);
+        let same = |(target, other): &(u32, TreeLayout)| *target == site.target && other.same_shape(&layout);
         if known.iter().any(same) {
             continue;
         }
@@ -93,7 +93,7 @@ fn add_files(
     plan: &Plan,
     (carrier, job): (Carrier, &PlannedJob),
     layout: Layout,
-    all: &mut BTreeMap<u16, Growth>,
+    all: &mut BTreeMap<u32, Growth>,
 ) {
     let reserved = carrier == Carrier::Fio;
     let asks = |wanted| job.pattern.kinds().any(|kind| kind == wanted);
@@ -103,7 +103,7 @@ fn add_files(
         let by_ios = slice.ios.map(|ios| ios.saturating_mul(per_write(job.pattern.write_sizes.max_bytes())));
         let limit = [limit, by_ios].into_iter().flatten().min();
         for site in &slice.sites {
-            let target = &plan.targets[usize::from(site.target)];
+            let target = &plan.targets[site.target as usize];
             if target.kind != TargetKind::File {
                 continue;
             }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::Content;
 pub use crate::engine_kind::EngineKind;
+use crate::host::{Host, HostRanges};
 use crate::pattern::{AccessPattern, Mix, OpKind};
 use crate::steps::Until;
 use crate::target::{Extent, Target};
@@ -386,6 +387,10 @@ pub struct Job {
     pub traits: Traits,
     /// Names of its targets.
     pub targets: Vec<String>,
+    /// Names of the hosts that do it, each with all of its threads; none: all hosts of the workload.
+    pub hosts: Vec<String>,
+    /// How these hosts share the active range.
+    pub host_ranges: HostRanges,
     /// How threads share them.
     pub sharing: TargetSharing,
     /// Start of the active range within each target.
@@ -394,9 +399,9 @@ pub struct Job {
     pub offset_increment: Extent,
     /// Length of the active range; `None`: to the end of the target.
     pub length: Option<Extent>,
-    /// Threads (fio `numjobs`, vdbench `threads`).
+    /// Threads (fio `numjobs`, vdbench `threads`), on each host.
     pub threads: u32,
-    /// How fast.
+    /// How fast, all hosts together.
     pub rate: Rate,
     /// How arrivals are spaced.
     pub arrival: Arrival,
@@ -445,6 +450,8 @@ impl Job {
                 errors_tolerated: 0,
             },
             targets: targets.iter().map(|&target| target.to_owned()).collect(),
+            hosts: Vec::new(),
+            host_ranges: HostRanges::default(),
             sharing: TargetSharing::default(),
             offset: Extent::Bytes(0),
             offset_increment: Extent::Bytes(0),
@@ -539,13 +546,15 @@ impl Phase {
     }
 }
 
-/// Everything that was asked: targets, and phases in sequence.
-#[derive(Debug, Clone, PartialEq)]
+/// Everything that was asked: hosts, targets, and phases in sequence.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Workload {
     /// The name of the run.
     pub name: String,
     /// The seed; `None`: chosen when the plan is made, printed and stored.
     pub seed: Option<u64>,
+    /// The machines that do it; none: the one it is planned on.
+    pub hosts: Vec<Host>,
     /// What receives the I/O.
     pub targets: Vec<Target>,
     /// In sequence.

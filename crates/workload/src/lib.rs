@@ -11,6 +11,7 @@ pub mod distribution;
 mod engine_kind;
 pub mod fill;
 pub mod growth;
+pub mod host;
 pub mod job;
 mod map;
 pub mod ops;

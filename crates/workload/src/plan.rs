@@ -1,5 +1,6 @@
 //! What will be done: every default resolved, every seed fixed, sliced per thread. Printable and diffable.
 
+mod hosts;
 mod stored;
 
 use std::fmt::Write as _;
@@ -8,6 +9,7 @@ use std::ops::{Deref, DerefMut};
 use serde::{Deserialize, Serialize};
 
 pub use crate::engine_kind::PlannedEngine;
+use crate::host::{HostId, PlannedHost};
 use crate::job::{
     Arrival, EndsWith, EngineKind, FlushCall, FlushOrder, FlushPolicy, OpenSync, OperationRates, PhaseKind,
     Rate, SteadyLimit, Traits,
@@ -27,6 +29,9 @@ pub const SCHEMA: &str = "assay.plan/1";
 pub struct PlannedTarget {
     /// The name jobs refer to it by.
     pub name: String,
+    /// The host it is used from.
+    #[serde(default, skip_serializing_if = "HostId::is_first")]
+    pub host: HostId,
     /// Its absolute path.
     pub path: String,
     /// What it is.
@@ -44,7 +49,7 @@ pub struct PlannedTarget {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedSite {
     /// Index into [`Plan::targets`].
-    pub target: u16,
+    pub target: u32,
     /// First byte.
     pub offset_bytes: u64,
     /// Number of bytes.
@@ -55,6 +60,9 @@ pub struct PlannedSite {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSlice {
+    /// The host whose thread it is.
+    #[serde(default, skip_serializing_if = "HostId::is_first")]
+    pub host: HostId,
     /// Seed of its operations.
     pub seed: u64,
     /// Where it works.
@@ -364,6 +372,9 @@ pub struct Plan {
     /// The file or the command line gave the seed, so that each run has the same addresses.
     #[serde(default)]
     pub seed_given: bool,
+    /// The hosts it is for, by [`HostId`]; none: the machine that carries it out, which is [`HostId::FIRST`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<PlannedHost>,
     /// What receives the I/O.
     pub targets: Vec<PlannedTarget>,
     /// In sequence.
@@ -394,8 +405,12 @@ impl Plan {
         let mut text = String::new();
         let series = if self.series.is_empty() { "" } else { &format!(", series {}", self.series) };
         let _ = writeln!(text, "plan {}{series}, {}", self.name, self.describe_seed());
+        for host in &self.hosts {
+            let _ = writeln!(text, "host {}: {}", host.name, host.describe());
+        }
         for target in &self.targets {
-            let _ = writeln!(text, "target {}: {}", target.name, describe_target(target));
+            let on = self.on_host(target.host);
+            let _ = writeln!(text, "target {}{on}: {}", target.name, describe_target(target));
         }
         // The further rounds of a block say nothing new.
         for phase in self.phases.iter().filter(|phase| phase.step.is_none_or(|step| step.round == 0)) {
@@ -405,7 +420,7 @@ impl Plan {
             let point = if phase.point.is_empty() { "" } else { &format!(" [{}]", phase.point) };
             let _ = writeln!(text, "phase {}{point}: {}", phase.name, phase.kind.name());
             for job in &phase.jobs {
-                for line in describe_job(job, phase, &self.targets) {
+                for line in describe_job(job, phase, self) {
                     let _ = writeln!(text, "  job {}: {line}", job.name);
                 }
             }
@@ -439,7 +454,7 @@ fn describe_target(target: &PlannedTarget) -> String {
     format!("{kind} {}, {}{state}", target.path, Bytes(target.size_bytes))
 }
 
-fn describe_job(job: &PlannedJob, phase: &PlannedPhase, targets: &[PlannedTarget]) -> Vec<String> {
+fn describe_job(job: &PlannedJob, phase: &PlannedPhase, plan: &Plan) -> Vec<String> {
     let mut lines = vec![
         describe_work(job, phase.kind),
         format!(
@@ -454,13 +469,15 @@ fn describe_job(job: &PlannedJob, phase: &PlannedPhase, targets: &[PlannedTarget
         ),
         format!("{}, {}", describe_pace(job.pace), describe_limits(job)),
     ];
+    lines.extend(plan.describe_hosts_of(job));
     for (index, slice) in job.slices.iter().enumerate() {
         let sites = slice.sites.iter().map(|site| {
-            let name = targets.get(usize::from(site.target)).map_or("?", |target| target.name.as_str());
+            let name = plan.targets.get(site.target as usize).map_or("?", |target| target.name.as_str());
             format!("{name}[{}+{}]", Bytes(site.offset_bytes).short(), Bytes(site.length_bytes).short())
         });
         let sites: Vec<String> = sites.collect();
-        lines.push(format!("thread {index}: seed {}, {}", slice.seed, sites.join(" ")));
+        let on = plan.on_host(slice.host);
+        lines.push(format!("thread {index}{on}: seed {}, {}", slice.seed, sites.join(" ")));
     }
     lines
 }

@@ -1,11 +1,14 @@
 //! From what was asked to what will be done: the only place where something about this system enters.
 
+mod hosts;
 pub mod misses;
 mod steps;
 mod tree;
 
 use std::collections::BTreeMap;
 
+use self::hosts::{Place, Places, part_of};
+use crate::host::HostId;
 use crate::job::{Caching, EngineKind, Job, Limits, OperationRates, Phase, Rate, TargetSharing, Workload};
 use crate::pattern::{BlockSizes, OpKind};
 use crate::plan::{
@@ -50,6 +53,8 @@ pub struct Inventory {
     /// Bytes from the start of a target, by its name, that were read before, as by a probe: no read of them counts as one of a
     /// block not touched before.
     pub touched_bytes: BTreeMap<String, u64>,
+    /// What is known of hosts, by their names. Of a host that is not here, what is known of this system is taken to hold.
+    pub hosts: BTreeMap<String, Inventory>,
 }
 
 /// Why a workload cannot become a plan.
@@ -72,6 +77,31 @@ pub enum ResolveError {
     /// A size is missing or zero.
     #[error("target '{0}' has no size: give one, or name something that exists and is not empty")]
     NoSize(String),
+    /// A size is missing, and the host that has the target was not looked at.
+    #[error("target '{target}' has no size, and host '{host}' was not looked at: give one")]
+    NoSizeOnHost {
+        /// The target.
+        target: String,
+        /// The host.
+        host: String,
+    },
+    /// A job names a host that is not defined.
+    #[error("job '{job}' runs on host '{host}', which is not defined")]
+    UnknownHost {
+        /// The job.
+        job: String,
+        /// The host.
+        host: String,
+    },
+    /// Two hosts have one name.
+    #[error("there are two hosts with the name '{0}'")]
+    HostTwice(String),
+    /// There are more hosts than can be numbered.
+    #[error("more than {max} hosts")]
+    TooManyHosts {
+        /// The bound.
+        max: usize,
+    },
     /// More is asked for than a device holds.
     #[error("target '{target}' holds {existing}, less than the {asked} asked for")]
     TooSmall {
@@ -139,13 +169,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
     if workload.phases.is_empty() {
         return Err(ResolveError::Empty(format!("'{}'", workload.name)));
     }
-    let targets = plan_targets(workload, inventory)?;
-    let indices: BTreeMap<&str, u16> = targets
-        .iter()
-        .enumerate()
-        .rev()
-        .map(|(index, target)| (target.name.as_str(), index as u16))
-        .collect();
+    let places = Places::new(workload, inventory)?;
     let mut repeats: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     let mut phases = Vec::with_capacity(workload.phases.len());
     let unrolled = steps::unrolled(&workload.phases)?;
@@ -155,7 +179,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         }
         let phase_seed = derive_seed(seed, phase_index as u64);
         let jobs = phase.jobs.iter().enumerate().map(|(job_index, job)| {
-            Planner { job, targets: &targets, indices: &indices, inventory }
+            Planner { job, places: places.of(job)?, targets: &places.targets, inventory }
                 .plan(derive_seed(phase_seed, job_index as u64))
         });
         let repeat = repeats.entry((&phase.name, &phase.point)).or_default();
@@ -178,7 +202,8 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         series: String::new(),
         seed,
         seed_given,
-        targets,
+        hosts: places.planned(),
+        targets: places.targets,
         phases,
     };
     misses::divide(&mut plan, &inventory.touched_bytes)?;
@@ -193,10 +218,6 @@ fn carrier(phase: &Phase, inventory: &Inventory) -> Carrier {
         () if asks(EngineKind::Sim) => Carrier::Simulated,
         () => Carrier::Native,
     }
-}
-
-fn plan_targets(workload: &Workload, inventory: &Inventory) -> Result<Vec<PlannedTarget>, ResolveError> {
-    workload.targets.iter().take(TARGETS_MAX).map(|target| plan_target(target, inventory)).collect()
 }
 
 fn plan_target(target: &crate::Target, inventory: &Inventory) -> Result<PlannedTarget, ResolveError> {
@@ -215,6 +236,7 @@ fn plan_target(target: &crate::Target, inventory: &Inventory) -> Result<PlannedT
     }
     Ok(PlannedTarget {
         name: target.name.clone(),
+        host: HostId::FIRST,
         path: facts.path.clone(),
         kind: facts.kind,
         size_bytes: size,
@@ -226,9 +248,9 @@ fn plan_target(target: &crate::Target, inventory: &Inventory) -> Result<PlannedT
 /// Resolves one job.
 struct Planner<'a> {
     job: &'a Job,
+    /// The hosts it runs on.
+    places: Vec<&'a Place<'a>>,
     targets: &'a [PlannedTarget],
-    /// By name; the first where several have one.
-    indices: &'a BTreeMap<&'a str, u16>,
     inventory: &'a Inventory,
 }
 
@@ -240,10 +262,9 @@ impl Planner<'_> {
             return self.plan_tree(tree, &indices, seed);
         }
         let (engine, engine_reason) = self.engine()?;
-        let direct = engine != PlannedEngine::Null && self.direct(&indices)?;
-        let threads = self.job.threads;
-        let slices =
-            (0..threads).map(|thread| self.slice(thread, &indices, seed)).collect::<Result<Vec<_>, _>>()?;
+        let direct = engine != PlannedEngine::Null && self.direct(&indices.concat())?;
+        let slices = self.threads(seed).map(|thread| self.slice(&thread, &indices[thread.part]));
+        let slices = slices.collect::<Result<Vec<_>, _>>()?;
         Ok(PlannedJob {
             traits: self.job.traits.clone(),
             engine,
@@ -332,22 +353,46 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn target_indices(&self) -> Result<Vec<u16>, ResolveError> {
+    /// Its targets on each of its hosts.
+    fn target_indices(&self) -> Result<Vec<Vec<u32>>, ResolveError> {
         if self.job.targets.is_empty() {
             return Err(self.invalid("no target"));
         }
-        self.job.targets.iter().map(|name| self.target_index(name)).collect()
+        let on =
+            |place: &&Place<'_>| self.job.targets.iter().map(|name| self.target_index(place, name)).collect();
+        self.places.iter().map(on).collect()
     }
 
-    fn target_index(&self, name: &str) -> Result<u16, ResolveError> {
-        self.indices.get(name).copied().ok_or_else(|| ResolveError::UnknownTarget {
+    fn target_index(&self, place: &Place<'_>, name: &str) -> Result<u32, ResolveError> {
+        place.index(name).ok_or_else(|| ResolveError::UnknownTarget {
             job: self.job.name.clone(),
             target: name.to_owned(),
         })
     }
 
+    /// All threads of the job, host by host, with their seeds.
+    fn threads(&self, seed: u64) -> impl Iterator<Item = PlannedThread> {
+        self.places.iter().enumerate().flat_map(move |(part, place)| {
+            let seed = place.seed(seed);
+            (0..self.job.threads).map(move |number| PlannedThread {
+                part,
+                host: place.id,
+                number,
+                seed: derive_seed(seed, u64::from(number)),
+            })
+        })
+    }
+
+    /// Those of a job's targets that one of its threads uses.
+    fn targets_of(&self, thread: &PlannedThread, indices: &[u32]) -> Vec<u32> {
+        match self.job.sharing {
+            TargetSharing::Shared => indices.to_vec(),
+            TargetSharing::PerThread => vec![indices[thread.number as usize % indices.len()]],
+        }
+    }
+
     fn engine(&self) -> Result<(PlannedEngine, Option<String>), ResolveError> {
-        let works = |kind| self.inventory.engines.contains(&kind);
+        let works = |kind| self.places.iter().all(|place| place.inventory.engines.contains(&kind));
         let deep = self.job.outstanding_per_thread > 1;
         let named = self.asked_engine();
         if named != EngineKind::Auto {
@@ -355,8 +400,8 @@ impl Planner<'_> {
             let unavailable = || ResolveError::EngineUnavailable { job: job(), engine: named.name() };
             return works(named).then_some((named.into(), None)).ok_or_else(unavailable);
         }
-        let trial =
-            self.job.targets.iter().find_map(|name| self.inventory.targets.get(name)?.engine_choice.as_ref());
+        let facts = self.places.first().map_or(self.inventory, |place| place.inventory);
+        let trial = self.job.targets.iter().find_map(|name| facts.targets.get(name)?.engine_choice.as_ref());
         let (kind, reason) = match trial {
             Some([single, several]) => {
                 if deep {
@@ -377,18 +422,18 @@ impl Planner<'_> {
     }
 
     /// Whether to open with O_DIRECT, by what was asked and what the targets and block sizes allow.
-    fn direct(&self, indices: &[u16]) -> Result<bool, ResolveError> {
+    fn direct(&self, indices: &[u32]) -> Result<bool, ResolveError> {
         self.direct_unless(indices, |align| self.misaligned(align))
     }
 
     /// As [`Planner::direct`], with what is not a multiple of an alignment told by `misaligned`.
     fn direct_unless(
         &self,
-        indices: &[u16],
+        indices: &[u32],
         misaligned: impl Fn(u64) -> Option<String>,
     ) -> Result<bool, ResolveError> {
         let obstacle = indices.iter().find_map(|&index| {
-            let target = &self.targets[usize::from(index)];
+            let target = &self.targets[index as usize];
             match target.direct_align_bytes {
                 None => Some(format!("'{}' does not support it", target.name)),
                 Some(align) => misaligned(u64::from(align)).map(|what| {
@@ -414,12 +459,9 @@ impl Planner<'_> {
         (!own.is_multiple_of(align)).then(|| format!("an alignment of {own}"))
     }
 
-    fn slice(&self, thread: u32, indices: &[u16], seed: u64) -> Result<ThreadSlice, ResolveError> {
+    fn slice(&self, thread: &PlannedThread, indices: &[u32]) -> Result<ThreadSlice, ResolveError> {
         let job = self.job;
-        let mine: Vec<u16> = match job.sharing {
-            TargetSharing::Shared => indices.to_vec(),
-            TargetSharing::PerThread => vec![indices[thread as usize % indices.len()]],
-        };
+        let mine = self.targets_of(thread, indices);
         let sites = mine.into_iter().map(|index| self.site(thread, index)).collect::<Result<Vec<_>, _>>()?;
         let pass_bytes: u64 = sites.iter().map(|site| job.pattern.pass_bytes(site.length_bytes)).sum();
         let limits = &job.limits;
@@ -427,13 +469,14 @@ impl Planner<'_> {
         let passes = limits.passes.or(unlimited.then_some(1));
         let by_passes = passes.map(|passes| pass_bytes.saturating_mul(u64::from(passes)));
         Ok(ThreadSlice {
-            seed: derive_seed(seed, u64::from(thread)),
+            host: thread.host,
+            seed: thread.seed,
             sites,
             ios: limits.ios,
             bytes: [limits.bytes, by_passes].into_iter().flatten().min(),
             rate_per_s: self.thread_rate_per_s(),
             rates_per_s: match job.rate {
-                Rate::Each(rates) => Some(rates.scaled(1.0 / f64::from(job.threads))),
+                Rate::Each(rates) => Some(rates.scaled(1.0 / self.thread_count())),
                 _ => None,
             },
         })
@@ -447,7 +490,12 @@ impl Planner<'_> {
             Rate::BytesPerS(bytes) => Some(bytes / self.mean_block_bytes()),
             Rate::Each(rates) => self.job.pattern.kinds().map(|kind| rates.of(kind)).sum(),
         };
-        rate.map(|rate| rate / f64::from(self.job.threads))
+        rate.map(|rate| rate / self.thread_count())
+    }
+
+    /// On all hosts.
+    fn thread_count(&self) -> f64 {
+        f64::from(self.job.threads) * self.places.len() as f64
     }
 
     fn mean_block_bytes(&self) -> f64 {
@@ -455,16 +503,19 @@ impl Planner<'_> {
         OpKind::DATA.iter().map(|&kind| pattern.mix.share(kind) * pattern.sizes(kind).mean_bytes()).sum()
     }
 
-    fn site(&self, thread: u32, index: u16) -> Result<PlannedSite, ResolveError> {
+    fn site(&self, thread: &PlannedThread, index: u32) -> Result<PlannedSite, ResolveError> {
         let job = self.job;
-        let target = &self.targets[usize::from(index)];
+        let target = &self.targets[index as usize];
         let size = target.size_bytes;
-        let step = job.offset_increment.of(size).saturating_mul(u64::from(thread));
+        let step = job.offset_increment.of(size).saturating_mul(u64::from(thread.number));
         let align = job.pattern.align();
         let start = job.offset.of(size).saturating_add(step);
         let offset = start - start % align;
         let rest = size.saturating_sub(offset);
         let length = job.length.map_or(rest, |length| length.of(size)).min(rest);
+        let whole = PlannedSite { target: index, offset_bytes: offset, length_bytes: length };
+        let site = part_of(whole, job.host_ranges, (thread.part, self.places.len()), align);
+        let length = site.length_bytes;
         if length < job.pattern.max_block_bytes() {
             return Err(ResolveError::RangeTooSmall {
                 job: job.name.clone(),
@@ -473,8 +524,18 @@ impl Planner<'_> {
                 block: Bytes(job.pattern.max_block_bytes()),
             });
         }
-        Ok(PlannedSite { target: index, offset_bytes: offset, length_bytes: length })
+        Ok(site)
     }
+}
+
+/// One thread of a job.
+struct PlannedThread {
+    /// Position of its host among those of the job.
+    part: usize,
+    host: HostId,
+    /// On its host.
+    number: u32,
+    seed: u64,
 }
 
 /// The first of some block sizes that is not a multiple of `align`, in words.

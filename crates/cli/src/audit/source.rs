@@ -109,7 +109,8 @@ pub(crate) fn planned(
         inventory.targets.insert(target.name.clone(), facts);
     }
     let plan = resolve::plan(&workload, &inventory, SEED_DEFAULT).map_err(Failure::usage)?;
-    Ok((plan, assumed))
+    // The storage sees the traffic of all hosts together.
+    Ok((plan.on_one_machine(), assumed))
 }
 
 /// The array of a name, or of a file.

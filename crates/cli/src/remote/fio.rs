@@ -126,8 +126,7 @@ fn plan(prepared: &Prepared, shown: &str, work: &Work, seed: u64) -> Result<Plan
     let inventory = Inventory {
         targets: targets.iter().map(|target| (target.name.clone(), facts(&target.path))).collect(),
         engines: vec![EngineKind::Psync, EngineKind::PosixAio, EngineKind::Libaio],
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     };
     let mut plan = resolve::plan(&prepared.workload, &inventory, seed).map_err(Failure::failed)?;
     plan.series = stb::ID.to_owned();

@@ -236,3 +236,32 @@ fn zero_bytes_are_said_with_their_place() {
         assert!(said.err.contains(place) && said.err.contains("zero byte"), "{}", said.err);
     }
 }
+
+#[test]
+fn plans_for_other_hosts_are_shown_and_not_run() {
+    let world = World::new();
+    let parameters = "hd=h1,system=10.0.0.1\nhd=h2,system=10.0.0.2\nsd=s1,lun=/data/f,size=64m,threads=4\n\
+                      wd=w,sd=s1\nrd=r,wd=w,iorate=max,elapsed=2,interval=1\n";
+    fs::write(world.path().join("two.parm"), parameters).expect("written");
+    let shown = world.assay(&["plan", "two.parm"]).ended(0);
+    for line in ["host h1: 10.0.0.1", "s1 on h2", "2 threads", "on 2 of 2 hosts"] {
+        assert!(shown.out.contains(line), "{line}: {}", shown.out);
+    }
+    assert!(
+        shown.err.contains("two.parm:1") && shown.err.contains("10.0.0.1 is another machine"),
+        "{}",
+        shown.err
+    );
+    let before = tree(&world);
+    for words in [&["run", "two.parm"][..], &["run", "two.parm", "--engine", "sim"]] {
+        let refused = world.assay(words).ended(2);
+        let why = "the plan is for h1 (10.0.0.1), h2 (10.0.0.2), and Assay does not reach other hosts yet";
+        assert!(refused.err.contains(why) && refused.err.contains("two.parm:1"), "{}", refused.err);
+        assert_eq!(refused.out, "");
+    }
+    assert_eq!(tree(&world), before);
+    let toml = world.assay(&["convert", "two.parm", "--to", "toml"]).ended(0);
+    assert!(toml.out.contains("[[host]]\nname = \"h1\"\nsystem = \"10.0.0.1\""), "{}", toml.out);
+    let fio = world.assay(&["convert", "two.parm", "--to", "fio"]).ended(0);
+    assert!(fio.err.contains("hosts"), "{}", fio.err);
+}

@@ -41,6 +41,7 @@ fn planned(phases: Vec<Phase>) -> Arc<Plan> {
     let workload = Workload {
         name: "w".into(),
         seed: Some(1),
+        hosts: Vec::new(),
         targets: vec![Target { name: "t".into(), path: "t".into(), kind: None, size: Some(Bytes(1 << 20)) }],
         phases,
     };
@@ -54,8 +55,7 @@ fn planned(phases: Vec<Phase>) -> Arc<Plan> {
     let inventory = Inventory {
         targets: [("t".to_owned(), facts)].into(),
         engines: vec![EngineKind::IoUring],
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     };
     Arc::new(assay_workload::resolve::plan(&workload, &inventory, 0).unwrap())
 }

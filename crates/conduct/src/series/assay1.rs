@@ -200,7 +200,13 @@ pub fn prepare(
         size: Some(Bytes(file_bytes)),
     };
     Ok(Prepared {
-        workload: Workload { name: "quick".to_owned(), seed: Some(seed), targets: vec![target], phases },
+        workload: Workload {
+            name: "quick".to_owned(),
+            seed: Some(seed),
+            hosts: Vec::new(),
+            targets: vec![target],
+            phases,
+        },
         files: Bytes(file_bytes),
         fixed_writes: Bytes(0),
         expected_s,

@@ -247,7 +247,13 @@ pub fn prepare(test: Option<&str>, repeat: u32, available: u64) -> Result<Prepar
     let fills = phases.iter().filter(|phase| phase.jobs[0].limits.time.is_none()).count();
     let timed = (phases.len() - fills) as u64 * SECONDS;
     Ok(Prepared {
-        workload: Workload { name: "quick".to_owned(), seed: None, targets: targets(), phases },
+        workload: Workload {
+            name: "quick".to_owned(),
+            seed: None,
+            hosts: Vec::new(),
+            targets: targets(),
+            phases,
+        },
         files: Bytes(files),
         fixed_writes: Bytes(fills as u64 * ONE_FILE),
         expected_s: timed as f64 + fills as f64 * 8.0,

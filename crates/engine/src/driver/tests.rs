@@ -23,6 +23,7 @@ fn plan(directory: &std::path::Path, engines: &[EngineKind]) -> Arc<Plan> {
     let workload = Workload {
         name: "w".into(),
         seed: Some(5),
+        hosts: Vec::new(),
         targets: vec![Target { name: "t".into(), path: path.clone(), kind: None, size: None }],
         phases: vec![Phase::measure("p", engines.iter().enumerate().map(job).collect())],
     };
@@ -36,8 +37,7 @@ fn plan(directory: &std::path::Path, engines: &[EngineKind]) -> Arc<Plan> {
     let inventory = Inventory {
         targets: [("t".to_owned(), facts)].into(),
         engines: vec![EngineKind::Null, EngineKind::Fio],
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     };
     Arc::new(resolve::plan(&workload, &inventory, 0).unwrap())
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use assay_results::JobCounts;
 use assay_workload::content::Content;
+use assay_workload::host::HostId;
 use assay_workload::job::{Arrival, FlushCall, FlushOrder, OperationRates, PeriodicFlush, ThinkTime};
 use assay_workload::ops::{Generator, SiteSpec};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
@@ -124,6 +125,7 @@ impl Setup {
         let site = SiteSpec { target: 0, range };
         let source = Generator::new(&self.pattern, &[site], Default::default(), 1, self.ios, None);
         let slice = ThreadSlice {
+            host: HostId::FIRST,
             seed: 1,
             sites: Vec::new(),
             ios: None,

@@ -43,14 +43,14 @@ fn plan(root: &Path, kind: PhaseKind, jobs: Vec<Job>) -> Arc<Plan> {
     let workload = Workload {
         name: "w".into(),
         seed: Some(5),
+        hosts: Vec::new(),
         targets: vec![target("t"), target("u")],
         phases: vec![Phase { kind, ..Phase::measure("p", jobs) }],
     };
     let inventory = Inventory {
         targets: ["t", "u"].map(|name| (name.to_owned(), facts(name))).into(),
         engines: vec![EngineKind::Psync],
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     };
     Arc::new(resolve::plan(&workload, &inventory, 0).unwrap())
 }

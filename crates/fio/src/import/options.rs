@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use assay_formats::Position;
 use assay_formats::loader::MemoryLoader;
 use assay_results::foreign::{cut, engine_of};
+use assay_workload::host::HostId;
 use assay_workload::job::{Job, Limits, Rate};
 use assay_workload::pattern::BlockSizes;
 use assay_workload::plan::{End, Offered, Pace, PlannedJob, PlannedSite, PlannedTarget, ThreadSlice};
@@ -129,7 +130,7 @@ impl FioOptions {
             }
         };
         let Limits { bytes, ios, passes, ends_with, steady, .. } = job.limits;
-        let slice = ThreadSlice { seed: 0, sites, ios, bytes, rate_per_s, rates_per_s };
+        let slice = ThreadSlice { host: HostId::FIRST, seed: 0, sites, ios, bytes, rate_per_s, rates_per_s };
         PlannedJob {
             engine: engine_of(self.engine()),
             engine_reason: None,
@@ -166,6 +167,7 @@ impl FioOptions {
                 };
                 targets.push(PlannedTarget {
                     name: path.clone(),
+                    host: HostId::FIRST,
                     path,
                     kind,
                     size_bytes: size,
@@ -174,7 +176,7 @@ impl FioOptions {
                 });
                 targets.len() - 1
             });
-            sites.push(PlannedSite { target: index as u16, offset_bytes: 0, length_bytes: size });
+            sites.push(PlannedSite { target: index as u32, offset_bytes: 0, length_bytes: size });
         }
         sites
     }

@@ -116,7 +116,7 @@ fn size_word(sizes: &BlockSizes) -> Option<String> {
 fn filename(run: &Run, planned: &PlannedJob) -> String {
     let mut paths: Vec<&str> = Vec::new();
     for site in planned.slices.iter().flat_map(|slice| &slice.sites) {
-        let target = run.plan.targets.get(usize::from(site.target));
+        let target = run.plan.targets.get(site.target as usize);
         let path = target.map(|target| target.path.as_str()).filter(|path| !paths.contains(path));
         paths.extend(path);
     }

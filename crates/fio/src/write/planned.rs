@@ -1,6 +1,7 @@
 //! A planned job as the job that such a plan is made of: what a job file asks for.
 
 use assay_workload::Job;
+use assay_workload::host::HostRanges;
 use assay_workload::job::{Caching, EngineKind, Limits, Rate, TargetSharing};
 use assay_workload::plan::{Offered, Pace, PlannedJob, PlannedSite, PlannedTarget, ThreadSlice};
 use assay_workload::target::Extent;
@@ -10,17 +11,19 @@ pub(super) fn as_asked(planned: &PlannedJob, targets: &[PlannedTarget]) -> Optio
     let first = planned.slices.first()?;
     let same = |slice: &ThreadSlice| slice.sites.iter().map(|site| site.target).eq(of(first));
     let shared = planned.slices.iter().all(same);
-    let used: Vec<u16> = if shared {
+    let used: Vec<u32> = if shared {
         of(first).collect()
     } else {
         // Where threads have targets of their own, each has one.
         let alone = |slice: &ThreadSlice| (slice.sites.len() == 1).then(|| slice.sites[0].target);
         planned.slices.iter().map(alone).collect::<Option<_>>()?
     };
-    let name = |target: &u16| targets.get(usize::from(*target)).map(|target| target.name.clone());
+    let name = |target: &u32| targets.get(*target as usize).map(|target| target.name.clone());
     let (offset, offset_increment) = offsets(planned, targets)?;
     Some(Job {
         targets: used.iter().map(name).collect::<Option<_>>()?,
+        hosts: Vec::new(),
+        host_ranges: HostRanges::Whole,
         sharing: if shared { TargetSharing::Shared } else { TargetSharing::PerThread },
         offset,
         offset_increment,
@@ -41,7 +44,7 @@ pub(super) fn as_asked(planned: &PlannedJob, targets: &[PlannedTarget]) -> Optio
     })
 }
 
-fn of(slice: &ThreadSlice) -> impl Iterator<Item = u16> {
+fn of(slice: &ThreadSlice) -> impl Iterator<Item = u32> {
     slice.sites.iter().map(|site| site.target)
 }
 
@@ -90,7 +93,7 @@ fn offsets(planned: &PlannedJob, targets: &[PlannedTarget]) -> Option<(Extent, E
 fn length(planned: &PlannedJob, targets: &[PlannedTarget]) -> Option<Option<Extent>> {
     let mut sites = planned.slices.iter().flat_map(|slice| &slice.sites);
     let to_end = |site: &PlannedSite| {
-        let size = targets.get(usize::from(site.target)).map_or(0, |target| target.size_bytes);
+        let size = targets.get(site.target as usize).map_or(0, |target| target.size_bytes);
         site.offset_bytes + site.length_bytes == size
     };
     if sites.clone().all(to_end) {
@@ -109,8 +112,7 @@ fn whole_percent(
     targets: &[PlannedTarget],
     fits: impl Fn(&PlannedSite, u64, Extent) -> bool,
 ) -> Option<Extent> {
-    let size =
-        |site: &PlannedSite| targets.get(usize::from(site.target)).map_or(0, |target| target.size_bytes);
+    let size = |site: &PlannedSite| targets.get(site.target as usize).map_or(0, |target| target.size_bytes);
     let shares = (0..=100_u8).map(|percent| Extent::Percent(f64::from(percent)));
     shares.into_iter().find(|share| {
         planned.slices.iter().flat_map(|slice| &slice.sites).all(|site| fits(site, size(site), *share))
@@ -119,6 +121,7 @@ fn whole_percent(
 
 #[cfg(test)]
 mod tests {
+    use assay_workload::host::HostId;
     use assay_workload::pattern::{AccessPattern, Mix, Placement};
     use assay_workload::plan::{End, PlannedEngine};
     use assay_workload::target::TargetKind;
@@ -128,9 +131,10 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     /// Threads with their sites, on targets of these sizes.
-    fn asked(sizes: &[u64], threads: &[&[(u16, u64, u64)]], bytes: Option<u64>) -> Option<Job> {
+    fn asked(sizes: &[u64], threads: &[&[(u32, u64, u64)]], bytes: Option<u64>) -> Option<Job> {
         let target = |(index, size): (usize, &u64)| PlannedTarget {
             name: format!("t{index}"),
+            host: HostId::FIRST,
             path: format!("/data/t{index}"),
             kind: TargetKind::File,
             size_bytes: *size,
@@ -138,12 +142,13 @@ mod tests {
             direct_align_bytes: None,
         };
         let targets: Vec<PlannedTarget> = sizes.iter().enumerate().map(target).collect();
-        let site = |site: &(u16, u64, u64)| PlannedSite {
+        let site = |site: &(u32, u64, u64)| PlannedSite {
             target: site.0,
             offset_bytes: site.1,
             length_bytes: site.2,
         };
-        let slice = |sites: &&[(u16, u64, u64)]| ThreadSlice {
+        let slice = |sites: &&[(u32, u64, u64)]| ThreadSlice {
+            host: HostId::FIRST,
             seed: 1,
             sites: sites.iter().map(site).collect(),
             ios: None,
@@ -178,14 +183,14 @@ mod tests {
         let job = asked(&[MIB, MIB], &[&[(0, 0, MIB)], &[(1, 0, MIB)]], Some(4097)).unwrap();
         assert_eq!((job.sharing, job.length), (TargetSharing::PerThread, None));
         assert_eq!((job.targets, job.limits.bytes), (vec!["t0".to_owned(), "t1".to_owned()], Some(4097)));
-        let halves: &[(u16, u64, u64)] = &[(0, 4 * MIB, 4 * MIB), (1, MIB, MIB)];
+        let halves: &[(u32, u64, u64)] = &[(0, 4 * MIB, 4 * MIB), (1, MIB, MIB)];
         let job = asked(&[8 * MIB, 2 * MIB], &[halves], None).unwrap();
         assert_eq!((job.offset, job.length), (Extent::Percent(50.0), None));
     }
 
     #[test]
     fn ranges_without_a_rule_are_none() {
-        let threads: [&[(u16, u64, u64)]; 3] = [&[(0, 0, MIB)], &[(0, MIB, MIB)], &[(0, 5 * MIB, MIB)]];
+        let threads: [&[(u32, u64, u64)]; 3] = [&[(0, 0, MIB)], &[(0, MIB, MIB)], &[(0, 5 * MIB, MIB)]];
         assert!(asked(&[8 * MIB], &threads, None).is_none());
     }
 }

@@ -29,6 +29,7 @@ fn workload(jobs: Vec<Job>) -> Workload {
     Workload {
         name: "w".into(),
         seed: None,
+        hosts: Vec::new(),
         targets: vec![target("f"), target("g:h")],
         phases: vec![Phase::measure("p", jobs)],
     }
@@ -330,8 +331,7 @@ fn a_plan_is_written_as_it_was_resolved() {
     let inventory = Inventory {
         targets: [("f".to_owned(), facts("f")), ("g:h".to_owned(), facts("g:h"))].into(),
         engines: vec![EngineKind::Libaio],
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     };
     let (text, said) = crate::write_plan(&plan(&asked, &inventory, 7).unwrap());
     assert!(said.is_empty(), "{said:?}");

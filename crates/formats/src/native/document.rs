@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use assay_workload::host::Host;
 use assay_workload::job::{Job, Phase, PhaseKind, Rate, Workload};
 use assay_workload::resolve::TARGETS_MAX;
 use assay_workload::steps::{FindRate, Until, UntilSteady};
@@ -11,6 +12,7 @@ use assay_workload::units::{Bytes, Nanos};
 use toml::de::{DeTable, DeValue};
 
 use super::forms::{FLAG, NAME, SIZE, TEXT, TIME, count, word, write_count};
+use super::host;
 use super::job;
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::nearest::nearest;
@@ -49,6 +51,7 @@ const ASSAY: Form<u64> = Form {
     write: |version| write_count(*version),
 };
 
+const HOST_LIST: Shape = Shape::List(&Shape::Defined("host"));
 const TARGET_LIST: Shape = Shape::List(&Shape::Defined("target"));
 const JOB_LIST: Shape = Shape::List(&Shape::Defined("job"));
 const PHASE_LIST: Shape = Shape::List(&Shape::Defined("phase"));
@@ -60,6 +63,7 @@ pub(super) const PLAN: Table<Plan> = Table {
         key!(some "assay", ASSAY, assay, "1", "version of the format: 1"),
         key!(some "name", TEXT, name, "the name of the file", "the name of the run"),
         key!(some "seed", count(0, u64::MAX), seed, "chosen anew, printed, stored", "what everything random derives from, 0 to 2^64 - 1 (above 2^63 - 1 as a string)"),
+        key!(part "host", HOST_LIST, "", "`[[host]]`: the machines that do it, where it is not the one that makes the plan"),
         key!(part "target", TARGET_LIST, "", "`[[target]]`: what receives the I/O"),
         key!(part "defaults", Shape::Defaults, "", "`[defaults]`: keys of a job, for all jobs that do not have them"),
         key!(part "job", JOB_LIST, "", "`[[job]]`: the jobs of a plan that has one phase, which measures"),
@@ -159,6 +163,7 @@ pub(super) const PHASE: Table<PhaseDraft> = Table {
 /// Lowers a parsed document.
 pub(super) struct Document<'s, 't> {
     pub(super) sink: &'s mut Sink,
+    hosts: Vec<Host>,
     targets: Vec<Target>,
     /// Index of each target by its name.
     by_name: BTreeMap<String, usize>,
@@ -173,6 +178,7 @@ impl<'s, 't> Document<'s, 't> {
     pub(super) fn new(sink: &'s mut Sink) -> Self {
         Document {
             sink,
+            hosts: Vec::new(),
             targets: Vec::new(),
             by_name: BTreeMap::new(),
             defaults: None,
@@ -192,6 +198,7 @@ impl<'s, 't> Document<'s, 't> {
         for entry in top.get("target").map(|entry| entry.elements()).unwrap_or_default() {
             self.target(entry);
         }
+        self.hosts = host::read(self.sink, &top, |name| self.by_name.contains_key(name));
         if let Some(entry) = top.get("defaults") {
             let known: Vec<&str> = job::KEYS.names().into_iter().filter(|key| *key != "name").collect();
             self.sink.table(entry, &known, "'defaults'");
@@ -202,7 +209,7 @@ impl<'s, 't> Document<'s, 't> {
         }
         let phases = self.phases(&top);
         let name = plan.name.unwrap_or_else(|| stem.to_owned());
-        Workload { name, seed: plan.seed, targets: self.targets, phases }
+        Workload { name, seed: plan.seed, hosts: self.hosts, targets: self.targets, phases }
     }
 
     fn target(&mut self, entry: Entry<'t>) {
@@ -322,6 +329,7 @@ impl<'s, 't> Document<'s, 't> {
             };
             let fields = fields.over(self.defaults);
             let draft = job::Draft::read(self.sink, &fields, &format!("job-{}", index + 1));
+            host::check(self.sink, &fields, &self.hosts);
             let targets = self.job_targets(&fields, draft.targets);
             if self.references > REFERENCES_MAX {
                 self.too_large(element.span());

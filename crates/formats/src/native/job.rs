@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use assay_workload::host::HostRanges;
 use assay_workload::job::{Arrival, Caching, EndsWith, EngineKind, TargetSelection, TargetSharing};
 use assay_workload::pattern::{Mix, OpKind, Placement};
 use assay_workload::resolve::{OUTSTANDING_MAX, THREADS_MAX};
@@ -13,6 +14,7 @@ use super::data::{CONTENT, ENGINE_OPTIONS, FLUSH, STEADY, THINK};
 use super::forms::{
     BLOCK_SIZE, EXTENT, FLAG, PERCENT, RATE, SIZE, TEXT, TIME, count, count_u32, quote, word,
 };
+use super::host::HOSTS;
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::node::Fields;
 use super::pattern::{self, MIX_KEYS, PLACEMENT, SIZES, Shares, Sizes};
@@ -114,6 +116,8 @@ const WHAT_AND_WHERE: &[Key<Draft>] = &[
     key!(always "name", TEXT, job.name, "`job-1`, `job-2`, ..", "the name in results"),
     GROUP,
     key!(some "targets", TARGETS, targets, "all targets", "a name or a list; `data*` is all that begin with `data`"),
+    key!(set "hosts", HOSTS, job.hosts, "all hosts", "a name or a list: the hosts that do it, each with all of its threads"),
+    key!(set "host_ranges", word::<HostRanges>(), job.host_ranges, "`whole`", "`whole`: each host works on the whole range; `divided`: on a part of its own, all blocks once"),
     key!(set "sharing", word::<TargetSharing>(), job.sharing, "`shared`", "`shared`: each thread uses all targets; `per-thread`: thread i uses target i modulo their number"),
     key!(set "selection", word::<TargetSelection>(), job.selection, "`round-robin`", "which target is next: `round-robin`, `random`, `sequential` (each to its end)"),
     key!(set "offset", EXTENT, job.offset, "0", "an extent: where the active range begins in each target"),

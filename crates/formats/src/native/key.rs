@@ -23,6 +23,8 @@ pub(super) enum Shape {
     Matching(&'static str, &'static str),
     Words(fn() -> Vec<&'static str>),
     Table(fn() -> Vec<&'static About>),
+    /// A table of names, each with a text that is not empty.
+    Names,
     /// A table by its name among the definitions of the schema.
     Defined(&'static str),
     /// The other one, but not 0.

@@ -7,6 +7,7 @@
 mod data;
 mod document;
 mod forms;
+mod host;
 mod job;
 mod key;
 mod nearest;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::data::{CONTENT_KEYS, ENGINE_OPTION_KEYS, FLUSH_KEYS, STEADY_KEYS};
 use super::document::{PHASE, PLAN, TARGET};
+use super::host::HOST;
 use super::key::About;
 use super::pattern::WHERE;
 use super::{job, tree, until};
@@ -13,6 +14,7 @@ fn tables() -> Vec<(&'static str, Vec<&'static About>)> {
     let about = |section: usize| job::KEYS.sections[section].iter().map(|key| &key.about).collect();
     vec![
         ("plan", PLAN.about()),
+        ("host", HOST.about()),
         ("target", TARGET.about()),
         ("job, what and where", about(0)),
         ("job, how much", about(1)),

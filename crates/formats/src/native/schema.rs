@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::document::{PHASE, PLAN, TARGET};
+use super::host::HOST;
 use super::job;
 use super::key::{About, Need, Shape};
 use super::scalar::regular;
@@ -25,6 +26,7 @@ pub fn schema() -> Value {
     };
     let seconds = json!({ "type": "number", "minimum": 0 });
     schema["$defs"] = json!({
+        "host": table(&HOST.about(), value_or_none),
         "target": table(&TARGET.about(), value_or_none),
         "job": table(&job::KEYS.about(), value_or_none),
         "phase": table(&PHASE.about(), value_or_none),
@@ -98,6 +100,9 @@ fn value(shape: &Shape) -> Value {
             json!({ "enum": all })
         }
         Shape::Table(keys) => table(&keys(), value_or_none),
+        Shape::Names => {
+            json!({ "type": "object", "additionalProperties": { "type": "string", "minLength": 1 } })
+        }
         Shape::Defined(name) => json!({ "$ref": format!("#/$defs/{name}") }),
         Shape::NotZero(shape) => {
             let mut value = value(shape);

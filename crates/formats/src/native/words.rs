@@ -2,6 +2,7 @@
 
 use assay_workload::PhaseKind;
 use assay_workload::content::Refresh;
+use assay_workload::host::HostRanges;
 use assay_workload::job::{
     Arrival, Caching, EndsWith, EngineKind, FlushCall, FlushOrder, OpenSync, SteadyFigure, TargetSelection,
     TargetSharing,
@@ -54,6 +55,7 @@ words! {
     Arrival { "deterministic" = Deterministic, "poisson" = Poisson, "uniform" = Uniform }
     EndsWith { "first" = First, "others" = Others }
     SteadyFigure { "iops" = Iops, "bandwidth" = Bandwidth, "latency" = Latency }
+    HostRanges { "whole" = Whole, "divided" = Divided }
     TargetSharing { "shared" = Shared, "per-thread" = PerThread }
     TargetSelection { "round-robin" = RoundRobin, "random" = Random, "sequential" = Sequential }
     Refresh { "every-write" = EveryWrite, "stamp" = Stamp, "never" = Never }

@@ -4,6 +4,7 @@ use assay_workload::job::{Job, Phase, Workload};
 use assay_workload::target::Target;
 
 use super::document::{PHASE, PLAN, PhaseDraft, Plan, TARGET, TargetDraft};
+use super::host;
 use super::job::{Draft, KEYS};
 
 /// `workload` as a plan: values that are the default are left out, what all jobs have in common stands once under
@@ -12,6 +13,10 @@ use super::job::{Draft, KEYS};
 pub fn write(workload: &Workload) -> String {
     let mut text = String::new();
     lines(&mut text, &PLAN.pairs(&Plan::of(workload), &Plan::default()));
+    for host in host::tables(workload) {
+        text.push_str("\n[[host]]\n");
+        lines(&mut text, &host);
+    }
     for target in &workload.targets {
         text.push_str("\n[[target]]\n");
         lines(&mut text, &TARGET.pairs(&TargetDraft::of(target.clone()), &TargetDraft::blank()));

@@ -14,16 +14,24 @@ pub fn plan(plan: &Plan, style: &Style) -> String {
     let series = if plan.series.is_empty() { String::new() } else { format!(", series {}", plan.series) };
     let title = format!("plan {}{series}, {}", plan.name, plan.describe_seed());
     paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
+    push_hosts(&mut text, plan, style);
     push_targets(&mut text, plan, style);
     for phase in &plan.phases {
         // The further rounds of a block say nothing new.
         if phase.step.is_none_or(|step| step.round == 0) {
-            push_phase(&mut text, phase, style);
+            push_phase(&mut text, phase, plan, style);
         }
     }
     text.push('\n');
     paragraph(&mut text, Tone::Plain, &totals(plan), Hang { first: 0, rest: 2 }, style);
     text
+}
+
+fn push_hosts(text: &mut String, plan: &Plan, style: &Style) {
+    for host in &plan.hosts {
+        let words = format!("host {}: {}", host.name, host.describe());
+        paragraph(text, Tone::Plain, &words, Hang { first: 2, rest: 4 }, style);
+    }
 }
 
 fn push_targets(text: &mut String, plan: &Plan, style: &Style) {
@@ -45,7 +53,7 @@ fn push_targets(text: &mut String, plan: &Plan, style: &Style) {
         let before =
             if target.existing_bytes == 0 { "new".to_owned() } else { format::bytes(target.existing_bytes) };
         table.row(vec![
-            target.name.as_str().into(),
+            format!("{}{}", target.name, plan.on_host(target.host)).into(),
             kind.into(),
             format::bytes(target.size_bytes).into(),
             before.into(),
@@ -55,7 +63,7 @@ fn push_targets(text: &mut String, plan: &Plan, style: &Style) {
     text.push_str(&table.render(style));
 }
 
-fn push_phase(text: &mut String, phase: &PlannedPhase, style: &Style) {
+fn push_phase(text: &mut String, phase: &PlannedPhase, plan: &Plan, style: &Style) {
     let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
     let kind =
         if phase.kind == PhaseKind::Measure { String::new() } else { format!(" ({})", phase.kind.name()) };
@@ -66,7 +74,7 @@ fn push_phase(text: &mut String, phase: &PlannedPhase, style: &Style) {
     let title = format!("phase {}{point}{kind}{time}", phase.name);
     paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     for job in &phase.jobs {
-        paragraph(text, Tone::Plain, &job_words(phase, job), Hang { first: 2, rest: 4 }, style);
+        paragraph(text, Tone::Plain, &job_words(phase, job, plan), Hang { first: 2, rest: 4 }, style);
     }
     if let Some(step) = phase.step {
         let words = format!("repeated: {}", step.until.describe());
@@ -77,7 +85,7 @@ fn push_phase(text: &mut String, phase: &PlannedPhase, style: &Style) {
     }
 }
 
-fn job_words(phase: &PlannedPhase, job: &PlannedJob) -> String {
+fn job_words(phase: &PlannedPhase, job: &PlannedJob, plan: &Plan) -> String {
     let mut facts = vec![
         describe_work(job, phase.kind),
         format!(
@@ -89,6 +97,7 @@ fn job_words(phase: &PlannedPhase, job: &PlannedJob) -> String {
         if job.direct { "direct".to_owned() } else { "buffered".to_owned() },
     ];
     facts.extend(pace_words(job.pace));
+    facts.extend(plan.describe_hosts_of(job));
     if job.write_bytes_max() != Some(0) {
         facts.push(format!("writes {}", describe_flush(&job.flush)));
     }

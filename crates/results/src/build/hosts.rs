@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use assay_workload::Plan;
+
 use super::job::{JobTally, JobTotal, PartTotal, union};
 use super::points::PointSeries;
 use super::truth::cached_share;
@@ -114,17 +116,25 @@ pub(super) struct GroupTotal {
     pub(super) window: (u64, u64),
     pub(super) workers: Vec<WorkerReport>,
     pub(super) common: Option<CommonWindow>,
-    /// Hosts that did some of it.
-    pub(super) hosts: u32,
+    /// Hosts that did some of it; none: there is one.
+    pub(super) hosts: Vec<HostId>,
     pub(super) points: PointSeries,
+}
+
+impl GroupTotal {
+    /// How many hosts did all that the plan says: one where the plan says which host does what.
+    pub(super) fn copies(&self, plan: &Plan) -> u32 {
+        if plan.hosts.is_empty() { self.hosts.len().max(1) as u32 } else { 1 }
+    }
 }
 
 /// One host: no time is shared with anybody.
 pub(super) fn of_one(tallies: Vec<(u32, JobTally)>, points: PointSeries) -> GroupTotal {
+    let hosts = tallies.iter().flat_map(|(_, tally)| tally.asked()).map(|(host, _)| host).take(1).collect();
     let jobs: Vec<(u32, JobTotal)> =
         tallies.into_iter().map(|(index, tally)| (index, tally.into_total())).collect();
     let window = jobs.iter().filter_map(|(_, total)| total.window).reduce(union).unwrap_or((0, 0));
-    GroupTotal { jobs, window, workers: Vec::new(), common: None, hosts: 1, points }
+    GroupTotal { jobs, window, workers: Vec::new(), common: None, hosts, points }
 }
 
 /// Several hosts: over the time in which all that stayed measured.
@@ -201,7 +211,8 @@ pub(super) fn of_several(
     };
     let workers: Vec<WorkerReport> = hosts.0.keys().map(|host| worker(*host)).collect();
     let window = (start_ns, start_ns.saturating_add(span_ns));
-    GroupTotal { jobs, window, workers, common, hosts: windows.len().max(1) as u32, points }
+    let hosts = windows.into_keys().collect();
+    GroupTotal { jobs, window, workers, common, hosts, points }
 }
 
 /// A host's row of a phase.

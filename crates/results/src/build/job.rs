@@ -164,11 +164,17 @@ pub(super) fn union(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
-/// The result of the jobs reported as `name`; at least one. The plan is what each host carries out.
+/// The result of the jobs reported as `name`; at least one. A plan for several hosts says what each of them does; one that names
+/// none is what each host carries out.
 pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>, plan: &Plan) -> JobResult {
-    let GroupTotal { jobs: tallies, window, hosts, .. } = &total;
+    let GroupTotal { jobs: tallies, window, .. } = &total;
+    let parts: Vec<PlannedJob> = match plan.hosts.len() {
+        0 => Vec::new(),
+        _ => planned_of(tallies, phase).map(|job| job.part(|host| total.hosts.contains(&host))).collect(),
+    };
     let planned: Vec<&PlannedJob> =
-        tallies.iter().filter_map(|(index, _)| phase?.jobs.get(*index as usize)).collect();
+        if plan.hosts.is_empty() { planned_of(tallies, phase).collect() } else { parts.iter().collect() };
+    let copies = total.copies(plan);
     let mut counts = JobCounts::default();
     tallies.iter().for_each(|(_, tally)| counts.merge(&tally.counts));
     let kind = phase.map_or(PhaseKind::Measure, |phase| phase.kind);
@@ -201,7 +207,7 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
         ops: named(&counts, measured_ns),
         total: together,
         outstanding_io: planned.iter().map(|planned| planned.outstanding_io()).sum::<u64>()
-            * u64::from(*hosts),
+            * u64::from(copies),
         outstanding_io_mean: ratio(counts.busy_slot_ns as f64, measured_ns as f64),
         cpu_ns_per_io: ratio(cpu_ns as f64, data.ios as f64),
         // Stopped before it said what it used: what was planned.
@@ -226,6 +232,14 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
     }
 }
 
+/// The planned jobs of a group.
+fn planned_of<'p>(
+    tallies: &[(u32, JobTotal)],
+    phase: Option<&'p PlannedPhase>,
+) -> impl Iterator<Item = &'p PlannedJob> {
+    tallies.iter().filter_map(move |(index, _)| phase?.jobs.get(*index as usize))
+}
+
 /// Of a command that was observed, only the bytes may be known.
 fn happened(counts: &OpCounts) -> bool {
     counts.ios > 0 || counts.bytes > 0
@@ -242,21 +256,22 @@ fn named(counts: &JobCounts, measured_ns: u64) -> BTreeMap<String, OpResult> {
 }
 
 fn evidence(total: &GroupTotal, planned: &[&PlannedJob], plan: &Plan, counts: &JobCounts) -> JobEvidence {
-    let GroupTotal { jobs: tallies, window, hosts, .. } = total;
+    let GroupTotal { jobs: tallies, window, .. } = total;
+    let copies = total.copies(plan);
     let outcomes = || tallies.iter().flat_map(|(_, tally)| &tally.outcomes);
     let sum = |field: fn(&JobOutcome) -> u64| outcomes().map(field).fold(0, u64::saturating_add);
     let measured_ns = window.1.saturating_sub(window.0);
-    let offered_iops = offered_iops(planned).map(|iops| iops * f64::from(*hosts));
+    let offered_iops = offered_iops(planned).map(|iops| iops * f64::from(copies));
     let expected = offered_iops.map(|rate| rate * measured_ns as f64 / 1e9);
     JobEvidence {
         plan_jobs: tallies.iter().map(|(index, _)| *index).collect(),
         finished: tallies.iter().all(|(_, tally)| !tally.outcomes.is_empty()),
-        threads: planned.iter().map(|planned| planned.slices.len() as u32).sum::<u32>() * hosts,
+        threads: planned.iter().map(|planned| planned.slices.len() as u32).sum::<u32>() * copies,
         measured_start_ns: window.0,
         measured_ns,
-        active_bytes: active_bytes(planned, plan).saturating_mul(u64::from(*hosts)),
+        active_bytes: active_bytes(planned, plan).saturating_mul(u64::from(copies)),
         offered_iops,
-        offered_each: offered_each(planned).map(|rates| rates.scaled(f64::from(*hosts))),
+        offered_each: offered_each(planned).map(|rates| rates.scaled(f64::from(copies))),
         missed_share: expected
             .filter(|expected| *expected > 0.0)
             .map(|expected| (1.0 - counts.data_ios() as f64 / expected).max(0.0)),
@@ -286,7 +301,7 @@ fn evidence(total: &GroupTotal, planned: &[&PlannedJob], plan: &Plan, counts: &J
 /// Hosts, or processes: as many as there are outcomes of one job.
 fn worker_count(total: &GroupTotal) -> u32 {
     let outcomes = total.jobs.iter().map(|(_, job)| job.outcomes.len()).max().unwrap_or(0) as u32;
-    outcomes.max(total.hosts)
+    outcomes.max(total.hosts.len().max(1) as u32)
 }
 
 /// Operations a second offered by all jobs together; `None` where one of them has no rate.
@@ -315,16 +330,16 @@ fn one_size(planned: &[&PlannedJob], kinds: &[OpKind]) -> Option<u64> {
 
 /// Bytes of all targets that some thread may access, each byte counted once.
 fn active_bytes(planned: &[&PlannedJob], plan: &Plan) -> u64 {
-    let mut sites: Vec<(u16, u64, u64)> = planned
+    let mut sites: Vec<(u32, u64, u64)> = planned
         .iter()
         .flat_map(|planned| &planned.slices)
         .flat_map(|slice| &slice.sites)
-        .filter(|site| usize::from(site.target) < plan.targets.len())
+        .filter(|site| (site.target as usize) < plan.targets.len())
         .map(|site| (site.target, site.offset_bytes, site.offset_bytes.saturating_add(site.length_bytes)))
         .collect();
     sites.sort_unstable();
     let mut bytes = 0_u64;
-    let mut reached = (u16::MAX, 0);
+    let mut reached = (u32::MAX, 0);
     for (target, start, end) in sites {
         let from = if reached.0 == target { start.max(reached.1) } else { start };
         bytes = bytes.saturating_add(end.saturating_sub(from));

@@ -8,6 +8,7 @@
 //! bring them. What other processes did on the same devices is not its own, so nothing here counts their requests.
 
 use assay_workload::Plan;
+use assay_workload::host::HostId;
 use assay_workload::job::Job;
 use assay_workload::pattern::{AccessPattern, Mix, OpKind};
 use assay_workload::plan::{
@@ -404,7 +405,15 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
         _ => Mix::read_write((100.0 * reads.bytes as f64 / bytes as f64).round()),
     };
     let sites: Vec<PlannedSite> = sites(&observation.targets);
-    let slice = ThreadSlice { seed: 0, sites, ios: None, bytes: None, rate_per_s: None, rates_per_s: None };
+    let slice = ThreadSlice {
+        host: HostId::FIRST,
+        seed: 0,
+        sites,
+        ios: None,
+        bytes: None,
+        rate_per_s: None,
+        rates_per_s: None,
+    };
     let mut traits = Job::new(&observation.name, &[], AccessPattern::unknown(mix)).traits;
     traits.outstanding_per_thread = 0;
     let planned = PlannedJob {
@@ -422,6 +431,7 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
         series: String::new(),
         seed: 0,
         seed_given: false,
+        hosts: Vec::new(),
         targets: observation.targets.clone(),
         phases: vec![PlannedPhase {
             name: observation.name.clone(),
@@ -439,7 +449,7 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
 
 fn sites(targets: &[PlannedTarget]) -> Vec<PlannedSite> {
     let of = |(index, target): (usize, &PlannedTarget)| PlannedSite {
-        target: index as u16,
+        target: index as u32,
         offset_bytes: 0,
         length_bytes: target.size_bytes,
     };

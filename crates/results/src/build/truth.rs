@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use assay_workload::Plan;
+use assay_workload::host::HostId;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{Carrier, PlannedEngine, PlannedPhase};
+use assay_workload::plan::{Carrier, PlannedEngine, PlannedPhase, PlannedTarget};
 
 use crate::environment::{BlockDevice, Environment, Resolution, TargetEnvironment};
 use crate::interval::JobCounts;
@@ -65,14 +66,15 @@ pub(super) fn reader_of(phase: Option<&PlannedPhase>) -> Reader {
     }
 }
 
-/// The bottom devices of the targets that some job of the phase uses.
+/// The bottom devices of the targets that some job of the phase uses on the host.
 pub(super) fn bottom_devices(
     phase: Option<&PlannedPhase>,
-    plan: &Plan,
+    (plan, host): (&Plan, HostId),
     environment: &Environment,
 ) -> Devices {
-    let mut devices = Devices { uncharged: uncharged(phase, plan, environment), ..Devices::default() };
-    for target in used_targets(phase, plan) {
+    let used = used_targets(phase, plan, host);
+    let mut devices = Devices { uncharged: uncharged(&used, environment), ..Devices::default() };
+    for target in used {
         let Some(found) = recorded(environment, &target.path) else {
             devices.unknown_because = format!("nothing is recorded about {}", target.name);
             continue;
@@ -116,8 +118,8 @@ pub(crate) fn recorded<'a>(environment: &'a Environment, path: &str) -> Option<&
 const UNCHARGED: [&str; 6] = ["fuseblk", "virtiofs", "9p", "zfs", "vboxsf", "vmhgfs"];
 
 /// Why the kernel's count of what a process fetched says nothing of these targets; `None`: it does.
-fn uncharged(phase: Option<&PlannedPhase>, plan: &Plan, environment: &Environment) -> Option<String> {
-    let names = used_targets(phase, plan).filter_map(|target| {
+fn uncharged(used: &[&PlannedTarget], environment: &Environment) -> Option<String> {
+    let names = used.iter().filter_map(|target| {
         let fs = recorded(environment, &target.path)?.file_system.as_ref()?;
         let fs_type = fs.fs_type.as_str();
         (UNCHARGED.contains(&fs_type) || fs_type == "fuse" || fs_type.starts_with("fuse.")).then_some(fs_type)
@@ -126,20 +128,18 @@ fn uncharged(phase: Option<&PlannedPhase>, plan: &Plan, environment: &Environmen
     Some(format!("the kernel does not say what it fetched through {name}"))
 }
 
-/// The targets that some job of the phase uses, each once.
-fn used_targets<'p>(
-    phase: Option<&PlannedPhase>,
-    plan: &'p Plan,
-) -> impl Iterator<Item = &'p assay_workload::plan::PlannedTarget> {
-    let mut used: Vec<u16> = phase
+/// The targets that some job of the phase uses on a host, each once. A plan that names no hosts is what each of them carries out.
+fn used_targets<'p>(phase: Option<&PlannedPhase>, plan: &'p Plan, host: HostId) -> Vec<&'p PlannedTarget> {
+    let mut used: Vec<u32> = phase
         .into_iter()
         .flat_map(|phase| &phase.jobs)
         .flat_map(|job| &job.slices)
+        .filter(|slice| plan.hosts.is_empty() || slice.host == host)
         .flat_map(|slice| slice.sites.iter().map(|site| site.target))
         .collect();
     used.sort_unstable();
     used.dedup();
-    used.into_iter().filter_map(|target| plan.targets.get(usize::from(target)))
+    used.into_iter().filter_map(|target| plan.targets.get(target as usize)).collect()
 }
 
 /// The share of read bytes that no device served; `None`: nothing was read, or it is not known.

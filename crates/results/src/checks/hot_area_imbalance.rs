@@ -70,8 +70,9 @@ fn core_shares(planned: &[&PlannedJob]) -> Option<[f64; CORES]> {
         let sites: Vec<SiteSpec> = slice
             .sites
             .iter()
-            .map(|site| SiteSpec {
-                target: site.target,
+            .zip(0..)
+            .map(|(site, target)| SiteSpec {
+                target,
                 range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
             })
             .collect();

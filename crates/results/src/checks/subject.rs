@@ -105,7 +105,7 @@ impl<'r> Subject<'r> {
 
     /// The targets it used.
     pub(super) fn targets(&self) -> Vec<&'r PlannedTarget> {
-        let mut used: Vec<u16> = self
+        let mut used: Vec<u32> = self
             .planned
             .iter()
             .flat_map(|planned| &planned.slices)
@@ -113,7 +113,7 @@ impl<'r> Subject<'r> {
             .collect();
         used.sort_unstable();
         used.dedup();
-        used.iter().filter_map(|target| self.run.plan.targets.get(usize::from(*target))).collect()
+        used.iter().filter_map(|target| self.run.plan.targets.get(*target as usize)).collect()
     }
 
     /// What is recorded about them on all hosts, each record once.

@@ -155,7 +155,7 @@ fn extents(subject: &Subject<'_>) -> Option<Finding> {
 fn written_before(subject: &Subject<'_>, target: &str) -> bool {
     let phases = subject.run.plan.phases.iter().take(subject.phase.plan_phase as usize + 1);
     let targets = &subject.run.plan.targets;
-    let at = |site: &PlannedSite| targets.get(usize::from(site.target)).is_some_and(|at| at.name == target);
+    let at = |site: &PlannedSite| targets.get(site.target as usize).is_some_and(|at| at.name == target);
     phases.flat_map(|phase| &phase.jobs).any(|planned| {
         planned.pattern.mix.share(OpKind::Write) > 0.0
             && planned.slices.iter().flat_map(|slice| &slice.sites).any(at)

@@ -98,6 +98,7 @@ pub fn assemble(found: Found, text: &str) -> Run {
             series: String::new(),
             seed: 0,
             seed_given: false,
+            hosts: Vec::new(),
             targets: found.targets,
             phases: planned,
         },

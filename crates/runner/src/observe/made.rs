@@ -9,6 +9,7 @@ use assay_results::Run;
 use assay_results::build::observed::{CommandEnd, Observation, adopt, run_of};
 use assay_results::counters::{Counters, ProcessCounters};
 use assay_results::environment::Environment;
+use assay_workload::host::HostId;
 use assay_workload::plan::PlannedTarget;
 use assay_workload::target::TargetKind;
 
@@ -156,6 +157,7 @@ fn planned(file: &OpenFile, environment: &Environment) -> PlannedTarget {
     let size = environment.target(&path).and_then(|target| target.size_bytes).unwrap_or(file.bytes);
     PlannedTarget {
         name: path.clone(),
+        host: HostId::FIRST,
         path,
         kind: match (file.is_device, file.path.is_dir()) {
             (true, _) => TargetKind::BlockDevice,

@@ -30,10 +30,10 @@ impl SpaceWatch {
             return None;
         }
         let sites = phase.jobs.iter().flat_map(|job| &job.slices).flat_map(|slice| &slice.sites);
-        let mut used: Vec<u16> = sites.map(|site| site.target).collect();
+        let mut used: Vec<u32> = sites.map(|site| site.target).collect();
         used.sort_unstable();
         used.dedup();
-        let targets = used.iter().filter_map(|index| plan.targets.get(usize::from(*index)));
+        let targets = used.iter().filter_map(|index| plan.targets.get(*index as usize));
         let kinds = |kind| matches!(kind, TargetKind::File | TargetKind::Directory);
         let places = targets.filter(|target| kinds(target.kind)).map(|target| PathBuf::from(&target.path));
         Self::over(places.collect(), stop)

@@ -56,7 +56,7 @@ pub(super) fn placed(plan: &Plan, job: &PlannedJob, kind: OpKind, front_end: &Fr
 /// The last job of the plan that writes to a target of this one.
 fn writer_of<'p>(plan: &'p Plan, reader: &PlannedJob) -> Option<&'p PlannedJob> {
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let targets = |job: &PlannedJob| -> BTreeSet<u16> {
+    let targets = |job: &PlannedJob| -> BTreeSet<u32> {
         job.slices.iter().flat_map(|slice| slice.sites.iter().map(|site| site.target)).collect()
     };
     let read = targets(reader);

@@ -362,7 +362,8 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 
 fn generator(job: &PlannedJob, slice: &assay_workload::plan::ThreadSlice) -> Generator {
     let sites = slice.sites.iter().map(|site| SiteSpec {
-        target: site.target,
+        // A plan for one machine has no more targets than that.
+        target: site.target as u16,
         range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
     });
     let sites: Vec<SiteSpec> = sites.collect();
@@ -388,7 +389,7 @@ fn sites_of(job: &PlannedJob) -> Vec<Site> {
                 TargetSelection::RoundRobin | TargetSelection::Random => 1.0 / slice.sites.len() as f64,
             };
             sites.push(Site {
-                target: site.target,
+                target: site.target as u16,
                 offset: site.offset_bytes,
                 length: site.length_bytes,
                 seed: place::site_seed(slice.seed, index),

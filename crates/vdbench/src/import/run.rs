@@ -1,6 +1,7 @@
 //! One run of a vdbench flat file as a phase.
 
 use assay_workload::PhaseKind;
+use assay_workload::host::HostId;
 use std::collections::{BTreeMap, HashMap};
 
 use assay_workload::job::{Arrival, Job};
@@ -271,6 +272,7 @@ fn planned(
     if index == targets.len() && index < usize::from(u16::MAX) {
         targets.push(PlannedTarget {
             name: target.to_owned(),
+            host: HostId::FIRST,
             path: target.to_owned(),
             kind: TargetKind::File,
             size_bytes: bytes,
@@ -279,7 +281,7 @@ fn planned(
         });
     }
     let site =
-        PlannedSite { target: index.min(targets.len() - 1) as u16, offset_bytes: 0, length_bytes: bytes };
+        PlannedSite { target: index.min(targets.len() - 1) as u32, offset_bytes: 0, length_bytes: bytes };
     let open = |iops| Pace::Open { offered: Offered::Iops(iops), arrival: Arrival::default() };
     PlannedJob {
         traits: job.traits,
@@ -289,6 +291,7 @@ fn planned(
         pace: rate_per_s.map_or(Pace::Closed, open),
         end: End { time: Some(Nanos((measured_s * 1e9) as u64)), ..End::default() },
         slices: vec![ThreadSlice {
+            host: HostId::FIRST,
             seed: 0,
             sites: vec![site],
             ios: None,

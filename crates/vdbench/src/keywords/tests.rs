@@ -47,10 +47,7 @@ const DEVICES: [(Kind, &str); 5] = [
     (Kind::General, "compratio=3\n"),
     (Kind::Host, "hd=default\nhd=other,system=other\n"),
     (Kind::Storage, "sd=sd2,lun=/tmp/s2,size=64m\nsd=sd1,lun=/tmp/s1,size=64m\n"),
-    (
-        Kind::Workload,
-        "wd=wd2,sd=sd1\nwd=wd1,sd=sd1,xfersize=4k,rdpct=50,seekpct=100,rhpct=10,host=localhost\n",
-    ),
+    (Kind::Workload, "wd=wd2,sd=sd1\nwd=wd1,sd=sd1,xfersize=4k,rdpct=50,seekpct=100,rhpct=10\n"),
     (Kind::Run, "rd=rd1,wd=wd1,iorate=100,elapsed=10,interval=1\n"),
 ];
 const FILES: [(Kind, &str); 5] = [

@@ -34,6 +34,7 @@ impl Lowering<'_> {
                 let mut job = self.tree_job(run, rd, fwd, fsd);
                 job.tree.iter_mut().for_each(|tree| tree.copy_to.clone_from(&copies));
                 job.threads = narrow(to_u64(fwd.threads / trees).max(1));
+                self.tree_on_hosts(&mut job, &[fwd], false);
                 let share = part.share_pct / 100.0 / trees;
                 let rate = match run.rate {
                     RunRate::Max | RunRate::Curve => Rate::Unlimited,
@@ -121,6 +122,8 @@ impl Lowering<'_> {
         let mut once = BTreeSet::new();
         let copied_to: Vec<FileSystemDef> =
             parts.iter().filter_map(|part| self.copy_target(&part.workload).cloned()).collect();
+        let users: Vec<FileWorkloadDef> = parts.iter().map(|part| part.workload.clone()).collect();
+        let users: Vec<&FileWorkloadDef> = users.iter().collect();
         let all = parts.into_iter().flat_map(|p| p.file_systems);
         let mut trees: Vec<FileSystemDef> = all.filter(|fsd| once.insert(fsd.name.clone())).collect();
         let full = trees.len();
@@ -150,6 +153,7 @@ impl Lowering<'_> {
             job.group = Some(run.name.clone());
             job.tree = Some(TreeWorkload { operations, working_set_bytes: None, ..tree(fsd) });
             job.threads = narrow(to_u64(threads / count).max(1));
+            self.tree_on_hosts(&mut job, &users, fsd.shared);
             job.limits.passes = Some(1);
             job.content = self.content(run, &fsd.dedup);
             let flags: Option<OpenFlags> =
@@ -192,15 +196,11 @@ impl Lowering<'_> {
                 "files go to the places they have in their own tree, not to those of the target's shape";
             self.lose_key(fwd, "copy-target", "target", what, "give both trees the same shape");
         }
-        if !fwd.hosts.is_empty() && self.file.remote_hosts().next().is_some() {
-            let what = "it runs here, not on the hosts that it names";
-            self.lose_key(fwd, "hosts", "host", what, "run one file for each host");
-        }
     }
 
     fn tree_losses(&mut self, fsd: &FileSystemDef) {
-        if fsd.shared && self.file.remote_hosts().next().is_some() {
-            let what = "the whole tree is used from here";
+        if fsd.shared && self.several_hosts {
+            let what = "every host uses the whole tree, and the hosts do not keep off each other's files";
             self.lose_key(fsd, "shared-tree", "shared", what, "give each host its own anchor");
         }
     }

@@ -95,14 +95,15 @@ impl Lowering<'_> {
                 self.stream_losses(wd, outstanding, streams);
             } else {
                 job.outstanding_per_thread = narrow(outstanding);
-                if let Some(last) = jobs.last_mut()
-                    && same_but_target(last, &job)
-                {
-                    merge(last, &job);
-                    continue;
+            }
+            for job in self.on_hosts(job, wd, sd) {
+                // The hosts may have shared out the job before in two parts.
+                let alike = |last: &&mut Job| wd.streams.is_none() && same_but_target(last, &job);
+                match jobs.iter_mut().rev().take(2).find(alike) {
+                    Some(last) => merge(last, &job),
+                    None => jobs.push(job),
                 }
             }
-            jobs.push(job);
         }
         name_parts(&mut jobs, &wd.name);
         jobs
@@ -212,7 +213,7 @@ impl Lowering<'_> {
     }
 
     fn storage_losses(&mut self, wd: &WorkloadDef, sd: &StorageDef) {
-        if let Some(other) = sd.luns.get(1) {
+        if let Some(other) = sd.luns.get(1).filter(|_| !self.several_hosts) {
             let message = format!(
                 "sd `{}` has a path for each host; only the first is used, not `{}`",
                 sd.name, other.path
@@ -222,10 +223,6 @@ impl Lowering<'_> {
         if wd.priority.is_some() {
             let what = "the priority is not kept; workloads compete as equals";
             self.lose_of(wd, "priority", "priority", what, "give each its own rate");
-        }
-        if !wd.hosts.is_empty() && self.file.remote_hosts().next().is_some() {
-            let what = "it runs here, not on the hosts that it names";
-            self.lose_of(wd, "hosts", "host", what, "run one file for each host");
         }
     }
 
@@ -264,10 +261,10 @@ impl Lowering<'_> {
     }
 
     /// All targets of a workload as one long one.
-    fn concatenated(&mut self, run: &ExpandedRun, rd: &RunDef, part: &RunWorkload) -> Option<Job> {
+    fn concatenated(&mut self, run: &ExpandedRun, rd: &RunDef, part: &RunWorkload) -> Vec<Job> {
         let wd = &part.workload;
-        let (first, rest) = part.storages.split_first()?;
-        let sd = self.file.storages.get(*first)?;
+        let Some((first, rest)) = part.storages.split_first() else { return Vec::new() };
+        let Some(sd) = self.file.storages.get(*first) else { return Vec::new() };
         let mut job = self.one_job(run, rd, wd, sd, *first);
         self.storages_used.extend(part.storages.iter().copied());
         job.targets.extend(rest.iter().filter_map(|i| self.file.storages.get(*i)).map(|sd| sd.name.clone()));
@@ -287,7 +284,7 @@ impl Lowering<'_> {
             let share = Extent::Percent(100.0 / streams as f64);
             (job.offset_increment, job.length) = (share, Some(share));
         }
-        Some(job)
+        self.on_hosts(job, wd, sd)
     }
 
     /// The inserted run that writes missing file targets once.
@@ -306,6 +303,7 @@ impl Lowering<'_> {
             job.limits.passes = Some(1);
             (job.caching, job.flush) = caching(&sd.open_flags.clone().unwrap_or_default());
             job.invalidate = false;
+            self.on_one_host(&mut job, sd);
             match jobs.last_mut() {
                 Some(last) if same_but_target(last, &job) => merge(last, &job),
                 _ => jobs.push(job),
@@ -398,7 +396,8 @@ fn name_parts(jobs: &mut [Job], name: &str) {
     if jobs.len() > 1 {
         for job in jobs {
             let target = job.targets.first().cloned().unwrap_or_default();
-            job.name = format!("{name}@{target}");
+            let host = job.hosts.first().map_or(String::new(), |host| format!("@{host}"));
+            job.name = format!("{name}@{target}{host}");
             job.group = Some(name.to_owned());
         }
     }

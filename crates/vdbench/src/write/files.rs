@@ -22,7 +22,7 @@ impl Writer<'_> {
             for (operation, weight) in &parts {
                 let name = self.workload_names.fresh(&job.name, "fwd");
                 let threads =
-                    (f64::from(job.threads) * f64::from(job.outstanding_per_thread) * weight / total).round();
+                    (self.threads_of(job) * f64::from(job.outstanding_per_thread) * weight / total).round();
                 let line = self.file_workload_line(&name, job, tree, operation, threads.max(1.0));
                 names.push(name);
                 shares.push((rate * weight / total, line));
@@ -92,6 +92,7 @@ impl Writer<'_> {
         if !flags.is_empty() {
             line += &format!(",openflags={}", list(&flags));
         }
+        line += &self.host_words(job);
         line
     }
 

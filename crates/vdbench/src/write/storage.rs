@@ -82,6 +82,7 @@ impl<'w> Writer<'w> {
         line += &format!(",rdpct={}", show(reads.trunc()));
         line += &self.placement(job);
         line += &self.open_flags(job);
+        line += &self.host_words(job);
         if let Some(streams) = streams(job) {
             line += &format!(",streams={streams}");
         } else {
@@ -241,7 +242,7 @@ impl<'w> Writer<'w> {
     fn threads(&mut self, phase: &Phase, jobs: &[&Job]) -> u64 {
         let mut per_target: BTreeMap<&str, u64> = BTreeMap::new();
         for job in jobs {
-            let outstanding = u64::from(job.threads) * u64::from(job.outstanding_per_thread);
+            let outstanding = self.threads_of(job) as u64 * u64::from(job.outstanding_per_thread);
             let targets = job.targets.len().max(1) as u64;
             if job.sharing == TargetSharing::Shared && targets > 1 {
                 let what = "its outstanding I/O is split evenly over its targets";
@@ -320,7 +321,7 @@ impl<'w> Writer<'w> {
                 let message = format!("target `{}`: vdbench has no null target", target.name);
                 self.lose("null-target", &target.name, message, "name a file");
             }
-            let mut line = format!("sd={name},lun={}", self.path(&target.path));
+            let mut line = format!("sd={name},{}", self.luns(target));
             if let Some(size) = target.size {
                 line += &format!(",size={}", size.0);
             }

@@ -20,12 +20,12 @@ fn of(jobs: Vec<Job>, kind: TargetKind, existing_bytes: u64) -> Growth {
     let inventory = Inventory {
         targets: [("f".to_owned(), facts)].into(),
         engines: vec![EngineKind::Psync, EngineKind::Fio],
-        engine_override: None,
-        touched_bytes: Default::default(),
+        ..Inventory::default()
     };
     let workload = Workload {
         name: "w".into(),
         seed: Some(1),
+        hosts: Vec::new(),
         targets: vec![Target { name: "f".into(), path: "f".into(), kind: None, size: Some(Bytes(8 * MIB)) }],
         phases: vec![Phase::measure("p", jobs)],
     };

@@ -10,7 +10,7 @@ use crate::units::Bytes;
 use super::ResolveError;
 
 /// A range as it was planned: target, offset, length.
-type Whole = (u16, u64, u64);
+type Whole = (u32, u64, u64);
 
 /// What touches blocks that a job is to read for the first time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn touched_by(plan: &Plan, phase: usize, job: &PlannedJob) -> Option<Touched
             .find(|other| other.target == site.target && other.start < end && site.offset_bytes < other.end)
     });
     let laid_out = |site: &&PlannedSite| {
-        plan.targets.get(usize::from(site.target)).is_some_and(|target| {
+        plan.targets.get(site.target as usize).is_some_and(|target| {
             target.kind == TargetKind::File && target.existing_bytes < site.offset_bytes + site.length_bytes
         })
     };
@@ -45,7 +45,7 @@ pub fn touched_by(plan: &Plan, phase: usize, job: &PlannedJob) -> Option<Touched
 
 /// A stretch of a target that a job without read misses may touch.
 struct Stretch<'p> {
-    target: u16,
+    target: u32,
     start: u64,
     end: u64,
     job: &'p str,
@@ -116,7 +116,7 @@ pub(super) fn divide(plan: &mut Plan, touched: &BTreeMap<String, u64>) -> Result
             let what = "its range overlaps that of another job with random = \"read-miss\"; give both the same range, or ranges apart";
             return Err(ResolveError::Invalid { job: job.to_owned(), what: what.to_owned() });
         }
-        let touched = before.get(usize::from(range.0)).copied().unwrap_or(0);
+        let touched = before.get(range.0 as usize).copied().unwrap_or(0);
         let start = left_start.max(touched).next_multiple_of(align);
         let parts = counts.get(&range).copied().unwrap_or(1);
         let blocks = left_end.saturating_sub(start) / align / parts;

@@ -12,18 +12,14 @@ fn inventory(engines: &[EngineKind], align: Option<u32>) -> Inventory {
         direct_align_bytes: align,
         engine_choice: None,
     };
-    Inventory {
-        targets: [("f".to_owned(), facts)].into(),
-        engines: engines.to_vec(),
-        engine_override: None,
-        touched_bytes: BTreeMap::new(),
-    }
+    Inventory { targets: [("f".to_owned(), facts)].into(), engines: engines.to_vec(), ..Inventory::default() }
 }
 
 fn workload(job: Job) -> Workload {
     Workload {
         name: "w".into(),
         seed: Some(1),
+        hosts: Vec::new(),
         targets: vec![Target { name: "f".into(), path: "f".into(), kind: None, size: Some(Bytes(1 << 20)) }],
         phases: vec![Phase::measure("p", vec![job])],
     }

@@ -1,10 +1,10 @@
 //! Planning of jobs on trees of files.
 
+use super::hosts::Place;
 use super::{Planner, ResolveError, misaligned_sizes};
-use crate::job::{EngineKind, TargetSharing};
+use crate::job::EngineKind;
 use crate::pattern::OpKind;
 use crate::plan::{PlannedEngine, PlannedJob, PlannedSite, ThreadSlice};
-use crate::rng::derive_seed;
 use crate::target::TargetKind;
 use crate::tree::{TreeLayout, TreeWorkload};
 
@@ -14,7 +14,7 @@ impl Planner<'_> {
     pub(super) fn plan_tree(
         &self,
         tree: &TreeWorkload,
-        indices: &[u16],
+        indices: &[Vec<u32>],
         seed: u64,
     ) -> Result<PlannedJob, ResolveError> {
         let job = self.job;
@@ -26,29 +26,29 @@ impl Planner<'_> {
                 format!("{asked} outstanding per thread; on a tree each thread does one operation at a time");
             return Err(self.invalid(what));
         }
-        let copy_to = tree.copy_to.as_ref().map(|name| self.target_index(name)).transpose()?;
-        let all: Vec<u16> = indices.iter().copied().chain(copy_to).collect();
+        let copy_to =
+            |place: &&Place<'_>| tree.copy_to.as_ref().map(|name| self.target_index(place, name)).transpose();
+        let copy_to = self.places.iter().map(copy_to).collect::<Result<Vec<_>, _>>()?;
+        let all: Vec<u32> = indices.iter().flatten().chain(copy_to.iter().flatten()).copied().collect();
         for &index in &all {
-            let target = &self.targets[usize::from(index)];
+            let target = &self.targets[index as usize];
             if target.kind != TargetKind::Directory {
                 return Err(self.invalid(format!("a tree on '{}', which is no directory", target.name)));
             }
         }
-        if copy_to.is_some_and(|index| indices.contains(&index)) {
+        if copy_to.iter().zip(indices).any(|(to, from)| to.is_some_and(|index| from.contains(&index))) {
             return Err(self.invalid("copies into the tree they come from; leave the target of copies out"));
         }
         let engine = self.tree_engine()?;
         let direct = self.direct_unless(&all, |align| misaligned_tree(self, tree, align))?;
         let site =
             |index| PlannedSite { target: index, offset_bytes: 0, length_bytes: layout.working_bytes() };
-        let slices = (0..job.threads).map(|thread| {
-            let mine = match job.sharing {
-                TargetSharing::Shared => indices.to_vec(),
-                TargetSharing::PerThread => vec![indices[thread as usize % indices.len()]],
-            };
+        let slices = self.threads(seed).map(|thread| {
+            let mine = self.targets_of(&thread, &indices[thread.part]);
             ThreadSlice {
-                seed: derive_seed(seed, u64::from(thread)),
-                sites: mine.into_iter().chain(copy_to).map(site).collect(),
+                host: thread.host,
+                seed: thread.seed,
+                sites: mine.into_iter().chain(copy_to[thread.part]).map(site).collect(),
                 ios: job.limits.ios,
                 bytes: job.limits.bytes,
                 rate_per_s: self.thread_rate_per_s(),

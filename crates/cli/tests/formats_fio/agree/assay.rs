@@ -77,7 +77,7 @@ pub(super) fn operations(job: &PlannedJob, slice: &ThreadSlice, count: usize) ->
 
 fn generator(job: &PlannedJob, slice: &ThreadSlice, seed: u64) -> Generator {
     let sites = slice.sites.iter().map(|site| SiteSpec {
-        target: site.target,
+        target: site.target as u16,
         range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
     });
     let sites: Vec<SiteSpec> = sites.collect();

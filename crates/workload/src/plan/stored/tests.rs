@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::content::Content;
+use crate::host::HostId;
 use crate::job::Job;
 use crate::pattern::{AccessPattern, Mix, Placement};
 use crate::plan::PlannedSite;
@@ -10,6 +11,7 @@ use crate::tree::TreeWorkload;
 fn planned() -> PlannedJob {
     let site = PlannedSite { target: 0, offset_bytes: 0, length_bytes: 1 << 20 };
     let slice = ThreadSlice {
+        host: HostId::FIRST,
         seed: 7,
         sites: vec![site],
         ios: None,
