@@ -193,6 +193,7 @@ pub(crate) fn execute(
     context.runs_root()?;
     // The plan comes before anything is made, as `assay plan` sees it.
     let plan = resolved(how, &asked, &site)?;
+    check_hosts(&plan, &asked)?;
     let make = |path: PathBuf| WorkDir::create(&path, env!("CARGO_PKG_VERSION"), "run");
     let work_dir = asked.work_dir.take().map(make).transpose().map_err(Failure::usage)?;
     let claims = Claims::default();
@@ -217,6 +218,7 @@ fn simulate(wanted: Wanted<'_>, how: &RunOptions<'_>, context: &Context) -> Resu
     input::say_all(&asked.diagnostics, how.common.allowed.strict, context)?;
     let seed = how.seed.or(asked.workload.seed).map_or_else(assay_runner::random_seed, Ok)?;
     let (plan, assumed) = source::planned(&asked.workload, how.size, Some(seed))?;
+    check_hosts(&plan, &asked)?;
     if !assumed.is_empty() {
         let names = assumed.join(", ");
         context.say(&format!("no size is given for {names}: taken as {} (--size)", how.size));
@@ -366,6 +368,10 @@ impl Refusal {
 
 /// All reasons for which `run` would not carry this plan out. The first is the one that it would end with.
 fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: &Context) -> Vec<Refusal> {
+    // Nothing else is known of other machines.
+    if let Err(failure) = check_hosts(plan, asked) {
+        return vec![Refusal::new("other-hosts", failure)];
+    }
     let host = &context.host;
     let trace = RunTrace::to(how.trace, how.common.output.force);
     let largest: Vec<_> = trace.iter().map(|trace| trace.largest(plan)).collect();
@@ -429,6 +435,14 @@ fn resolved(how: &RunOptions<'_>, asked: &LoadedWorkload, site: &Site) -> Result
         readonly::check(&plan)?;
     }
     Ok(plan)
+}
+
+/// Refuses a plan for other hosts, with the place of the first of them.
+fn check_hosts(plan: &Plan, asked: &LoadedWorkload) -> Result<(), Failure> {
+    let Err(error) = assay_runner::check_hosts(plan) else { return Ok(()) };
+    let place = asked.diagnostics.iter().find(|one| one.id == "other-host");
+    let place = place.and_then(|one| one.position.as_ref()).map_or(String::new(), |at| format!("{at}: "));
+    Err(Failure::usage(format!("{place}{error}")))
 }
 
 /// A stop flag for what does not run.

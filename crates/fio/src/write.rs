@@ -42,7 +42,15 @@ pub fn write(workload: &Workload) -> (String, Vec<Diagnostic>) {
         repeats: phase.until.is_some(),
         jobs: phase.jobs.iter().collect(),
     });
-    Writer::new(&workload.name, workload.seed, targets.collect()).write(&phases.collect::<Vec<_>>())
+    let mut writer = Writer::new(&workload.name, workload.seed, targets.collect());
+    if !workload.hosts.is_empty() {
+        let names: Vec<&str> = workload.hosts.iter().map(|host| host.name.as_str()).take(3).collect();
+        let more = if workload.hosts.len() > names.len() { " and more" } else { "" };
+        let message =
+            format!("the hosts {}{more} are left out: fio does all of it on one machine", names.join(", "));
+        writer.report.general(Severity::Loss, "fio-hosts", message);
+    }
+    writer.write(&phases.collect::<Vec<_>>())
 }
 
 /// As [`write()`], for a plan: engine, direct I/O, paths and sizes are the resolved ones.

@@ -131,6 +131,12 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, wrong: &mut Vec<
                 }
                 true
             }
+            "additionalProperties" if rule.is_object() => {
+                for (name, field) in value.as_object().into_iter().flatten() {
+                    check(root, rule, field, &format!("{at}/{name}"), wrong);
+                }
+                true
+            }
             "additionalProperties" => {
                 let known = &rules["properties"];
                 value.as_object().is_none_or(|fields| fields.keys().all(|name| known.get(name).is_some()))
@@ -193,7 +199,7 @@ fn fails_alike(text: &str, offset: usize, path: &str) -> bool {
     // Which names and keys go together the schema does not say.
     let refused = said.iter().any(|one| {
         one.severity == Severity::Error
-            && !["unknown-target", "conflict"].contains(&one.id)
+            && !["unknown-target", "unknown-host", "conflict"].contains(&one.id)
             && one.position.as_ref().is_some_and(|at| at.line == line)
     });
     let misfits = misfits(&as_json(text));

@@ -19,7 +19,7 @@ use crate::hold::Permits;
 ///
 /// # Errors
 /// [`RunError::OtherHosts`] naming them.
-pub(crate) fn check_hosts(plan: &Plan) -> Result<(), RunError> {
+pub fn check_hosts(plan: &Plan) -> Result<(), RunError> {
     if plan.hosts.is_empty() { Ok(()) } else { Err(RunError::OtherHosts { hosts: plan.describe_hosts() }) }
 }
 

@@ -66,6 +66,8 @@ impl Source {
         seed: Option<u64>,
     ) -> Result<Source, Failure> {
         let (plan, assumed) = planned(&workload, size, seed)?;
+        // The storage sees the traffic of all hosts together.
+        let plan = plan.on_one_machine();
         Ok(Source { name, format, workload, plan, assumed, size, seed })
     }
 
@@ -109,8 +111,7 @@ pub(crate) fn planned(
         inventory.targets.insert(target.name.clone(), facts);
     }
     let plan = resolve::plan(&workload, &inventory, SEED_DEFAULT).map_err(Failure::usage)?;
-    // The storage sees the traffic of all hosts together.
-    Ok((plan.on_one_machine(), assumed))
+    Ok((plan, assumed))
 }
 
 /// The array of a name, or of a file.

@@ -243,15 +243,13 @@ fn plans_for_other_hosts_are_shown_and_not_run() {
     let parameters = "hd=h1,system=10.0.0.1\nhd=h2,system=10.0.0.2\nsd=s1,lun=/data/f,size=64m,threads=4\n\
                       wd=w,sd=s1\nrd=r,wd=w,iorate=max,elapsed=2,interval=1\n";
     fs::write(world.path().join("two.parm"), parameters).expect("written");
-    let shown = world.assay(&["plan", "two.parm"]).ended(0);
+    let shown = world.assay(&["plan", "two.parm"]).ended(2);
     for line in ["host h1: 10.0.0.1", "s1 on h2", "2 threads", "on 2 of 2 hosts"] {
         assert!(shown.out.contains(line), "{line}: {}", shown.out);
     }
-    assert!(
-        shown.err.contains("two.parm:1") && shown.err.contains("10.0.0.1 is another machine"),
-        "{}",
-        shown.err
-    );
+    let verbose = world.assay(&["plan", "two.parm", "--verbose"]).ended(2);
+    let note = "two.parm:2:1: note: hd `h2`: 10.0.0.2 is another machine";
+    assert!(verbose.err.contains(note), "{}", verbose.err);
     let before = tree(&world);
     for words in [&["run", "two.parm"][..], &["run", "two.parm", "--engine", "sim"]] {
         let refused = world.assay(words).ended(2);

@@ -260,6 +260,8 @@ fn what_fio_cannot_say_is_lost_by_name() {
     ] {
         assert_eq!(lost(&workload(vec![job])), ids);
     }
+    let hosts = vec![assay_workload::host::Host::new("h1")];
+    assert_eq!(lost(&Workload { hosts, ..workload(vec![job()]) }), ["fio-hosts"]);
     let mut paused = workload(vec![job()]);
     paused.phases[0].pause_after = Nanos::from_secs(1);
     paused.phases[0].drain_after = true;
