@@ -10,7 +10,7 @@ use assay_host::HostRoot;
 use assay_report::{Style, visible, visible_lines};
 use assay_results::environment::AssayVersion;
 use assay_results::store;
-use assay_runner::Site;
+use assay_runner::{Kinds, Site};
 
 use clap::{Args, ValueEnum};
 
@@ -135,6 +135,7 @@ impl Context {
     /// This machine, for what is carried out here until `stop` is set.
     pub(crate) fn site(&self, stop: Arc<AtomicBool>) -> Site {
         Site {
+            kinds: Kinds::default(),
             host: self.host.clone(),
             store: self.runs.clone(),
             engine_choices: self.data.as_ref().map(|data| data.join("engines")),

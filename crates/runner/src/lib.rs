@@ -39,7 +39,7 @@ pub use inventory::{bytes_of, look_at};
 pub use period::period;
 pub use prefill::{Filled, bytes_in, fill};
 pub use recording::{Finished, record};
-pub use request::{Observer, Request, Site, Watch, Work};
+pub use request::{Kinds, Observer, Request, Site, Watch, Work};
 pub use seed::{random_seed, random_u64};
 pub use simulated::{SIMULATED, Simulated, marked, remark, simulate};
 pub use space::{Shortage, check_space};

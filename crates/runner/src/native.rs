@@ -9,7 +9,7 @@ use assay_conduct::{Executor, PhaseOutcome, When};
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_engine::targets::{Held, sync_file_system};
 use assay_engine::tracing::TraceSink;
-use assay_engine::{Blocks, Trees};
+use assay_engine::{Blocks, JobKind, ThisMachine, Trees};
 use assay_host::HostRoot;
 use assay_host::counters::{Sampler, Selection, own_pid};
 use assay_results::environment::Environment;
@@ -20,7 +20,7 @@ use assay_workload::Plan;
 use crate::hold::{Permits, hold};
 use crate::idle_windows::IdleWindows;
 use crate::period::period;
-use crate::request::{Request, Site, Watch};
+use crate::request::{Kinds, Request, Site, Watch};
 use crate::space::SpaceWatch;
 
 /// Carries phases out by Assay's own engines, with the kernel's counters beside them.
@@ -36,7 +36,8 @@ pub(crate) struct NativeExecutor {
     watch: Watch,
     /// Probes to be told with the first phase.
     probes: Vec<Probe>,
-    /// The kinds of jobs.
+    /// The kinds of jobs: those of the site before the others.
+    kinds: Kinds,
     blocks: Blocks,
     trees: Trees,
 }
@@ -97,6 +98,7 @@ impl NativeExecutor {
             idle: IdleWindows::default(),
             watch: request.watch,
             probes: request.probes.clone(),
+            kinds: site.kinds.clone(),
             blocks: Blocks { trace, held: Held::default() },
             // Directories named for destruction: trees may stand in them.
             trees: Trees { named: request.consent.clone() },
@@ -115,7 +117,10 @@ impl Executor for NativeExecutor {
         let interval = period(plan, phase);
         let space = SpaceWatch::of(plan, phase, &self.stop);
         let stop = space.as_ref().map_or_else(|| Arc::clone(&self.stop), SpaceWatch::halt);
-        let options = PhaseOptions { interval, stop, kinds: &[&self.blocks, &self.trees] };
+        let own: [&dyn JobKind<ThisMachine>; 2] = [&self.blocks, &self.trees];
+        let more = self.kinds.native.iter().map(|kind| -> &dyn JobKind<ThisMachine> { kind.as_ref() });
+        let kinds: Vec<&dyn JobKind<ThisMachine>> = more.chain(own).collect();
+        let options = PhaseOptions { interval, stop, kinds: &kinds };
         let (counters, watch) = (&mut self.counters, self.watch);
         let mut tick = |sink: &mut dyn FnMut(HostEvent)| {
             if watch == Watch::Nothing {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_engine::fio_bridge::Fio;
+use assay_engine::{JobKind, ThisMachine};
 use assay_host::HostRoot;
 use assay_host::claim::Claims;
 use assay_results::RunEvent;
 use assay_results::environment::AssayVersion;
 use assay_results::probe::Probe;
+use assay_sim::SimMachine;
 use assay_workload::job::EngineKind;
 use assay_workload::plan::Carrier;
 use assay_workload::{Plan, Workload};
@@ -87,6 +89,15 @@ impl Request {
     }
 }
 
+/// Kinds of jobs beside those on blocks and trees, which every request has. The first that takes a job has it, before those.
+#[derive(Debug, Clone, Default)]
+pub struct Kinds {
+    /// On this machine.
+    pub native: Vec<Arc<dyn JobKind<ThisMachine> + Send>>,
+    /// In virtual time.
+    pub simulated: Vec<Arc<dyn JobKind<SimMachine> + Send>>,
+}
+
 /// Where a request is carried out.
 #[derive(Debug, Clone)]
 pub struct Site {
@@ -98,6 +109,8 @@ pub struct Site {
     pub engine_choices: Option<PathBuf>,
     /// Which Assay this is.
     pub version: AssayVersion,
+    /// What can run as a job beside blocks and trees: this crate knows no kinds of applications.
+    pub kinds: Kinds,
     /// Set to end the run early. Each request has its own, so that one can be stopped beside others.
     pub stop: Arc<AtomicBool>,
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_conduct::{Executor, PhaseOutcome};
-use assay_engine::Clock as _;
+use assay_engine::{Clock as _, JobKind};
 use assay_results::audit::{Observations, SimulatedRun};
 use assay_results::environment::Environment;
 use assay_results::{HostId, HostSink};
 use assay_sim::phase::SimOptions;
-use assay_sim::{Model, PlanSimulation};
+use assay_sim::{Model, PlanSimulation, SimMachine, Volumes};
 use assay_workload::Plan;
 
 use crate::consent::check_hosts;
@@ -25,6 +25,7 @@ pub const SIMULATED: &str = "simulated";
 struct SimExecutor {
     simulation: PlanSimulation,
     stop: Arc<AtomicBool>,
+    kinds: Vec<Arc<dyn JobKind<SimMachine> + Send>>,
     /// What the array did in each phase.
     observed: Vec<Observations>,
 }
@@ -32,7 +33,10 @@ struct SimExecutor {
 impl Executor for SimExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let interval_ns = period(plan, phase).as_nanos() as u64;
-        let options = SimOptions { interval_ns, stop: Arc::clone(&self.stop), ..SimOptions::default() };
+        let more = self.kinds.iter().map(|kind| -> &dyn JobKind<SimMachine> { kind.as_ref() });
+        let kinds: Vec<&dyn JobKind<SimMachine>> =
+            more.chain([&Volumes as &dyn JobKind<SimMachine>]).collect();
+        let options = SimOptions { interval_ns, stop: Arc::clone(&self.stop), kinds: &kinds };
         let outcome =
             self.simulation.run_phase(plan, phase, &options, &mut |event| sink(HostId::FIRST, event));
         self.observed.push(self.simulation.observe());
@@ -96,7 +100,12 @@ pub fn simulate(
     check_hosts(plan)?;
     let plan = marked(plan, model);
     let simulation = PlanSimulation::new(model, &plan, plan.seed)?;
-    let mut executor = SimExecutor { simulation, stop: Arc::clone(&site.stop), observed: Vec::new() };
+    let mut executor = SimExecutor {
+        simulation,
+        stop: Arc::clone(&site.stop),
+        kinds: site.kinds.simulated.clone(),
+        observed: Vec::new(),
+    };
     notes.push((SIMULATED.to_owned(), remark(model, plan.seed)));
     let environment = Environment { assay: site.version.clone(), ..Environment::default() };
     let finished = record(Arc::new(plan), environment, notes, &mut executor, site, observer)?;

@@ -4,50 +4,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use assay_host::HostRoot;
-use assay_results::environment::AssayVersion;
 use assay_results::{RunEnd, RunEvent};
-use assay_runner::{Observer, Request, RunError, Site, Watch, Work, carry_out, plan};
-use assay_workload::job::{EngineKind, Limits};
+use assay_runner::{Kinds, Observer, Request, RunError, Watch, Work, carry_out, plan, simulate};
+use assay_sim::{Model, lun};
+use assay_workload::Workload;
+use assay_workload::host::Host;
+use assay_workload::job::{Job, Limits, Phase};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::plan::{Carrier, PlannedEngine};
-use assay_workload::target::{Target, TargetKind};
-use assay_workload::units::{Bytes, Nanos};
-use assay_workload::{Job, Phase, Workload};
+use assay_workload::units::Nanos;
 
-fn site(store: &Path) -> Site {
-    Site {
-        host: HostRoot::real(),
-        store: Some(store.to_owned()),
-        engine_choices: None,
-        version: AssayVersion { version: "0".to_owned(), commit: None },
-        stop: Arc::default(),
-    }
-}
+mod support;
+#[path = "../../sim/tests/support/ticking.rs"]
+mod ticking;
 
-/// Writes on a file of 1 MiB, until `limits`.
-fn writes(limits: Limits) -> Workload {
-    let job = Job {
-        engine: EngineKind::Psync,
-        limits,
-        ..Job::new("w", &["data"], AccessPattern::new(Mix::WRITE, 4096, Placement::random_map()))
-    };
-    Workload {
-        name: "alone".to_owned(),
-        seed: Some(7),
-        hosts: Vec::new(),
-        targets: vec![Target {
-            name: "data".to_owned(),
-            path: "data.bin".to_owned(),
-            kind: Some(TargetKind::File),
-            size: Some(Bytes(1 << 20)),
-        }],
-        phases: vec![Phase::measure("write", vec![job])],
-    }
-}
+use support::{site, writes};
+use ticking::Ticking;
 
 fn request(workload: Workload, directory: &Path) -> Request {
-    Request { watch: Watch::Nothing, ..Request::new(Work::Asked(workload), directory) }
+    support::request(workload, Watch::Nothing, directory)
 }
 
 #[test]
@@ -131,4 +106,59 @@ fn what_cannot_be_is_an_error_of_its_own_kind() {
     let planned = plan(&fio, &site(store.path())).expect("a plan");
     assert!(planned.uses(Carrier::Fio) && planned.phases[0].jobs[0].engine == PlannedEngine::Psync);
     assert!(matches!(carry_out(fio, &site(store.path()), &mut ()), Err(RunError::NoFio)));
+}
+
+#[test]
+fn a_kind_of_job_that_is_passed_in_runs_for_real_and_simulated() {
+    let (place, store) = (tempfile::tempdir().expect("a place"), tempfile::tempdir().expect("a store"));
+    let ticking = Arc::new(Ticking { ticks: 12 });
+    let kinds = Kinds { native: vec![ticking.clone()], simulated: vec![ticking] };
+    let site = assay_runner::Site { kinds, ..site(store.path()) };
+    let mut workload = writes(Limits { passes: Some(1), ..Limits::default() });
+    let ticks = Job { engine: assay_workload::job::EngineKind::Psync, ..workload.phases[0].jobs[0].clone() };
+    workload.phases[0].jobs.push(ticks.with(|job| job.name = "ticking".to_owned()));
+    let done =
+        carry_out(request(workload, place.path()), &site, &mut ()).expect("carried out").expect("begun");
+    let of = |run: &assay_results::Run| -> Vec<(u64, String)> {
+        run.phases[0].jobs.iter().map(|job| (job.total.ios, job.engine.as_str().to_owned())).collect()
+    };
+    assert_eq!(of(&done.finished.run), [(256, "psync".to_owned()), (12, "ticking".to_owned())]);
+
+    let read = |name| {
+        let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_independent());
+        lun::job(name, pattern, 4, Limits { ios: Some(100), ..Limits::default() })
+    };
+    // The name of a simulated job says that it is simulated; the kind goes by how it begins.
+    let planned = lun::plan(5, 1 << 30, vec![Phase::measure("m", vec![read("ticking"), read("blocks")])]);
+    let model = Model::shipped("known-latency").expect("a model");
+    let simulated =
+        simulate(&planned.expect("a plan"), &model, Vec::new(), &site, &mut ()).expect("simulated");
+    assert_eq!(of(&simulated.finished.run), [(12, "ticking".to_owned()), (100, "sim".to_owned())]);
+}
+
+#[test]
+fn a_plan_for_other_hosts_is_refused_by_what_does_all_of_a_plan() {
+    let (place, store) = (tempfile::tempdir().expect("a place"), tempfile::tempdir().expect("a store"));
+    let mut workload = writes(Limits { passes: Some(1), ..Limits::default() });
+    workload.hosts = vec![Host::new("h1"), Host { system: Some("10.0.0.2".to_owned()), ..Host::new("h2") }];
+    let asked = request(workload.clone(), place.path());
+    let planned = plan(&asked, &site(store.path())).expect("it can be planned");
+    for carrier in [Carrier::Native, Carrier::Fio] {
+        let mut planned = planned.clone();
+        planned.phases[0].carried_by = carrier;
+        let fio = assay_engine::fio_bridge::Fio { path: "/bin/true".into(), version: "3.33".to_owned() };
+        let request = Request { work: Work::Planned(planned), fio: Some(fio), ..asked.clone() };
+        let error = carry_out(request, &site(store.path()), &mut ()).expect_err("refused");
+        assert!(matches!(&error, RunError::OtherHosts { .. }) && error.is_request(), "{error}");
+        assert!(error.to_string().starts_with("the plan is for h1, h2 (10.0.0.2), and"), "{error}");
+    }
+    let model = Model::shipped("known-latency").expect("a model");
+    let error = simulate(&planned, &model, Vec::new(), &site(store.path()), &mut ()).expect_err("refused");
+    assert!(matches!(error, RunError::OtherHosts { .. }), "{error}");
+    assert_eq!(std::fs::read_dir(place.path()).expect("the place").count(), 0);
+    // What a worker is given has no hosts, and is carried out.
+    workload.hosts.truncate(1);
+    workload.hosts[0].system = Some("localhost".to_owned());
+    let done = carry_out(request(workload, place.path()), &site(store.path()), &mut ()).expect("carried out");
+    assert_eq!(done.expect("begun").finished.run.phases[0].jobs[0].total.ios, 256);
 }

@@ -6,50 +6,22 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use assay_conduct::{Executor, HostInfo, PhaseOutcome};
-use assay_host::HostRoot;
-use assay_results::environment::AssayVersion;
 use assay_results::event::{HostClock, LostReason};
 use assay_results::{HostEvent, HostId, HostSink, Run, RunEnd, RunEvent, Verdict, store};
-use assay_runner::{Finished, Observer, Request, Site, Watch, Work, carry_out, environment_of, plan, record};
-use assay_workload::job::{EngineKind, Limits};
-use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_runner::{Finished, Observer, Request, Watch, carry_out, environment_of, plan, record};
+use assay_workload::job::Limits;
 use assay_workload::plan::Plan;
-use assay_workload::target::{Target, TargetKind};
-use assay_workload::units::Bytes;
-use assay_workload::{Job, Phase, Workload};
+
+mod support;
+
+use support::{site, writes};
 
 /// Passes over the file on each host.
 const PASSES: u32 = 40;
 
-fn site(store: &Path) -> Site {
-    Site {
-        host: HostRoot::real(),
-        store: Some(store.to_owned()),
-        engine_choices: None,
-        version: AssayVersion { version: "0".to_owned(), commit: None },
-        stop: Arc::default(),
-    }
-}
-
 fn request(directory: &Path) -> Request {
-    let job = Job {
-        engine: EngineKind::Psync,
-        limits: Limits { passes: Some(PASSES), ..Limits::default() },
-        ..Job::new("w", &["data"], AccessPattern::new(Mix::WRITE, 4096, Placement::random_map()))
-    };
-    let workload = Workload {
-        name: "hosts".to_owned(),
-        seed: Some(7),
-        hosts: Vec::new(),
-        targets: vec![Target {
-            name: "data".to_owned(),
-            path: "data.bin".to_owned(),
-            kind: Some(TargetKind::File),
-            size: Some(Bytes(1 << 20)),
-        }],
-        phases: vec![Phase::measure("write", vec![job])],
-    };
-    Request { watch: Watch::Counters, ..Request::new(Work::Asked(workload), directory) }
+    let workload = writes(Limits { passes: Some(PASSES), ..Limits::default() });
+    support::request(workload, Watch::Counters, directory)
 }
 
 /// Passes on what a host tells.

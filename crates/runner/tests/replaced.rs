@@ -5,13 +5,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
 use assay_engine::fio_bridge::Fio;
-use assay_host::HostRoot;
-use assay_results::environment::AssayVersion;
 use assay_results::{RunEnd, RunEvent};
-use assay_runner::{Observer, Request, Site, Watch, Work, carry_out};
+use assay_runner::{Observer, Request, Watch, Work, carry_out};
 use assay_workload::job::{EngineKind, Limits};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::plan::Carrier;
@@ -19,17 +16,11 @@ use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::Bytes;
 use assay_workload::{Job, Phase, Workload};
 
-const SIZE: usize = 1 << 20;
+mod support;
 
-fn site(store: &Path) -> Site {
-    Site {
-        host: HostRoot::real(),
-        store: Some(store.to_owned()),
-        engine_choices: None,
-        version: AssayVersion { version: "0".to_owned(), commit: None },
-        stop: Arc::default(),
-    }
-}
+use support::site;
+
+const SIZE: usize = 1 << 20;
 
 /// One phase after the other, each writes the whole of its target.
 fn writes(targets: &[&str], kind: TargetKind) -> Workload {

@@ -5,106 +5,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use assay_engine::driver::{PhaseOptions, run_phase};
-use assay_engine::kind::{Intervals, Pending, Say, ThreadEnd};
-use assay_engine::recorder::{Latency, Recorder, Schedule, Shared};
-use assay_engine::{
-    Blocks, Clock as _, EngineError, JobKind, JobRunner, Machine, PhaseContext, PreparedJobs, ThreadIndex,
-};
+use assay_engine::{Blocks, Clock as _};
 use assay_results::HostEvent;
 use assay_sim::{Model, PlanSimulation, SimOptions, Volumes, lun};
 use assay_workload::job::{Job, Limits, Phase};
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
-use assay_workload::plan::{Plan, PlannedJob};
+use assay_workload::plan::Plan;
 
-/// Between two ticks.
-const EVERY_NS: u64 = 10_000_000;
+#[path = "support/ticking.rs"]
+mod ticking;
 
-/// Jobs that count the time: a "read" of a byte every 10 ms, so many in all.
-#[derive(Debug)]
-struct Ticking {
-    shared: Arc<Shared>,
-    ticks: u64,
-}
-
-impl<M: Machine> JobKind<M> for Ticking {
-    fn takes(&self, job: &PlannedJob) -> bool {
-        job.name == "ticking"
-    }
-
-    fn prepare<'p>(
-        &'p self,
-        context: PhaseContext<'p>,
-        _: &[usize],
-        _: &mut Say<'_>,
-    ) -> Result<Box<dyn PreparedJobs<M> + 'p>, EngineError> {
-        Ok(Box::new(Prepared { kind: self, interval_ns: context.interval_ns }))
-    }
-}
-
-struct Prepared<'p> {
-    kind: &'p Ticking,
-    interval_ns: u64,
-}
-
-impl<M: Machine> PreparedJobs<M> for Prepared<'_> {
-    fn intervals(&self, _: ThreadIndex) -> Arc<dyn Intervals> {
-        Arc::clone(&self.kind.shared) as Arc<dyn Intervals>
-    }
-
-    fn thread(&self, _: ThreadIndex, machine: &M) -> Result<Box<dyn JobRunner + '_>, EngineError> {
-        let schedule = Schedule { start_ns: 0, measured_start_ns: 0, interval_ns: self.interval_ns };
-        let recorder = Some(Recorder::new(Arc::clone(&self.kind.shared), schedule));
-        Ok(Box::new(Ticker {
-            clock: machine.clock(),
-            recorder,
-            left: self.kind.ticks,
-            due_ns: 0,
-            last_ns: 0,
-        }))
-    }
-
-    fn finish(&self, say: &mut Say<'_>) {
-        say("ticking", format!("{} ticks", self.kind.ticks));
-    }
-}
-
-struct Ticker<C> {
-    clock: C,
-    recorder: Option<Recorder>,
-    left: u64,
-    due_ns: u64,
-    last_ns: u64,
-}
-
-impl<C: assay_engine::Clock> JobRunner for Ticker<C> {
-    fn arm(&mut self, start_ns: u64) {
-        self.due_ns = start_ns + EVERY_NS;
-        self.recorder.iter_mut().for_each(|recorder| recorder.shift(start_ns));
-    }
-
-    fn step(&mut self) -> Result<Pending, EngineError> {
-        let now = self.clock.now_ns();
-        let Some(recorder) = self.recorder.as_mut() else { return Ok(Pending::Done) };
-        if now >= recorder.boundary_ns() {
-            recorder.roll(now);
-        }
-        if now < self.due_ns {
-            return Ok(Pending::Until(self.due_ns));
-        }
-        recorder.latency(Latency::Completion, OpKind::Read as usize, now - self.due_ns, 1);
-        (self.left, self.last_ns, self.due_ns) = (self.left - 1, now, self.due_ns + EVERY_NS);
-        if self.left > 0 {
-            return Ok(Pending::Until(self.due_ns));
-        }
-        self.recorder.take().into_iter().for_each(|recorder| recorder.finish(now));
-        Ok(Pending::Done)
-    }
-
-    fn end(self: Box<Self>) -> ThreadEnd {
-        let end = assay_engine::job_loop::LoopEnd { last_completion_ns: self.last_ns, ..Default::default() };
-        ThreadEnd { end, engine: "ticking", ..ThreadEnd::default() }
-    }
-}
+use ticking::Ticking;
 
 fn job(name: &str) -> Job {
     let limits = Limits { ios: Some(1000), ..Limits::default() };
@@ -141,7 +52,7 @@ impl Seen {
 #[test]
 fn a_kind_that_nothing_knows_of_runs_in_virtual_time_beside_block_jobs() {
     let plan = plan(vec![job("ticking"), job("blocks")]);
-    let ticking = Ticking { shared: Shared::new(), ticks: 25 };
+    let ticking = Ticking { ticks: 25 };
     let options =
         SimOptions { interval_ns: 100_000_000, kinds: &[&ticking, &Volumes], ..SimOptions::default() };
     let model = Model::shipped("known-latency").unwrap();
@@ -159,7 +70,7 @@ fn a_kind_that_nothing_knows_of_runs_in_virtual_time_beside_block_jobs() {
 #[test]
 fn the_same_kind_runs_for_real() {
     let plan = plan(vec![job("ticking")]);
-    let ticking = Ticking { shared: Shared::new(), ticks: 8 };
+    let ticking = Ticking { ticks: 8 };
     let stop = Arc::new(AtomicBool::new(false));
     let options =
         PhaseOptions { interval: Duration::from_millis(50), stop, kinds: &[&ticking, &Blocks::default()] };
@@ -172,7 +83,7 @@ fn the_same_kind_runs_for_real() {
 #[test]
 fn what_no_kind_takes_is_refused_by_name() {
     let plan = plan(vec![job("blocks"), job("other")]);
-    let ticking = Ticking { shared: Shared::new(), ticks: 1 };
+    let ticking = Ticking { ticks: 1 };
     let model = Model::shipped("known-latency").unwrap();
     let options = SimOptions { kinds: &[&ticking], ..SimOptions::default() };
     let mut simulation = PlanSimulation::new(&model, &plan, 1).unwrap();

@@ -95,6 +95,30 @@ fn totals_are_over_the_time_in_which_all_measured() {
 }
 
 #[test]
+fn a_plan_that_says_which_host_does_what_is_not_multiplied() {
+    let mut events = three();
+    let RunEvent::RunStarted { plan, .. } = &mut events[0] else { panic!("the start comes first") };
+    for name in ["a", "b", "c"] {
+        let host = assay_workload::host::Host::new(name);
+        plan.hosts.push((&host).into());
+    }
+    let job = &mut plan.phases[0].jobs[0];
+    let (slice, target) = (job.slices[0].clone(), plan.targets[0].clone());
+    for host in 1..3 {
+        let mut slice = slice.clone();
+        slice.host = HostId(host);
+        slice.sites[0].target = u32::from(host);
+        job.slices.push(slice);
+        plan.targets.push(assay_workload::plan::PlannedTarget { host: HostId(host), ..target.clone() });
+    }
+    let run = build(&events);
+    let (each, all) = (&build(&three()).phases[0].jobs[0], &run.phases[0].jobs[0]);
+    assert_eq!((all.outstanding_io, all.evidence.threads), (each.outstanding_io, each.evidence.threads));
+    assert_eq!(all.evidence.active_bytes, each.evidence.active_bytes);
+    assert_eq!(run.phases[0].hosts[1].device, build(&three()).phases[0].hosts[1].device);
+}
+
+#[test]
 fn a_lost_host_is_named_and_what_it_did_is_kept() {
     let run = build(&three());
     assert_eq!(run.verdict, Verdict::Incomplete);

@@ -1,0 +1,99 @@
+//! A kind of job that the product knows nothing of, for every machine.
+
+use std::sync::Arc;
+
+use assay_engine::kind::{Intervals, Pending, Say, ThreadEnd};
+use assay_engine::recorder::{Latency, Recorder, Schedule, Shared};
+use assay_engine::{EngineError, JobKind, JobRunner, Machine, PhaseContext, PreparedJobs, ThreadIndex};
+use assay_workload::pattern::OpKind;
+use assay_workload::plan::PlannedJob;
+
+/// Between two ticks.
+const EVERY_NS: u64 = 10_000_000;
+
+/// Jobs that count the time: a "read" of a byte every 10 ms, so many in all, by one thread.
+#[derive(Debug)]
+pub(crate) struct Ticking {
+    pub(crate) ticks: u64,
+}
+
+impl<M: Machine> JobKind<M> for Ticking {
+    fn takes(&self, job: &PlannedJob) -> bool {
+        job.name.starts_with("ticking")
+    }
+
+    fn prepare<'p>(
+        &'p self,
+        context: PhaseContext<'p>,
+        _: &[usize],
+        _: &mut Say<'_>,
+    ) -> Result<Box<dyn PreparedJobs<M> + 'p>, EngineError> {
+        Ok(Box::new(Prepared { kind: self, shared: Shared::new(), interval_ns: context.interval_ns }))
+    }
+}
+
+struct Prepared<'p> {
+    kind: &'p Ticking,
+    shared: Arc<Shared>,
+    interval_ns: u64,
+}
+
+impl<M: Machine> PreparedJobs<M> for Prepared<'_> {
+    fn intervals(&self, _: ThreadIndex) -> Arc<dyn Intervals> {
+        Arc::clone(&self.shared) as Arc<dyn Intervals>
+    }
+
+    fn thread(&self, _: ThreadIndex, machine: &M) -> Result<Box<dyn JobRunner + '_>, EngineError> {
+        let schedule = Schedule { start_ns: 0, measured_start_ns: 0, interval_ns: self.interval_ns };
+        let recorder = Some(Recorder::new(Arc::clone(&self.shared), schedule));
+        Ok(Box::new(Ticker {
+            clock: machine.clock(),
+            recorder,
+            left: self.kind.ticks,
+            due_ns: 0,
+            last_ns: 0,
+        }))
+    }
+
+    fn finish(&self, say: &mut Say<'_>) {
+        say("ticking", format!("{} ticks", self.kind.ticks));
+    }
+}
+
+struct Ticker<C> {
+    clock: C,
+    recorder: Option<Recorder>,
+    left: u64,
+    due_ns: u64,
+    last_ns: u64,
+}
+
+impl<C: assay_engine::Clock> JobRunner for Ticker<C> {
+    fn arm(&mut self, start_ns: u64) {
+        self.due_ns = start_ns + EVERY_NS;
+        self.recorder.iter_mut().for_each(|recorder| recorder.shift(start_ns));
+    }
+
+    fn step(&mut self) -> Result<Pending, EngineError> {
+        let now = self.clock.now_ns();
+        let Some(recorder) = self.recorder.as_mut() else { return Ok(Pending::Done) };
+        if now >= recorder.boundary_ns() {
+            recorder.roll(now);
+        }
+        if now < self.due_ns {
+            return Ok(Pending::Until(self.due_ns));
+        }
+        recorder.latency(Latency::Completion, OpKind::Read as usize, now - self.due_ns, 1);
+        (self.left, self.last_ns, self.due_ns) = (self.left - 1, now, self.due_ns + EVERY_NS);
+        if self.left > 0 {
+            return Ok(Pending::Until(self.due_ns));
+        }
+        self.recorder.take().into_iter().for_each(|recorder| recorder.finish(now));
+        Ok(Pending::Done)
+    }
+
+    fn end(self: Box<Self>) -> ThreadEnd {
+        let end = assay_engine::job_loop::LoopEnd { last_completion_ns: self.last_ns, ..Default::default() };
+        ThreadEnd { end, engine: "ticking", ..ThreadEnd::default() }
+    }
+}
