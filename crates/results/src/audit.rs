@@ -13,7 +13,7 @@ use crate::Finding;
 pub use document::{Compared, Document, RepairedAudit, SimulatedAudit, SimulatedRun};
 pub use simulated::{
     BoundPoint, CacheLoad, CoreLoad, Imbalance, Load, Observations, SCHEMA as OBSERVATIONS_SCHEMA,
-    StationLoad,
+    StationLoad, StationShares,
 };
 
 /// The schema of an audit.

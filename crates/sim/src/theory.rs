@@ -284,6 +284,23 @@ fn a_hit_area_of_one_segment_overloads_one_core() {
     assert!(eight.core_imbalance().unwrap().max_over_mean < 1.03, "{:?}", loads(&eight));
     assert!(eight.iops() > 1.3 * one.iops(), "{} {}", eight.iops(), one.iops());
     assert!(eight.completion_ns_mean() < one.completion_ns_mean() / 1.3);
+    // The case: one core and its controller are busier; the stages behind it, and the drives, are not.
+    let busiest = |kind: &str| {
+        let shares = one.shares();
+        let of = shares.iter().find(|shares| shares.kind == kind).map(|shares| shares.shares.clone());
+        of.map(|shares| {
+            assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{kind}: {shares:?}");
+            assay_results::audit::Imbalance::of(&shares).unwrap().max_over_mean
+        })
+    };
+    assert!(
+        busiest("cores") > busiest("controllers") && busiest("controllers") > Some(1.1),
+        "{:?}",
+        one.shares()
+    );
+    for kind in ["drives", "paths to the host"] {
+        assert!(busiest(kind).is_none_or(|over_mean| over_mean >= 1.0), "{kind}: {:?}", one.shares());
+    }
     // Not as far as 75 % suggests: only one stage is bound to the address.
     assert!(one.iops() > eight.iops() / 6.25 * 1.5, "{} {}", eight.iops(), one.iops());
 }

@@ -438,7 +438,7 @@ impl World {
         let (from, now) = (self.tally.from_ns, self.clock.now_ns());
         let inside_ns = self.tally.integral_ns(now);
         let links = |inward| self.links.as_ref().map_or(Vec::new(), |links| links.loads(inward, from, now));
-        Observations {
+        let observed = Observations {
             schema: OBSERVATIONS_SCHEMA.to_owned(),
             model: self.name.clone(),
             seed: self.seed,
@@ -463,6 +463,7 @@ impl World {
                     dirty_pages: dirty.map_or(0, |dirty| dirty.len() as u64),
                 }
             }),
-        }
+        };
+        observed.with_shares()
     }
 }

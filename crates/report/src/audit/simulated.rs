@@ -1,6 +1,6 @@
 //! What the imbalance costs, before and after the repair.
 
-use assay_results::audit::{Array, BoundPoint, Imbalance, Observations, SimulatedAudit};
+use assay_results::audit::{Array, BoundPoint, Imbalance, Observations, SimulatedAudit, StationShares};
 use assay_results::run::{JobResult, LatencySummary, PhaseResult};
 
 use super::tables;
@@ -97,10 +97,49 @@ fn part(
     Part {
         title: format!("simulated: {}", phase.name.trim_end_matches("_simulated")),
         words: Vec::new(),
-        facts: vec![Facts { heads: heads(), rows, note: String::new() }],
+        facts: vec![
+            Facts { heads: heads(), rows, note: String::new() },
+            shares(observed, after.map(|one| one.1)),
+        ],
         bars: vec![bars],
         heat,
         charts: drawn,
+    }
+}
+
+/// How the work is shared among cores, controllers, paths and drives.
+fn shares(before: &Observations, after: Option<&Observations>) -> Facts {
+    const SHARES_MAX: usize = 8;
+    let heads = tables::heads(&[
+        ("", 0, true),
+        ("work of", 0, true),
+        ("busiest", 0, false),
+        ("× mean", 0, false),
+        ("utilisation", 1, false),
+        ("share of each", 2, true),
+    ]);
+    let row = |when: &str, one: &StationShares| {
+        let over = Imbalance::of(&one.shares);
+        let mut each: Vec<String> =
+            one.shares.iter().take(SHARES_MAX).map(|share| tables::share(*share)).collect();
+        each.extend((one.shares.len() > SHARES_MAX).then(|| "..".to_owned()));
+        vec![
+            when.to_owned(),
+            format!("{} {}", one.shares.len(), one.kind),
+            over.map_or(String::new(), |over| tables::share(over.share_max)),
+            over.map_or(String::new(), |over| format!("{:.2}", over.max_over_mean)),
+            tables::share(one.utilisation_max),
+            each.join(", "),
+        ]
+    };
+    let when = if after.is_some() { "before" } else { "" };
+    let rows = before.shares().iter().map(|one| row(when, one)).collect::<Vec<_>>();
+    let after =
+        after.map_or(Vec::new(), |after| after.shares().iter().map(|one| row("after", one)).collect());
+    Facts {
+        heads,
+        rows: rows.into_iter().chain(after).collect(),
+        note: "Shares of the busy time.".to_owned(),
     }
 }
 

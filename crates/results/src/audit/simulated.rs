@@ -15,6 +15,9 @@ pub struct StationLoad {
     pub busy_ns: u64,
     /// Share of time they were busy, 0 to 1.
     pub utilisation: f64,
+    /// Its share of the busy time of all stations of its kind, 0 to 1: of the cores, the paths in one direction, the drives.
+    #[serde(default)]
+    pub share: f64,
     /// Mean time a visit waited before it was served.
     pub waited_ns_mean: f64,
     /// Mean number of visits inside, waiting or served.
@@ -118,7 +121,60 @@ impl Imbalance {
     }
 }
 
+/// A kind of station with the share that each has of the work of its kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StationShares {
+    /// What they are, for people.
+    pub kind: &'static str,
+    /// Share of each, 0 to 1.
+    pub shares: Vec<f64>,
+    /// Utilisation of the busiest.
+    pub utilisation_max: f64,
+}
+
 impl Observations {
+    /// Sets the share of each station, from their busy times.
+    pub fn with_shares(mut self) -> Observations {
+        let share = |loads: &mut dyn Iterator<Item = &mut StationLoad>| {
+            let mut loads: Vec<&mut StationLoad> = loads.collect();
+            let total: u64 = loads.iter().map(|load| load.busy_ns).sum();
+            loads.iter_mut().for_each(|load| load.share = load.busy_ns as f64 / total.max(1) as f64);
+        };
+        share(&mut self.cores.iter_mut().map(|core| &mut core.load));
+        share(&mut self.links_in.iter_mut());
+        share(&mut self.links_out.iter_mut());
+        share(&mut self.drives.iter_mut());
+        self
+    }
+
+    /// How the work of each kind of station is shared, where there are several of it: cores, controllers, paths, drives.
+    pub fn shares(&self) -> Vec<StationShares> {
+        let of = |kind, loads: &mut dyn Iterator<Item = &StationLoad>| {
+            let (shares, busy): (Vec<f64>, Vec<f64>) =
+                loads.map(|load| (load.share, load.utilisation)).unzip();
+            StationShares { kind, shares, utilisation_max: busy.into_iter().fold(0.0, f64::max) }
+        };
+        let controllers = self.cores.last().map_or(0, |core| core.controller as usize + 1);
+        let mut by_controller =
+            StationShares { kind: "controllers", shares: vec![0.0; controllers], utilisation_max: 0.0 };
+        for controller in 0..controllers {
+            let own = self.cores.iter().filter(|core| core.controller as usize == controller);
+            let (share, busy, count) = own.fold((0.0, 0.0, 0), |(share, busy, count), core| {
+                (share + core.load.share, busy + core.load.utilisation, count + 1)
+            });
+            by_controller.shares[controller] = share;
+            by_controller.utilisation_max = by_controller.utilisation_max.max(busy / f64::from(count.max(1)));
+        }
+        let all = [
+            of("cores", &mut self.cores.iter().map(|core| &core.load)),
+            by_controller,
+            of("paths to the array", &mut self.links_in.iter()),
+            of("paths to the host", &mut self.links_out.iter()),
+            of("drives", &mut self.drives.iter()),
+        ];
+        all.into_iter().filter(|one| one.shares.len() > 1 && one.shares.iter().sum::<f64>() > 0.0).collect()
+    }
+
     /// Completions per second.
     pub fn iops(&self) -> f64 {
         self.completed as f64 * 1e9 / (self.to_ns - self.from_ns).max(1) as f64

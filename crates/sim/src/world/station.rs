@@ -173,6 +173,7 @@ impl Station {
         let bins = (0..self.timeline.bins.len()).map(|index| (index, self.timeline.bin(index)));
         let bins = bins.take_while(|(index, _)| (*index as u64) << self.timeline.shift < now_ns - from_ns);
         StationLoad {
+            share: 0.0,
             served: self.served,
             busy_ns,
             utilisation: busy_ns as f64 / elapsed / servers,
