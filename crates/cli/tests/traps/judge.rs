@@ -103,6 +103,15 @@ fn a_copy_out_of_the_cache_passes_its_status_on() {
     assert_eq!(judged(&stage, &["--require-valid"], &["sh", "-c", "exit 42"]).status.code(), Some(42));
     assert_eq!(judged(&stage, &[], &["/no/such/program"]).status.code(), Some(2));
     assert_eq!(judged(&stage, &[], &["sh", "-c", "kill -9 $$"]).status.code(), Some(137));
+    let command = format!("dd {input} of=/dev/null bs=64k; exit 7");
+    let output = judged(&stage, &["--json"], &["sh", "-c", &command]);
+    assert_eq!(output.status.code(), Some(7));
+    let run = Run::of(output);
+    assert_eq!(run.run["verdict"], "incomplete", "{:#?}", run.findings());
+    let says =
+        |finding: &&serde_json::Value| finding["message"].to_string().contains("ended with exit status 7");
+    assert!(run.findings().iter().any(says), "{:#?}", run.findings());
+    assert_eq!(run.run["plan"]["phases"][0]["jobs"][0]["job"]["pattern"]["placement"], "unknown");
     assert_eq!(judged(&stage, &["--target", "/no/such/file"], &["true"]).status.code(), Some(2));
     // What the command prints is its own.
     assert_eq!(judged(&stage, &[], &["echo", "hello"]).stdout, b"hello\n");
