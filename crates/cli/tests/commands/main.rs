@@ -16,6 +16,7 @@ mod matrix;
 mod mounts;
 mod outputs;
 mod plan_is_run;
+mod refusals;
 mod remote;
 mod room;
 mod schema;
