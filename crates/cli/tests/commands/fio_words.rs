@@ -222,7 +222,7 @@ fn showcmd_prints_what_fio_prints_and_does_nothing() {
             let ours = words_of(&said.out).join(" ").replace('"', "");
             assert_eq!(
                 (ours.as_str(), Some(0)),
-                (printed.trim_end().replace('"', "").replace('\n', "").as_str(), code),
+                (printed.trim_end().replace(['"', '\n'], "").as_str(), code),
                 "{words:?}"
             );
         }
