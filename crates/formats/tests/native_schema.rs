@@ -132,9 +132,8 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, wrong: &mut Vec<
                 true
             }
             "additionalProperties" if rule.is_object() => {
-                for (name, field) in value.as_object().into_iter().flatten() {
-                    check(root, rule, field, &format!("{at}/{name}"), wrong);
-                }
+                let fields = value.as_object().into_iter().flatten();
+                fields.for_each(|(name, field)| check(root, rule, field, &format!("{at}/{name}"), wrong));
                 true
             }
             "additionalProperties" => {

@@ -20,7 +20,7 @@ use crate::hold::Permits;
 /// # Errors
 /// [`RunError::OtherHosts`] naming them.
 pub fn check_hosts(plan: &Plan) -> Result<(), RunError> {
-    if plan.hosts.is_empty() { Ok(()) } else { Err(RunError::OtherHosts { hosts: plan.describe_hosts() }) }
+    if plan.hosts.is_empty() { Ok(()) } else { Err(RunError::OtherHosts { hosts: plan.hosts.clone() }) }
 }
 
 /// Asks the guard about every target that the plan writes to, and what may be written; `named` are those that consent was

@@ -12,6 +12,7 @@ use assay_host::workdir::WorkDirError;
 use assay_results::build::BuildError;
 use assay_results::store::StoreError;
 use assay_sim::phase::SimError;
+use assay_workload::host::{PlannedHost, describe_hosts};
 use assay_workload::resolve::ResolveError;
 use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
@@ -98,12 +99,13 @@ pub enum RunError {
     Plan(#[from] ResolveError),
     /// The plan is for other machines.
     #[error(
-        "the plan is for {hosts}, and Assay does not reach other hosts yet: leave the hosts out to do all of it on this \
-         machine; 'assay plan' shows what each would do"
+        "the plan is for {}, and Assay does not reach other hosts yet: leave the hosts out to do all of it on this \
+         machine; 'assay plan' shows what each would do",
+        describe_hosts(hosts)
     )]
     OtherHosts {
-        /// Names and addresses of the hosts.
-        hosts: String,
+        /// The hosts.
+        hosts: Vec<PlannedHost>,
     },
     /// A target may not be written to.
     #[error(transparent)]

@@ -16,6 +16,7 @@ use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::Bytes;
 use assay_workload::{Job, Phase, Workload};
 
+#[expect(dead_code, reason = "these tests ask for other things, at the same place")]
 mod support;
 
 use support::site;

@@ -181,7 +181,7 @@ fn a_single_remote_host_is_not_forgotten() {
     assert_eq!((of_hosts(&text), losses(&text)), (vec!["other-host"], vec![]));
     assert_eq!(lowered(&text).0.hosts[0].system(), "10.0.0.9");
     let here = text.replace("10.0.0.9", "localhost,jvms=4");
-    let without = format!("{}", one("rdpct=50", "iorate=max"));
+    let without = one("rdpct=50", "iorate=max");
     assert!(of_hosts(&here).is_empty());
     assert_eq!(lowered(&here).0, lowered(&without).0, "the processes of this machine share the same threads");
 }

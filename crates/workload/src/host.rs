@@ -100,6 +100,20 @@ impl From<&Host> for PlannedHost {
     }
 }
 
+/// Hosts as messages name them: `h1 (10.0.0.1), h2 (10.0.0.2), and 6 more`.
+pub fn describe_hosts(hosts: &[PlannedHost]) -> String {
+    const SHOWN: usize = 3;
+    let shown = hosts.iter().take(SHOWN).map(|host| {
+        let system = if host.system == host.name { String::new() } else { format!(" ({})", host.system) };
+        format!("{}{system}", host.name)
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match hosts.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown}, and {more} more"),
+    }
+}
+
 /// The seed of a job's part on the host of this name: the same whichever other hosts there are, and in whichever order.
 pub fn host_seed(seed: u64, name: &str) -> u64 {
     let mixed = name.bytes().fold(name.len() as u64, |mixed, byte| {

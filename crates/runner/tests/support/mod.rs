@@ -1,7 +1,5 @@
 //! Where requests of these tests are carried out, and what they ask for.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use std::path::Path;
 use std::sync::Arc;
 

@@ -100,20 +100,6 @@ impl Plan {
     fn host_name(&self, host: HostId) -> &str {
         self.hosts.get(usize::from(host.0)).map_or("", |host| &host.name)
     }
-
-    /// Its hosts as messages name them: `h1 (10.0.0.1), h2 (10.0.0.2), and 6 more`.
-    pub fn describe_hosts(&self) -> String {
-        const SHOWN: usize = 3;
-        let shown = self.hosts.iter().take(SHOWN).map(|host| match host.system == host.name {
-            true => host.name.clone(),
-            false => format!("{} ({})", host.name, host.system),
-        });
-        let shown = shown.collect::<Vec<_>>().join(", ");
-        match self.hosts.len().saturating_sub(SHOWN) {
-            0 => shown,
-            more => format!("{shown}, and {more} more"),
-        }
-    }
 }
 
 #[cfg(test)]
