@@ -38,9 +38,9 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<
         if target.kind != TargetKind::Null {
             let permit = check_write(host, target.path.as_ref(), &consent);
             let permit = permit.map_err(|refusal| match refusal {
-                // Whoever only reads does not want anything destroyed.
+                // Whoever only reads does not want anything destroyed; a file of ours that counts as empty was cut short.
                 Refusal::ForeignFile { path } | Refusal::ChangedFile { path }
-                    if !by_jobs.contains(&index) =>
+                    if !by_jobs.contains(&index) && target.existing_bytes > 0 =>
                 {
                     RunError::ShortFile { path, bytes: target.existing_bytes, read_bytes: target.size_bytes }
                 }

@@ -19,7 +19,10 @@ use crate::hold::Permits;
 /// # Errors
 /// [`RunError::MakeFile`] naming the file.
 pub fn make_files(plan: &Plan, permits: &mut Permits, host: &HostRoot) -> Result<(), RunError> {
-    for (index, permit) in permits.iter().filter(|(_, permit)| permit.kind() == PermitKind::OwnFile) {
+    for (index, permit) in permits
+        .iter()
+        .filter(|(_, permit)| matches!(permit.kind(), PermitKind::OwnFile | PermitKind::NamedFile))
+    {
         if plan.targets[*index as usize].existing_bytes == 0 {
             let file = open_again(host, permit)?;
             if is_unsealed(&file, permit.path()) {

@@ -101,7 +101,9 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
     let wrong = |problem| RunError::Target { path: path.clone(), problem };
     let (kind, existing_bytes) = match classify(host, &path).map_err(refused)? {
         // A run was killed that wrote it: nothing is known of what is in it.
-        Class::AssayFile if target.size.is_some() && is_cut_short(&path) => (TargetKind::File, 0),
+        Class::AssayFile | Class::ChangedFile if target.size.is_some() && is_cut_short(&path) => {
+            (TargetKind::File, 0)
+        }
         Class::AssayFile | Class::ChangedFile | Class::ForeignFile => {
             (TargetKind::File, std::fs::metadata(&path).map_err(refused)?.len())
         }

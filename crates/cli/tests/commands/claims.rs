@@ -60,7 +60,7 @@ fn two_runs_do_not_write_one_file() {
     // Readers share, and keep writers away. Whoever lays the file out first has it alone.
     let short = fs::read_to_string(world.path().join("read.toml")).expect("read").replace("60s", "100ms");
     fs::write(world.path().join("short.toml"), short).expect("written");
-    world.assay(&["run", "short.toml"]).ended(0);
+    world.assay(&["run", "short.toml", "--destroy-data", "file"]).ended(0);
     let reader = start(&world, &["run", "read.toml"]);
     let other = start(&world, &["run", "read.toml"]);
     let said = world.assay(&["run", "write.toml"]);
@@ -102,7 +102,12 @@ fn what_a_killed_run_was_writing_is_laid_out_again() {
                  pattern = 'random'\nruntime = '200ms'\n";
     fs::write(world.path().join("read.toml"), short).expect("written");
     end(start(&world, &["run", "write.toml"]));
-    let said = world.assay(&["run", "read.toml", "--json"]).ended(0);
+    // What is in it may be somebody's own by now.
+    fs::write(world.path().join("file"), "precious").expect("written");
+    let said = world.assay(&["run", "read.toml"]).ended(2);
+    assert!(said.err.contains("was killed") && said.err.contains("--destroy-data"), "{}", said.err);
+    assert_eq!(fs::read(world.path().join("file")).expect("there"), b"precious");
+    let said = world.assay(&["run", "read.toml", "--json", "--destroy-data", "file"]).ended(0);
     assert!(said.out.contains("laid out"), "{}{}", said.out, said.err);
     // What is whole is not.
     let said = world.assay(&["run", "read.toml", "--json"]).ended(0);

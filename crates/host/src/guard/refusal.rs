@@ -24,8 +24,8 @@ pub enum Refusal {
     },
     /// Consent is needed to overwrite what somebody wrote into a file of ours.
     #[error(
-        "{path} was made by Assay and has been changed by something else since: writing destroys that; \
-         if that is meant, add --destroy-data {path}"
+        "{path} was made by Assay, and something else changed it since, or the run that wrote it was killed: \
+         writing destroys what is in it; if that is meant, add --destroy-data {path}"
     )]
     ChangedFile {
         /// The target.

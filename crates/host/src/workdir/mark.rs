@@ -1,7 +1,8 @@
 //! How Assay knows a file that it made.
 //!
 //! A mark proves the inode and what Assay left in it: size and time of the last change. While Assay writes, the mark says so
-//! instead; it keeps saying so if Assay is killed.
+//! instead; it keeps saying so if Assay is killed. Nothing then tells what Assay wrote from what somebody put in its place later,
+//! so such a file is ours only in a directory of ours.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -159,19 +160,19 @@ pub fn ownership(path: &Path) -> Ownership {
     let Ok(stat) = rustix::fs::statx(CWD, path, AtFlags::empty(), wanted()) else {
         return Ownership::Foreign;
     };
-    judge(&value[..length], &stat, || ledger_of(path), path)
+    judge(&value[..length], &stat, || ledger_of(path), (path, super::is_assay_dir(above(path))))
 }
 
 /// The same of an open file.
 fn ownership_of(file: &File, path: &Path) -> io::Result<Ownership> {
     let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
-    Ok(judge(&mark_of(file), &stat, || ledger_of(path), path))
+    Ok(judge(&mark_of(file), &stat, || ledger_of(path), (path, super::is_assay_dir(above(path)))))
 }
 
 /// The same of an open file directly in a directory with this ledger.
 pub(crate) fn ownership_in(file: &File, name: &Path, ledger: Option<&Ledger>) -> io::Result<Ownership> {
     let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
-    Ok(judge(&mark_of(file), &stat, || ledger.cloned().unwrap_or_default(), name))
+    Ok(judge(&mark_of(file), &stat, || ledger.cloned().unwrap_or_default(), (name, true)))
 }
 
 fn mark_of(file: &File) -> Vec<u8> {
@@ -180,7 +181,12 @@ fn mark_of(file: &File) -> Vec<u8> {
     value[..length].to_vec()
 }
 
-fn judge(mark: &[u8], stat: &Statx, ledger: impl FnOnce() -> Ledger, path: &Path) -> Ownership {
+fn judge(
+    mark: &[u8],
+    stat: &Statx,
+    ledger: impl FnOnce() -> Ledger,
+    (path, in_ours): (&Path, bool),
+) -> Ownership {
     let is_file = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile;
     if !is_file || stat.stx_nlink != 1 {
         return Ownership::Foreign;
@@ -190,7 +196,8 @@ fn judge(mark: &[u8], stat: &Statx, ledger: impl FnOnce() -> Ledger, path: &Path
         Some(left) if left != now => Ownership::Changed,
         _ => Ownership::Ours,
     };
-    if mark == file_mark(&identity, None).as_bytes() || mark == file_mark(&identity, Some(now)).as_bytes() {
+    let sealed = mark == file_mark(&identity, Some(now)).as_bytes();
+    if sealed || in_ours && mark == file_mark(&identity, None).as_bytes() {
         return Ownership::Ours;
     }
     if mark.starts_with(mark_head(&identity).as_bytes()) {
