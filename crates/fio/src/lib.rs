@@ -1,7 +1,7 @@
 //! Everything about fio: its job files and command line, its results, logs and traces, each read and written.
 //!
 //! Pure: files reach it as text through a loader, and nothing is run, printed or exited here. One entry of the table
-//! (`table_data`, `table_engines`) says of each option what becomes of it; the rules behind the entries (`rules`) go both
+//! (`options.toml`) says of each option what becomes of it; the rules behind the entries (`rules`) go both
 //! ways, from options to a job of the model and back.
 //!
 //! [`parse`] reads a job file the way fio does, its traps included, and says what a reader may not expect:
@@ -44,8 +44,6 @@ mod settings;
 pub mod status;
 mod substitute;
 mod table;
-mod table_data;
-mod table_engines;
 mod value;
 mod write;
 

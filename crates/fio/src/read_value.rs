@@ -38,7 +38,7 @@ impl ValueReader<'_> {
             return None;
         }
         let text = self.raw.value.as_deref();
-        match (self.entry.kind, text) {
+        match (&self.entry.kind, text) {
             (Kind::Flag, None) => return Some(Value::Flag(true)),
             (Kind::OptionalText | Kind::Any, _) => return Some(Value::Text(text.unwrap_or("").to_owned())),
             _ => {}
@@ -46,7 +46,7 @@ impl ValueReader<'_> {
         let Some(text) = text else {
             return self.refuse("it needs a value", "");
         };
-        match self.entry.kind {
+        match &self.entry.kind {
             Kind::Text | Kind::Files if text.is_empty() => self.refuse("its value is empty", ""),
             Kind::Text => {
                 self.explain_blank(text);
@@ -58,7 +58,8 @@ impl ValueReader<'_> {
             Kind::LastInt => self.integer(text, true).map(Value::Number),
             Kind::Triple => self.triple(text, previous),
             Kind::Size => self.size(text),
-            Kind::Time { seconds } => self.time(text, seconds).map(Value::Micros),
+            Kind::Seconds => self.time(text, true).map(Value::Micros),
+            Kind::Micros => self.time(text, false).map(Value::Micros),
             Kind::TimeSpan => self.span(text, true),
             Kind::ByteSpan => self.span(text, false),
             Kind::Ranges => self.ranges(text, previous),

@@ -3,15 +3,13 @@
 use std::fmt::Write;
 
 use super::resolved::*;
-use super::table::{self, Effect};
+use super::table::{self, Effect, EngineEntry};
 use super::value::Size;
 
 /// Options that the line says in words of their own, or by its place in the list.
-const TOLD: [&str; 24] = table::words(
-    "name description wait_for stonewall new_group group_reporting numjobs ioengine rw rwmixread bs \
+const TOLD: &str = "name description wait_for stonewall new_group group_reporting numjobs ioengine rw rwmixread bs \
      bsrange bssplit norandommap randseed randrepeat size directory filename filename_format nrfiles \
-     iodepth direct kb_base",
-);
+     iodepth direct kb_base";
 
 impl ResolvedJob {
     /// The job on one line: its place, what no number is complete without, and whatever else is set, as it was written.
@@ -33,7 +31,7 @@ impl ResolvedJob {
         line.word("size", self.region().size.map_or_else(|| "all".to_owned(), size_text));
         self.describe_files(&mut line);
         line.word("iodepth", self.depth().effective);
-        for entry in table::OPTIONS.iter().filter(|entry| !TOLD.contains(&entry.name)) {
+        for entry in table::options().iter().filter(|entry| !TOLD.split(' ').any(|told| told == entry.name)) {
             if let Some(setting) = self.settings.get(entry.name)
                 && !matches!(entry.effect, Effect::Inert(_))
             {
@@ -45,7 +43,7 @@ impl ResolvedJob {
     }
 
     fn describe_private(&self, line: &mut Line) {
-        for entry in self.settings.engine().map_or(&[][..], |engine| engine.options) {
+        for entry in self.settings.engine().map_or(&[][..], EngineEntry::options) {
             if let Some(setting) = self.settings.private(entry.name) {
                 line.word(entry.name, setting.written());
             }

@@ -86,9 +86,9 @@ impl Settings {
 
     /// Options with an effect by the table, of which nobody has asked what they say.
     pub(super) fn without_effect(&self) -> impl Iterator<Item = (Rule, &Setting)> {
-        let private = self.engine().map_or(&[][..], |engine| engine.options);
+        let private = self.engine().map_or(&[][..], EngineEntry::options);
         let own = private.iter().map(|entry| (entry, self.private(entry.name)));
-        let all = table::OPTIONS.iter().map(|entry| (entry, self.get(entry.name))).chain(own);
+        let all = table::options().iter().map(|entry| (entry, self.get(entry.name))).chain(own);
         let set = all.filter_map(|(entry, setting)| Some((entry, setting?)));
         set.filter_map(|(entry, setting)| match entry.effect {
             Effect::Rule(rule) if !setting.read.get() => Some((rule, setting)),
@@ -350,7 +350,7 @@ impl Applier<'_> {
                 break;
             }
             let entry =
-                engine.and_then(|engine| engine.options.iter().find(|entry| entry.is_named(&raw.name)));
+                engine.and_then(|engine| engine.options().iter().find(|entry| entry.is_named(&raw.name)));
             let Some(entry) = entry else {
                 self.unknown(&raw, engine, &engine_name);
                 continue;
@@ -399,6 +399,6 @@ impl Applier<'_> {
 
 /// Whether two engines read private options with one table, so that a job inherits them.
 fn same_table(left: &str, right: &str) -> bool {
-    let options = |name: &str| table::engine(name).map(|engine| engine.options.as_ptr());
-    options(left) == options(right)
+    let private = |name: &str| table::engine(name).map(|engine| engine.private);
+    private(left) == private(right)
 }

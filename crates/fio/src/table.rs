@@ -1,12 +1,14 @@
 //! What the parser knows of one option: its name, the shape of its value and what becomes of it.
 
-use assay_formats::Affects;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-pub(super) use super::table_data::OPTIONS;
-use super::table_engines::ENGINES;
+use assay_formats::Affects;
+use serde::Deserialize;
 
 /// The shape of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
     /// The rest of the line; must not be empty.
     Text,
@@ -24,11 +26,10 @@ pub(super) enum Kind {
     Triple,
     /// Bytes, percent or zones; the last piece stays.
     Size,
-    /// A time; bare numbers are seconds if set, else microseconds.
-    Time {
-        /// Unit of a bare number.
-        seconds: bool,
-    },
+    /// A time; bare numbers are seconds.
+    Seconds,
+    /// A time; bare numbers are microseconds.
+    Micros,
     /// `low-high` in time units, bare numbers in seconds.
     TimeSpan,
     /// `low-high` in bytes.
@@ -36,9 +37,9 @@ pub(super) enum Kind {
     /// Up to three `low-high` in bytes: read, write, trim.
     Ranges,
     /// One of these words, perhaps followed by `:more`.
-    Word(&'static [&'static str]),
+    Word(#[serde(borrow)] Vec<&'static str>),
     /// Some of these words, comma separated, perhaps followed by `:number`.
-    Words(&'static [&'static str]),
+    Words(#[serde(borrow)] Vec<&'static str>),
     /// Numbers separated by colons.
     Floats,
     /// `bytes/percent:...` per direction.
@@ -60,7 +61,8 @@ pub(super) enum Kind {
 }
 
 /// What some options decide together: `rules` says how, both ways.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Rule {
     /// What does the I/O, and how much of it at once.
     Engine,
@@ -125,7 +127,8 @@ impl Rule {
 }
 
 /// What becomes of an option.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Effect {
     /// It means here what it means in fio, or what differs is said: this rule asks for it.
     Rule(Rule),
@@ -136,38 +139,42 @@ pub(super) enum Effect {
         /// What does not happen.
         what: &'static str,
         /// The nearest equivalent.
+        #[serde(default)]
         instead: &'static str,
     },
     /// fio itself refuses it; the text says what took its place.
     Refused(&'static str),
 }
 
-/// An option is lost: what does not happen, and the nearest equivalent.
-pub(super) const fn lost(what: &'static str, instead: &'static str) -> Effect {
-    Effect::Lost { what, instead }
-}
-
 /// One option.
-#[derive(Clone, Copy)]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Entry {
     /// The canonical name.
     pub(super) name: &'static str,
     /// Other names.
-    pub(super) aliases: &'static [&'static str],
+    #[serde(rename = "or", borrow, default)]
+    pub(super) aliases: Vec<&'static str>,
     /// The shape of the value.
     pub(super) kind: Kind,
     /// Smallest allowed number.
+    #[serde(default)]
     pub(super) min: i64,
     /// Largest allowed number.
+    #[serde(default = "unlimited")]
     pub(super) max: i64,
     /// Values, as written, at which the option asks for nothing, so that nothing is lost.
-    pub(super) neutral: &'static [&'static str],
+    #[serde(rename = "unless", borrow, default)]
+    pub(super) neutral: Vec<&'static str>,
     /// What it is for: what is lost where it, or some values of it, are not honoured.
+    #[serde(default = "tested")]
     pub(super) affects: Affects,
     /// What becomes of it.
     pub(super) effect: Effect,
     /// Lines of a job in which it does something, its own the last; empty: what its shape suggests.
-    pub(super) sample: &'static str,
+    #[serde(default)]
+    #[cfg_attr(not(test), expect(dead_code, reason = "what the test of the table tries"))]
+    pub(super) sample: String,
 }
 
 impl Entry {
@@ -175,72 +182,19 @@ impl Entry {
     pub(super) fn is_named(&self, word: &str) -> bool {
         self.name == word || self.aliases.contains(&word)
     }
-
-    /// Sets other names.
-    pub(super) const fn or(mut self, aliases: &'static [&'static str]) -> Self {
-        self.aliases = aliases;
-        self
-    }
-
-    /// Sets the allowed range.
-    pub(super) const fn range(mut self, min: i64, max: i64) -> Self {
-        self.min = min;
-        self.max = max;
-        self
-    }
-
-    /// Sets the smallest allowed number.
-    pub(super) const fn min(mut self, min: i64) -> Self {
-        self.min = min;
-        self
-    }
-
-    /// Sets lines of a job in which the option does something, its own the last.
-    pub(super) const fn sample(mut self, lines: &'static str) -> Self {
-        self.sample = lines;
-        self
-    }
-
-    /// Marks an option that changes nothing of what is tested: the same I/O is done and checked without it.
-    pub(super) const fn reporting(mut self) -> Self {
-        self.affects = Affects::Report;
-        self
-    }
-
-    /// Sets the values at which nothing is lost.
-    pub(super) const fn unless(mut self, neutral: &'static [&'static str]) -> Self {
-        self.neutral = neutral;
-        self
-    }
 }
 
-/// An option: its name, its shape, and what becomes of it.
-pub(super) const fn option(name: &'static str, kind: Kind, effect: Effect) -> Entry {
-    let affects = Affects::Test;
-    Entry { name, aliases: &[], kind, min: 0, max: i64::MAX, neutral: &[], affects, effect, sample: "" }
+fn unlimited() -> i64 {
+    i64::MAX
 }
 
-/// The words of a text, which are `N`.
-pub(super) const fn words<const N: usize>(text: &'static str) -> [&'static str; N] {
-    let mut all = [""; N];
-    let (mut rest, mut index) = (text, 0);
-    while index < N {
-        let mut end = 0;
-        while end < rest.len() && rest.as_bytes()[end] != b' ' {
-            end += 1;
-        }
-        (all[index], rest) = rest.split_at(end);
-        if !rest.is_empty() {
-            rest = rest.split_at(1).1;
-        }
-        index += 1;
-    }
-    assert!(rest.is_empty() && !all[N - 1].is_empty(), "there are as many words as places");
-    all
+fn tested() -> Affects {
+    Affects::Test
 }
 
 /// What becomes of an engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum EngineFate {
     /// Runs here under this name.
     Native(&'static str),
@@ -251,21 +205,71 @@ pub(super) enum EngineFate {
 }
 
 /// One ioengine.
-#[derive(Clone, Copy)]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct EngineEntry {
     /// fio's name.
     pub(super) name: &'static str,
-    /// Its private options.
-    pub(super) options: &'static [Entry],
+    /// Under which name the table has its private options; empty: it has none.
+    #[serde(default)]
+    pub(super) private: &'static str,
     /// Whether a queue is kept: elsewhere iodepth stays 1.
+    #[serde(default)]
     pub(super) asynchronous: bool,
     /// What becomes of it.
     pub(super) fate: EngineFate,
 }
 
+impl EngineEntry {
+    /// Its private options.
+    pub(super) fn options(&self) -> &'static [Entry] {
+        TABLE.private.get(self.private).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The file `options.toml`: what it has of each option and engine, and the texts that several of them share.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    option: Vec<Entry>,
+    engine: Vec<EngineEntry>,
+    #[serde(borrow)]
+    private: BTreeMap<&'static str, Vec<Entry>>,
+    #[serde(borrow)]
+    text: BTreeMap<&'static str, &'static str>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut table: Table =
+        toml::from_str(include_str!("../options.toml")).expect("the tests read the same file");
+    let said = |text: &mut &'static str| {
+        if let Some(name) = text.strip_prefix('$') {
+            *text = table.text[name];
+        }
+    };
+    for entry in table.option.iter_mut().chain(table.private.values_mut().flatten()) {
+        match &mut entry.effect {
+            Effect::Rule(_) => {}
+            Effect::Inert(text) | Effect::Refused(text) => said(text),
+            Effect::Lost { what, instead } => [what, instead].into_iter().for_each(said),
+        }
+    }
+    for engine in &mut table.engine {
+        if let EngineFate::Nearest(_, text) | EngineFate::Foreign(text) = &mut engine.fate {
+            said(text);
+        }
+    }
+    table
+});
+
+/// All core options, in the order of fio's manual.
+pub(super) fn options() -> &'static [Entry] {
+    &TABLE.option
+}
+
 /// Finds a core option by name or alias.
 pub(super) fn core(word: &str) -> Option<&'static Entry> {
-    OPTIONS.iter().find(|entry| entry.is_named(word))
+    options().iter().find(|entry| entry.is_named(word))
 }
 
 /// What is lost where a core option, or a value of it, is not honoured.
@@ -276,13 +280,13 @@ pub(super) fn affects(option: &str) -> Affects {
 /// Finds an engine by fio's name. fio takes any name that begins like these for libaio.
 pub(super) fn engine(name: &str) -> Option<&'static EngineEntry> {
     let name = if name.starts_with("linuxaio") || name.starts_with("aio") { "libaio" } else { name };
-    ENGINES.iter().find(|entry| entry.name == name)
+    TABLE.engine.iter().find(|entry| entry.name == name)
 }
 
 /// All names an option of a job with this engine may have, for suggestions.
 pub(super) fn names(engine: Option<&'static EngineEntry>) -> impl Iterator<Item = &'static str> {
-    let private = engine.map_or(&[][..], |engine| engine.options);
-    OPTIONS
+    let private = engine.map_or(&[][..], EngineEntry::options);
+    options()
         .iter()
         .chain(private)
         .filter(|entry| !matches!(entry.effect, Effect::Refused(_)))
@@ -291,9 +295,9 @@ pub(super) fn names(engine: Option<&'static EngineEntry>) -> impl Iterator<Item 
 
 /// Engines with an option of this name: for a hint when the engine was not named in time.
 pub(super) fn engines_with(option: &str) -> Vec<&'static str> {
-    ENGINES
-        .iter()
-        .filter(|engine| engine.options.iter().any(|entry| entry.is_named(option)))
+    let engines = TABLE.engine.iter();
+    engines
+        .filter(|engine| engine.options().iter().any(|entry| entry.is_named(option)))
         .map(|engine| engine.name)
         .collect()
 }

@@ -16,15 +16,15 @@ use crate::{lower, parse};
 #[test]
 fn names_are_unique_within_core_and_within_an_engine() {
     let mut seen = BTreeSet::new();
-    for entry in OPTIONS {
+    for entry in options() {
         assert!(seen.insert(entry.name), "{}", entry.name);
-        for alias in entry.aliases {
+        for alias in &entry.aliases {
             assert!(seen.insert(alias), "{alias}");
         }
     }
-    for engine in ENGINES {
+    for engine in &TABLE.engine {
         let mut own = BTreeSet::new();
-        for entry in engine.options {
+        for entry in engine.options() {
             assert!(own.insert(entry.name), "{} {}", engine.name, entry.name);
             assert!(core(entry.name).is_none(), "{} {}", engine.name, entry.name);
         }
@@ -33,7 +33,7 @@ fn names_are_unique_within_core_and_within_an_engine() {
 
 #[test]
 fn every_lost_option_says_what_is_lost() {
-    let all = OPTIONS.iter().chain(ENGINES.iter().flat_map(|engine| engine.options));
+    let all = options().iter().chain(TABLE.engine.iter().flat_map(EngineEntry::options));
     for entry in all {
         if let Effect::Lost { what, .. } = entry.effect {
             assert!(what.len() > 10, "{}", entry.name);
@@ -49,7 +49,7 @@ const BEHIND: &str = "[b]\nsize=64m\nrw=randread\nfilename=b\nstonewall\n";
 /// The line of an option with a value of its shape.
 fn line_of(entry: &Entry) -> String {
     let number = entry.min.max(3).min(entry.max);
-    let value = match entry.kind {
+    let value = match &entry.kind {
         Kind::Flag | Kind::OptionalText => return entry.name.to_owned(),
         Kind::Bool => if entry.neutral.contains(&"1") { "0" } else { "1" }.to_owned(),
         Kind::Word(words) | Kind::Words(words) => {
@@ -57,7 +57,7 @@ fn line_of(entry: &Entry) -> String {
         }
         Kind::Int | Kind::LastInt | Kind::Triple | Kind::Cpus | Kind::Floats => number.to_string(),
         Kind::Size | Kind::ByteSpan | Kind::Ranges => "8k".to_owned(),
-        Kind::Time { .. } | Kind::TimeSpan => "5s".to_owned(),
+        Kind::Seconds | Kind::Micros | Kind::TimeSpan => "5s".to_owned(),
         _ => "x".to_owned(),
     };
     format!("{}={value}", entry.name)
@@ -90,13 +90,15 @@ fn silent(entry: &Entry, engine: &str) -> Option<String> {
 
 #[test]
 fn the_sample_of_each_option_shows() {
-    let own = OPTIONS.iter().filter_map(|entry| silent(entry, ""));
-    let of_engines = ENGINES.iter().flat_map(|engine| {
+    let own = options().iter().filter_map(|entry| silent(entry, ""));
+    let of_engines = TABLE.engine.iter().flat_map(|engine| {
         let line = format!("ioengine={}\n", engine.name);
         // An engine that does not run here is an error, whatever its options.
         let foreign = matches!(engine.fate, EngineFate::Foreign(_));
-        let asked =
-            engine.options.iter().filter(move |entry| !(foreign && matches!(entry.effect, Effect::Rule(_))));
+        let asked = engine
+            .options()
+            .iter()
+            .filter(move |entry| !(foreign && matches!(entry.effect, Effect::Rule(_))));
         asked.filter_map(move |entry| silent(entry, &line))
     });
     let silent: Vec<String> = own.chain(of_engines).collect();
@@ -171,13 +173,13 @@ fn the_options_are_those_of_fio() {
     let missing: Vec<&String> = names.iter().filter(|name| core(name).is_none()).collect();
     assert!(names.len() > 150 && missing.is_empty(), "of {} fio lists {missing:?}", names.len());
     let more: Vec<&str> =
-        OPTIONS.iter().map(|entry| entry.name).filter(|name| !names.contains(*name)).collect();
+        options().iter().map(|entry| entry.name).filter(|name| !names.contains(*name)).collect();
     assert_eq!(more, NOT_LISTED);
-    for engine in ENGINES {
+    for engine in &TABLE.engine {
         let argument = format!("--enghelp={}", engine.name);
         // fio lists nothing of an engine that it was built without.
         let names = listed(&[&argument]).unwrap_or_default();
-        let known = |name: &&String| engine.options.iter().any(|entry| entry.is_named(name));
+        let known = |name: &&String| engine.options().iter().any(|entry| entry.is_named(name));
         let missing: Vec<&String> = names.iter().filter(|name| !known(name)).collect();
         assert!(missing.is_empty(), "{}: {missing:?}", engine.name);
     }
