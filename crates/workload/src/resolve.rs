@@ -7,7 +7,7 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use self::hosts::{Place, Places, part_of};
+use self::hosts::{PlanHost, PlanHosts, part_of};
 use crate::host::HostId;
 use crate::job::{Caching, EngineKind, Job, Limits, OperationRates, Phase, Rate, TargetSharing, Workload};
 use crate::pattern::{BlockSizes, OpKind};
@@ -169,7 +169,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
     if workload.phases.is_empty() {
         return Err(ResolveError::Empty(format!("'{}'", workload.name)));
     }
-    let places = Places::new(workload, inventory)?;
+    let places = PlanHosts::new(workload, inventory)?;
     let mut repeats: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     let mut phases = Vec::with_capacity(workload.phases.len());
     let unrolled = steps::unrolled(&workload.phases)?;
@@ -249,7 +249,7 @@ fn plan_target(target: &crate::Target, inventory: &Inventory) -> Result<PlannedT
 struct Planner<'a> {
     job: &'a Job,
     /// The hosts it runs on.
-    places: Vec<&'a Place<'a>>,
+    places: Vec<&'a PlanHost<'a>>,
     targets: &'a [PlannedTarget],
     inventory: &'a Inventory,
 }
@@ -358,12 +358,13 @@ impl Planner<'_> {
         if self.job.targets.is_empty() {
             return Err(self.invalid("no target"));
         }
-        let on =
-            |place: &&Place<'_>| self.job.targets.iter().map(|name| self.target_index(place, name)).collect();
+        let on = |place: &&PlanHost<'_>| {
+            self.job.targets.iter().map(|name| self.target_index(place, name)).collect()
+        };
         self.places.iter().map(on).collect()
     }
 
-    fn target_index(&self, place: &Place<'_>, name: &str) -> Result<u32, ResolveError> {
+    fn target_index(&self, place: &PlanHost<'_>, name: &str) -> Result<u32, ResolveError> {
         place.index(name).ok_or_else(|| ResolveError::UnknownTarget {
             job: self.job.name.clone(),
             target: name.to_owned(),

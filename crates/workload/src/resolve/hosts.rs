@@ -8,7 +8,7 @@ use crate::job::{Job, Workload};
 use crate::plan::{PlannedSite, PlannedTarget};
 
 /// A host of the plan.
-pub(super) struct Place<'a> {
+pub(super) struct PlanHost<'a> {
     pub(super) id: HostId,
     /// `None`: the machine that makes the plan, alone.
     host: Option<&'a Host>,
@@ -18,12 +18,12 @@ pub(super) struct Place<'a> {
 }
 
 /// The hosts of a plan, and the targets of all of them.
-pub(super) struct Places<'a> {
-    all: Vec<Place<'a>>,
+pub(super) struct PlanHosts<'a> {
+    all: Vec<PlanHost<'a>>,
     pub(super) targets: Vec<PlannedTarget>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> PlanHosts<'a> {
     /// The hosts of `workload`. One host that is this machine is none: the plan is as without it.
     pub(super) fn new(workload: &'a Workload, inventory: &'a Inventory) -> Result<Self, ResolveError> {
         let hosts = match &workload.hosts[..] {
@@ -31,7 +31,7 @@ impl<'a> Places<'a> {
             hosts => hosts,
         };
         check_names(&workload.hosts)?;
-        let mut places = Places { all: Vec::with_capacity(hosts.len().max(1)), targets: Vec::new() };
+        let mut places = PlanHosts { all: Vec::with_capacity(hosts.len().max(1)), targets: Vec::new() };
         if hosts.is_empty() {
             places.add(workload, inventory, None)?;
         }
@@ -68,7 +68,7 @@ impl<'a> Places<'a> {
             }
             self.targets.push(PlannedTarget { host: id, ..planned });
         }
-        self.all.push(Place { id, host, inventory, indices });
+        self.all.push(PlanHost { id, host, inventory, indices });
         Ok(())
     }
 
@@ -77,18 +77,19 @@ impl<'a> Places<'a> {
     }
 
     /// Those a job runs on, in the order of the workload.
-    pub(super) fn of(&self, job: &Job) -> Result<Vec<&Place<'a>>, ResolveError> {
+    pub(super) fn of(&self, job: &Job) -> Result<Vec<&PlanHost<'a>>, ResolveError> {
         let named = |name: &str| self.all.iter().any(|place| place.is_called(name));
         if let Some(unknown) = job.hosts.iter().find(|name| !named(name)) {
             return Err(ResolveError::UnknownHost { job: job.name.clone(), host: unknown.clone() });
         }
-        let chosen =
-            |place: &&Place<'_>| job.hosts.is_empty() || job.hosts.iter().any(|name| place.is_called(name));
+        let chosen = |place: &&PlanHost<'_>| {
+            job.hosts.is_empty() || job.hosts.iter().any(|name| place.is_called(name))
+        };
         Ok(self.all.iter().filter(chosen).collect())
     }
 }
 
-impl Place<'_> {
+impl PlanHost<'_> {
     /// The machine that makes the plan answers to every name: what its only host is called is not kept.
     fn is_called(&self, name: &str) -> bool {
         self.host.is_none_or(|host| host.name == name)

@@ -1,6 +1,6 @@
 //! Planning of jobs on trees of files.
 
-use super::hosts::Place;
+use super::hosts::PlanHost;
 use super::{Planner, ResolveError, misaligned_sizes};
 use crate::job::EngineKind;
 use crate::pattern::OpKind;
@@ -26,8 +26,9 @@ impl Planner<'_> {
                 format!("{asked} outstanding per thread; on a tree each thread does one operation at a time");
             return Err(self.invalid(what));
         }
-        let copy_to =
-            |place: &&Place<'_>| tree.copy_to.as_ref().map(|name| self.target_index(place, name)).transpose();
+        let copy_to = |place: &&PlanHost<'_>| {
+            tree.copy_to.as_ref().map(|name| self.target_index(place, name)).transpose()
+        };
         let copy_to = self.places.iter().map(copy_to).collect::<Result<Vec<_>, _>>()?;
         let all: Vec<u32> = indices.iter().flatten().chain(copy_to.iter().flatten()).copied().collect();
         for &index in &all {
