@@ -15,7 +15,6 @@ use super::forms::{FLAG, NAME, SIZE, TEXT, TIME, count, word, write_count};
 use super::host;
 use super::job;
 use super::key::{About, Form, Key, Need, Shape, Table, key};
-use super::nearest::nearest;
 use super::node::{Entry, Fields};
 use super::sink::{Sink, clip};
 use super::sweep;
@@ -364,13 +363,7 @@ impl<'s, 't> Document<'s, 't> {
             }
             if found.is_empty() && !self.sink.is_full() {
                 let known: Vec<&str> = self.by_name.keys().map(String::as_str).take(1000).collect();
-                let help = match (nearest(&word, &known), known.as_slice()) {
-                    (Some(near), _) => format!("the nearest is '{near}'"),
-                    (None, []) => "there are no targets; add [[target]]".to_owned(),
-                    (None, some) => format!("known are {}", some[..some.len().min(20)].join(", ")),
-                };
-                let message = format!("target '{}' is not defined", clip(&word));
-                self.sink.error("unknown-target", span, message, help);
+                self.sink.undefined("unknown-target", span, &word, &known);
             }
             names.extend(found);
         }

@@ -8,7 +8,6 @@ use toml::de::DeValue;
 
 use super::forms::{NAME, count_u32, quote};
 use super::key::{About, Form, Key, Need, Shape, Table, key};
-use super::nearest::nearest;
 use super::node::{Entry, Fields};
 use super::sink::{Sink, clip};
 
@@ -88,13 +87,7 @@ pub(super) fn check(sink: &mut Sink, job: &Fields<'_>, hosts: &[Host]) {
         let unknown = |name: &&str| !hosts.iter().any(|host| host.name == *name);
         if let Some(name) = entry.as_str().filter(unknown) {
             let known: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).take(1000).collect();
-            let help = match (nearest(name, &known), known.as_slice()) {
-                (Some(near), _) => format!("the nearest is '{near}'"),
-                (None, []) => "there are no hosts; add [[host]]".to_owned(),
-                (None, some) => format!("known are {}", some[..some.len().min(20)].join(", ")),
-            };
-            let message = format!("host '{}' is not defined", clip(name));
-            sink.error("unknown-host", entry.span(), message, help);
+            sink.undefined("unknown-host", entry.span(), name, &known);
         }
     }
 }

@@ -115,6 +115,17 @@ impl Sink {
         }
     }
 
+    /// Reports a name that is none of `known`. The id is `unknown-` and what it names: a kind of table.
+    pub(super) fn undefined(&mut self, id: &'static str, span: Range<usize>, name: &str, known: &[&str]) {
+        let kind = id.trim_start_matches("unknown-");
+        let help = match (nearest(name, known), known) {
+            (Some(near), _) => format!("the nearest is '{near}'"),
+            (None, []) => format!("there are no {kind}s; add [[{kind}]]"),
+            (None, some) => format!("known are {}", some[..some.len().min(20)].join(", ")),
+        };
+        self.error(id, span, format!("{kind} '{}' is not defined", clip(name)), help);
+    }
+
     /// Reports those of `keys` that `table` lacks, in one remark; gives whether it has them all.
     pub(super) fn require(&mut self, table: &Fields<'_>, keys: &[&str], who: &str, help: &str) -> bool {
         let missing: Vec<&str> = keys.iter().copied().filter(|key| table.get(key).is_none()).collect();
