@@ -22,7 +22,7 @@ pub(super) fn check(file: &JobFile, report: &mut Report) {
     }
     waits(file, report);
     let mut names = Names::default();
-    let mut said = Said::default();
+    let mut said = SaidOnce::default();
     for section in &file.jobs {
         let files = names.files(section, 0, false);
         let job = resolve(section, files, false);
@@ -89,13 +89,13 @@ fn waits(file: &JobFile, report: &mut Report) {
 
 /// Remarks about one line in [global] are made once, not for every job.
 #[derive(Default)]
-struct Said(std::collections::HashSet<(&'static str, Position)>);
+struct SaidOnce(std::collections::HashSet<(&'static str, Position)>);
 
 struct Check<'a> {
     section: &'a JobSection,
     job: &'a ResolvedJob,
     report: &'a mut Report,
-    said: &'a mut Said,
+    said: &'a mut SaidOnce,
 }
 
 impl Check<'_> {

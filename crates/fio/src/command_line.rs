@@ -6,7 +6,7 @@ use assay_formats::{Diagnostic, Position, Severity};
 use super::job_file::{Builder, JobFile};
 use super::lines::{RawOption, RawSection};
 use super::program::{self, Argument, Fate, Setting};
-use super::report::Place;
+use super::report::WordPosition;
 use super::settings::Settings;
 use super::substitute::System;
 use super::table::{self, Kind};
@@ -77,7 +77,7 @@ struct Reader<'a> {
     builder: Builder<'a>,
     /// The job whose options are being collected; `None`: the defaults.
     open: Option<RawSection>,
-    files: Vec<(String, Place)>,
+    files: Vec<(String, WordPosition)>,
     /// `--section` words.
     sections: Vec<String>,
     program: Program,
@@ -90,7 +90,7 @@ fn wants_value(name: &str) -> bool {
 
 impl Reader<'_> {
     fn word(&mut self, word: &str, at: Position, next: impl FnOnce() -> Option<String>) {
-        let place = Place { at: at.clone(), word: word.to_owned() };
+        let place = WordPosition { at: at.clone(), word: word.to_owned() };
         let Some(body) =
             word.strip_prefix("--").or_else(|| word.strip_prefix('-')).filter(|body| !body.is_empty())
         else {
@@ -127,7 +127,7 @@ impl Reader<'_> {
         entry: &program::Entry,
         attached: Option<String>,
         next: impl FnOnce() -> Option<String>,
-        place: &Place,
+        place: &WordPosition,
     ) {
         let name = entry.name;
         let value = match (entry.argument, attached) {
@@ -147,7 +147,7 @@ impl Reader<'_> {
         let report = &mut self.builder.report;
         match entry.fate {
             Fate::Set(setting) => self.set(setting, value, place),
-            Fate::Moot(why) => {
+            Fate::NoEffect(why) => {
                 let message = format!("--{name} changes nothing here: {why}");
                 report.note("fio-program-option", place, message, "");
             }
@@ -162,7 +162,7 @@ impl Reader<'_> {
         }
     }
 
-    fn set(&mut self, setting: Setting, value: Option<String>, place: &Place) {
+    fn set(&mut self, setting: Setting, value: Option<String>, place: &WordPosition) {
         let action = &mut self.program.action;
         match setting {
             Setting::Readonly => self.program.readonly = true,

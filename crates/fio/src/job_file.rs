@@ -4,7 +4,7 @@ use assay_formats::loader::Loader;
 use assay_formats::{Diagnostic, Severity};
 
 use super::lines::{self, RawSection};
-use super::report::{Place, Report};
+use super::report::{Report, WordPosition};
 use super::resolve::{self, Given};
 use super::resolved::Direction;
 use super::section::{JOBS_MAX, JobSection, place};
@@ -150,7 +150,7 @@ impl<'a> Builder<'a> {
             return;
         }
         if self.jobs.len() == JOBS_MAX {
-            let place = Place { at: section.at.clone(), word: section.name.clone() };
+            let place = WordPosition { at: section.at.clone(), word: section.name.clone() };
             let message = format!("more than {JOBS_MAX} jobs");
             return self.report.error("too-many-jobs", &place, message, "");
         }

@@ -39,7 +39,7 @@ pub fn fio_json_with(run: &Run, intervals: &[Interval], plus: bool) -> String {
     for (group, phase) in phases.iter().enumerate() {
         for job in &phase.jobs {
             let options = options::options(run, phase, job);
-            let place = job::Place { run, phase, group: group as u64 };
+            let place = job::ReportedPhase { run, phase, group: group as u64 };
             jobs.push(Json::from(job::job(&place, job, &options, intervals, detail)));
             all_options.push(options);
         }

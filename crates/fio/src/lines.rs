@@ -4,7 +4,7 @@ use assay_formats::Position;
 use assay_formats::diagnostic::clip;
 use assay_formats::loader::Loader;
 
-use super::report::{Place, Report};
+use super::report::{Report, WordPosition};
 use super::table;
 
 /// fio reads lines into a buffer of this size and splits a longer one at that point, in the middle of a word.
@@ -41,16 +41,17 @@ impl RawOption {
     }
 
     /// Where remarks about the name point.
-    pub(super) fn name_place(&self) -> Place {
-        Place { at: self.at.clone(), word: self.name.clone() }
+    pub(super) fn name_place(&self) -> WordPosition {
+        WordPosition { at: self.at.clone(), word: self.name.clone() }
     }
 
     /// Where remarks about the value point.
-    pub(super) fn value_place(&self) -> Place {
+    pub(super) fn value_place(&self) -> WordPosition {
         match &self.value {
-            Some(value) => {
-                Place { at: Position { column: self.value_column, ..self.at.clone() }, word: value.clone() }
-            }
+            Some(value) => WordPosition {
+                at: Position { column: self.value_column, ..self.at.clone() },
+                word: value.clone(),
+            },
             None => self.name_place(),
         }
     }
@@ -92,7 +93,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn file(&mut self, name: &str, text: &str) {
-        let start = Place { at: Position { file: name.to_owned(), line: 1, column: 0 }, word: String::new() };
+        let start =
+            WordPosition { at: Position { file: name.to_owned(), line: 1, column: 0 }, word: String::new() };
         if text.len() > TEXT_BYTES_MAX {
             let message =
                 format!("a job file of {} bytes is not read; the limit is {TEXT_BYTES_MAX}", text.len());
@@ -106,7 +108,7 @@ impl Reader<'_> {
             let column = number(before[line_start..].chars().count());
             let at = Position { file: name.to_owned(), line, column };
             let message = "this is not a text file: it holds a zero byte".to_owned();
-            return self.report.error("binary-file", &Place { at, word: String::new() }, message, "");
+            return self.report.error("binary-file", &WordPosition { at, word: String::new() }, message, "");
         }
         self.stack.push(name.to_owned());
         for (index, line) in text.split('\n').enumerate() {
@@ -126,7 +128,7 @@ impl Reader<'_> {
     fn line(&mut self, line: &str, mut at: Position) -> bool {
         if line.len() > LINE_BYTES_MAX {
             let message = format!("this line has {} bytes; fio reads at most {LINE_BYTES_MAX}", line.len());
-            self.report.error("line-too-long", &Place { at, word: String::new() }, message, "");
+            self.report.error("line-too-long", &WordPosition { at, word: String::new() }, message, "");
             return true;
         }
         let front = line.trim_start_matches(is_blank);
@@ -140,7 +142,7 @@ impl Reader<'_> {
             return self.header(rest, body, at);
         }
         if self.sections.is_empty() {
-            let place = Place { at, word: body.to_owned() };
+            let place = WordPosition { at, word: body.to_owned() };
             let shown = if is_name(name_of(body)) {
                 format!("option <{}>", clip(body))
             } else {
@@ -164,7 +166,7 @@ impl Reader<'_> {
         let body = front[..end].trim_end_matches(is_blank);
         let inside_word = front[..end].ends_with(|c| !is_blank(c)) && end < front.len();
         if inside_word && body.contains('=') {
-            let place = Place { at: at.clone(), word: front.trim_end_matches(is_blank).to_owned() };
+            let place = WordPosition { at: at.clone(), word: front.trim_end_matches(is_blank).to_owned() };
             let message = format!("the value ends at the comment sign: fio reads `{body}`");
             let help = "file names with ; or # cannot be written in a job file";
             self.report.note("fio-comment-inside-value", &place, message, help);
@@ -174,14 +176,14 @@ impl Reader<'_> {
 
     fn header(&mut self, rest: &str, body: &str, at: Position) -> bool {
         if self.stack.len() > 1 {
-            let place = Place { at, word: body.to_owned() };
+            let place = WordPosition { at, word: body.to_owned() };
             let message = "an included file holds options only, no [section]";
             self.report.error("section-in-include", &place, message, "");
             return false;
         }
         let mut name: String = rest.chars().take(255).collect();
         let last = name.pop();
-        let place = Place { at: at.clone(), word: body.to_owned() };
+        let place = WordPosition { at: at.clone(), word: body.to_owned() };
         if last != Some(']') {
             let message =
                 format!("fio drops the last character of a header, so this section is named \"{name}\"");
@@ -205,7 +207,7 @@ impl Reader<'_> {
         if self.options > OPTIONS_MAX {
             if self.options == OPTIONS_MAX + 1 {
                 let message = format!("more than {OPTIONS_MAX} option lines with all includes");
-                self.report.error("too-many-options", &Place { at, word: String::new() }, message, "");
+                self.report.error("too-many-options", &WordPosition { at, word: String::new() }, message, "");
             }
             return;
         }
@@ -228,7 +230,7 @@ impl Reader<'_> {
         // Counts as a line, so that includes without options are bounded too.
         self.options += 1;
         let file = body.get("include".len() + 1..).unwrap_or("");
-        let place = Place { at: at.clone(), word: body.to_owned() };
+        let place = WordPosition { at: at.clone(), word: body.to_owned() };
         if !file.is_empty() && !body["include".len()..].starts_with(is_blank) {
             let message = format!("any line that starts with `include` includes a file, here `{file}`");
             self.report.note("fio-include-prefix", &place, message, "");

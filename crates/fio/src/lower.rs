@@ -19,7 +19,7 @@ use assay_workload::units::Nanos;
 use assay_formats::{Affects, Diagnostic, Position};
 
 use super::job_file::JobFile;
-use super::report::{Place, Report};
+use super::report::{Report, WordPosition};
 use super::resolve::resolve;
 use super::resolved::*;
 use super::section::JobSection;
@@ -124,7 +124,7 @@ impl<'a> Lowering<'a> {
         }
         for section in &self.file.jobs {
             for (rule, setting) in section.settings.without_effect() {
-                let place = Place { at: setting.at.clone(), word: setting.text.clone() };
+                let place = WordPosition { at: setting.at.clone(), word: setting.text.clone() };
                 if self.said.insert(("option-unread", place.at.clone())) {
                     let message = format!("`{}` does not change {} here", setting.text, rule.decides());
                     self.report.loss("option-unread", Affects::Test, &place, message, "");

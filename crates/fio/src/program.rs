@@ -41,7 +41,7 @@ pub(super) enum Fate {
     /// It does what it does in fio.
     Set(Setting),
     /// Nothing depends on it; the text says why.
-    Moot(&'static str),
+    NoEffect(&'static str),
     /// It is lost: of what, what does not happen, what to use instead.
     Lost(Affects, &'static str, &'static str),
     /// Nothing runs: what does not happen, and what to use instead.
@@ -76,7 +76,7 @@ const NO_TRIGGER: &str = "nothing is triggered while jobs run";
 const ITSELF: &str = "leave it out, or run fio itself: assay judge -- fio ..";
 
 use Argument::{None as No, Optional, Required};
-use Fate::{Moot, Refused, Set};
+use Fate::{NoEffect, Refused, Set};
 
 /// Every option of fio 3.42 that describes no job.
 pub(super) static OPTIONS: &[Entry] = &[
@@ -132,9 +132,9 @@ pub(super) static OPTIONS: &[Entry] = &[
             "--strict before the options of fio: whatever is lost is an error",
         ),
     ),
-    entry("max-jobs", Required, Moot("fio ignores it too")),
-    entry("alloc-size", Required, Moot("memory is taken as it is needed")),
-    entry("aux-path", Required, Moot("no files of state are left")),
+    entry("max-jobs", Required, NoEffect("fio ignores it too")),
+    entry("alloc-size", Required, NoEffect("memory is taken as it is needed")),
+    entry("aux-path", Required, NoEffect("no files of state are left")),
     entry("merge-blktrace-only", No, Refused("traces are not merged", ITSELF)),
     entry("cpuclock-test", No, Refused("the clock of the processor is not tested", "assay doctor")),
     entry("crctest", Optional, Refused("checksum functions are not timed", "run fio itself")),

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use assay_formats::diagnostic::{Bound, Collector, Diagnostic};
 
-pub(super) use assay_formats::Place;
+pub(super) use assay_formats::WordPosition;
 
 /// No file needs more diagnostics than this.
 const DIAGNOSTICS_MAX: usize = 1000;

@@ -2,7 +2,7 @@
 
 use assay_formats::Position;
 
-use super::report::Place;
+use super::report::WordPosition;
 use super::settings::Settings;
 
 /// fio's limit on jobs with all their clones.
@@ -22,9 +22,9 @@ pub(super) struct JobSection {
 }
 
 /// The place of an option in force, else of the section.
-pub(super) fn place(section: &JobSection, option: &str) -> Place {
+pub(super) fn place(section: &JobSection, option: &str) -> WordPosition {
     match section.settings.get(option) {
-        Some(setting) => Place { at: setting.at.clone(), word: setting.text.clone() },
-        None => Place { at: section.at.clone(), word: section.name.clone() },
+        Some(setting) => WordPosition { at: setting.at.clone(), word: setting.text.clone() },
+        None => WordPosition { at: section.at.clone(), word: section.name.clone() },
     }
 }

@@ -11,7 +11,7 @@ use assay_formats::{Affects, Position};
 
 use super::lines::{RawOption, RawSection};
 use super::read_value::ValueReader;
-use super::report::{Place, Report};
+use super::report::{Report, WordPosition};
 use super::substitute::{System, substitute};
 use super::table::{self, Effect, EngineEntry, EngineFate, Entry, Rule};
 use super::value::Value;
@@ -48,7 +48,7 @@ pub enum OptionFate {
     /// It means here what it means in fio.
     Honoured,
     /// It changes nothing about the measured load; a note says why.
-    Moot,
+    NoEffect,
     /// It is lost; a diagnostic says what and names the nearest equivalent.
     Lost,
 }
@@ -157,7 +157,7 @@ fn is_neutral(entry: &Entry, raw: &RawOption) -> bool {
 fn option_line(entry: &Entry, raw: &RawOption) -> OptionLine {
     let fate = match entry.effect {
         Effect::Lost { .. } if !is_neutral(entry, raw) => OptionFate::Lost,
-        Effect::Inert(_) if !is_neutral(entry, raw) => OptionFate::Moot,
+        Effect::Inert(_) if !is_neutral(entry, raw) => OptionFate::NoEffect,
         _ => OptionFate::Honoured,
     };
     OptionLine { name: entry.name, value: raw.value.clone(), fate }
@@ -366,7 +366,7 @@ impl Applier<'_> {
 
     fn drop_private(&mut self, settings: &mut Settings, engine_name: &str) {
         for setting in settings.private.values() {
-            let place = Place { at: setting.at.clone(), word: setting.text.clone() };
+            let place = WordPosition { at: setting.at.clone(), word: setting.text.clone() };
             let message = format!("`{}` does not reach the jobs with ioengine={engine_name}", setting.text);
             let help = "repeat it in the job if that engine has it";
             self.report.note("fio-engine-option-not-inherited", &place, message, help);

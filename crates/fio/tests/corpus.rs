@@ -237,7 +237,7 @@ fn shares_of_what_becomes_of_options() {
     say(&format!(
         "fio corpus: {total} option lines: {:.1} % honoured, {:.1} % without effect here (noted), {:.1} % lost (reported)",
         share(OptionFate::Honoured),
-        share(OptionFate::Moot),
+        share(OptionFate::NoEffect),
         share(OptionFate::Lost),
     ));
     say(&format!("fio corpus: lost: {lost:?}"));

@@ -103,7 +103,7 @@ impl fmt::Display for Diagnostic {
 
 /// Where a diagnostic points and which word it is about.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct WordPosition {
     /// Position of the word.
     pub at: Position,
     /// The word as written.
@@ -158,7 +158,7 @@ impl Collector {
     pub fn error<'p>(
         &mut self,
         id: &'static str,
-        place: impl Into<Option<&'p Place>>,
+        place: impl Into<Option<&'p WordPosition>>,
         message: impl Into<String>,
         help: &str,
     ) {
@@ -170,7 +170,7 @@ impl Collector {
         &mut self,
         id: &'static str,
         affects: Affects,
-        place: impl Into<Option<&'p Place>>,
+        place: impl Into<Option<&'p WordPosition>>,
         message: impl Into<String>,
         help: &str,
     ) {
@@ -181,7 +181,7 @@ impl Collector {
     pub fn note<'p>(
         &mut self,
         id: &'static str,
-        place: impl Into<Option<&'p Place>>,
+        place: impl Into<Option<&'p WordPosition>>,
         message: impl Into<String>,
         help: &str,
     ) {
@@ -193,7 +193,13 @@ impl Collector {
         self.add(Diagnostic::general(severity, id, message.into()));
     }
 
-    fn say(&mut self, (severity, affects, id): Kind, place: Option<&Place>, message: String, help: String) {
+    fn say(
+        &mut self,
+        (severity, affects, id): Kind,
+        place: Option<&WordPosition>,
+        message: String,
+        help: String,
+    ) {
         let (position, word) = place.map(|place| (place.at.clone(), place.word.clone())).unzip();
         let word = word.unwrap_or_default();
         self.add(Diagnostic { severity, id, position, word, affects, message, help });

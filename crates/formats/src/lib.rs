@@ -12,4 +12,4 @@ pub mod recognise;
 pub mod terms;
 pub mod trace;
 
-pub use diagnostic::{Affects, Collector, Diagnostic, Place, Position, Severity};
+pub use diagnostic::{Affects, Collector, Diagnostic, Position, Severity, WordPosition};

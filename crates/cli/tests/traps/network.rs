@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use crate::skip;
 use crate::stage::{Run, Running, Stage, said, text};
 
-const PORT: &str = "2299";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs a command whose failure is a declared skip.
@@ -36,6 +35,11 @@ fn wait(what: &str, there: impl Fn() -> bool) -> Option<()> {
     Some(())
 }
 
+/// Names and ports of this process, so that two of them share a machine.
+fn number() -> u32 {
+    100 + std::process::id() % 900
+}
+
 /// Keys, and what a server and its clients need to know, in a directory.
 struct Keys(PathBuf);
 
@@ -48,14 +52,14 @@ impl Keys {
         for key in ["host", "user"] {
             done(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", text(&at.join(key))])?;
         }
-        let at = text(&at);
+        let (at, port) = (text(&at), 20_000 + number());
         fs::copy(format!("{at}/user.pub"), format!("{at}/authorized")).expect("copied");
         let server = format!(
-            "Port {PORT}\nHostKey {at}/host\nPidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n\
+            "Port {port}\nHostKey {at}/host\nPidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n\
              AuthorizedKeysFile {at}/authorized\nPermitTunnel yes\nSubsystem sftp internal-sftp\n"
         );
         let client = format!(
-            "Host *\nPort {PORT}\nIdentityFile {at}/user\nIdentitiesOnly yes\nLogLevel ERROR\n\
+            "Host *\nPort {port}\nIdentityFile {at}/user\nIdentitiesOnly yes\nLogLevel ERROR\n\
              UserKnownHostsFile /dev/null\nStrictHostKeyChecking no\n"
         );
         fs::write(format!("{at}/server"), server).expect("written");
@@ -73,6 +77,15 @@ impl Keys {
     fn ssh(&self) -> String {
         format!("ssh -F {}", text(&self.0.join("client")))
     }
+
+    /// Waits until the server answers there.
+    fn answers(&self, address: &str) -> Option<()> {
+        let config = self.0.join("client");
+        let login = format!("root@{address}");
+        wait(&format!("no sshd at {address}"), || {
+            said("ssh", &["-F", text(&config), &login, "true"]).is_some()
+        })
+    }
 }
 
 /// A directory of a server, mounted with sshfs.
@@ -83,6 +96,7 @@ struct Mounted {
 
 impl Mounted {
     fn new(keys: &Keys, address: &str, directory: &Path, at: PathBuf) -> Option<Mounted> {
+        keys.answers(address)?;
         fs::create_dir(&at).expect("a directory");
         let option = format!("ssh_command={}", keys.ssh());
         let source = format!("root@{address}:{}", text(directory));
@@ -109,8 +123,7 @@ struct There {
 
 impl There {
     fn new(keys: &Keys) -> Option<There> {
-        // Of this process, so that two of them share a machine.
-        let number = 100 + std::process::id() % 900;
+        let number = number();
         let name = format!("assay-{number}");
         done(&["ip", "netns", "add", &name])?;
         let server = keys.serve(&["ip", "netns", "exec", &name]);
@@ -186,12 +199,7 @@ fn a_link_at_its_speed_and_one_with_room() {
     let Some(keys) = can(&stage) else { return };
     let Some(there) = There::new(&keys) else { return };
     let served = stage.path("served");
-    let Some(_tunnel) =
-        wait("no sshd", || said("sh", &["-c", &format!("{} root@10.231.0.2 true", keys.ssh())]).is_some())
-            .and_then(|()| there.slow(&keys))
-    else {
-        return;
-    };
+    let Some(_tunnel) = keys.answers("10.231.0.2").and_then(|()| there.slow(&keys)) else { return };
     let Some(slow) = Mounted::new(&keys, "10.232.0.2", &served, stage.path("slow")) else { return };
     let run = read(&stage, &slow);
     let network = &run.run["environment"]["targets"][0]["network"];

@@ -16,7 +16,7 @@ use assay_results::foreign::planned_of;
 
 /// Where a job stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'r> {
+pub(super) struct ReportedPhase<'r> {
     pub(super) run: &'r Run,
     pub(super) phase: &'r PhaseResult,
     /// Its phase's number among those reported: fio's group.
@@ -33,7 +33,7 @@ fn listed(job: &JobResult) -> [(OpKind, Option<&OpResult>); 3] {
 }
 
 pub(super) fn job(
-    place: &Place<'_>,
+    place: &ReportedPhase<'_>,
     job: &JobResult,
     options: &Options,
     intervals: &[Interval],

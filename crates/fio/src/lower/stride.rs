@@ -13,23 +13,23 @@ use super::{Lowering, Source};
 
 /// One way through a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Lap {
+struct FilePass {
     ios: u64,
     /// Whether another one follows it, without anything else that asks for it.
     begins_again: bool,
 }
 
-impl Lap {
+impl FilePass {
     /// Through the first `region` bytes of a file of `file` bytes: blocks of `block` bytes with `skip` between them.
-    fn new(region: u64, file: u64, block: u64, skip: u64) -> Lap {
+    fn new(region: u64, file: u64, block: u64, skip: u64) -> FilePass {
         let step = block.saturating_add(skip).max(1);
         let last = region.saturating_sub(block) / step * step;
         let begins_again = last + block < file && last.saturating_add(step) >= file;
-        Lap { ios: last / step + 1, begins_again }
+        FilePass { ios: last / step + 1, begins_again }
     }
 
     /// The lap of a job whose file and block sizes are known.
-    fn of(job: &ResolvedJob, block: u64, skip: u64) -> Option<Lap> {
+    fn of(job: &ResolvedJob, block: u64, skip: u64) -> Option<FilePass> {
         let region = per_file(job)?;
         let zero = Size::Bytes(0);
         let whole = job.region().offset == zero && job.region().offset_increment == zero;
@@ -37,7 +37,7 @@ impl Lap {
             (0..job.files.len()).any(|index| job.files.name(index).is_some_and(|name| is_device(&name)));
         // Where the file goes on behind the region, no start is behind its end.
         let file = if whole && !device { share(job)? } else { u64::MAX };
-        Some(Lap::new(region, file, block, skip))
+        Some(FilePass::new(region, file, block, skip))
     }
 }
 
@@ -65,14 +65,14 @@ impl Lowering<'_> {
             self.loss(source, "stride-of-sizes", "rw", message.to_owned(), "bs=<one size>");
             return true;
         };
-        let Some(lap) = Lap::of(job, block, skip) else {
+        let Some(pass) = FilePass::of(job, block, skip) else {
             let message = "the walk begins again at the end of the region; fio ends the job there if a block ends with \
                 it";
             self.loss(source, "stride-of-unknown-size", "rw", message.to_owned(), "size=<bytes>");
             return true;
         };
         // Several laps are counted in I/Os.
-        lap.begins_again || job.lifetime().loops > 1
+        pass.begins_again || job.lifetime().loops > 1
     }
 
     /// Limits a walk that ends with its file to as many laps as are asked for.
@@ -82,8 +82,10 @@ impl Lowering<'_> {
         if life.time_based || resolved.region().io_size.is_some() || life.loops < 2 {
             return;
         }
-        let Some(lap) = block(resolved).and_then(|block| Lap::of(resolved, block, skip)) else { return };
-        if lap.begins_again {
+        let Some(pass) = block(resolved).and_then(|block| FilePass::of(resolved, block, skip)) else {
+            return;
+        };
+        if pass.begins_again {
             return;
         }
         if resolved.access().direction.slots().len() > 1 {
@@ -91,7 +93,7 @@ impl Lowering<'_> {
                 "reads and writes begin again each on their own, not together when one is at the end";
             self.loss(source, "stride-loops", "loops", message.to_owned(), "one job for each direction");
         }
-        let ios = lap.ios.saturating_mul(resolved.files.len()).saturating_mul(life.loops);
+        let ios = pass.ios.saturating_mul(resolved.files.len()).saturating_mul(life.loops);
         job.limits.ios = Some(job.limits.ios.map_or(ios, |limit| limit.min(ios)));
     }
 }
@@ -112,9 +114,12 @@ mod tests {
             (44, 8, 12, 2, false),
         ] {
             let region = (file - file % block) * kib;
-            let lap = Lap::new(region, file * kib, block * kib, skip * kib);
-            assert_eq!(lap, Lap { ios, begins_again }, "{file} {block} {skip}");
+            let pass = FilePass::new(region, file * kib, block * kib, skip * kib);
+            assert_eq!(pass, FilePass { ios, begins_again }, "{file} {block} {skip}");
         }
-        assert_eq!(Lap::new(64 * kib, u64::MAX, 4 * kib, 12 * kib), Lap { ios: 4, begins_again: false });
+        assert_eq!(
+            FilePass::new(64 * kib, u64::MAX, 4 * kib, 12 * kib),
+            FilePass { ios: 4, begins_again: false }
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::{Deref, Range};
 
 pub(super) use crate::diagnostic::clip;
-use crate::diagnostic::{Bound, Collector, Diagnostic, Place, Position, counted};
+use crate::diagnostic::{Bound, Collector, Diagnostic, Position, WordPosition, counted};
 
 /// How many diagnostics are kept.
 const KEPT_MAX: usize = 100;
@@ -75,12 +75,12 @@ impl Sink {
         all
     }
 
-    fn place(&self, span: Range<usize>) -> Place {
+    fn place(&self, span: Range<usize>) -> WordPosition {
         let at = span.start.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= at).max(1);
         let before = self.text.get(self.line_starts[line - 1]..at).unwrap_or_default();
         let (line, column) = (counted(line), counted(before.chars().count() + 1));
-        Place { at: Position { file: self.file.clone(), line, column }, word: clip(self.text(span)) }
+        WordPosition { at: Position { file: self.file.clone(), line, column }, word: clip(self.text(span)) }
     }
 }
 
