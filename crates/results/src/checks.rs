@@ -39,6 +39,7 @@ mod volatile_write_cache;
 mod working_set_fits_cache;
 
 pub(crate) use short_run::COMMAND_ENDED;
+pub(crate) use too_few_samples::NOTHING_SEEN;
 
 use crate::event::RunEnd;
 use crate::run::{Finding, FindingSeverity, Row, Run, Verdict};

@@ -166,9 +166,38 @@ fn a_command_without_storage_traffic_is_said_to_have_none() {
     // Where the page cache was dropped meanwhile the shell itself is read from the disk.
     let silent = |said: &Said| said.err.contains("no storage traffic of the command was seen");
     let said = (0..8).map(|_| judged()).find(silent).unwrap_or_else(judged);
+    assert!(
+        said.err.contains("Verdict: incomplete") || said.err.contains("Verdict: invalid"),
+        "{}",
+        said.err
+    );
+    let said = world.assay(&["judge", "--require-valid", "--", "true"]).ended(3);
     assert!(silent(&said) && !said.err.contains("sequential") && !said.err.contains("seed"), "{}", said.err);
     let help = world.assay(&["judge", "--help"]).ended(0);
     assert!(help.out.contains("Exit status: the command's own"), "{}", help.out);
+}
+
+#[test]
+fn what_goes_through_pipes_is_not_taken_for_files() {
+    let world = World::new();
+    let data = world.path().join("input");
+    fs::write(&data, vec![1; 8 << 20]).expect("written");
+    let judged =
+        |script: &str| json(&world.assay(&["judge", "--json", "--", "sh", "-c", script]).ended(0).out);
+    let path = crate::world::path_text(&data);
+    // Twenty-two megabytes into the pipe, and one block into the file.
+    let run = judged("seq 3000000 | (sleep 0.5; cat > /dev/null) & echo x > small; sleep 0.2; wait");
+    assert!(
+        run["phases"][0]["jobs"][0]["total"]["bytes"].as_u64().is_none_or(|bytes| bytes < 4 << 20),
+        "{run:#}"
+    );
+    let run = judged(&format!(
+        "for i in 1 2 3 4; do dd if={path} bs=64k 2>/dev/null | (sleep 0.1; cat) > /dev/null; done"
+    ));
+    for finding in run["findings"].as_array().expect("findings") {
+        assert_ne!(finding["id"], "unwritten-reads", "{finding:#}");
+    }
+    assert_eq!(run["phases"][0]["device"]["asked_unknown"], true, "{:#}", run["phases"][0]["device"]);
 }
 
 #[test]

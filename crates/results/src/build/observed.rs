@@ -164,7 +164,11 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
     let devices = bottom_names(&observation.environment);
     let whole = whole(&observation.during);
     let [read, write] = traffic(&whole, observation.opened_for);
-    let basis = Basis::of(read, write, traffic(&behind_start(&observation.during), observation.opened_for));
+    let mut basis = Basis::of(read, write, traffic(&behind_start(&observation.during), observation.opened_for));
+    if observation.targets.is_empty() {
+        // Where no file was seen open, what was fetched is the program itself.
+        basis.read = Known::LeftOut;
+    }
     let mut builder = RunBuilder::new();
     events(observation, basis).iter().for_each(|event| builder.feed(event));
     let mut run = builder.finish()?;
@@ -184,9 +188,9 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
     }
     for (_, name) in of(Known::Bytes) {
         let text = format!(
-            "{name}: only the bytes that the kernel moved for the command are known; the kernel does not count per \
-             process what is asked for through libaio, io_uring or mapped files, so operations and block size are not \
-             known"
+            "{name}: only the bytes that the kernel moved for the command are known: it does not count per process what is \
+             asked for through libaio, io_uring or mapped files, and calls on pipes are counted like those on files; \
+             operations and block size are not known"
         );
         remark(&mut run, "observed", text);
     }
@@ -203,7 +207,7 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
         }
     }
     if basis.read == Known::LeftOut && basis.write == Known::LeftOut {
-        remark(&mut run, "observed", "no storage traffic of the command was seen".to_owned());
+        remark(&mut run, checks::NOTHING_SEEN, NOTHING_SEEN.to_owned());
         // What the plan had to say of a job is of none that was there.
         run.phases.iter_mut().for_each(|phase| phase.jobs.clear());
     }
@@ -214,6 +218,10 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
     checks::judge(&mut run);
     Ok(run)
 }
+
+/// What is said where no traffic can be told to be about files.
+const NOTHING_SEEN: &str = "no storage traffic of the command was seen; files that are open only for a moment are not seen \
+                            either: name them with --target";
 
 /// Takes out of the result what the plan had to say and nobody knows: nothing of it was seen.
 fn forget_what_is_not_known(run: &mut Run, basis: Basis, traffic: [Traffic; 2]) {
@@ -239,7 +247,7 @@ fn forget_what_is_not_known(run: &mut Run, basis: Basis, traffic: [Traffic; 2]) 
         (truth.asked_read_bytes, truth.asked_written_bytes) = (asked(0), asked(1));
         truth.asked_unknown = known.contains(&Known::Bytes);
         if truth.asked_unknown && truth.unknown_because.is_empty() {
-            "the kernel does not count per process what is asked for through libaio, io_uring or mapped files"
+            "what the command asked for is not counted apart from pipes, or not at all (libaio, io_uring, mapped files)"
                 .clone_into(&mut truth.unknown_because);
         }
     }

@@ -96,7 +96,7 @@ pub(super) fn bottom_devices(
         }
     }
     if devices.names.is_empty() && devices.unknown_because.is_empty() {
-        devices.unknown_because = "the targets stand on no device".to_owned();
+        devices.unknown_because = "no device below the targets is known".to_owned();
     }
     devices
 }

@@ -45,7 +45,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
             (FindingSeverity::Warning, message, Some(planned_s))
         }
         // Without any operation there is another finding.
-        None if done_s < SECONDS_MIN && subject.job.total.ios > 0 => {
+        None if done_s < SECONDS_MIN && subject.job.total.bytes > 0 => {
             let message =
                 format!("the job ended after {}: its start and end affect the figure", time(done_s * 1e9));
             (FindingSeverity::Warning, message, None)

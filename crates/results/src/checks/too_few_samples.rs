@@ -1,17 +1,25 @@
 //! `too-few-samples`: percentiles, or the figure itself, rest on too few operations.
 
-use super::draft::{count, percent};
+use super::draft::{Draft, count, percent};
 use super::subject::{Subject, measured};
 use crate::run::{Finding, FindingSeverity, Run};
 use crate::stats::{TAIL_ONE_SIDED_95, samples_for_percentile};
 
 pub(super) const ID: &str = "too-few-samples";
 
+/// Id of the remark that no traffic of a command that was only observed could be told to be about storage.
+pub(crate) const NOTHING_SEEN: &str = "nothing-seen";
+
 /// Below this even IOPS are uncertain by a fifth and more.
 const IOS_MIN: u64 = 30;
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
-    measured(run).filter_map(|subject| of_job(&subject)).collect()
+    let nothing = run.remarks.iter().filter(|remark| remark.id == NOTHING_SEEN).map(|remark| {
+        Draft::new(ID, FindingSeverity::Invalid, remark.text.as_str())
+            .bias("there is no figure")
+            .advise("judge a command that reads or writes files for longer, or name its target with --target")
+    });
+    measured(run).filter_map(|subject| of_job(&subject)).chain(nothing).collect()
 }
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {

@@ -1,6 +1,7 @@
 //! The files and devices that a command has open: what it works on, where nobody says it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -46,18 +47,30 @@ pub struct OpenFiles {
     found: BTreeMap<PathBuf, OpenFile>,
     /// What was mapped to be executed: programs and libraries, which a loader has open for a moment.
     code: BTreeSet<PathBuf>,
-    /// Assay's own standard streams, which the command has, too.
+    /// Assay's own standard streams and pipes, which the command has, too.
     inherited: Vec<PathBuf>,
+    /// A pipe that the command got for its output.
+    pub(super) given: Option<PathBuf>,
+    /// Whether it read from, and wrote to, what is no storage: pipes to other processes, `/dev/zero`, a terminal.
+    streams: (bool, bool),
 }
 
 impl Default for OpenFiles {
     fn default() -> Self {
-        let streams = (0..=2).filter_map(|fd| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok());
+        let own = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+        let links = own.filter_map(|entry| Some((entry.file_name(), std::fs::read_link(entry.path()).ok()?)));
+        // Of the others, which the command may have got as well, only what is no file matters.
+        let is_stream = |name: &OsString, link: &Path| {
+            ["0", "1", "2"].iter().any(|stream| name == stream) || link.to_string_lossy().starts_with("pipe:")
+        };
+        let streams = links.filter(|(name, link)| is_stream(name, link)).map(|(_, link)| link);
         OpenFiles {
             begun: SystemTime::now(),
             found: BTreeMap::new(),
             code: BTreeSet::new(),
             inherited: streams.collect(),
+            given: None,
+            streams: (false, false),
         }
     }
 }
@@ -66,26 +79,33 @@ impl OpenFiles {
     /// Takes note of what a process has open now.
     pub fn look_at(&mut self, host: &HostRoot, pid: u32) {
         let directory = format!("/proc/{pid}/fd");
+        let mut pipes: BTreeMap<PathBuf, (bool, bool)> = BTreeMap::new();
         for name in host.names(&directory) {
             let Ok(path) = std::fs::read_link(host.locate(format!("{directory}/{name}"))) else { continue };
-            let text = path.to_string_lossy();
-            let storage = text.starts_with('/') && !NO_STORAGE.iter().any(|prefix| text.starts_with(prefix));
-            if !storage {
+            if self.inherited.contains(&path) || self.given.as_ref() == Some(&path) {
                 continue;
             }
             let flags = host.text(format!("/proc/{pid}/fdinfo/{name}")).and_then(|text| flags(&text));
-            if !self.inherited.contains(&path) {
-                self.add(&path, flags.unwrap_or(0));
+            let flags = flags.unwrap_or(0);
+            let text = path.to_string_lossy();
+            if text.starts_with("pipe:") {
+                let (reads, writes) = opened_for(flags);
+                let ends = pipes.entry(path).or_default();
+                *ends = (ends.0 || reads, ends.1 || writes);
+            } else if text.starts_with('/') && !NO_STORAGE.iter().any(|prefix| text.starts_with(prefix)) {
+                self.add(&path, flags);
             }
         }
+        // A pipe with both ends in one process is how it wakes itself.
+        let streams = pipes.into_values().filter(|ends| *ends != (true, true));
+        self.streams = streams.fold(self.streams, |all, ends| (all.0 || ends.0, all.1 || ends.1));
         let maps = host.text(format!("/proc/{pid}/maps")).unwrap_or_default();
         self.code.extend(maps.lines().filter_map(code));
     }
 
     fn add(&mut self, path: &Path, flags: u32) {
         let direct = flags & O_DIRECT != 0;
-        // 0 is reading, 1 writing, 2 both.
-        let (reads, writes) = (flags & O_ACCMODE != 1, flags & O_ACCMODE != 0);
+        let (reads, writes) = opened_for(flags);
         if let Some(known) = self.found.get_mut(path) {
             known.direct &= direct;
             known.opened_for = (known.opened_for.0 || reads, known.opened_for.1 || writes);
@@ -93,6 +113,9 @@ impl OpenFiles {
         }
         let Ok(meta) = std::fs::metadata(path) else { return };
         let kind = meta.file_type();
+        if kind.is_char_device() {
+            self.streams = (self.streams.0 || reads, self.streams.1 || writes);
+        }
         if !(kind.is_file() || kind.is_block_device()) || self.found.len() >= FILES_MAX {
             return;
         }
@@ -110,6 +133,20 @@ impl OpenFiles {
             extents,
         };
         self.found.insert(path.to_owned(), file);
+    }
+
+    /// Whether calls of reading, and of writing, can be told to be about files: files were seen open for it, and nothing
+    /// else was.
+    pub fn calls_are_about(&self, targets: &[OpenFile]) -> (bool, bool) {
+        (
+            !self.streams.0 && targets.iter().any(|file| file.opened_for.0),
+            !self.streams.1 && targets.iter().any(|file| file.opened_for.1),
+        )
+    }
+
+    /// Whether something was seen open.
+    pub fn any(&self) -> bool {
+        !self.found.is_empty()
     }
 
     /// What the command most likely works on: devices, and the largest files as they are now.
@@ -138,6 +175,11 @@ fn code(line: &str) -> Option<PathBuf> {
     // A path may contain blanks: it is what is left behind offset, device and inode.
     let path = line.find('/').map(|at| PathBuf::from(&line[at..]))?;
     executable.then_some(path)
+}
+
+/// For reading, for writing: `O_ACCMODE` is 0, 1, or 2 for both.
+fn opened_for(flags: u32) -> (bool, bool) {
+    (flags & O_ACCMODE != 1, flags & O_ACCMODE != 0)
 }
 
 /// The flags of a descriptor, as `/proc/PID/fdinfo/N` shows them in octal.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write};
+use std::os::fd::AsRawFd as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,8 @@ const PERIOD_SHORT: Duration = Duration::from_millis(200);
 const PERIOD_LONG: Duration = Duration::from_secs(1);
 /// How long readings are short.
 const SHORT_FOR: Duration = Duration::from_secs(60);
+/// The time between two looks at open files, as a part of the time since the start.
+const LOOK_SHARE: u32 = 20;
 /// How often it is looked whether the command has ended.
 const STEP: Duration = Duration::from_millis(5);
 /// How long the command has to end by itself after Assay was told to stop, before it is told too.
@@ -77,18 +80,41 @@ pub struct Following<'a> {
 struct Watcher {
     host: HostRoot,
     sampler: Sampler,
-    roots: Vec<u32>,
+    /// The command, while it runs.
+    child: Option<u32>,
+    /// Others that work for it.
+    pids: Vec<u32>,
+    /// What each tree did, by its root.
+    did: BTreeMap<u32, Did>,
 }
 
 impl Watcher {
+    /// All trees, each with its root first. What the command's dead parents left behind is ours now, and belongs to it.
+    fn trees(&self) -> Vec<Vec<u32>> {
+        let own = self.child.map(|child| {
+            let ours = process_tree(&self.host, std::process::id());
+            let others = ours.into_iter().skip(1).filter(|pid| *pid != child && !self.pids.contains(pid));
+            std::iter::once(child).chain(others).collect()
+        });
+        own.into_iter().chain(self.pids.iter().map(|pid| process_tree(&self.host, *pid))).collect()
+    }
+
+    /// What is open now.
+    fn look(&self, files: &mut OpenFiles) {
+        self.trees().concat().iter().for_each(|pid| files.look_at(&self.host, *pid));
+    }
+
     fn snapshot(&mut self, files: &mut OpenFiles) -> Counters {
-        let trees: Vec<Vec<u32>> = self.roots.iter().map(|pid| process_tree(&self.host, *pid)).collect();
+        let trees = self.trees();
         let all: Vec<u32> = trees.concat();
         self.sampler.select_processes(&all);
         let mut record = self.sampler.snapshot();
         let found: BTreeMap<u32, ProcessCounters> =
             record.processes.drain(..).map(|process| (process.pid, process)).collect();
         record.processes = trees.iter().filter_map(|tree| as_one(tree, &found)).collect();
+        for tree in &mut record.processes {
+            self.did.entry(tree.pid).or_default().add_to(tree);
+        }
         all.iter().for_each(|pid| files.look_at(&self.host, *pid));
         record
     }
@@ -96,9 +122,48 @@ impl Watcher {
     /// Takes the started command among the followed. `before` was read before its start and becomes the first reading
     /// of it: a process begins with all its counters at zero, and what it does until a later reading is its own.
     fn follow_from_start(&mut self, child: u32, before: &mut Counters, files: &mut OpenFiles) {
-        self.roots.insert(0, child);
+        self.child = Some(child);
         before.processes.insert(0, newborn(child));
         files.look_at(&self.host, child);
+    }
+}
+
+/// What a process tree did, the part of those included that are gone without a parent that waited for them.
+#[derive(Debug, Default)]
+struct Did {
+    last: ProcessCounters,
+    lost: ProcessCounters,
+}
+
+/// The counts of a process that only grow.
+const COUNTS: [fn(&mut ProcessCounters) -> &mut Option<u64>; 7] = [
+    |process| &mut process.asked_read_bytes,
+    |process| &mut process.asked_write_bytes,
+    |process| &mut process.asked_reads,
+    |process| &mut process.asked_writes,
+    |process| &mut process.storage_read_bytes,
+    |process| &mut process.storage_write_bytes,
+    |process| &mut process.cancelled_write_bytes,
+];
+
+impl Did {
+    /// Adds what is not counted any more to the counters of the tree.
+    fn add_to(&mut self, tree: &mut ProcessCounters) {
+        let Did { last, lost } = self;
+        for count in COUNTS {
+            let (Some(now), Some(before)) = (count(tree).as_mut(), *count(last)) else { continue };
+            let gone = count(lost).get_or_insert(0);
+            *gone += before.saturating_sub(*now + *gone);
+            *now += *gone;
+        }
+        for (now, before, gone) in [
+            (&mut tree.user_ns, last.user_ns, &mut lost.user_ns),
+            (&mut tree.system_ns, last.system_ns, &mut lost.system_ns),
+        ] {
+            *gone += before.saturating_sub(*now + *gone);
+            *now += *gone;
+        }
+        last.clone_from(tree);
     }
 }
 
@@ -126,14 +191,12 @@ fn as_one(tree: &[u32], found: &BTreeMap<u32, ProcessCounters>) -> Option<Proces
     let mut members = tree.iter().filter_map(|pid| found.get(pid));
     let mut sum = members.next()?.clone();
     for member in members {
-        let add = |to: &mut Option<u64>, more: Option<u64>| *to = to.zip(more).map(|(a, b)| a + b);
-        add(&mut sum.asked_read_bytes, member.asked_read_bytes);
-        add(&mut sum.asked_write_bytes, member.asked_write_bytes);
-        add(&mut sum.asked_reads, member.asked_reads);
-        add(&mut sum.asked_writes, member.asked_writes);
-        add(&mut sum.storage_read_bytes, member.storage_read_bytes);
-        add(&mut sum.storage_write_bytes, member.storage_write_bytes);
-        add(&mut sum.cancelled_write_bytes, member.cancelled_write_bytes);
+        let mut member = member.clone();
+        for count in COUNTS {
+            let more = *count(&mut member);
+            let to = count(&mut sum);
+            *to = to.zip(more).map(|(a, b)| a + b);
+        }
         sum.user_ns += member.user_ns;
         sum.system_ns += member.system_ns;
         sum.threads += member.threads;
@@ -152,13 +215,14 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<ObservedCo
     let devices = assay_host::list_block_devices(host);
     let selection = Selection { devices, ..Selection::default() };
     let sampler = Sampler::new(host, &selection);
-    let mut watcher = Watcher { host: host.clone(), sampler, roots: pids.to_vec() };
+    let (pids, did) = (pids.to_vec(), BTreeMap::new());
+    let mut watcher = Watcher { host: host.clone(), sampler, child: None, pids, did };
     let mut files = OpenFiles::default();
     // Children whose parent ends become ours, so that they stay in the tree.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let before = window(&mut watcher, &stopped);
     let mut at_start = watcher.snapshot(&mut files);
-    let (mut child, reader) = start(command, output)?;
+    let (mut child, reader) = start(command, output, &mut files)?;
     watcher.follow_from_start(child.id(), &mut at_start, &mut files);
     let started = Instant::now();
     let mut during = vec![at_start];
@@ -166,8 +230,14 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<ObservedCo
     let mut stopped_at: Option<Instant> = None;
     let mut told = false;
     let mut next = PERIOD_SHORT;
+    let mut next_look = Duration::ZERO;
     while !has_ended(&child) {
         std::thread::sleep(STEP);
+        // Files of short commands are open for a moment; a look takes about a millisecond.
+        if started.elapsed() >= next_look && next_look < PERIOD_SHORT {
+            watcher.look(&mut files);
+            next_look = started.elapsed() + (started.elapsed() / LOOK_SHARE).max(STEP);
+        }
         if stopped() {
             stopped_at.get_or_insert_with(Instant::now);
         }
@@ -187,7 +257,7 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<ObservedCo
     // Before it is waited for, its counters can still be read, with those of all its children.
     during.push(watcher.snapshot(&mut files));
     let status = child.wait().map_err(RunError::Wait)?;
-    watcher.roots.remove(0);
+    watcher.child = None;
     let output = reader.map(|reader| reader.join().unwrap_or_default()).unwrap_or_default();
     let after = window(&mut watcher, &stopped);
     if started.elapsed() > SHORT_FOR {
@@ -207,7 +277,11 @@ fn window(watcher: &mut Watcher, stopped: &dyn Fn() -> bool) -> [Counters; 2] {
     [begun, watcher.snapshot(&mut nobody)]
 }
 
-fn start(command: &[String], output: CommandOutput) -> Result<(Child, Option<JoinHandle<String>>), RunError> {
+fn start(
+    command: &[String],
+    output: CommandOutput,
+    files: &mut OpenFiles,
+) -> Result<(Child, Option<JoinHandle<String>>), RunError> {
     let (program, arguments) =
         command.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
     let mut made = Command::new(program);
@@ -221,6 +295,8 @@ fn start(command: &[String], output: CommandOutput) -> Result<(Child, Option<Joi
     };
     let mut child =
         made.spawn().map_err(|source| RunError::Command { program: program.to_owned(), source })?;
+    let pipe = child.stdout.as_ref().map(|pipe| format!("/proc/self/fd/{}", pipe.as_raw_fd()));
+    files.given = pipe.and_then(|link| std::fs::read_link(link).ok());
     let reader = child
         .stdout
         .take()
@@ -275,11 +351,11 @@ mod tests {
         let script = format!("head -c 100000 /dev/zero > {}; exec sleep 60", file.display());
         let host = HostRoot::real();
         let sampler = Sampler::new(&host, &Selection::default());
-        let mut watcher = Watcher { host, sampler, roots: Vec::new() };
+        let mut watcher = Watcher { host, sampler, child: None, pids: Vec::new(), did: BTreeMap::new() };
         let mut files = OpenFiles::default();
         let mut before = watcher.snapshot(&mut files);
         let (mut child, _) =
-            start(&["sh".into(), "-c".into(), script], CommandOutput::Inherited).expect("sh");
+            start(&["sh".into(), "-c".into(), script], CommandOutput::Inherited, &mut files).expect("sh");
         // Only once `head` was waited for has its parent what it wrote.
         let replaced = || process_tree(&HostRoot::real(), child.id()).len() == 1;
         while std::fs::metadata(&file).map_or(0, |meta| meta.len()) < 100_000 || !replaced() {

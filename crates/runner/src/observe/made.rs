@@ -7,7 +7,7 @@ use assay_engine::extents::Kernel;
 use assay_host::environment;
 use assay_results::Run;
 use assay_results::build::observed::{CommandEnd, Observation, adopt, run_of};
-use assay_results::counters::{Counters, ProcessCounters};
+use assay_results::counters::Counters;
 use assay_results::environment::Environment;
 use assay_workload::host::HostId;
 use assay_workload::plan::PlannedTarget;
@@ -53,14 +53,7 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
         targets: files.iter().map(|file| planned(file, &environment)).collect(),
         environment,
         direct,
-        opened_for: (
-            if files.is_empty() {
-                !reads_are_loading(&seen.during)
-            } else {
-                files.iter().any(|file| file.opened_for.0)
-            },
-            files.is_empty() || files.iter().any(|file| file.opened_for.1),
-        ),
+        opened_for: seen.files.calls_are_about(&files),
         threads: seen.threads_max.clamp(1, 4096) as u32,
         before: seen.before.clone(),
         during: match &figures {
@@ -79,20 +72,6 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
         Some(figures) => adopt(observed, Run { name: name.to_owned(), ..figures }),
         None => observed,
     })
-}
-
-/// Whether what a command read is no more than what starting a program takes: the loader reads the headers of the program
-/// and of its libraries.
-fn reads_are_loading(during: &[Counters]) -> bool {
-    const CALLS_MAX: u64 = 64;
-    const BYTES_MAX: u64 = 64 << 10;
-    let Some(delta) = during.first().zip(during.last()).map(|(first, last)| Counters::delta(first, last))
-    else {
-        return false;
-    };
-    let sum =
-        |field: fn(&ProcessCounters) -> Option<u64>| delta.processes.iter().filter_map(field).sum::<u64>();
-    sum(|process| process.asked_reads) <= CALLS_MAX && sum(|process| process.asked_read_bytes) <= BYTES_MAX
 }
 
 /// The readings of the time that fio's figures are about: the last part of its life, behind laying out files and ramps.
@@ -122,6 +101,7 @@ fn targets_of(named: &[PathBuf], seen: &ObservedCommand) -> Vec<OpenFile> {
     if named.is_empty() {
         return found;
     }
+    let unseen = !seen.files.any();
     let named = named.iter().map(|path| {
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
         let below: Vec<&OpenFile> = found.iter().filter(|file| file.path.starts_with(&path)).collect();
@@ -130,10 +110,10 @@ fn targets_of(named: &[PathBuf], seen: &ObservedCommand) -> Vec<OpenFile> {
             is_device: path.starts_with("/dev"),
             bytes: meta.map_or(0, |meta| meta.len()),
             direct: !below.is_empty() && below.iter().all(|file| file.direct),
-            // What works on it may be a server whose files are not seen.
+            // A command that ends at once may have had it open unseen; one that was seen with others only did not.
             opened_for: (
-                below.is_empty() || below.iter().any(|file| file.opened_for.0),
-                below.is_empty() || below.iter().any(|file| file.opened_for.1),
+                unseen || below.iter().any(|file| file.opened_for.0),
+                unseen || below.iter().any(|file| file.opened_for.1),
             ),
             extents: below.iter().find(|file| file.path == path).and_then(|file| file.extents),
             path,
@@ -179,7 +159,7 @@ mod tests {
     fn figures_are_about_the_end() {
         let reading = |ms: u64, read: u64| {
             let mut record = Counters { at_ns: ms * 1_000_000, ..Counters::default() };
-            record.processes.push(ProcessCounters {
+            record.processes.push(assay_results::counters::ProcessCounters {
                 pid: 1,
                 storage_read_bytes: Some(read),
                 storage_write_bytes: Some(0),
