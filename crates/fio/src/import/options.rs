@@ -10,7 +10,7 @@ use assay_formats::loader::MemoryLoader;
 use assay_results::foreign::{cut, engine_of};
 use assay_workload::host::HostId;
 use assay_workload::job::{Job, Limits, Rate};
-use assay_workload::pattern::BlockSizes;
+use assay_workload::pattern::{AccessPattern, BlockSizes};
 use assay_workload::plan::{End, Offered, Pace, PlannedJob, PlannedSite, PlannedTarget, ThreadSlice};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
@@ -34,6 +34,10 @@ const TARGETS_MAX: usize = 4096;
 /// The options of a job.
 #[derive(Debug, Clone)]
 pub(super) struct FioOptions(Settings);
+
+/// Options of which one at least stands in every result with `job options`.
+const WHAT_IT_DOES: [&str; 8] =
+    ["rw", "readwrite", "bs", "bsrange", "bssplit", "size", "filename", "iodepth"];
 
 impl FioOptions {
     /// Those of a job over those of all jobs. fio writes the latter as an object, and servers as a list of one.
@@ -91,6 +95,11 @@ impl FioOptions {
         let mut job = described(&JobSection { name: name.to_owned(), at, settings, opens_file: false });
         // Results imported so far do not say it, and are to stay comparable.
         job.pattern.repeat_passes = false;
+        if WHAT_IT_DOES.iter().all(|option| self.0.get(option).is_none()) {
+            // The result has no options, not those that fio sets by itself.
+            job.pattern = AccessPattern::unknown(job.pattern.mix);
+            return job;
+        }
         if ["bs", "bsrange", "bssplit"].iter().all(|option| self.0.get(option).is_none()) {
             let pattern = &mut job.pattern;
             for sizes in [&mut pattern.read_sizes, &mut pattern.write_sizes, &mut pattern.trim_sizes] {
@@ -206,7 +215,8 @@ mod tests {
                 "write 64k/40,4k/60, random zipf 1.2",
             ),
             (json!({"bsrange": "4k-64k"}), "read 4k-64k, sequential"),
-            (json!({"bs": "nonsense"}), "read 4k, sequential"),
+            (json!({"bs": "nonsense"}), "read of unknown size, access pattern not known"),
+            (json!({}), "read of unknown size, access pattern not known"),
         ] {
             assert_eq!(pattern(&options), words);
         }

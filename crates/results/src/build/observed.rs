@@ -164,7 +164,8 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
     let devices = bottom_names(&observation.environment);
     let whole = whole(&observation.during);
     let [read, write] = traffic(&whole, observation.opened_for);
-    let mut basis = Basis::of(read, write, traffic(&behind_start(&observation.during), observation.opened_for));
+    let mut basis =
+        Basis::of(read, write, traffic(&behind_start(&observation.during), observation.opened_for));
     if observation.targets.is_empty() {
         // Where no file was seen open, what was fetched is the program itself.
         basis.read = Known::LeftOut;
