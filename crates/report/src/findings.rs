@@ -158,12 +158,10 @@ pub(crate) fn verdict_words(run: &Run) -> String {
     if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join("; ") }
 }
 
-/// The finding that the verdict names: of those of the gravest cause the one that may do most, as the line of that cause does.
+/// The finding that the verdict names: of the gravest the one that may do most to a figure.
 fn main_reason(findings: &[Finding]) -> Option<&Finding> {
-    let gravest =
-        findings.iter().map(|one| one.severity).max().filter(|one| *one >= FindingSeverity::Warning)?;
-    let first = findings.iter().find(|one| one.severity == gravest)?;
-    Finding::worst(findings.iter().filter(|one| (one.severity, &one.id) == (gravest, &first.id)))
+    let grave = findings.iter().filter(|one| one.severity >= FindingSeverity::Warning);
+    grave.min_by(|a, b| Finding::by_weight((a.severity, a), (b.severity, b)))
 }
 
 /// Whether a finding is why a row is not valid.

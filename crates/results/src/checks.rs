@@ -107,14 +107,15 @@ pub fn by_id(id: &str) -> Option<&'static Check> {
     ALL.iter().find(|check| check.id == id)
 }
 
-/// All findings of all checks, the gravest first, and within a severity in the order of [`ALL`]; and the quoted figures with
+/// All findings of all checks, the gravest first, and within a severity the one with the largest effect, else in the order of
+/// [`ALL`]; and the quoted figures with
 /// the verdicts that these mean for them.
 fn check(run: &Run) -> (Vec<Finding>, Vec<Row>) {
     let mut findings: Vec<Finding> = ALL.iter().flat_map(|check| check.judge(run)).collect();
     not_quoted(run, &mut findings);
     without_distribution(run, &mut findings);
     let rows = rows::weigh(run, &mut findings);
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings.sort_by(|a, b| Finding::by_weight((a.severity, a), (b.severity, b)));
     (findings, rows)
 }
 

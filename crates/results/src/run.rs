@@ -90,6 +90,15 @@ impl Finding {
         self.effect.map_or(0.0, Effect::largest)
     }
 
+    /// The order in which causes are named: the gravest first, then by what they may do to the figure; what is known in words
+    /// alone comes behind what has a number.
+    pub fn by_weight(
+        (a_severity, a): (FindingSeverity, &Finding),
+        (b_severity, b): (FindingSeverity, &Finding),
+    ) -> std::cmp::Ordering {
+        b_severity.cmp(&a_severity).then_with(|| b.size().total_cmp(&a.size()))
+    }
+
     /// The one that may do most, the first of those alike: what is named where there is room for one.
     pub fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Option<&'f Finding> {
         let larger =

@@ -133,13 +133,8 @@ impl RowFindings {
         let of_run = whole.iter().map(|finding| (finding.severity, finding));
         let mut causes: Vec<(FindingSeverity, &Finding)> =
             own.chain(of_run).filter(|(severity, _)| *severity >= FindingSeverity::Warning).collect();
-        causes.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
-        // The first cause, by the finding that may do most.
-        let main = causes.first().and_then(|(gravest, first)| {
-            let same = causes.iter().filter(|(severity, one)| (severity, &one.id) == (gravest, &first.id));
-            Finding::worst(same.map(|(_, finding)| *finding))
-        });
-        let because = main.map(|finding| finding.message.clone()).unwrap_or_default();
+        causes.sort_by(|a, b| Finding::by_weight(*a, *b));
+        let because = causes.first().map(|(_, finding)| finding.message.clone()).unwrap_or_default();
         let mut ids: Vec<String> = Vec::new();
         for (_, finding) in &causes {
             if !ids.contains(&finding.id) {

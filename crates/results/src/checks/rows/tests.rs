@@ -195,3 +195,31 @@ fn a_row_names_the_worst_of_its_cause() {
     judge(&mut run);
     assert!(run.rows[0].because.starts_with("vCPU steal was 40 %"), "{}", run.rows[0].because);
 }
+
+/// As recorded under a quota of 20 % of a CPU: other processes took up to 8.8 %, the quota up to 1.7 times the figure.
+#[test]
+fn a_row_names_the_cause_of_the_largest_effect() {
+    const SECOND: u64 = crate::fixture::SECOND;
+    let mut run = crate::fixture::run();
+    let evidence = &mut run.phases[0].jobs[0].evidence;
+    evidence.run_queue_ns = Some(65 * 5 * SECOND / 100);
+    run.phases[0].evidence.throttled_ns = Some(57 * 5 * SECOND / 100);
+    judge(&mut run);
+    let grave: Vec<&str> = run
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == FindingSeverity::Warning)
+        .map(|finding| finding.id.as_str())
+        .collect();
+    assert_eq!(grave, ["throttled", "generator-bound"]);
+    assert_eq!(run.rows[0].causes, grave);
+    assert!(run.rows[0].because.starts_with("a CPU quota"), "{}", run.rows[0].because);
+    // What has no number comes behind what has one, and the gravest before both.
+    run.phases[0].jobs[0].errors = 1;
+    judge(&mut run);
+    let severities: Vec<FindingSeverity> = run.findings.iter().map(|finding| finding.severity).collect();
+    assert!(severities.is_sorted_by(|a, b| a >= b), "{severities:?}");
+    let first = run.findings[0].severity;
+    let main = run.findings.iter().filter(|one| one.severity == first).map(Finding::size).fold(0.0, f64::max);
+    assert_eq!((run.findings[0].size(), &run.rows[0].because), (main, &run.findings[0].message));
+}
