@@ -4,11 +4,13 @@
 //! I/O or faster storage would have changed nothing.
 
 use assay_workload::job::EngineOptions;
+use assay_workload::plan::PlannedJob;
 
 use super::draft::{lost, lost_cpu_time, percent, time};
+use super::severity::severity;
 use super::subject::{Subject, on_storage};
 use super::throttled::quota_share;
-use crate::run::{Finding, FindingSeverity, Run};
+use crate::run::{Effect, Finding, FindingSeverity, LatencySummary, Run};
 
 pub(super) const ID: &str = "generator-bound";
 
@@ -23,12 +25,22 @@ const IDLE_SLOTS_MIN: f64 = 0.1;
 const BUSY_THREAD_MIN: f64 = 0.7;
 /// Mean lateness of stamps as a share of the mean completion latency.
 const STAMP_MIN: f64 = 0.2;
+/// A 99th percentile of the submission delay below this is timer slack and wake-ups.
+const DELAY_P99_NS_MIN: f64 = 1e6;
+/// From this share of the response time on, at p99 or on average, a submission delay matters.
+const DELAY_MIN: f64 = 0.2;
+/// An I/O was submitted late from this delay on; undisturbed ones take less than a tenth of a millisecond.
+const LATE_NS_MIN: f64 = 2e5;
+/// Slots that were taken for a larger share of the time may explain delays also where threads waited for a CPU.
+const SLOTS_TAKEN_MAX: f64 = 0.5;
+/// A rate of which more was missed is `rate-not-reached`'s.
+const MISSED_MAX: f64 = 0.02;
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     on_storage(run)
         .filter_map(|subject| {
             let bound = queued(&subject).or_else(|| busy(&subject)).or_else(|| idle_slots(&subject));
-            bound.or_else(|| late(&subject))
+            bound.or_else(|| submitted_late(&subject)).or_else(|| late(&subject))
         })
         .collect()
 }
@@ -138,6 +150,87 @@ fn drops_pages(subject: &Subject<'_>) -> bool {
     passed && subject.planned.iter().all(|planned| planned.drops_pages_between_passes())
 }
 
+/// Share of I/Os that were submitted late, at least: what is known of the distribution of the delays. As arrivals come all the
+/// time, it is the share of the time in which they were not submitted as well.
+fn late_share(delay: &LatencySummary, measured_ns: u64) -> f64 {
+    let late = |ns: &Option<u64>| ns.is_some_and(|ns| ns as f64 >= LATE_NS_MIN);
+    let percentiles = delay.percentiles();
+    let by_percentile =
+        percentiles.iter().find(|(_, _, ns)| late(ns)).map_or(0.0, |(_, share, _)| 1.0 - share);
+    // One that waited so long was not submitted all that time.
+    let longest = delay.max as f64 / measured_ns.max(1) as f64;
+    let by_mean = delay.mean / (delay.max as f64).max(1.0);
+    by_percentile.max(longest).max(by_mean).min(1.0)
+}
+
+/// Share of the time in which all queue slots can have been taken at most. Where a thread may sleep in the submitting call, or
+/// a flush keeps others back, one outstanding I/O is as good as all.
+fn slots_taken_share(subject: &Subject<'_>) -> f64 {
+    let evidence = &subject.job.evidence;
+    let waits = |planned: &&PlannedJob| !planned.direct || planned.flush.periodic.is_some();
+    let one_is_all = subject.planned.is_empty() || subject.planned.iter().any(waits);
+    let threads = u64::from(evidence.threads.max(1));
+    let slots = if one_is_all { threads } else { subject.job.outstanding_io.max(threads) };
+    (evidence.busy_slot_ns as f64 / (evidence.measured_ns.max(1) as f64 * slots as f64)).min(1.0)
+}
+
+/// In an open loop: I/Os were submitted late while queue slots were free, because the generator did not run. Their response
+/// times begin when they were due, so that they are the generator's.
+fn submitted_late(subject: &Subject<'_>) -> Option<Finding> {
+    let (job, evidence) = (subject.job, &subject.job.evidence);
+    let (delay, response) = (job.lateness_ns.as_ref()?, job.total.response_ns.as_ref()?);
+    let (delay_p99, response_p99) = (delay.p99? as f64, response.p99? as f64);
+    let matters = delay_p99 >= DELAY_MIN * response_p99 || delay.mean >= DELAY_MIN * response.mean;
+    let missed = evidence.missed_share.unwrap_or(0.0) >= MISSED_MAX;
+    if evidence.offered_iops.is_none() || delay_p99 < DELAY_P99_NS_MIN || !matters || missed {
+        return None;
+    }
+    let (late, taken) = (late_share(delay, evidence.measured_ns), slots_taken_share(subject));
+    let queued = queued_share(subject).unwrap_or(0.0);
+    let waited = queued >= QUEUED_MIN && taken <= SLOTS_TAKEN_MAX;
+    if late <= taken && !waited {
+        return None;
+    }
+    // What timer slack adds to every I/O is no reason to doubt a run.
+    let slack = delay.p50.map_or(0.0, |ns| (ns as f64).min(LATE_NS_MIN / 2.0));
+    let added = (delay.mean - slack).max(0.0);
+    let severity =
+        severity(FindingSeverity::Invalid, Effect::high(added / (response.mean - added).max(1.0)), None)
+            .max(FindingSeverity::Warning);
+    let cpu = if queued >= QUEUED_MIN {
+        format!("; its threads waited for a CPU {} of the time", percent(queued))
+    } else {
+        String::new()
+    };
+    let message = format!(
+        "Assay submitted I/Os late although queue slots were free: p99 submission delay {}, of a p99 response time of {}{cpu}",
+        time(delay_p99),
+        time(response_p99)
+    );
+    let others = cpus_of_others(subject).filter(|_| queued >= QUEUED_MIN);
+    let finding = subject
+        .draft(ID, severity, message)
+        .bias(response_high(delay.mean / (response.mean - delay.mean).max(1.0)))
+        .evidence("lateness_ns_mean", delay.mean)
+        .evidence("lateness_ns_p99", delay_p99)
+        .evidence("response_ns_mean", response.mean)
+        .evidence("response_ns_p99", response_p99)
+        .evidence("late_share_min", late)
+        .evidence("slots_taken_share_max", taken)
+        .evidence("run_queue_share", queued_share(subject))
+        .evidence("cpus_of_others", others)
+        .advise("stop what else uses the CPUs and do not suspend Assay; the completion latency does not contain this delay");
+    Some(finding)
+}
+
+fn response_high(share: f64) -> String {
+    if share > 10.0 {
+        format!("response times up to {:.0} times too high on average", share + 1.0)
+    } else {
+        format!("response times 0-{} high on average", percent(share))
+    }
+}
+
 /// Completions lay about before they were looked for. With one I/O a thread there is nothing else to be busy with.
 fn late(subject: &Subject<'_>) -> Option<Finding> {
     let (late, mean) = (subject.job.stamp_error_ns_mean, subject.job.total.completion_ns.mean);
@@ -165,127 +258,5 @@ fn late(subject: &Subject<'_>) -> Option<Finding> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::checks::draft::OR_MORE;
-    use crate::checks::tests::{buffered, only, silent};
-    use crate::fixture::{SECOND, run};
-
-    #[test]
-    fn a_thread_that_never_sleeps() {
-        let mut run = run();
-        run.phases[0].jobs[0].evidence.cpu_system_ns = 48 * SECOND / 10;
-        assert!(only(ID, &run).message.starts_with("the job's threads worked 98 %"));
-        // As many processors' worth of work is nothing for eight threads.
-        run.phases[0].jobs[0].evidence.threads = 8;
-        silent(ID, &run);
-        // Nor is it where they poll.
-        run.phases[0].jobs[0].evidence.threads = 1;
-        run.plan.phases[0].jobs[0].engine_options.iopoll = true;
-        silent(ID, &run);
-        run.plan.phases[0].jobs[0].engine_options.iopoll = false;
-        run.phases[0].jobs[0].evidence.threads = 8;
-        // Unless they share one.
-        run.environment.machine.cpu.allowed = Some(1);
-        assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
-    }
-
-    #[test]
-    fn a_processor_that_others_had() {
-        let mut run = run();
-        // One thread, five seconds.
-        run.phases[0].jobs[0].evidence.run_queue_ns = Some(SECOND / 5);
-        silent(ID, &run);
-        run.phases[0].jobs[0].evidence.run_queue_ns = Some(SECOND);
-        let finding = only(ID, &run);
-        assert!(finding.message.contains("waited for a CPU 20 %"), "{}", finding.message);
-        assert_eq!(finding.bias, format!("IOPS 0-25 % low{OR_MORE}"));
-        run.phases[0].jobs[0].evidence.run_queue_ns = Some(4 * SECOND);
-        assert!(only(ID, &run).bias.starts_with("IOPS low: without it up to 5.0 times"));
-    }
-
-    #[test]
-    fn a_quota_is_not_other_processes() {
-        let mut run = run();
-        run.phases[0].jobs[0].evidence.run_queue_ns = Some(3 * SECOND);
-        run.phases[0].evidence.throttled_ns = Some(3 * SECOND);
-        silent(ID, &run);
-        assert!(only("throttled", &run).message.starts_with("a CPU quota"));
-    }
-
-    #[test]
-    fn nobody_waits_for_others_longer_than_they_work() {
-        let mut run = run();
-        run.environment.machine.cpu.online = Some(2);
-        let own = run.phases[0].jobs[0].evidence.cpus_used();
-        run.phases[0].jobs[0].evidence.run_queue_ns = Some(SECOND);
-        // Others used 2 % of one processor of two: the rest is what an idle processor took to wake up.
-        run.phases[0].evidence.cpu_busy_share = Some((own + 0.02) / 2.0);
-        silent(ID, &run);
-        run.phases[0].evidence.cpu_busy_share = Some((own + 0.1) / 2.0);
-        assert_eq!(only(ID, &run).bias, format!("IOPS 0-11 % low{OR_MORE}"));
-        run.phases[0].evidence.cpu_busy_share = Some((own + 0.9) / 2.0);
-        assert_eq!(only(ID, &run).bias, format!("IOPS 0-25 % low{OR_MORE}"));
-        // Completions of the job itself, in soft interrupts and workers of the kernel, are not other processes.
-        run.phases[0].evidence.kernel_cpus_used = Some(0.87);
-        silent(ID, &run);
-    }
-
-    #[test]
-    fn a_rate_is_not_a_limit_of_the_generator() {
-        let mut run = run();
-        run.phases[0].jobs[0].evidence.cpu_system_ns = 5 * SECOND;
-        run.phases[0].jobs[0].evidence.offered_iops = Some(2000.0);
-        silent(ID, &run);
-    }
-
-    #[test]
-    fn empty_slots_of_a_busy_thread() {
-        let mut run = run();
-        let evidence = &mut run.phases[0].jobs[0].evidence;
-        evidence.idle_slot_ns = evidence.busy_slot_ns;
-        evidence.busiest_thread_share = Some(0.75);
-        assert_eq!(only(ID, &run).bias, "IOPS 0-100 % low");
-        // One of eight threads is enough, whatever the others do.
-        run.phases[0].jobs[0].evidence.threads = 8;
-        assert_eq!(only(ID, &run).evidence["busy_thread_share"], 0.75);
-    }
-
-    #[test]
-    fn empty_slots_of_a_thread_that_sleeps_are_its_way_to_hand_over() {
-        // As recorded with a batch that is handed over in parts: 8.4 % and more of the slots' time, nothing lost.
-        let mut run = run();
-        let evidence = &mut run.phases[0].jobs[0].evidence;
-        evidence.idle_slot_ns = evidence.busy_slot_ns / 8;
-        evidence.busiest_thread_share = Some(0.55);
-        silent(ID, &run);
-        // Of a run that does not tell threads apart: their mean.
-        run.phases[0].jobs[0].evidence.busiest_thread_share = None;
-        silent(ID, &run);
-        run.phases[0].jobs[0].evidence.cpu_system_ns = 18 * SECOND / 5;
-        assert!(only(ID, &run).message.starts_with("queue slots were empty 11 %"));
-    }
-
-    #[test]
-    fn pages_dropped_between_passes_are_no_empty_slots() {
-        let mut run = buffered(run());
-        let evidence = &mut run.phases[0].jobs[0].evidence;
-        evidence.idle_slot_ns = evidence.busy_slot_ns;
-        evidence.busiest_thread_share = Some(0.85);
-        evidence.active_bytes = 1 << 20;
-        let planned = &mut run.plan.phases[0].jobs[0];
-        (planned.invalidate, planned.invalidate_each_pass) = (true, true);
-        silent(ID, &run);
-        run.plan.phases[0].jobs[0].invalidate_each_pass = false;
-        assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
-    }
-
-    #[test]
-    fn late_stamps() {
-        let mut run = run();
-        run.phases[0].jobs[0].stamp_error_ns_mean = run.phases[0].jobs[0].total.completion_ns.mean / 2.0;
-        assert_eq!(only(ID, &run).bias, "completion latency 0-100 % high");
-        run.phases[0].jobs[0].outstanding_io = 1;
-        silent(ID, &run);
-    }
-}
+#[path = "generator_bound/tests.rs"]
+mod tests;
