@@ -24,6 +24,10 @@ const ADVICE: &str = "allow more rounds, or precondition the device before";
 const CHANGE_WARNING: f64 = 0.10;
 /// An interval of more periods is none of a busy machine's.
 const PERIODS_MAX: f64 = 1000.0;
+/// A pause makes an interval this much longer than usual,
+const PAUSE_LENGTH_MIN: f64 = 1.5;
+/// and leaves it less than this share of the usual rate.
+const PAUSE_RATE_MAX: f64 = 0.5;
 /// The test draws random series; the same run is judged the same way each time.
 const SEED: u64 = 1;
 
@@ -36,20 +40,48 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 }
 
 /// Operations a second of the whole intervals of a job: the last one may have been cut short. Where a busy machine made
-/// one interval of several, it counts as so many: to leave it out would shorten a short window and shift what follows.
+/// one interval of several, it counts as so many: to leave it out would shorten a short window and shift what follows. A
+/// pause is left out: it is no level.
 pub(super) fn whole_intervals(series: &[SeriesPoint]) -> Vec<f64> {
-    let lengths: Vec<f64> = series.iter().map(|point| point.length_s).collect();
-    let usual = median(&lengths).unwrap_or(0.0);
+    let rate = rates(series);
+    whole_places(series).into_iter().map(|at| rate(&series[at])).collect()
+}
+
+/// The places in the series of the values of [`whole_intervals`].
+pub(super) fn whole_places(series: &[SeriesPoint]) -> Vec<usize> {
+    let usual = usual_length_s(series);
     let whole = |point: &SeriesPoint| {
         let periods = (point.length_s / usual).round();
         let near = (point.length_s - periods * usual).abs() < 0.1 * usual;
         (usual > 0.0 && near && periods <= PERIODS_MAX).then_some(periods as usize)
     };
-    // Of a command that was only observed, the bytes may be all that is known.
+    let pauses = pause_places(series);
+    let places = series.iter().enumerate().filter(|(at, _)| !pauses.contains(at));
+    places.filter_map(|(at, point)| Some(std::iter::repeat_n(at, whole(point)?))).flatten().collect()
+}
+
+/// The places of pauses: single intervals that took longer than usual, because nothing ran that could end them, and have
+/// less than half of the rate of the others. Several in a row are a level of storage that is slow.
+pub(super) fn pause_places(series: &[SeriesPoint]) -> Vec<usize> {
+    let (usual_s, rate) = (usual_length_s(series), rates(series));
+    let long = |point: &SeriesPoint| point.length_s >= PAUSE_LENGTH_MIN * usual_s;
+    let others: Vec<f64> = series.iter().filter(|point| !long(point)).map(&rate).collect();
+    let Some(usual) = median(&others) else { return Vec::new() };
+    let paused =
+        |at: usize| series.get(at).is_some_and(|point| long(point) && rate(point) < PAUSE_RATE_MAX * usual);
+    let alone = |at: &usize| paused(*at) && !paused(at + 1) && (*at == 0 || !paused(at - 1));
+    (0..series.len()).filter(alone).collect()
+}
+
+fn usual_length_s(series: &[SeriesPoint]) -> f64 {
+    let lengths: Vec<f64> = series.iter().map(|point| point.length_s).collect();
+    median(&lengths).unwrap_or(0.0)
+}
+
+/// The rate of an interval: of a command that was only observed, the bytes may be all that is known.
+fn rates(series: &[SeriesPoint]) -> impl Fn(&SeriesPoint) -> f64 + use<> {
     let only_bytes = series.iter().all(|point| point.iops == 0.0);
-    let rate = |point: &SeriesPoint| if only_bytes { point.bytes_per_s } else { point.iops };
-    let values = series.iter().filter_map(|point| Some(std::iter::repeat_n(rate(point), whole(point)?)));
-    values.flatten().collect()
+    move |point| if only_bytes { point.bytes_per_s } else { point.iops }
 }
 
 /// What the window of a job did; `None` for one without operations.

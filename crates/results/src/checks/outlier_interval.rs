@@ -2,7 +2,7 @@
 //! pauses that only the whole window shows, because they are shorter than an interval or longer than the window.
 
 use super::draft::percent;
-use super::not_steady::{movement, whole_intervals};
+use super::not_steady::{movement, pause_places, whole_intervals, whole_places};
 use super::outlier_run::RESOLUTION_SHARE;
 use super::subject::{Subject, measured};
 use super::throttled::device_limit;
@@ -36,17 +36,23 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let iops = whole_intervals(&subject.job.series);
-    let moved = |verdict| matches!(verdict, StationarityVerdict::Drift | StationarityVerdict::Step);
-    if iops.len() < USUAL_MIN || movement(subject).is_some_and(|found| moved(found.verdict)) {
+    if iops.len() < USUAL_MIN {
         return None;
     }
     let usual = median(&iops).filter(|usual| *usual > 0.0)?;
-    single(subject, &iops, usual).or_else(|| {
-        // A limit that held for a part of the window says it all.
-        let limited = device_limit(subject).is_some();
-        let whole = || stalled(subject, &iops).or_else(|| pauses(subject, &iops, usual));
-        if limited { None } else { whole() }
-    })
+    // A limit that held for a part of the window says it all.
+    let limited = device_limit(subject).is_some();
+    let whole = || stalled(subject, &iops).or_else(|| pauses(subject, &iops, usual)).filter(|_| !limited);
+    // A pause is told also of a window that moved otherwise.
+    let paused = !pause_places(&subject.job.series).is_empty();
+    if let Some(finding) = paused.then(whole).flatten() {
+        return Some(finding);
+    }
+    let moved = |verdict| matches!(verdict, StationarityVerdict::Drift | StationarityVerdict::Step);
+    if movement(subject).is_some_and(|found| moved(found.verdict)) {
+        return None;
+    }
+    single(subject, &iops, usual).or_else(whole)
 }
 
 /// Time in which hardly anything completed, of the whole window: a stall of several intervals is neither a single interval
@@ -65,12 +71,12 @@ fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
         return None;
     }
     let first = series.iter().find(|point| still(point.iops))?;
+    let effect = with_scatter(subject, &moving, usual, mean_iops(subject) / usual - 1.0);
     let message = format!(
         "hardly any I/O completed for {still_s:.1} s of {time_s:.1} s ({}), first {:.1} s after the start",
         percent(share),
         first.start_s
     );
-    let effect = mean_iops(subject) / usual - 1.0;
     let severity =
         if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
     let finding = subject
@@ -107,6 +113,22 @@ fn mean_iops(subject: &Subject<'_>) -> f64 {
     series.iter().map(|point| point.iops * point.length_s).sum::<f64>() / time_s
 }
 
+/// How far the figure may be from the usual interval behind a pause: what was lost in it may have been at the rate of the faster
+/// intervals, and the pause as long as its interval.
+fn with_scatter(subject: &Subject<'_>, iops: &[f64], usual: f64, effect: f64) -> f64 {
+    let series = &subject.job.series;
+    let pauses = pause_places(series);
+    if effect >= 0.0 || pauses.is_empty() {
+        return effect;
+    }
+    let mut sorted = iops.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let faster = sorted[sorted.len() * 3 / 4].max(usual);
+    let paused_s: f64 = pauses.iter().map(|at| series[*at].length_s).sum();
+    let time_s: f64 = series.iter().map(|point| point.length_s).sum();
+    effect.min(mean_iops(subject) / faster - 1.0).min(-paused_s / time_s)
+}
+
 /// How far the figure is from the usual interval, where chance does not explain it.
 fn off_the_usual(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<f64> {
     let effect = mean_iops(subject) / usual - 1.0;
@@ -133,7 +155,8 @@ fn single(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
     let effect = if of_window.abs() > of_flagged.abs() { of_window } else { of_flagged };
     let severity =
         if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
-    let start_s = subject.job.series.get(worst).map_or(0.0, |point| point.start_s);
+    let places = whole_places(&subject.job.series);
+    let start_s = subject.job.series[places[worst]].start_s;
     let message = format!(
         "{} of {} intervals differ from the others; the worst, {start_s:.0} s after the start, had {} of the median IOPS",
         flagged.len(),
@@ -155,18 +178,23 @@ fn single(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
 /// Pauses that no single whole interval shows: the figure of the whole window is not that of the median interval.
 fn pauses(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
     let effect = off_the_usual(subject, iops, usual)?;
-    let severity =
-        if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
     let lengths: Vec<f64> = subject.job.series.iter().map(|point| point.length_s).collect();
     let usual_s = median(&lengths)?;
-    let longest = lengths.iter().copied().fold(0.0, f64::max);
+    let longest = subject.job.series.iter().max_by(|a, b| a.length_s.total_cmp(&b.length_s))?;
     let word = if effect < 0.0 { "below" } else { "above" };
     let mut message =
         format!("IOPS of the whole window are {} {word} the median interval", percent(effect.abs()));
-    if longest >= 1.5 * usual_s {
-        message +=
-            &format!("; one interval of {usual_s:.1} s took {longest:.1} s, without completions at its end");
+    if longest.length_s >= 1.5 * usual_s {
+        message += &format!(
+            "; one interval of {usual_s:.1} s took {:.1} s, {:.1} s after the start, with {} of the median IOPS",
+            longest.length_s,
+            longest.start_s,
+            percent(longest.iops / usual)
+        );
     }
+    let effect = with_scatter(subject, iops, usual, effect);
+    let severity =
+        if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias(effect))
@@ -174,7 +202,7 @@ fn pauses(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
         .evidence("median_iops", usual)
         .evidence("mean_iops", mean_iops(subject))
         .evidence("intervals", iops.len())
-        .evidence("longest_interval_s", longest)
+        .evidence("longest_interval_s", longest.length_s)
         .advise(ADVICE);
     Some(finding)
 }
@@ -231,7 +259,9 @@ mod tests {
         // Half of what is usual got through: nothing stood still, and yet the figure is another.
         course[8].1 = 500.0;
         let finding = only(ID, &with_course(&course));
-        assert!(finding.message.contains("below the median interval; one interval of 1.0 s took 7.5 s"));
+        assert!(finding.message.contains(
+            "below the median interval; one interval of 1.0 s took 7.5 s, 8.0 s after the start, with 50 %"
+        ));
         assert_eq!(finding.bias, "IOPS 0-24 % low against the usual interval");
     }
 
@@ -260,6 +290,64 @@ mod tests {
         // A sawtooth that falls far for a short time.
         let teeth: Vec<(f64, f64)> = (0..40).map(|i| (1.0, [1000.0, 990.0, 980.0, 60.0][i % 4])).collect();
         assert_eq!(only(ID, &with_course(&teeth)).severity, FindingSeverity::Warning);
+    }
+
+    /// Sixteen intervals of 0.15 s with these IOPS, and behind `at` of them one of 1.0 s in which the process was stopped.
+    fn stopped(at: usize, iops: impl Fn(usize) -> f64) -> Run {
+        let mut course: Vec<(f64, f64)> = (0..16).map(|i| (0.15, iops(i))).collect();
+        course.insert(at, (1.0, 8617.0));
+        with_course(&course)
+    }
+
+    fn low(finding: &Finding) -> f64 {
+        -finding.effect.expect("its size is known").low
+    }
+
+    #[test]
+    fn a_process_that_was_stopped_for_a_third_of_the_window() {
+        for at in 0..=16 {
+            let mut run = stopped(at, |i| 70_000.0 + 400.0 * (i * 7919 % 41) as f64 - 8000.0);
+            let finding = only(ID, &run);
+            assert!((1.0 / 3.4..0.4).contains(&low(&finding)), "{at}: {}", finding.bias);
+            assert!(finding.message.contains("took 1.0 s") || finding.message.contains("for 1.0 s"));
+            // It is no fall of the level, and no other movement.
+            silent("throttled", &run);
+            crate::checks::judge(&mut run);
+            assert_eq!(run.verdict, crate::run::Verdict::Suspect, "{at}");
+            assert_eq!(run.rows[0].causes, [ID], "{at}");
+        }
+        // As recorded: six intervals that fell from 86,200 to 55,050 before it.
+        let falling = |i: usize| if i < 6 { 86_200.0 - 6230.0 * i as f64 } else { 70_000.0 };
+        let finding = only(ID, &stopped(6, falling));
+        assert!((1.0 / 3.4..0.4).contains(&low(&finding)), "{}", finding.bias);
+        // All of them, so that the window moved as well.
+        let finding = only(ID, &stopped(16, |i| 86_200.0 - 2076.0 * i as f64));
+        assert!((0.30..0.45).contains(&low(&finding)), "{}", finding.bias);
+    }
+
+    #[test]
+    fn a_stop_at_the_end_is_no_fall_of_the_level() {
+        // As recorded: SIGSTOP of 1 s from 1.9 s on; the interval before it was cut as well.
+        let seen = [35_780, 33_720, 32_300, 29_820, 29_200, 30_420, 34_160, 35_400, 27_640, 14_160];
+        let mut course: Vec<(f64, f64)> = seen.iter().map(|iops| (0.2, f64::from(*iops))).collect();
+        course.push((1.0, 4096.0));
+        let run = with_course(&course);
+        silent("throttled", &run);
+        let finding = only(ID, &run);
+        assert!((1.0 / 3.0..0.5).contains(&low(&finding)), "{}", finding.bias);
+    }
+
+    #[test]
+    fn a_long_interval_of_a_busy_machine_is_no_pause() {
+        let mut rng = assay_workload::rng::Rng::new(12);
+        let mut found = 0;
+        for _ in 0..400 {
+            let mut course: Vec<(f64, f64)> =
+                (0..16).map(|_| (0.15, 70_000.0 * (0.15 * rng.normal()).exp())).collect();
+            course[7].0 = 0.45;
+            found += pause_places(&with_course(&course).phases[0].jobs[0].series).len();
+        }
+        assert_eq!(found, 0);
     }
 
     #[test]
