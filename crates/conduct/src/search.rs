@@ -1,7 +1,7 @@
 //! The highest rate at which a latency stays below a limit.
 
 use assay_results::LatencyHistogram;
-use assay_results::search::{REPEATED, meets, offered};
+use assay_results::search::{REPEATED, measurable, meets, offered};
 use assay_workload::Plan;
 use assay_workload::plan::{PlannedJob, PlannedPhase, ThreadSlice};
 use assay_workload::steps::{FindRate, Step, Until};
@@ -22,6 +22,8 @@ struct Bracket {
     meets: Option<f64>,
     /// The lowest rate above it that did not.
     misses: Option<f64>,
+    /// It had too few operations for the figure of the goal.
+    unmeasured: bool,
 }
 
 /// The phase with the next rate to try; `None`: the step without a limit.
@@ -169,6 +171,13 @@ fn words(bracket: &Bracket, find: &FindRate, steps: u32) -> String {
         (Some(meets), None) => {
             format!("{meets:.0} IOPS, all that is reached without a limit, meet {find} ({ended})")
         }
+        (None, Some(misses)) if bracket.unmeasured => {
+            let goal = find.to_string();
+            let figure = goal.split('<').next().unwrap_or_default();
+            format!(
+                "{figure} could not be measured at {misses:.0} IOPS: too few operations; lengthen the runtime ({ended})"
+            )
+        }
         (None, Some(misses)) => format!("not even {misses:.0} IOPS meet {find} ({ended})"),
         (None, None) => format!("nothing is known of {find} ({ended})"),
     }
@@ -195,7 +204,7 @@ fn unlimited(step: &Step, seen: &PhaseFigures) -> u32 {
 fn bracket(plan: &Plan, step: &Step, rounds: u32, find: &FindRate, seen: &PhaseFigures) -> Bracket {
     let (repeated, unlimited) = (repeated(step, seen), unlimited(step, seen));
     let max = seen.iops((step.first + unlimited) as usize);
-    let mut bracket = Bracket { max, meets: None, misses: None };
+    let mut bracket = Bracket { max, meets: None, misses: None, unmeasured: false };
     for round in (unlimited + 1..rounds).filter(|round| !repeated.contains(round)) {
         let phase = (step.first + round) as usize;
         let offered = offered(&plan.phases[phase]);
@@ -203,9 +212,33 @@ fn bracket(plan: &Plan, step: &Step, rounds: u32, find: &FindRate, seen: &PhaseF
         seen.jobs(phase).iter().for_each(|job| together.merge(&job.latency));
         if meets(find, &together, seen.iops(phase), offered) {
             bracket.meets = Some(bracket.meets.map_or(offered, |rate: f64| rate.max(offered)));
-        } else {
-            bracket.misses = Some(bracket.misses.map_or(offered, |rate: f64| rate.min(offered)));
+        } else if bracket.misses.is_none_or(|rate| offered <= rate) {
+            bracket.misses = Some(offered);
+            bracket.unmeasured = !measurable(find, &together);
         }
     }
     bracket
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_of_too_few_operations_is_not_measured() {
+        let find: FindRate = "p99<1ms".parse().unwrap();
+        let mut response = LatencyHistogram::new();
+        response.record_n(2_000_000, 100);
+        let unmeasured = !measurable(&find, &response);
+        let mut bracket = Bracket { max: 800.0, meets: None, misses: Some(50.0), unmeasured };
+        assert_eq!(
+            words(&bracket, &find, 4),
+            "p99 could not be measured at 50 IOPS: too few operations; lengthen the runtime (4 steps, 800 IOPS without a limit)"
+        );
+        response.record_n(2_000_000, 199);
+        bracket.unmeasured = !measurable(&find, &response);
+        assert!(words(&bracket, &find, 4).starts_with("not even 50 IOPS meet p99<1 ms"));
+        // A mean and a maximum are of whatever there is.
+        assert!(["mean<1ms", "max<1ms"].iter().all(|goal| measurable(&goal.parse().unwrap(), &response)));
+    }
 }

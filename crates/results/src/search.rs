@@ -10,6 +10,7 @@ use assay_workload::steps::{FindRate, LatencyFigure, Step, Until};
 
 use crate::histogram::LatencyHistogram;
 use crate::run::{Finding, FindingSeverity, Metric, PhaseResult, Run};
+use crate::stats::{TAIL_ONE_SIDED_95, samples_for_percentile};
 
 /// A rate counts as reached when this share of its arrivals was completed.
 const REACHED: f64 = 0.98;
@@ -23,6 +24,16 @@ pub fn meets(find: &FindRate, response: &LatencyHistogram, iops: f64, offered: f
         LatencyFigure::Quantile(share) => response.quantile_ns(share).map_or(f64::INFINITY, |ns| ns as f64),
     };
     !response.is_empty() && latency_ns < find.limit_ns as f64 && iops >= REACHED * offered
+}
+
+/// Whether a step has enough operations for the figure of the goal: fewer have nothing that bounds the percentile.
+pub fn measurable(find: &FindRate, response: &LatencyHistogram) -> bool {
+    match find.figure {
+        LatencyFigure::Quantile(share) if share < 1.0 => {
+            samples_for_percentile(share, TAIL_ONE_SIDED_95).is_some_and(|needed| response.n() >= needed)
+        }
+        LatencyFigure::Mean | LatencyFigure::Quantile(_) => !response.is_empty(),
+    }
 }
 
 /// Operations a second that a planned phase offers, all jobs together; 0 without a rate.
