@@ -35,6 +35,8 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 }
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
+    // Of a command that was only observed, the number of operations may not be known.
+    subject.job.total.known_iops()?;
     let iops = whole_intervals(&subject.job.series);
     if iops.len() < USUAL_MIN {
         return None;
