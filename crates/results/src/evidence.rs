@@ -34,7 +34,7 @@ pub struct JobEvidence {
     /// Arrivals of the measured part that were not completed within it, as a share of those offered; `None` in a
     /// closed loop.
     pub missed_share: Option<f64>,
-    /// Slot-nanoseconds that stood idle although there was something to do.
+    /// Nanoseconds in which queue slots were empty although work was pending, summed over the slots.
     pub idle_slot_ns: u64,
     /// Slot-nanoseconds an operation was outstanding.
     pub busy_slot_ns: u64,
@@ -93,7 +93,7 @@ impl JobEvidence {
         (self.submit_calls > 0).then(|| (1.0 - self.waits as f64 / self.submit_calls as f64).max(0.0))
     }
 
-    /// Share of the slots' time that stood idle although there was something to do, 0 to 1.
+    /// Share of the time in which queue slots were empty although work was pending, 0 to 1.
     pub fn idle_slot_share(&self) -> f64 {
         let total = self.idle_slot_ns as f64 + self.busy_slot_ns as f64;
         if total == 0.0 { 0.0 } else { self.idle_slot_ns as f64 / total }

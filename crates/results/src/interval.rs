@@ -54,7 +54,7 @@ pub struct JobCounts {
     pub lateness: LatencyHistogram,
     /// Failed operations.
     pub errors: u64,
-    /// Slot-nanoseconds that stood idle although there was something to do.
+    /// Nanoseconds in which queue slots were empty although work was pending, summed over the slots.
     pub idle_slot_ns: u64,
     /// Slot-nanoseconds an operation was outstanding.
     pub busy_slot_ns: u64,

@@ -57,7 +57,7 @@ fn two_runs_do_not_write_one_file() {
     assert!(world.path().join("file").exists(), "nor does it remove anything");
     fs::remove_file(world.path().join("other")).expect("removed");
     end(first);
-    // Readers share, and keep writers away. Whoever lays the file out first has it alone.
+    // Readers share, and keep writers away. A run that lays the file out has it exclusively.
     let short = fs::read_to_string(world.path().join("read.toml")).expect("read").replace("60s", "100ms");
     fs::write(world.path().join("short.toml"), short).expect("written");
     world.assay(&["run", "short.toml", "--destroy-data", "file"]).ended(0);

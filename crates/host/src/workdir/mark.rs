@@ -130,7 +130,7 @@ impl Drop for Writing {
     }
 }
 
-/// Whether a file of ours is still marked as being written. Whoever has claimed it for itself then knows that a run was killed
+/// Whether a file of ours is still marked as being written. A run that holds the exclusive claim then knows that one was killed
 /// over it, and that nothing is known of what is in it.
 pub fn is_unsealed(file: &File, path: &Path) -> bool {
     let Ok(stat) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted()) else { return false };

@@ -32,7 +32,7 @@ pub(super) fn truth(run: &Run) -> Markup {
                     tbody { @for (phase, device) in &known { (rows(phase, device)) } }
                 }
                 ul .notes {
-                    li { "Counted over the whole phase, ramp included. Devices count for whomever asked, so more than was asked is read-ahead, metadata, write-back of older data, or somebody else." }
+                    li { "Counted over the whole phase, ramp included. Devices count the I/O of all processes: what exceeds the requested bytes is read-ahead, metadata, write-back of older data, or other processes." }
                     @for reason in reasons { li { "Not known: " (reason) } }
                 }
             }

@@ -231,7 +231,7 @@ fn response_high(share: f64) -> String {
     }
 }
 
-/// Completions lay about before they were looked for. With one I/O a thread there is nothing else to be busy with.
+/// Completions waited before they were reaped. A thread with one outstanding I/O has no other work.
 fn late(subject: &Subject<'_>) -> Option<Finding> {
     let (late, mean) = (subject.job.stamp_error_ns_mean, subject.job.total.completion_ns.mean);
     let several = subject.job.outstanding_io > u64::from(subject.job.evidence.threads);
