@@ -90,6 +90,11 @@ pub trait JobKind<M: Machine>: Debug + Sync {
     /// Whether `job` is of this kind.
     fn takes(&self, job: &PlannedJob) -> bool;
 
+    /// The names of the operations of `job` beside read, write, trim and flush, by their numbers; see [`name_operations`].
+    fn operations(&self, _job: &PlannedJob) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Makes everything ready that the jobs `jobs` of the phase share, and that takes long.
     ///
     /// # Errors
@@ -161,6 +166,20 @@ pub struct PreparedPhase<'p, M> {
 impl<M> Debug for PreparedPhase<'_, M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PreparedPhase").field("of_job", &self.of_job).finish_non_exhaustive()
+    }
+}
+
+/// Enters in the jobs of `plan` the operations that the first of `kinds` to take each of them names. Jobs that have some
+/// keep theirs.
+pub fn name_operations<'k, M: Machine + 'k>(
+    plan: &mut Plan,
+    kinds: impl Iterator<Item = &'k dyn JobKind<M>> + Clone,
+) {
+    for job in
+        plan.phases.iter_mut().flat_map(|phase| &mut phase.jobs).filter(|job| job.operations.is_empty())
+    {
+        job.operations =
+            kinds.clone().find(|kind| kind.takes(job)).map_or_else(Vec::new, |kind| kind.operations(job));
     }
 }
 

@@ -18,6 +18,7 @@ pub mod fio_bridge;
 pub mod job_loop;
 pub mod kind;
 pub mod loops;
+pub mod operations;
 pub mod outcome;
 pub mod quota;
 pub mod recorder;

@@ -88,8 +88,6 @@ impl<const N: usize> Histograms<N> {
 
 /// What a half counts.
 pub trait Counting: std::fmt::Debug + Send + 'static {
-    /// Nothing counted; takes all memory that counting needs.
-    fn new() -> Self;
     /// Moves everything into `counts` and empties itself.
     fn take(&mut self, counts: &mut JobCounts);
 }
@@ -103,11 +101,13 @@ pub struct BlockCounts {
     idle_slot_ns: u64,
 }
 
-impl Counting for BlockCounts {
-    fn new() -> Self {
+impl Default for BlockCounts {
+    fn default() -> Self {
         BlockCounts { histograms: Histograms::new(), bytes: [0; 4], errors: 0, idle_slot_ns: 0 }
     }
+}
 
+impl Counting for BlockCounts {
     fn take(&mut self, counts: &mut JobCounts) {
         for histogram in 0..HISTOGRAMS {
             let target: &mut LatencyHistogram = match histogram {
@@ -141,9 +141,9 @@ struct IntervalBuffer<T> {
     end_ns: u64,
 }
 
-impl<T: Counting> IntervalBuffer<T> {
-    fn new() -> Self {
-        IntervalBuffer { counts: T::new(), index: 0, start_ns: 0, end_ns: 0 }
+impl<T> IntervalBuffer<T> {
+    fn new(counts: T) -> Self {
+        IntervalBuffer { counts, index: 0, start_ns: 0, end_ns: 0 }
     }
 }
 
@@ -194,11 +194,18 @@ impl<T: Counting> Intervals for Shared<T> {
     }
 }
 
-impl<T: Counting> Shared<T> {
-    /// Both halves empty.
+impl Shared {
+    /// Both halves empty, for block I/O.
     pub fn new() -> Arc<Self> {
+        Shared::of([BlockCounts::default(), BlockCounts::default()])
+    }
+}
+
+impl<T: Counting> Shared<T> {
+    /// With these halves, which have all the memory that counting needs.
+    pub fn of(halves: [T; 2]) -> Arc<Self> {
         Arc::new(Shared {
-            halves: [UnsafeCell::new(IntervalBuffer::new()), UnsafeCell::new(IntervalBuffer::new())],
+            halves: halves.map(|counts| UnsafeCell::new(IntervalBuffer::new(counts))),
             state: [AtomicU8::new(WRITING), AtomicU8::new(WRITING)],
             current: AtomicU64::new(0),
         })

@@ -5,7 +5,6 @@
 //! step by step. A tree stands in a directory that Assay made or that was named for destruction; see [`check_anchor`].
 
 mod anchor;
-mod counts;
 mod meter;
 mod mix;
 mod scan;
@@ -21,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::job::EngineKind;
+use assay_workload::operation::OpId;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Plan, PlannedJob};
 use assay_workload::rng::derive_seed;
@@ -31,7 +31,6 @@ use rustix::fs::{Mode, OFlags};
 
 use self::anchor::{Anchor, PathText};
 pub use self::anchor::{AnchorError, check_anchor};
-use self::counts::TreeCounts;
 use self::meter::{Bounds, Meter};
 use self::steps::Steps;
 use self::worker::{ThreadBuffers, Worker};
@@ -39,6 +38,7 @@ use crate::kind::{
     Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, ThisMachine, ThreadEnd,
     ThreadIndex,
 };
+use crate::operations::{self, OperationCounts};
 use crate::recorder::{Recorder, Schedule, Shared};
 use crate::seam::EngineError;
 
@@ -209,17 +209,27 @@ fn jobs_of(
     }
     let threads = planned.jobs.iter().map(|job| {
         let threads = job.tree.as_ref().map(|tree| threads_of(tree, job, planned.kind.in_steps(), &open));
-        let with_counts = |job| TreeThread { job, shared: Shared::new() };
+        let table = operations();
+        let with_counts = |job| TreeThread { job, shared: OperationCounts::shared(&table) };
         Ok(threads.transpose()?.map(|threads| threads.into_iter().map(with_counts).collect()))
     });
     threads.collect()
+}
+
+/// Where operations on files and directories are counted, by their discriminants, as [`TreeOperation::names`].
+fn operations() -> [operations::Entry; TreeOperation::COUNT] {
+    TreeOperation::ALL.map(|operation| match operation {
+        TreeOperation::Read => operations::Entry::Data(OpKind::Read),
+        TreeOperation::Write => operations::Entry::Data(OpKind::Write),
+        named => operations::Entry::Named(OpId::new(named as u8)),
+    })
 }
 
 impl PreparedJobs<ThisMachine> for PreparedTrees<'_> {
     fn intervals(&self, at: ThreadIndex) -> Arc<dyn Intervals> {
         match self.at(at) {
             Some(thread) => Arc::clone(&thread.shared) as Arc<dyn Intervals>,
-            None => Shared::<TreeCounts>::new(),
+            None => Shared::new(),
         }
     }
 
@@ -326,7 +336,7 @@ fn threads_of(
 #[derive(Debug)]
 struct TreeThread {
     job: Arc<TreeJob>,
-    shared: Arc<Shared<TreeCounts>>,
+    shared: Arc<Shared<OperationCounts>>,
 }
 
 impl TreeThread {

@@ -32,6 +32,7 @@ pub(crate) fn job(name: &str) -> PlannedJob {
         direct: true,
         pace: Pace::Closed,
         end: End { time: Some(Nanos(5 * SECOND)), ..End::default() },
+        operations: Vec::new(),
         slices: vec![ThreadSlice {
             host: HostId::FIRST,
             seed: 1,

@@ -1,7 +1,7 @@
 //! What was counted in one reporting period of one job.
 
+use assay_workload::operation::{Counted, OpId};
 use assay_workload::pattern::OpKind;
-use assay_workload::tree::TreeOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::LatencyHistogram;
@@ -32,13 +32,13 @@ impl OpCounts {
     }
 }
 
-/// Counts of one operation on files and directories, beyond reading, writing and flushing.
+/// Counts of one operation that the job names, beyond reading, writing and flushing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedCounts {
-    /// The operation.
-    pub operation: TreeOperation,
-    /// Whether the job asked for it; else it came along, as the opening of a file that is read.
-    pub requested: bool,
+    /// Its number among those of the planned job.
+    pub operation: OpId,
+    /// Whether the job asked for it.
+    pub counted: Counted,
     /// Their number, bytes and latencies.
     pub counts: OpCounts,
 }
@@ -48,7 +48,7 @@ pub struct NamedCounts {
 pub struct JobCounts {
     /// Indexed by read, write, trim, flush.
     pub ops: [OpCounts; 4],
-    /// Operations on files and directories, those that occurred, in order.
+    /// Operations that the job names, those that occurred, in order.
     pub named: Vec<NamedCounts>,
     /// How much later than intended operations were handed over (open loop).
     pub lateness: LatencyHistogram,
@@ -72,18 +72,19 @@ impl JobCounts {
     }
 
     /// The counts of a named operation, to change.
-    pub fn named_mut(&mut self, operation: TreeOperation, requested: bool) -> &mut OpCounts {
-        let key = (operation, requested);
-        let place = self.named.binary_search_by_key(&key, |named| (named.operation, named.requested));
+    pub fn named_mut(&mut self, operation: OpId, counted: Counted) -> &mut OpCounts {
+        let key = (operation, counted);
+        let place = self.named.binary_search_by_key(&key, |named| (named.operation, named.counted));
         let index = place.unwrap_or_else(|index| {
-            self.named.insert(index, NamedCounts { operation, requested, counts: OpCounts::default() });
+            self.named.insert(index, NamedCounts { operation, counted, counts: OpCounts::default() });
             index
         });
         &mut self.named[index].counts
     }
 
     fn asked_for(&self) -> impl Iterator<Item = &OpCounts> {
-        let named = self.named.iter().filter(|named| named.requested).map(|named| &named.counts);
+        let named =
+            self.named.iter().filter(|named| named.counted == Counted::InTotal).map(|named| &named.counts);
         self.ops[..3].iter().chain(named)
     }
 
@@ -111,7 +112,7 @@ impl JobCounts {
             mine.merge(theirs);
         }
         for named in &other.named {
-            self.named_mut(named.operation, named.requested).merge(&named.counts);
+            self.named_mut(named.operation, named.counted).merge(&named.counts);
         }
         self.lateness.merge(&other.lateness);
         self.errors = self.errors.saturating_add(other.errors);

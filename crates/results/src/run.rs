@@ -255,12 +255,12 @@ pub struct JobResult {
     pub trim: Option<OpResult>,
     /// fsync and fdatasync.
     pub flush: Option<OpResult>,
-    /// Operations on files and directories by name (mkdir, rmdir, create, delete, open, close, getattr, setattr, access,
-    /// copy, move), those that came along included; empty for jobs that are not on trees of files.
+    /// Operations that the job names (on files and directories: mkdir, rmdir, create, delete, open, close, getattr, setattr,
+    /// access, copy, move), those done beside others included; empty for jobs on blocks.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub ops: std::collections::BTreeMap<String, OpResult>,
-    /// Everything that was asked for together: reads, writes and trims; of the named operations those that did not only
-    /// come along.
+    /// Everything that was asked for together: reads, writes and trims; of the named operations those that were not done beside
+    /// others.
     pub total: OpResult,
     /// Threads x outstanding per thread, as asked; 0: not known.
     pub outstanding_io: u64,
@@ -482,7 +482,7 @@ impl Run {
 }
 
 impl JobResult {
-    /// The operations that occurred, with their names: read, write, trim, those on files and directories, flush.
+    /// The operations that occurred, with their names: read, write, trim, those that the job names, flush.
     pub fn operations(&self) -> impl Iterator<Item = (&str, &OpResult)> {
         let data = [("read", &self.read), ("write", &self.write), ("trim", &self.trim)].into_iter();
         let data = data.filter_map(|(name, op)| op.as_ref().map(|op| (name, op)));

@@ -174,6 +174,7 @@ pub fn planned_job(name: &str, read_percent: f64, block_size: u64, threads: usiz
         direct: true,
         pace: if read_percent > 0.0 { open } else { Pace::Closed },
         end: End { time: Some(Nanos::from_secs(30)), ..End::default() },
+        operations: Vec::new(),
         slices: (0..threads).map(slice).collect(),
         traits: job.traits,
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use assay_engine::kind::name_operations;
 use assay_engine::tracing::{TraceSink, Traced};
 use assay_host::{HostRoot, environment};
 use assay_results::environment::{AssayVersion, Environment};
@@ -94,7 +95,8 @@ pub fn carry_out(
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Option<Done>, RunError> {
-    let plan = plan(&request, site)?;
+    let mut plan = plan(&request, site)?;
+    name_operations(&mut plan, site.kinds.native());
     let mut notes = request.notes.clone();
     if plan.uses(Carrier::Fio) {
         if request.trace_max.is_some() {

@@ -118,8 +118,7 @@ impl Executor for NativeExecutor {
         let space = SpaceWatch::of(plan, phase, &self.stop);
         let stop = space.as_ref().map_or_else(|| Arc::clone(&self.stop), SpaceWatch::halt);
         let own: [&dyn JobKind<ThisMachine>; 2] = [&self.blocks, &self.trees];
-        let more = self.kinds.native.iter().map(|kind| -> &dyn JobKind<ThisMachine> { kind.as_ref() });
-        let kinds: Vec<&dyn JobKind<ThisMachine>> = more.chain(own).collect();
+        let kinds: Vec<&dyn JobKind<ThisMachine>> = self.kinds.native().chain(own).collect();
         let options = PhaseOptions { interval, stop, kinds: &kinds };
         let (counters, watch) = (&mut self.counters, self.watch);
         let mut tick = |sink: &mut dyn FnMut(HostEvent)| {

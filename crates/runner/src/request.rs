@@ -98,6 +98,18 @@ pub struct Kinds {
     pub simulated: Vec<Arc<dyn JobKind<SimMachine> + Send>>,
 }
 
+impl Kinds {
+    /// Those on this machine.
+    pub(crate) fn native(&self) -> impl Iterator<Item = &dyn JobKind<ThisMachine>> + Clone {
+        self.native.iter().map(|kind| -> &dyn JobKind<ThisMachine> { kind.as_ref() })
+    }
+
+    /// Those in virtual time.
+    pub(crate) fn simulated(&self) -> impl Iterator<Item = &dyn JobKind<SimMachine>> + Clone {
+        self.simulated.iter().map(|kind| -> &dyn JobKind<SimMachine> { kind.as_ref() })
+    }
+}
+
 /// Where a request is carried out.
 #[derive(Debug, Clone)]
 pub struct Site {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_conduct::{Executor, PhaseOutcome};
+use assay_engine::kind::name_operations;
 use assay_engine::{Clock as _, JobKind};
 use assay_results::audit::{Observations, SimulatedRun};
 use assay_results::environment::Environment;
@@ -16,7 +17,7 @@ use crate::consent::check_hosts;
 use crate::error::RunError;
 use crate::period::period;
 use crate::recording::{Finished, record};
-use crate::request::{Observer, Site};
+use crate::request::{Kinds, Observer, Site};
 
 /// What every name of a simulated run carries, so that no output of it can be taken for a measurement.
 pub const SIMULATED: &str = "simulated";
@@ -25,7 +26,7 @@ pub const SIMULATED: &str = "simulated";
 struct SimExecutor {
     simulation: PlanSimulation,
     stop: Arc<AtomicBool>,
-    kinds: Vec<Arc<dyn JobKind<SimMachine> + Send>>,
+    kinds: Kinds,
     /// What the array did in each phase.
     observed: Vec<Observations>,
 }
@@ -33,9 +34,7 @@ struct SimExecutor {
 impl Executor for SimExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let interval_ns = period(plan, phase).as_nanos() as u64;
-        let more = self.kinds.iter().map(|kind| -> &dyn JobKind<SimMachine> { kind.as_ref() });
-        let kinds: Vec<&dyn JobKind<SimMachine>> =
-            more.chain([&Volumes as &dyn JobKind<SimMachine>]).collect();
+        let kinds: Vec<&dyn JobKind<SimMachine>> = self.kinds.simulated().chain([&Volumes as _]).collect();
         let options = SimOptions { interval_ns, stop: Arc::clone(&self.stop), kinds: &kinds };
         let outcome =
             self.simulation.run_phase(plan, phase, &options, &mut |event| sink(HostId::FIRST, event));
@@ -98,12 +97,13 @@ pub fn simulate(
     observer: &mut dyn Observer,
 ) -> Result<Simulated, RunError> {
     check_hosts(plan)?;
-    let plan = marked(plan, model);
+    let mut plan = marked(plan, model);
+    name_operations(&mut plan, site.kinds.simulated());
     let simulation = PlanSimulation::new(model, &plan, plan.seed)?;
     let mut executor = SimExecutor {
         simulation,
         stop: Arc::clone(&site.stop),
-        kinds: site.kinds.simulated.clone(),
+        kinds: site.kinds.clone(),
         observed: Vec::new(),
     };
     notes.push((SIMULATED.to_owned(), remark(model, plan.seed)));

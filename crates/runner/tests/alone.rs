@@ -123,6 +123,15 @@ fn a_kind_of_job_that_is_passed_in_runs_for_real_and_simulated() {
         run.phases[0].jobs.iter().map(|job| (job.total.ios, job.engine.as_str().to_owned())).collect()
     };
     assert_eq!(of(&done.finished.run), [(256, "psync".to_owned()), (12, "ticking".to_owned())]);
+    // What it names itself: asked for, and done beside it, which counts in no total. So also for who reads the run later.
+    let stored = assay_results::store::load(store.path(), &done.finished.run.id).expect("kept");
+    for run in [&done.finished.run, &stored] {
+        let job = &run.phases[0].jobs[1];
+        let ops: Vec<_> = job.operations().map(|(name, op)| (name, op.ios, op.bytes)).collect();
+        assert_eq!(ops, [("pendulum", 24, 24 * 4096), ("tick", 12, 12)]);
+        assert_eq!((job.total.ios, job.total.bytes, job.read.is_none()), (12, 12, true));
+        assert!(run.findings.iter().all(|finding| !finding.message.contains("cache")), "{:?}", run.findings);
+    }
 
     let read = |name| {
         let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_independent());

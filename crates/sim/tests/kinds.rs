@@ -9,7 +9,7 @@ use assay_engine::{Blocks, Clock as _};
 use assay_results::HostEvent;
 use assay_sim::{Model, PlanSimulation, SimOptions, Volumes, lun};
 use assay_workload::job::{Job, Limits, Phase};
-use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
+use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::plan::Plan;
 
 #[path = "support/ticking.rs"]
@@ -39,7 +39,7 @@ impl Seen {
     fn feed(&mut self, event: HostEvent) {
         match event {
             HostEvent::Interval(interval) => {
-                self.ios[interval.key.job as usize] += interval.counts.op(OpKind::Read).ios;
+                self.ios[interval.key.job as usize] += interval.counts.data_ios();
                 self.intervals += usize::from(interval.key.job == 0);
             }
             HostEvent::JobFinished { outcome, .. } => self.engines.push(outcome.engine.clone()),

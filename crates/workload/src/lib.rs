@@ -14,6 +14,7 @@ pub mod growth;
 pub mod host;
 pub mod job;
 mod map;
+pub mod operation;
 pub mod ops;
 pub mod pattern;
 pub mod permutation;

@@ -14,6 +14,7 @@ use crate::job::{
     Arrival, EndsWith, EngineKind, FlushCall, FlushOrder, FlushPolicy, OpenSync, OperationRates, PhaseKind,
     Rate, SteadyLimit, Traits,
 };
+use crate::operation::OpId;
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement};
 use crate::steps::Step;
 use crate::target::TargetKind;
@@ -168,6 +169,9 @@ pub struct PlannedJob {
     /// What ends it.
     #[serde(flatten)]
     pub end: End,
+    /// The names of its operations beside read, write, trim and flush, by their number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<String>,
     /// One per thread.
     pub slices: Vec<ThreadSlice>,
 }
@@ -212,6 +216,11 @@ impl PlannedJob {
     /// drops them once only in a random job without a map, whatever ends it.
     pub fn drops_pages_between_passes(&self) -> bool {
         self.invalidate && self.invalidate_each_pass && !self.direct && self.pattern.placement.has_passes()
+    }
+
+    /// The name of an operation.
+    pub fn operation_name(&self, operation: OpId) -> Option<&str> {
+        self.operations.get(usize::from(operation.number())).map(String::as_str)
     }
 
     /// Outstanding I/Os in total: threads x per thread.

@@ -272,6 +272,7 @@ impl Planner<'_> {
             direct,
             pace: self.pace(),
             end: self.end(None),
+            operations: Vec::new(),
             slices,
         })
     }

@@ -67,7 +67,7 @@ impl JobKind<ThisMachine> for Failing {
 
 impl PreparedJobs<ThisMachine> for Failing {
     fn intervals(&self, _: ThreadIndex) -> Arc<dyn Intervals> {
-        Shared::<crate::recorder::BlockCounts>::new()
+        Shared::new()
     }
 
     fn thread(&self, _: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {

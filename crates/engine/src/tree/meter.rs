@@ -9,9 +9,9 @@ use assay_workload::plan::{PlannedJob, ThreadSlice};
 use assay_workload::tree::TreeOperation;
 use rustix::io::Errno;
 
-use super::counts::TreeCounts;
 use crate::clock::RealClock;
 use crate::job_loop::LoopEnd;
+use crate::operations::OperationCounts;
 use crate::recorder::Recorder;
 use crate::seam::Clock;
 
@@ -62,7 +62,7 @@ struct Arrivals {
 #[derive(Debug)]
 pub(super) struct Meter {
     clock: RealClock,
-    recorder: Recorder<TreeCounts>,
+    recorder: Recorder<OperationCounts>,
     arrivals: Option<Arrivals>,
     bounds: Bounds,
     stop: Arc<AtomicBool>,
@@ -75,7 +75,7 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn new(
-        recorder: Recorder<TreeCounts>,
+        recorder: Recorder<OperationCounts>,
         arrivals: Option<ArrivalSource>,
         bounds: Bounds,
         stop: Arc<AtomicBool>,
@@ -199,7 +199,7 @@ impl Meter {
         match done {
             Ok(bytes) => {
                 let response = intended.map(|intended| now.saturating_sub(intended));
-                self.recorder.requested(operation, now.saturating_sub(start_ns), response, bytes);
+                self.recorder.requested(operation as usize, now.saturating_sub(start_ns), response, bytes);
                 self.ios += 1;
                 self.bytes += bytes;
                 true
@@ -213,7 +213,7 @@ impl Meter {
         let now = self.stamp();
         match done {
             Ok(()) => {
-                self.recorder.along(operation, now.saturating_sub(start_ns));
+                self.recorder.beside(operation as usize, now.saturating_sub(start_ns), 0);
                 true
             }
             Err(errno) => self.failed(errno),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use assay_results::{HostEvent, JobCounts};
 use assay_workload::job::{Caching, EngineKind, Job, Limits, Phase, PhaseKind, Rate, Workload};
+use assay_workload::operation::Counted;
 use assay_workload::pattern::{Mix, Placement, Sequential};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
@@ -85,8 +86,9 @@ fn one(root: &Path, kind: PhaseKind, job: Job) -> JobCounts {
 /// Operations that were done, by name; those that came along have a `+` in front.
 fn names(counts: &JobCounts) -> BTreeMap<String, u64> {
     let named = counts.named.iter().map(|named| {
-        let along = if named.requested { "" } else { "+" };
-        (format!("{along}{}", named.operation.name()), named.counts.ios)
+        let along = if named.counted == Counted::InTotal { "" } else { "+" };
+        let name = TreeOperation::ALL[usize::from(named.operation.number())].name();
+        (format!("{along}{name}"), named.counts.ios)
     });
     let data = [("read", counts.op(OpKind::Read).ios), ("write", counts.op(OpKind::Write).ios)];
     named.chain(data.map(|(name, ios)| (name.to_owned(), ios))).filter(|entry| entry.1 > 0).collect()

@@ -146,6 +146,7 @@ impl FioOptions {
             direct: self.direct(),
             pace,
             end: End { time: self.time(measured_s), passes, ends_with, steady },
+            operations: Vec::new(),
             slices: vec![slice; threads.clamp(1, THREADS_MAX) as usize],
             traits: job.traits,
         }

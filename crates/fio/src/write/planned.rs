@@ -164,6 +164,7 @@ mod tests {
             direct: true,
             pace: Pace::Closed,
             end: End::default(),
+            operations: Vec::new(),
             slices: threads.iter().map(slice).collect(),
         };
         as_asked(&planned, &targets)

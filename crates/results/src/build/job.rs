@@ -204,7 +204,7 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
         write: op(OpKind::Write),
         trim: op(OpKind::Trim),
         flush: op(OpKind::Fsync),
-        ops: named(&counts, measured_ns),
+        ops: named(tallies, phase, measured_ns),
         total: together,
         outstanding_io: planned.iter().map(|planned| planned.outstanding_io()).sum::<u64>()
             * u64::from(copies),
@@ -245,14 +245,22 @@ fn happened(counts: &OpCounts) -> bool {
     counts.ios > 0 || counts.bytes > 0
 }
 
-/// Named operations, asked for or not.
-fn named(counts: &JobCounts, measured_ns: u64) -> BTreeMap<String, OpResult> {
-    let mut merged: BTreeMap<&str, OpCounts> = BTreeMap::new();
-    for named in &counts.named {
-        merged.entry(named.operation.name()).or_default().merge(&named.counts);
+/// The operations that the jobs of a group name, asked for or not.
+fn named(
+    tallies: &[(u32, JobTotal)],
+    phase: Option<&PlannedPhase>,
+    measured_ns: u64,
+) -> BTreeMap<String, OpResult> {
+    let mut merged: BTreeMap<String, OpCounts> = BTreeMap::new();
+    for (index, tally) in tallies {
+        let planned = phase.and_then(|phase| phase.jobs.get(*index as usize));
+        for named in &tally.counts.named {
+            let name = planned.and_then(|planned| planned.operation_name(named.operation));
+            let name = name.map_or_else(|| format!("operation {}", named.operation.number()), str::to_owned);
+            merged.entry(name).or_default().merge(&named.counts);
+        }
     }
-    let result = |counts: &OpCounts| OpResult::of(counts, measured_ns, None);
-    merged.iter().map(|(name, counts)| ((*name).to_owned(), result(counts))).collect()
+    merged.into_iter().map(|(name, counts)| (name, OpResult::of(&counts, measured_ns, None))).collect()
 }
 
 fn evidence(total: &GroupTotal, planned: &[&PlannedJob], plan: &Plan, counts: &JobCounts) -> JobEvidence {

@@ -432,6 +432,7 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
         direct: observation.direct,
         pace: Pace::Closed,
         end: End::default(),
+        operations: Vec::new(),
         slices: vec![slice; observation.threads.clamp(1, 4096) as usize],
     };
     Plan {

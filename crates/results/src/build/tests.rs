@@ -344,19 +344,22 @@ fn too_many_notes_are_counted() {
 }
 
 #[test]
-fn operations_on_files_have_their_names() {
-    use assay_workload::tree::TreeOperation;
+fn operations_have_the_names_that_their_job_gives_them() {
+    use assay_workload::operation::{Counted, OpId};
     let mut events = events();
+    let mut reader = job("reader");
+    reader.operations = ["new order", "payment", "create"].map(str::to_owned).into();
+    events[0] = started(plan(vec![reader]), environment());
     for event in &mut events {
         if let RunEvent::Host { event: HostEvent::Interval(interval), .. } = event {
-            let create = interval.counts.named_mut(TreeOperation::Create, true);
+            let create = interval.counts.named_mut(OpId::new(2), Counted::InTotal);
             create.ios = 100;
             create.completion.record_n(5000, 100);
-            interval.counts.named_mut(TreeOperation::Close, false).ios = 100;
+            interval.counts.named_mut(OpId::new(5), Counted::Beside).ios = 100;
         }
     }
     let job = build(&events).phases.remove(0).jobs.remove(0);
-    assert_eq!(job.ops.keys().collect::<Vec<_>>(), ["close", "create"]);
+    assert_eq!(job.ops.keys().collect::<Vec<_>>(), ["create", "operation 5"], "a number without a name");
     assert_eq!((job.ops["create"].ios, job.ops["create"].iops), (500, 100.0));
     assert_eq!((job.total.ios, job.total.block_size), (10_010 + 500, 4096));
     assert_eq!(job.series[3].iops, 2103.0);

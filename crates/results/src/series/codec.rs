@@ -1,6 +1,6 @@
 //! The payload of a frame: an interval in variable-length integers, histograms as their non-empty buckets.
 
-use assay_workload::tree::TreeOperation;
+use assay_workload::operation::{Counted, OpId};
 
 use super::{Frame, Level};
 use crate::event::HostId;
@@ -42,7 +42,8 @@ pub(super) fn encode(host: HostId, level: Level, interval: &Interval, out: &mut 
     if !counts.named.is_empty() {
         put(out, counts.named.len() as u64);
         for named in &counts.named {
-            out.push((named.operation as u8) << 1 | u8::from(named.requested));
+            let in_total = named.counted == Counted::InTotal;
+            out.push(named.operation.number() << 1 | u8::from(in_total));
             put_op(out, &named.counts);
         }
     }
@@ -112,10 +113,8 @@ impl Head<'_> {
         for _ in 0..named {
             let code = cursor.byte()?;
             let op = cursor.op()?;
-            // One that a later version added is left out.
-            if let Some(operation) = TreeOperation::from_index(usize::from(code >> 1)) {
-                counts.named_mut(operation, code & 1 != 0).merge(&op);
-            }
+            let counted = if code & 1 != 0 { Counted::InTotal } else { Counted::Beside };
+            counts.named_mut(OpId::new(code >> 1), counted).merge(&op);
         }
         Some(Frame { host: self.host, level: self.level, interval: Interval { key: self.key, counts } })
     }

@@ -1,5 +1,5 @@
+use assay_workload::operation::{Counted, OpId};
 use assay_workload::pattern::OpKind;
-use assay_workload::tree::TreeOperation;
 use proptest::prelude::*;
 
 use super::*;
@@ -76,10 +76,10 @@ fn an_interval_that_comes_in_parts_is_one() {
 fn named_operations_are_kept_in_periods_and_sums() {
     let mut list = intervals();
     for interval in &mut list {
-        let mkdir = interval.counts.named_mut(TreeOperation::Mkdir, true);
+        let mkdir = interval.counts.named_mut(OpId::new(0), Counted::InTotal);
         (mkdir.ios, mkdir.bytes) = (3, 0);
         mkdir.completion.record(1000 + u64::from(interval.key.index));
-        interval.counts.named_mut(TreeOperation::Close, false).ios = 2;
+        interval.counts.named_mut(OpId::new(127), Counted::Beside).ios = 2;
     }
     let bytes = written(&list);
     assert_eq!(read_level(bytes.as_slice(), Level::Period).unwrap().intervals, list);

@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use assay_engine::kind::{Intervals, Pending, Say, ThreadEnd};
-use assay_engine::recorder::{Latency, Recorder, Schedule, Shared};
+use assay_engine::operations::{Entry, OperationCounts};
+use assay_engine::recorder::{Recorder, Schedule, Shared};
 use assay_engine::{EngineError, JobKind, JobRunner, Machine, PhaseContext, PreparedJobs, ThreadIndex};
-use assay_workload::pattern::OpKind;
+use assay_workload::operation::OpId;
 use assay_workload::plan::PlannedJob;
 
 /// Between two ticks.
 const EVERY_NS: u64 = 10_000_000;
 
-/// Jobs that count the time: a "read" of a byte every 10 ms, so many in all, by one thread.
+/// Its operations, by number.
+const OPERATIONS: [&str; 2] = ["tick", "pendulum"];
+
+/// Jobs that count the time: a tick of a byte every 10 ms, so many in all, by one thread. Each takes two swings of the pendulum,
+/// which are done beside it.
 #[derive(Debug)]
 pub(crate) struct Ticking {
     pub(crate) ticks: u64,
@@ -22,19 +27,25 @@ impl<M: Machine> JobKind<M> for Ticking {
         job.name.starts_with("ticking")
     }
 
+    fn operations(&self, _: &PlannedJob) -> Vec<String> {
+        OPERATIONS.map(str::to_owned).into()
+    }
+
     fn prepare<'p>(
         &'p self,
         context: PhaseContext<'p>,
         _: &[usize],
         _: &mut Say<'_>,
     ) -> Result<Box<dyn PreparedJobs<M> + 'p>, EngineError> {
-        Ok(Box::new(Prepared { kind: self, shared: Shared::new(), interval_ns: context.interval_ns }))
+        let table = [Entry::Named(OpId::new(0)), Entry::Named(OpId::new(1))];
+        let shared = OperationCounts::shared(&table);
+        Ok(Box::new(Prepared { kind: self, shared, interval_ns: context.interval_ns }))
     }
 }
 
 struct Prepared<'p> {
     kind: &'p Ticking,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<OperationCounts>>,
     interval_ns: u64,
 }
 
@@ -62,7 +73,7 @@ impl<M: Machine> PreparedJobs<M> for Prepared<'_> {
 
 struct Ticker<C> {
     clock: C,
-    recorder: Option<Recorder>,
+    recorder: Option<Recorder<OperationCounts>>,
     left: u64,
     due_ns: u64,
     last_ns: u64,
@@ -83,7 +94,8 @@ impl<C: assay_engine::Clock> JobRunner for Ticker<C> {
         if now < self.due_ns {
             return Ok(Pending::Until(self.due_ns));
         }
-        recorder.latency(Latency::Completion, OpKind::Read as usize, now - self.due_ns, 1);
+        recorder.requested(0, now - self.due_ns, None, 1);
+        (0..2).for_each(|_| recorder.beside(1, EVERY_NS / 2, 4096));
         (self.left, self.last_ns, self.due_ns) = (self.left - 1, now, self.due_ns + EVERY_NS);
         if self.left > 0 {
             return Ok(Pending::Until(self.due_ns));

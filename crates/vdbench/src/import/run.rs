@@ -290,6 +290,7 @@ fn planned(
         direct: false,
         pace: rate_per_s.map_or(Pace::Closed, open),
         end: End { time: Some(Nanos((measured_s * 1e9) as u64)), ..End::default() },
+        operations: Vec::new(),
         slices: vec![ThreadSlice {
             host: HostId::FIRST,
             seed: 0,

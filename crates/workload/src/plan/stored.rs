@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer};
 use super::{Carrier, End, Offered, Pace, PlannedEngine, PlannedJob, PlannedPhase, ThreadSlice};
 use crate::job::{Arrival, EndsWith, EngineKind, Limits, PhaseKind, Rate, SteadyLimit, Traits};
 use crate::steps::Step;
+use crate::tree::TreeOperation;
 use crate::units::Nanos;
 
 /// An engine as it was written: an older plan names what carries the job out in its place.
@@ -47,6 +48,7 @@ struct StoredJob {
     passes: Option<u32>,
     ends_with: Option<EndsWith>,
     steady: Option<SteadyLimit>,
+    operations: Option<Vec<String>>,
     slices: Vec<ThreadSlice>,
 }
 
@@ -70,8 +72,11 @@ impl From<StoredJob> for PlannedJob {
         let endless = limits.time.is_some() || limits.ios.is_some() || limits.bytes.is_some();
         // Trees without a limit made one pass, which their driver knew.
         let one_pass = stored.job.traits.tree.is_some() && stored.job.limits.is_some() && !endless;
+        // Intervals of trees had these numbers before plans named operations.
+        let on_trees = || stored.job.traits.tree.is_some().then(TreeOperation::names);
         PlannedJob {
             pace: stored.pace(),
+            operations: stored.operations.clone().or_else(on_trees).unwrap_or_default(),
             end: End {
                 time: stored.time,
                 passes: stored.passes.or(limits.passes).or(one_pass.then_some(1)),

@@ -6,7 +6,7 @@ use crate::job::EngineKind;
 use crate::pattern::OpKind;
 use crate::plan::{PlannedEngine, PlannedJob, PlannedSite, ThreadSlice};
 use crate::target::TargetKind;
-use crate::tree::{TreeLayout, TreeWorkload};
+use crate::tree::{TreeLayout, TreeOperation, TreeWorkload};
 
 impl Planner<'_> {
     /// Sites are the anchors, each as long as the bytes of it that are used; where copies go elsewhere, that anchor is
@@ -64,6 +64,7 @@ impl Planner<'_> {
             direct,
             pace: self.pace(),
             end: self.end(job.limits.passes.or((!endless).then_some(1))),
+            operations: TreeOperation::names(),
             slices: slices.collect(),
         })
     }

@@ -76,14 +76,14 @@ impl TreeOperation {
         }
     }
 
+    /// The names of all, by their discriminants.
+    pub fn names() -> Vec<String> {
+        Self::ALL.map(|operation| operation.name().to_owned()).into()
+    }
+
     /// The operation of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operation| operation.name() == name)
-    }
-
-    /// The operation with that discriminant.
-    pub fn from_index(index: usize) -> Option<Self> {
-        Self::ALL.get(index).copied()
     }
 
     /// Whether it is done to directories.
@@ -135,9 +135,7 @@ mod tests {
         for (index, operation) in TreeOperation::ALL.into_iter().enumerate() {
             assert_eq!(operation as usize, index);
             assert_eq!(TreeOperation::from_name(operation.name()), Some(operation));
-            assert_eq!(TreeOperation::from_index(index), Some(operation));
         }
-        assert_eq!(TreeOperation::from_index(TreeOperation::COUNT), None);
     }
 
     #[test]

@@ -26,6 +26,7 @@ fn planned() -> PlannedJob {
         direct: true,
         pace: Pace::Closed,
         end: End::default(),
+        operations: Vec::new(),
         slices: vec![slice],
     }
 }
