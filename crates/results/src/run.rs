@@ -357,7 +357,8 @@ pub struct DeviceTruth {
     pub devices: Vec<String>,
     /// Bytes the jobs read.
     pub asked_read_bytes: u64,
-    /// Bytes the kernel fetched from storage on behalf of this process (`/proc/self/io`).
+    /// Bytes the kernel fetched from storage on behalf of this process (`/proc/self/io`), of a command that was observed without
+    /// those of its program and libraries where the devices of its targets tell.
     pub process_read_bytes: Option<u64>,
     /// Bytes the devices read, for whomever.
     pub device_read_bytes: Option<u64>,

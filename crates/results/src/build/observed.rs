@@ -21,7 +21,7 @@ use super::truth::{RequestedBytes, spread_cached_share};
 use super::{BuildError, RunBuilder};
 use crate::checks;
 use crate::counters::{Counters, ProcessCounters};
-use crate::environment::{Environment, TargetEnvironment};
+use crate::environment::{Environment, FileSystem, TargetEnvironment};
 use crate::event::{HostEvent, JobOutcome, RunEnd, RunEvent};
 use crate::evidence::Remark;
 use crate::interval::{Interval, IntervalKey, JobCounts};
@@ -173,6 +173,7 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
     let mut builder = RunBuilder::new();
     events(observation, basis).iter().for_each(|event| builder.feed(event));
     let mut run = builder.finish()?;
+    leave_out_programs(&mut run, &whole);
     forget_what_is_not_known(&mut run, basis, [read, write]);
     let of =
         |kind| [(basis.read, "reads"), (basis.write, "writes")].into_iter().filter(move |(k, _)| *k == kind);
@@ -469,6 +470,36 @@ fn sites(targets: &[PlannedTarget]) -> Vec<PlannedSite> {
 fn remark(run: &mut Run, id: &str, text: String) {
     run.notes.push(text.clone());
     run.remarks.push(Remark { phase: None, id: id.to_owned(), text });
+}
+
+/// Takes what the kernel fetched for the command from elsewhere, its program and libraries, out of what it is held to have
+/// fetched from its targets: that is no more than the devices right below these read for whomever.
+fn leave_out_programs(run: &mut Run, delta: &Counters) {
+    let targets = &run.environment.targets;
+    // A file system that compresses fetches less than it hands out.
+    let whole_blocks = |fs: &FileSystem| fs.compresses != Some(true);
+    if targets.is_empty()
+        || !targets.iter().all(|target| target.file_system.as_ref().is_none_or(whole_blocks))
+    {
+        return;
+    }
+    let mut names: Vec<&str> =
+        targets.iter().flat_map(|target| target.top_devices().map(|device| device.name.as_str())).collect();
+    names.sort_unstable();
+    names.dedup();
+    let read =
+        names.iter().map(|name| delta.device(name).map(|device| device.read_bytes)).sum::<Option<u64>>();
+    let Some(read) = read.filter(|_| targets.iter().all(|target| target.top_devices().next().is_some()))
+    else {
+        return;
+    };
+    for phase in &mut run.phases {
+        let Some(truth) = &mut phase.device else { continue };
+        if truth.process_read_bytes.is_some_and(|fetched| fetched > read) {
+            truth.process_read_bytes = Some(read);
+            spread_cached_share(truth, &mut phase.jobs);
+        }
+    }
 }
 
 /// What the devices did, for all processes: requests a second and the mean time they took for one.

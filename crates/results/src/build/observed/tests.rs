@@ -109,6 +109,18 @@ fn figures_are_judged_by_what_was_seen() {
 }
 
 #[test]
+fn what_the_kernel_fetched_of_the_program_is_not_of_the_target() {
+    // Half of the file are holes; as much again was fetched of libraries, from another disk.
+    let mut figures = fixture::run();
+    figures.phases[0].jobs[0].read.as_mut().unwrap().bytes = 10 * RATE;
+    let mut seen = observation(0, RATE);
+    seen.during.iter_mut().for_each(|record| record.devices[0].read_bytes /= 2);
+    let run = adopt(run_of(&seen).unwrap(), figures);
+    assert_eq!(run.phases[0].device.as_ref().unwrap().process_read_bytes, Some(5 * RATE));
+    assert_eq!(run.phases[0].jobs[0].cached_read_share, Some(0.5));
+}
+
+#[test]
 fn a_command_that_was_killed_or_failed_is_incomplete_and_says_how() {
     for (ended, words) in [
         (CommandEnd::Signal(9), "signal 9 (SIGKILL) ended the command after 10.0 s"),
