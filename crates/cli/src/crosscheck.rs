@@ -82,6 +82,7 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
         engine,
         seed: args.seed,
         consent: args.allowed.destroy_data.clone(),
+        really: args.allowed.really,
         ..Request::new(Work::Asked(asked.workload.clone()), &asked.directory)
     };
     let base = assay_runner::plan(&request, &site)?;
@@ -92,7 +93,7 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     hand_over(&mut plan, |phase| pairs.iter().any(|pair| pair.fio == phase));
     losses(&plan, args.allowed.strict)?;
     assay_runner::claim(&plan, &request.claims, &site.host)?;
-    let mut permits = assay_runner::check_consent(&plan, &site.host, &request.consent)?;
+    let mut permits = assay_runner::check_consent(&plan, &site.host, &request.consent(&site.host))?;
     check_space(&plan, Layout::Whole, &[], &site.host)?;
     let (start, claims) = (Start::of(&plan), request.claims.clone());
     let laid_out = assay_runner::make_files(&plan, &mut permits, &site.host)

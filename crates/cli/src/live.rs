@@ -1,12 +1,16 @@
 //! Progress on stderr: one live line on a terminal, a line every ten seconds elsewhere.
 
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
+use assay_host::HostRoot;
+use assay_host::guard::describe_content;
 use assay_report::terminal::{Progress, progress_line, writes_ahead};
 use assay_report::{Style, visible};
 use assay_results::{HostEvent, Interval, RunEvent};
 use assay_runner::{Observer, SIMULATED, idle_windows_s};
 use assay_workload::Plan;
+use assay_workload::target::TargetKind;
 
 use crate::context::{Context, to_stderr};
 use crate::input;
@@ -26,6 +30,8 @@ pub(crate) struct Live {
     quiet: bool,
     /// Say ahead what is going to be written.
     announces: bool,
+    /// Ask before what is on devices of this machine is overwritten.
+    asks: Option<HostRoot>,
     progress: Progress,
     /// What the line shows.
     shown: Option<Interval>,
@@ -45,6 +51,7 @@ impl Live {
             terminal: context.live,
             quiet: context.quiet,
             announces: false,
+            asks: None,
             progress: Progress::default(),
             shown: None,
             names: Vec::new(),
@@ -59,6 +66,24 @@ impl Live {
     /// One that also says ahead what is going to be written.
     pub(crate) fn announcing(context: &Context) -> Self {
         Live { announces: true, ..Live::new(context) }
+    }
+
+    /// Asks on a terminal before devices of `host` that carry something are overwritten.
+    pub(crate) fn asking(self, host: &HostRoot) -> Self {
+        let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+        Live { asks: terminal.then(|| host.clone()), ..self }
+    }
+
+    /// Whether what is on the devices of the plan may go; whoever is not asked has said so.
+    fn agreed(&self, plan: &Plan) -> bool {
+        let Some(host) = &self.asks else { return true };
+        plan.targets.iter().filter(|target| target.kind == TargetKind::BlockDevice).all(|target| {
+            let Some(content) = describe_content(host, target.path.as_ref()) else { return true };
+            let question = "All of it will be destroyed. Type the path of the device to go on: ";
+            to_stderr(format_args!("{}\n{question}", visible(&content)));
+            let mut answer = String::new();
+            io::stdin().read_line(&mut answer).is_ok() && answer.trim() == target.path
+        })
     }
 
     fn start(&mut self, plan: &Plan) {
@@ -163,6 +188,6 @@ impl Observer for Live {
         if let Some(words) = writes_ahead(plan).filter(|_| self.announces) {
             self.say(&words);
         }
-        true
+        self.agreed(plan)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use assay_host::HostRoot;
+use assay_host::guard::Consent;
 use clap::{Args, ValueEnum};
 
 use crate::foreign::ForeignArgs;
@@ -66,6 +68,17 @@ pub(crate) struct AllowArgs {
     /// Allow writing to this device or over this file; may be given several times
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,
+    /// With --destroy-data: also where the device has partitions or carries a signature, or where that cannot be told. Never
+    /// covers a device that is in use
+    #[arg(long, requires = "destroy_data")]
+    pub(crate) really: bool,
+}
+
+impl AllowArgs {
+    /// What may be destroyed.
+    pub(crate) fn consent(&self, host: &HostRoot) -> Consent {
+        Consent::naming(host, &self.destroy_data).really(self.really)
+    }
 }
 
 /// How something is run, whatever says what.

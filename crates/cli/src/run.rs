@@ -286,6 +286,7 @@ fn carry_out(
     let request = Request {
         fio,
         consent: how.common.allowed.destroy_data.clone(),
+        really: how.common.allowed.really,
         watch: how.common.watch.into(),
         probes: probes(how, context)?,
         trace_max: trace.as_ref().map(|_| traced::RECORDS_MAX),
@@ -294,7 +295,9 @@ fn carry_out(
         claims: claims.clone(),
         ..Request::new(Work::Planned(plan.clone()), &asked.directory)
     };
-    let done = recorded(request, site, Live::announcing(context), context)?;
+    let live = Live::announcing(context);
+    let live = if request.really { live.asking(&site.host) } else { live };
+    let done = recorded(request, site, live, context)?;
     if let (Some(trace), Some(taken)) = (trace, &done.trace) {
         trace.write(taken, &plan, context)?;
     }
@@ -378,8 +381,8 @@ fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: 
     let losses = input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss).err();
     // In a directory that `run` makes first there is nothing to ask for.
     let is_made = asked.work_dir.as_ref().is_some_and(|directory| !directory.exists());
-    let consent =
-        assay_runner::check_consent(plan, host, &how.common.allowed.destroy_data).err().filter(|_| !is_made);
+    let consent = how.common.allowed.consent(host);
+    let consent = assay_runner::check_consent(plan, host, &consent).err().filter(|_| !is_made);
     let memory = assay_runner::check_memory(plan, host).err();
     let fio = assay_runner::fio::losses(plan, how.common.allowed.strict).err();
     let found = [

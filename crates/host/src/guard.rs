@@ -2,15 +2,17 @@
 //!
 //! [`classify`] says what a path is; [`check_write`] decides whether Assay may write there and hands out a
 //! [`Permit`], or a [`Refusal`] whose one line says what to do. Consent (`--destroy-data TARGET`) names
-//! exactly one target; it covers a foreign file or an unused block device, and it never covers a device that
-//! is mounted, held, used as swap or that carries a known signature: such a device has to be released by its
-//! owner's own tools first.
+//! exactly one target; it covers a foreign file or an unused and empty block device. What a device carries (a signature, partitions,
+//! or what cannot be told) needs `--really` besides. No consent covers a device that is mounted, held, used as swap or open in another
+//! process: it has to be released by its owner's own tools first.
 //!
 //! Between the check and the opening of a target things can change. So a permit is for a file or device, not for a name:
 //! [`open_again`] opens what was checked without making anything, compares, and asks again whether it may be written;
 //! devices are opened with O_EXCL ([`Permit::exclusive`]), which the kernel refuses for a device that is in use.
 
 use std::path::{Path, PathBuf};
+
+use assay_workload::units::Bytes;
 
 use crate::mounts::MountTable;
 use crate::node::{Node, NodeKind};
@@ -19,12 +21,15 @@ use crate::workdir::{self, Ownership};
 
 mod check;
 mod device;
+mod openers;
 mod permit;
 mod refusal;
 mod signature;
+mod tools;
 
 pub use check::{check_write, open_again};
 pub use device::DeviceUse;
+pub use openers::Opener;
 pub use permit::{Consent, NodeIdentity, Permit, PermitKind};
 pub use refusal::Refusal;
 pub use signature::{Signature, find_signatures};
@@ -63,6 +68,23 @@ pub enum Class {
 /// What looking it up says, other than that nothing is there.
 pub fn classify(root: &HostRoot, path: &Path) -> std::io::Result<Class> {
     Ok(examine(root, path)?.1)
+}
+
+/// What would be lost with a block device, in words: model, size, what it carries. `None`: nothing is on it that is known, or it is
+/// no block device.
+pub fn describe_content(root: &HostRoot, path: &Path) -> Option<String> {
+    let Ok((Some(node), Class::BlockDevice(device))) = examine(root, path) else { return None };
+    let carried: Vec<String> = device
+        .signatures
+        .iter()
+        .map(|signature| signature.name.to_string())
+        .chain(device.partitions.iter().map(|name| format!("partition {name}")))
+        .chain(device.unrecognised.iter().map(|why| format!("what cannot be told ({why})")))
+        .collect();
+    let model = crate::devices::read_block_device(root, &device.name).and_then(|known| known.model);
+    let facts =
+        model.into_iter().chain([Bytes(device.size_bytes).to_string()]).collect::<Vec<_>>().join(", ");
+    (!carried.is_empty()).then(|| format!("{} ({facts}) carries {}", node.path.display(), carried.join(", ")))
 }
 
 /// The node at a path, when there is one, and its class.

@@ -110,7 +110,7 @@ pub fn carry_out(
     // Held until the run has ended and what it made in vain is removed.
     let claims = request.claims.clone();
     claim(&plan, &claims, &site.host)?;
-    let permits = check_consent(&plan, &site.host, &request.consent)?;
+    let permits = check_consent(&plan, &site.host, &request.consent(&site.host))?;
     check_memory(&plan, &site.host)?;
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
     if !observer.before_writing(&plan) {

@@ -1,7 +1,7 @@
 //! What is asked before anything is written.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assay_engine::loops::Backing;
 use assay_engine::tree::check_anchor;
@@ -23,20 +23,18 @@ pub fn check_hosts(plan: &Plan) -> Result<(), RunError> {
     if plan.hosts.is_empty() { Ok(()) } else { Err(RunError::OtherHosts { hosts: plan.hosts.clone() }) }
 }
 
-/// Asks the guard about every target that the plan writes to, and what may be written; `named` are those that consent was
-/// given for.
+/// Asks the guard about every target that the plan writes to, and what may be written.
 ///
 /// # Errors
 /// The guard's refusal, or that the plan is for other machines.
-pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<Permits, RunError> {
+pub fn check_consent(plan: &Plan, host: &HostRoot, consent: &Consent) -> Result<Permits, RunError> {
     check_hosts(plan)?;
-    let consent = Consent::naming(host, named);
     let mut permits = Permits::new();
     let by_jobs = written_by_jobs(plan);
     for index in written(plan) {
         let target = &plan.targets[index as usize];
         if target.kind != TargetKind::Null {
-            let permit = check_write(host, target.path.as_ref(), &consent);
+            let permit = check_write(host, target.path.as_ref(), consent);
             let permit = permit.map_err(|refusal| match refusal {
                 // Whoever only reads does not want anything destroyed; a file of ours that counts as empty was cut short.
                 Refusal::ForeignFile { path } | Refusal::ChangedFile { path }
@@ -53,7 +51,7 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, named: &[PathBuf]) -> Result<
         }
         // Only jobs on trees use directories, and they make and remove what is in them.
         if target.kind == TargetKind::Directory {
-            check_anchor(target.path.as_ref(), named)?;
+            check_anchor(target.path.as_ref(), consent.targets())?;
         }
     }
     Ok(permits)

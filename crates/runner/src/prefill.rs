@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use assay_engine::Blocks;
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_host::claim::Claims;
+use assay_host::guard::Consent;
 use assay_host::workdir::is_cut_short;
 use assay_results::HostEvent;
 use assay_workload::growth::Layout;
@@ -85,7 +86,7 @@ pub fn fill(
         inventory::look_at(&workload, directory, None, &site.host, site.engine_choices.as_deref())?;
     let plan = Arc::new(resolve::plan(&workload, &inventory, seed)?);
     claim(&plan, claims, &site.host)?;
-    let mut permits = check_consent(&plan, &site.host, &[])?;
+    let mut permits = check_consent(&plan, &site.host, &Consent::none())?;
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
     make_files(&plan, &mut permits, &site.host)?;
     claim(&plan, claims, &site.host)?;

@@ -8,6 +8,7 @@ use assay_engine::fio_bridge::Fio;
 use assay_engine::{JobKind, ThisMachine};
 use assay_host::HostRoot;
 use assay_host::claim::Claims;
+use assay_host::guard::Consent;
 use assay_results::RunEvent;
 use assay_results::environment::AssayVersion;
 use assay_results::probe::Probe;
@@ -54,6 +55,8 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Targets that may be overwritten although Assay did not make them.
     pub consent: Vec<PathBuf>,
+    /// Whether that is so for what devices among them carry, recognised or not.
+    pub really: bool,
     /// What is observed beside the jobs.
     pub watch: Watch,
     /// Probes of caches that the result is judged with.
@@ -79,6 +82,7 @@ impl Request {
             engine: None,
             seed: None,
             consent: Vec::new(),
+            really: false,
             watch: Watch::default(),
             probes: Vec::new(),
             trace_max: None,
@@ -86,6 +90,11 @@ impl Request {
             notes: Vec::new(),
             claims: Claims::default(),
         }
+    }
+
+    /// What may be destroyed.
+    pub fn consent(&self, host: &HostRoot) -> Consent {
+        Consent::naming(host, &self.consent).really(self.really)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -49,9 +49,10 @@ pub fn check_write(root: &HostRoot, path: &Path, consent: &Consent) -> Result<Pe
             Err(Refusal::ForeignFile { path: node.path })
         }
         Class::BlockDevice(device) => {
-            unused(&node, &device)?;
-            if consent.names(&node.path) {
-                Ok(Permit::for_node(PermitKind::NamedDevice, &node))
+            let named = consent.names(&node.path);
+            unused(&node, &device, named && consent.covers_content())?;
+            if named {
+                Ok(Permit::for_node(PermitKind::NamedDevice, &node).under(consent))
             } else {
                 Err(Refusal::DeviceWithoutConsent { path: node.path })
             }
@@ -69,8 +70,6 @@ pub fn check_write(root: &HostRoot, path: &Path, consent: &Consent) -> Result<Pe
 /// # Errors
 /// [`Refusal::Changed`] where the name leads elsewhere, and every other refusal of [`check_write`].
 pub fn open_again(root: &HostRoot, permit: &Permit) -> Result<File, Refusal> {
-    let named = matches!(permit.kind(), PermitKind::NamedFile | PermitKind::NamedDevice);
-    let consent = if named { Consent::naming(root, [permit.path()]) } else { Consent::none() };
     let path = || permit.path().to_owned();
     match Node::look_up(root, permit.path()).map_err(|error| permit.unknown(&error))? {
         None => return Err(permit.changed("gone".to_owned())),
@@ -80,7 +79,7 @@ pub fn open_again(root: &HostRoot, permit: &Permit) -> Result<File, Refusal> {
     let flags = exclusive | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     if permit.kind() == PermitKind::NamedDevice {
         // A busy device is said to be what it is: mounted, held, swap.
-        check_write(root, permit.path(), &consent)?;
+        check_write(root, permit.path(), &permit.consent(root))?;
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(flags.bits() as i32);
@@ -165,8 +164,8 @@ fn file(root: &HostRoot, node: &Node, kind: PermitKind) -> Result<Permit, Refusa
     }
 }
 
-/// Refuses a device that anything uses or that carries anything recognisable.
-fn unused(node: &Node, device: &DeviceUse) -> Result<(), Refusal> {
+/// Refuses a device that anything uses or that carries anything recognisable, unless `really` that may go.
+fn unused(node: &Node, device: &DeviceUse, really: bool) -> Result<(), Refusal> {
     let path = node.path.clone();
     if let Some(mount_point) = device.mounted.first() {
         return Err(Refusal::Mounted { path, mount_point: mount_point.clone() });
@@ -180,21 +179,32 @@ fn unused(node: &Node, device: &DeviceUse) -> Result<(), Refusal> {
     if device.busy {
         return Err(Refusal::Busy { path });
     }
+    if let Some(opener) = &device.open_in {
+        return Err(Refusal::Open { path, opener: opener.clone() });
+    }
     if device.size_bytes == 0 {
         return Err(Refusal::NoCapacity { path });
-    }
-    if let Some(first) = device.partitions.first() {
-        return Err(Refusal::Partitioned { path, first: first.clone() });
     }
     if let Some(reason) = &device.unreadable {
         return Err(Refusal::Unknown { path, reason: reason.clone() });
     }
-    if let Some(signature) = device.signatures.first() {
-        let offset_bytes = signature.offset_bytes;
-        return Err(Refusal::Signature { path, signature: signature.name, offset_bytes });
-    }
     if device.read_only {
         return Err(Refusal::ReadOnly { path });
     }
-    Ok(())
+    if really { Ok(()) } else { empty(path, device) }
+}
+
+/// Refuses a device that carries something, or of which that cannot be told.
+fn empty(path: PathBuf, device: &DeviceUse) -> Result<(), Refusal> {
+    if let Some(first) = device.partitions.first() {
+        return Err(Refusal::Partitioned { path, first: first.clone() });
+    }
+    if let Some(signature) = device.signatures.first() {
+        let offset_bytes = signature.offset_bytes;
+        return Err(Refusal::Signature { path, signature: signature.name.clone(), offset_bytes });
+    }
+    match &device.unrecognised {
+        Some(reason) => Err(Refusal::Unrecognised { path, reason: reason.clone() }),
+        None => Ok(()),
+    }
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::openers::{Opener, opener_of};
 use super::signature::{Signature, find_signatures};
+use super::tools;
 use crate::devices::{SECTOR_BYTES, disk_of_partition, name_of_number, name_of_path, partitions_of};
 use crate::mounts::{Mount, MountTable, unescape};
 use crate::node::Node;
@@ -40,8 +42,12 @@ pub struct DeviceUse {
     pub read_only: bool,
     /// Whether an exclusive open failed: something in the kernel claims it.
     pub busy: bool,
+    /// A process that has it or one of its partitions open.
+    pub open_in: Option<Opener>,
     /// Signatures on it.
     pub signatures: Vec<Signature>,
+    /// Why it cannot be told whether there are more.
+    pub unrecognised: Option<String>,
     /// Why it could not be read, when it could not.
     pub unreadable: Option<String>,
 }
@@ -66,8 +72,16 @@ impl DeviceUse {
         let size = root.number(format!("/sys/class/block/{}/size", found.name));
         found.size_bytes = size.map_or(0, |sectors: u64| sectors * SECTOR_BYTES);
         found.read_only = root.flag(format!("/sys/class/block/{}/ro", found.name)).unwrap_or(false);
-        match open_exclusively(&root.locate(&node.path)) {
+        found.open_in = opener(root, &own);
+        let located = root.locate(&node.path);
+        match open_exclusively(&located) {
             Ok(device) => match read_signatures(&device) {
+                Ok(signatures) if signatures.is_empty() && root.is_real() && found.size_bytes > 0 => {
+                    match tools::recognised(&located) {
+                        Ok(signatures) => found.signatures = signatures,
+                        Err(why) => found.unrecognised = Some(why),
+                    }
+                }
                 Ok(signatures) => found.signatures = signatures,
                 Err(error) => found.unreadable = Some(error.to_string()),
             },
@@ -76,6 +90,13 @@ impl DeviceUse {
         }
         found
     }
+}
+
+/// Who has one of these devices open.
+fn opener(root: &HostRoot, names: &[String]) -> Option<Opener> {
+    let number = |name: &String| root.nonempty_text(format!("/sys/class/block/{name}/dev"));
+    let numbers: Vec<String> = names.iter().filter_map(number).collect();
+    opener_of(root, &numbers)
 }
 
 /// For a block device O_EXCL without O_CREAT means "fail if anything in the kernel claims it" (open(2)).

@@ -12,6 +12,7 @@ use crate::root::HostRoot;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Consent {
     targets: Vec<PathBuf>,
+    really: bool,
 }
 
 impl Consent {
@@ -24,7 +25,22 @@ impl Consent {
     /// it; there are no patterns, and a directory does not cover what is in it.
     pub fn naming<P: AsRef<Path>>(root: &HostRoot, targets: impl IntoIterator<Item = P>) -> Self {
         let canonical = |path: &Path| root.canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        Self { targets: targets.into_iter().map(|path| canonical(path.as_ref())).collect() }
+        Self { targets: targets.into_iter().map(|path| canonical(path.as_ref())).collect(), really: false }
+    }
+
+    /// Also to what a named device carries that can be recognised, or may carry unrecognised (`--really`). Never to a device in use.
+    pub fn really(self, really: bool) -> Self {
+        Self { really, ..self }
+    }
+
+    /// Whether it covers what a named device carries.
+    pub fn covers_content(&self) -> bool {
+        self.really
+    }
+
+    /// The targets that were named, canonical where they exist.
+    pub fn targets(&self) -> &[PathBuf] {
+        &self.targets
     }
 
     /// Whether this canonical path was named.
@@ -57,6 +73,8 @@ pub struct Permit {
     kind: PermitKind,
     /// What it is; a file that is still to be made is nothing yet.
     node: Option<NodeIdentity>,
+    /// Whether what a device carries was agreed to go.
+    really: bool,
 }
 
 /// What a permit is for, whatever it is called.
@@ -100,11 +118,25 @@ impl std::fmt::Display for NodeIdentity {
 
 impl Permit {
     pub(super) fn for_node(kind: PermitKind, node: &Node) -> Self {
-        Self { path: node.path.clone(), kind, node: Some(NodeIdentity::of_node(node)) }
+        Self { path: node.path.clone(), kind, node: Some(NodeIdentity::of_node(node)), really: false }
     }
 
     pub(super) fn for_new_file(path: PathBuf) -> Self {
-        Self { path, kind: PermitKind::NewFile, node: None }
+        Self { path, kind: PermitKind::NewFile, node: None, really: false }
+    }
+
+    pub(super) fn under(self, consent: &Consent) -> Self {
+        Self { really: consent.really, ..self }
+    }
+
+    /// The consent that it was given under.
+    pub(super) fn consent(&self, root: &HostRoot) -> Consent {
+        match self.kind {
+            PermitKind::NamedFile | PermitKind::NamedDevice => {
+                Consent::naming(root, [&self.path]).really(self.really)
+            }
+            _ => Consent::none(),
+        }
     }
 
     /// The canonical path to open.

@@ -1,6 +1,9 @@
 //! Why writing was refused, each with what to do about it.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
+
+use super::openers::Opener;
 
 /// Writing was refused. The message is one line and ends with the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +43,7 @@ pub enum Refusal {
         /// The target.
         path: PathBuf,
         /// What was recognised.
-        signature: &'static str,
+        signature: Cow<'static, str>,
     },
     /// Consent is needed to write to a device.
     #[error(
@@ -82,22 +85,38 @@ pub enum Refusal {
         /// The target.
         path: PathBuf,
     },
+    /// A process has the device open without claiming it.
+    #[error("{path} is open in {opener}: no consent covers that; stop that process first")]
+    Open {
+        /// The target.
+        path: PathBuf,
+        /// The process.
+        opener: Opener,
+    },
     /// The device carries a signature.
     #[error(
-        "{path} carries a signature of {signature} at byte {offset_bytes}: no consent covers that; \
-         if the data may go, wipefs -a {path} first"
+        "{path} carries a signature of {signature} at byte {offset_bytes}; \
+         if that data may go, add --destroy-data {path} --really"
     )]
     Signature {
         /// The target.
         path: PathBuf,
         /// What was recognised.
-        signature: &'static str,
+        signature: Cow<'static, str>,
         /// Where.
         offset_bytes: u64,
     },
+    /// It cannot be told whether the device carries something.
+    #[error("{path} may carry data: {reason}; if it may go, add --destroy-data {path} --really")]
+    Unrecognised {
+        /// The target.
+        path: PathBuf,
+        /// Why it cannot be told.
+        reason: String,
+    },
     /// The device has partitions.
     #[error(
-        "{path} has partitions ({first}, ..): no consent covers that; name one of them, or wipefs -a {path} first"
+        "{path} has partitions ({first}, ..); name one of them, or, if all may go, add --destroy-data {path} --really"
     )]
     Partitioned {
         /// The target.

@@ -4,15 +4,16 @@
 //! `include/uapi`, the UEFI specification for GPT, the published LUKS and LVM2 on-disk formats). The list errs on the
 //! side of recognising too much: a false alarm costs one `wipefs`, a miss costs somebody's data.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
 /// A recognised signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// What it belongs to, such as `ext2/3/4` or `LUKS`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Where on the device it was found.
     pub offset_bytes: u64,
 }
@@ -94,6 +95,13 @@ const HEAD: &[Magic] = &[
     magic("swap", 64 * KIB - 10, b"SWAPSPACE2"),
     magic("swap", 4 * KIB - 10, b"SWAP-SPACE"),
     magic("hibernation image", 4 * KIB - 10, b"S1SUSPEND"),
+    magic("SPDK blobstore", 0, b"SPDKBLOB"),
+    magic("JFFS2", 0, &[0x85, 0x19, 0x03, 0x20]),
+    magic("JFFS2", 0, &[0x85, 0x19, 0x01, 0xe0]),
+    magic("JFFS2", 0, &[0x85, 0x19, 0x02, 0xe0]),
+    magic("BSD disk label", 0, &[0x57, 0x45, 0x56, 0x82]),
+    magic("BSD disk label", 64, &[0x57, 0x45, 0x56, 0x82]),
+    magic("BSD disk label", 512, &[0x57, 0x45, 0x56, 0x82]),
     magic("SQLite", 0, b"SQLite format 3\0"),
     magic("GPT partition table", 512, b"EFI PART"),
     magic("GPT partition table", 4 * KIB, b"EFI PART"),
@@ -102,7 +110,7 @@ const HEAD: &[Magic] = &[
 
 /// Looks for known signatures on a device (or an image of one) of `size_bytes`.
 ///
-/// Reads about 1 MiB from both ends, at most.
+/// Reads about 1 MiB from both ends and a few blocks where file systems keep copies of what stands at their start.
 ///
 /// # Errors
 /// What reading says. A device that cannot be read may carry anything, so callers refuse it.
@@ -113,11 +121,13 @@ pub fn find_signatures(device: &File, size_bytes: u64) -> io::Result<Vec<Signatu
     let mut found: Vec<Signature> = HEAD
         .iter()
         .filter(|magic| holds(&head, magic.offset, magic.bytes) && is_plausible(magic.name, &head))
-        .map(|magic| Signature { name: magic.name, offset_bytes: magic.offset })
+        .map(|magic| Signature { name: magic.name.into(), offset_bytes: magic.offset })
         .collect();
-    found.extend(zfs_label(&head));
+    found.extend(rigid_disk_block(&head));
+    found.extend(zfs_label(&head, 0));
     found.extend(at_the_end(&tail, tail_start, size_bytes));
-    found.dedup_by_key(|signature| signature.name);
+    found.extend(copies(device, size_bytes)?);
+    found.dedup_by(|a, b| a.name == b.name);
     Ok(found)
 }
 
@@ -149,16 +159,56 @@ fn holds(window: &[u8], offset: u64, bytes: &[u8]) -> bool {
     usize::try_from(offset).ok().and_then(|offset| window.get(offset..)?.get(..bytes.len())) == Some(bytes)
 }
 
+/// An Amiga disk has its partition table in any of its first sixteen blocks.
+fn rigid_disk_block(head: &[u8]) -> Option<Signature> {
+    let offset_bytes = (0..16).map(|block| 512 * block).find(|&offset| holds(head, offset, b"RDSK"))?;
+    Some(Signature { name: "Amiga partition table".into(), offset_bytes })
+}
+
 /// A ZFS label has its uberblocks in its second half, one at least every KiB, in the byte order of its
 /// writer.
-fn zfs_label(head: &[u8]) -> Option<Signature> {
+fn zfs_label(window: &[u8], label: u64) -> Option<Signature> {
     const UBERBLOCK: u64 = 0x00ba_b10c;
-    (128 * KIB..256 * KIB)
+    (label + 128 * KIB..label + 256 * KIB)
         .step_by(1024)
         .find(|&offset| {
-            holds(head, offset, &UBERBLOCK.to_le_bytes()) || holds(head, offset, &UBERBLOCK.to_be_bytes())
+            holds(window, offset, &UBERBLOCK.to_le_bytes()) || holds(window, offset, &UBERBLOCK.to_be_bytes())
         })
-        .map(|offset_bytes| Signature { name: "ZFS", offset_bytes })
+        .map(|offset_bytes| Signature { name: "ZFS".into(), offset_bytes })
+}
+
+/// Copies that outlive an overwritten start: data behind them can still be rescued, and its owner may mean to.
+fn copies(device: &File, size: u64) -> io::Result<Vec<Signature>> {
+    let mut found = Vec::new();
+    let mut look = |offset: u64, is_it: &dyn Fn(&[u8]) -> bool, name: &'static str| -> io::Result<()> {
+        if offset.checked_add(KIB).is_some_and(|end| end <= size) && is_it(&read_window(device, offset, KIB)?)
+        {
+            found.push(Signature { name: name.into(), offset_bytes: offset });
+        }
+        Ok(())
+    };
+    // ext keeps one at the start of its second block group, which has as many blocks as a block has bits.
+    for log in 0..=6_u32 {
+        let block = KIB << log;
+        let first = u64::from(log == 0);
+        let is_it = |copy: &[u8]| {
+            holds(copy, 0x38, &[0x53, 0xef])
+                && holds(copy, 0x18, &log.to_le_bytes())
+                && holds(copy, 0x5a, &[1, 0])
+        };
+        look((8 * block + first) * block, &is_it, "ext2/3/4 (a copy of its superblock)")?;
+    }
+    // XFS keeps one at the start of each allocation group: mkfs makes four, of 1 TiB (less a block) at most.
+    for block in [512_u64, KIB, 2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB] {
+        let group = (size / block).div_ceil(4).min((1 << 40) / block - 1);
+        let is_it = |copy: &[u8]| holds(copy, 0, b"XFSB") && holds(copy, 4, &(block as u32).to_be_bytes());
+        look(group * block, &is_it, "xfs (a copy of its superblock)")?;
+    }
+    for mirror in [64 * MIB, 256 * 1024 * MIB] {
+        let is_it = |copy: &[u8]| holds(copy, 0x40, b"_BHRfS_M");
+        look(mirror, &is_it, "btrfs (a copy of its superblock)")?;
+    }
+    Ok(found)
 }
 
 /// Signatures whose place is counted from the end of the device.
@@ -181,8 +231,18 @@ fn at_the_end(tail: &[u8], tail_start: u64, size: u64) -> Vec<Signature> {
         .filter(|(_, offset, bytes)| {
             offset.checked_sub(tail_start).is_some_and(|within| holds(tail, within, bytes))
         })
-        .map(|&(name, offset_bytes, _)| Signature { name, offset_bytes })
+        .map(|&(name, offset_bytes, _)| Signature { name: name.into(), offset_bytes })
+        .chain(zfs_labels_at_the_end(tail, tail_start, size))
         .collect()
+}
+
+/// ZFS has two of its four labels in the last whole 512 KiB.
+fn zfs_labels_at_the_end(tail: &[u8], tail_start: u64, size: u64) -> Option<Signature> {
+    const LABEL: u64 = 256 * KIB;
+    let end = size & !(LABEL - 1);
+    let label = |at: u64| zfs_label(tail, end.checked_sub(at)?.checked_sub(tail_start)?);
+    let found = label(2 * LABEL).or_else(|| label(LABEL))?;
+    Some(Signature { offset_bytes: tail_start + found.offset_bytes, ..found })
 }
 
 #[cfg(test)]
@@ -200,15 +260,20 @@ mod tests {
         file
     }
 
-    fn names(file: &File) -> Vec<&'static str> {
-        find_signatures(file, SIZE).expect("readable").iter().map(|s| s.name).collect()
+    fn names(file: &File) -> Vec<String> {
+        find_signatures(file, SIZE).expect("readable").into_iter().map(|s| s.name.into_owned()).collect()
     }
 
     #[test]
     fn each_magic_of_the_table_is_recognised_alone() {
         for magic in HEAD {
             let found = names(&image(&[(magic.offset, magic.bytes)]));
-            assert!(found.contains(&magic.name), "{} at {}: {found:?}", magic.name, magic.offset);
+            assert!(
+                found.iter().any(|name| name == magic.name),
+                "{} at {}: {found:?}",
+                magic.name,
+                magic.offset
+            );
         }
     }
 
@@ -239,6 +304,17 @@ mod tests {
     fn zfs_in_either_byte_order() {
         assert_eq!(names(&image(&[(132 * KIB, &0x00ba_b10c_u64.to_be_bytes())])), ["ZFS"]);
         assert_eq!(names(&image(&[(128 * KIB, &0x00ba_b10c_u64.to_le_bytes())])), ["ZFS"]);
+        for label in [2, 1] {
+            let at = SIZE - label * 256 * KIB + 128 * KIB;
+            let found =
+                find_signatures(&image(&[(at, &0x00ba_b10c_u64.to_le_bytes())]), SIZE).expect("readable");
+            assert_eq!((found.len(), &*found[0].name, found[0].offset_bytes), (1, "ZFS", at));
+        }
+    }
+
+    #[test]
+    fn an_amiga_partition_table_in_a_later_block() {
+        assert_eq!(names(&image(&[(3 * 512, b"RDSK")])), ["Amiga partition table"]);
     }
 
     #[test]

@@ -105,7 +105,10 @@ fn signatures_and_partitions_are_refused() {
     image[..6].copy_from_slice(b"LUKS\xba\xbe");
     host.write("/dev/sdc", &image);
     let refused = check(&host, "/dev/sdc", &["/dev/sdc"]).expect_err("encrypted");
-    assert!(refused.to_string().contains("LUKS") && refused.to_string().contains("wipefs -a /dev/sdc"));
+    assert!(
+        refused.to_string().contains("LUKS")
+            && refused.to_string().contains("--destroy-data /dev/sdc --really")
+    );
 }
 
 #[test]
