@@ -1,7 +1,7 @@
 //! Rates that depend on what an earlier phase reached.
 
 use assay_workload::Plan;
-use assay_workload::plan::{Offered, Pace, PlannedJob, PlannedPhase};
+use assay_workload::plan::{Offered, Pace, PlannedJob, PlannedPhase, SliceRate};
 
 use crate::seen::PhaseFigures;
 
@@ -48,7 +48,7 @@ pub(crate) fn resolved(
 pub(crate) fn set_rate(job: &mut PlannedJob, iops: f64) {
     job.pace = Pace::Open { offered: Offered::Iops(iops), arrival: job.pace.arrival() };
     let threads = job.slices.len().max(1) as f64;
-    job.slices.iter_mut().for_each(|slice| slice.rate_per_s = Some(iops / threads));
+    job.slices.iter_mut().for_each(|slice| slice.rate = Some(SliceRate::Iops(iops / threads)));
 }
 
 /// The finished phase without rates that a share is of: the last one of the same name and point but for the curve's own word,

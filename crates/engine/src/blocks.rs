@@ -127,7 +127,7 @@ impl BlockThread<'_> {
         engine: E,
         fallback: String,
     ) -> Result<Box<dyn JobRunner>, EngineError> {
-        Ok(if self.slice.is_open() {
+        Ok(if self.slice.rate.is_some() {
             Box::new(self.runner::<E, true>(engine, fallback)?)
         } else {
             Box::new(self.runner::<E, false>(engine, fallback)?)

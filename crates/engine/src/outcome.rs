@@ -142,7 +142,7 @@ pub(crate) fn of_job(
     let last = ends.iter().map(|end| end.end.last_completion_ns.max(end.flushed_ns)).max().unwrap_or(0);
     let planned_end = job.end.time.map_or(0, |time| measured_start_ns + time.0);
     // An idle tail of a rate-controlled job belongs to its time; a job that was stopped ends with its last completion.
-    let open = !ends.is_empty() && job.slices.iter().any(|slice| slice.rate_per_s.is_some());
+    let open = !ends.is_empty() && job.slices.iter().any(|slice| job.slice_iops(slice).is_some());
     let end_ns = if open && last + 1_000_000_000 > planned_end { last.max(planned_end) } else { last };
     let begun_ns = measured_start_ns.saturating_sub(job.ramp.0);
     let share = jobs.max(1) as u64;

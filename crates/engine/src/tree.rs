@@ -359,9 +359,9 @@ impl TreeThread {
             measured_start_ns: bounds.measured_start_ns,
             interval_ns: context.interval_ns,
         };
-        let arrivals = slice.rate_per_s;
+        let arrivals = planned.slice_iops(slice);
         let arrivals =
-            arrivals.map(|rate| ArrivalSource::new(planned.pace.arrival(), rate, derive_seed(slice.seed, 3)));
+            arrivals.map(|rate| ArrivalSource::of_thread(planned.pace.arrival(), rate, slice.seed));
         let recorder = Recorder::new(Arc::clone(&self.shared), schedule);
         let meter = Meter::new(recorder, arrivals, bounds, Arc::clone(&context.stops[at.job]));
         let worker = Worker::new(&self.job, planned, slice, hands, meter);

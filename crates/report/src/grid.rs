@@ -133,7 +133,7 @@ fn point<'r>(run: &Run, index: usize, phase: &'r PhaseResult) -> Option<Point<'r
     (alike.name, alike.group, alike.end) = (String::new(), None, End::default());
     // How long it lasts, and what depends on mix and block size.
     for slice in &mut alike.slices {
-        *slice = ThreadSlice { seed: 0, ios: None, bytes: None, rate_per_s: None, ..slice.clone() };
+        *slice = ThreadSlice { seed: 0, ios: None, bytes: None, rate: None, ..slice.clone() };
     }
     let size = || BlockSizes::Fixed(1);
     alike.pattern = AccessPattern {

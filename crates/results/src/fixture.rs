@@ -33,15 +33,7 @@ pub(crate) fn job(name: &str) -> PlannedJob {
         pace: Pace::Closed,
         end: End { time: Some(Nanos(5 * SECOND)), ..End::default() },
         operations: Vec::new(),
-        slices: vec![ThreadSlice {
-            host: HostId::FIRST,
-            seed: 1,
-            sites: vec![site],
-            ios: None,
-            bytes: None,
-            rate_per_s: None,
-            rates_per_s: None,
-        }],
+        slices: vec![ThreadSlice { seed: 1, sites: vec![site], ..ThreadSlice::default() }],
     }
 }
 

@@ -159,15 +159,8 @@ pub fn planned_job(name: &str, read_percent: f64, block_size: u64, threads: usiz
     let offered = Offered::Iops(50_000.0);
     let open = Pace::Open { offered, arrival: Arrival::Deterministic };
     let site = PlannedSite { target: 0, offset_bytes: 0, length_bytes: 4 * GIB };
-    let slice = |index: usize| ThreadSlice {
-        host: HostId::FIRST,
-        seed: 1000 + index as u64,
-        sites: vec![site],
-        ios: None,
-        bytes: None,
-        rate_per_s: None,
-        rates_per_s: None,
-    };
+    let slice =
+        |index: usize| ThreadSlice { seed: 1000 + index as u64, sites: vec![site], ..ThreadSlice::default() };
     PlannedJob {
         engine: PlannedEngine::IoUring,
         engine_reason: Some("the fastest that works here".to_owned()),

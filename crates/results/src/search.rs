@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use assay_workload::plan::PlannedPhase;
+use assay_workload::plan::{PlannedJob, PlannedPhase};
 use assay_workload::steps::{FindRate, LatencyFigure, Step, Until};
 
 use crate::histogram::LatencyHistogram;
@@ -38,7 +38,7 @@ pub fn measurable(find: &FindRate, response: &LatencyHistogram) -> bool {
 
 /// Operations a second that a planned phase offers, all jobs together; 0 without a rate.
 pub fn offered(planned: &PlannedPhase) -> f64 {
-    planned.jobs.iter().flat_map(|job| &job.slices).filter_map(|slice| slice.rate_per_s).sum()
+    planned.jobs.iter().filter_map(PlannedJob::slices_iops).sum()
 }
 
 /// What others did to a step that may have decided it, by the findings about that step alone; `None`: nothing was seen.

@@ -236,7 +236,7 @@ fn outcome(job: &PlannedJob, ends: &[ThreadEnd], phase_start_ns: u64) -> JobOutc
     let last = ends.iter().map(|end| end.end.last_completion_ns).max().unwrap_or(0);
     let planned_end = job.end.time.map_or(0, |time| measured_start_ns + time.0);
     // An idle tail of a rate-controlled job belongs to its time; a job that was stopped ends with its last completion.
-    let open = job.slices.iter().any(|slice| slice.rate_per_s.is_some());
+    let open = job.slices.iter().any(|slice| job.slice_iops(slice).is_some());
     let end_ns = if open && last + 1_000_000_000 > planned_end { last.max(planned_end) } else { last };
     let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
     for (errno, count) in ends.iter().flat_map(|end| &end.end.errors) {

@@ -94,7 +94,7 @@ impl PreparedJobs<SimMachine> for PreparedVolumes<'_> {
     }
 
     fn thread(&self, at: ThreadIndex, machine: &SimMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
-        Ok(if self.context.job(at.job).slices[at.thread].is_open() {
+        Ok(if self.context.job(at.job).slices[at.thread].rate.is_some() {
             Box::new(self.runner::<true>(at, machine)?)
         } else {
             Box::new(self.runner::<false>(at, machine)?)

@@ -2,7 +2,7 @@
 
 use crate::job::{Arrival, OperationRates};
 use crate::pattern::{AccessPattern, OpKind};
-use crate::plan::ThreadSlice;
+use crate::plan::{SliceRate, ThreadSlice};
 use crate::rng::{Rng, derive_seed};
 
 /// The intended start times of one thread, drawn ahead of time: a device that stalls does not stop the clock of those
@@ -26,6 +26,11 @@ impl ArrivalSource {
             Arrival::Poisson | Arrival::Uniform => source.gap_ns(),
         };
         source
+    }
+
+    /// The arrivals of all operations of a thread together, by the seed of its slice.
+    pub fn of_thread(arrival: Arrival, rate_per_s: f64, slice_seed: u64) -> Self {
+        ArrivalSource::new(arrival, rate_per_s, derive_seed(slice_seed, 3))
     }
 
     fn gap_ns(&mut self) -> f64 {
@@ -57,13 +62,10 @@ pub enum Arrivals {
 impl Arrivals {
     /// Of a thread of a job with this pattern; `None`: a closed loop.
     pub fn of(arrival: Arrival, pattern: &AccessPattern, slice: &ThreadSlice) -> Option<Arrivals> {
-        match (slice.rates_per_s, slice.rate_per_s) {
-            (Some(rates), _) => Some(Arrivals::Each(Lanes::new(arrival, pattern, rates, slice.seed))),
-            (None, rate) => {
-                let source = |rate| ArrivalSource::new(arrival, rate, derive_seed(slice.seed, 3));
-                rate.map(|rate| Arrivals::Together(source(rate)))
-            }
-        }
+        Some(match slice.rate? {
+            SliceRate::Iops(iops) => Arrivals::Together(ArrivalSource::of_thread(arrival, iops, slice.seed)),
+            SliceRate::Each(rates) => Arrivals::Each(Lanes::new(arrival, pattern, rates, slice.seed)),
+        })
     }
 }
 

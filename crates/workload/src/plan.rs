@@ -58,11 +58,11 @@ pub struct PlannedSite {
 }
 
 /// One thread's part of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSlice {
     /// The host whose thread it is.
-    #[serde(default, skip_serializing_if = "HostId::is_first")]
+    #[serde(skip_serializing_if = "HostId::is_first")]
     pub host: HostId,
     /// Seed of its operations.
     pub seed: u64,
@@ -72,17 +72,28 @@ pub struct ThreadSlice {
     pub ios: Option<u64>,
     /// Ends with the operation that reaches this many bytes.
     pub bytes: Option<u64>,
-    /// Its share of the job's rate, operations a second; `None`: closed loop, or some operation has no rate.
-    pub rate_per_s: Option<f64>,
-    /// Its share of the rates that operations have of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rates_per_s: Option<OperationRates>,
+    /// Its share of the job's rate; `None`: closed loop.
+    pub rate: Option<SliceRate>,
 }
 
-impl ThreadSlice {
-    /// Whether operations come at times of their own.
-    pub fn is_open(&self) -> bool {
-        self.rate_per_s.is_some() || self.rates_per_s.is_some()
+/// What one thread is offered, operations a second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SliceRate {
+    /// All operations together.
+    Iops(f64),
+    /// Each operation at a rate of its own.
+    Each(OperationRates),
+}
+
+impl SliceRate {
+    /// Of all operations of a pattern together; `None`: one of them has no rate.
+    pub fn total_iops(self, pattern: &AccessPattern) -> Option<f64> {
+        match self {
+            SliceRate::Iops(iops) => Some(iops),
+            SliceRate::Each(rates) => pattern.kinds().map(|kind| rates.of(kind)).sum(),
+        }
     }
 }
 
@@ -233,11 +244,19 @@ impl PlannedJob {
         match self.pace {
             Pace::Open { offered: Offered::Iops(iops), .. } => Some(iops),
             // The plan has cut it into operations a second for each thread.
-            Pace::Open { offered: Offered::BytesPerS(_) | Offered::Each(_), .. } => {
-                self.slices.iter().map(|slice| slice.rate_per_s).sum()
-            }
+            Pace::Open { offered: Offered::BytesPerS(_) | Offered::Each(_), .. } => self.slices_iops(),
             Pace::Closed | Pace::OfMax { .. } => None,
         }
+    }
+
+    /// Operations a second that a thread is offered; `None`: closed loop, or some operation has no rate.
+    pub fn slice_iops(&self, slice: &ThreadSlice) -> Option<f64> {
+        slice.rate?.total_iops(&self.pattern)
+    }
+
+    /// Operations a second that the threads of this plan are offered; `None`: one of them has no rate for all its operations.
+    pub fn slices_iops(&self) -> Option<f64> {
+        self.slices.iter().map(|slice| self.slice_iops(slice)).sum()
     }
 
     /// Operations a second that are offered of each operation, where they have rates of their own.

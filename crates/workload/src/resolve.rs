@@ -13,7 +13,7 @@ use crate::job::{Caching, EngineKind, Job, Limits, OperationRates, Phase, Rate, 
 use crate::pattern::{BlockSizes, OpKind};
 use crate::plan::{
     Carrier, End, Offered, Pace, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget,
-    SCHEMA, ThreadSlice,
+    SCHEMA, SliceRate, ThreadSlice,
 };
 use crate::rng::derive_seed;
 use crate::target::TargetKind;
@@ -476,23 +476,19 @@ impl Planner<'_> {
             sites,
             ios: limits.ios,
             bytes: [limits.bytes, by_passes].into_iter().flatten().min(),
-            rate_per_s: self.thread_rate_per_s(),
-            rates_per_s: match job.rate {
-                Rate::Each(rates) => Some(rates.scaled(1.0 / self.thread_count())),
-                _ => None,
-            },
+            rate: self.slice_rate(),
         })
     }
 
-    /// A thread's share of the job's rate, operations a second; `None`: closed loop, or resolved later.
-    fn thread_rate_per_s(&self) -> Option<f64> {
-        let rate = match self.job.rate {
+    /// A thread's share of the job's rate; `None`: closed loop, or resolved later.
+    fn slice_rate(&self) -> Option<SliceRate> {
+        let share = |iops: f64| Some(SliceRate::Iops(iops / self.thread_count()));
+        match self.job.rate {
             Rate::Unlimited | Rate::PercentOfMax(_) => None,
-            Rate::Iops(iops) => Some(iops),
-            Rate::BytesPerS(bytes) => Some(bytes / self.mean_block_bytes()),
-            Rate::Each(rates) => self.job.pattern.kinds().map(|kind| rates.of(kind)).sum(),
-        };
-        rate.map(|rate| rate / self.thread_count())
+            Rate::Iops(iops) => share(iops),
+            Rate::BytesPerS(bytes) => share(bytes / self.mean_block_bytes()),
+            Rate::Each(rates) => Some(SliceRate::Each(rates.scaled(1.0 / self.thread_count()))),
+        }
     }
 
     /// On all hosts.

@@ -121,12 +121,11 @@ impl Server {
 impl Executor for Server {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let level = self.course.get(self.ran.len()).or(self.course.last()).copied().unwrap_or(1.0);
-        let offered =
-            plan.phases[phase].jobs[0].slices.iter().filter_map(|slice| slice.rate_per_s).sum::<f64>();
-        let unlimited = plan.phases[phase].jobs[0].slices[0].rate_per_s.is_none();
+        let offered = plan.phases[phase].jobs[0].slices_iops();
+        let (unlimited, offered) = (offered.is_none(), offered.unwrap_or(0.0));
         self.readings(5, 40 << 20, sink);
         let iops = if unlimited { self.capacity * level } else { offered.min(self.capacity) };
-        self.ran.push((phase, if unlimited { 0.0 } else { offered }));
+        self.ran.push((phase, offered));
         let mut counts = assay_results::JobCounts::default();
         let op = counts.op_mut(assay_workload::pattern::OpKind::Read);
         op.ios = iops as u64;
@@ -218,7 +217,7 @@ fn a_curve_offers_shares_of_what_was_reached() {
         _ => None,
     });
     let job = &resolved.expect("it is recorded").jobs[0];
-    assert_eq!((job.offered_iops(), job.slices[1].rate_per_s), (Some(7200.0), Some(3600.0)));
+    assert_eq!((job.offered_iops(), job.slice_iops(&job.slices[1])), (Some(7200.0), Some(3600.0)));
 }
 
 #[test]

@@ -5,11 +5,10 @@ use std::rc::Rc;
 
 use assay_results::JobCounts;
 use assay_workload::content::Content;
-use assay_workload::host::HostId;
 use assay_workload::job::{Arrival, FlushCall, FlushOrder, OperationRates, PeriodicFlush, ThinkTime};
 use assay_workload::ops::{Generator, SiteSpec};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::plan::ThreadSlice;
+use assay_workload::plan::{SliceRate, ThreadSlice};
 use assay_workload::target::ActiveRange;
 use assay_workload::units::Nanos;
 
@@ -92,8 +91,7 @@ struct Setup {
     pattern: AccessPattern,
     spec: LoopSpec,
     ios: Option<u64>,
-    rate_per_s: Option<f64>,
-    rates_per_s: Option<OperationRates>,
+    rate: Option<SliceRate>,
     world: Rc<World>,
 }
 
@@ -105,18 +103,13 @@ impl Setup {
             pattern: AccessPattern::new(mix, 4096, Placement::random_map()),
             spec: LoopSpec::closed(depth, 0),
             ios: None,
-            rate_per_s: None,
-            rates_per_s: None,
+            rate: None,
             world,
         }
     }
 
     fn run(self) -> (JobCounts, JobCounts, LoopEnd, Rc<World>) {
-        if self.rate_per_s.or(self.rates_per_s.map(|_| 0.0)).is_some() {
-            self.run_as::<true>()
-        } else {
-            self.run_as::<false>()
-        }
+        if self.rate.is_some() { self.run_as::<true>() } else { self.run_as::<false>() }
     }
 
     /// Runs to the end: counts of the ramp, counts of the measured part, the loop's end, the world.
@@ -124,15 +117,7 @@ impl Setup {
         let range = ActiveRange { offset_bytes: 0, length_bytes: 1 << 30 };
         let site = SiteSpec { target: 0, range };
         let source = Generator::new(&self.pattern, &[site], Default::default(), 1, self.ios, None);
-        let slice = ThreadSlice {
-            host: HostId::FIRST,
-            seed: 1,
-            sites: Vec::new(),
-            ios: None,
-            bytes: None,
-            rate_per_s: self.rate_per_s,
-            rates_per_s: self.rates_per_s,
-        };
+        let slice = ThreadSlice { seed: 1, rate: self.rate, ..ThreadSlice::default() };
         let shared = Shared::new();
         let measured_start_ns = self.spec.measured_start_ns;
         let schedule = Schedule { start_ns: 0, measured_start_ns, interval_ns: 100_000 };
@@ -275,7 +260,7 @@ fn think_time_pauses_between_operations() {
 
 #[test]
 fn an_open_loop_keeps_its_rate_and_its_response_times() {
-    let setup = Setup { ios: Some(1000), rate_per_s: Some(100_000.0), ..Setup::new(Mix::READ, 4) };
+    let setup = Setup { ios: Some(1000), rate: Some(SliceRate::Iops(100_000.0)), ..Setup::new(Mix::READ, 4) };
     let (_, counts, _, world) = setup.run();
     let span = world.issued.borrow().last().map_or(0, |io| io.0);
     assert!((span as f64 / 9_990_000.0 - 1.0).abs() < 0.01, "{span}");
@@ -287,7 +272,7 @@ fn an_open_loop_keeps_its_rate_and_its_response_times() {
 #[test]
 fn reads_and_writes_arrive_on_their_own() {
     let rates = OperationRates { read: Some(20_000.0), write: Some(2000.0), trim: None };
-    let mut setup = Setup { rates_per_s: Some(rates), ..Setup::new(Mix::read_write(50.0), 4) };
+    let mut setup = Setup { rate: Some(SliceRate::Each(rates)), ..Setup::new(Mix::read_write(50.0), 4) };
     setup.spec.deadline_ns = 50_000_000;
     let (_, counts, ..) = setup.run();
     let [read, write, ..] = &counts.ops;
@@ -300,7 +285,7 @@ fn reads_and_writes_arrive_on_their_own() {
 #[test]
 fn a_storage_that_is_too_slow_keeps_the_lower_rate() {
     let rates = OperationRates { read: Some(2_000_000.0), write: Some(2000.0), trim: None };
-    let mut setup = Setup { rates_per_s: Some(rates), ..Setup::new(Mix::read_write(50.0), 1) };
+    let mut setup = Setup { rate: Some(SliceRate::Each(rates)), ..Setup::new(Mix::read_write(50.0), 1) };
     setup.spec.deadline_ns = 50_000_000;
     let (_, counts, ..) = setup.run();
     let [read, write, ..] = &counts.ops;
@@ -315,7 +300,7 @@ fn a_storage_that_is_too_slow_keeps_the_lower_rate() {
 #[test]
 fn a_rate_of_reads_leaves_the_rest_to_writes() {
     let rates = OperationRates { read: Some(2000.0), ..OperationRates::default() };
-    let mut setup = Setup { rates_per_s: Some(rates), ..Setup::new(Mix::read_write(50.0), 1) };
+    let mut setup = Setup { rate: Some(SliceRate::Each(rates)), ..Setup::new(Mix::read_write(50.0), 1) };
     setup.spec.deadline_ns = 50_000_000;
     let (_, counts, ..) = setup.run();
     let [read, write, ..] = &counts.ops;
@@ -326,7 +311,7 @@ fn a_rate_of_reads_leaves_the_rest_to_writes() {
 /// Coordinated omission: a device that stalls for 2 ms must cost everybody who would have come meanwhile.
 #[test]
 fn a_stall_shows_up_in_response_times_in_full() {
-    let setup = Setup { ios: Some(1000), rate_per_s: Some(100_000.0), ..Setup::new(Mix::READ, 1) };
+    let setup = Setup { ios: Some(1000), rate: Some(SliceRate::Iops(100_000.0)), ..Setup::new(Mix::READ, 1) };
     setup.world.stall.set((2_000_000, 4_000_000));
     let (_, counts, ..) = setup.run();
     let (response, completion) = (&counts.ops[0].response, &counts.ops[0].completion);

@@ -11,7 +11,9 @@ use assay_results::foreign::{cut, engine_of};
 use assay_workload::host::HostId;
 use assay_workload::job::{Job, Limits, Rate};
 use assay_workload::pattern::{AccessPattern, BlockSizes};
-use assay_workload::plan::{End, Offered, Pace, PlannedJob, PlannedSite, PlannedTarget, ThreadSlice};
+use assay_workload::plan::{
+    End, Offered, Pace, PlannedJob, PlannedSite, PlannedTarget, SliceRate, ThreadSlice,
+};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
 use serde_json::Value;
@@ -123,23 +125,20 @@ impl FioOptions {
         job.outstanding_per_thread = self.depth() as u32;
         let arrival = job.arrival;
         // fio's rate is for each clone.
-        let (pace, rate_per_s, rates_per_s) = match job.rate.scaled(threads as f64) {
-            Rate::Unlimited | Rate::PercentOfMax(_) => (Pace::Closed, None, None),
+        let (pace, rate) = match job.rate.scaled(threads as f64) {
+            Rate::Unlimited | Rate::PercentOfMax(_) => (Pace::Closed, None),
             Rate::Iops(iops) => {
                 let share = iops / threads.max(1) as f64;
-                (Pace::Open { offered: Offered::Iops(iops), arrival }, Some(share), None)
+                (Pace::Open { offered: Offered::Iops(iops), arrival }, Some(SliceRate::Iops(share)))
             }
-            Rate::BytesPerS(bytes) => {
-                (Pace::Open { offered: Offered::BytesPerS(bytes), arrival }, None, None)
-            }
+            Rate::BytesPerS(bytes) => (Pace::Open { offered: Offered::BytesPerS(bytes), arrival }, None),
             Rate::Each(rates) => {
                 let share = rates.scaled(1.0 / threads.max(1) as f64);
-                let all = job.pattern.kinds().map(|kind| share.of(kind)).sum();
-                (Pace::Open { offered: Offered::Each(rates), arrival }, all, Some(share))
+                (Pace::Open { offered: Offered::Each(rates), arrival }, Some(SliceRate::Each(share)))
             }
         };
         let Limits { bytes, ios, passes, ends_with, steady, .. } = job.limits;
-        let slice = ThreadSlice { host: HostId::FIRST, seed: 0, sites, ios, bytes, rate_per_s, rates_per_s };
+        let slice = ThreadSlice { host: HostId::FIRST, seed: 0, sites, ios, bytes, rate };
         PlannedJob {
             engine: engine_of(self.engine()),
             engine_reason: None,

@@ -148,13 +148,10 @@ mod tests {
             length_bytes: site.2,
         };
         let slice = |sites: &&[(u32, u64, u64)]| ThreadSlice {
-            host: HostId::FIRST,
             seed: 1,
             sites: sites.iter().map(site).collect(),
-            ios: None,
             bytes,
-            rate_per_s: None,
-            rates_per_s: None,
+            ..ThreadSlice::default()
         };
         let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
         let planned = PlannedJob {

@@ -415,15 +415,7 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
         _ => Mix::read_write((100.0 * reads.bytes as f64 / bytes as f64).round()),
     };
     let sites: Vec<PlannedSite> = sites(&observation.targets);
-    let slice = ThreadSlice {
-        host: HostId::FIRST,
-        seed: 0,
-        sites,
-        ios: None,
-        bytes: None,
-        rate_per_s: None,
-        rates_per_s: None,
-    };
+    let slice = ThreadSlice { host: HostId::FIRST, seed: 0, sites, ios: None, bytes: None, rate: None };
     let mut traits = Job::new(&observation.name, &[], AccessPattern::unknown(mix)).traits;
     traits.outstanding_per_thread = 0;
     let planned = PlannedJob {

@@ -1,3 +1,5 @@
+use assay_workload::plan::SliceRate;
+
 use super::*;
 use crate::checks;
 use crate::fixture;
@@ -18,7 +20,7 @@ fn search(steps: &[(f64, u64, f64)]) -> Run {
         planned.jobs[0]
             .slices
             .iter_mut()
-            .for_each(|slice| slice.rate_per_s = (*rate > 0.0).then(|| rate / slices));
+            .for_each(|slice| slice.rate = (*rate > 0.0).then(|| SliceRate::Iops(rate / slices)));
         let mut phase =
             PhaseResult { plan_phase: round as u32, point: planned.point.clone(), ..phase.clone() };
         let job = &mut phase.jobs[0];

@@ -103,9 +103,8 @@ fn phase_name(phase: &PlannedPhase) -> String {
 
 /// A job's share of the load of its phase: by rates where all jobs have one, else by outstanding I/Os.
 fn load_of(job: &PlannedJob, phase: &PlannedPhase) -> f64 {
-    let rate = |job: &PlannedJob| job.slices.iter().map(|slice| slice.rate_per_s).sum::<Option<f64>>();
-    if phase.jobs.iter().all(|job| rate(job).is_some()) {
-        rate(job).unwrap_or(0.0)
+    if phase.jobs.iter().all(|job| job.slices_iops().is_some()) {
+        job.slices_iops().unwrap_or(0.0)
     } else {
         job.outstanding_io() as f64
     }

@@ -12,7 +12,6 @@ use assay_results::audit::{Closeness, Comparison, Dimension};
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::Plan;
-use assay_workload::rng::derive_seed;
 
 use self::arrivals::{Arrivals, dispersion};
 use self::blocks::{Blocks, Histogram, distance_and_noise};
@@ -146,15 +145,14 @@ impl Profile {
     pub fn of_phase(plan: &Plan, phase: usize, model: &Model, draws: u64) -> Option<Profile> {
         let planned = plan.phases.get(phase)?;
         let jobs: Vec<_> = planned.jobs.iter().filter(|job| draw::has_addresses(job)).collect();
-        let closed = jobs.iter().all(|job| job.slices.iter().all(|slice| slice.rate_per_s.is_none()));
+        let closed = jobs.iter().all(|job| job.slices.iter().all(|slice| job.slice_iops(slice).is_none()));
         let total: u64 = jobs.iter().map(|job| job.outstanding_io()).sum();
         let outstanding = closed.then_some(total as u32);
-        let rates: f64 = jobs.iter().flat_map(|job| &job.slices).filter_map(|slice| slice.rate_per_s).sum();
-        let open = jobs.iter().all(|job| job.slices.iter().all(|slice| slice.rate_per_s.is_some()));
+        let rates = jobs.iter().map(|job| job.slices_iops()).sum::<Option<f64>>();
         let mut times = Vec::new();
         for (job, slice) in jobs.iter().flat_map(|job| job.slices.iter().map(move |slice| (job, slice))) {
-            let Some(rate) = slice.rate_per_s.filter(|_| open) else { break };
-            let mut source = ArrivalSource::new(job.pace.arrival(), rate, derive_seed(slice.seed, 3));
+            let (Some(rates), Some(rate)) = (rates, job.slice_iops(slice)) else { break };
+            let mut source = ArrivalSource::of_thread(job.pace.arrival(), rate, slice.seed);
             let mut arrivals = vec![0; (draws as f64 * rate / rates) as usize + 1];
             source.fill(&mut arrivals);
             times.extend(arrivals);

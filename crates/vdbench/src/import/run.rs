@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use assay_workload::job::{Arrival, Job};
 use assay_workload::pattern::{AccessPattern, Distribution, Mix, Placement, Random, Sequential};
 use assay_workload::plan::{
-    End, Offered, Pace, PlannedEngine, PlannedJob, PlannedSite, PlannedTarget, ThreadSlice, describe_pattern,
+    End, Offered, Pace, PlannedEngine, PlannedJob, PlannedSite, PlannedTarget, SliceRate, ThreadSlice,
+    describe_pattern,
 };
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
@@ -266,7 +267,7 @@ fn planned(
     let mut job = Job::new(&cut(name), &[], pattern);
     let threads = number("threads").unwrap_or(1.0).clamp(1.0, OUTSTANDING_MAX);
     job.outstanding_per_thread = threads as u32;
-    let rate_per_s = number("reqrate").filter(|rate| *rate > 0.0 && *rate < RATE_MAX);
+    let iops = number("reqrate").filter(|rate| *rate > 0.0 && *rate < RATE_MAX);
     let bytes = (number("lunsize").unwrap_or(0.0) * 1024.0 * MIB) as u64;
     let index = targets.iter().position(|known| known.size_bytes == bytes).unwrap_or(targets.len());
     if index == targets.len() && index < usize::from(u16::MAX) {
@@ -288,17 +289,13 @@ fn planned(
         engine: PlannedEngine::Foreign,
         engine_reason: Some("vdbench's threads wait for one I/O each".to_owned()),
         direct: false,
-        pace: rate_per_s.map_or(Pace::Closed, open),
+        pace: iops.map_or(Pace::Closed, open),
         end: End { time: Some(Nanos((measured_s * 1e9) as u64)), ..End::default() },
         operations: Vec::new(),
         slices: vec![ThreadSlice {
-            host: HostId::FIRST,
-            seed: 0,
             sites: vec![site],
-            ios: None,
-            bytes: None,
-            rate_per_s,
-            rates_per_s: None,
+            rate: iops.map(SliceRate::Iops),
+            ..ThreadSlice::default()
         }],
     }
 }

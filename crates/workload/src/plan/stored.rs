@@ -2,8 +2,13 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Carrier, End, Offered, Pace, PlannedEngine, PlannedJob, PlannedPhase, ThreadSlice};
-use crate::job::{Arrival, EndsWith, EngineKind, Limits, PhaseKind, Rate, SteadyLimit, Traits};
+use super::{
+    Carrier, End, Offered, Pace, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, SliceRate, ThreadSlice,
+};
+use crate::host::HostId;
+use crate::job::{
+    Arrival, EndsWith, EngineKind, Limits, OperationRates, PhaseKind, Rate, SteadyLimit, Traits,
+};
 use crate::steps::Step;
 use crate::tree::TreeOperation;
 use crate::units::Nanos;
@@ -35,6 +40,29 @@ struct StoredTraits {
     #[serde(default)]
     arrival: Arrival,
     limits: Option<Limits>,
+}
+
+/// A thread's part; an older plan has its rate in two fields, the second for operations with rates of their own.
+#[derive(Deserialize)]
+struct StoredSlice {
+    #[serde(default)]
+    host: HostId,
+    seed: u64,
+    sites: Vec<PlannedSite>,
+    ios: Option<u64>,
+    bytes: Option<u64>,
+    rate: Option<SliceRate>,
+    rate_per_s: Option<f64>,
+    rates_per_s: Option<OperationRates>,
+}
+
+impl<'de> Deserialize<'de> for ThreadSlice {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let StoredSlice { host, seed, sites, ios, bytes, rate, rate_per_s, rates_per_s } =
+            StoredSlice::deserialize(from)?;
+        let before = || rates_per_s.map(SliceRate::Each).or(rate_per_s.map(SliceRate::Iops));
+        Ok(ThreadSlice { host, seed, sites, ios, bytes, rate: rate.or_else(before) })
+    }
 }
 
 #[derive(Deserialize)]

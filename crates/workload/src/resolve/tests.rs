@@ -100,7 +100,7 @@ fn threads_are_offset_and_share_the_rate() {
     let plan = super::plan(&workload(job), &inventory(&ALL, None), 0).unwrap();
     let slices = &plan.phases[0].jobs[0].slices;
     assert_eq!(slices[1].sites[0].offset_bytes, 1 << 19);
-    assert_eq!(slices[1].rate_per_s, Some(4.0));
+    assert_eq!(slices[1].rate, Some(SliceRate::Iops(4.0)));
     assert_ne!(slices[0].seed, slices[1].seed);
 }
 

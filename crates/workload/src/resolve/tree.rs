@@ -52,8 +52,7 @@ impl Planner<'_> {
                 sites: mine.into_iter().chain(copy_to[thread.part]).map(site).collect(),
                 ios: job.limits.ios,
                 bytes: job.limits.bytes,
-                rate_per_s: self.thread_rate_per_s(),
-                rates_per_s: None,
+                rate: self.slice_rate(),
             }
         });
         let endless = job.limits.time.is_some() || job.limits.ios.is_some() || job.limits.bytes.is_some();

@@ -6,7 +6,7 @@ use super::*;
 use crate::host::{Host, HostRanges};
 use crate::job::{Job, Phase, Rate, TargetSharing, Workload};
 use crate::pattern::{AccessPattern, Mix, Placement};
-use crate::plan::ThreadSlice;
+use crate::plan::{SliceRate, ThreadSlice};
 use crate::resolve::{self, Inventory, ResolveError, TargetFacts};
 use crate::target::{Target, TargetKind};
 use crate::units::Bytes;
@@ -61,14 +61,14 @@ fn plan(workload: &Workload) -> Plan {
 }
 
 /// A slice by what it does, wherever it stands in a plan: seed, rate, and the target and range of each site.
-type Done = (u64, Option<u64>, Vec<(String, String, u64, u64)>);
+type Done = (u64, Option<SliceRate>, Vec<(String, String, u64, u64)>);
 
 fn done(plan: &Plan, slice: &ThreadSlice) -> Done {
     let sites = slice.sites.iter().map(|site| {
         let target = &plan.targets[site.target as usize];
         (target.name.clone(), target.path.clone(), site.offset_bytes, site.length_bytes)
     });
-    (slice.seed, slice.rate_per_s.map(f64::to_bits), sites.collect())
+    (slice.seed, slice.rate, sites.collect())
 }
 
 fn all_done(plan: &Plan, job: usize) -> Vec<Done> {
@@ -98,7 +98,7 @@ proptest! {
             prop_assert!(part.hosts.is_empty() && part.targets.iter().all(|target| target.host.is_first()));
             prop_assert_eq!(&part.for_host(HostId::FIRST), &part, "a plan for one host is its own part");
             offered += part.phases[0].jobs[0].offered_iops().expect("a rate");
-            let rates: f64 = part.phases[0].jobs[0].slices.iter().filter_map(|slice| slice.rate_per_s).sum();
+            let rates = part.phases[0].jobs[0].slices_iops().expect("a rate");
             prop_assert!((rates - 600.0 / hosts as f64).abs() < 1e-9);
         }
         prop_assert!((offered - 600.0).abs() < 1e-6);

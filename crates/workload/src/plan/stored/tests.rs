@@ -2,7 +2,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::content::Content;
-use crate::host::HostId;
 use crate::job::Job;
 use crate::pattern::{AccessPattern, Mix, Placement};
 use crate::plan::PlannedSite;
@@ -10,15 +9,7 @@ use crate::tree::TreeWorkload;
 
 fn planned() -> PlannedJob {
     let site = PlannedSite { target: 0, offset_bytes: 0, length_bytes: 1 << 20 };
-    let slice = ThreadSlice {
-        host: HostId::FIRST,
-        seed: 7,
-        sites: vec![site],
-        ios: None,
-        bytes: Some(1 << 20),
-        rate_per_s: None,
-        rates_per_s: None,
-    };
+    let slice = ThreadSlice { seed: 7, sites: vec![site], bytes: Some(1 << 20), ..ThreadSlice::default() };
     PlannedJob {
         traits: Job::new("j", &[], AccessPattern::new(Mix::READ, 4096, Placement::random_map())).traits,
         engine: PlannedEngine::IoUring,
@@ -85,6 +76,25 @@ fn plans_of_before_are_read() {
     let mut tree = planned();
     tree.tree = Some(TreeWorkload::default());
     assert_eq!(read(before(&tree, json!({}))).end.passes, Some(1), "a tree without a limit made one pass");
+}
+
+#[test]
+fn the_rate_of_a_slice_was_two_fields() {
+    let rate = |facts: Value| {
+        let mut stored = serde_json::to_value(&planned().slices[0]).expect("a slice");
+        let slice = stored.as_object_mut().expect("an object");
+        slice.remove("rate");
+        slice.extend(facts.as_object().expect("an object").clone());
+        serde_json::from_value::<ThreadSlice>(stored).expect("a slice").rate
+    };
+    let each = OperationRates::new([Some(3.0), None, None]);
+    assert_eq!(rate(json!({"rate_per_s": null})), None);
+    assert_eq!(rate(json!({"rate_per_s": 5.0})), Some(SliceRate::Iops(5.0)));
+    assert_eq!(rate(json!({"rate_per_s": null, "rates_per_s": {"read": 3.0}})), Some(SliceRate::Each(each)));
+    assert_eq!(rate(json!({"rate_per_s": 3.0, "rates_per_s": {"read": 3.0}})), Some(SliceRate::Each(each)));
+    for new in [SliceRate::Iops(5.0), SliceRate::Each(each)] {
+        assert_eq!(rate(json!({"rate": new})), Some(new));
+    }
 }
 
 #[test]
