@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use assay_results::counters::{ProcessCounters, ThreadCounters};
+use assay_results::counters::{ProcessCounters, ProcessRole, ThreadCounters};
 
 use super::source::Source;
-use super::tick_ns;
+use super::{own_pid, tick_ns};
 use crate::root::{HostRoot, keyed_number};
 
 #[derive(Debug)]
@@ -38,6 +38,7 @@ impl ProcessSampler {
         let mut counters = ProcessCounters {
             pid: self.pid,
             command: stat.command.to_owned(),
+            role: Some(if self.pid == own_pid() { ProcessRole::Assay } else { ProcessRole::Command }),
             user_ns: stat.field(14)? * tick_ns(),
             system_ns: stat.field(15)? * tick_ns(),
             minor_faults: stat.field(10)?,

@@ -1,6 +1,8 @@
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
+use assay_results::counters::ProcessRole;
+
 use super::*;
 use crate::testing::FakeHost;
 
@@ -204,7 +206,8 @@ fn processes_can_be_exchanged() {
     sampler.select_processes(&[99]);
     assert!(sampler.process_snapshot().is_empty());
     sampler.select_processes(&[42]);
-    assert_eq!(sampler.process_snapshot().len(), 1);
+    let process = &sampler.process_snapshot()[0];
+    assert_eq!((process.role, process.is_command()), (Some(ProcessRole::Command), true));
 }
 
 #[test]
@@ -243,7 +246,7 @@ fn this_process_is_seen_working() {
     let process = &span.processes[0];
     assert!(process.asked_write_bytes.is_some_and(|bytes| bytes >= 1 << 20), "{process:?}");
     assert!(process.asked_read_bytes.is_some_and(|bytes| bytes >= 1 << 20));
-    assert!(process.threads >= 1 && !process.thread_list.is_empty());
+    assert!(process.threads >= 1 && !process.thread_list.is_empty() && !process.is_command());
     assert!(process.scheduled_ns().is_some_and(|ns| ns > 0));
     assert!(before.system.context_switches > 0 && before.system.cpu.total_ns() > 0);
 }

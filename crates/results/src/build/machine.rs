@@ -101,7 +101,7 @@ impl MachineTally {
     ) -> Option<DeviceTruth> {
         let mut whole = self.whole().filter(|_| reader != Reader::Nobody)?;
         if reader == Reader::Fio {
-            whole.processes.retain(|process| process.command.starts_with("fio"));
+            whole.processes.retain(ProcessCounters::is_command);
         }
         let mut reasons: Vec<String> = Vec::new();
         let process = |field: fn(&ProcessCounters) -> Option<u64>| {

@@ -4,6 +4,7 @@ use assay_workload::plan::{Carrier, Offered, Pace, PlannedEngine};
 
 use super::*;
 use crate::DoneBy;
+use crate::counters::ProcessRole;
 use crate::environment::Resolution;
 use crate::fixture::{
     self, SECOND, build, counters, environment, events, interval, job, outcome, plan, started,
@@ -178,8 +179,8 @@ fn the_null_engine_has_nothing_to_do_with_devices() {
     assert_eq!((&run.phases[0].device, run.phases[0].jobs[0].cached_read_share), (&None, None));
 }
 
-#[test]
-fn what_fio_read_is_counted_for_fio() {
+/// The share of reads from a cache where a process of this name fetched half of them, and Assay's own process as much as all.
+fn cached_read_share_by_fio(command: &str, roles: [Option<ProcessRole>; 2]) -> Option<f64> {
     let mut by_fio = plan(vec![job("reader")]);
     by_fio.phases[0].carried_by = Carrier::Fio;
     let mut events = events();
@@ -187,12 +188,21 @@ fn what_fio_read_is_counted_for_fio() {
     for event in &mut events {
         if let RunEvent::Host { event: HostEvent::Counters { record, .. }, .. } = event {
             let mut fio = record.processes[0].clone();
-            (fio.pid, fio.command) = (2, "fio".to_owned());
-            record.processes[0].storage_read_bytes = Some(0);
+            (fio.pid, fio.command, fio.role) = (2, command.to_owned(), roles[1]);
+            fio.storage_read_bytes = fio.storage_read_bytes.map(|bytes| bytes / 2);
+            record.processes[0].role = roles[0];
             record.processes.push(fio);
         }
     }
-    assert_eq!(build(&events).phases[0].jobs[0].cached_read_share, Some(0.0));
+    build(&events).phases[0].jobs[0].cached_read_share
+}
+
+#[test]
+fn what_fio_read_is_counted_for_fio() {
+    let known = [Some(ProcessRole::Assay), Some(ProcessRole::Command)];
+    assert_eq!(cached_read_share_by_fio("fio", known), Some(0.5));
+    assert_eq!(cached_read_share_by_fio("my-fio-3.36", known), Some(0.5), "whatever the program is called");
+    assert_eq!(cached_read_share_by_fio("fio", [None, None]), Some(0.5), "a journal of an earlier release");
 }
 
 #[test]

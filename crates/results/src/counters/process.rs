@@ -2,6 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Whose process it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessRole {
+    /// Assay's own.
+    Assay,
+    /// The program that does the I/O for Assay (fio), or the command that is judged.
+    Command,
+}
+
 /// One process: `/proc/PID/io`, `/proc/PID/stat`, `/proc/PID/task/*/schedstat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -10,6 +20,9 @@ pub struct ProcessCounters {
     pub pid: u32,
     /// Command name as the kernel knows it, at most 15 bytes.
     pub command: String,
+    /// Whose it is; `None` in journals of earlier releases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<ProcessRole>,
     /// Bytes asked for by read(2) and its kin, whatever served them. The kernel counts neither io_uring nor
     /// libaio here, so for those engines this is no measure of what was asked.
     pub asked_read_bytes: Option<u64>,
@@ -56,6 +69,7 @@ impl ProcessCounters {
         Self {
             pid: later.pid,
             command: later.command.clone(),
+            role: later.role,
             asked_read_bytes: maybe(|p| p.asked_read_bytes),
             asked_write_bytes: maybe(|p| p.asked_write_bytes),
             asked_reads: maybe(|p| p.asked_reads),
@@ -80,6 +94,11 @@ impl ProcessCounters {
                 })
                 .collect(),
         }
+    }
+
+    /// Whether it did the I/O for Assay. Earlier releases followed no such process but fio.
+    pub fn is_command(&self) -> bool {
+        self.role.map_or_else(|| self.command.starts_with("fio"), |role| role == ProcessRole::Command)
     }
 
     /// CPU time in user and kernel mode.

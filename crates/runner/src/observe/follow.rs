@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use assay_host::HostRoot;
 use assay_host::counters::{Sampler, Selection, process_tree};
-use assay_results::counters::{Counters, ProcessCounters};
+use assay_results::counters::{Counters, ProcessCounters, ProcessRole};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::files::OpenFiles;
@@ -172,6 +172,7 @@ fn newborn(pid: u32) -> ProcessCounters {
     let zero = Some(0);
     ProcessCounters {
         pid,
+        role: Some(ProcessRole::Command),
         asked_read_bytes: zero,
         asked_write_bytes: zero,
         asked_reads: zero,
