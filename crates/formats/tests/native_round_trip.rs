@@ -72,7 +72,8 @@ fn mix() -> impl Strategy<Value = Mix> {
 }
 
 fn distribution() -> impl Strategy<Value = Distribution> {
-    let zone = (0.001..100.0_f64, extent()).prop_map(|(access_percent, size)| Zone { access_percent, size });
+    let zone = (0.001..100.0_f64, extent())
+        .prop_map(|(access_percent, size)| Zone { access_percent, size: size.into() });
     prop_oneof![
         Just(Distribution::Uniform),
         positive().prop_map(|theta| Distribution::Zipf { theta }),

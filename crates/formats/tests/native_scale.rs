@@ -2,7 +2,7 @@
 
 use assay_formats::native::{parse, profile};
 use assay_workload::job::Workload;
-use assay_workload::pattern::{Distribution, Placement};
+use assay_workload::pattern::{Distribution, Placement, ZoneSize};
 use assay_workload::scale::{Change, override_runtime, scale_by, scale_to};
 use assay_workload::target::Extent;
 use assay_workload::units::{Bytes, Nanos};
@@ -95,7 +95,7 @@ fn ranges_in_bytes_shrink_with_their_files_only() {
     assert_eq!(both.length, Some(Extent::Bytes(1 << 30)));
     let Placement::Random(random) = &zones.pattern.placement else { panic!("random") };
     let Distribution::Zoned(zones) = &random.distribution else { panic!("zones") };
-    assert_eq!(zones[1].size, Extent::Percent(90.0));
+    assert_eq!(zones[1].size, ZoneSize::RangePercent(90.0));
     assert_eq!(workload.targets[2].size, Some(Bytes(100 << 30)));
 }
 

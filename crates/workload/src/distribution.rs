@@ -456,11 +456,11 @@ mod tests {
 
     #[test]
     fn zones_get_their_shares() {
-        use crate::target::Extent;
+        use crate::pattern::ZoneSize::RangePercent;
         let zoned = Distribution::Zoned(vec![
-            Zone { access_percent: 60.0, size: Extent::Percent(10.0) },
-            Zone { access_percent: 30.0, size: Extent::Percent(20.0) },
-            Zone { access_percent: 10.0, size: Extent::Percent(70.0) },
+            Zone { access_percent: 60.0, size: RangePercent(10.0) },
+            Zone { access_percent: 30.0, size: RangePercent(20.0) },
+            Zone { access_percent: 10.0, size: RangePercent(70.0) },
         ]);
         assert!((share_of_first(&zoned, OpKind::Read, GIB, GIB / 10) - 0.6).abs() < 0.01);
         assert!((share_of_first(&zoned, OpKind::Read, GIB, GIB / 10 * 3) - 0.9).abs() < 0.01);

@@ -145,7 +145,47 @@ pub struct Zone {
     /// Per cent of the accesses.
     pub access_percent: f64,
     /// How much of the range, from where the previous zone ended.
-    pub size: Extent,
+    pub size: ZoneSize,
+}
+
+/// The size of a [`Zone`]. A share stays one in a plan: the threads of a job work on ranges of different lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ZoneSize {
+    /// Bytes.
+    Bytes(u64),
+    /// Per cent of the range that a thread works on in a target, 0 to 100. Older plans call it `percent`.
+    #[serde(alias = "percent")]
+    RangePercent(f64),
+}
+
+impl ZoneSize {
+    /// In bytes, of a range of `length_bytes`.
+    pub fn of(self, length_bytes: u64) -> u64 {
+        match self {
+            ZoneSize::Bytes(bytes) => bytes,
+            ZoneSize::RangePercent(percent) => Extent::Percent(percent).of(length_bytes),
+        }
+    }
+}
+
+impl From<Extent> for ZoneSize {
+    fn from(extent: Extent) -> ZoneSize {
+        match extent {
+            Extent::Bytes(bytes) => ZoneSize::Bytes(bytes),
+            Extent::Percent(percent) => ZoneSize::RangePercent(percent),
+        }
+    }
+}
+
+impl From<ZoneSize> for Extent {
+    fn from(size: ZoneSize) -> Extent {
+        match size {
+            ZoneSize::Bytes(bytes) => Extent::Bytes(bytes),
+            ZoneSize::RangePercent(percent) => Extent::Percent(percent),
+        }
+    }
 }
 
 /// How random positions are distributed over the active range.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::job::{Job, Phase, PhaseKind, TargetSelection, TargetSharing, Workload};
-use crate::pattern::{Distribution, Placement};
+use crate::pattern::{Distribution, Placement, ZoneSize};
 use crate::target::{Extent, Target, TargetKind};
 use crate::units::{Bytes, Nanos};
 
@@ -238,7 +238,7 @@ fn scale_job(job: &mut Job, ratios: &BTreeMap<String, f64>, changes: &mut Vec<Ch
         }
         Distribution::Zoned(zones) => {
             for zone in zones {
-                if let Extent::Bytes(bytes) = &mut zone.size {
+                if let ZoneSize::Bytes(bytes) = &mut zone.size {
                     shrink("zone", bytes, block);
                 }
             }

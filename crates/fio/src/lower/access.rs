@@ -3,9 +3,8 @@
 use assay_workload::job::TargetSelection;
 use assay_workload::pattern::{
     AccessPattern, BlockSizes as ModelSizes, Distribution as ModelDistribution, Mix, Placement, Random,
-    Sequential, Zone,
+    Sequential, Zone, ZoneSize,
 };
-use assay_workload::target::Extent;
 
 use super::super::distribution::{Distribution, ZonePart};
 use super::super::resolved::*;
@@ -176,9 +175,9 @@ impl Lowering<'_> {
                 (ModelDistribution::Normal { stddev_percent: *deviation_percent }, *center)
             }
             Distribution::Zoned(all) => {
-                (self.zones(source, all, |length| Extent::Percent(length as f64)), None)
+                (self.zones(source, all, |length| ZoneSize::RangePercent(length as f64)), None)
             }
-            Distribution::ZonedAbsolute(all) => (self.zones(source, all, Extent::Bytes), None),
+            Distribution::ZonedAbsolute(all) => (self.zones(source, all, ZoneSize::Bytes), None),
             Distribution::Sequence(_) => {
                 let message = "offsets follow no written sequence; they are uniform";
                 self.loss(source, "sequence-distribution", "random_distribution", message, BY_FIO);
@@ -197,7 +196,7 @@ impl Lowering<'_> {
         &mut self,
         source: Source<'_>,
         all: &PerDirection<Vec<ZonePart>>,
-        extent: impl Fn(u64) -> Extent,
+        size: impl Fn(u64) -> ZoneSize,
     ) -> ModelDistribution {
         let slots = source.job.access().direction.slots();
         let first = &all[slots[0]];
@@ -207,7 +206,7 @@ impl Lowering<'_> {
         }
         let zone = |part: &ZonePart| Zone {
             access_percent: f64::from(part.access_percent),
-            size: extent(part.length),
+            size: size(part.length),
         };
         ModelDistribution::Zoned(first.iter().map(zone).collect())
     }

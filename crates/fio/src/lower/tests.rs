@@ -3,7 +3,7 @@ use assay_workload::job::{
     Arrival, Caching, EngineKind, FlushCall, Job, OpenSync, OperationRates, Rate, TargetSelection,
     TargetSharing, Workload,
 };
-use assay_workload::pattern::{BlockSizes, Distribution, Mix, Placement};
+use assay_workload::pattern::{BlockSizes, Distribution, Mix, Placement, ZoneSize};
 use assay_workload::target::{Extent, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
 
@@ -186,7 +186,7 @@ fn placements() {
         panic!()
     };
     let Distribution::Zoned(zones) = random.distribution else { panic!() };
-    assert_eq!((zones[0].access_percent, zones[1].size), (60.0, Extent::Percent(90.0)));
+    assert_eq!((zones[0].access_percent, zones[1].size), (60.0, ZoneSize::RangePercent(90.0)));
     assert!(!random.once_per_pass);
 }
 

@@ -2,7 +2,7 @@
 
 use assay_workload::job::Job;
 use assay_workload::pattern::{
-    AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement, Random, Sequential, Zone,
+    AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement, Random, Sequential, Zone, ZoneSize,
 };
 use assay_workload::target::Extent;
 
@@ -232,8 +232,9 @@ impl Writer<'_> {
     fn zones(&mut self, job: &str, zones: &[Zone], lines: &mut Lines) {
         let zones = &zones[..zones.len().min(ENTRIES_MAX)];
         let weights: Vec<f64> = zones.iter().map(|zone| zone.access_percent).collect();
-        let bytes = |zone: &Zone| if let Extent::Bytes(bytes) = zone.size { Some(bytes) } else { None };
-        let percent = |zone: &Zone| if let Extent::Percent(share) = zone.size { Some(share) } else { None };
+        let bytes = |zone: &Zone| if let ZoneSize::Bytes(bytes) = zone.size { Some(bytes) } else { None };
+        let percent =
+            |zone: &Zone| if let ZoneSize::RangePercent(share) = zone.size { Some(share) } else { None };
         let bytes: Option<Vec<u64>> = zones.iter().map(bytes).collect();
         let percents: Option<Vec<f64>> = zones.iter().map(percent).collect();
         let (kind, lengths) = match (bytes, percents) {

@@ -162,12 +162,12 @@ fn placements_and_sizes_come_back() {
     round_trip(with(random(Distribution::Normal { stddev_percent: 12.5 })));
     let zone = |access_percent, size| Zone { access_percent, size };
     round_trip(with(random(Distribution::Zoned(vec![
-        zone(60.0, Extent::Percent(10.0)),
-        zone(40.0, Extent::Percent(90.0)),
+        zone(60.0, ZoneSize::RangePercent(10.0)),
+        zone(40.0, ZoneSize::RangePercent(90.0)),
     ]))));
     round_trip(with(random(Distribution::Zoned(vec![
-        zone(60.0, Extent::Bytes(1 << 20)),
-        zone(40.0, Extent::Bytes(1 << 21)),
+        zone(60.0, ZoneSize::Bytes(1 << 20)),
+        zone(40.0, ZoneSize::Bytes(1 << 21)),
     ]))));
     let mut split = job();
     split.pattern.read_sizes = BlockSizes::Weighted(vec![(4096, 30.0), (8192, 70.0)]);

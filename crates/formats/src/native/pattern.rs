@@ -1,6 +1,9 @@
 //! Which operation, how large, and where: the keys of a job that make its access pattern.
 
-use assay_workload::pattern::{BlockSizes, Distribution, Mix, OpKind, Placement, Random, Sequential, Zone};
+use assay_workload::pattern::{
+    BlockSizes, Distribution, Mix, OpKind, Placement, Random, Sequential, Zone, ZoneSize,
+};
+use assay_workload::target::Extent;
 use assay_workload::units::Bytes;
 
 use super::forms::{BLOCK_SIZE, EXTENT, FLAG, PERCENT, POSITIVE, SIZE, number, quote, word};
@@ -290,14 +293,20 @@ pub(super) struct Where {
     wrap: Option<bool>,
 }
 
-const NO_ZONE: Zone = Zone { access_percent: 0.0, size: assay_workload::target::Extent::Bytes(0) };
+const NO_ZONE: Zone = Zone { access_percent: 0.0, size: ZoneSize::Bytes(0) };
+
+const ZONE_SIZE: Form<ZoneSize> = Form {
+    shape: EXTENT.shape,
+    read: |sink, entry, _| EXTENT.take(sink, entry).map(ZoneSize::from),
+    write: |size| (EXTENT.write)(&Extent::from(*size)),
+};
 
 const ZONE: Table<Zone> = Table {
     who: "a zone",
     example: "{ access_percent = 60, size = \"10%\" }",
     sections: &[&[
         key!(must "access_percent", PERCENT, access_percent, "required", "its share of the accesses"),
-        key!(must "size", EXTENT, size, "required", "its size, an extent"),
+        key!(must "size", ZONE_SIZE, size, "required", "its size, an extent"),
     ]],
 };
 

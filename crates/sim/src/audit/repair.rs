@@ -2,7 +2,7 @@
 
 use assay_results::audit::{Audit, Change};
 use assay_workload::job::{Job, Workload};
-use assay_workload::pattern::{Distribution, Placement, Random, Zone};
+use assay_workload::pattern::{Distribution, Placement, Random, Zone, ZoneSize};
 use assay_workload::plan::{Plan, PlannedJob, PlannedSite};
 use assay_workload::target::Extent;
 use assay_workload::units::Bytes;
@@ -223,7 +223,7 @@ fn round_zones(zones: &mut [Zone], range: u64, turn: u64) {
     let mut left = range;
     for zone in zones {
         let size = zone.size.of(range).div_ceil(turn).max(1).saturating_mul(turn).min(left);
-        zone.size = Extent::Bytes(size);
+        zone.size = ZoneSize::Bytes(size);
         left -= size;
     }
 }
@@ -245,9 +245,9 @@ mod tests {
 
     #[test]
     fn zones_become_multiples_and_fill_the_range() {
-        let zone = |percent| Zone { access_percent: 50.0, size: Extent::Percent(percent) };
+        let zone = |percent| Zone { access_percent: 50.0, size: ZoneSize::RangePercent(percent) };
         let mut zones = [zone(1.0), zone(99.0)];
         round_zones(&mut zones, 100 * MIB, 8 * MIB);
-        assert_eq!(zones.map(|zone| zone.size), [Extent::Bytes(8 * MIB), Extent::Bytes(92 * MIB)]);
+        assert_eq!(zones.map(|zone| zone.size), [ZoneSize::Bytes(8 * MIB), ZoneSize::Bytes(92 * MIB)]);
     }
 }

@@ -1,5 +1,5 @@
 use assay_workload::job::{Job, Limits, Phase};
-use assay_workload::pattern::{Mix, Random, Sequential, Zone};
+use assay_workload::pattern::{Mix, Random, Sequential, Zone, ZoneSize};
 use assay_workload::target::Extent;
 use assay_workload::units::Nanos;
 
@@ -92,9 +92,9 @@ fn the_hottest_segments_are_the_measured_ones() {
 #[test]
 fn closed_forms_agree_with_the_generator() {
     let zones = vec![
-        Zone { access_percent: 60.0, size: Extent::Bytes(3 * MIB) },
-        Zone { access_percent: 30.0, size: Extent::Percent(20.0) },
-        Zone { access_percent: 10.0, size: Extent::Percent(80.0) },
+        Zone { access_percent: 60.0, size: ZoneSize::Bytes(3 * MIB) },
+        Zone { access_percent: 30.0, size: ZoneSize::RangePercent(20.0) },
+        Zone { access_percent: 10.0, size: ZoneSize::RangePercent(80.0) },
     ];
     let stride = Sequential { skip_min_bytes: 3 * MIB, skip_max_bytes: 3 * MIB, ..Sequential::default() };
     let placements = [
