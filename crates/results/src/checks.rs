@@ -38,6 +38,7 @@ mod verify_failed;
 mod volatile_write_cache;
 mod working_set_fits_cache;
 
+pub use draft::iops_low;
 pub(crate) use short_run::COMMAND_ENDED;
 pub(crate) use too_few_samples::NOTHING_SEEN;
 

@@ -132,9 +132,9 @@ impl Effect {
         Effect::between(-share, 0.0)
     }
 
-    /// Off by this share: negative where too low.
-    pub fn off(share: f64) -> Option<Effect> {
-        Effect::between(share.min(0.0), share.max(0.0))
+    /// Of a figure that would be `twin` without what was found.
+    pub fn against(figure: f64, twin: f64) -> Option<Effect> {
+        if figure < twin { Effect::low(twin / figure - 1.0) } else { Effect::high(figure / twin - 1.0) }
     }
 
     /// Up to so much too low and so much too high; `None` where one is not a number.

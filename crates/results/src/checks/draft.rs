@@ -93,22 +93,31 @@ pub(super) fn iops_high(share: f64) -> String {
     }
 }
 
-/// `IOPS 0-7 % low`.
-pub(super) fn iops_low(share: f64) -> String {
-    format!("IOPS 0-{} low", percent(share))
+/// From here on a figure that is low is told by how many times as much there would be: `164 % low` means nothing to anybody.
+const TIMES_MIN: f64 = 0.5;
+/// More than so many times is no bound that anybody can use.
+const TIMES_MAX: f64 = 100.0;
+
+/// What an [`Effect`] that is low by `more`, a share of the figure, is in words: `IOPS 0-7 % low`,
+/// `IOPS low: without it up to 2.6 times as many`.
+pub fn iops_low(more: f64) -> String {
+    match more + 1.0 {
+        times if times <= 1.0 + TIMES_MIN => format!("IOPS 0-{} low", percent(more)),
+        times if times < 9.95 => format!("IOPS low: without it up to {times:.1} times as many"),
+        times if times <= TIMES_MAX => format!("IOPS low: without it up to {times:.0} times as many"),
+        _ => "IOPS low by far".to_owned(),
+    }
+}
+
+/// An effect of one direction in words.
+pub(super) fn iops_off(effect: Effect) -> String {
+    if effect.low < 0.0 { iops_low(-effect.low) } else { iops_high(effect.high) }
 }
 
 /// With a share s of the CPU time lost, up to s / (1 - s) more would have been done in it. What else a thread loses when it is
 /// taken off its CPU cannot be told from here, so that this is no upper bound.
 pub(super) fn lost_cpu_time(share: f64) -> String {
-    let time = match share {
-        share if share < 0.5 => iops_low(share / (1.0 - share)),
-        share if share < 0.9 => {
-            format!("IOPS low: without it up to {:.1} times as many", 1.0 / (1.0 - share))
-        }
-        _ => return "IOPS low by far: most of the time was lost".to_owned(),
-    };
-    format!("{time}{OR_MORE}")
+    format!("{}{OR_MORE}", iops_low(more_without(share)))
 }
 
 /// What is said behind a bound that time alone gives.
@@ -116,7 +125,16 @@ pub(super) const OR_MORE: &str = ", or more where CPU caches went cold meanwhile
 
 /// What a share s of the time lost, or of the device taken, means: up to s / (1 - s) more.
 pub(super) fn lost(share: f64) -> Option<Effect> {
-    Effect::low(share / (1.0 - share).max(0.0))
+    Effect::low(more_without(share))
+}
+
+/// The same in words.
+pub(super) fn iops_lost(share: f64) -> String {
+    iops_low(more_without(share))
+}
+
+fn more_without(share: f64) -> f64 {
+    share / (1.0 - share).max(0.0)
 }
 
 /// What a share s served at no cost means: the storage alone does 1 - s of the figure.
@@ -155,6 +173,10 @@ mod tests {
         assert_eq!([340.0, 12_000.0, 3.51e6, 2e9].map(time), ["340 ns", "12 us", "3.5 ms", "2 s"]);
         assert_eq!(iops_high(0.07), "IOPS 0-7 % high");
         assert_eq!(iops_high(99.0), "IOPS up to 100 times too high");
+        assert_eq!(iops_low(0.25), "IOPS 0-25 % low");
+        assert_eq!(iops_low(1.64), "IOPS low: without it up to 2.6 times as many");
+        assert_eq!(iops_low(11.0), "IOPS low: without it up to 12 times as many");
+        assert_eq!(iops_lost(1.0), "IOPS low by far");
         assert_eq!(count(1, "job") + &count(3, "job"), "1 job3 jobs");
     }
 

@@ -4,7 +4,7 @@
 //! beyond what the kernel moved for this process. Late write-back and a file system's journal are ours although others
 //! write them, and are allowed for.
 
-use super::draft::{Draft, iops_low, lost, percent};
+use super::draft::{Draft, iops_lost, lost, percent};
 use super::subject::{Subject, on_storage, repeat_of};
 use crate::environment::DeviceKind;
 use crate::evidence::QuietWindow;
@@ -215,10 +215,8 @@ fn beyond_ours(
 fn bias(first: &Subject<'_>, share: f64) -> String {
     if rate_was_met(first) {
         "response times high, effect unknown; the target rate was met".to_owned()
-    } else if share < 0.5 {
-        iops_low(share / (1.0 - share))
     } else {
-        "IOPS may be far too low: other processes were using most of the device".to_owned()
+        iops_lost(share)
     }
 }
 
@@ -294,7 +292,7 @@ mod tests {
             "{}",
             finding.message
         );
-        assert_eq!(finding.bias, "IOPS 0-67 % low");
+        assert_eq!(finding.bias, "IOPS low: without it up to 1.7 times as many");
     }
 
     #[test]
@@ -328,7 +326,7 @@ mod tests {
         (evidence.offered_iops, evidence.missed_share) = (Some(2000.0), Some(0.001));
         assert_eq!(only(ID, &run).bias, "response times high, effect unknown; the target rate was met");
         run.phases[0].jobs[0].evidence.missed_share = Some(0.1);
-        assert!(only(ID, &run).bias.starts_with("IOPS may be far too low"));
+        assert!(only(ID, &run).bias.starts_with("IOPS low by far"));
     }
 
     #[test]
@@ -338,10 +336,7 @@ mod tests {
             Some(QuietWindow { span_ns: SECOND, ios: 100, written_bytes: 8_200_000, ..Default::default() });
         silent(ID, &run);
         run.plan.phases[0].jobs[0].direct = true;
-        assert_eq!(
-            only(ID, &run).bias,
-            "IOPS may be far too low: other processes were using most of the device"
-        );
+        assert_eq!(only(ID, &run).bias, "IOPS low by far");
     }
 
     #[test]
@@ -349,7 +344,7 @@ mod tests {
         let mut run = run();
         let truth = run.phases[0].device.as_mut().unwrap();
         truth.device_read_bytes = Some(truth.process_read_bytes.unwrap() * 5 / 3);
-        assert_eq!(only(ID, &run).bias, "IOPS 0-67 % low");
+        assert_eq!(only(ID, &run).bias, "IOPS low: without it up to 1.7 times as many");
         run.environment.targets[0].devices[0].kind = DeviceKind::Md;
         silent(ID, &run);
     }
@@ -380,10 +375,7 @@ mod tests {
     fn others_had_nearly_all_of_it() {
         let mut run = run();
         run.phases[0].device.as_mut().unwrap().device_read_bytes = Some(1 << 40);
-        assert_eq!(
-            only(ID, &run).bias,
-            "IOPS may be far too low: other processes were using most of the device"
-        );
+        assert_eq!(only(ID, &run).bias, "IOPS low by far");
     }
 
     #[test]

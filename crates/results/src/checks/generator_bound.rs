@@ -6,7 +6,7 @@
 use assay_workload::job::EngineOptions;
 use assay_workload::plan::PlannedJob;
 
-use super::draft::{lost, lost_cpu_time, percent, time};
+use super::draft::{iops_lost, lost, lost_cpu_time, percent, time};
 use super::severity::severity;
 use super::subject::{Subject, on_storage};
 use super::throttled::quota_share;
@@ -135,7 +135,7 @@ fn idle_slots(subject: &Subject<'_>) -> Option<Finding> {
     );
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias(super::draft::iops_low(share / (1.0 - share.min(0.99))))
+        .bias(iops_lost(share))
         .effect(lost(share))
         .evidence("idle_slot_share", share)
         .evidence("busy_thread_share", busy)

@@ -1,6 +1,6 @@
 //! `network-bound`: the network to the storage was full, so that the figure is that of the network.
 
-use super::draft::{Draft, iops_low, lost, percent};
+use super::draft::{Draft, iops_lost, lost, percent};
 use super::subject::{Subject, on_storage};
 use crate::environment::NetworkPath;
 use crate::evidence::InterfaceUse;
@@ -67,7 +67,7 @@ fn full(subject: &Subject<'_>, network: &NetworkPath, used: &InterfaceUse, speed
     let beyond = "the storage may be faster than the network by an unknown amount";
     let bias = match others {
         Some(share) => {
-            format!("{} for other traffic of the interface; {beyond}", iops_low(share / (1.0 - share)))
+            format!("{} for other traffic of the interface; {beyond}", iops_lost(share))
         }
         None => format!("IOPS and bandwidth are those of the network; {beyond}"),
     };
@@ -155,7 +155,11 @@ mod tests {
         let mut run = received(1.1e9 + 0.11e9);
         run.phases[0].jobs[0].read.as_mut().unwrap().bytes_per_s = 0.55e9;
         let finding = only(ID, &run);
-        assert!(finding.bias.starts_with("IOPS 0-100 % low for other traffic"), "{}", finding.bias);
+        assert!(
+            finding.bias.starts_with("IOPS low: without it up to 2.0 times as many for other traffic"),
+            "{}",
+            finding.bias
+        );
         assert!(finding.effect.is_some_and(|effect| (effect.low + 1.0).abs() < 1e-9), "{finding:?}");
     }
 

@@ -4,7 +4,7 @@
 //! Specification 2.0.2: range at most 20 %, excursion of the fitted line at most 10 %); every window of ten intervals
 //! or more is tested for a drift or a step with the dependence of neighbouring intervals allowed for.
 
-use super::draft::{Draft, percent};
+use super::draft::{Draft, iops_off, percent};
 use super::subject::{Subject, measured};
 use super::{pass_drift, throttled};
 use crate::evidence::Remark;
@@ -112,15 +112,11 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
             found.intervals
         )
     };
-    let word = if change > 0.0 { "low" } else { "high" };
+    let effect = off_the_end(&found);
     let finding = subject
         .draft(ID, severity, message)
-        .bias(format!("IOPS 0-{} {word} against the end of the window", percent(off_the_end(&found))))
-        .effect(if change > 0.0 {
-            Effect::low(off_the_end(&found))
-        } else {
-            Effect::high(off_the_end(&found))
-        })
+        .bias(effect.map_or(String::new(), |off| format!("{} against the end of the window", iops_off(off))))
+        .effect(effect)
         .evidence("drift_share", found.drift_share)
         .evidence("step_share", found.step_share)
         .evidence("p_drift", found.p_drift)
@@ -130,16 +126,19 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-/// How far the mean of a window that moved may be from where it ended, as a share of that.
+/// How far the mean of a window that moved may be from where it ended.
 ///
-/// Of a step by s behind a share p of the window the mean is p s / (1 + s) off. A drift by d, a share of the mean, has no
-/// known shape: the mean lies somewhere between start and end, so at most d / (1 + d) off.
-fn off_the_end(found: &Stationarity) -> f64 {
-    let (change, share) = match found.verdict {
-        StationarityVerdict::Step => (found.step_share, found.step_at as f64 / found.intervals.max(1) as f64),
-        _ => (found.drift_share, 1.0),
+/// Of a step by s behind a share p of the window, with a level of 1 before, the mean is p + (1 - p)(1 + s). A drift by d, a share of the
+/// mean, has no known shape: the mean lies somewhere between start and end, so that the end is at most d off.
+fn off_the_end(found: &Stationarity) -> Option<Effect> {
+    let share = found.step_at as f64 / found.intervals.max(1) as f64;
+    let (mean, end) = match found.verdict {
+        StationarityVerdict::Step => {
+            (share + (1.0 - share) * (1.0 + found.step_share), 1.0 + found.step_share)
+        }
+        _ => (1.0, 1.0 + found.drift_share),
     };
-    (share * change / (1.0 + change).max(0.01)).abs()
+    Effect::against(mean, end.max(0.01))
 }
 
 /// SNIA's rule over the last rounds of a window that has enough of them.
@@ -156,6 +155,8 @@ fn snia(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let range = window.range_share.unwrap_or(f64::INFINITY);
+    let half = range / 2.0;
+    let high = half / (1.0 - half).max(0.01);
     let message = format!(
         "the last {} rounds of {:.0} s differ by {}: not steady by SNIA's rule",
         rule.window_rounds,
@@ -164,8 +165,8 @@ fn snia(subject: &Subject<'_>) -> Option<Finding> {
     );
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias(format!("IOPS 0-{} high or low", percent(range / 2.0)))
-        .effect(Effect::between(-range / 2.0, range / 2.0))
+        .bias(format!("IOPS 0-{} high or low", percent(high)))
+        .effect(Effect::between(-half, high))
         .evidence("range_share", window.range_share)
         .evidence("excursion_share", window.excursion_share)
         .evidence("round_s", round.round_s)

@@ -1,7 +1,7 @@
 //! `outlier-interval`: single intervals far from the others, such as stalls, in a window that otherwise stood still; and
 //! pauses that only the whole window shows, because they are shorter than an interval or longer than the window.
 
-use super::draft::percent;
+use super::draft::{iops_off, percent};
 use super::not_steady::{movement, pause_places, whole_intervals, whole_places};
 use super::outlier_run::RESOLUTION_SHARE;
 use super::subject::{Subject, measured};
@@ -84,7 +84,7 @@ fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias(effect))
-        .effect(Effect::off(effect))
+        .effect(of_share(effect))
         .evidence("stalled_s", still_s)
         .evidence("stalled_share", share)
         .evidence("median_iops", usual)
@@ -103,9 +103,13 @@ fn warning_from(subject: &Subject<'_>) -> f64 {
     if subject.in_series() { EFFECT_WARNING_IN_SERIES } else { EFFECT_WARNING }
 }
 
-fn bias(effect: f64) -> String {
-    let word = if effect < 0.0 { "low" } else { "high" };
-    format!("IOPS 0-{} {word} against the usual interval", percent(effect.abs()))
+/// The effect on a figure that is by this share off the usual interval, a share of that.
+fn of_share(off: f64) -> Option<Effect> {
+    Effect::against(1.0 + off, 1.0)
+}
+
+fn bias(off: f64) -> String {
+    of_share(off).map_or(String::new(), |effect| format!("{} against the usual interval", iops_off(effect)))
 }
 
 /// Operations a second over all intervals, the long and the short included: the figure.
@@ -168,7 +172,7 @@ fn single(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias(effect))
-        .effect(Effect::off(effect))
+        .effect(of_share(effect))
         .evidence("intervals", flagged)
         .evidence("median_iops", usual)
         .evidence("worst_iops", iops[worst])
@@ -200,7 +204,7 @@ fn pauses(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias(effect))
-        .effect(Effect::off(effect))
+        .effect(of_share(effect))
         .evidence("median_iops", usual)
         .evidence("mean_iops", mean_iops(subject))
         .evidence("intervals", iops.len())
@@ -246,6 +250,28 @@ mod tests {
         run
     }
 
+    /// A twin that is not disturbed does so much more, as a share of the figure: what `Effect` says of a figure that is low.
+    #[test]
+    fn the_words_and_the_effect_are_shares_of_the_figure() {
+        // As recorded: the last fifth of the window stood still, and the twin had 2.6 times as many.
+        let mut course = vec![(0.2, 2500.0); 13];
+        course.push((8.0 * 0.65, 1.0));
+        let run = with_course(&course);
+        let figure = mean_iops(&measured(&run).next().unwrap());
+        let finding = only(ID, &run);
+        let low = -finding.effect.unwrap().low;
+        assert!((low - (2500.0 / figure - 1.0)).abs() < 0.01, "{low}: {figure}");
+        assert_eq!(
+            finding.bias,
+            format!("IOPS low: without it up to {:.1} times as many against the usual interval", 1.0 + low)
+        );
+        // An interval that was far too fast makes it high, as a share of the usual.
+        let mut course = vec![(1.0, 1000.0); 13];
+        course[4].1 = 3600.0;
+        let finding = only(ID, &with_course(&course));
+        assert_eq!(finding.bias, "IOPS 0-20 % high against the usual interval");
+    }
+
     #[test]
     fn a_stall_past_the_end_of_the_window() {
         // Recorded: frozen from 8.5 s of 10 s on, for 7 s; the last interval is as long and has half a second's worth.
@@ -264,7 +290,7 @@ mod tests {
         assert!(finding.message.contains(
             "below the median interval; one interval of 1.0 s took 7.5 s, 8.0 s after the start, with 50 %"
         ));
-        assert_eq!(finding.bias, "IOPS 0-24 % low against the usual interval");
+        assert_eq!(finding.bias, "IOPS 0-32 % low against the usual interval");
     }
 
     #[test]
@@ -288,7 +314,7 @@ mod tests {
             .map(|i| (0.2, if [0, 2].contains(&(i % 5)) { 700.0 } else { 1000.0 + f64::from(i % 3) }))
             .collect();
         let finding = only(ID, &with_course(&course));
-        assert!(finding.bias.starts_with("IOPS 0-12 % low"), "{}", finding.bias);
+        assert!(finding.bias.starts_with("IOPS 0-14 % low"), "{}", finding.bias);
         // A sawtooth that falls far for a short time.
         let teeth: Vec<(f64, f64)> = (0..40).map(|i| (1.0, [1000.0, 990.0, 980.0, 60.0][i % 4])).collect();
         assert_eq!(only(ID, &with_course(&teeth)).severity, FindingSeverity::Warning);
@@ -301,8 +327,10 @@ mod tests {
         with_course(&course)
     }
 
+    /// The share of the usual IOPS that was lost.
     fn low(finding: &Finding) -> f64 {
-        -finding.effect.expect("its size is known").low
+        let more = -finding.effect.expect("its size is known").low;
+        more / (1.0 + more)
     }
 
     #[test]

@@ -35,10 +35,14 @@ pub(super) fn check(run: &Run) -> Option<Finding> {
         percent(change.abs()),
         percent(ALPHA)
     );
+    let effect = Effect::against(1.0, 1.0 + change / 2.0);
     let bias = if change > 0.0 { "low" } else { "high" };
     let draft = Draft::new(super::not_steady::ID, severity, message)
-        .bias(format!("medians 0-{} {bias} against the end of the run", percent(change.abs() / 2.0)))
-        .effect(Effect::off(-change / 2.0))
+        .bias(format!(
+            "medians 0-{} {bias} against the end of the run",
+            percent(effect.map_or(0.0, Effect::largest))
+        ))
+        .effect(effect)
         .evidence("passes", passes)
         .evidence("p", found.trend.p)
         .evidence("change_share", change);

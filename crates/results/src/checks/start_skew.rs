@@ -1,9 +1,9 @@
 //! `start-skew`: workers began at different moments, so that for a while fewer of them were at work. Where their clocks were
 //! compared, that while is not in the totals; else it makes them low.
 
-use super::draft::{iops_low, percent, time};
+use super::draft::{iops_lost, lost, percent, time};
 use super::subject::{Subject, measured};
-use crate::run::{Effect, Finding, FindingSeverity, Run};
+use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "start-skew";
 
@@ -31,7 +31,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         time(skew_ns),
         percent(share)
     );
-    let (mut severity, mut bias) = (FindingSeverity::Warning, iops_low(share.min(1.0)));
+    let (mut severity, mut bias) = (FindingSeverity::Warning, iops_lost(share));
     if let Some(common) = evidence.common {
         message.push_str(&format!(
             "; totals are over the {} in which all measured",
@@ -42,7 +42,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let finding = subject
         .draft(ID, severity, message)
         .bias(bias)
-        .effect(Effect::low(share).filter(|_| evidence.common.is_none()))
+        .effect(lost(share).filter(|_| evidence.common.is_none()))
         .evidence("start_skew_ns", skew_ns)
         .evidence("start_error_ns", error_ns)
         .evidence("measured_ns", evidence.measured_ns)
@@ -64,7 +64,7 @@ mod tests {
         let worker = |start_skew_ns| WorkerReport { start_skew_ns, ..WorkerReport::default() };
         run.phases[0].jobs[0].evidence.workers = [-100_000_000, 0, 400_000_000].map(worker).to_vec();
         let finding = only(ID, &run);
-        assert!(finding.message.contains("500 ms") && finding.bias == "IOPS 0-10 % low", "{finding:?}");
+        assert!(finding.message.contains("500 ms") && finding.bias == "IOPS 0-11 % low", "{finding:?}");
         run.phases[0].jobs[0].evidence.common =
             Some(CommonWindow { length_ns: 4_500_000_000, ..Default::default() });
         let finding = only(ID, &run);

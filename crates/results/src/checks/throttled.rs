@@ -251,7 +251,7 @@ mod tests {
         // As recorded beside others: held back 30 % of the time, waiting 50 %, at work the other 50 %.
         run.phases[0].evidence.throttled_ns = Some((0.3 * span_ns) as u64);
         run.phases[0].jobs[0].evidence.run_queue_ns = Some((0.5 * span_ns) as u64);
-        assert_eq!(only(ID, &run).bias, format!("IOPS 0-60 % low{OR_MORE}"));
+        assert_eq!(only(ID, &run).bias, format!("IOPS low: without it up to 1.6 times as many{OR_MORE}"));
         run.phases[0].jobs[0].evidence.run_queue_ns = Some((0.01 * span_ns) as u64);
         silent(ID, &run);
         run.phases[0].jobs[0].evidence.run_queue_ns = None;

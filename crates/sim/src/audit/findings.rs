@@ -1,5 +1,6 @@
 //! What an audit objects to, and the repair.
 
+use assay_results::checks::iops_low;
 use assay_results::run::Effect;
 use assay_results::{Finding, FindingSeverity};
 use assay_workload::pattern::{Distribution, OpKind, Placement, Random};
@@ -338,7 +339,7 @@ fn content_imbalance(entry: &JobAudit, busiest: f64, repeated: f64) -> Finding {
 /// The possible bias of an uneven load. Where the busiest core is the limit, even load would be faster by as much as that core has above
 /// the mean; where another stage is, by less.
 fn low_by(how: &str, over_mean: f64) -> String {
-    format!("IOPS 0-{:.0} % low on an array that {how}, and latency high", 100.0 * (over_mean - 1.0).max(0.0))
+    format!("{} on an array that {how}, and latency high", iops_low((over_mean - 1.0).max(0.0)))
 }
 
 /// A repair, and the imbalance that is left.

@@ -77,7 +77,7 @@ fn empty_slots_of_a_busy_thread() {
     let evidence = &mut run.phases[0].jobs[0].evidence;
     evidence.idle_slot_ns = evidence.busy_slot_ns;
     evidence.busiest_thread_share = Some(0.75);
-    assert_eq!(only(ID, &run).bias, "IOPS 0-100 % low");
+    assert_eq!(only(ID, &run).bias, "IOPS low: without it up to 2.0 times as many");
     // One of eight threads is enough, whatever the others do.
     run.phases[0].jobs[0].evidence.threads = 8;
     assert_eq!(only(ID, &run).evidence["busy_thread_share"], 0.75);
