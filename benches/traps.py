@@ -139,6 +139,8 @@ def stated(bias):
         high = float(found[1]) - 1
     elif found := re.search(r"without it up to ([\d.]+) times as many", bias):
         high = float(found[1]) - 1
+    elif re.search(r"IOPS (high without bound|low by far)", bias):
+        high = math.inf
     if high is None:
         return None
     return (low, math.inf if "or more" in bias else high)

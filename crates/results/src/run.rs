@@ -114,14 +114,14 @@ impl Finding {
 pub struct Effect {
     /// Negative: the storage may do so much more.
     pub low: f64,
-    /// Positive: so much of the storage's own figure may have been added.
+    /// Positive: so much of the storage's own figure may have been added. 1000 stands for no bound: the figure is not the storage's.
     pub high: f64,
 }
 
-/// No effect is larger: what is beyond is not told apart.
-const EFFECT_MAX: f64 = 1000.0;
-
 impl Effect {
+    /// No effect is larger: what is beyond is not told apart. A `high` of this has no bound: the figure is not the storage's at all.
+    pub const UNBOUNDED: f64 = 1000.0;
+
     /// Up to this share too high.
     pub fn high(share: f64) -> Option<Effect> {
         Effect::between(0.0, share)
@@ -140,7 +140,10 @@ impl Effect {
     /// Up to so much too low and so much too high; `None` where one is not a number.
     pub fn between(low: f64, high: f64) -> Option<Effect> {
         let known = !low.is_nan() && !high.is_nan();
-        known.then(|| Effect { low: low.clamp(-EFFECT_MAX, 0.0), high: high.clamp(0.0, EFFECT_MAX) })
+        known.then(|| Effect {
+            low: low.clamp(-Effect::UNBOUNDED, 0.0),
+            high: high.clamp(0.0, Effect::UNBOUNDED),
+        })
     }
 
     /// The larger of both, as a share.

@@ -7,7 +7,7 @@
 use assay_workload::pattern::OpKind;
 use assay_workload::units::Bytes;
 
-use super::draft::{Draft, iops_high, percent, served};
+use super::draft::{Draft, iops_served, percent, served, unbounded};
 use super::subject::{Subject, on_storage};
 use crate::run::{DeviceTruth, Finding, FindingSeverity, Run};
 
@@ -57,7 +57,8 @@ fn in_memory(subject: &Subject<'_>, fs: &str) -> Option<Finding> {
             FindingSeverity::Warning,
             format!("{fs} keeps its data in memory: no storage was measured"),
         )
-        .bias("the figure is that of memory")
+        .bias(unbounded("the figure is that of memory"))
+        .effect(served(1.0))
         .evidence("fs_type", fs)
         .advise("name a directory on the storage to be measured");
     subject.job.read.is_none().then_some(finding)
@@ -80,11 +81,9 @@ fn absorbed(subject: &Subject<'_>, truth: &DeviceTruth, written: u64) -> Option<
         truth.devices.join(", "),
         layer(subject),
     );
-    let bias = if missing > 0.99 {
-        "the figure is the cache's".to_owned()
-    } else {
-        iops_high(missing / (1.0 - missing))
-    };
+    let instead =
+        if written == 0 { "none of these writes reached the device" } else { "the figure is the cache's" };
+    let bias = iops_served(missing, instead);
     let bias = if subject.does(OpKind::Read) { format!("write {bias}") } else { bias };
     let finding = subject
         .draft(ID, severity, message)
@@ -121,6 +120,7 @@ mod tests {
     use crate::checks::tests::{buffered, only, silent, writing};
     use crate::environment::{BlockDevice, DeviceKind, LoopBacking};
     use crate::fixture::run;
+    use crate::run::Effect;
 
     /// A loop device over a file on sda, as recorded: what was written went to the page cache of the file.
     fn on_a_loop(direct_io: bool) -> Run {
@@ -154,9 +154,14 @@ mod tests {
         let finding = only(ID, &run);
         assert_eq!(
             (finding.severity, finding.bias.as_str()),
-            (FindingSeverity::Invalid, "the figure is the cache's")
+            (FindingSeverity::Invalid, "IOPS high without bound: none of these writes reached the device")
         );
         assert!(finding.message.ends_with("loop0 is a loop device over /images/disk without direct I/O)"));
+        assert_eq!(finding.effect, Effect::high(Effect::UNBOUNDED));
+        written(&mut run, 0.0005);
+        assert_eq!(only(ID, &run).bias, "IOPS high without bound: the figure is the cache's");
+        written(&mut run, 0.005);
+        assert_eq!(only(ID, &run).bias, "IOPS up to 200 times too high");
         written(&mut run, 0.25);
         assert_eq!(only(ID, &run).bias, "IOPS 0-300 % high");
         written(&mut run, 0.9);

@@ -4,7 +4,7 @@
 //! cache. Where a layer below has a cache of its own (a loop device over a file), the devices at the bottom read less
 //! than was fetched from the top.
 
-use super::draft::{count, iops_high, percent, served};
+use super::draft::{count, iops_served, percent, served, unbounded};
 use super::subject::{Subject, on_storage};
 use assay_workload::target::TargetKind;
 
@@ -18,6 +18,8 @@ const SHARE_MIN: f64 = 0.02;
 const SHARE_WARNING: f64 = 0.05;
 /// From here on the figure is more the cache's than the storage's.
 const SHARE_INVALID: f64 = 0.5;
+/// Whose figure it is where the storage served next to nothing.
+const CACHE: &str = "the figure is the cache's";
 
 /// File systems on which O_DIRECT never reads through a cache, so that bytes that no device served were not stored:
 /// `unwritten-reads` speaks of those.
@@ -61,11 +63,6 @@ fn severity(subject: &Subject<'_>, share: f64) -> FindingSeverity {
     }
 }
 
-/// With a share s served at no cost, the storage alone would have done (1 - s) of the figure.
-fn bias(share: f64) -> String {
-    if share > 0.99 { "the figure is the cache's".to_owned() } else { iops_high(share / (1.0 - share)) }
-}
-
 fn page_cache(subject: &Subject<'_>, share: f64) -> Finding {
     let truth = subject.truth();
     let message = if subject.job.direct {
@@ -75,7 +72,7 @@ fn page_cache(subject: &Subject<'_>, share: f64) -> Finding {
     };
     subject
         .draft(ID, severity(subject, share), message)
-        .bias(bias(share))
+        .bias(iops_served(share, CACHE))
         .effect(served(share))
         .evidence("cached_read_share", share)
         .evidence("asked_read_bytes", truth.map(|truth| truth.asked_read_bytes))
@@ -91,7 +88,8 @@ fn in_memory(subject: &Subject<'_>, fs: &str) -> Finding {
             FindingSeverity::Warning,
             format!("{fs} keeps its data in memory: no storage was measured"),
         )
-        .bias("the figure is that of memory")
+        .bias(unbounded("the figure is that of memory"))
+        .effect(served(1.0))
         .evidence("fs_type", fs)
         .advise("name a directory on the storage to be measured")
 }
@@ -110,7 +108,7 @@ fn lower_cache(subject: &Subject<'_>) -> Option<Finding> {
     let message = format!("{} of the bytes fetched were served by a layer above {devices}", percent(share));
     let finding = subject
         .draft(ID, severity(subject, share), message)
-        .bias(bias(share))
+        .bias(iops_served(share, CACHE))
         .effect(served(share))
         .evidence("process_read_bytes", fetched)
         .evidence("device_read_bytes", delivered)

@@ -142,6 +142,19 @@ pub(super) fn served(share: f64) -> Option<Effect> {
     Effect::high(share / (1.0 - share).max(0.0))
 }
 
+/// The same in words. Where the storage served next to nothing there is no bound, and `instead` says whose figure it is.
+pub(super) fn iops_served(share: f64, instead: &str) -> String {
+    match served(share) {
+        Some(effect) if effect.high < Effect::UNBOUNDED => iops_high(effect.high),
+        _ => unbounded(instead),
+    }
+}
+
+/// What is said of a figure that is high by [`Effect::UNBOUNDED`].
+pub(super) fn unbounded(instead: &str) -> String {
+    format!("IOPS high without bound: {instead}")
+}
+
 /// Time in a few characters: `340 ns`, `12 us`, `3.5 ms`, `2 s`.
 pub(super) fn time(ns: f64) -> String {
     let (value, unit) = match ns {
@@ -177,6 +190,11 @@ mod tests {
         assert_eq!(iops_low(1.64), "IOPS low: without it up to 2.6 times as many");
         assert_eq!(iops_low(11.0), "IOPS low: without it up to 12 times as many");
         assert_eq!(iops_lost(1.0), "IOPS low by far");
+        assert_eq!(iops_served(0.98, "x"), "IOPS up to 50 times too high");
+        assert_eq!(
+            iops_served(1.0, "no storage was measured"),
+            "IOPS high without bound: no storage was measured"
+        );
         assert_eq!(count(1, "job") + &count(3, "job"), "1 job3 jobs");
     }
 

@@ -10,7 +10,7 @@ use assay_workload::pattern::OpKind;
 use assay_workload::plan::PlannedSite;
 
 use super::cache_served_reads::truly_direct;
-use super::draft::{iops_high, percent, served};
+use super::draft::{iops_served, percent, served};
 use super::subject::{Subject, on_storage};
 use crate::run::{Finding, FindingSeverity, Run};
 
@@ -36,8 +36,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 
 fn finding(subject: &Subject<'_>, share: f64, message: String, name: &str) -> Finding {
     let severity = if share >= SHARE_INVALID { FindingSeverity::Invalid } else { FindingSeverity::Warning };
-    let bias =
-        if share > 0.99 { "no storage was measured".to_owned() } else { iops_high(share / (1.0 - share)) };
+    let bias = iops_served(share, "no storage was measured");
     subject.draft(ID, severity, message).bias(bias).effect(served(share)).evidence(name, share).advise(ADVICE)
 }
 

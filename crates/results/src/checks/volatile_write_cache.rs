@@ -3,7 +3,7 @@
 //! Known from mount options that switch flushes off, from a device that received far fewer flushes than the jobs asked
 //! for although the kernel knows of a cache to be flushed, and from more flushes a second than a turning disk has turns.
 
-use super::draft::{Draft, percent};
+use super::draft::{Draft, iops_served, percent, served, unbounded};
 use super::subject::{Subject, on_storage};
 use crate::environment::{BlockDevice, Transport};
 use crate::run::{Finding, FindingSeverity, Run};
@@ -18,8 +18,8 @@ const REACHED_MIN: f64 = 0.1;
 /// Twice the turns a second of the fastest disk (15000 rpm): one flush of one write waits for a turn, or a good part.
 const DISK_FLUSHES_PER_S: f64 = 500.0;
 
-const NOT_DURABLE: &str =
-    "durable writes a second are high by the whole cost of durability: these writes are not durable";
+/// Whose figure it is: what durability costs is not in it, and nothing here says what it costs.
+const NOT_DURABLE: &str = "these writes are not durable";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let writing = || on_storage(run).filter(|subject| subject.job.write.is_some() && flushes(subject));
@@ -55,7 +55,8 @@ fn switched_off(subject: &Subject<'_>) -> Option<Finding> {
     );
     let finding = subject
         .draft(ID, FindingSeverity::Invalid, message)
-        .bias(NOT_DURABLE)
+        .bias(unbounded(NOT_DURABLE))
+        .effect(served(1.0))
         .evidence("mount_point", fs.mount_point.as_str())
         .advise("mount with barriers, or do not call these writes durable");
     Some(finding)
@@ -67,15 +68,17 @@ fn swallowed(subject: &Subject<'_>) -> Option<Finding> {
     let reached = truth.device_flushes?;
     let together = subject.job.outstanding_io.max(1);
     let cache = subject.bottom_devices().iter().any(|device| device.queue.write_back_cache == Some(true));
-    if calls < FLUSHES_MIN || !cache || reached.saturating_mul(together) as f64 >= REACHED_MIN * calls as f64
-    {
+    // At most: each that arrived was for all that were outstanding, and took all of the time.
+    let swallowed = 1.0 - reached.saturating_mul(together) as f64 / calls.max(1) as f64;
+    if calls < FLUSHES_MIN || !cache || swallowed <= 1.0 - REACHED_MIN {
         return None;
     }
     let message =
         format!("{calls} flushes were requested and {reached} reached {}", truth.devices.join(", "));
     let finding = subject
         .draft(ID, FindingSeverity::Invalid, message)
-        .bias(NOT_DURABLE)
+        .bias(iops_served(swallowed, NOT_DURABLE))
+        .effect(served(swallowed))
         .evidence("flush_calls", calls)
         .evidence("device_flushes", reached)
         .evidence("outstanding_io", together)
@@ -120,7 +123,7 @@ mod tests {
     use super::*;
     use crate::checks::tests::{only, silent, writing};
     use crate::fixture::run;
-    use crate::run::OpResult;
+    use crate::run::{Effect, OpResult};
     use assay_workload::job::OpenSync;
 
     fn durable() -> Run {
@@ -136,7 +139,10 @@ mod tests {
         silent(ID, &run);
         let fs = run.environment.targets[0].file_system.as_mut().unwrap();
         fs.options.insert("nobarrier".to_owned(), None);
-        assert_eq!(only(ID, &run).severity, FindingSeverity::Invalid);
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Invalid);
+        assert_eq!(finding.bias, "IOPS high without bound: these writes are not durable");
+        assert_eq!(finding.effect, Effect::high(Effect::UNBOUNDED));
         // Nobody claims that these are durable.
         run.plan.phases[0].jobs[0].flush.open = OpenSync::None;
         silent(ID, &run);
@@ -163,6 +169,9 @@ mod tests {
         run.environment.targets[0].devices[0].queue.write_back_cache = Some(true);
         run.phases[0].device.as_mut().unwrap().device_flushes = Some(4);
         assert!(only(ID, &run).message.starts_with("12823 flushes were requested and 4 reached sda"));
+        // Some arrived: the rest cannot have been had for less than they took.
+        run.phases[0].device.as_mut().unwrap().device_flushes = Some(400);
+        assert_eq!(only(ID, &run).bias, "IOPS up to 32 times too high");
         // Sixteen at a time are done together, and then some.
         run.phases[0].jobs[0].outstanding_io = 16;
         run.phases[0].device.as_mut().unwrap().device_flushes = Some(12_823 / 20);

@@ -7,7 +7,7 @@ use assay_workload::pattern::OpKind;
 use assay_workload::resolve::misses::{TouchedBy, touched_by};
 use assay_workload::units::Bytes;
 
-use super::draft::{iops_high, percent, served, time};
+use super::draft::{iops_high, iops_served, percent, served, time};
 use super::subject::{Subject, memory_bytes, on_storage};
 use crate::probe::Probe;
 use crate::run::{Effect, Finding, FindingSeverity, Run};
@@ -71,10 +71,7 @@ fn probed(subject: &Subject<'_>) -> Option<Finding> {
     );
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias(format!(
-            "reads up to {factor:.1} times as fast as first touches: IOPS 0-{} high",
-            percent(factor - 1.0)
-        ))
+        .bias(format!("reads up to {factor:.1} times as fast as first touches: {}", iops_high(factor - 1.0)))
         .effect(Effect::high(factor - 1.0))
         .evidence("active_bytes", active)
         .evidence("cache_holds_bytes", level.holds_bytes)
@@ -124,10 +121,9 @@ fn writes(subject: &Subject<'_>) -> Option<Finding> {
         "{} of the written bytes were still in memory at the end of the measurement",
         percent(missing)
     );
-    let high = missing / (1.0 - missing).max(0.001);
     let finding = subject
         .draft(ID, severity, message)
-        .bias(iops_high(high))
+        .bias(iops_served(missing, "the figure is that of memory"))
         .effect(served(missing))
         .evidence("asked_written_bytes", asked)
         .evidence("device_written_bytes", written)
