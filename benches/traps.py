@@ -130,9 +130,16 @@ def finding(run, ids):
     return next((f for f in run["findings"] if f["id"] in ids and f["severity"] in ("info", "warning", "invalid")), None)
 
 
-def stated(bias):
-    """The stated range as shares low and high, the latter endless where it says "or more"; None where it is in words only."""
-    low, high = 0.0, None
+def stated(bias, low=None):
+    """The stated range as shares, endless where it says "or more"; None where it is in words only. Of a bias that has both, the range
+    in that direction."""
+    clauses = [part for part in bias.split("; ") if low is None or direction(part) in (0, -1 if low else 1)]
+    return next((found for found in map(clause, clauses) if found), None)
+
+
+def clause(bias):
+    """One direction of a bias."""
+    high = None
     if found := re.search(r"IOPS 0-([\d.]+) % (high|low)", bias):
         high = float(found[1]) / 100
     elif found := re.search(r"IOPS up to (\d+) times too high", bias):
@@ -143,7 +150,7 @@ def stated(bias):
         high = math.inf
     if high is None:
         return None
-    return (low, math.inf if "or more" in bias else high)
+    return (0.0, math.inf if "or more" in bias else high)
 
 
 def direction(bias):
@@ -574,7 +581,7 @@ def pairs_table(bench, name, ids, stage, count):
             print(f"| {index + 1} | not staged: {why} | | | |", flush=True)
             continue
         measured = f"{percent(real)} {'low' if low else 'high'}"
-        range_ = found and stated(found["bias"])
+        range_ = found and stated(found["bias"], low)
         verdict = "-"
         if range_:
             said, holds = said + 1, covers(range_, real)

@@ -60,9 +60,8 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
 /// Time in which hardly anything completed, of the whole window: a stall of several intervals is neither a single interval
 /// nor, by the test for it, always a step.
 fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
-    let mut sorted = iops.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let still = |iops: f64| iops < STALLED_MAX * sorted[sorted.len() * 3 / 4];
+    let faster = upper_quartile(iops)?;
+    let still = |iops: f64| iops < STALLED_MAX * faster;
     let series = &subject.job.series;
     let time_s: f64 = series.iter().map(|point| point.length_s).sum();
     let still_s: f64 = series.iter().filter(|point| still(point.iops)).map(|point| point.length_s).sum();
@@ -112,8 +111,15 @@ fn bias(off: f64) -> String {
     of_share(off).map_or(String::new(), |effect| format!("{} against the usual interval", iops_off(effect)))
 }
 
+/// What the faster intervals do.
+pub(super) fn upper_quartile(iops: &[f64]) -> Option<f64> {
+    let mut sorted = iops.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() * 3 / 4).copied()
+}
+
 /// Operations a second over all intervals, the long and the short included: the figure.
-fn mean_iops(subject: &Subject<'_>) -> f64 {
+pub(super) fn mean_iops(subject: &Subject<'_>) -> f64 {
     let series = &subject.job.series;
     let time_s: f64 = series.iter().map(|point| point.length_s).sum();
     series.iter().map(|point| point.iops * point.length_s).sum::<f64>() / time_s
@@ -127,9 +133,7 @@ fn with_scatter(subject: &Subject<'_>, iops: &[f64], usual: f64, effect: f64) ->
     if effect >= 0.0 || pauses.is_empty() {
         return effect;
     }
-    let mut sorted = iops.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let faster = sorted[sorted.len() * 3 / 4].max(usual);
+    let faster = upper_quartile(iops).map_or(usual, |faster| faster.max(usual));
     let paused_s: f64 = pauses.iter().map(|at| series[*at].length_s).sum();
     let time_s: f64 = series.iter().map(|point| point.length_s).sum();
     effect.min(mean_iops(subject) / faster - 1.0).min(-paused_s / time_s)

@@ -5,10 +5,10 @@
 
 use assay_workload::PhaseKind;
 
-use super::draft::{Draft, iops_high, lost, lost_cpu_time, percent};
+use super::draft::{Draft, iops_high, iops_low, lost, lost_cpu_time, percent};
 use super::not_steady::movement;
+use super::outlier_interval::{mean_iops, upper_quartile};
 use super::subject::{Subject, measured, on_storage, repeat_of};
-use crate::environment::CgroupDeviceLimit;
 use crate::evidence::LimitInForce;
 use crate::run::{Effect, Finding, FindingSeverity, OpResult, PhaseResult, Run, SeriesPoint};
 use crate::steady::{Stationarity, StationarityVerdict};
@@ -127,8 +127,8 @@ pub(super) fn device_limit(subject: &Subject<'_>) -> Option<Finding> {
         names.into_iter().zip(done).zip(most).find_map(|((name, rate), most)| {
             let (rate, most) = (rate?, most?);
             let share = rate / most as f64;
-            let when = (!all_along).then_some((held.start_s, held.end_s));
-            (AT_LIMIT..=upper).contains(&share).then(|| at_limit(subject, limit, (name, rate, most), when))
+            let reached = (AT_LIMIT..=upper).contains(&share);
+            reached.then(|| at_limit(subject, held, (name, rate, most), !all_along))
         })
     })
 }
@@ -140,18 +140,8 @@ fn set_meanwhile(subject: &Subject<'_>) -> bool {
 
 /// The same as [`moved_per_s`] while a limit held: of a job past the page cache, by its intervals within that time.
 fn moved_while(subject: &Subject<'_>, held: &LimitInForce) -> Option<[Option<f64>; 4]> {
-    let origin_s = subject.job.evidence.measured_start_ns as f64 / 1e9;
-    let within = |point: &&SeriesPoint| {
-        let start_s = origin_s + point.start_s;
-        start_s >= held.start_s && start_s + point.length_s <= held.end_s + 0.1 * point.length_s
-    };
-    let points: Vec<&SeriesPoint> =
-        subject.job.series.iter().filter(within).filter(|_| subject.job.direct).collect();
-    let time_s: f64 = points.iter().map(|point| point.length_s).sum();
-    let mean = |field: fn(&SeriesPoint) -> f64| {
-        points.iter().map(|point| field(point) * point.length_s).sum::<f64>() / time_s
-    };
-    let (iops, bytes_per_s) = (mean(|point| point.iops), mean(|point| point.bytes_per_s));
+    let (within, _) = within(subject, held);
+    let (iops, bytes_per_s) = (mean(&within, |point| point.iops)?, mean(&within, |point| point.bytes_per_s)?);
     let total = &subject.job.total;
     let of = |op: Option<&OpResult>| {
         op.map_or((0.0, 0.0), |op| {
@@ -160,7 +150,23 @@ fn moved_while(subject: &Subject<'_>, held: &LimitInForce) -> Option<[Option<f64
     };
     let (read, write) = (of(subject.job.read.as_ref()), of(subject.job.write.as_ref()));
     let rates = [bytes_per_s * read.1, bytes_per_s * write.1, iops * read.0, iops * write.0];
-    (time_s > 0.0).then_some(rates.map(Some))
+    subject.job.direct.then_some(rates.map(Some))
+}
+
+/// The intervals in which a limit held, and the others.
+fn within<'s>(subject: &Subject<'s>, held: &LimitInForce) -> (Vec<&'s SeriesPoint>, Vec<&'s SeriesPoint>) {
+    let origin_s = subject.job.evidence.measured_start_ns as f64 / 1e9;
+    subject.job.series.iter().partition(|point| {
+        let start_s = origin_s + point.start_s;
+        start_s >= held.start_s && start_s + point.length_s <= held.end_s + 0.1 * point.length_s
+    })
+}
+
+/// The mean of a rate over intervals, by their length; `None` without any.
+fn mean(points: &[&SeriesPoint], field: fn(&SeriesPoint) -> f64) -> Option<f64> {
+    let time_s: f64 = points.iter().map(|point| point.length_s).sum();
+    let sum: f64 = points.iter().map(|point| field(point) * point.length_s).sum();
+    (time_s > 0.0).then_some(sum / time_s)
 }
 
 /// Bytes read, bytes written, reads and writes a second: at the devices where they say it, else those of a job past the
@@ -183,29 +189,48 @@ fn moved_per_s(subject: &Subject<'_>) -> Option<[Option<f64>; 4]> {
 
 fn at_limit(
     subject: &Subject<'_>,
-    limit: &CgroupDeviceLimit,
+    held: &LimitInForce,
     (name, rate, most): (&str, f64, u64),
-    when: Option<(f64, f64)>,
+    in_part: bool,
 ) -> Finding {
+    let when = in_part.then_some((held.start_s, held.end_s));
     let when_s =
         when.map_or(String::new(), |(from, to)| format!(", in force from {from:.0} s to {to:.0} s,"));
     let message =
-        format!("the control group's limit of {most} {name} on {}{when_s} was reached", limit.device);
-    let bias = match when {
+        format!("the control group's limit of {most} {name} on {}{when_s} was reached", held.limit.device);
+    let effect = in_part.then(|| of_a_part(subject, held)).flatten();
+    let bias = match effect {
+        Some(effect) => {
+            let low = format!("{} against the faster intervals", iops_low(-effect.low));
+            let high = || format!("; {} against what lasts", iops_high(effect.high));
+            low + &if effect.high > 0.0 { high() } else { String::new() }
+        }
+        None if in_part => "a part of the figure is that of the limit; the storage may do more".to_owned(),
         None => "the figure is that of the limit; the storage may do more".to_owned(),
-        Some(_) => fall(subject).map_or_else(
-            || "a part of the figure is that of the limit; the storage may do more".to_owned(),
-            |fall| fall.bias,
-        ),
     };
     subject
         .draft(ID, FindingSeverity::Warning, message)
         .bias(bias)
+        .effect(effect)
         .evidence("limit_per_s", most)
         .evidence("reached_per_s", rate)
         .evidence("in_force_from_s", when.map(|when| when.0))
         .evidence("in_force_to_s", when.map(|when| when.1))
         .advise("lift the limit (io.max, blkio.throttle), or report the figure as that of the limit")
+}
+
+/// What a limit does to a figure that held for a part of the window: without it all intervals would be as the faster ones beside it;
+/// of one that still held at the end, what lasts is what it left.
+fn of_a_part(subject: &Subject<'_>, held: &LimitInForce) -> Option<Effect> {
+    let (within, beside) = within(subject, held);
+    let figure = mean_iops(subject);
+    let faster = upper_quartile(&beside.iter().map(|point| point.iops).collect::<Vec<f64>>())?;
+    let lasts = held.end_s >= subject.phase.evidence.span_ns as f64 / 1e9;
+    let high = match mean(&within, |point| point.iops).filter(|_| lasts) {
+        Some(after) => figure / after.max(f64::MIN_POSITIVE) - 1.0,
+        None => 0.0,
+    };
+    Effect::between(1.0 - faster / figure, high)
 }
 
 fn fall(subject: &Subject<'_>) -> Option<Finding> {
@@ -235,6 +260,7 @@ mod tests {
     use super::*;
     use crate::checks::draft::OR_MORE;
     use crate::checks::tests::{only, silent};
+    use crate::environment::CgroupDeviceLimit;
     use crate::fixture::run;
 
     #[test]
@@ -315,6 +341,21 @@ mod tests {
             finding.message
         );
         silent("effective-depth", &run);
+        // Two of five seconds at 5000, then 502: the mean is 2301.
+        assert_eq!(
+            finding.bias,
+            "IOPS low: without it up to 2.2 times as many against the faster intervals; \
+             IOPS 0-358 % high against what lasts"
+        );
+        let effect = finding.effect.unwrap();
+        assert!((effect.low + 1.17).abs() < 0.01 && (effect.high - 3.58).abs() < 0.01, "{effect:?}");
+        // One that was lifted again is no level that lasts: a sawtooth.
+        for (at, point) in run.phases[0].jobs[0].series.iter_mut().enumerate() {
+            point.iops = if at == 2 || at == 3 { 502.0 } else { 2000.0 };
+        }
+        run.phases[0].evidence.device_limits[0].end_s = 4.0;
+        assert_eq!(only(ID, &run).bias, "IOPS 0-43 % low against the faster intervals");
+        run.phases[0].evidence.device_limits[0].end_s = 5.0;
         // A limit that was not reached explains nothing.
         run.phases[0].evidence.device_limits[0].limit.read_iops = Some(2000);
         silent(ID, &run);
