@@ -26,11 +26,17 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     for subject in on_storage(run).filter(first_of_direct_writers) {
         if let Some(fs) = subject.memory_file_system() {
             findings.extend(in_memory(&subject, fs));
-        } else if let Some(truth) = subject.truth().filter(|truth| truth.asked_written_bytes >= BYTES_MIN) {
-            match truth.device_written_bytes {
-                Some(written) => findings.extend(absorbed(&subject, truth, written)),
-                None => unseen = unseen.or(Some((subject, &truth.unknown_because))),
-            }
+            continue;
+        }
+        let truth = subject.truth().filter(|truth| truth.asked_written_bytes >= BYTES_MIN);
+        let found = truth.and_then(|truth| absorbed(&subject, truth, truth.device_written_bytes?));
+        let memory = subject.memory_below().filter(|_| found.is_none());
+        if let Some(memory) = &memory {
+            findings.extend(in_memory(&subject, memory));
+        }
+        findings.extend(found);
+        if let Some(truth) = truth.filter(|truth| memory.is_none() && truth.device_written_bytes.is_none()) {
+            unseen = unseen.or(Some((subject, &truth.unknown_because)));
         }
     }
     findings.extend(unseen.map(|(subject, why)| {
@@ -49,17 +55,17 @@ fn first_of_direct_writers(subject: &Subject<'_>) -> bool {
     direct && writers.next().is_some_and(|first| std::ptr::eq(first, subject.job))
 }
 
-fn in_memory(subject: &Subject<'_>, fs: &str) -> Option<Finding> {
+fn in_memory(subject: &Subject<'_>, memory: &str) -> Option<Finding> {
     // Where the job also reads, `cache-served-reads` says it.
     let finding = subject
         .draft(
             ID,
             FindingSeverity::Warning,
-            format!("{fs} keeps its data in memory: no storage was measured"),
+            format!("{memory} keeps its data in memory: no storage was measured"),
         )
         .bias(unbounded("the figure is that of memory"))
         .effect(served(1.0))
-        .evidence("fs_type", fs)
+        .evidence("memory", memory)
         .advise("name a directory on the storage to be measured");
     subject.job.read.is_none().then_some(finding)
 }

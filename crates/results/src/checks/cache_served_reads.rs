@@ -33,13 +33,18 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
             findings.push(in_memory(&subject, fs));
             continue;
         }
-        match subject.job.cached_read_share {
-            Some(share) if share >= SHARE_MIN && !truly_direct(&subject) => {
-                findings.push(page_cache(&subject, share));
-            }
-            Some(_) => findings.extend(lower_cache(&subject)),
-            None if !subject.job.direct => unknown.push(subject),
-            None => {}
+        let found = match subject.job.cached_read_share {
+            Some(share) if share >= SHARE_MIN && !truly_direct(&subject) => Some(page_cache(&subject, share)),
+            Some(_) => lower_cache(&subject),
+            None => None,
+        };
+        // What doubts the figure more plainly is enough.
+        let grave = found.as_ref().is_some_and(|found| found.severity >= FindingSeverity::Warning);
+        let memory = subject.memory_below().filter(|_| !grave).map(|memory| in_memory(&subject, &memory));
+        let known = memory.is_some() || subject.job.cached_read_share.is_some() || subject.job.direct;
+        findings.extend(found.into_iter().chain(memory));
+        if !known {
+            unknown.push(subject);
         }
     }
     findings.extend(unchecked(&unknown));
@@ -81,16 +86,16 @@ fn page_cache(subject: &Subject<'_>, share: f64) -> Finding {
         .advise("use direct I/O, or a working set well above memory, or drop the page cache before each test")
 }
 
-fn in_memory(subject: &Subject<'_>, fs: &str) -> Finding {
+fn in_memory(subject: &Subject<'_>, memory: &str) -> Finding {
     subject
         .draft(
             ID,
             FindingSeverity::Warning,
-            format!("{fs} keeps its data in memory: no storage was measured"),
+            format!("{memory} keeps its data in memory: no storage was measured"),
         )
         .bias(unbounded("the figure is that of memory"))
         .effect(served(1.0))
-        .evidence("fs_type", fs)
+        .evidence("memory", memory)
         .advise("name a directory on the storage to be measured")
 }
 
@@ -134,8 +139,37 @@ mod tests {
     use assay_workload::plan::PlannedEngine;
 
     use super::*;
-    use crate::checks::tests::{buffered, only, silent};
+    use crate::checks::tests::{buffered, only, silent, writing};
+    use crate::environment::{BlockDevice, DeviceKind, LoopBacking};
     use crate::fixture::run;
+
+    #[test]
+    fn memory_below_a_loop_device() {
+        let mut run = run();
+        run.environment.targets[0].file_system = None;
+        let disk = &mut run.environment.targets[0].devices[0];
+        *disk = BlockDevice { name: "loop0".to_owned(), kind: DeviceKind::Loop, ..BlockDevice::default() };
+        let on = |fs_type: &str| LoopBacking { fs_type: Some(fs_type.to_owned()), ..LoopBacking::default() };
+        disk.loop_backing = Some(on("ext4"));
+        silent(ID, &run);
+        run.environment.targets[0].devices[0].loop_backing = Some(on("tmpfs"));
+        let finding = only(ID, &run);
+        assert_eq!(finding.message, "tmpfs below loop0 keeps its data in memory: no storage was measured");
+        assert_eq!(finding.severity, FindingSeverity::Warning);
+        assert_eq!(only("cache-absorbed-writes", &writing(run.clone())).message, finding.message);
+        // A file system on a disk in memory holds the file.
+        run.environment.targets[0].devices[0].loop_backing = Some(on("ext4"));
+        for name in ["ram0", "zram1"] {
+            let kind = if name == "ram0" { DeviceKind::Other } else { DeviceKind::Zram };
+            let mut run = run.clone();
+            let below = BlockDevice { name: name.to_owned(), kind, ..BlockDevice::default() };
+            run.environment.targets[0].devices.push(below);
+            assert!(only(ID, &run).message.starts_with(&format!("{name} below loop0 keeps")));
+            // By its own name it is what was asked for.
+            run.environment.targets[0].devices.remove(0);
+            silent(ID, &run);
+        }
+    }
 
     #[test]
     fn half_from_the_page_cache() {

@@ -166,6 +166,27 @@ impl<'r> Subject<'r> {
         let names = self.file_systems().into_iter().map(|fs| fs.fs_type.as_str());
         names.into_iter().find(|name| MEMORY_FILE_SYSTEMS.contains(name))
     }
+
+    /// Memory below a loop device of a target, which nobody sees from the target's name: `tmpfs below loop0`.
+    pub(super) fn memory_below(&self) -> Option<String> {
+        self.environments().into_iter().find_map(|target| {
+            let (upper, backing) = target
+                .devices
+                .iter()
+                .find_map(|device| Some((&device.name, device.loop_backing.as_ref()?)))?;
+            let fs = backing.fs_type.as_deref().filter(|name| MEMORY_FILE_SYSTEMS.contains(name));
+            let disk = || target.bottom_devices().find(|device| is_memory(device));
+            let memory = fs.or_else(|| Some(disk()?.name.as_str()))?;
+            Some(format!("{memory} below {upper}"))
+        })
+    }
+}
+
+/// A disk in memory: zram, or brd's `ram0`.
+fn is_memory(device: &BlockDevice) -> bool {
+    let number = device.name.strip_prefix("ram").unwrap_or("");
+    device.kind == DeviceKind::Zram
+        || (!number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// Which repetition a phase is, where there are several of its name and point.
