@@ -445,10 +445,13 @@ fn curve(id: &str, curve: &Curve<'_>) -> Option<Chart> {
     });
     let reached = reached.collect::<Vec<_>>().join("; ");
     let word = curve.latency_word();
+    let doubtful = curve.doubtful();
+    let doubtful =
+        if doubtful.is_empty() { String::new() } else { format!(" Not valid: {}.", doubtful.join("; ")) };
     (!values.is_empty()).then(|| Chart {
         id: id.to_owned(),
         title: format!("{}: {word} against IOPS", curve.name),
-        description: format!("{reached}. {}.", curve.knee_words()),
+        description: format!("{reached}. {}.{doubtful}", curve.knee_words()),
         x: Axis::new("IOPS", Scale::from_zero(curve.points.iter().map(|point| point.iops)), tick_name),
         y: Axis::new(word, Scale::around(values.iter().copied()), tick_time),
         lines,

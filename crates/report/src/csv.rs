@@ -66,7 +66,7 @@ fn row(run: &Run, record: &Record<'_>) -> Vec<String> {
         field(&run.name),
         field(&run.started),
         run.verdict.word().to_owned(),
-        run.row(phase, job).map_or_else(String::new, |row| row.verdict.word().to_owned()),
+        run.row_or_step(phase, job).map_or_else(String::new, |row| row.verdict.word().to_owned()),
         field(&run.plan.series),
         field(&phase.name),
         field(phase.kind.name()),

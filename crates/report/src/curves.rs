@@ -2,7 +2,7 @@
 
 use assay_results::Run;
 use assay_results::knee::{CurvePoint, knee};
-use assay_results::run::{JobResult, LatencySummary, PhaseResult};
+use assay_results::run::{JobResult, LatencySummary, PhaseResult, Row, Verdict};
 use assay_workload::PhaseKind;
 
 use crate::format;
@@ -19,6 +19,15 @@ pub(crate) struct Point<'r> {
     pub(crate) block_size: u64,
     /// Response time where all points have one, else completion latency.
     pub(crate) latency: LatencySummary,
+    /// Whether it may be believed; `None`: it was not judged.
+    pub(crate) row: Option<&'r Row>,
+}
+
+impl Point<'_> {
+    /// The ids of the findings that speak against it; empty: none.
+    pub(crate) fn causes(&self) -> String {
+        self.row.map_or_else(String::new, |row| row.causes.join(", "))
+    }
 }
 
 /// Latency against rate.
@@ -35,6 +44,15 @@ pub(crate) struct Curve<'r> {
 }
 
 impl Curve<'_> {
+    /// The points that are not valid, with the reason of each.
+    pub(crate) fn doubtful(&self) -> Vec<String> {
+        let doubtful = self.points.iter().filter_map(|point| Some((point, point.row?)));
+        let doubtful = doubtful.filter(|(_, row)| row.verdict != Verdict::Valid);
+        doubtful
+            .map(|(point, row)| format!("{} {}: {}", point.words, row.verdict.word(), row.because))
+            .collect()
+    }
+
     pub(crate) fn latency_word(&self) -> &'static str {
         if self.paced { "response time" } else { "completion latency" }
     }
@@ -87,10 +105,10 @@ pub(crate) fn curves(run: &Run) -> Vec<Curve<'_>> {
             }
         }
     }
-    groups.iter().filter_map(|phases| curve(phases)).collect()
+    groups.iter().filter_map(|phases| curve(run, phases)).collect()
 }
 
-fn curve<'r>(phases: &[&'r PhaseResult]) -> Option<Curve<'r>> {
+fn curve<'r>(run: &'r Run, phases: &[&'r PhaseResult]) -> Option<Curve<'r>> {
     let first = phases.first()?;
     let rated = |phase: &&&PhaseResult| phase.jobs[0].total.response_ns.is_some();
     // The point without a rate gives the others their scale, and has no response time of its own.
@@ -98,9 +116,11 @@ fn curve<'r>(phases: &[&'r PhaseResult]) -> Option<Curve<'r>> {
     let mut points: Vec<Point<'_>> = phases
         .iter()
         .filter_map(|phase| {
-            let total = &phase.jobs[0].total;
+            let job = &phase.jobs[0];
+            let total = &job.total;
             let latency = if paced { total.response_ns? } else { total.completion_ns };
-            Some(Point { words: &phase.point, iops: total.iops, block_size: total.block_size, latency })
+            let row = run.row_or_step(phase, job);
+            Some(Point { words: &phase.point, iops: total.iops, block_size: total.block_size, latency, row })
         })
         .collect();
     points.sort_by(|a, b| a.iops.total_cmp(&b.iops));

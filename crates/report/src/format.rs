@@ -3,6 +3,8 @@
 //! Three significant digits, thousands separated by commas, units in powers of two where bytes are meant. A value
 //! that is not finite, or not there, is [`NOTHING`], never a zero.
 
+use assay_results::run::Metric;
+
 /// What stands where there is no value.
 pub const NOTHING: &str = "–";
 
@@ -75,6 +77,14 @@ pub fn rounded(value: f64, half_width: Option<f64>) -> String {
 pub fn interval((low, high): (f64, f64)) -> String {
     let half = Some((high - low) / 2.0);
     format!("{}–{}", rounded(low, half), rounded(high, half))
+}
+
+/// The interval of a metric and what it is made of, as ` (9,600 to 10,000, n = 5)`; empty where it has none.
+pub fn of_metric(metric: &Metric) -> String {
+    metric.interval.map_or_else(String::new, |(low, high)| {
+        let of = if metric.basis.is_empty() { format!("n = {}", metric.n) } else { metric.basis.clone() };
+        format!(" ({} to {}, {of})", significant(low), significant(high))
+    })
 }
 
 /// Operations per second, without the unit.

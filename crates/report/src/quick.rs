@@ -270,6 +270,7 @@ fn row(series: &str, name: &str, row: (&[&JobResult], Option<&PlannedJob>)) -> O
             unit: "IOPS".to_owned(),
             n: u32::try_from(windows.len()).unwrap_or(u32::MAX),
             interval,
+            basis: String::new(),
         },
         bytes_per_s: shown.total.bytes_per_s,
         block_size_bytes: shown.total.block_size,

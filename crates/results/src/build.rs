@@ -29,7 +29,6 @@ use crate::hosts::{HostLoss, HostPhase};
 use crate::interval::{Interval, IntervalKey};
 use crate::probe::Probe;
 use crate::run::{JobResult, PhaseResult, Producer, Run, SCHEMA, Verdict};
-use crate::search;
 
 /// More remarks than this are counted, not kept.
 const REMARKS_MAX: usize = 1000;
@@ -197,13 +196,13 @@ impl RunBuilder {
             phases,
             findings: Vec::new(),
             rows: Vec::new(),
+            steps: Vec::new(),
             probes: self.probes,
             notes: self.remarks.iter().map(|remark| remark.text.clone()).collect(),
             remarks: self.remarks,
             end,
             error,
         };
-        search::add_answers(&mut run);
         checks::judge(&mut run);
         Ok(run)
     }

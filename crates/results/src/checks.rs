@@ -109,15 +109,15 @@ pub fn by_id(id: &str) -> Option<&'static Check> {
 }
 
 /// All findings of all checks, the gravest first, and within a severity the one with the largest effect, else in the order of
-/// [`ALL`]; and the quoted figures with
-/// the verdicts that these mean for them.
-fn check(run: &Run) -> (Vec<Finding>, Vec<Row>) {
+/// [`ALL`]; and the quoted figures, then the steps of searches, with the verdicts that these mean for them.
+fn check(run: &Run) -> (Vec<Finding>, Vec<Row>, Vec<Row>) {
     let mut findings: Vec<Finding> = ALL.iter().flat_map(|check| check.judge(run)).collect();
-    not_quoted(run, &mut findings);
     without_distribution(run, &mut findings);
+    let steps = rows::of_steps(run, &findings);
+    not_quoted(run, &mut findings);
     let rows = rows::weigh(run, &mut findings);
     findings.sort_by(|a, b| Finding::by_weight((a.severity, a), (b.severity, b)));
-    (findings, rows)
+    (findings, rows, steps)
 }
 
 /// What is found about a step of a search that is not its answer is told, and does not count.
@@ -176,7 +176,8 @@ fn verdict_of(severity: FindingSeverity) -> Verdict {
 /// Checks a run and puts findings and verdict into it, replacing what was there. A run that did not complete, or
 /// that lost a host, is incomplete whatever was found.
 pub fn judge(run: &mut Run) {
-    (run.findings, run.rows) = check(run);
+    (run.findings, run.rows, run.steps) = check(run);
+    search::add_answers(run);
     let lost = run.hosts.iter().any(|host| host.lost.is_some());
     run.verdict = match run.end.filter(|_| !lost) {
         Some(RunEnd::Completed) => verdict(&run.findings),

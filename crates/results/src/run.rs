@@ -240,6 +240,9 @@ pub struct Metric {
     pub n: u32,
     /// Interval of about 95 %: low, high; `None` where n is too small.
     pub interval: Option<(f64, f64)>,
+    /// What the interval is made of, in words; empty: it is that of the median of `n` values.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub basis: String,
 }
 
 /// One job's result, or that of the jobs of one group.
@@ -440,6 +443,9 @@ pub struct Run {
     /// The figures that are quoted, each with its own verdict, in the order they were first measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
+    /// The same of the steps of a search that are not its answer: they do not count for the verdict of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Row>,
     /// What probes found of caches below the targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<Probe>,
@@ -459,6 +465,12 @@ pub struct Run {
     pub going: bool,
 }
 
+impl Row {
+    fn is_of(&self, phase: &PhaseResult, job: &JobResult) -> bool {
+        (&self.phase, &self.point, &self.job) == (&phase.name, &phase.point, &job.name)
+    }
+}
+
 impl OpResult {
     /// Operations a second; `None` where only the bytes are known.
     pub fn known_iops(&self) -> Option<f64> {
@@ -472,10 +484,14 @@ impl OpResult {
 }
 
 impl Run {
-    /// The row of a job's figure.
+    /// The row of a job's figure, where it is quoted.
     pub fn row(&self, phase: &PhaseResult, job: &JobResult) -> Option<&Row> {
-        let same = |row: &&Row| (&row.phase, &row.point, &row.job) == (&phase.name, &phase.point, &job.name);
-        self.rows.iter().find(same)
+        self.rows.iter().find(|row| row.is_of(phase, job))
+    }
+
+    /// The same also of the steps of a search that are not its answer.
+    pub fn row_or_step(&self, phase: &PhaseResult, job: &JobResult) -> Option<&Row> {
+        self.row(phase, job).or_else(|| self.steps.iter().find(|row| row.is_of(phase, job)))
     }
 
     /// What each host is.

@@ -234,6 +234,7 @@ pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         phases,
         findings: Vec::new(),
         rows: Vec::new(),
+        steps: Vec::new(),
         probes: Vec::new(),
         notes: Vec::new(),
         remarks: Vec::new(),
@@ -395,6 +396,11 @@ pub fn assay_run() -> Run {
     made
 }
 
+fn write_amplification() -> Metric {
+    let (interval, basis) = (Some((1.28, 1.36)), String::new());
+    Metric { value: 1.31, unit: "bytes/byte".to_owned(), n: 3, interval, basis }
+}
+
 /// A fill, a mixed closed loop with a metric and device counters, and an open loop with errors beside a writer.
 pub fn mixed_run() -> Run {
     let fill = PhaseResult {
@@ -419,8 +425,7 @@ pub fn mixed_run() -> Run {
     oltp.engine = "io_uring".into();
     oltp.outstanding_io_mean = 52.3;
     let mut mixed = phase("mixed", vec![oltp]);
-    let metric = Metric { value: 1.31, unit: "bytes/byte".to_owned(), n: 3, interval: Some((1.28, 1.36)) };
-    mixed.metrics.insert("write amplification".to_owned(), metric);
+    mixed.metrics.insert("write amplification".to_owned(), write_amplification());
     mixed.device = Some(DeviceTruth {
         devices: vec!["nvme0n1".to_owned()],
         asked_read_bytes: 9_600 * MIB,

@@ -9,11 +9,17 @@ use assay_workload::plan::{PlannedJob, PlannedPhase};
 use assay_workload::steps::{FindRate, LatencyFigure, Step, Until};
 
 use crate::histogram::LatencyHistogram;
-use crate::run::{Finding, FindingSeverity, Metric, PhaseResult, Run};
-use crate::stats::{TAIL_ONE_SIDED_95, samples_for_percentile};
+use crate::run::{Finding, FindingSeverity, Metric, PhaseResult, Row, Run, Verdict};
+use crate::stats::{TAIL_ONE_SIDED_95, TAIL_TWO_SIDED_95, percentile_ranks, samples_for_percentile};
 
 /// A rate counts as reached when this share of its arrivals was completed.
 const REACHED: f64 = 0.98;
+/// Random arrivals are so many standard deviations fewer than expected without that being a rate that was missed.
+const CHANCE_SIGMAS: f64 = 3.0;
+/// Both bounds of a mean hold with 95 % within so many standard errors.
+const MEAN_SIGMAS: f64 = 1.96;
+/// What the answer of a search is called, before its goal.
+const ANSWER: &str = "highest rate with ";
 /// The remark on a step that others disturbed, and that was repeated.
 pub const REPEATED: &str = "find-rate-repeated";
 
@@ -23,7 +29,37 @@ pub fn meets(find: &FindRate, response: &LatencyHistogram, iops: f64, offered: f
         LatencyFigure::Mean => response.mean_ns(),
         LatencyFigure::Quantile(share) => response.quantile_ns(share).map_or(f64::INFINITY, |ns| ns as f64),
     };
-    !response.is_empty() && latency_ns < find.limit_ns as f64 && iops >= REACHED * offered
+    !response.is_empty() && latency_ns < find.limit_ns as f64 && reached(response, iops, offered)
+}
+
+/// Whether what was completed is the rate that was offered, but for what random arrivals scatter.
+fn reached(response: &LatencyHistogram, iops: f64, offered: f64) -> bool {
+    if response.is_empty() || iops <= 0.0 {
+        return false;
+    }
+    let expected = response.n() as f64 * offered / iops;
+    expected - response.n() as f64 <= ((1.0 - REACHED) * expected).max(CHANCE_SIGMAS * expected.sqrt())
+}
+
+/// What the figure of the goal lies between with 95 %, by the operations of one step, nanoseconds.
+fn bounds_ns(find: &FindRate, response: &LatencyHistogram) -> (f64, f64) {
+    let n = response.n();
+    let unknown = (0.0, f64::INFINITY);
+    match find.figure {
+        _ if n < 2 => unknown,
+        LatencyFigure::Mean => {
+            let half = MEAN_SIGMAS * response.stddev_ns() / (n as f64).sqrt();
+            (response.mean_ns() - half, response.mean_ns() + half)
+        }
+        LatencyFigure::Quantile(share) if share >= 1.0 => {
+            (response.max_ns() as f64, response.max_ns() as f64)
+        }
+        LatencyFigure::Quantile(share) => {
+            let of_rank = |rank: u64| response.quantile_ns(rank as f64 / n as f64).map(|ns| ns as f64);
+            let ranks = percentile_ranks(n, share, TAIL_TWO_SIDED_95);
+            ranks.and_then(|ranks| of_rank(ranks.low).zip(of_rank(ranks.high))).unwrap_or(unknown)
+        }
+    }
 }
 
 /// Whether a step has enough operations for the figure of the goal: fewer have nothing that bounds the percentile.
@@ -55,33 +91,124 @@ pub fn disturbance(findings: &[Finding]) -> Option<&str> {
     findings.iter().find(others).map(|finding| finding.message.as_str())
 }
 
+/// A step of a search that offered a rate.
+struct SearchStep<'r> {
+    /// Index among the run's phases.
+    index: usize,
+    phase: &'r PhaseResult,
+    /// Operations a second.
+    offered: f64,
+}
+
+impl SearchStep<'_> {
+    fn response(&self) -> LatencyHistogram {
+        let mut response = LatencyHistogram::new();
+        for op in self.phase.jobs.iter().flat_map(|job| [&job.read, &job.write, &job.trim]).flatten() {
+            if let Some(sparse) = &op.response_histogram {
+                response.merge(&LatencyHistogram::from_sparse(sparse));
+            }
+        }
+        response
+    }
+
+    fn iops(&self) -> f64 {
+        self.phase.jobs.iter().map(|job| job.total.iops).sum()
+    }
+
+    fn meets(&self, find: &FindRate) -> bool {
+        meets(find, &self.response(), self.iops(), self.offered)
+    }
+
+    /// Whether it meets the goal whatever chance did to the figure; `Some(false)`: it misses it for certain; `None`: neither.
+    fn for_certain(&self, find: &FindRate) -> Option<bool> {
+        let response = self.response();
+        let (low, high) = bounds_ns(find, &response);
+        let limit = find.limit_ns as f64;
+        match reached(&response, self.iops(), self.offered) {
+            false => Some(false),
+            true if high < limit => Some(true),
+            true if low >= limit => Some(false),
+            true => None,
+        }
+    }
+
+    /// Whether something else slowed it down.
+    fn disturbed(&self, run: &Run) -> bool {
+        let judged = |row: Option<&Row>| row.is_some_and(|row| row.verdict != Verdict::Valid);
+        self.phase.jobs.iter().any(|job| judged(run.row_or_step(self.phase, job)))
+    }
+}
+
 /// The steps of one search that ran.
 struct Search<'r> {
     find: FindRate,
-    /// Index among the run's phases, and the rate offered; without those that were repeated.
-    steps: Vec<(usize, &'r PhaseResult, f64)>,
+    /// Those that offered a rate, without those that were repeated.
+    steps: Vec<SearchStep<'r>>,
+    /// The last one without a rate.
+    unlimited: Option<&'r PhaseResult>,
     /// All that ran, the one without a rate and those that were repeated among them.
     all: Vec<usize>,
 }
 
 impl Search<'_> {
-    fn met(&self, step: &(usize, &PhaseResult, f64)) -> bool {
-        let mut response = LatencyHistogram::new();
-        let jobs = &step.1.jobs;
-        for op in jobs.iter().flat_map(|job| [&job.read, &job.write, &job.trim]).flatten() {
-            if let Some(sparse) = &op.response_histogram {
-                response.merge(&LatencyHistogram::from_sparse(sparse));
-            }
-        }
-        let iops = jobs.iter().map(|job| job.total.iops).sum();
-        meets(&self.find, &response, iops, step.2)
+    /// The step with the highest rate that met the goal, else the one with the lowest rate.
+    fn quoted(&self) -> Option<&SearchStep<'_>> {
+        let met = self.steps.iter().filter(|step| step.meets(&self.find));
+        let highest = met.max_by(|a, b| a.offered.total_cmp(&b.offered));
+        highest.or_else(|| self.steps.iter().min_by(|a, b| a.offered.total_cmp(&b.offered)))
     }
 
-    /// The step with the highest rate that met the goal, else the one with the lowest rate.
-    fn quoted(&self) -> Option<&(usize, &PhaseResult, f64)> {
-        let highest = self.steps.iter().filter(|step| self.met(step)).max_by(|a, b| a.2.total_cmp(&b.2));
-        highest.or_else(|| self.steps.iter().min_by(|a, b| a.2.total_cmp(&b.2)))
+    /// The answer with the interval that the steps leave it, and what that is made of.
+    fn answer(&self, run: &Run) -> Option<(usize, Metric)> {
+        let quoted = self.quoted().filter(|step| step.meets(&self.find))?;
+        let certain =
+            |wanted: bool| self.steps.iter().filter(move |step| step.for_certain(&self.find) == Some(wanted));
+        let low = certain(true).map(|step| step.offered).filter(|rate| *rate <= quoted.offered);
+        let low = low.fold(0.0, f64::max);
+        let above = certain(false).filter(|step| step.offered > quoted.offered);
+        let (set_aside, misses): (Vec<_>, Vec<_>) = above.partition(|step| step.disturbed(run));
+        let missed = misses.iter().map(|step| step.offered).min_by(f64::total_cmp);
+        // No rate is higher than what is reached without one.
+        let high = missed.or_else(|| Some(unlimited_high(run, self.unlimited?).max(quoted.offered)));
+        let metric = Metric {
+            value: quoted.offered,
+            unit: "IOPS".to_owned(),
+            n: self.steps.len() as u32,
+            interval: high.map(|high| (low, high)),
+            basis: basis(self.steps.len(), low > 0.0, missed.is_some(), set_aside.len()),
+        };
+        Some((quoted.index, metric))
     }
+}
+
+/// The highest that the rate without a limit may be, by the interval of its own window.
+fn unlimited_high(run: &Run, phase: &PhaseResult) -> f64 {
+    let of = |job| {
+        let row: Option<&Row> = run.row_or_step(phase, job);
+        row.map_or(job.total.iops, |row| row.figure.interval.map_or(row.figure.value, |(_, high)| high))
+    };
+    phase.jobs.iter().map(of).sum()
+}
+
+/// What the interval of an answer is made of.
+fn basis(steps: usize, met: bool, missed: bool, set_aside: usize) -> String {
+    let low = if met {
+        "from the highest rate that meets the goal for certain"
+    } else {
+        "from 0, because no rate meets the goal for certain,"
+    };
+    let high = if missed {
+        "to the lowest that misses it for certain"
+    } else {
+        "to the rate reached without a limit, because no undisturbed step misses it for certain"
+    };
+    let of_steps = if steps == 1 { "the one step".to_owned() } else { format!("each of {steps} steps") };
+    let aside = match set_aside {
+        0 => String::new(),
+        1 => "; 1 step that missed it was disturbed and does not count".to_owned(),
+        n => format!("; {n} steps that missed it were disturbed and do not count"),
+    };
+    format!("{low} {high}, with 95 % by the operations of {of_steps}{aside}")
 }
 
 fn searches(run: &Run) -> Vec<Search<'_>> {
@@ -94,7 +221,7 @@ fn searches(run: &Run) -> Vec<Search<'_>> {
             continue;
         };
         let at = found.iter().position(|known| known.0 == first).unwrap_or_else(|| {
-            found.push((first, Search { find, steps: Vec::new(), all: Vec::new() }));
+            found.push((first, Search { find, steps: Vec::new(), unlimited: None, all: Vec::new() }));
             found.len() - 1
         });
         let search = &mut found[at].1;
@@ -103,7 +230,9 @@ fn searches(run: &Run) -> Vec<Search<'_>> {
             run.remarks.iter().any(|remark| remark.id == REPEATED && remark.phase == Some(phase.plan_phase));
         let offered = offered(planned);
         if offered > 0.0 && !repeated {
-            search.steps.push((index, phase, offered));
+            search.steps.push(SearchStep { index, phase, offered });
+        } else if offered <= 0.0 {
+            search.unlimited = Some(phase);
         }
     }
     found.into_iter().map(|(_, search)| search).collect()
@@ -112,29 +241,20 @@ fn searches(run: &Run) -> Vec<Search<'_>> {
 /// Indices of the phases that are steps of a search and not its answer.
 pub(crate) fn not_quoted(run: &Run) -> BTreeSet<usize> {
     let of = |search: Search<'_>| {
-        let quoted = search.quoted().map(|step| step.0);
+        let quoted = search.quoted().map(|step| step.index);
         search.all.into_iter().filter(move |index| quoted.is_some() && Some(*index) != quoted)
     };
     searches(run).into_iter().flat_map(of).collect()
 }
 
-/// Puts the answer of each search, with the rates it lies between, into the phase that is quoted.
+/// Puts the answer of each search, with the rates it lies between, into the phase that is quoted. The steps are judged before.
 pub(crate) fn add_answers(run: &mut Run) {
-    let answers: Vec<(usize, String, Metric)> = searches(run)
-        .iter()
-        .filter_map(|search| {
-            let quoted = search.quoted().filter(|step| search.met(step))?;
-            let rates = search.steps.iter().filter(|step| step.2 > quoted.2).map(|step| step.2);
-            let misses = rates.fold(f64::INFINITY, f64::min);
-            let metric = Metric {
-                value: quoted.2,
-                unit: "IOPS".to_owned(),
-                n: search.steps.len() as u32,
-                interval: misses.is_finite().then_some((quoted.2, misses)),
-            };
-            Some((quoted.0, format!("highest rate with {}", search.find), metric))
-        })
-        .collect();
+    let answer = |search: &Search<'_>| {
+        search.answer(run).map(|(index, metric)| (index, format!("{ANSWER}{}", search.find), metric))
+    };
+    let answers: Vec<(usize, String, Metric)> = searches(run).iter().filter_map(answer).collect();
+    // What an earlier judgement said.
+    run.phases.iter_mut().for_each(|phase| phase.metrics.retain(|name, _| !name.starts_with(ANSWER)));
     for (index, name, metric) in answers {
         run.phases[index].metrics.insert(name, metric);
     }

@@ -93,7 +93,7 @@ fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult, heads: &[&str])
                 (title(run, phase))
                 @if job.name != phase.name { " / " (job.name) }
                 (conditions_line(&conditions::of_job(job)))
-                (verdict_mark(run.row(phase, job)))
+                (verdict_mark(run.row_or_step(phase, job)))
             }
             @for (head, cell) in heads.iter().zip(&cells) { (number(head, cell)) }
         }
@@ -124,9 +124,7 @@ fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {
             @for job in &phase.jobs { (job_part(phase, job)) }
             @for (name, metric) in &phase.metrics {
                 p { (name) ": " strong { (format::significant(metric.value)) " " (metric.unit) }
-                    @if let Some((low, high)) = metric.interval {
-                        " (" (format::significant(low)) " to " (format::significant(high)) ", n = " (metric.n) ")"
-                    }
+                    (format::of_metric(metric))
                 }
             }
             (phase_figures(phase, index))

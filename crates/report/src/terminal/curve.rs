@@ -2,8 +2,10 @@
 
 use assay_results::Run;
 
+use super::findings::verdict_tone;
 use super::paragraph;
 use crate::curves::{Curve, curves};
+use crate::findings::verdict_sign;
 use crate::format;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
 
@@ -25,11 +27,13 @@ fn push_curve(text: &mut String, curve: &Curve<'_>, style: &Style) {
     paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     let columns = vec![
         Column::words("point", Keep::Always),
+        Column::words("", Keep::Always),
         Column::numbers("IOPS", Keep::Always),
         Column::numbers("mean", Keep::Always),
         Column::numbers("p99", Keep::Always),
         Column::words("", Keep::Always),
-        Column::words("p99, log scale", Keep::IfRoom(5)),
+        Column::words("p99, log scale", Keep::IfFlat(5)),
+        Column::words("reason", Keep::IfRoom(4)),
     ];
     let mut table = Table::new(columns).indented(2);
     let p99: Vec<f64> =
@@ -41,11 +45,15 @@ fn push_curve(text: &mut String, curve: &Curve<'_>, style: &Style) {
         let tone = if knee { Tone::Accent } else { Tone::Plain };
         table.row(vec![
             Cell::toned(point.words, tone),
+            point.row.map_or_else(Cell::default, |row| {
+                Cell::toned(verdict_sign(row.verdict), verdict_tone(row.verdict))
+            }),
             Cell::toned(format::iops(point.iops), tone),
             Cell::toned(format::time_ns(point.latency.mean), tone),
             Cell::toned(format::latency(point.latency.p99), tone),
             Cell::toned(if knee { "knee" } else { "" }, tone),
             Cell::toned(bar(point.latency.p99.map(|ns| ns as f64), low, high), tone),
+            Cell::toned(point.causes(), Tone::Warn),
         ]);
     }
     text.push_str(&table.render(style));

@@ -105,7 +105,7 @@ fn push_job(
 
 /// What speaks against the figure, and whether this repetition is one that its median does not rest on.
 fn push_verdict(text: &mut String, run: &Run, phase: &PhaseResult, job: &JobResult, style: &Style) {
-    let Some(row) = run.row(phase, job).filter(|_| phase.kind == PhaseKind::Measure) else { return };
+    let Some(row) = run.row_or_step(phase, job).filter(|_| phase.kind == PhaseKind::Measure) else { return };
     if row.verdict != Verdict::Valid {
         let words = format!("{} {}: {}", verdict_sign(row.verdict), row.verdict.word(), row.because);
         paragraph(text, verdict_tone(row.verdict), &words, Hang { first: 4, rest: 6 }, style);
@@ -189,10 +189,7 @@ fn latency_cells(latency: &LatencySummary) -> [Cell; 7] {
 }
 
 fn metric_words(name: &str, metric: &Metric) -> String {
-    let interval = metric.interval.map_or_else(String::new, |(low, high)| {
-        format!(" ({} to {}, n = {})", format::significant(low), format::significant(high), metric.n)
-    });
-    format!("{name}: {} {}{interval}", format::significant(metric.value), metric.unit)
+    format!("{name}: {} {}{}", format::significant(metric.value), metric.unit, format::of_metric(metric))
 }
 
 /// What the devices did against what was asked of them.

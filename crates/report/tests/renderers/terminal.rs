@@ -191,6 +191,32 @@ fn a_disturbed_window_is_named_in_its_row() {
     assert!(said.replace("\n  ", " ").contains(&words), "{said}");
 }
 
+/// A point of a curve has the mark of its verdict and the reason, at every width.
+#[test]
+fn a_doubtful_point_of_a_curve_is_marked() {
+    let mut run = mixed_run();
+    let one = run.phases.iter().find(|phase| phase.kind == PhaseKind::Measure).expect("a phase").clone();
+    let point = |percent: u32| {
+        let mut phase = PhaseResult { point: format!("curve={percent}%"), ..one.clone() };
+        phase.jobs.truncate(1);
+        phase.jobs[0].total.iops = f64::from(percent) * 100.0;
+        phase
+    };
+    run.phases = [10, 50, 90].map(point).to_vec();
+    run.rows = assay_results::checks::rows(&run);
+    run.rows[1].verdict = Verdict::Suspect;
+    run.rows[1].causes = vec!["foreign-io".to_owned()];
+    run.rows[1].because = "vda was 26 % busy".to_owned();
+    for width in [80, 100, 140] {
+        let text = run_summary(&run, &Style::plain(width));
+        let table = text.split_once(" against IOPS").expect("a curve").1;
+        let of = |point: &str| table.lines().find(|line| line.contains(point)).expect("its row");
+        assert!(of("curve=50%").contains('!') && of("curve=50%").contains("foreign-io"), "{table}");
+        assert!(of("curve=10%").contains('✓'), "{table}");
+    }
+    assert!(page(&run, &[]).contains("Not valid: curve=50% suspect: vda was 26 % busy."));
+}
+
 /// A wider terminal shows at least the columns of a narrower one.
 #[test]
 fn a_wider_terminal_never_shows_less() {

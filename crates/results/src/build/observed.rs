@@ -505,7 +505,10 @@ fn device_figures(run: &mut Run, observation: &Observation, devices: &[String]) 
             [("read", device.reads, device.read_time_ms), ("write", device.writes, device.write_time_ms)];
         for (kind, requests, time_ms) in kinds.into_iter().filter(|(_, requests, _)| *requests > 0) {
             let mut add = |what: String, value: f64, unit: &str| {
-                phase.metrics.insert(what, Metric { value, unit: unit.to_owned(), n: 1, interval: None });
+                phase.metrics.insert(
+                    what,
+                    Metric { value, unit: unit.to_owned(), n: 1, interval: None, basis: String::new() },
+                );
             };
             let rate = requests as f64 / seconds;
             add(format!("{name}: {kind} requests at the device, all processes"), rate, "per second");

@@ -5,7 +5,7 @@
 
 use super::not_steady::whole_intervals;
 use super::severity::severity;
-use super::{outlier_run, verdict_of};
+use super::{not_steady, outlier_run, rate_not_reached, verdict_of};
 use crate::compare::{Repetition, tests_of_run};
 use crate::run::{Finding, FindingSeverity, JobResult, Metric, Row, Run, Verdict};
 use crate::search;
@@ -27,12 +27,9 @@ pub(super) fn weigh(run: &Run, findings: &mut [Finding]) -> Vec<Row> {
     let whole: Vec<Finding> = findings.iter().filter(|finding| finding.phase.is_none()).cloned().collect();
     let mut weighed: Vec<Option<Weighed>> = vec![None; findings.len()];
     let mut rows = Vec::new();
-    for (name, repetitions) in quoted(run) {
-        let own = claimed
-            .iter()
-            .enumerate()
-            .filter(|(_, finding)| repetitions.iter().any(|repetition| concerns(finding, repetition)));
-        let row = RowFindings::of(&repetitions, own.collect());
+    let steps = search::not_quoted(run);
+    for (name, repetitions) in tests_of_phases(run, |phase| !steps.contains(&phase)) {
+        let row = RowFindings::of(&repetitions, about(&claimed, &repetitions));
         for (at, of_row) in &row.weighed {
             weighed[*at] = Some(weighed[*at].map_or(*of_row, |known| known.max(*of_row)));
         }
@@ -48,21 +45,40 @@ pub(super) fn weigh(run: &Run, findings: &mut [Finding]) -> Vec<Row> {
     rows
 }
 
-/// The tests of a run with their repetitions, without the steps of a search that are not its answer.
-fn quoted(run: &Run) -> Vec<(String, Vec<Repetition<'_>>)> {
+/// What a rate that is too high does by itself: no fault of a step that offered it on purpose.
+const OVERLOAD: [&str; 2] = [rate_not_reached::ID, not_steady::ID];
+
+/// The rows of the steps of a search that are not its answer, by all that was found about them beside their overload.
+pub(super) fn of_steps(run: &Run, findings: &[Finding]) -> Vec<Row> {
     let steps = search::not_quoted(run);
-    let step = |repetition: &Repetition<'_>| {
-        run.phases
-            .iter()
-            .position(|phase| std::ptr::eq(phase, repetition.phase))
-            .is_some_and(|at| steps.contains(&at))
+    let counted = findings.iter().filter(|finding| !OVERLOAD.contains(&finding.id.as_str()));
+    let counted: Vec<Finding> = counted.cloned().collect();
+    let tests = tests_of_phases(run, |phase| steps.contains(&phase)).into_iter();
+    tests
+        .map(|(name, repetitions)| {
+            let row = RowFindings::of(&repetitions, about(&counted, &repetitions));
+            row.finish(name, &repetitions, &counted, &[])
+        })
+        .collect()
+}
+
+/// The tests of a run with those of their repetitions whose phase (by its index) is wanted.
+fn tests_of_phases(run: &Run, wanted: impl Fn(usize) -> bool) -> Vec<(String, Vec<Repetition<'_>>)> {
+    let index = |repetition: &Repetition<'_>| {
+        run.phases.iter().position(|phase| std::ptr::eq(phase, repetition.phase))
     };
     let mut tests = tests_of_run(run);
-    if !steps.is_empty() {
-        tests.iter_mut().for_each(|(_, repetitions)| repetitions.retain(|repetition| !step(repetition)));
-        tests.retain(|(_, repetitions)| !repetitions.is_empty());
+    for (_, repetitions) in &mut tests {
+        repetitions.retain(|repetition| index(repetition).is_some_and(&wanted));
     }
+    tests.retain(|(_, repetitions)| !repetitions.is_empty());
     tests
+}
+
+/// The findings about a test, by their place among all.
+fn about<'f>(findings: &'f [Finding], repetitions: &[Repetition<'_>]) -> Vec<(usize, &'f Finding)> {
+    let concern = |finding: &Finding| repetitions.iter().any(|repetition| concerns(finding, repetition));
+    findings.iter().enumerate().filter(|(_, finding)| concern(finding)).collect()
 }
 
 /// Whether a finding is about this repetition of a test.
@@ -234,6 +250,7 @@ fn figure_of(unit: &str, values: &[f64]) -> Metric {
         unit: unit.to_owned(),
         n: values.len() as u32,
         interval: median_interval(values).map(|interval| (interval.low, interval.high)),
+        basis: String::new(),
     }
 }
 

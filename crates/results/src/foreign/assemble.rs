@@ -105,6 +105,7 @@ pub fn assemble(found: Found, text: &str) -> Run {
         phases,
         findings: Vec::new(),
         rows: Vec::new(),
+        steps: Vec::new(),
         probes: Vec::new(),
         notes: remarks.iter().map(|remark| remark.text.clone()).collect(),
         remarks,

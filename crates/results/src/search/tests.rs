@@ -70,6 +70,61 @@ fn a_step_that_was_repeated_is_not_the_answer() {
     assert_eq!(not_quoted(&run).into_iter().collect::<Vec<_>>(), [0, 1, 2]);
 }
 
+/// What disturbed a step marks it, and a step that missed the goal so bounds nothing.
+#[test]
+fn a_disturbed_step_is_marked_and_does_not_bound_the_answer() {
+    let mut run =
+        search(&[(0.0, 0, 1000.0), (1000.0, 9000, 999.0), (500.0, 9000, 500.0), (250.0, 400, 250.0)]);
+    let answer = |run: &Run| run.phases[3].metrics["highest rate with p99<1 ms"].clone();
+    checks::judge(&mut run);
+    assert_eq!(answer(&run).interval, Some((250.0, 500.0)));
+    assert!(run.steps.len() == 3 && run.steps.iter().all(|step| step.verdict == Verdict::Valid));
+    run.phases[2].jobs[0].cached_read_share = Some(0.9);
+    run.phases[2].jobs[0].direct = false;
+    checks::judge(&mut run);
+    let steps: Vec<_> = run.steps.iter().map(|step| (step.point.as_str(), step.verdict)).collect();
+    let (valid, invalid) = (Verdict::Valid, Verdict::Invalid);
+    assert_eq!(steps, [("find=0", valid), ("find=1", valid), ("find=2", invalid)]);
+    assert_eq!(run.verdict, Verdict::Valid, "it is not quoted: {:#?}", run.findings);
+    let found = answer(&run);
+    assert_eq!(found.interval, Some((250.0, 1000.0)));
+    assert!(
+        found.basis.ends_with("1 step that missed it was disturbed and does not count"),
+        "{}",
+        found.basis
+    );
+}
+
+/// The interval holds what chance did to the figure of a step, too.
+#[test]
+fn a_step_near_the_limit_bounds_nothing() {
+    let mut run =
+        search(&[(0.0, 0, 1000.0), (1000.0, 9000, 999.0), (500.0, 400, 500.0), (750.0, 400, 750.0)]);
+    let near = |slow: u64| {
+        let mut response = LatencyHistogram::new();
+        response.record_n(400_000, 10_000 - slow);
+        response.record_n(5_000_000, slow);
+        Some(response.to_sparse())
+    };
+    // 1 % of 10,000 may be slower; 95 of them are too close to tell, 30 are not.
+    for (slow, low) in [(95, 500.0), (30, 750.0)] {
+        run.phases[3].jobs[0].read.as_mut().unwrap().response_histogram = near(slow);
+        checks::judge(&mut run);
+        let found = &run.phases[3].metrics["highest rate with p99<1 ms"];
+        assert_eq!((found.value, found.interval), (750.0, Some((low, 1000.0))), "{slow}");
+    }
+}
+
+#[test]
+fn fewer_random_arrivals_than_expected_are_no_missed_rate() {
+    let find: FindRate = "p99<1ms".parse().unwrap();
+    let mut response = LatencyHistogram::new();
+    response.record_n(400_000, 2556);
+    // 2,626 were expected in these two seconds: 1.4 standard deviations more.
+    assert!(meets(&find, &response, 1278.0, 1313.0));
+    assert!(!meets(&find, &response, 1278.0, 1500.0));
+}
+
 #[test]
 fn others_disturb_and_overload_does_not() {
     let finding = |id: &str, severity, cpus: Option<f64>| Finding {
