@@ -40,7 +40,7 @@ mod working_set_fits_cache;
 
 pub use draft::iops_low;
 pub(crate) use short_run::COMMAND_ENDED;
-pub(crate) use too_few_samples::NOTHING_SEEN;
+pub(crate) use too_few_samples::{NOTHING_SEEN, TARGET_NOT_OPENED, TARGET_UNSEEN};
 
 use crate::event::RunEnd;
 use crate::run::{Finding, FindingSeverity, Row, Run, Verdict};

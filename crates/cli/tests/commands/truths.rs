@@ -160,6 +160,36 @@ fn last_is_the_newest_readable_run() {
 }
 
 #[test]
+fn a_named_target_that_was_never_opened_is_not_what_is_judged() {
+    let world = World::new();
+    fs::write(world.path().join("named"), "x").expect("written");
+    let script = "exec 3<>other; dd if=/dev/zero bs=64k count=64 conv=fsync,notrunc of=other; sleep 0.3";
+    let judged = |target: &str, script: &str| {
+        json(&world.assay(&["judge", "--json", "--target", target, "--", "sh", "-c", script]).ended(0).out)
+    };
+    let run = judged("named", script);
+    let paths = |run: &serde_json::Value| {
+        let targets = run["plan"]["targets"].as_array().unwrap().iter();
+        targets
+            .map(|one| one["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&run), ["other"]);
+    let says = run["findings"].as_array().unwrap().iter().any(|finding| {
+        let message = finding["message"].as_str().unwrap();
+        finding["severity"] == "warning"
+            && message.contains("never opened --target")
+            && message.contains("the figures are about what it did open: ")
+    });
+    assert!(says && run["verdict"] != "valid", "{:#}", run["findings"]);
+    // One that is opened, by whatever name, heads the result as before.
+    std::os::unix::fs::symlink("other", world.path().join("link")).expect("a link");
+    let run = judged("link", script);
+    assert_eq!(paths(&run), ["other"]);
+    assert!(!run["findings"].to_string().contains("never opened"), "{:#}", run["findings"]);
+}
+
+#[test]
 fn a_command_without_storage_traffic_is_said_to_have_none() {
     let world = World::new();
     let judged = || world.assay(&["judge", "--", "sh", "-c", "exit 7"]).ended(7);

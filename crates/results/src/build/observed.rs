@@ -37,6 +37,8 @@ const CHARGED_BYTES_PER_WRITE: u64 = 2 * 4096;
 const TRAFFIC_SHARE_MIN: f64 = 0.05;
 /// What a program reads in its first second is mostly itself: reads, or writes, that end with it are left out as well.
 const START_NS: u64 = 1_000_000_000;
+/// Files named in a sentence at most.
+const JUDGED_NAMED_MAX: usize = 3;
 /// How far the course of the counters may be from the figures of a result to be taken for theirs.
 const COURSE_TOLERANCE: f64 = 0.2;
 
@@ -59,6 +61,8 @@ pub struct Observation {
     pub environment: Environment,
     /// What it worked on.
     pub targets: Vec<PlannedTarget>,
+    /// Targets that were named and that nothing was seen to open.
+    pub missed: Vec<MissedTarget>,
     /// Whether all of them were opened with O_DIRECT.
     pub direct: bool,
     /// Whether some were opened for reading, and some for writing. Calls of the other kind went elsewhere: to a pipe, a
@@ -74,6 +78,15 @@ pub struct Observation {
     pub after: [Counters; 2],
     /// How it ended.
     pub ended: CommandEnd,
+}
+
+/// A target that was named and that nothing was seen to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissedTarget {
+    /// Its path.
+    pub path: String,
+    /// Whether that means that it was not opened: other files of the command were seen.
+    pub known: bool,
 }
 
 /// How a command ended.
@@ -213,12 +226,35 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
         // What the plan had to say of a job is of none that was there.
         run.phases.iter_mut().for_each(|phase| phase.jobs.clear());
     }
+    for missed in &observation.missed {
+        let (id, text) = missed.words(&observation.targets);
+        remark(&mut run, id, text);
+    }
     if let Some(text) = observation.ended.words(whole.at_ns as f64 / 1e9) {
         remark(&mut run, checks::COMMAND_ENDED, text);
     }
     device_figures(&mut run, observation, &devices);
     checks::judge(&mut run);
     Ok(run)
+}
+
+impl MissedTarget {
+    /// The remark on it: its id and its text. `judged`: what the figures are about.
+    fn words(&self, judged: &[PlannedTarget]) -> (&'static str, String) {
+        let path = &self.path;
+        if !self.known {
+            let text = format!(
+                "whether the command opened --target {path} is not known: it ended before its files could be seen"
+            );
+            return (checks::TARGET_UNSEEN, text);
+        }
+        let judged: Vec<&str> = judged.iter().take(JUDGED_NAMED_MAX).map(|one| one.path.as_str()).collect();
+        let instead = match judged.as_slice() {
+            [] => "nor any other data file: there is nothing to judge".to_owned(),
+            files => format!("the figures are about what it did open: {}", files.join(", ")),
+        };
+        (checks::TARGET_NOT_OPENED, format!("the command never opened --target {path}; {instead}"))
+    }
 }
 
 /// What is said where no traffic can be told to be about files.
@@ -565,6 +601,8 @@ pub fn adopt(observed: Run, figures: Run) -> Run {
         .map(|own| PlannedPhase { jobs: planned.clone(), ..own })
         .collect();
     run.phases = vec![phase];
+    let about_targets = [checks::TARGET_NOT_OPENED, checks::TARGET_UNSEEN];
+    run.remarks.extend(remarks.iter().filter(|remark| about_targets.contains(&remark.id.as_str())).cloned());
     // A command that failed may have written figures all the same.
     if end != Some(RunEnd::Completed) {
         run.end = end;

@@ -2,6 +2,7 @@
 
 use super::draft::{Draft, count, percent};
 use super::subject::{Subject, measured};
+use crate::evidence::Remark;
 use crate::run::{Finding, FindingSeverity, Run};
 use crate::stats::{TAIL_ONE_SIDED_95, samples_for_percentile};
 
@@ -9,6 +10,11 @@ pub(super) const ID: &str = "too-few-samples";
 
 /// Id of the remark that no traffic of a command that was only observed could be told to be about storage.
 pub(crate) const NOTHING_SEEN: &str = "nothing-seen";
+
+/// Id of the remark that a target that was named was not opened.
+pub(crate) const TARGET_NOT_OPENED: &str = "target-not-opened";
+/// Id of the remark that it is not known whether a target that was named was opened.
+pub(crate) const TARGET_UNSEEN: &str = "target-unseen";
 
 /// Below this even IOPS are uncertain by a fifth and more.
 const IOS_MIN: u64 = 30;
@@ -19,7 +25,20 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
             .bias("there is no figure")
             .advise("judge a command that reads or writes files for longer, or name its target with --target")
     });
-    measured(run).filter_map(|subject| of_job(&subject)).chain(nothing).collect()
+    let missed = run.remarks.iter().filter_map(|remark| of_target(run, remark));
+    measured(run).filter_map(|subject| of_job(&subject)).chain(nothing).chain(missed).collect()
+}
+
+/// A target that was named, and that no operation is known to be about.
+fn of_target(run: &Run, remark: &Remark) -> Option<Finding> {
+    let severity = match remark.id.as_str() {
+        TARGET_UNSEEN => FindingSeverity::Unchecked,
+        TARGET_NOT_OPENED if run.plan.targets.is_empty() => FindingSeverity::Invalid,
+        TARGET_NOT_OPENED => FindingSeverity::Warning,
+        _ => return None,
+    };
+    let draft = Draft::new(ID, severity, remark.text.as_str()).bias("there is no figure of that target");
+    Some(draft.advise("name what the command works on, or, with --pid, the process that does its I/O"))
 }
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {

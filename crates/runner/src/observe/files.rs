@@ -144,9 +144,19 @@ impl OpenFiles {
         )
     }
 
-    /// Whether something was seen open.
-    pub fn any(&self) -> bool {
-        !self.found.is_empty()
+    /// Whether something was seen open, and not more than is kept.
+    pub fn are_known(&self) -> bool {
+        !self.found.is_empty() && self.found.len() < FILES_MAX
+    }
+
+    /// What was seen open at a path or below it, under whatever name.
+    pub fn at(&self, path: &Path) -> Vec<&OpenFile> {
+        let identity = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+        let wanted = identity(path);
+        let is_at = |file: &&OpenFile| {
+            file.path.starts_with(path) || wanted.is_some() && identity(&file.path) == wanted
+        };
+        self.found.values().filter(is_at).collect()
     }
 
     /// What the command most likely works on: devices, and the largest files as they are now.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use assay_engine::extents::Kernel;
 use assay_host::environment;
 use assay_results::Run;
-use assay_results::build::observed::{CommandEnd, Observation, adopt, run_of};
+use assay_results::build::observed::{CommandEnd, MissedTarget, Observation, adopt, run_of};
 use assay_results::counters::Counters;
 use assay_results::environment::Environment;
 use assay_workload::host::HostId;
@@ -39,7 +39,7 @@ pub struct Followed<'a> {
 /// What was seen makes no run.
 pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site) -> Result<Run, RunError> {
     let Followed { named, name, program, started, seen } = followed;
-    let files = targets_of(named, seen);
+    let Targets { files, missed } = targets_of(named, seen);
     let environment = environment_of(&files, site);
     let direct = !files.is_empty() && files.iter().all(|file| file.direct);
     let version = site.version.clone();
@@ -52,6 +52,7 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
         program: program.to_owned(),
         targets: files.iter().map(|file| planned(file, &environment)).collect(),
         environment,
+        missed,
         direct,
         opened_for: seen.files.calls_are_about(&files),
         threads: seen.threads_max.clamp(1, 4096) as u32,
@@ -95,31 +96,46 @@ fn part_of(during: &[Counters], figures: &Run) -> Vec<Counters> {
     during[start.saturating_sub(1)..(end + 1).min(during.len())].to_vec()
 }
 
-/// What was named, else what the command had open.
-fn targets_of(named: &[PathBuf], seen: &ObservedCommand) -> Vec<OpenFile> {
-    let found = seen.files.targets();
-    if named.is_empty() {
-        return found;
-    }
-    let unseen = !seen.files.any();
-    let named = named.iter().map(|path| {
+/// What is judged, and what was named and not seen.
+struct Targets {
+    files: Vec<OpenFile>,
+    missed: Vec<MissedTarget>,
+}
+
+/// What was named and seen open, or may have been open unseen; else what the command had open.
+fn targets_of(named: &[PathBuf], seen: &ObservedCommand) -> Targets {
+    let mut targets = Targets { files: Vec::new(), missed: Vec::new() };
+    for path in named {
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let below: Vec<&OpenFile> = found.iter().filter(|file| file.path.starts_with(&path)).collect();
-        let meta = std::fs::metadata(&path).ok();
-        OpenFile {
-            is_device: path.starts_with("/dev"),
-            bytes: meta.map_or(0, |meta| meta.len()),
-            direct: !below.is_empty() && below.iter().all(|file| file.direct),
-            // A command that ends at once may have had it open unseen; one that was seen with others only did not.
-            opened_for: (
-                unseen || below.iter().any(|file| file.opened_for.0),
-                unseen || below.iter().any(|file| file.opened_for.1),
-            ),
-            extents: below.iter().find(|file| file.path == path).and_then(|file| file.extents),
-            path,
+        let open = seen.files.at(&path);
+        let known = seen.files.are_known();
+        if open.is_empty() {
+            targets.missed.push(MissedTarget { path: path.to_string_lossy().into_owned(), known });
         }
-    });
-    named.collect()
+        if !open.is_empty() || !known {
+            targets.files.push(named_target(path, &open));
+        }
+    }
+    if targets.files.is_empty() {
+        targets.files = seen.files.targets();
+    }
+    targets
+}
+
+/// A target that was named, by what was seen open there; nothing: it may have been open unseen.
+fn named_target(path: PathBuf, open: &[&OpenFile]) -> OpenFile {
+    let meta = std::fs::metadata(&path).ok();
+    OpenFile {
+        is_device: path.starts_with("/dev"),
+        bytes: meta.map_or(0, |meta| meta.len()),
+        direct: !open.is_empty() && open.iter().all(|file| file.direct),
+        opened_for: (
+            open.is_empty() || open.iter().any(|file| file.opened_for.0),
+            open.is_empty() || open.iter().any(|file| file.opened_for.1),
+        ),
+        extents: open.iter().find(|file| file.path == path).and_then(|file| file.extents),
+        path,
+    }
 }
 
 /// The environment, files as they were when they were first seen.

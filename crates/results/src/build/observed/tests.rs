@@ -22,6 +22,7 @@ fn observation(asked_per_s: u64, fetched_per_s: u64) -> Observation {
         program: "dd".to_owned(),
         environment: environment(),
         targets: plan.targets,
+        missed: Vec::new(),
         direct: false,
         opened_for: (true, false),
         threads: 1,
