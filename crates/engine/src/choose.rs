@@ -159,14 +159,14 @@ impl<E: Engine> Trial<E> {
                 let offset_bytes = self.rng.below(self.blocks) * u64::from(READ_BYTES);
                 let io = Io { slot, target: 0, kind: OpKind::Read, len_bytes: READ_BYTES, offset_bytes };
                 // There is a slot, so there is room.
-                let _ = self.engine.submit(io);
+                let _ = self.engine.queue(io);
                 issued += 1;
             }
             if done == issued {
                 break;
             }
-            let flushed = self.engine.flush(Wait::AtLeast(1))?;
-            self.engine.reap(&mut out, if flushed.waited { Wait::Poll } else { Wait::AtLeast(1) })?;
+            let handed = self.engine.submit(Wait::AtLeast(1))?;
+            self.engine.reap(&mut out, if handed.waited { Wait::Poll } else { Wait::AtLeast(1) })?;
             free.extend(out.as_slice().iter().map(|completion| completion.slot));
             done += out.as_slice().len() as u32;
             out.clear();

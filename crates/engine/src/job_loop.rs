@@ -437,7 +437,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[inline(always)]
     fn queue(&mut self, io: Io) {
         // The engine has room for `depth`, and no more slots than that exist.
-        if self.engine.submit(io).is_err() {
+        if self.engine.queue(io).is_err() {
             return self.refused();
         }
         self.pending.push(io.slot);
@@ -493,7 +493,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             recorder.idle_slots(busy * submitting as u64);
         }
         let wait = if self.batch.polled() { Wait::Poll } else { self.wait_for() };
-        self.flush(wait, submitting, stamp)
+        self.submit(wait, submitting, stamp)
     }
 
     #[inline(always)]
@@ -529,16 +529,16 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     }
 
     #[inline(always)]
-    fn flush(&mut self, wait: Wait, submitting: usize, stamp: u64) -> Result<Pending, EngineError> {
+    fn submit(&mut self, wait: Wait, submitting: usize, stamp: u64) -> Result<Pending, EngineError> {
         let sample = submitting > 0 && self.batch.samples();
         let mut reap_wait = if self.batch.polled() { Wait::Poll } else { wait };
         if sample || !self.submit_and_wait {
-            let flushed = self.engine.flush(Wait::Poll)?;
+            let done = self.engine.submit(Wait::Poll)?;
             // In virtual time the call takes none, and a sample says so as well.
-            if submitting > 0 && !flushed.waited && (sample || self.blocks) {
+            if submitting > 0 && !done.waited && (sample || self.blocks) {
                 self.record_submit(stamp);
             }
-        } else if self.engine.flush(wait)?.waited {
+        } else if self.engine.submit(wait)?.waited {
             reap_wait = Wait::Poll;
         }
         self.pending.clear();

@@ -31,7 +31,7 @@ pub mod tree;
 pub use blocks::Blocks;
 pub use kind::{JobKind, JobRunner, Machine, PhaseContext, PreparedJobs, ThisMachine, ThreadIndex};
 pub use seam::{
-    Buffer, BufferPool, Capabilities, Clock, Completion, Completions, Engine, EngineError, Flushed, Io,
-    OpenTarget, QueueFull, TargetTable, Wait,
+    Buffer, BufferPool, Capabilities, Clock, Completion, Completions, Engine, EngineError, Io, OpenTarget,
+    QueueFull, Submitted, TargetTable, Wait,
 };
 pub use tree::Trees;

@@ -82,9 +82,9 @@ pub enum Wait {
     Until(u64),
 }
 
-/// What a flush did.
+/// What was handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flushed {
+pub struct Submitted {
     /// I/Os handed over.
     pub submitted: u32,
     /// Whether the call also waited for completions, so that its duration is no submit latency.
@@ -149,13 +149,13 @@ pub struct Capabilities {
     pub name: &'static str,
     /// Reads and writes stay outstanding while the thread goes on.
     pub asynchronous: bool,
-    /// Flushes do, too; else they are done at once inside [`Engine::flush`].
+    /// Flushes do, too; else they are done at once inside [`Engine::submit`].
     pub asynchronous_flush: bool,
     /// Trims are possible.
     pub trim: bool,
-    /// [`Engine::flush`] can submit and wait in one system call.
+    /// [`Engine::submit`] can submit and wait in one system call.
     pub submit_and_wait: bool,
-    /// [`Engine::flush`] and [`Engine::reap`] block the calling thread when told to wait. A simulated engine never does:
+    /// [`Engine::submit`] and [`Engine::reap`] block the calling thread when told to wait. A simulated engine never does:
     /// its driver moves the clock instead.
     pub blocks: bool,
 }
@@ -210,15 +210,15 @@ pub trait Engine {
     /// Queues an I/O; nothing is handed to the kernel yet.
     ///
     /// # Errors
-    /// [`QueueFull`]: call [`Engine::flush`] and [`Engine::reap`] first.
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull>;
+    /// [`QueueFull`]: call [`Engine::submit`] and [`Engine::reap`] first.
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull>;
 
     /// Hands queued I/Os to the kernel, and where the engine can ([`Capabilities::submit_and_wait`]) waits as told in
     /// the same system call. A synchronous engine does the I/O here.
     ///
     /// # Errors
     /// [`EngineError::Call`] if the system call itself fails.
-    fn flush(&mut self, wait: Wait) -> Result<Flushed, EngineError>;
+    fn submit(&mut self, wait: Wait) -> Result<Submitted, EngineError>;
 
     /// Adds finished I/Os to `out`, as many as there is room for, waiting as told.
     ///

@@ -8,7 +8,7 @@ use assay_workload::pattern::OpKind;
 use crate::clock::RealClock;
 use crate::engines::{AnyEngine, Notes};
 use crate::seam::{
-    BufferPool, Capabilities, Clock, Completions, Engine, EngineError, Flushed, Io, QueueFull, TargetTable,
+    BufferPool, Capabilities, Clock, Completions, Engine, EngineError, Io, QueueFull, Submitted, TargetTable,
     Wait,
 };
 
@@ -132,8 +132,8 @@ impl Engine for TracedEngine {
         self.inner.prepare(targets, buffers)
     }
 
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
-        self.inner.submit(io)?;
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
+        self.inner.queue(io)?;
         let target = self.targets.get(usize::from(io.target)).copied().unwrap_or(io.target);
         let (offset_bytes, len_bytes, kind) = (io.offset_bytes, io.len_bytes, io.kind);
         let index = match self.records.get_mut(self.len) {
@@ -154,8 +154,8 @@ impl Engine for TracedEngine {
         Ok(())
     }
 
-    fn flush(&mut self, wait: Wait) -> Result<Flushed, EngineError> {
-        self.inner.flush(wait)
+    fn submit(&mut self, wait: Wait) -> Result<Submitted, EngineError> {
+        self.inner.submit(wait)
     }
 
     fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError> {
@@ -187,8 +187,8 @@ mod tests {
         let mut engine = TracedEngine::new(Box::new(NullEngine::new(2)), &sink, 1, 2, vec![7]);
         let mut found = Completions::with_capacity(2);
         for round in 0..2 {
-            (0..2).for_each(|slot| engine.submit(io(slot, round * 8192 + u64::from(slot) * 4096)).unwrap());
-            engine.flush(Wait::Poll).unwrap();
+            (0..2).for_each(|slot| engine.queue(io(slot, round * 8192 + u64::from(slot) * 4096)).unwrap());
+            engine.submit(Wait::Poll).unwrap();
             found.clear();
             engine.reap(&mut found, Wait::Poll).unwrap();
             assert_eq!(found.as_slice().len(), 2);

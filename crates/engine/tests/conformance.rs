@@ -54,8 +54,8 @@ impl Bench {
     /// Hands everything over and waits until `count` completions are there: slot and result, by slot.
     fn complete(&mut self, count: usize) -> Vec<(u32, i32)> {
         let mut out = Completions::with_capacity(DEPTH as usize);
-        let flushed = self.engine.flush(Wait::AtLeast(1)).unwrap();
-        let mut wait = if flushed.waited { Wait::Poll } else { Wait::AtLeast(1) };
+        let done = self.engine.submit(Wait::AtLeast(1)).unwrap();
+        let mut wait = if done.waited { Wait::Poll } else { Wait::AtLeast(1) };
         let mut done = Vec::new();
         for _ in 0..1000 {
             self.engine.reap(&mut out, wait).unwrap();
@@ -71,7 +71,7 @@ impl Bench {
     }
 
     fn one(&mut self, io: Io) -> i32 {
-        self.engine.submit(io).unwrap();
+        self.engine.queue(io).unwrap();
         let done = self.complete(1);
         assert_eq!(done.len(), 1);
         assert_eq!(done[0].0, io.slot);
@@ -95,7 +95,7 @@ fn reads_what_was_written(engine: Box<dyn AnyEngine>) {
     for slot in 0..DEPTH {
         bench.fill(slot, 100 + slot as u8);
         let io = Bench::io(slot, (slot % 2) as u16, OpKind::Write, u64::from(slot));
-        bench.engine.submit(io).unwrap();
+        bench.engine.queue(io).unwrap();
     }
     let written = bench.complete(DEPTH as usize);
     assert_eq!(written, (0..DEPTH).map(|slot| (slot, BLOCK as i32)).collect::<Vec<_>>());
@@ -105,7 +105,7 @@ fn reads_what_was_written(engine: Box<dyn AnyEngine>) {
     // Read back in reverse, each into another slot than it was written from.
     for slot in 0..DEPTH {
         let block = DEPTH - 1 - slot;
-        bench.engine.submit(Bench::io(slot, (block % 2) as u16, OpKind::Read, u64::from(block))).unwrap();
+        bench.engine.queue(Bench::io(slot, (block % 2) as u16, OpKind::Read, u64::from(block))).unwrap();
     }
     assert_eq!(bench.complete(DEPTH as usize).len(), DEPTH as usize);
     for slot in 0..DEPTH {
@@ -158,7 +158,7 @@ fn holds_as_many_as_it_was_made_for(engine: Box<dyn AnyEngine>) {
     let mut bench = bench(engine, 1);
     for round in 0..50 {
         for slot in 0..DEPTH {
-            bench.engine.submit(Bench::io(slot, 0, OpKind::Read, u64::from(slot + round) % 64)).unwrap();
+            bench.engine.queue(Bench::io(slot, 0, OpKind::Read, u64::from(slot + round) % 64)).unwrap();
         }
         let slots: Vec<u32> = bench.complete(DEPTH as usize).iter().map(|done| done.0).collect();
         assert_eq!(slots, (0..DEPTH).collect::<Vec<_>>(), "every slot once");
@@ -213,7 +213,7 @@ fn posix_aio_is_serial_per_descriptor() {
     let mut bench = bench((engine.open)(DEPTH, EngineOptions::default()).unwrap(), 4);
     for slot in 0..DEPTH {
         let io = Bench::io(slot, (slot % 4) as u16, OpKind::Write, u64::from(slot));
-        bench.engine.submit(io).unwrap();
+        bench.engine.queue(io).unwrap();
     }
     let mut out = Completions::with_capacity(DEPTH as usize);
     let mut order = Vec::new();

@@ -69,7 +69,7 @@ impl Stepper for MinimalLoop {
             self.left -= 1;
             let io =
                 Io { slot, target: 0, kind: op.kind, len_bytes: op.len_bytes, offset_bytes: op.offset_bytes };
-            if self.engine.submit(io).is_err() {
+            if self.engine.queue(io).is_err() {
                 break;
             }
             if self.left > 0 && self.left.is_multiple_of(self.report_every) {
@@ -82,7 +82,7 @@ impl Stepper for MinimalLoop {
                 self.cpu_s = now;
             }
         }
-        self.engine.flush(Wait::Poll)?;
+        self.engine.submit(Wait::Poll)?;
         Ok(if self.free.len() == OUTSTANDING as usize { Pending::Done } else { Pending::Completion })
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use assay_engine::{
-    BufferPool, Capabilities, Completions, Engine, EngineError, Flushed, Io, QueueFull, TargetTable, Wait,
+    BufferPool, Capabilities, Completions, Engine, EngineError, Io, QueueFull, Submitted, TargetTable, Wait,
 };
 
 use crate::PortId;
@@ -57,7 +57,7 @@ impl Engine for SimEngine {
 
     /// The array takes it in at once: no time goes by before it is handed over.
     #[inline]
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
         if self.outstanding == self.slots {
             return Err(QueueFull);
         }
@@ -68,8 +68,8 @@ impl Engine for SimEngine {
     }
 
     #[inline]
-    fn flush(&mut self, _wait: Wait) -> Result<Flushed, EngineError> {
-        Ok(Flushed { submitted: std::mem::take(&mut self.queued), waited: false })
+    fn submit(&mut self, _wait: Wait) -> Result<Submitted, EngineError> {
+        Ok(Submitted { submitted: std::mem::take(&mut self.queued), waited: false })
     }
 
     #[inline]

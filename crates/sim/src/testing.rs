@@ -133,10 +133,10 @@ impl Stepper for MiniLoop {
                 arrivals.fill(&mut self.arrival_ns);
             }
             let Op { offset_bytes, len_bytes, target, kind } = op;
-            let queued = self.engine.submit(Io { slot, target, kind, len_bytes, offset_bytes });
+            let queued = self.engine.queue(Io { slot, target, kind, len_bytes, offset_bytes });
             assert!(queued.is_ok(), "the engine has a place for every slot");
         }
-        self.engine.flush(Wait::Poll)?;
+        self.engine.submit(Wait::Poll)?;
         Ok(wait)
     }
 }

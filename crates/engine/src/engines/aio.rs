@@ -11,8 +11,8 @@ use super::sync_io::{Call, execute, last_errno};
 use super::syscall::syscall;
 use super::{NativeEngine, Notes};
 use crate::seam::{
-    Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
-    QueueFull, TargetTable, Wait,
+    Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Io, OpenTarget,
+    QueueFull, Submitted, TargetTable, Wait,
 };
 
 const NAME: &str = "libaio";
@@ -154,7 +154,7 @@ impl Engine for AioEngine {
     }
 
     #[inline]
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
         let slot = io.slot as usize;
         if slot >= self.control.len() {
             return Err(QueueFull);
@@ -181,7 +181,7 @@ impl Engine for AioEngine {
     }
 
     #[inline]
-    fn flush(&mut self, _: Wait) -> Result<Flushed, EngineError> {
+    fn submit(&mut self, _: Wait) -> Result<Submitted, EngineError> {
         let mut handed = 0;
         while handed < self.queued.len() {
             let batch = self.queued.len() - handed;
@@ -213,7 +213,7 @@ impl Engine for AioEngine {
             let result = execute(&Call { io, target, address: self.buffers[io.slot as usize].address });
             self.finished.push(Completion { slot: io.slot, result });
         }
-        Ok(Flushed { submitted: handed as u32, waited })
+        Ok(Submitted { submitted: handed as u32, waited })
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use assay_workload::job::EngineOptions;
 
 use super::{NativeEngine, Notes};
 use crate::seam::{
-    BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, QueueFull,
+    BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Io, QueueFull, Submitted,
     TargetTable, Wait,
 };
 
@@ -52,7 +52,7 @@ impl Engine for NullEngine {
     }
 
     #[inline(always)]
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
         let entry = self.queued.get_mut(self.len).ok_or(QueueFull)?;
         *entry = Completion { slot: io.slot, result: io.len_bytes as i32 };
         self.len += 1;
@@ -60,10 +60,10 @@ impl Engine for NullEngine {
     }
 
     #[inline(always)]
-    fn flush(&mut self, wait: Wait) -> Result<Flushed, EngineError> {
+    fn submit(&mut self, wait: Wait) -> Result<Submitted, EngineError> {
         let submitted = (self.len - self.done) as u32;
         self.done = self.len;
-        Ok(Flushed { submitted, waited: wait != Wait::Poll })
+        Ok(Submitted { submitted, waited: wait != Wait::Poll })
     }
 
     #[inline(always)]

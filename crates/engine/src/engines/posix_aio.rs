@@ -17,8 +17,8 @@ use assay_workload::job::EngineOptions;
 use super::sync_io::{Call, execute};
 use super::{NativeEngine, Notes};
 use crate::seam::{
-    Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
-    QueueFull, TargetTable, Wait,
+    Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Io, OpenTarget,
+    QueueFull, Submitted, TargetTable, Wait,
 };
 
 /// glibc's default number of worker threads (`aio_threads` of struct aioinit).
@@ -205,7 +205,7 @@ impl Engine for PosixAioEngine {
         Ok(())
     }
 
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
         let target = self.targets[usize::from(io.target)];
         let call = Call { io, target, address: self.buffers[io.slot as usize].address };
         let worker = &self.workers[usize::from(io.target) % self.workers.len()];
@@ -221,9 +221,9 @@ impl Engine for PosixAioEngine {
         Ok(())
     }
 
-    fn flush(&mut self, _: Wait) -> Result<Flushed, EngineError> {
+    fn submit(&mut self, _: Wait) -> Result<Submitted, EngineError> {
         // Handed over one by one in submit, as aio_write does.
-        Ok(Flushed { submitted: 0, waited: false })
+        Ok(Submitted { submitted: 0, waited: false })
     }
 
     fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError> {

@@ -5,8 +5,8 @@ use assay_workload::job::EngineOptions;
 use super::sync_io::{Call, execute};
 use super::{NativeEngine, Notes};
 use crate::seam::{
-    BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
-    QueueFull, TargetTable, Wait,
+    BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Io, OpenTarget, QueueFull,
+    Submitted, TargetTable, Wait,
 };
 
 /// The synchronous engine. More than one outstanding I/O is possible but done one after the other.
@@ -57,7 +57,7 @@ impl Engine for PsyncEngine {
     }
 
     #[inline]
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
         if self.queued.len() == self.queued.capacity() {
             return Err(QueueFull);
         }
@@ -66,14 +66,14 @@ impl Engine for PsyncEngine {
     }
 
     #[inline]
-    fn flush(&mut self, _: Wait) -> Result<Flushed, EngineError> {
+    fn submit(&mut self, _: Wait) -> Result<Submitted, EngineError> {
         let submitted = self.queued.len() as u32;
         for io in self.queued.drain(..) {
             let target = self.targets[usize::from(io.target)];
             let result = execute(&Call { io, target, address: self.addresses[io.slot as usize] });
             self.finished.push(Completion { slot: io.slot, result });
         }
-        Ok(Flushed { submitted, waited: true })
+        Ok(Submitted { submitted, waited: true })
     }
 
     #[inline]

@@ -10,8 +10,8 @@ use super::sync_io::{Call, execute};
 use super::syscall::syscall;
 use super::{NativeEngine, Notes};
 use crate::seam::{
-    Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Flushed, Io, OpenTarget,
-    QueueFull, TargetTable, Wait,
+    Buffer, BufferPool, Capabilities, Completion, Completions, Engine, EngineError, Io, OpenTarget,
+    QueueFull, Submitted, TargetTable, Wait,
 };
 
 /// IORING_ENTER_GETEVENTS.
@@ -392,7 +392,7 @@ impl Engine for UringEngine {
     }
 
     #[inline(always)]
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
         let pushed = if matches!(io.kind, OpKind::Read | OpKind::Write) {
             let entry = std::ptr::from_ref(self.refreshed(io));
             // SAFETY: the template lives as long as the engine, and its buffer belongs to the slot and stays valid until
@@ -412,7 +412,7 @@ impl Engine for UringEngine {
     }
 
     #[inline(always)]
-    fn flush(&mut self, wait: Wait) -> Result<Flushed, EngineError> {
+    fn submit(&mut self, wait: Wait) -> Result<Submitted, EngineError> {
         if !self.synchronous.is_empty() {
             self.trim_all();
         }
@@ -423,11 +423,11 @@ impl Engine for UringEngine {
             Wait::Until(_) => 1,
         };
         if self.queued == 0 && want == 0 {
-            return Ok(Flushed::default());
+            return Ok(Submitted::default());
         }
         let deadline = if let Wait::Until(at_ns) = wait { Some(left_ns(at_ns)) } else { None };
         let submitted = self.enter(want, deadline)?;
-        Ok(Flushed { submitted, waited: want > 0 })
+        Ok(Submitted { submitted, waited: want > 0 })
     }
 
     #[inline(always)]

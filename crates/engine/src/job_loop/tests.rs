@@ -14,7 +14,7 @@ use assay_workload::units::Nanos;
 
 use super::*;
 use crate::recorder::{Schedule, Shared};
-use crate::seam::{BufferPool, Capabilities, Flushed, QueueFull, TargetTable};
+use crate::seam::{BufferPool, Capabilities, QueueFull, Submitted, TargetTable};
 
 const LATENCY_NS: u64 = 1000;
 
@@ -57,7 +57,7 @@ impl Engine for TestEngine {
     fn prepare(&mut self, _: &TargetTable, _: &dyn BufferPool) -> Result<(), EngineError> {
         Ok(())
     }
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
         let world = &self.0;
         let mut done = world.now_ns.get() + LATENCY_NS;
         let (from, to) = world.stall.get();
@@ -69,8 +69,8 @@ impl Engine for TestEngine {
         world.outstanding_max.set(world.outstanding_max.get().max(world.outstanding.borrow().len()));
         Ok(())
     }
-    fn flush(&mut self, _: Wait) -> Result<Flushed, EngineError> {
-        Ok(Flushed::default())
+    fn submit(&mut self, _: Wait) -> Result<Submitted, EngineError> {
+        Ok(Submitted::default())
     }
     fn reap(&mut self, out: &mut Completions, _: Wait) -> Result<(), EngineError> {
         let now = self.0.now_ns.get();

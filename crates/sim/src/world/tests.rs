@@ -73,9 +73,9 @@ impl Stepper for Batch {
         let now = self.clock.now_ns();
         self.done.extend(out.as_slice().iter().map(|completion| (now, *completion)));
         for io in self.ios.drain(..) {
-            assert!(self.engine.submit(io).is_ok());
+            assert!(self.engine.queue(io).is_ok());
         }
-        let submitted = self.engine.flush(Wait::Poll)?.submitted;
+        let submitted = self.engine.submit(Wait::Poll)?.submitted;
         let all = submitted == 0 && self.engine.outstanding() == 0;
         Ok(if all { Pending::Done } else { Pending::Completion })
     }
@@ -318,10 +318,10 @@ fn an_engine_holds_as_many_as_it_was_made_for() {
     let volume = simulation.add_volume(MIB);
     let mut engine = simulation.engine(&[volume], 2);
     assert!(!engine.capabilities().blocks);
-    assert!(engine.submit(io(0, OpKind::Read, 0, 512)).is_ok());
-    assert!(engine.submit(io(1, OpKind::Read, 0, 512)).is_ok());
-    assert!(engine.submit(io(0, OpKind::Read, 0, 512)).is_err());
-    assert_eq!(engine.flush(Wait::AtLeast(1)).unwrap().submitted, 2);
+    assert!(engine.queue(io(0, OpKind::Read, 0, 512)).is_ok());
+    assert!(engine.queue(io(1, OpKind::Read, 0, 512)).is_ok());
+    assert!(engine.queue(io(0, OpKind::Read, 0, 512)).is_err());
+    assert_eq!(engine.submit(Wait::AtLeast(1)).unwrap().submitted, 2);
     simulation.idle(10);
     let mut out = Completions::with_capacity(1);
     engine.reap(&mut out, Wait::Poll).unwrap();

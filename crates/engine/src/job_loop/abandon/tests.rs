@@ -14,7 +14,7 @@ use crate::buffers::MappedBuffers;
 use crate::job_loop::{LoopParts, LoopSpec, Pending};
 use crate::recorder::{Recorder, Schedule, Shared};
 use crate::seam::{
-    BufferPool, Capabilities, Completion, Completions, EngineError, Flushed, Io, QueueFull, TargetTable,
+    BufferPool, Capabilities, Completion, Completions, EngineError, Io, QueueFull, Submitted, TargetTable,
 };
 
 /// Time, what is outstanding, and how the engine behaves.
@@ -51,7 +51,7 @@ impl Engine for Stand {
     fn prepare(&mut self, _: &TargetTable, _: &dyn BufferPool) -> Result<(), EngineError> {
         Ok(())
     }
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
         let mut outstanding = self.0.outstanding.borrow_mut();
         if outstanding.len() == self.0.room.get() {
             return Err(QueueFull);
@@ -59,8 +59,8 @@ impl Engine for Stand {
         outstanding.push(io);
         Ok(())
     }
-    fn flush(&mut self, _: Wait) -> Result<Flushed, EngineError> {
-        Ok(Flushed::default())
+    fn submit(&mut self, _: Wait) -> Result<Submitted, EngineError> {
+        Ok(Submitted::default())
     }
     fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError> {
         if self.0.hangs.get() {

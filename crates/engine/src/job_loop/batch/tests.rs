@@ -18,8 +18,8 @@ use crate::clock::RealClock;
 use crate::job_loop::{JobLoop, LoopParts, LoopSpec, Pending};
 use crate::recorder::{Recorder, Schedule, Shared};
 use crate::seam::{
-    BufferPool, Capabilities, Clock as _, Completion, Completions, Engine, EngineError, Flushed, Io,
-    QueueFull, TargetTable, Wait,
+    BufferPool, Capabilities, Clock as _, Completion, Completions, Engine, EngineError, Io, QueueFull,
+    Submitted, TargetTable, Wait,
 };
 
 /// How many I/Os each call handed over, and whether it was to wait.
@@ -51,12 +51,12 @@ impl Engine for Lockstep {
         Ok(())
     }
 
-    fn submit(&mut self, io: Io) -> Result<(), QueueFull> {
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
         self.queued.push(io);
         Ok(())
     }
 
-    fn flush(&mut self, wait: Wait) -> Result<Flushed, EngineError> {
+    fn submit(&mut self, wait: Wait) -> Result<Submitted, EngineError> {
         let submitted = self.queued.len();
         if submitted > 0 {
             self.calls.borrow_mut().push((submitted, wait != Wait::Poll));
@@ -65,7 +65,7 @@ impl Engine for Lockstep {
         if self.inline || wait != Wait::Poll {
             self.done.append(&mut self.working);
         }
-        Ok(Flushed { submitted: submitted as u32, waited: wait != Wait::Poll })
+        Ok(Submitted { submitted: submitted as u32, waited: wait != Wait::Poll })
     }
 
     fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError> {
