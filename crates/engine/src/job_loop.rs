@@ -249,27 +249,27 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             return;
         }
         self.end.last_completion_ns = now;
-        let mut streak = CompletionGroup { issued_ns: now, op: 0, count: 0, bytes: 0 };
+        let mut group = CompletionGroup { issued_ns: now, op: 0, count: 0, bytes: 0 };
         for index in 0..count {
             let completion = self.completions.as_slice()[index];
-            self.account_one(now, completion, &mut streak);
+            self.account_one(now, completion, &mut group);
         }
-        self.record(now, &streak);
+        self.record(now, &group);
     }
 
     #[inline(always)]
-    fn record(&mut self, now: u64, streak: &CompletionGroup) {
+    fn record(&mut self, now: u64, group: &CompletionGroup) {
         if let Some(recorder) = self.recorder.as_mut()
-            && streak.count > 0
+            && group.count > 0
         {
-            let latency_ns = now.saturating_sub(streak.issued_ns);
-            recorder.latency(Latency::Completion, streak.op, latency_ns, streak.count);
-            recorder.bytes(streak.op, streak.bytes);
+            let latency_ns = now.saturating_sub(group.issued_ns);
+            recorder.latency(Latency::Completion, group.op, latency_ns, group.count);
+            recorder.bytes(group.op, group.bytes);
         }
     }
 
     #[inline(always)]
-    fn account_one(&mut self, now: u64, completion: Completion, streak: &mut CompletionGroup) {
+    fn account_one(&mut self, now: u64, completion: Completion, group: &mut CompletionGroup) {
         let slot_index = completion.slot as usize;
         let slot = &mut self.slots[slot_index];
         let issued_ns = slot.issued_ns;
@@ -280,12 +280,12 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             self.failed(completion.result, completion.slot);
             return;
         }
-        if streak.issued_ns != issued_ns || streak.op != op {
-            self.record(now, streak);
-            *streak = CompletionGroup { issued_ns, op, count: 0, bytes: 0 };
+        if group.issued_ns != issued_ns || group.op != op {
+            self.record(now, group);
+            *group = CompletionGroup { issued_ns, op, count: 0, bytes: 0 };
         }
-        streak.count += 1;
-        streak.bytes += u64::from(len);
+        group.count += 1;
+        group.bytes += u64::from(len);
         if OPEN
             && op < 3
             && let Some(recorder) = self.recorder.as_mut()

@@ -347,7 +347,7 @@ impl TreeThread {
     ) -> Result<TreeRunner<'r>, EngineError> {
         let planned = context.job(at.job);
         let slice = &planned.slices[at.thread];
-        let hands = ThreadBuffers::new(planned, slice)?;
+        let buffers = ThreadBuffers::new(planned, slice)?;
         let read_share = planned.pattern.mix.share(OpKind::Read);
         let tree = planned.tree.as_ref();
         let tree = tree.ok_or_else(|| unsupported("run a job without a tree".to_owned()))?;
@@ -364,7 +364,7 @@ impl TreeThread {
             arrivals.map(|rate| ArrivalSource::of_thread(planned.pace.arrival(), rate, slice.seed));
         let recorder = Recorder::new(Arc::clone(&self.shared), schedule);
         let meter = Meter::new(recorder, arrivals, bounds, Arc::clone(&context.stops[at.job]));
-        let worker = Worker::new(&self.job, planned, slice, hands, meter);
+        let worker = Worker::new(&self.job, planned, slice, buffers, meter);
         Ok(TreeRunner { worker, generator, started: false, turn: 0 })
     }
 }

@@ -1,4 +1,4 @@
-//! One thread of a tree job: its hands (buffers, paths, the open file) and the operations it can do.
+//! One thread of a tree job: what it works with (buffers, paths, the open file) and the operations it can do.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -66,7 +66,7 @@ impl<'a> Worker<'a> {
         job: &'a TreeJob,
         planned: &'a PlannedJob,
         slice: &ThreadSlice,
-        hands: ThreadBuffers,
+        thread: ThreadBuffers,
         meter: Meter,
     ) -> Self {
         let direct = if planned.direct { OFlags::DIRECT } else { OFlags::empty() };
@@ -81,8 +81,8 @@ impl<'a> Worker<'a> {
             planned,
             meter,
             rng: Rng::new(derive_seed(slice.seed, 6)),
-            buffers: hands.buffers,
-            filler: hands.filler,
+            buffers: thread.buffers,
+            filler: thread.filler,
             read_sizes: BlockSizer::new(pattern.sizes(OpKind::Read)),
             write_sizes: BlockSizer::new(pattern.sizes(OpKind::Write)),
             block_bytes_max: largest_block(pattern),

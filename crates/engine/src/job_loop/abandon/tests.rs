@@ -29,15 +29,15 @@ struct World {
 }
 
 #[derive(Debug, Clone)]
-struct Stand(Rc<World>);
+struct HungEngine(Rc<World>);
 
-impl Clock for Stand {
+impl Clock for HungEngine {
     fn now_ns(&self) -> u64 {
         self.0.now_ns.get()
     }
 }
 
-impl Engine for Stand {
+impl Engine for HungEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             name: "stand",
@@ -74,7 +74,7 @@ impl Engine for Stand {
     }
 }
 
-fn job_loop(world: &Rc<World>, depth: u32) -> JobLoop<Stand, Stand, false> {
+fn job_loop(world: &Rc<World>, depth: u32) -> JobLoop<HungEngine, HungEngine, false> {
     let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
     let range = ActiveRange { offset_bytes: 0, length_bytes: 1 << 30 };
     let sites = [SiteSpec { target: 0, range }];
@@ -82,8 +82,8 @@ fn job_loop(world: &Rc<World>, depth: u32) -> JobLoop<Stand, Stand, false> {
     let generator = Generator::new(&pattern, &sites, selection, 1, None, None);
     let schedule = Schedule { start_ns: 0, measured_start_ns: 0, interval_ns: 1_000_000_000 };
     let parts = LoopParts {
-        engine: Stand(Rc::clone(world)),
-        clock: Stand(Rc::clone(world)),
+        engine: HungEngine(Rc::clone(world)),
+        clock: HungEngine(Rc::clone(world)),
         arrivals: None,
         recorder: Recorder::new(Shared::new(), schedule),
         buffers: MappedBuffers::new(depth, 4096).unwrap(),
