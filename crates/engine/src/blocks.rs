@@ -169,6 +169,7 @@ impl BlockThread<'_> {
             recorder: Recorder::new(shared, spec.schedule(context.interval_ns)),
             buffers,
             filler,
+            targets: open.table.targets.clone(),
             spec,
             stop: Arc::clone(&context.stops[self.at.job]),
             pass_hook: pass_hook(self.job, &open),

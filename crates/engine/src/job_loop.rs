@@ -13,7 +13,7 @@ use assay_workload::pattern::OpKind;
 
 use crate::buffers::MappedBuffers;
 use crate::recorder::{Latency, Recorder};
-use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, Wait};
+use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, OpenTarget, Wait};
 
 mod abandon;
 mod batch;
@@ -21,6 +21,7 @@ mod errors;
 mod flushes;
 mod operations;
 mod pacing;
+mod short;
 mod slot_list;
 mod spec;
 
@@ -51,7 +52,7 @@ pub enum Pending {
 }
 
 /// One outstanding I/O.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     /// When it was handed over.
     issued_ns: u64,
@@ -88,6 +89,8 @@ pub struct LoopEnd {
     pub zero_found: u64,
     /// Reads that did not hold what was written there.
     pub verify_failed: u64,
+    /// Reads and writes that moved less than was asked for and were continued.
+    pub short: [u64; 2],
     /// Failed operations by errno.
     pub errors: Vec<(i32, u64)>,
     /// The errno that ended the job; 0: none.
@@ -104,6 +107,8 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     recorder: Option<Recorder>,
     buffers: MappedBuffers,
     filler: Filler,
+    /// None in virtual time.
+    targets: Box<[OpenTarget]>,
     spec: LoopSpec,
     stop: Arc<AtomicBool>,
 
@@ -152,6 +157,8 @@ pub struct LoopParts<E, C> {
     pub buffers: MappedBuffers,
     /// What writes carry.
     pub filler: Filler,
+    /// What is open; empty in virtual time.
+    pub targets: Vec<OpenTarget>,
     /// Pace and end.
     pub spec: LoopSpec,
     /// Set from outside to end the job early.
@@ -177,6 +184,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             recorder: Some(parts.recorder),
             buffers: parts.buffers,
             filler: parts.filler,
+            targets: parts.targets.into_boxed_slice(),
             spec: parts.spec,
             stop: parts.stop,
             slots: (0..depth).map(|_| Slot::default()).collect(),
@@ -277,7 +285,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let (len, target, intended) = (slot.len_bytes, slot.target, slot.intended_ns);
         self.outstanding -= 1;
         if completion.result != len as i32 && !(op >= 2 && completion.result == 0) {
-            self.failed(completion.result, completion.slot);
+            self.not_whole(completion.slot, completion.result);
             return;
         }
         if group.issued_ns != issued_ns || group.op != op {
@@ -292,18 +300,24 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         {
             recorder.latency(Latency::Response, op, now.saturating_sub(intended), 1);
         }
+        self.completed(completion.slot, op, len, target);
+    }
+
+    /// What follows an I/O that succeeded, and its slot is free.
+    #[inline(always)]
+    fn completed(&mut self, slot: u32, op: usize, len: u32, target: u16) {
         if op == OpKind::Read as usize {
             self.until_zero_sample -= 1;
             if self.until_zero_sample == 0 {
-                self.look_for_zeros(completion.slot, len);
+                self.look_for_zeros(slot, len);
             }
             if self.spec.verify {
-                self.check_content(completion.slot, len);
+                self.check_content(slot, len);
             }
-        } else if op == OpKind::Write as usize && self.flushes.keeps(completion.slot, target) {
+        } else if op == OpKind::Write as usize && self.flushes.keeps(slot, target) {
             return;
         }
-        self.free.push(completion.slot);
+        self.free.push(slot);
     }
 
     #[cold]
@@ -329,7 +343,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     #[cold]
     fn failed(&mut self, result: i32, slot: u32) {
-        // A short transfer has no errno of its own; EIO is what an application would make of it.
+        // Without an errno it moved nothing more (the end of a file that was cut); EIO is what an application would make of it.
         let errno = if result < 0 { -result } else { libc::EIO };
         self.errors.failed(errno);
         self.free.push(slot);

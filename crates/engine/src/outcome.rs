@@ -1,6 +1,6 @@
 //! From what threads report at their end to the outcome of a job.
 
-use assay_results::JobOutcome;
+use assay_results::{JobOutcome, ShortTransfers};
 use assay_workload::plan::PlannedJob;
 
 use crate::clock::RealClock;
@@ -162,9 +162,13 @@ pub(crate) fn of_job(
     let first = ends.first();
     let full = ends.iter().find(|end| end.end.queue_full);
     let full = full.map(|end| format!("{}: {QueueFull} although a slot is free", end.engine));
-    let said = |errno| format!("{} ({})", std::io::Error::from_raw_os_error(errno), errno_name(errno));
+    let said = |errno| match errno {
+        libc::EILSEQ => "a block did not hold what was written there".to_owned(),
+        errno => format!("{} ({})", std::io::Error::from_raw_os_error(errno), errno_name(errno)),
+    };
     let error = fatal.map(said).or(full);
     let error = error.map_or(String::new(), |why| format!("job '{}' stopped: {why}", job.name));
+    let short = |op: usize| ends.iter().map(|end| end.end.short[op]).sum();
     let mut engine_notes = first.map_or(Vec::new(), |end| end.engine_notes.clone());
     engine_notes.push(format!("clock: {}", RealClock::new().name()));
     let outcome = JobOutcome {
@@ -179,6 +183,7 @@ pub(crate) fn of_job(
         stamp_error_ns_max: ends.iter().map(|end| end.end.busy_max_ns).max().unwrap_or(0),
         stamp_error_ns_mean: if calls == 0 { 0.0 } else { busy as f64 / calls as f64 },
         errors_by_kind,
+        short: ShortTransfers { reads: short(0), writes: short(1) },
         read_buffers_sampled: ends.iter().map(|end| end.end.zero_sampled).sum(),
         read_buffers_zero: ends.iter().map(|end| end.end.zero_found).sum(),
         submit_calls: calls,

@@ -119,8 +119,8 @@ fn disk_util(phases: &[&PhaseResult]) -> Vec<Json> {
 }
 
 /// What of fio's members Assay does not count: they are 0.
-const NOT_COUNTED: [&str; 7] =
-    ["short_ios", "drop_ios", "majf", "minf", "iodepth_complete", "disk_util merges", "disk_util ticks"];
+const NOT_COUNTED: [&str; 6] =
+    ["drop_ios", "majf", "minf", "iodepth_complete", "disk_util merges", "disk_util ticks"];
 
 /// What a reader of the numbers should know, and fio has no place for.
 fn about(run: &Run, phases: &[&PhaseResult]) -> Object {

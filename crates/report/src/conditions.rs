@@ -79,6 +79,12 @@ pub(crate) fn remarks(job: &JobResult) -> Vec<String> {
         let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
         remarks.push(format!("{}{kinds}", format::plural(job.errors, "error")));
     }
+    let short = job.evidence.short;
+    if !short.is_none() {
+        let both =
+            format!("{} and {}", format::plural(short.reads, "read"), format::plural(short.writes, "write"));
+        remarks.push(format!("{both} moved less than asked and were continued with the rest"));
+    }
     if let Some(share) = job.cached_read_share.filter(|share| *share >= 0.01) {
         remarks.push(format!("{} of the bytes read came from no device", format::percent(share)));
     }

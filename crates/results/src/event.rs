@@ -33,6 +33,9 @@ pub struct JobOutcome {
     pub stamp_error_ns_max: u64,
     /// The mean of the same.
     pub stamp_error_ns_mean: f64,
+    /// Reads and writes that moved less than was asked for; each was continued with the rest.
+    #[serde(default, skip_serializing_if = "ShortTransfers::is_none")]
+    pub short: ShortTransfers,
     /// I/O errors by errno name, with counts; blocks that did not hold what was written count as `verify`.
     pub errors_by_kind: Vec<(String, u64)>,
     /// Sampled read buffers, and how many of them were all zero.
@@ -49,6 +52,23 @@ pub struct JobOutcome {
     pub run_queue_ns: Option<u64>,
     /// CPU and run-queue wait of the busiest job thread as a share of its time, 0 to 1; `None`: not known.
     pub busiest_thread_share: Option<f64>,
+}
+
+/// I/Os that moved less than was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ShortTransfers {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+}
+
+impl ShortTransfers {
+    /// Whether there were none.
+    pub fn is_none(&self) -> bool {
+        *self == ShortTransfers::default()
+    }
 }
 
 /// How a run ended.

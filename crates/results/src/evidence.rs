@@ -7,6 +7,7 @@ use assay_workload::job::OperationRates;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::CgroupDeviceLimit;
+use crate::event::ShortTransfers;
 use crate::hosts::CommonWindow;
 
 /// Facts about one job, or about the jobs of a group together.
@@ -18,6 +19,9 @@ pub struct JobEvidence {
     pub plan_jobs: Vec<u32>,
     /// Whether every one of them reported its end.
     pub finished: bool,
+    /// I/Os that moved less than was asked for and were continued with the rest.
+    #[serde(default, skip_serializing_if = "ShortTransfers::is_none")]
+    pub short: ShortTransfers,
     /// Threads that submitted.
     pub threads: u32,
     /// Start of the measured part, nanoseconds from the start of the phase.

@@ -38,7 +38,7 @@ pub mod summary;
 
 pub use build::RunBuilder;
 pub use done_by::DoneBy;
-pub use event::{HostEvent, HostId, HostSink, JobOutcome, RunEnd, RunEvent};
+pub use event::{HostEvent, HostId, HostSink, JobOutcome, RunEnd, RunEvent, ShortTransfers};
 pub use histogram::LatencyHistogram;
 pub use interval::{Interval, IntervalKey, JobCounts, NamedCounts, OpCounts};
 pub use run::{Finding, FindingSeverity, Run, Verdict};

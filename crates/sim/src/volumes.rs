@@ -127,6 +127,7 @@ impl PreparedVolumes<'_> {
             recorder: Recorder::new(shared, spec.schedule(self.context.interval_ns)),
             buffers: MappedBuffers::new(job.outstanding_per_thread, BUFFER_BYTES)?,
             filler: Filler::new(&unchanged, derive_seed(slice.seed, 2)),
+            targets: Vec::new(),
             spec,
             stop: Arc::clone(&self.context.stops[at.job]),
             pass_hook: None,

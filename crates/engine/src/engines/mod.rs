@@ -5,7 +5,7 @@ pub mod aio;
 pub mod null;
 pub mod posix_aio;
 pub mod psync;
-mod sync_io;
+pub(crate) mod sync_io;
 mod syscall;
 pub mod uring;
 

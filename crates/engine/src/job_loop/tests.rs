@@ -1,6 +1,9 @@
 //! The loop in virtual time, over an engine whose every I/O takes a known time.
 
 use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
 use std::rc::Rc;
 
 use assay_results::JobCounts;
@@ -14,7 +17,7 @@ use assay_workload::units::Nanos;
 
 use super::*;
 use crate::recorder::{Schedule, Shared};
-use crate::seam::{BufferPool, Capabilities, QueueFull, Submitted, TargetTable};
+use crate::seam::{BufferPool, Capabilities, OpenTarget, QueueFull, Submitted, TargetTable};
 
 const LATENCY_NS: u64 = 1000;
 
@@ -29,6 +32,8 @@ struct World {
     stall: Cell<(u64, u64)>,
     /// Every operation of this number and above fails with this errno.
     fail_from: Cell<usize>,
+    /// Bytes of each operation that the engine does not move.
+    missing: Cell<u32>,
 }
 
 #[derive(Debug, Clone)]
@@ -78,7 +83,7 @@ impl Engine for TestEngine {
         self.0.outstanding.borrow_mut().retain(|(done, io)| {
             let due = *done <= now;
             if due {
-                let result = if failing { -libc::EIO } else { io.len_bytes as i32 };
+                let result = if failing { -libc::EIO } else { (io.len_bytes - self.0.missing.get()) as i32 };
                 out.push(Completion { slot: io.slot, result });
             }
             !due
@@ -92,6 +97,7 @@ struct Setup {
     spec: LoopSpec,
     ios: Option<u64>,
     rate: Option<SliceRate>,
+    targets: Vec<OpenTarget>,
     world: Rc<World>,
 }
 
@@ -104,6 +110,7 @@ impl Setup {
             spec: LoopSpec::closed(depth, 0),
             ios: None,
             rate: None,
+            targets: Vec::new(),
             world,
         }
     }
@@ -128,6 +135,7 @@ impl Setup {
             recorder: Recorder::new(Arc::clone(&shared), schedule),
             buffers: MappedBuffers::new(self.spec.depth, 4096).unwrap(),
             filler: Filler::new(&Content::default(), 1),
+            targets: self.targets,
             spec: self.spec,
             stop: Arc::new(AtomicBool::new(false)),
             pass_hook: None,
@@ -334,4 +342,49 @@ fn errors_end_a_job_unless_tolerated() {
     setup.world.fail_from.set(0);
     let (_, counts, end, _) = setup.run();
     assert_eq!((end.fatal_errno, counts.errors, end.errors), (0, 100, vec![(libc::EIO, 100)]));
+}
+
+/// Blocks of which the engine moves all but the last 1000 bytes, over a file of eight blocks.
+fn short_of(mix: Mix, file: &File) -> (JobCounts, LoopEnd) {
+    let mut setup = Setup { ios: Some(8), ..Setup::new(mix, 2) };
+    setup.pattern = AccessPattern::new(mix, 4096, Placement::sequential());
+    setup.targets = vec![OpenTarget { fd: file.as_raw_fd(), size_bytes: 8 * 4096, block_device: false }];
+    setup.world.missing.set(1000);
+    let (_, counts, end, _) = setup.run();
+    (counts, end)
+}
+
+#[test]
+fn a_short_transfer_is_continued_with_its_rest_and_counted() {
+    let file = tempfile::tempfile().expect("a file");
+    file.write_all_at(&[0xaa; 8 * 4096], 0).expect("written");
+    let (counts, end) = short_of(Mix::WRITE, &file);
+    assert_eq!(
+        (counts.op(OpKind::Write).ios, counts.op(OpKind::Write).bytes, counts.errors),
+        (8, 8 * 4096, 0)
+    );
+    assert_eq!((end.short, end.errors.len(), end.fatal_errno), ([0, 8], 0, 0));
+    let mut block = [0; 4096];
+    for index in 0..8 {
+        file.read_exact_at(&mut block, index * 4096).expect("there");
+        assert!(block[..3096].iter().all(|byte| *byte == 0xaa), "what the engine said that it moved");
+        assert!(block[3096..].iter().all(|byte| *byte == 0), "the rest, of an empty buffer");
+    }
+    let (counts, end) = short_of(Mix::READ, &file);
+    assert_eq!((counts.op(OpKind::Read).ios, end.short, counts.errors), (8, [8, 0], 0));
+}
+
+#[test]
+fn a_rest_that_cannot_be_moved_is_an_error_with_its_own_name() {
+    // The file ends within the last block, and nobody may write to it.
+    let path = tempfile::NamedTempFile::new().expect("a file");
+    path.as_file().set_len(8 * 4096 - 500).expect("length");
+    let file = File::open(path.path()).expect("for reading");
+    let (_, end) = short_of(Mix::WRITE, &file);
+    assert_eq!((end.fatal_errno, end.short[1] > 0), (libc::EBADF, true));
+    let (counts, end) = short_of(Mix::READ, &file);
+    assert_eq!(
+        (counts.op(OpKind::Read).ios, end.errors, end.fatal_errno),
+        (7, vec![(libc::EIO, 1)], libc::EIO)
+    );
 }

@@ -54,7 +54,7 @@ pub(super) fn job(
     for (kind, op) in listed(job) {
         let samples = samples(place.phase, job, kind, intervals);
         let group = group_bytes_per_s(place.phase, kind);
-        object.put(kind.name(), operation(op, job.measured_s, &samples, group, detail));
+        object.put(kind.name(), operation(op, job.measured_s, &samples, (group, short(job, kind)), detail));
     }
     object.put("sync", sync(job.flush.as_ref(), detail));
     put_processor(&mut object, job);
@@ -104,6 +104,15 @@ fn put_shares(object: &mut Object, job: &JobResult) {
     object.put("iodepth_complete", batch_levels(0.0));
     for (name, table) in latency_tables(&job.completion_histogram()) {
         object.put(name, table);
+    }
+}
+
+/// I/Os of a kind that moved less than was asked for.
+fn short(job: &JobResult, kind: OpKind) -> u64 {
+    match kind {
+        OpKind::Read => job.evidence.short.reads,
+        OpKind::Write => job.evidence.short.writes,
+        _ => 0,
     }
 }
 

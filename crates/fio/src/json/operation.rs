@@ -79,7 +79,7 @@ pub(super) fn operation(
     op: Option<&OpResult>,
     measured_s: f64,
     samples: &[Sample],
-    group_bytes_per_s: f64,
+    (group_bytes_per_s, short): (f64, u64),
     detail: Detail,
 ) -> Object {
     let nothing = OpResult::default();
@@ -98,7 +98,7 @@ pub(super) fn operation(
         .with("iops", done.iops)
         .with("runtime", op.map_or(0, |_| runtime_ms(measured_s)))
         .with("total_ios", done.ios)
-        .with("short_ios", 0_u64)
+        .with("short_ios", short)
         .with("drop_ios", 0_u64)
         .with("slat_ns", latency(&submission, None, Detail::Brief))
         .with("clat_ns", completion)

@@ -10,7 +10,7 @@ use assay_workload::{PhaseKind, Plan};
 use super::hosts::GroupTotal;
 use super::truth::RequestedBytes;
 use crate::done_by::DoneBy;
-use crate::event::{HostId, JobOutcome};
+use crate::event::{HostId, JobOutcome, ShortTransfers};
 use crate::evidence::JobEvidence;
 use crate::interval::{Interval, JobCounts, OpCounts};
 use crate::run::{JobResult, LatencySummary, OpResult};
@@ -274,6 +274,10 @@ fn evidence(total: &GroupTotal, planned: &[&PlannedJob], plan: &Plan, counts: &J
     JobEvidence {
         plan_jobs: tallies.iter().map(|(index, _)| *index).collect(),
         finished: tallies.iter().all(|(_, tally)| !tally.outcomes.is_empty()),
+        short: ShortTransfers {
+            reads: sum(|outcome| outcome.short.reads),
+            writes: sum(|outcome| outcome.short.writes),
+        },
         threads: planned.iter().map(|planned| planned.slices.len() as u32).sum::<u32>() * copies,
         measured_start_ns: window.0,
         measured_ns,

@@ -88,6 +88,7 @@ fn job_loop(world: &Rc<World>, depth: u32) -> JobLoop<HungEngine, HungEngine, fa
         recorder: Recorder::new(Shared::new(), schedule),
         buffers: MappedBuffers::new(depth, 4096).unwrap(),
         filler: Filler::new(&Content::default(), 1),
+        targets: Vec::new(),
         spec: LoopSpec::closed(depth, 0),
         stop: Arc::new(AtomicBool::new(false)),
         pass_hook: None,

@@ -114,6 +114,7 @@ impl Case {
             recorder: Recorder::new(Shared::new(), schedule),
             buffers: MappedBuffers::new(self.depth, 4096).unwrap(),
             filler: Filler::new(&Content::default(), 1),
+            targets: Vec::new(),
             spec: LoopSpec {
                 submit_batch_max: self.submit_batch_max,
                 flush: self.flush,

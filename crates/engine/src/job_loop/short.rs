@@ -1,0 +1,63 @@
+//! Short transfers: I/Os that moved less than was asked for, at a signal, at a limit, or because a file system likes it so.
+//!
+//! An application goes on with the rest, and so does fio; so does this. The rest is moved by plain calls of this thread: they are
+//! rare, and whatever else is outstanding waits for its look a little longer. Short transfers are counted.
+
+use assay_workload::pattern::OpKind;
+
+use super::{JobLoop, Slot};
+use crate::engines::sync_io::{Call, execute};
+use crate::recorder::Latency;
+use crate::seam::{Clock, Engine, Io};
+
+impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
+    /// An I/O ended with something else than its length.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn not_whole(&mut self, slot: u32, result: i32) {
+        let len = self.slots[slot as usize].len_bytes;
+        let result =
+            if result > 0 && (result as u32) < len { self.continued(slot, result as u32) } else { result };
+        if result != len as i32 {
+            return self.failed(result, slot);
+        }
+        let now = self.clock.now_ns();
+        let Slot { issued_ns, intended_ns, kind, target, .. } = self.slots[slot as usize];
+        let op = usize::from(kind);
+        if let Some(recorder) = self.recorder.as_mut() {
+            recorder.latency(Latency::Completion, op, now.saturating_sub(issued_ns), 1);
+            recorder.bytes(op, u64::from(len));
+            if OPEN {
+                recorder.latency(Latency::Response, op, now.saturating_sub(intended_ns), 1);
+            }
+        }
+        self.end.last_completion_ns = now;
+        self.completed(slot, op, len, target);
+    }
+
+    /// Moves the rest of a transfer of which `moved` bytes are done: the bytes moved in all, or what the rest failed with.
+    fn continued(&mut self, slot: u32, mut moved: u32) -> i32 {
+        let Slot { kind, target, len_bytes, offset_bytes, .. } = self.slots[slot as usize];
+        let Some(&target_open) = self.targets.get(usize::from(target)) else { return moved as i32 };
+        let kind = if kind == OpKind::Write as u8 { OpKind::Write } else { OpKind::Read };
+        self.end.short[kind as usize] += 1;
+        while moved < len_bytes {
+            // SAFETY: the slot's I/O has completed, and it is not refilled before this returns.
+            let rest = unsafe { &mut self.buffers.slice_mut(slot, len_bytes as usize)[moved as usize..] };
+            let address = rest.as_mut_ptr();
+            let io = Io {
+                slot,
+                target,
+                kind,
+                len_bytes: len_bytes - moved,
+                offset_bytes: offset_bytes + u64::from(moved),
+            };
+            match execute(&Call { io, target: target_open, address }) {
+                failed if failed < 0 => return failed,
+                0 => break,
+                more => moved += more as u32,
+            }
+        }
+        moved as i32
+    }
+}
