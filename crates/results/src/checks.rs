@@ -17,6 +17,7 @@ mod generator_bound;
 mod hot_area_imbalance;
 mod io_errors;
 mod lost_worker;
+mod neighbours;
 mod network_bound;
 mod not_steady;
 mod outlier_interval;
@@ -113,6 +114,7 @@ pub fn by_id(id: &str) -> Option<&'static Check> {
 fn check(run: &Run) -> (Vec<Finding>, Vec<Row>, Vec<Row>) {
     let mut findings: Vec<Finding> = ALL.iter().flat_map(|check| check.judge(run)).collect();
     without_distribution(run, &mut findings);
+    neighbours::planned_changes(run, &mut findings);
     let steps = rows::of_steps(run, &findings);
     not_quoted(run, &mut findings);
     let rows = rows::weigh(run, &mut findings);
