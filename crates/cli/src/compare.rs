@@ -145,9 +145,10 @@ fn options(args: &CompareArgs) -> CompareOptions {
 fn outcome(found: &Comparison, fail_on: Option<FailOn>) -> Outcome {
     let bad = match fail_on {
         None => 0,
-        Some(FailOn::Worse) => found.count(CompareVerdict::Worse),
+        // What could not be ranked, as a figure that is not valid, has shown nothing.
+        Some(FailOn::Worse) => found.count(CompareVerdict::Worse) + found.unranked(),
         Some(FailOn::NotEquivalent) => {
-            found.count(CompareVerdict::Worse) + found.count(CompareVerdict::NoEvidence)
+            found.count(CompareVerdict::Worse) + found.count(CompareVerdict::NoEvidence) + found.unranked()
         }
     };
     if bad > 0 { Outcome::Regression } else { Outcome::Done }

@@ -207,6 +207,12 @@ impl Comparison {
         self.judgements().filter(|judgement| judgement.verdict == verdict).count()
     }
 
+    /// Tests of which no figure got a word.
+    pub fn unranked(&self) -> usize {
+        let tests = self.pairs.iter().flat_map(|pair| &pair.tests);
+        tests.filter(|test| test.metrics.iter().all(|metric| metric.judgement.is_none())).count()
+    }
+
     /// Why no figure could be ranked: the first reason; `None`: at least one was.
     pub fn nothing_ranked(&self) -> Option<String> {
         if self.judgements().next().is_some() {

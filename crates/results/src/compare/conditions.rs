@@ -12,7 +12,10 @@ const SAME_SHARE: f64 = 0.01;
 /// Why two tests are not comparable: one reason for each condition that differs.
 pub(super) fn obstacles(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
     let (a, b) = (first.sample().job, second.sample().job);
-    let mut found = Vec::new();
+    // What an invalid figure is better or worse than says nothing.
+    let invalid = [("first", first), ("second", second)].into_iter();
+    let mut found: Vec<String> =
+        invalid.filter_map(|(side, test)| doubt(side, test, Verdict::Invalid, "not valid")).collect();
     let mut differ = |what: &str, a: String, b: String| {
         if a != b {
             found.push(format!("{what}: {a} against {b}"));
@@ -46,6 +49,12 @@ pub(super) fn obstacles(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
     found
 }
 
+/// The causes that give the figures of a side this verdict.
+fn doubt(side: &str, test: &Test<'_>, verdict: Verdict, words: &str) -> Option<String> {
+    let ids = test.causes(verdict);
+    (!ids.is_empty()).then(|| format!("the {side} side's figures are {words}: {}", ids.join(", ")))
+}
+
 /// Why this figure is not comparable although the tests are.
 pub(super) fn obstacle_of(metric: MetricKind, first: &Test<'_>, second: &Test<'_>) -> Option<String> {
     let (a, b) = (first.sample().run, second.sample().run);
@@ -58,12 +67,7 @@ pub(super) fn obstacle_of(metric: MetricKind, first: &Test<'_>, second: &Test<'_
 pub(super) fn cautions(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for (side, test) in [("first", first), ("second", second)] {
-        for (verdict, words) in [(Verdict::Invalid, "not valid"), (Verdict::Suspect, "suspect")] {
-            let ids = test.causes(verdict);
-            if !ids.is_empty() {
-                found.push(format!("the {side} side's figures are {words}: {}", ids.join(", ")));
-            }
-        }
+        found.extend(doubt(side, test, Verdict::Suspect, "suspect"));
     }
     let (a, b) = (first.sample().job, second.sample().job);
     let (area_a, area_b) = (a.evidence.active_bytes as f64, b.evidence.active_bytes as f64);

@@ -75,11 +75,23 @@ fn facts_of(run: &Run) -> Vec<(String, String)> {
     fact("engine", &run.assay.engine);
     fact("latency", &run.assay.latency_definition);
     fact("series", &run.plan.series);
+    // Where data lie in a file differs from run to run; how much of it has none is another test.
+    for target in &run.environment.targets {
+        let Some(extents) = target.extents else { continue };
+        let empty = extents.hole_bytes.max(extents.unwritten_bytes.unwrap_or(0));
+        let share = empty as f64 / extents.examined_bytes.max(1) as f64;
+        if share >= HOLES_MIN {
+            fact("target without data", &format!("{:.0} % of {}", 100.0 * share, target.path));
+        }
+    }
     if let Ok(environment) = serde_json::to_value(&run.environment) {
         flatten("", &environment, &mut facts);
     }
     facts
 }
+
+/// Less of a file without data is as it comes.
+const HOLES_MIN: f64 = 0.01;
 
 /// Leaves of a document with their path in words; what is not known, empty or volatile is left out.
 fn flatten(path: &str, value: &Value, facts: &mut Vec<(String, String)>) {

@@ -1,6 +1,7 @@
 use assay_workload::rng::Rng;
 
 use super::*;
+use crate::environment::ExtentSummary;
 use crate::fixture;
 use crate::stats::Reason;
 
@@ -211,10 +212,14 @@ fn what_differs_is_named() {
         found.plan_differences
     );
     assert!(found.plan_differences.iter().all(|line| !line.contains("seed")), "{:?}", found.plan_differences);
-    assert_eq!(
-        found.pairs[0].tests[0].cautions,
-        ["the second side's figures are not valid: cache-served-reads"]
-    );
+    let test = &found.pairs[0].tests[0];
+    assert_eq!(test.not_comparable, ["the second side's figures are not valid: cache-served-reads"]);
+    assert!(test.metrics.iter().all(|metric| metric.judgement.is_none()), "what is not valid is not ranked");
+    assert_eq!(found.unranked(), 1);
+    b.environment.targets[0].extents =
+        Some(ExtentSummary { examined_bytes: 100, hole_bytes: 97, ..ExtentSummary::default() });
+    let names: Vec<_> = of(&a, &b).differences.into_iter().map(|difference| difference.name).collect();
+    assert!(names.contains(&"target without data".to_owned()), "{names:?}");
 }
 
 /// A doubt about one figure is none about another of the same run.
