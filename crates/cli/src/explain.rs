@@ -11,8 +11,9 @@ use crate::failure::{Failure, Outcome};
 
 /// The explanations of the checks; the page is the only place where they are written.
 const CHECKS: &str = include_str!("../../../docs/methodology/checks.md");
-/// The published schema, which describes every key of `run.json`.
-const RUN_SCHEMA: &str = include_str!("../../../docs/schemas/run-1.json");
+/// The published schemas that describe every key of `run.json`.
+const RUN_SCHEMAS: [&str; 2] =
+    [include_str!("../../../docs/schemas/run-1.json"), include_str!("../../../docs/schemas/plan-1.json")];
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -82,7 +83,7 @@ fn look_up(word: &str, as_json: bool, context: &Context) -> Result<String, Failu
     }
 }
 
-/// What the schema says of every key of `run.json` that has this name, each description once.
+/// What the schemas say of every key of `run.json` that has this name, each description once.
 fn keys_of_results(key: &str) -> Vec<String> {
     fn collect(part: &serde_json::Value, key: &str, found: &mut Vec<String>) {
         match part {
@@ -97,8 +98,9 @@ fn keys_of_results(key: &str) -> Vec<String> {
         }
     }
     let mut found = Vec::new();
-    let schema: serde_json::Value = serde_json::from_str(RUN_SCHEMA).unwrap_or_default();
-    collect(&schema, key, &mut found);
+    for schema in RUN_SCHEMAS {
+        collect(&serde_json::from_str(schema).unwrap_or_default(), key, &mut found);
+    }
     found
 }
 

@@ -107,10 +107,15 @@ fn every_word_that_output_shows_is_explained() {
     let place = Place::new();
     let mut words = heads();
     assert!(words.len() > 60 && words.contains("outst.") && words.contains("× mean"), "{words:?}");
-    let schema = include_str!("../../../../docs/schemas/run-1.json");
     let mut described = std::collections::BTreeSet::new();
-    keys(&serde_json::from_str(schema).expect("JSON"), &mut described);
+    for schema in [
+        include_str!("../../../../docs/schemas/run-1.json"),
+        include_str!("../../../../docs/schemas/plan-1.json"),
+    ] {
+        keys(&serde_json::from_str(schema).expect("JSON"), &mut described);
+    }
     assert!(described.len() > 200 && described.contains("device_busy_share"), "{}", described.len());
+    assert!(described.contains("direct_align_bytes"), "of the plan in a run");
     words.extend(described);
     words.extend(assay_results::checks::ALL.iter().map(|check| check.id.to_owned()));
     let audit = ["few-cores-at-a-time", "crossing-segments", "misaligned-offsets", "overlapping-walks"];

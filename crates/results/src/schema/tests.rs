@@ -1,6 +1,8 @@
+#[cfg(feature = "schema")]
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+#[cfg(feature = "schema")]
+use serde_json::{Value, json};
 
 use super::validator::validate;
 use crate::environment::{
@@ -12,13 +14,9 @@ use crate::fixture;
 use crate::hosts::{CommonWindow, HostLoss, HostPhase, RunHost};
 use crate::run::{LatencySummary, Metric, Run};
 
-fn published(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas").join(name)
-}
-
-fn read(name: &str) -> Value {
-    let text = std::fs::read_to_string(published(name)).expect("the schema is published");
-    serde_json::from_str(&text).expect("the schema is JSON")
+#[cfg(feature = "schema")]
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas")
 }
 
 /// A run in which every kind of record occurs.
@@ -65,7 +63,7 @@ fn full_run() -> Run {
 #[test]
 fn a_full_run_fits_the_published_schema() {
     let run = serde_json::to_value(full_run()).unwrap();
-    assert_eq!(validate(&read("run-1.json"), &run), Vec::<String>::new());
+    assert_eq!(validate("run-1.json", &run), Vec::<String>::new());
 }
 
 #[test]
@@ -78,12 +76,12 @@ fn a_stored_run_reads_back_as_it_was() {
 #[test]
 fn plans_and_baselines_fit_theirs() {
     let plan = serde_json::to_value(fixture::run().plan).unwrap();
-    assert_eq!(validate(&read("plan-1.json"), &plan), Vec::<String>::new());
+    assert_eq!(validate("plan-1.json", &plan), Vec::<String>::new());
     let mut baselines = crate::baseline::builtins();
     baselines.push(crate::baseline::Baseline::of_run("mine", &fixture::run()));
     for baseline in baselines {
         let baseline = serde_json::to_value(baseline).unwrap();
-        assert_eq!(validate(&read("baseline-1.json"), &baseline), Vec::<String>::new());
+        assert_eq!(validate("baseline-1.json", &baseline), Vec::<String>::new());
     }
 }
 
@@ -109,7 +107,7 @@ fn comparisons_fit_theirs() {
         let sides = [Side::new("a", a.to_vec()), Side::new("b", b.to_vec())];
         let found = compare(&sides, &CompareOptions::default()).unwrap();
         let found = serde_json::to_value(found).unwrap();
-        assert_eq!(validate(&read("comparison-1.json"), &found), Vec::<String>::new());
+        assert_eq!(validate("comparison-1.json", &found), Vec::<String>::new());
     }
 }
 
@@ -128,7 +126,7 @@ fn probes_fit_theirs() {
     probe.target = fixture::run().environment.targets[0].clone();
     let probe = serde_json::to_value(probe).unwrap();
     assert!(!probe["levels"].as_array().unwrap().is_empty());
-    assert_eq!(validate(&read("probe-1.json"), &probe), Vec::<String>::new());
+    assert_eq!(validate("probe-1.json", &probe), Vec::<String>::new());
 }
 
 #[test]
@@ -136,23 +134,39 @@ fn a_run_that_does_not_fit_is_noticed() {
     let mut run = serde_json::to_value(full_run()).unwrap();
     run["verdict"] = "perhaps".into();
     run["phases"][0]["jobs"][0]["total"]["latency"] = 1.into();
-    let errors = validate(&read("run-1.json"), &run);
+    let errors = validate("run-1.json", &run);
     assert!(errors.iter().any(|error| error.starts_with("/verdict")), "{errors:?}");
     assert!(errors.iter().any(|error| error.contains("/total/latency: not in the schema")), "{errors:?}");
 }
 
-/// With `ASSAY_UPDATE_SCHEMAS` set, publishes them instead.
 #[cfg(feature = "schema")]
 #[test]
 fn the_published_schemas_are_those_of_the_types() {
-    for (name, schema) in super::all() {
-        let text = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
-        if std::env::var_os("ASSAY_UPDATE_SCHEMAS").is_some() {
-            std::fs::write(published(name), &text).unwrap();
-        }
-        assert!(
-            read(name) == schema,
-            "docs/schemas/{name} is out of date; set ASSAY_UPDATE_SCHEMAS and test again"
-        );
+    super::assert_published(&super::published(Vec::new()), &directory());
+}
+
+#[cfg(feature = "schema")]
+#[test]
+fn what_a_document_shares_with_an_earlier_one_is_there_once() {
+    let document = |file: &str, title: &str, defs: Value| {
+        let uses: Vec<Value> = defs.as_object().unwrap().keys().map(|name| to(name)).collect();
+        json!({"$id": file, "title": title, "properties": {"all": {"prefixItems": uses}}, "$defs": defs})
+    };
+    fn to(name: &str) -> Value {
+        json!({"$ref": format!("#/$defs/{name}")})
     }
+    let kind = |word: &str| json!({"const": word});
+    let first =
+        document("first.json", "First", json!({"Kind": kind("a"), "Of": to("Kind"), "Size": kind("s")}));
+    let defs = json!({"First": {"properties": first["properties"]}, "Kind": kind("b"), "Of": to("Kind"), "Size": kind("s"), "Sizes": to("Size")});
+    let linked = super::links::linked(vec![first.clone(), document("second.json", "Second", defs)]);
+    assert_eq!(linked[0], first);
+    let refs = &linked[1]["properties"]["all"]["prefixItems"];
+    let local = |name: &str| json!(format!("#/$defs/{name}"));
+    assert_eq!(refs[0]["$ref"], json!("first.json"), "a whole document");
+    assert_eq!((&refs[1]["$ref"], &refs[2]["$ref"]), (&local("Kind"), &local("Of")), "alike in words only");
+    assert_eq!(refs[3]["$ref"], json!("first.json#/$defs/Size"));
+    let left: Vec<&String> = linked[1]["$defs"].as_object().unwrap().keys().collect();
+    assert_eq!(left, ["Kind", "Of", "Sizes"]);
+    assert_eq!(linked[1]["$defs"]["Sizes"]["$ref"], json!("first.json#/$defs/Size"));
 }

@@ -7,11 +7,33 @@ use serde_json::{Map, Value};
 const SILENT: [&str; 8] =
     ["$schema", "$id", "$defs", "title", "description", "default", "format", "examples"];
 
-/// What is wrong with `value`, each with its place; empty: nothing.
-pub(super) fn validate(schema: &Value, value: &Value) -> Vec<String> {
+/// Keywords that may describe fields beside `properties`.
+const ELSEWHERE: [&str; 3] = ["oneOf", "anyOf", "$ref"];
+
+/// What is wrong with `value` by a published schema, each with its place; empty: nothing.
+pub(crate) fn validate(file: &str, value: &Value) -> Vec<String> {
+    violations(&read(file), value)
+}
+
+fn violations(schema: &Value, value: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     check(schema, schema, value, "", &mut errors);
     errors
+}
+
+fn read(file: &str) -> Value {
+    let path = format!("{}/../../docs/schemas/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("the schema is published");
+    serde_json::from_str(&text).expect("the schema is JSON")
+}
+
+/// Follows a reference within its document, or to another one: `plan-1.json`, `plan-1.json#/$defs/Zone`.
+fn check_referred(root: &Value, to: &str, value: &Value, at: &str, errors: &mut Vec<String>) {
+    let (file, pointer) = to.split_once('#').unwrap_or((to, ""));
+    let other = (!file.is_empty()).then(|| read(file));
+    let root = other.as_ref().unwrap_or(root);
+    let schema = root.pointer(pointer).unwrap_or_else(|| panic!("{at}: there is no {to}"));
+    check(root, schema, value, at, errors);
 }
 
 fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec<String>) {
@@ -32,8 +54,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec
             "required" => required(rule, value, at, errors),
             "anyOf" | "oneOf" => alternatives(root, rule, value, keyword == "oneOf"),
             "$ref" => {
-                let target = rule.as_str().and_then(|pointer| root.pointer(pointer.trim_start_matches('#')));
-                check(root, target.unwrap_or(&Value::Null), value, at, errors);
+                check_referred(root, rule.as_str().unwrap_or_default(), value, at, errors);
                 true
             }
             "properties" | "additionalProperties" | "items" | "prefixItems" => true,
@@ -90,11 +111,12 @@ fn children(root: &Value, schema: &Map<String, Value>, value: &Value, at: &str, 
         Value::Object(fields) => {
             let named = schema.get("properties").and_then(Value::as_object);
             let others = schema.get("additionalProperties");
+            let alone = named.is_some() && !ELSEWHERE.iter().any(|word| schema.contains_key(*word));
             for (name, field) in fields {
                 let at = format!("{at}/{name}");
                 match (named.and_then(|named| named.get(name)), others) {
                     (Some(rule), _) | (None, Some(rule)) => check(root, rule, field, &at, errors),
-                    (None, None) if named.is_some() => errors.push(format!("{at}: not in the schema")),
+                    (None, None) if alone => errors.push(format!("{at}: not in the schema")),
                     (None, None) => {}
                 }
             }
@@ -114,7 +136,7 @@ fn children(root: &Value, schema: &Map<String, Value>, value: &Value, at: &str, 
 
 #[cfg(test)]
 mod tests {
-    use super::validate;
+    use super::violations;
     use serde_json::json;
 
     #[test]
@@ -129,7 +151,7 @@ mod tests {
             },
             "$defs": { "pair": { "type": "array", "prefixItems": [{ "type": "number" }], "minItems": 2 } }
         });
-        let wrong = |value| validate(&schema, &value).len();
+        let wrong = |value| violations(&schema, &value).len();
         assert_eq!(wrong(json!({ "a": 1, "b": [1.5, "any"], "c": "y" })), 0);
         assert_eq!(wrong(json!({ "a": null, "b": null })), 0);
         for value in [
