@@ -100,3 +100,75 @@ fn a_thread_that_hangs_does_not_silence_its_job() {
     b.publish(5, 4);
     assert_eq!(collected(&mut sampler), [(0, 3), (4, 10), (5, 14)]);
 }
+
+/// What is passed on of a job, added up by number: counts, extent, and whether it is of the ramp.
+type Merged = BTreeMap<u32, (u64, u64, u64, bool)>;
+
+fn merge(into: &mut Merged, event: HostEvent) {
+    let HostEvent::Interval(interval) = event else { return };
+    let key = &interval.key;
+    let end_ns = key.start_ns + key.length_ns;
+    let known = into.entry(key.index).or_insert((0, key.start_ns, end_ns, key.ramp));
+    known.0 += interval.counts.ops[0].ios;
+    (known.1, known.2) = (known.1.min(key.start_ns), known.2.max(end_ns));
+    assert_eq!(known.3, key.ramp, "interval {} is of the ramp or it is not", key.index);
+}
+
+/// The same intervals of three threads, as the real driver takes them (a look at everybody once a period) and as the
+/// simulated one does (a look at the thread that has ended one): one late, one missing for so long that its interval comes
+/// twice, two of the ramp.
+#[test]
+fn real_and_simulated_time_pass_on_the_same() {
+    // What each thread publishes, period by period.
+    let published: [[&[u32]; 3]; 8] = [
+        [&[0], &[], &[0]],
+        [&[1], &[0], &[]],
+        [&[2], &[1], &[]],
+        [&[3], &[2], &[]],
+        [&[4], &[3], &[]],
+        [&[5], &[4, 5], &[]],
+        [&[6], &[6], &[1, 2, 3]],
+        [&[], &[], &[6]],
+    ];
+    let pass_on = |simulated: bool| {
+        let threads = [(); 3].map(|()| Thread::at(0));
+        let taken = threads.iter().map(|thread| (0, Arc::clone(thread) as Arc<dyn Intervals>)).collect();
+        let mut sampler = Sampler::new(taken, 0, 1000, vec![1200]);
+        let (mut merged, mut events) = (Merged::new(), 0);
+        let mut sink = |event| {
+            events += 1;
+            merge(&mut merged, event);
+        };
+        for period in published {
+            for (number, (thread, indices)) in threads.iter().zip(period).enumerate() {
+                for &index in indices {
+                    thread.publish(index, 1 << number);
+                    if simulated {
+                        sampler.collect_from(number, &mut sink);
+                    }
+                }
+            }
+            if !simulated {
+                sampler.collect(&mut sink);
+            }
+        }
+        for (number, thread) in threads.iter().enumerate() {
+            *thread.current.lock().unwrap() = None;
+            if simulated {
+                sampler.collect_from(number, &mut sink);
+            }
+        }
+        if !simulated {
+            sampler.collect(&mut sink);
+            sampler.finish(&mut sink);
+        }
+        (merged, events)
+    };
+    let ((real, real_events), (simulated, simulated_events)) = (pass_on(false), pass_on(true));
+    assert_eq!(real, simulated);
+    let counts: Vec<u64> = real.values().map(|entry| entry.0).collect();
+    assert_eq!(counts, [7, 7, 7, 7, 3, 3, 7], "nothing is lost and nothing counted twice");
+    assert_eq!(real.values().filter(|entry| entry.3).count(), 2, "of the ramp");
+    assert_eq!(simulated_events, 7, "in virtual time each interval comes once");
+    assert!(real_events > simulated_events, "in real time a thread that hangs is not waited for");
+}
