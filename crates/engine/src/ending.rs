@@ -71,12 +71,16 @@ impl Endings {
         let ends = || phase.jobs.iter().map(|job| job.end);
         let own = ends().any(|end| end.ends_with.is_some() || end.steady.is_some());
         let flag = |_| if own { Arc::new(AtomicBool::new(false)) } else { Arc::clone(all) };
-        Endings {
+        let endings = Endings {
             all: Arc::clone(all),
             flags: ends().map(flag).collect(),
             ends_with: ends().map(|end| end.ends_with).collect(),
             steady: ends().map(|end| end.steady.map(|limit| Watch::new(limit, interval))).collect(),
-        }
+        };
+        // What ends with jobs that only other hosts do would not be ended by anything here.
+        let jobs = phase.jobs.iter().enumerate();
+        endings.look(jobs.flat_map(|(index, job)| job.slices.iter().map(move |_| (index, false))));
+        endings
     }
 
     /// Whether anything but its own limits and what ends everything can end a job.
@@ -93,8 +97,9 @@ impl Endings {
     pub fn look(&self, threads: impl Iterator<Item = (usize, bool)> + Clone) {
         let says = |job: usize, with| self.ends_with.get(job) == Some(&Some(with));
         let first = threads.clone().any(|(job, ended)| ended && says(job, EndsWith::First));
-        let mut others = threads.filter(|(job, _)| !says(*job, EndsWith::Others)).peekable();
-        let others = others.peek().is_some() && others.all(|(_, ended)| ended);
+        // Jobs without threads here have ended.
+        let others = self.ends_with.iter().any(|with| *with != Some(EndsWith::Others))
+            && threads.filter(|(job, _)| !says(*job, EndsWith::Others)).all(|(_, ended)| ended);
         let all = self.all.load(Ordering::Relaxed);
         for (job, flag) in self.flags.iter().enumerate() {
             let by_others = match self.ends_with[job] {

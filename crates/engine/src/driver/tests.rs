@@ -1,4 +1,4 @@
-use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
+use assay_workload::job::{EndsWith, EngineKind, Job, Limits, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::plan::{PlannedEngine, PlannedJob};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
@@ -139,4 +139,33 @@ fn a_thread_that_panics_before_the_start_holds_nobody_up() {
     assert_eq!(waiting.join().unwrap(), None);
     assert!(failing.join().is_err());
     assert_eq!(gate.called_off_by(), Some(1));
+}
+
+/// The jobs that end, and the operations that are counted.
+fn ended(plan: &Plan) -> (PhaseEnd, Vec<u32>, u64) {
+    let kinds: [&dyn JobKind<ThisMachine>; 1] = [&Blocks::default()];
+    let (mut jobs, mut ios) = (Vec::new(), 0);
+    let mut sink = |event| match event {
+        HostEvent::JobFinished { job, .. } => jobs.push(job),
+        HostEvent::Interval(interval) => ios += interval.counts.data_ios(),
+        _ => {}
+    };
+    let end = run_phase(plan, 0, &options(&kinds), &mut sink, &mut |_| {}).unwrap();
+    (end, jobs, ios)
+}
+
+#[test]
+fn what_other_hosts_do_holds_nobody_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut plan = Plan::clone(&plan(directory.path(), &[EngineKind::Null, EngineKind::Null]));
+    plan.phases[0].jobs[0].slices.clear();
+    assert_eq!(ended(&plan), (PhaseEnd::default(), vec![1], 2000));
+    // Without a limit of its own it would wait for the other host's job for ever.
+    let job = &mut plan.phases[0].jobs[1];
+    job.end.ends_with = Some(EndsWith::Others);
+    job.slices.iter_mut().for_each(|slice| slice.ios = None);
+    let (end, jobs, _) = ended(&plan);
+    assert_eq!((end, jobs), (PhaseEnd::default(), vec![1]));
+    plan.phases[0].jobs[1].slices.clear();
+    assert_eq!(ended(&plan), (PhaseEnd::default(), vec![], 0), "a phase that is all of other hosts");
 }

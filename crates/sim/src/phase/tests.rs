@@ -190,3 +190,21 @@ fn what_one_phase_read_the_next_finds_in_the_cache() {
     assert!(cold < 0.99 && warm > 0.999, "{cold} {warm}");
     assert!(simulation.run_phase(&plan, 2, &SimOptions::default(), &mut |_| {}).is_err());
 }
+
+/// As in real time: a job that only other hosts do ends nothing and holds nobody up.
+#[test]
+fn what_other_hosts_do_holds_nobody_up() {
+    let model = Model::known_latency(Service::Constant(Time(1_000_000)), Service::ZERO);
+    let jobs = || vec![job("theirs", Mix::READ, 2, 1, 1), job("mine", Mix::READ, 2, 1, 1)];
+    let mut plan = plan_of(jobs());
+    plan.phases[0].jobs[0].slices.clear();
+    let ran = run(&model, &plan);
+    let ios: u64 = ran.intervals.iter().map(|one| one.counts.op(OpKind::Read).ios).sum();
+    assert_eq!((ran.outcomes.len(), ran.error.as_str()), (1, ""));
+    assert!(ran.intervals.iter().all(|one| one.key.job == 1) && ios.abs_diff(2000) <= 2, "{ios}");
+    let mine = &mut plan.phases[0].jobs[1];
+    (mine.end.time, mine.end.ends_with) = (None, Some(assay_workload::job::EndsWith::Others));
+    assert_eq!(run(&model, &plan).outcomes.len(), 1, "it would wait for the other host's job for ever");
+    plan.phases[0].jobs[1].slices.clear();
+    assert_eq!(run(&model, &plan).outcomes.len(), 0, "a phase that is all of other hosts");
+}
