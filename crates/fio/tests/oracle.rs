@@ -207,3 +207,47 @@ fn a_workload_written_as_a_job_file_does_the_same_in_fio() {
     assert_eq!(ios, [64, 128, 128, 64]);
     std::fs::remove_dir_all(&directory).expect("the directory is removed");
 }
+
+/// Every file below a directory, as it is named in it.
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("it can be read").map(|entry| entry.expect("an entry"));
+    entries
+        .flat_map(|entry| match entry.path() {
+            path if path.is_dir() => files_below(&path),
+            path => vec![path],
+        })
+        .collect()
+}
+
+#[test]
+fn clones_go_to_the_directories_and_files_that_fio_gives_them() {
+    let Some(()) = fio() else { return };
+    for (number, sections) in [
+        "[g]\nDIRECTORIES\nnumjobs=5\n",
+        "[g]\nDIRECTORIES\nnumjobs=4\nnrfiles=2\n[h]\nDIRECTORIES\nnumjobs=2\n",
+        "[one]\nDIRECTORIES\n[two]\nDIRECTORIES\n[three]\nDIRECTORIES\nnumjobs=4\nfilename_format=$jobnum-$filenum.$jobname\n",
+        // Named files are all in the first.
+        "[g]\nDIRECTORIES\nfilename=x:y\nnumjobs=3\n",
+        "[g]\nDIRECTORIES\nnumjobs=4\noffset_increment=4k\n",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let place = directory().join(format!("directories-{number}"));
+        let directories = ["a", "b", "c"].map(|name| place.join(name));
+        directories.iter().for_each(|directory| std::fs::create_dir_all(directory).expect("it is writable"));
+        let list = directories.each_ref().map(|path| path.to_string_lossy().into_owned()).join(":");
+        let sections = sections.replace("DIRECTORIES", &format!("directory={list}"));
+        let text = format!("[global]\nrw=write\nbs=4k\nsize=64k\n{sections}");
+        let (workload, said) = fio::lower("clones", &ours(&text).expect("a job file"));
+        let targets = workload.unwrap_or_else(|| panic!("{said:?}")).targets;
+        let mut mine: Vec<PathBuf> = targets.iter().map(|target| PathBuf::from(&target.path)).collect();
+        let (ran, printed) = judge(&format!("directories-{number}.fio"), &text, &[]);
+        assert!(ran, "{printed}");
+        let mut theirs = files_below(&place);
+        mine.sort();
+        theirs.sort();
+        assert_eq!(mine, theirs, "{text}");
+        std::fs::remove_dir_all(&place).expect("the directory is removed");
+    }
+}
