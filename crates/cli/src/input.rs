@@ -1,6 +1,7 @@
 //! Reading workload files of any of the three languages.
 
 use std::cell::RefCell;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use assay_fio as fio;
@@ -70,8 +71,13 @@ impl Loader for SystemLoader {
     }
 }
 
+/// The file that a command line names: `-` is stdin.
+pub(crate) fn named(path: &Path) -> &Path {
+    if path == Path::new("-") { Path::new("/dev/stdin") } else { path }
+}
+
 fn read(path: &Path) -> Result<String, Failure> {
-    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
+    let path = named(path);
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::usage(format!("{shown} does not exist")),
@@ -81,8 +87,14 @@ fn read(path: &Path) -> Result<String, Failure> {
         return Err(Failure::usage(format!("{shown} is a directory, not a workload file")));
     }
     FILES_READ.with_borrow_mut(|files| files.push(path.to_owned()));
-    let bytes = pipe::read(path, INPUT_BYTES_MAX + 1);
-    let mut bytes = bytes.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    let from = pipe::open(path).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    text_of(path, from)
+}
+
+fn text_of(path: &Path, from: impl Read) -> Result<String, Failure> {
+    let (shown, mut bytes) = (path.display(), Vec::new());
+    let read = from.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(Failure::usage(format!("{shown} is larger than 64 MiB; that is no workload file")));
     }
@@ -156,15 +168,27 @@ pub(crate) fn format_of(word: &str) -> Result<Option<Format>, Failure> {
 /// Reads and parses a file. `place` is the directory of its targets with relative paths; without one, no target of the
 /// file is looked at.
 pub(crate) fn read_file(path: &Path, reading: &ReadingArgs, place: Option<&Path>) -> Result<Input, Failure> {
-    let format = format_of(&reading.format)?;
-    let text = read(path)?;
-    let name = path.to_string_lossy();
+    parse_file(path, &read(path)?, reading, place)
+}
+
+/// As [`read_file`], of a file that is open: what a pipe holds is there once.
+pub(crate) fn read_opened(path: &Path, from: impl Read, reading: &ReadingArgs) -> Result<Input, Failure> {
+    parse_file(path, &text_of(path, from)?, reading, None)
+}
+
+fn parse_file(
+    path: &Path,
+    text: &str,
+    reading: &ReadingArgs,
+    place: Option<&Path>,
+) -> Result<Input, Failure> {
+    let (format, name) = (format_of(&reading.format)?, path.to_string_lossy());
     if text.trim().is_empty() {
         let message = format!("{name} is empty: it defines no job and no run ('assay new' writes a file)");
         return Err(Failure::usage(message));
     }
-    let format = format.unwrap_or_else(|| languages::detect(&name, &text).format);
-    parse(&name, &text, format, reading, place)
+    let format = format.unwrap_or_else(|| languages::detect(&name, text).format);
+    parse(&name, text, format, reading, place)
 }
 
 /// Parses text in a known language.

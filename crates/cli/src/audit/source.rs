@@ -43,7 +43,16 @@ pub(crate) struct Source {
 impl Source {
     /// Reads a file. Phases that only prepare a target are left out: they are not what is to be measured.
     pub(super) fn read(file: &Path, args: &AuditArgs, context: &Context) -> Result<Source, Failure> {
-        let input = input::read_file(file, &args.reading, None)?;
+        Source::of_input(file, input::read_file(file, &args.reading, None)?, args, context)
+    }
+
+    /// As [`Source::read`], of a file that is read.
+    pub(super) fn of_input(
+        file: &Path,
+        input: input::Input,
+        args: &AuditArgs,
+        context: &Context,
+    ) -> Result<Source, Failure> {
         let format = input.format;
         let mut workload = input.accept(false, context)?;
         let prepares = |kind| matches!(kind, PhaseKind::Purge | PhaseKind::Precondition | PhaseKind::Cleanup);

@@ -1,6 +1,6 @@
 //! `assay audit --trace`: the same for what was recorded, and how like it a synthetic workload is.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use assay_formats::trace::{Dialect, Parser, TraceEvent};
@@ -35,49 +35,81 @@ struct Counted<'m> {
     timed: bool,
 }
 
-/// Calls `each` for every line of a file, without its end; longer ones than any trace has are cut.
-fn lines(path: &Path, mut each: impl FnMut(&str) -> bool) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
-    let mut reader = BufReader::with_capacity(1 << 20, pipe::open(path).map_err(failed)?);
-    let mut line = Vec::with_capacity(256);
-    loop {
-        line.clear();
-        let read = (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(failed)?;
-        if read == 0 || !each(&String::from_utf8_lossy(&line)) {
-            return Ok(());
+/// A file to be read once: a pipe holds nothing a second time.
+struct Opened<'p> {
+    path: &'p Path,
+    reader: BufReader<Box<dyn Read>>,
+    /// What was read of it already.
+    head: Vec<u8>,
+}
+
+impl<'p> Opened<'p> {
+    fn new(path: &'p Path) -> Result<Self, Failure> {
+        let path = input::named(path);
+        let opened = pipe::open(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Failure::usage(format!("{} does not exist", path.display())),
+            _ => Failure::usage(format!("{}: {error}", path.display())),
+        });
+        Ok(Opened { path, reader: BufReader::with_capacity(1 << 20, opened?), head: Vec::new() })
+    }
+
+    /// Adds its next line to `line`, cut if it is longer than any trace has; whether there is one.
+    fn line(&mut self, line: &mut Vec<u8>) -> Result<bool, Failure> {
+        let read = (&mut self.reader).take(LINE_BYTES_MAX).read_until(b'\n', line);
+        Ok(read.map_err(|error| Failure::usage(format!("{}: {error}", self.path.display())))? > 0)
+    }
+
+    /// Whether it is a trace: one of its first lines is an operation.
+    fn is_trace(&mut self) -> Result<bool, Failure> {
+        let mut parser = Parser::new("", TRACES);
+        let mut head = Vec::new();
+        for _ in 0..LINES_LOOKED_AT {
+            let begin = head.len();
+            if !self.line(&mut head)? {
+                break;
+            }
+            parser.line(&String::from_utf8_lossy(&head[begin..]));
+            if parser.ops() > 0 {
+                break;
+            }
         }
+        self.head = head;
+        Ok(parser.ops() > 0)
+    }
+
+    /// All of it.
+    fn whole(self) -> impl Read {
+        Cursor::new(self.head).chain(self.reader)
+    }
+
+    /// Calls `each` for every line.
+    fn lines(mut self, mut each: impl FnMut(&str)) -> Result<(), Failure> {
+        let head = std::mem::take(&mut self.head);
+        head.split_inclusive(|byte| *byte == b'\n').for_each(|line| each(&String::from_utf8_lossy(line)));
+        let mut line = Vec::with_capacity(256);
+        while self.line(&mut line)? {
+            each(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+        Ok(())
     }
 }
 
-/// Whether a file is a trace: one of its first lines is an operation.
-fn is_trace(path: &Path) -> Result<bool, Failure> {
-    let mut parser = Parser::new("", TRACES);
-    let mut left = LINES_LOOKED_AT;
-    lines(path, |line| {
-        parser.line(line);
-        left -= 1;
-        left > 0 && parser.ops() == 0
-    })?;
-    Ok(parser.ops() > 0)
-}
-
 /// Counts a trace, line by line.
-fn count<'m>(path: &Path, model: &'m Model, context: &Context) -> Result<Counted<'m>, Failure> {
+fn count<'m>(opened: Opened<'_>, model: &'m Model, context: &Context) -> Result<Counted<'m>, Failure> {
+    let path = opened.path;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let mut parser = Parser::new(&path.to_string_lossy(), TRACES);
     let mut capture = Capture::new(model);
-    lines(path, |line| {
-        match parser.line(line) {
-            Some(TraceEvent::Issued(op)) => {
-                let timed = parser.dialect().is_some_and(Dialect::is_timed);
-                let place = (op.target, op.offset_bytes, op.len_bytes);
-                let (kind, at_ns, latency_ns) = (op.kind, op.at_ns, op.latency_ns);
-                capture.issue(&Recorded { kind, place, at_ns, latency_ns }, timed);
-            }
-            Some(TraceEvent::Completed { .. }) => capture.complete(),
-            None => {}
+    opened.lines(|line| match parser.line(line) {
+        Some(TraceEvent::Issued(op)) => {
+            let timed = parser.dialect().is_some_and(Dialect::is_timed);
+            let place = (op.target, op.offset_bytes, op.len_bytes);
+            let (kind, at_ns, latency_ns) = (op.kind, op.at_ns, op.latency_ns);
+            capture.issue(&Recorded { kind, place, at_ns, latency_ns }, timed);
         }
-        true
+        Some(TraceEvent::Completed { .. }) => capture.complete(),
+        None => {}
     })?;
     let targets = parser.targets().iter().cloned().zip(capture.sizes()).collect();
     let dialect = parser.dialect();
@@ -101,14 +133,13 @@ fn against(
     model: &Model,
     context: &Context,
 ) -> Result<Against, Failure> {
-    if !path.is_file() {
-        return Err(Failure::usage(format!("{} does not exist", path.display())));
-    }
-    if is_trace(path)? {
-        let counted = count(path, model, context)?;
+    let mut opened = Opened::new(path)?;
+    if opened.is_trace()? {
+        let counted = count(opened, model, context)?;
         return Ok(Against { name: counted.name, what: "trace", profile: counted.capture.profile });
     }
-    let source = Source::read(path, args, context)?;
+    let input = input::read_opened(opened.path, opened.whole(), &args.reading)?;
+    let source = Source::of_input(path, input, args, context)?;
     let phase = source.plan.phases.iter().position(|phase| phase.jobs.iter().any(|job| job.tree.is_none()));
     let profile = phase.and_then(|phase| Profile::of_phase(&source.plan, phase, model, ops.min(DRAWS_MAX)));
     let profile = profile.ok_or_else(|| {
@@ -128,7 +159,7 @@ pub(super) fn audit(
     outputs: &Outputs,
     context: &Context,
 ) -> Result<Outcome, Failure> {
-    let counted = count(path, model, context)?;
+    let counted = count(Opened::new(path)?, model, context)?;
     let options = AuditOptions {
         cache_bytes: args.cache.iter().map(|bytes| bytes.0).collect(),
         ..AuditOptions::default()
@@ -180,7 +211,7 @@ fn compare(
 ) -> Result<Vec<Comparison>, Failure> {
     let mut captures: Vec<Profile> = Vec::new();
     for path in &args.repeat {
-        captures.push(count(path, model, context)?.capture.profile);
+        captures.push(count(Opened::new(path)?, model, context)?.capture.profile);
     }
     let all: Vec<&Profile> = std::iter::once(trace).chain(&captures).collect();
     let pairs =

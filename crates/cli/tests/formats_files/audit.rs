@@ -274,6 +274,42 @@ fn a_trace_of_real_io_lands_where_the_audit_says() {
     assert!(text.contains("Fidelity: different.") && text.contains("size"), "{text}");
 }
 
+/// A pipe holds nothing a second time: what it is is told by what was read of it already.
+#[test]
+fn traces_and_workloads_are_read_from_pipes() {
+    let place = Place::new();
+    let line = |index: u64| format!("{index},read,{},4096\n", index % 50 * 4096);
+    let lines: String = (0..1000).map(line).collect();
+    place.file("trace.csv", &format!("time,op,offset,length\n{lines}"));
+    place.file("plan.toml", &plan("\"uniform\""));
+    let of = |words: &str| -> Value {
+        let script = format!("exec \"$0\" audit --json {words}");
+        let shell = std::process::Command::new("bash")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_assay")])
+            .current_dir(place.path())
+            .output();
+        let said = crate::support::Said::of(&shell.expect("bash starts"));
+        serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{words}: {error}: {said:?}"))
+    };
+    // The error is of the number of operations.
+    let counted = |document: &Value| ["segments_top", "error"].map(|key| document["jobs"][0][key].clone());
+    let whole = counted(&of("--trace trace.csv"));
+    assert!(whole[1].as_f64().is_some_and(|error| (error - 1.5 / 1000_f64.sqrt()).abs() < 1e-3), "{whole:?}");
+    for stream in ["- < trace.csv", "/dev/stdin < <(cat trace.csv)", "<(cat trace.csv)"] {
+        assert_eq!(counted(&of(&format!("--trace {stream}"))), whole, "{stream}");
+    }
+    let compared =
+        |words: &str| of(&format!("--trace trace.csv {words}"))["comparison"]["dimensions"].clone();
+    let (same, other) = (compared("--against trace.csv"), compared("--against plan.toml"));
+    assert_eq!((&same[0]["distance"], same == other), (&Value::from(0.0), false), "{same}");
+    for (stream, expected) in [("trace.csv", &same), ("plan.toml", &other)] {
+        assert_eq!(&compared(&format!("--against <(cat {stream})")), expected, "{stream}");
+        assert_eq!(&compared(&format!("--against - < {stream}")), expected, "{stream}");
+    }
+    let repeated = compared("--against plan.toml --repeat <(cat trace.csv)");
+    assert_eq!(repeated[0]["distance"], other[0]["distance"]);
+}
+
 #[test]
 fn a_broken_trace_is_refused_with_its_line() {
     let place = Place::new();
