@@ -5,7 +5,7 @@
 
 use assay_workload::PhaseKind;
 
-use super::draft::{Draft, iops_high, iops_low, lost, lost_cpu_time, percent};
+use super::draft::{Draft, iops_high, iops_low, lost, lost_cpu_time, percent, time};
 use super::not_steady::movement;
 use super::outlier_interval::{mean_iops, upper_quartile};
 use super::subject::{Subject, measured, on_storage, repeat_of};
@@ -25,6 +25,8 @@ const AT_LIMIT: f64 = 0.9;
 const ABOVE_LIMIT: f64 = 1.25;
 /// A fall by at least this share, in one step, is what burst credit looks like.
 const FALL_MIN: f64 = 0.2;
+/// A lower level that was seen for less time may as well be a dip that the end of the window cut off.
+const LASTING_S_MIN: f64 = 5.0;
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let phases = run.phases.iter().enumerate().filter(|(_, phase)| phase.kind == PhaseKind::Measure);
@@ -238,9 +240,10 @@ fn fall(subject: &Subject<'_>) -> Option<Finding> {
     let fallen = -found.step_share;
     let share = found.step_at as f64 / found.intervals.max(1) as f64;
     let message = format!(
-        "IOPS fell by {} in one step, {} into the measured window: burst credit, a cache that filled, or a throttle",
+        "IOPS fell by {} in one step, {} into the measured window: burst credit, a cache that filled, or a throttle{}",
         percent(fallen),
-        percent(share)
+        percent(share),
+        seen_briefly(subject, &found)
     );
     // With a share s of the window before the fall by d, the mean is s d / (1 - d) above the level after it.
     let high = share * fallen / (1.0 - fallen).max(0.01);
@@ -253,6 +256,17 @@ fn fall(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("p_step", found.p_step)
         .advise("use up the credit or the cache first (a longer ramp), and report both levels");
     Some(finding)
+}
+
+/// What is said behind a lower level that was seen for a short time only; empty: it was seen for long.
+fn seen_briefly(subject: &Subject<'_>, found: &Stationarity) -> String {
+    let series = &subject.job.series;
+    let window_s: f64 = series.iter().map(|point| point.length_s).sum();
+    let seen_s = window_s * (1.0 - found.step_at as f64 / found.intervals.max(1) as f64);
+    if seen_s >= LASTING_S_MIN {
+        return String::new();
+    }
+    format!("; it was seen for {} only and may have passed", time(seen_s * 1e9))
 }
 
 #[cfg(test)]
@@ -400,5 +414,14 @@ mod tests {
             finding.bias
         );
         assert!(crate::checks::by_id("not-steady").unwrap().judge(&run).is_empty(), "said once");
+        assert!(finding.message.ends_with("or a throttle"), "{}", finding.message);
+        // Twelve intervals of half a second, of which the last four are low.
+        let series = &mut run.phases[0].jobs[0].series;
+        series.drain(..12);
+        series.truncate(12);
+        for (at, point) in series.iter_mut().enumerate() {
+            (point.start_s, point.length_s) = (0.5 * at as f64, 0.5);
+        }
+        assert!(only(ID, &run).message.ends_with("; it was seen for 2 s only and may have passed"));
     }
 }
