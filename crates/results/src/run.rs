@@ -75,7 +75,8 @@ pub struct Finding {
     pub message: String,
     /// The possible bias in words: `IOPS 0-7 % high`; empty where none can be stated.
     pub bias: String,
-    /// The same in numbers; `None`: its size is not known, or it is not of the quoted figure.
+    /// The same in numbers; `None`: its size is not known, or it is not of the quoted figure. Of response times where the evidence has
+    /// `effect_of` with that word: a target rate that was met is no measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
     /// Numbers the message rests on, by name, pointing into the run.

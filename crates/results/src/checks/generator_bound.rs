@@ -207,10 +207,19 @@ fn submitted_late(subject: &Subject<'_>) -> Option<Finding> {
         time(delay_p99),
         time(response_p99)
     );
+    // Without the delay a response time is the completion latency.
+    let over = |response: f64, completion: f64| (response / completion.max(1.0) - 1.0).max(0.0);
+    let mean_high = over(response.mean, response.mean - delay.mean);
+    let p99_high = job.total.completion_ns.p99.map(|completion| over(response_p99, completion as f64));
+    let at_p99 = p99_high.map_or(String::new(), |high| format!(", p99 {}", share_high(high)));
     let others = cpus_of_others(subject).filter(|_| queued >= QUEUED_MIN);
     let finding = subject
         .draft(ID, severity, message)
-        .bias(response_high(delay.mean / (response.mean - delay.mean).max(1.0)))
+        .bias(format!("response times {} on average{at_p99}", share_high(mean_high)))
+        .effect(Effect::high(p99_high.unwrap_or(0.0).max(mean_high)))
+        .evidence("effect_of", "response_ns")
+        .evidence("response_ns_mean_high_share", mean_high)
+        .evidence("response_ns_p99_high_share", p99_high)
         .evidence("lateness_ns_mean", delay.mean)
         .evidence("lateness_ns_p99", delay_p99)
         .evidence("response_ns_mean", response.mean)
@@ -223,11 +232,11 @@ fn submitted_late(subject: &Subject<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-fn response_high(share: f64) -> String {
+fn share_high(share: f64) -> String {
     if share > 10.0 {
-        format!("response times up to {:.0} times too high on average", share + 1.0)
+        format!("up to {:.0} times too high", share + 1.0)
     } else {
-        format!("response times 0-{} high on average", percent(share))
+        format!("0-{} high", percent(share))
     }
 }
 

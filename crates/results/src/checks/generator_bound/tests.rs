@@ -142,6 +142,8 @@ fn open_loop(busy_slot_ns: u64, delay: [u64; 5], response: [u64; 5]) -> Run {
     job.outstanding_io = 4;
     job.lateness_ns = Some(summary(delay));
     job.total.response_ns = Some(summary(response));
+    // As long as the difference of the means; the fixture's own latencies are another job's.
+    job.total.completion_ns = summary([response[3] - delay[3]; 5]);
     run
 }
 
@@ -156,7 +158,10 @@ fn an_open_loop_whose_generator_was_starved() {
     let finding = only(ID, &run);
     assert_eq!(finding.severity, FindingSeverity::Invalid, "three quarters of the mean are the generator's");
     assert!(finding.message.contains("p99 submission delay 22 ms, of a p99 response time of 22 ms"));
-    assert_eq!(finding.bias, "response times 0-500 % high on average");
+    assert_eq!(finding.bias, "response times 0-500 % high on average, p99 up to 132 times too high");
+    // In numbers the larger of both, which is of response times.
+    assert!(finding.effect.is_some_and(|effect| (effect.high - 131.1).abs() < 1.0), "{:?}", finding.effect);
+    assert_eq!(finding.evidence["effect_of"], "response_ns");
     // Where all slots may have been taken as long, waiting for a CPU tells it.
     let job = &mut run.phases[0].jobs[0];
     job.outstanding_io = 1;
@@ -172,7 +177,10 @@ fn an_open_loop_that_was_stopped() {
     let response = [176_640, 715_128_832, 970_981_376, 174_551_933, 1_001_837_201];
     let finding = only(ID, &open_loop(1_333_947_831, delay, response));
     assert_eq!(finding.severity, FindingSeverity::Invalid);
-    assert_eq!(finding.bias, "response times up to 393 times too high on average");
+    assert_eq!(
+        finding.bias,
+        "response times up to 393 times too high on average, p99 up to 2184 times too high"
+    );
     // Storage that answered nothing for that second had all four slots taken.
     silent(ID, &open_loop(4_350_000_000, delay, response));
     // A thread that sleeps in the submitting call has one I/O outstanding.
