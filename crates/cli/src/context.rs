@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
+use assay_engine::standard_streams::stdout_was_closed;
 use assay_host::HostRoot;
 use assay_report::{Style, visible, visible_lines};
 use assay_results::environment::AssayVersion;
 use assay_results::store;
 use assay_runner::{Kinds, Site};
 
+use clap::builder::StyledStr;
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
@@ -80,7 +82,7 @@ impl Context {
         let colour = |terminal: bool| match global.color {
             Colour::Always => true,
             Colour::Never => false,
-            Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            Colour::Auto => colour_wanted(terminal),
         };
         let width = columns();
         let unicode = !matches!(std::env::var("LC_ALL").as_deref(), Ok("C" | "POSIX"));
@@ -223,12 +225,39 @@ impl Context {
 /// # Errors
 /// [`Failure::Failed`] where stdout cannot take it: a full file system.
 pub(crate) fn to_stdout(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    let mut stdout = io::BufWriter::new(Stdout);
+    let lost = |error: &dyn fmt::Display| Err(Failure::failed(format!("cannot write to stdout: {error}")));
     match content(&mut stdout).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("cannot write to stdout: {error}")))
-        }
+        _ if stdout_was_closed() => lost(&"it is closed"),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => lost(&error),
         _ => Ok(()),
+    }
+}
+
+/// Writes what clap has to say to stdout.
+///
+/// # Errors
+/// As [`to_stdout`].
+pub(crate) fn help_to_stdout(help: &StyledStr) -> Result<(), Failure> {
+    let colour = colour_wanted(io::stdout().is_terminal());
+    to_stdout(|out| if colour { write!(out, "{}", help.ansi()) } else { write!(out, "{help}") })
+}
+
+/// Whether what goes to a terminal, or elsewhere, has colour where no option says.
+fn colour_wanted(terminal: bool) -> bool {
+    terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// The descriptor of stdout. That of the standard library does not tell where it cannot be written to at all.
+struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(io::stdout(), bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

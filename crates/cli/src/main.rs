@@ -62,9 +62,17 @@ fn main() -> ExitCode {
             // A wrong word may hold what moves a cursor: it is said as it can be seen.
             let seen = std::env::args_os().map(|word| visible(&word.to_string_lossy()).into_owned());
             let error = if code == 0 { error } else { Cli::try_parse_from(seen).err().unwrap_or(error) };
-            let printed = error.print().map_err(|error| error.kind());
-            let lost = code == 0 && printed.is_err_and(|kind| kind != std::io::ErrorKind::BrokenPipe);
-            return ExitCode::from(if lost { 1 } else { code });
+            if code != 0 {
+                let _ = error.print();
+                return ExitCode::from(code);
+            }
+            return match context::help_to_stdout(&error.render()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => {
+                    context::to_stderr(format_args!("error: {failure}\n"));
+                    ExitCode::from(failure.code())
+                }
+            };
         }
     };
     let context = Context::new(&cli.global);

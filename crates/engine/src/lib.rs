@@ -24,6 +24,7 @@ pub mod quota;
 pub mod recorder;
 pub mod sampler;
 pub mod seam;
+pub mod standard_streams;
 pub mod targets;
 pub mod tracing;
 pub mod tree;

@@ -41,6 +41,56 @@ fn a_full_stdout_is_a_failure_and_a_lost_stderr_is_none() {
     shell(&world, "set -o pipefail; $ASSAY completions bash | head -1").ended(0);
 }
 
+/// Every command that prints ends with 1 where stdout is closed, full, or open for reading only.
+#[test]
+fn what_cannot_be_printed_is_a_failure_of_every_command() {
+    let world = with(PLAIN);
+    world.assay(&["run", "job.fio"]).ended(0);
+    fs::write(world.path().join("fio.json"), world.assay(&["report", "last", "--fio-json", "-"]).out)
+        .expect("written");
+    let commands = [
+        "run job.fio --json",
+        "run job.fio --dry-run",
+        "plan job.fio",
+        "plan job.fio --json",
+        "convert job.fio --to toml",
+        "explain iodepth",
+        "audit job.fio",
+        "audit job.fio --json",
+        "compare last last",
+        "check last",
+        "check last --json",
+        "judge --json -- true",
+        "import fio.json --json",
+        "report last --csv -",
+        "report last --md -",
+        "runs",
+        "runs show last",
+        "runs show last --json",
+        "baseline list",
+        "new --target n --size 1m --read 100 --block-size 4k --random 0 --outstanding 1 --runtime 1s -o -",
+        "doctor",
+        "doctor --json",
+        "completions bash",
+        "man",
+        "cleanup .",
+        "--help",
+        "--version",
+        "run --help",
+    ];
+    for command in commands {
+        // What it ends with where everything can be written.
+        let fine = shell(&world, &format!("$ASSAY {command} >/dev/null"));
+        if fine.code == Some(2) {
+            panic!("{command}: {}", fine.err);
+        }
+        for lost in [">&-", ">/dev/full", "1</dev/null"] {
+            let said = shell(&world, &format!("$ASSAY {command} {lost}")).ended(1);
+            assert!(said.err.contains("error: cannot write to stdout: "), "{command} {lost}: {}", said.err);
+        }
+    }
+}
+
 #[test]
 fn stdout_takes_one_document() {
     let world = with(PLAIN);
