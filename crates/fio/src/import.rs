@@ -1,5 +1,6 @@
 //! fio's JSON and JSON+.
 
+mod contradictions;
 mod job;
 mod options;
 
@@ -97,7 +98,7 @@ fn fio_json(text: &str) -> Result<Run, ImportError> {
         .and_then(Value::as_i64)
         .or_else(|| root.get("timestamp").and_then(Value::as_i64).and_then(|s| s.checked_mul(1000)));
     found.started_ms = ended_ms.map(|ms| ms.saturating_sub((found.elapsed_s * 1e3) as i64));
-    found.phases = phases(entries, &mut found.targets);
+    found.phases = phases(entries, &mut found.targets, &mut found.contradictions);
     if let [(phase, _)] = found.phases.as_mut_slice() {
         phase.device = device(&root, phase);
     }
@@ -189,6 +190,7 @@ fn note(entries: &[Entry], found: &mut Found) {
 fn phases(
     entries: Vec<Entry>,
     targets: &mut Vec<PlannedTarget>,
+    contradictions: &mut Vec<(usize, String)>,
 ) -> Vec<(PhaseResult, Vec<assay_workload::plan::PlannedJob>)> {
     let mut groups: Vec<(u64, Vec<Vec<Entry>>)> = Vec::new();
     let mut group_at = std::collections::HashMap::new();
@@ -217,6 +219,10 @@ fn phases(
         };
         let mut planned = Vec::new();
         let mut results = Vec::new();
+        for entry in jobs.iter().flatten() {
+            let of_entry = entry.contradictions.iter().map(|text| format!("{}: {text}", entry.name));
+            contradictions.extend(of_entry.map(|text| (phases.len(), text)));
+        }
         for entries in &jobs {
             if let Some((mut result, plan)) = job_of(entries, targets) {
                 result.evidence.plan_jobs = vec![results.len() as u32];

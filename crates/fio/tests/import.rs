@@ -210,3 +210,48 @@ proptest! {
         prop_assert!(matches!(run, Some(Ok(_))) || lines[index].contains("version"), "{}", lines[index]);
     }
 }
+
+/// Figures that cannot all be true are named with their values, and are not valid.
+#[test]
+fn figures_that_contradict_each_other_are_not_valid() {
+    let read = |iops: f64, bw: u64, p50: u64, p99: i64, errors: i64| {
+        let text = format!(
+            r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "total_err": {errors}, "read": {{"total_ios": 50000,
+                "io_bytes": 204800000, "runtime": 5000, "iops": {iops}, "bw_bytes": {bw}, "bw": {},
+                "clat_ns": {{"N": 50000, "min": 100, "max": 90000, "mean": 1500.5,
+                "percentile": {{"50.000000": {p50}, "99.000000": {p99}}}}}}}}}]}}"#,
+            bw / 1024
+        );
+        assay_fio::import(&text).unwrap().unwrap()
+    };
+    let said = |run: &Run| -> Vec<String> {
+        let found = run.findings.iter().filter(|finding| finding.id == "contradictory-figures");
+        found.map(|finding| finding.message.clone()).collect()
+    };
+    let fine = read(10_000.0, 40_960_000, 1000, 80_000, 0);
+    assert_eq!(said(&fine), [""; 0]);
+    let wrong = [
+        (read(1e6, 40_960_000, 1000, 80_000, 0), "a: read.iops is 1000000, but total_ios / runtime is 10000"),
+        (
+            read(10_000.0, 4_096, 1000, 80_000, 0),
+            "a: read.bw_bytes is 4096, but io_bytes / runtime is 40960000",
+        ),
+        (
+            read(10_000.0, 40_960_000, 70_000, 800, 0),
+            "a: read.clat_ns.percentile 50 is 70000, but read.clat_ns.percentile 99 is 800",
+        ),
+        (
+            read(10_000.0, 40_960_000, 1000, 99_000_000, 0),
+            "a: read.clat_ns.percentile 99 is 99000000, but read.clat_ns.max is 90000",
+        ),
+        (
+            read(10_000.0, 40_960_000, 1000, -5, 0),
+            "a: read.clat_ns.percentile 99 is -5, and cannot be negative",
+        ),
+        (read(10_000.0, 40_960_000, 1000, 80_000, -4), "a: total_err is -4, and cannot be negative"),
+    ];
+    for (run, words) in wrong {
+        assert!(said(&run).iter().any(|message| message == words), "{words}: {:?}", said(&run));
+        assert_eq!(run.verdict, assay_results::Verdict::Invalid);
+    }
+}

@@ -9,6 +9,7 @@ mod cache_drop_failed;
 mod cache_served_reads;
 mod clock_unstable;
 mod compressible_data;
+mod contradictory_figures;
 mod draft;
 mod effective_depth;
 mod engine_fallback;
@@ -40,6 +41,7 @@ mod volatile_write_cache;
 mod working_set_fits_cache;
 
 pub use draft::iops_low;
+pub(crate) use contradictory_figures::ID as CONTRADICTORY;
 pub(crate) use short_run::COMMAND_ENDED;
 pub(crate) use too_few_samples::{NOTHING_SEEN, TARGET_NOT_OPENED, TARGET_UNSEEN};
 
@@ -73,7 +75,7 @@ macro_rules! check_of {
 }
 
 /// All checks, in the order of the documentation.
-pub const ALL: [Check; 28] = [
+pub const ALL: [Check; 29] = [
     check_of!(cache_served_reads, "reads answered by a cache instead of the storage"),
     check_of!(cache_absorbed_writes, "direct writes kept by a cache above the device"),
     check_of!(unwritten_reads, "reads of holes and of blocks that were never written"),
@@ -100,6 +102,7 @@ pub const ALL: [Check; 28] = [
     check_of!(start_skew, "workers did not start together"),
     check_of!(io_errors, "operations that failed"),
     check_of!(verify_failed, "blocks that did not hold what was written"),
+    check_of!(contradictory_figures, "figures of an imported result that cannot all be true"),
     check_of!(short_run, "less time was measured than planned"),
     check_of!(clock_unstable, "the clock cannot be relied on"),
 ];

@@ -6,11 +6,13 @@
 //! Which tools there are is not known here.
 
 mod assemble;
+mod contradictions;
 mod moment;
 mod pool;
 mod reported;
 
 pub use assemble::{Found, assemble, cut, engine_of};
+pub use contradictions::Contradictions;
 pub use moment::Moment;
 pub use pool::{Latency, pool_latency, pool_ops, total_of};
 pub use reported::{planned_of, reported_phases};

@@ -178,6 +178,8 @@ fn vdbench_flatfile(text: &str, columns: &Columns, skip: usize) -> Result<Run, I
             (phase.point, phase.repeat) = (point, repeat);
             let periods_s = group.periods.len() as f64 * group.interval_s();
             found.elapsed_s += phase.measured_s.max(periods_s);
+            let wrong = run::contradictions(group).into_iter().map(|text| (found.phases.len(), text));
+            found.contradictions.extend(wrong);
             found.phases.push((phase, planned));
         }
     }

@@ -86,6 +86,29 @@ fn columns_are_found_by_their_names() {
     assert_eq!(run.phases[0].metrics["open"].value, 7.5);
 }
 
+/// Columns that cannot all be true are named with their values, and are not valid.
+#[test]
+fn columns_that_contradict_each_other_are_not_valid() {
+    let of = |row: &str| {
+        let text =
+            format!("Run Interval xfersize rate resp resp_max MB/sec read%\na 1 {row}\na avg_1-1 {row}\n");
+        let found = read(&text).findings;
+        let found = found.into_iter().filter(|finding| finding.id == "contradictory-figures");
+        found.map(|finding| finding.message).next_back().unwrap_or_default()
+    };
+    assert_eq!(of("4096 1000 0.5 2.5 3.91 100"), "");
+    assert_eq!(
+        of("4096 1000 0.5 2.5 391 100"),
+        "a, interval avg_1-1: mb/sec is 391, but rate x xfersize is 3.906"
+    );
+    assert_eq!(of("4096 1000 9.5 2.5 3.91 100"), "a, interval avg_1-1: resp is 9.5, but resp_max is 2.5");
+    assert_eq!(of("4096 1000 -1 2.5 3.91 100"), "a, interval avg_1-1: resp is -1, and cannot be negative");
+    assert_eq!(
+        of("4096 1000 0.5 2.5 3.91 700"),
+        "a, interval avg_1-1: read% is 700, but the most there can be is 100"
+    );
+}
+
 #[test]
 fn what_is_not_a_flat_file_is_refused() {
     assert_eq!(assay_vdbench::import("a b c\n1 2 3\n"), None);

@@ -3,6 +3,7 @@
 use assay_workload::plan::{PlannedJob, PlannedTarget, describe_flush, describe_pattern};
 use serde_json::Value;
 
+use super::contradictions;
 use super::options::{FioOptions, THREADS_MAX};
 use crate::bins::{FIO_BINS, from_fio_bin};
 use crate::errno;
@@ -36,6 +37,8 @@ pub(super) struct Entry {
     first_errno: u64,
     /// Whether the latencies are fio's `lat` instead of its `clat`.
     pub(super) is_lat: bool,
+    /// What in its figures cannot be true, as sentences.
+    pub(super) contradictions: Vec<String>,
 }
 
 fn number(value: &Value, name: &str) -> f64 {
@@ -93,6 +96,7 @@ impl Entry {
             errors: errors.max(u64::from(error > 0)),
             first_errno: if error > 0 { error } else { count(value, "first_error") },
             is_lat,
+            contradictions: contradictions::of_entry(value),
         })
     }
 

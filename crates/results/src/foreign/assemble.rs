@@ -30,6 +30,8 @@ pub struct Found {
     pub phases: Vec<(PhaseResult, Vec<PlannedJob>)>,
     /// What a reader should know: a stable word and a sentence.
     pub notes: Vec<(&'static str, String)>,
+    /// What in its figures cannot be true: the index of the phase, and a sentence.
+    pub contradictions: Vec<(usize, String)>,
     /// How it ended.
     pub end: Option<RunEnd>,
 }
@@ -45,6 +47,7 @@ impl Default for Found {
             targets: Vec::new(),
             phases: Vec::new(),
             notes: Vec::new(),
+            contradictions: Vec::new(),
             end: Some(RunEnd::Completed),
         }
     }
@@ -58,6 +61,11 @@ pub fn assemble(found: Found, text: &str) -> Run {
         text: format!("measured by {}, not by Assay; latencies are {}", found.tool, found.definition),
     }];
     remarks.extend(found.notes.into_iter().map(|(id, text)| Remark { phase: None, id: id.to_owned(), text }));
+    remarks.extend(found.contradictions.into_iter().map(|(phase, text)| Remark {
+        phase: Some(phase as u32),
+        id: checks::CONTRADICTORY.to_owned(),
+        text,
+    }));
     let mut phases = Vec::new();
     let mut planned = Vec::new();
     for (index, (mut phase, jobs)) in found.phases.into_iter().enumerate() {

@@ -15,12 +15,29 @@ use assay_workload::units::Nanos;
 
 use super::Line;
 use assay_results::evidence::{JobEvidence, MachineSecond, PhaseEvidence};
-use assay_results::foreign::cut;
 use assay_results::foreign::total_of;
+use assay_results::foreign::{Contradictions, cut};
 use assay_results::run::{JobResult, LatencySummary, Metric, OpResult, PhaseResult, SeriesPoint};
 
 /// Rates from here on stand for as much as possible.
 const RATE_MAX: f64 = 9_999_900.0;
+/// Columns that are never negative.
+const CHECKED: [&str; 12] = [
+    "rate",
+    "mb/sec",
+    "resp",
+    "resp_max",
+    "resp_std",
+    "read_resp",
+    "write_resp",
+    "read_max",
+    "write_max",
+    "read%",
+    "queue_depth",
+    "cpu_used",
+];
+/// So many sentences on one run: lines that are wrong alike would fill the page.
+const CONTRADICTIONS_MAX: usize = 5;
 const MIB: f64 = (1 << 20) as f64;
 const OUTSTANDING_MAX: f64 = (1 << 20) as f64;
 /// The columns that tell runs of one name apart.
@@ -140,6 +157,40 @@ fn operations(line: &Line<'_>, measured_s: f64) -> [Option<OpResult>; 2] {
     [op(read_rate, read_mib, read), op(write_rate, write_mib, write)]
 }
 
+/// What in the figures of a line cannot be true, as sentences.
+fn contradictions_of(line: &Line<'_>) -> Vec<String> {
+    let mut found = Contradictions::default();
+    for column in CHECKED {
+        found.not_negative(column, line.text(column).and_then(|text| text.parse().ok()).unwrap_or(0.0));
+    }
+    let known = |column: &str| line.number(column).unwrap_or(0.0);
+    let (rate, mib) = (known("rate"), known("mb/sec"));
+    // Of file systems the size is that of one request, and files end within one.
+    if mib >= 1.0 && line.text("read_rate").is_none() {
+        found.agree(("mb/sec", mib), ("rate x xfersize", rate * known("xfersize") / MIB));
+    }
+    let parts =
+        line.number("read_rate").zip(line.number("write_rate")).map_or(0.0, |(read, write)| read + write);
+    if rate >= 1.0 && FILE_OPERATIONS.iter().all(|name| known(&format!("{name}_rate")) == 0.0) {
+        found.agree(("rate", rate), ("read_rate + write_rate", parts));
+    }
+    for (mean, max) in [
+        ("resp", "resp_max"),
+        ("read_resp", "read_max"),
+        ("write_resp", "write_max"),
+        ("read_resp", "read_resp_max"),
+        ("write_resp", "write_resp_max"),
+    ] {
+        if let Some(limit) = line.number(max).filter(|_| rate > 0.0) {
+            found.at_most((mean, known(mean)), (max, limit));
+        }
+    }
+    for share in ["read%", "rdpct", "cpu_used", "cpu_kernel"] {
+        found.at_most((share, known(share)), ("the most there can be", 100.0));
+    }
+    found.sentences()
+}
+
 /// The average of some lines: vdbench weighs the periods alike. Used where it wrote none.
 fn averaged(lines: &[&Line<'_>], measured_s: f64) -> [Option<OpResult>; 2] {
     let each_s = measured_s / lines.len().max(1) as f64;
@@ -148,6 +199,16 @@ fn averaged(lines: &[&Line<'_>], measured_s: f64) -> [Option<OpResult>; 2] {
         let ops: Vec<&OpResult> = parts.iter().filter_map(|ops| ops[side].as_ref()).collect();
         assay_results::foreign::pool_ops(&ops, measured_s)
     })
+}
+
+/// What in the lines of a run cannot be true, each named.
+pub(super) fn contradictions(group: &Group<'_>) -> Vec<String> {
+    let lines = group.periods.iter().chain(&group.average);
+    let all = lines.flat_map(|line| {
+        let place = format!("{}, interval {}", cut(group.name), cut(line.text("interval").unwrap_or("")));
+        contradictions_of(line).into_iter().map(move |text| format!("{place}: {text}"))
+    });
+    all.take(CONTRADICTIONS_MAX).collect()
 }
 
 /// The phase of a run; `None` where it has no lines.
