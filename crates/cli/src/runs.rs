@@ -2,8 +2,8 @@
 
 use assay_host::output::is_unedited;
 use assay_report::terminal;
-use assay_results::checks;
 use assay_results::store::{self, RunState, StoreError};
+use assay_results::{Verdict, checks};
 use clap::{Args, Subcommand};
 
 use crate::context::Context;
@@ -21,7 +21,11 @@ pub(crate) struct RunsArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsAction {
     /// All stored runs, newest first (default)
-    List,
+    List {
+        /// Show names in full, whatever the width of the terminal
+        #[arg(long, short)]
+        long: bool,
+    },
     /// The result of one
     Show(StoredArgs),
     /// Remove one
@@ -34,8 +38,8 @@ pub(crate) enum RunsAction {
 }
 
 pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failure> {
-    match args.action.as_ref().unwrap_or(&RunsAction::List) {
-        RunsAction::List => list(context),
+    match args.action.as_ref().unwrap_or(&RunsAction::List { long: false }) {
+        RunsAction::List { long } => list(*long, context),
         RunsAction::Show(stored) => {
             let run = shown::load(&stored.run, context)?;
             let outputs = checked(stored, context)?;
@@ -88,7 +92,7 @@ fn remove(wanted: &str, context: &Context) -> Result<Outcome, Failure> {
     )))
 }
 
-fn list(context: &Context) -> Result<Outcome, Failure> {
+fn list(long: bool, context: &Context) -> Result<Outcome, Failure> {
     let root = context.runs_root()?;
     let mut entries = store::list(&root).map_err(Failure::failed)?;
     if entries.is_empty() {
@@ -96,20 +100,25 @@ fn list(context: &Context) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     }
     entries.sort_by(|a, b| b.started.cmp(&a.started));
-    let rows: Vec<Vec<String>> = entries
+    let mut notes = Vec::new();
+    let rows: Vec<[String; 5]> = entries
         .iter()
         .map(|entry| {
             let state = match &entry.state {
-                RunState::Done => {
-                    entry.verdict.map_or(String::new(), |verdict| format!("{verdict:?}").to_lowercase())
+                RunState::Done => entry.verdict.map_or("", Verdict::word),
+                RunState::Unfinished => {
+                    notes.push(format!("{}: 'assay runs recover {0}' makes a result of it", entry.id));
+                    "unfinished"
                 }
-                RunState::Unfinished => "unfinished: 'assay runs recover' makes a result of it".to_owned(),
-                RunState::Unreadable(why) => format!("unreadable: {why}"),
+                RunState::Unreadable(why) => {
+                    notes.push(format!("{}: {why}", entry.id));
+                    "unreadable"
+                }
             };
             let elapsed = entry.elapsed_s.map_or(String::new(), |elapsed| format!("{elapsed:.0} s"));
-            vec![entry.id.clone(), entry.started.clone(), entry.name.clone(), elapsed, state]
+            [entry.id.clone(), entry.started.clone(), entry.name.clone(), elapsed, state.to_owned()]
         })
         .collect();
-    context.out(&terminal::words_table(&["id", "started", "name", "took", "verdict"], &rows, &context.style));
+    context.out(&terminal::runs_table(&rows, &notes, long, &context.style));
     Ok(Outcome::Done)
 }

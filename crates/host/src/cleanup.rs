@@ -30,6 +30,7 @@ const MAX_DEPTH: usize = 200;
 /// Why something in a directory of ours stays.
 const FOREIGN: &str = "Assay did not make it";
 const IN_USE: &str = "a running Assay uses it; stop it or wait for its end";
+const LINKED: &str = "it has another name (hard link); remove it yourself if you do not need it";
 const CHANGED: &str = "Assay made it, and it was changed since; remove it yourself if you do not need it";
 
 /// What a cleanup did.
@@ -344,6 +345,7 @@ fn is_own(above: BorrowedFd<'_>, name: &CString, stat: &Stat, expected: &Expecte
     let identity = Identity::of_open(file.as_fd())?;
     match ownership_in(&file, Path::new(OsStr::from_bytes(name.as_bytes())), expected.ledger)? {
         Ownership::Changed => Err(io::Error::other(CHANGED)),
+        Ownership::Linked => Err(io::Error::other(LINKED)),
         Ownership::Ours if is_claimed(&file) => Err(io::Error::other(IN_USE)),
         ownership => Ok(identity.inode == stat.st_ino && ownership == Ownership::Ours),
     }
@@ -400,6 +402,20 @@ mod tests {
         assert!(report.removed && !path.exists(), "{report:?}");
         assert_eq!((report.files, report.directories, report.bytes), (2, 2, 10_005));
         assert!(report.kept.is_empty());
+    }
+
+    #[test]
+    fn a_file_with_another_name_is_kept_for_that_reason() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let path = made(parent.path(), "assay-run");
+        own_file(&path.join("data"), b"12345");
+        fs::hard_link(path.join("data"), parent.path().join("kept")).expect("a link");
+        fs::write(path.join("theirs"), "x").expect("written");
+        fs::hard_link(path.join("theirs"), parent.path().join("theirs")).expect("a link");
+        let mut kept = remove(&path).expect("looked at").kept;
+        kept.sort();
+        let whys: Vec<&str> = kept.iter().map(|(_, why)| why.as_str()).collect();
+        assert_eq!(whys, [LINKED, FOREIGN]);
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn examine(root: &HostRoot, path: &Path) -> std::io::Result<(Option<Node>, Class
         NodeKind::File => match workdir::ownership(&located) {
             Ownership::Ours => Class::AssayFile,
             Ownership::Changed => Class::ChangedFile,
-            Ownership::Foreign => Class::ForeignFile,
+            Ownership::Linked | Ownership::Foreign => Class::ForeignFile,
         },
         NodeKind::Block => Class::BlockDevice(Box::new(DeviceUse::read(root, &node))),
         NodeKind::Char => Class::CharDevice { harmless: is_harmless(node.number.as_deref()) },

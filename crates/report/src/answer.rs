@@ -11,7 +11,33 @@ use crate::{conditions as facts_of, format};
 /// The sentences of a run.
 pub(crate) fn answer(run: &Run) -> [String; 3] {
     let quoted = quoted(run);
-    [like(&quoted), best_of(&quoted), verdict_sentence(run)]
+    let digits = Digits { of_interval: !run.plan.series.is_empty() };
+    [like(&quoted, digits), best_of(&quoted, digits), verdict_sentence(run)]
+}
+
+/// How figures are rounded: as in the rows below, so that the two agree.
+#[derive(Clone, Copy)]
+struct Digits {
+    /// The rows of a series have the digits that their interval carries; others have all.
+    of_interval: bool,
+}
+
+impl Digits {
+    fn iops(self, quoted: &Quoted<'_>) -> String {
+        let value = quoted.row.figure.value;
+        format::rounded(value, self.half_share(quoted).map(|share| share * value))
+    }
+
+    fn bandwidth(self, quoted: &Quoted<'_>) -> String {
+        format::bandwidth_of(quoted.bytes_per_s, self.half_share(quoted))
+    }
+
+    /// Half of the interval of a figure, as a share of it.
+    fn half_share(self, quoted: &Quoted<'_>) -> Option<f64> {
+        let figure = &quoted.row.figure;
+        let (low, high) = figure.interval.filter(|_| self.of_interval && figure.value > 0.0)?;
+        Some((high - low) / 2.0 / figure.value)
+    }
 }
 
 /// A kind in words, with its article.
@@ -38,13 +64,13 @@ fn kinds(kinds: &[StorageKind]) -> String {
     list(&kinds.iter().map(|kind| words(*kind)).collect::<Vec<_>>())
 }
 
-fn like(quoted: &[Quoted<'_>]) -> String {
+fn like(quoted: &[Quoted<'_>], digits: Digits) -> String {
     if quoted.is_empty() {
         return "Kind of storage: cannot be told, nothing was measured.".to_owned();
     }
     let found = likeness(quoted);
     if !found.kinds.is_empty() {
-        return format!("Behaves like {}: {}.", kinds(&found.kinds), figures(&found).join(", "));
+        return format!("Behaves like {}: {}.", kinds(&found.kinds), figures(&found, digits).join(", "));
     }
     let Likeness { read, durable, .. } = &found;
     match (read, durable) {
@@ -70,12 +96,14 @@ fn like(quoted: &[Quoted<'_>]) -> String {
 }
 
 /// The figures that the kind is known by.
-fn figures(found: &Likeness<'_>) -> Vec<String> {
+fn figures(found: &Likeness<'_>, digits: Digits) -> Vec<String> {
     let mut figures: Vec<String> = [&found.read, &found.durable].into_iter().flatten().map(latency).collect();
-    figures.extend(found.sequential.as_ref().map(|Fit { quoted, .. }| {
-        let rate = format::bandwidth_of(quoted.bytes_per_s, half_share(quoted));
-        format!("{rate} ({})", conditions(quoted))
-    }));
+    figures.extend(
+        found
+            .sequential
+            .as_ref()
+            .map(|Fit { quoted, .. }| format!("{} ({})", digits.bandwidth(quoted), conditions(quoted))),
+    );
     figures
 }
 
@@ -84,7 +112,7 @@ fn latency(fit: &Fit<'_>) -> String {
     format!("p50 {p50} ({})", conditions(&fit.quoted))
 }
 
-fn best_of(quoted: &[Quoted<'_>]) -> String {
+fn best_of(quoted: &[Quoted<'_>], digits: Digits) -> String {
     if quoted.is_empty() {
         return "Best: nothing was measured.".to_owned();
     }
@@ -92,8 +120,8 @@ fn best_of(quoted: &[Quoted<'_>]) -> String {
         return "Best: no figure is valid.".to_owned();
     };
     let mut parts: Vec<(String, &Quoted<'_>)> =
-        iops.iter().map(|one| (format!("{} IOPS", iops_of(one)), one)).collect();
-    parts.extend(bandwidth.iter().map(|one| (format::bandwidth_of(one.bytes_per_s, half_share(one)), one)));
+        iops.iter().map(|one| (format!("{} IOPS", digits.iops(one)), one)).collect();
+    parts.extend(bandwidth.iter().map(|one| (digits.bandwidth(one), one)));
     parts.extend(
         latency.iter().filter_map(|one| Some((format!("p50 {}", format::time_ns(one.p50_ns?)), one))),
     );
@@ -108,18 +136,6 @@ fn best_of(quoted: &[Quoted<'_>]) -> String {
     let suspect = alike.first().is_some_and(|one| one[0].1.row.verdict == Verdict::Suspect);
     let doubt = if suspect { "; all of them suspect" } else { "" };
     format!("Best: {}{doubt}.", parts.join("; "))
-}
-
-fn iops_of(quoted: &Quoted<'_>) -> String {
-    let figure = &quoted.row.figure;
-    format::rounded(figure.value, figure.interval.map(|(low, high)| (high - low) / 2.0))
-}
-
-/// Half of the interval of a figure, as a share of it.
-fn half_share(quoted: &Quoted<'_>) -> Option<f64> {
-    let figure = &quoted.row.figure;
-    let (low, high) = figure.interval.filter(|_| figure.value > 0.0)?;
-    Some((high - low) / 2.0 / figure.value)
 }
 
 /// `4 KiB random reads, 32 outstanding`.

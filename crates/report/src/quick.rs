@@ -255,6 +255,7 @@ fn row_name(phase: &PhaseResult, job: &JobResult) -> String {
 fn row(series: &str, name: &str, row: (&[&JobResult], Option<&PlannedJob>)) -> Option<QuickRow> {
     let (windows, planned) = row;
     let iops: Vec<f64> = windows.iter().map(|job| job.total.iops).collect();
+    let bytes_per_s: Vec<f64> = windows.iter().map(|job| job.total.bytes_per_s).collect();
     let shown = median_window(windows)?;
     let interval = median_interval(&iops).map(|interval| (interval.low, interval.high));
     let known: Vec<f64> = windows.iter().filter_map(|job| job.cached_read_share).collect();
@@ -272,7 +273,7 @@ fn row(series: &str, name: &str, row: (&[&JobResult], Option<&PlannedJob>)) -> O
             interval,
             basis: String::new(),
         },
-        bytes_per_s: shown.total.bytes_per_s,
+        bytes_per_s: median(&bytes_per_s).unwrap_or(shown.total.bytes_per_s),
         block_size_bytes: shown.total.block_size,
         outstanding_io: shown.outstanding_io,
         conditions: conditions::of_job(shown),

@@ -29,6 +29,8 @@ pub enum Ownership {
     Ours,
     /// Assay made it, and somebody changed it since.
     Changed,
+    /// Assay made it, and it has further names (hard links): one of them may be somebody's way to keep it.
+    Linked,
     /// Nothing says that Assay made it.
     Foreign,
 }
@@ -110,7 +112,7 @@ impl Writing {
         match ownership_of(&file, path)? {
             Ownership::Ours => {}
             Ownership::Changed if consent => {}
-            Ownership::Changed | Ownership::Foreign => return Ok(None),
+            Ownership::Changed | Ownership::Linked | Ownership::Foreign => return Ok(None),
         }
         claim(&file, path, false)?;
         Ok(Some(Writing { file, path: path.to_owned() }))
@@ -153,7 +155,7 @@ pub fn is_own_file(path: &Path) -> bool {
 }
 
 /// Whose the file at this path is: it carries its own mark, or the ledger of its directory names it. A file with further
-/// names (hard links) counts as nobody's: one of the names may be somebody's way to keep it.
+/// names (hard links) is not Assay's to write or remove.
 pub fn ownership(path: &Path) -> Ownership {
     let mut value = [0_u8; 192];
     let length = rustix::fs::getxattr(path, FILE_ATTRIBUTE, &mut value).unwrap_or(0);
@@ -187,10 +189,22 @@ fn judge(
     ledger: impl FnOnce() -> Ledger,
     (path, in_ours): (&Path, bool),
 ) -> Ownership {
-    let is_file = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile;
-    if !is_file || stat.stx_nlink != 1 {
+    if FileType::from_raw_mode(stat.stx_mode.into()) != FileType::RegularFile {
         return Ownership::Foreign;
     }
+    match by_mark(mark, stat, ledger, (path, in_ours)) {
+        Ownership::Ours | Ownership::Changed if stat.stx_nlink != 1 => Ownership::Linked,
+        found => found,
+    }
+}
+
+/// The same by mark and ledger alone.
+fn by_mark(
+    mark: &[u8],
+    stat: &Statx,
+    ledger: impl FnOnce() -> Ledger,
+    (path, in_ours): (&Path, bool),
+) -> Ownership {
     let (identity, now) = (Identity::from(stat), Seal::from(stat));
     let left = |seal: Option<Seal>| match seal {
         Some(left) if left != now => Ownership::Changed,

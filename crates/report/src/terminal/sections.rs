@@ -107,3 +107,66 @@ pub fn words_table(heads: &[&str], rows: &[Vec<String>], style: &Style) -> Strin
     }
     table.render(style)
 }
+
+/// Columns between two columns of a table.
+const GAP: usize = 2;
+/// A name is shortened to so much at least.
+const NAME_MIN: usize = 12;
+
+/// Stored runs: id, start, name, how long it took, verdict, in a line each, and notes on some. A name that does not fit is
+/// shortened in its middle, unless `long`.
+pub fn runs_table(rows: &[[String; 5]], notes: &[String], long: bool, style: &Style) -> String {
+    let heads = ["id", "started", "name", "took", "verdict"];
+    let widest = |column: usize| {
+        rows.iter()
+            .map(|row| width(&style.fit(&row[column])))
+            .chain([width(heads[column])])
+            .max()
+            .unwrap_or(0)
+    };
+    let others: usize = [0, 1, 3, 4].into_iter().map(|column| widest(column) + GAP).sum();
+    let room = if long { usize::MAX } else { style.columns().saturating_sub(others).max(NAME_MIN) };
+    // Names fit into what is left; where the rest alone is too wide, the less needed columns go.
+    let keeps = [Keep::Always, Keep::IfRoom(2), Keep::Always, Keep::IfRoom(3), Keep::Always];
+    let columns = heads
+        .iter()
+        .zip(keeps)
+        .map(|(head, keep)| Column::words(head, if long { Keep::Always } else { keep }));
+    let mut table = Table::new(columns.collect());
+    for [id, started, name, took, verdict] in rows {
+        let name = shortened(name, room);
+        table.row(vec![
+            id.as_str().into(),
+            started.as_str().into(),
+            name.into(),
+            took.as_str().into(),
+            verdict.as_str().into(),
+        ]);
+    }
+    // Names in full go beyond the right margin rather than into two lines.
+    let wide = Style { width: usize::MAX / 2, ..*style };
+    let (mut text, _) = table.render_apart(if long { &wide } else { style });
+    for note in notes {
+        paragraph(&mut text, Tone::Dim, note, Hang { first: 0, rest: 2 }, style);
+    }
+    text
+}
+
+/// A text in so many columns, its middle left out where it is longer.
+fn shortened(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let half = |room: usize, characters: &mut dyn Iterator<Item = char>| {
+        let mut used = 0;
+        let fits = characters.take_while(|character| {
+            used += width(character.encode_utf8(&mut [0; 4]));
+            used <= room
+        });
+        fits.collect::<Vec<char>>()
+    };
+    let back_room = (room - 1) / 2;
+    let front: String = half(room - 1 - back_room, &mut text.chars()).into_iter().collect();
+    let back: String = half(back_room, &mut text.chars().rev()).into_iter().rev().collect();
+    format!("{front}…{back}")
+}

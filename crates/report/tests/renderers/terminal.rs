@@ -4,8 +4,8 @@ use assay_report::Style;
 use assay_report::html::page;
 use assay_report::md::markdown;
 use assay_report::terminal::{
-    Mark, Section, answer, causes, findings, heading, plan, quick_table, quick_words, run_summary, sections,
-    verdict_line, words_table,
+    Mark, Section, answer, causes, findings, heading, plan, quick_table, quick_words, run_summary,
+    runs_table, sections, verdict_line, words_table,
 };
 use assay_workload::PhaseKind;
 
@@ -172,6 +172,54 @@ fn the_answer_and_the_causes() {
         }
     }
     insta::assert_snapshot!(answers);
+}
+
+/// The best figures stand in the rows below in the same digits.
+#[test]
+fn the_best_figures_are_those_of_their_rows() {
+    let even = {
+        let mut run = assay_run();
+        // Of an even number of windows the median is none of them.
+        run.phases
+            .iter_mut()
+            .for_each(|phase| phase.jobs[0].total.bytes_per_s *= 1.0 + f64::from(phase.repeat) / 7.0);
+        run.phases.retain(|phase| phase.repeat < 4);
+        run.rows = assay_results::checks::rows(&run);
+        run
+    };
+    for run in [assay_run(), stb_run(), mixed_run(), even] {
+        let style = Style::plain(400);
+        let best = answer(&run, &style);
+        let best = best.lines().find(|line| line.starts_with("Best: ")).expect("the best");
+        let table = if run.plan.series.is_empty() {
+            run_summary(&run, &style)
+        } else {
+            quick_table(&run, &[], &style)
+        };
+        for unit in [" IOPS", " MiB/s"] {
+            let Some((before, _)) = best.split_once(unit) else { continue };
+            let figure = before.rsplit([' ', '(']).next().expect("a figure");
+            assert!(table.split_whitespace().any(|word| word == figure), "{figure}{unit}: {best}\n{table}");
+        }
+    }
+}
+
+/// Stored runs take a line each at any width; the middle of long names is left out, unless all of it is asked for.
+#[test]
+fn stored_runs_take_a_line_each() {
+    let name = "assay-1vmdk-100ws-4k-100rdpct-100randompct-8threads";
+    let of = |name: &str| ["5d69532b", "2026-11-23T04:12:41Z", name, "9 s", "invalid"].map(str::to_owned);
+    let rows = [of(name), of("short")];
+    for width in [40, 60, 80, 100, 140] {
+        let text = runs_table(&rows, &[], false, &Style::plain(width));
+        assert!(text.lines().count() == 3 && widest(&text) <= width, "{width}: {text}");
+        assert!(text.contains("…8threads") || text.contains("threads") || width < 80, "{width}: {text}");
+    }
+    let text = runs_table(&rows, &["5d69532b: unreadable".to_owned()], true, &Style::plain(60));
+    assert!(
+        text.contains(name) && text.ends_with("5d69532b: unreadable\n") && text.lines().count() == 4,
+        "{text}"
+    );
 }
 
 /// A row says which of its windows its median does not rest on.
