@@ -40,8 +40,8 @@ mod verify_failed;
 mod volatile_write_cache;
 mod working_set_fits_cache;
 
-pub use draft::iops_low;
 pub(crate) use contradictory_figures::ID as CONTRADICTORY;
+pub use draft::iops_low;
 pub(crate) use short_run::COMMAND_ENDED;
 pub(crate) use too_few_samples::{NOTHING_SEEN, TARGET_NOT_OPENED, TARGET_UNSEEN};
 
