@@ -7,7 +7,8 @@ mod options;
 use assay_results::foreign::{ENTRIES_MAX, Found, TEXT_BYTES_MAX, assemble, cut};
 use assay_results::run::{DeviceTruth, PhaseResult, Run};
 use assay_workload::PhaseKind;
-use assay_workload::plan::PlannedTarget;
+use assay_workload::pattern::OpKind;
+use assay_workload::plan::{PlannedJob, PlannedTarget};
 use serde_json::Value;
 
 use self::job::{Entry, job_of};
@@ -99,8 +100,9 @@ fn fio_json(text: &str) -> Result<Run, ImportError> {
         .or_else(|| root.get("timestamp").and_then(Value::as_i64).and_then(|s| s.checked_mul(1000)));
     found.started_ms = ended_ms.map(|ms| ms.saturating_sub((found.elapsed_s * 1e3) as i64));
     found.phases = phases(entries, &mut found.targets, &mut found.contradictions);
-    if let [(phase, _)] = found.phases.as_mut_slice() {
-        phase.device = device(&root, phase);
+    if let [(phase, planned)] = found.phases.as_mut_slice() {
+        phase.device = device(&root, phase, planned);
+        spread_cached_share(phase);
     }
     Ok(assemble(found, text))
 }
@@ -243,8 +245,24 @@ fn phases(
     phases
 }
 
+/// Requests are cut here unless a device was set to more (the kernel's BLK_DEF_MAX_SECTORS_CAP).
+const REQUEST_BYTES_MAX: u64 = 1280 << 10;
+
+/// What the buffered reads of a phase had from the page cache at least: what the device cannot have delivered.
+fn spread_cached_share(phase: &mut PhaseResult) {
+    let Some((asked, read)) =
+        phase.device.as_ref().and_then(|d| Some((d.asked_read_bytes, d.device_read_bytes?)))
+    else {
+        return;
+    };
+    let share = (1.0 - read as f64 / asked.max(1) as f64).max(0.0);
+    for job in phase.jobs.iter_mut().filter(|job| job.read.is_some() && !job.direct && share > 0.0) {
+        job.cached_read_share = Some(share);
+    }
+}
+
 /// What fio says of the devices, which it counts over the whole run: of use where that is one phase.
-fn device(root: &Value, phase: &PhaseResult) -> Option<DeviceTruth> {
+fn device(root: &Value, phase: &PhaseResult, planned: &[PlannedJob]) -> Option<DeviceTruth> {
     let disks = root.get("disk_util")?.as_array().filter(|disks| !disks.is_empty())?;
     // Below an array or a mapping fio lists what it stands on as well, with `aggr_` values above.
     let names: Vec<String> =
@@ -258,14 +276,29 @@ fn device(root: &Value, phase: &PhaseResult) -> Option<DeviceTruth> {
         phase.jobs.iter().filter_map(of).fold(0, u64::saturating_add)
     };
     let bytes = |name: &str| count(name).and_then(|sectors| sectors.checked_mul(512));
+    // fio 3.33 counts requests only; what they moved at most tells a cache that answered nearly all.
+    let at_most = |kind: OpKind, requests: &str, merges: &str| {
+        let requests = count(requests)?;
+        let random =
+            |job: &PlannedJob| job.pattern.mix.share(kind) == 0.0 || job.pattern.placement.is_random();
+        // Read ahead is off for random reads; writes back may go out in one request with their neighbours.
+        let each = planned.iter().map(|job| job.pattern.sizes(kind).max_bytes()).max().unwrap_or(0);
+        let one_each = kind == OpKind::Read && planned.iter().all(random);
+        let by_blocks = requests.saturating_add(count(merges)?).saturating_mul(each);
+        let by_requests = requests.saturating_mul(REQUEST_BYTES_MAX);
+        Some(if one_each && each > 0 { by_requests.min(by_blocks) } else { by_requests })
+    };
+    let bytes_at_most = count("read_sectors").is_none() && count("write_sectors").is_none();
     Some(DeviceTruth {
+        bytes_at_most,
         devices: names,
         asked_read_bytes: asked(|job| job.read.as_ref().map(|op| op.bytes)),
         asked_written_bytes: asked(|job| job.write.as_ref().map(|op| op.bytes)),
         device_reads: count("read_ios"),
         device_writes: count("write_ios"),
-        device_read_bytes: bytes("read_sectors"),
-        device_written_bytes: bytes("write_sectors"),
+        device_read_bytes: bytes("read_sectors").or_else(|| at_most(OpKind::Read, "read_ios", "read_merges")),
+        device_written_bytes: bytes("write_sectors")
+            .or_else(|| at_most(OpKind::Write, "write_ios", "write_merges")),
         device_busy_share: disk
             .get("util")
             .and_then(Value::as_f64)

@@ -255,3 +255,18 @@ fn figures_that_contradict_each_other_are_not_valid() {
         assert_eq!(run.verdict, assay_results::Verdict::Invalid);
     }
 }
+
+#[test]
+fn requests_of_the_devices_tell_what_the_page_cache_answered() {
+    // fio 3.33 counts requests of devices, no bytes; a job of 2 s on a file of 64 MiB, on a machine with 24 GiB.
+    let reads = read("fio-cached-reads.json");
+    let truth = reads.phases[0].device.as_ref().expect("one device");
+    assert!(truth.bytes_at_most && truth.device_read_bytes.expect("at most") < truth.asked_read_bytes / 20);
+    let share = only(&reads, 0).cached_read_share.expect("known");
+    let found = |run: &Run, id: &str| run.findings.iter().find(|f| f.id == id).map(|f| f.severity);
+    use assay_results::{FindingSeverity, Verdict};
+    assert_eq!(found(&reads, "cache-served-reads"), Some(FindingSeverity::Invalid), "{share}");
+    let writes = read("fio-cached-writes.json");
+    assert_eq!(found(&writes, "working-set-fits-cache"), Some(FindingSeverity::Invalid));
+    assert_eq!([reads.verdict, writes.verdict], [Verdict::Invalid; 2]);
+}

@@ -375,6 +375,9 @@ pub struct DeviceTruth {
     pub process_written_bytes: Option<u64>,
     /// Bytes the devices wrote, for whomever.
     pub device_written_bytes: Option<u64>,
+    /// The bytes of the devices are what their requests moved at most: only these were counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bytes_at_most: bool,
     /// Read requests the devices completed.
     pub device_reads: Option<u64>,
     /// Write requests the devices completed.

@@ -204,7 +204,8 @@ fn device_words(device: &DeviceTruth) -> String {
             } else {
                 format!("{} asked", format::bytes(asked))
             };
-            parts.push(format!("{what} {asked}{own}, {got} at the device"));
+            let most = if device.bytes_at_most { "at most " } else { "" };
+            parts.push(format!("{what} {asked}{own}, {most}{got} at the device"));
         }
     };
     part("read", device.asked_read_bytes, (device.process_read_bytes, "fetched"), device.device_read_bytes);

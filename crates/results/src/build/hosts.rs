@@ -248,6 +248,7 @@ pub(super) fn devices_together(rows: &[HostPhase]) -> Option<DeviceTruth> {
     let depths = known.iter().map(|truth| truth.device_depth_mean).sum::<Option<f64>>();
     let busy: Option<Vec<f64>> = known.iter().map(|truth| truth.device_busy_share).collect();
     Some(DeviceTruth {
+        bytes_at_most: known.iter().any(|truth| truth.bytes_at_most),
         devices: rows.iter().flat_map(device).collect(),
         asked_read_bytes: known.iter().map(|truth| truth.asked_read_bytes).sum(),
         process_read_bytes: sum(|truth| truth.process_read_bytes),

@@ -138,6 +138,7 @@ impl MachineTally {
             reasons.push("the kernel does not say what it fetched for this process".to_owned());
         }
         Some(DeviceTruth {
+            bytes_at_most: false,
             devices: devices.names.clone(),
             asked_unknown: false,
             asked_read_bytes: asked.read_bytes,
