@@ -7,12 +7,10 @@ use std::time::Duration;
 use assay_engine::Blocks;
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_results::{HostEvent, JobOutcome};
-use assay_workload::Plan;
-use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
+use assay_workload::job::{EngineKind, Limits, Phase};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::resolve::{self, Inventory, TargetFacts};
-use assay_workload::target::{Target, TargetKind};
-use assay_workload::units::{Bytes, Nanos};
+use assay_workload::units::Nanos;
+use assay_workload::{Plan, lun};
 use serde::Serialize;
 
 use crate::error::RunError;
@@ -51,37 +49,10 @@ pub(crate) fn overhead_ns_per_io(plan: &Plan) -> Option<f64> {
 /// # Errors
 /// [`RunError::Engine`] if the engine could not be set up.
 pub fn measure(depth: u32, time: Nanos) -> Result<Cost, RunError> {
-    let job = Job::new("self", &["nothing"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()))
-        .with(|job| {
-            job.outstanding_per_thread = depth;
-            job.engine = EngineKind::Null;
-            job.limits = Limits { time: Some(time), ..Limits::default() };
-        });
-    let workload = Workload {
-        name: "bench-self".to_owned(),
-        seed: Some(1),
-        hosts: Vec::new(),
-        targets: vec![Target {
-            name: "nothing".to_owned(),
-            path: "null".to_owned(),
-            kind: Some(TargetKind::Null),
-            size: Some(Bytes(16 << 30)),
-        }],
-        phases: vec![Phase::measure("self", vec![job])],
-    };
-    let facts = TargetFacts {
-        path: "null".to_owned(),
-        kind: TargetKind::Null,
-        existing_bytes: 0,
-        direct_align_bytes: Some(512),
-        engine_choice: None,
-    };
-    let inventory = Inventory {
-        targets: [("nothing".to_owned(), facts)].into(),
-        engines: vec![EngineKind::Null],
-        ..Inventory::default()
-    };
-    let plan = Arc::new(resolve::plan(&workload, &inventory, 1)?);
+    let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
+    let limits = Limits { time: Some(time), ..Limits::default() };
+    let job = lun::job("self", pattern, depth, limits).with(|job| job.engine = EngineKind::Null);
+    let plan = lun::plan(1, 16 << 30, vec![Phase::measure("self", vec![job])])?;
     let options = PhaseOptions {
         interval: Duration::from_secs(1),
         stop: Arc::new(AtomicBool::new(false)),

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_results::{RunEnd, RunEvent};
 use assay_runner::{Kinds, Observer, Request, RunError, Watch, Work, carry_out, plan, simulate};
-use assay_sim::{Model, lun};
+use assay_sim::Model;
 use assay_workload::Workload;
 use assay_workload::host::Host;
 use assay_workload::job::{Job, Limits, Phase};
+use assay_workload::lun;
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::plan::{Carrier, PlannedEngine};
 use assay_workload::units::Nanos;

@@ -13,7 +13,6 @@ mod driver;
 mod engine;
 mod events;
 #[doc(hidden)]
-pub mod lun;
 pub mod model;
 mod normal;
 pub mod phase;

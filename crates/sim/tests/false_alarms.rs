@@ -4,9 +4,10 @@
 use assay_engine::Clock as _;
 use assay_results::environment::Environment;
 use assay_results::{FindingSeverity, Run, RunBuilder, RunEnd, RunEvent};
-use assay_sim::{Model, PlanSimulation, SimOptions, lun};
+use assay_sim::{Model, PlanSimulation, SimOptions};
 use assay_workload::Plan;
 use assay_workload::job::{Limits, Phase};
+use assay_workload::lun;
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::units::Nanos;
 

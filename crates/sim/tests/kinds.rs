@@ -7,8 +7,9 @@ use std::time::Duration;
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_engine::{Blocks, Clock as _};
 use assay_results::HostEvent;
-use assay_sim::{Model, PlanSimulation, SimOptions, Volumes, lun};
+use assay_sim::{Model, PlanSimulation, SimOptions, Volumes};
 use assay_workload::job::{Job, Limits, Phase};
+use assay_workload::lun;
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::plan::Plan;
 

@@ -13,6 +13,7 @@ pub mod fill;
 pub mod growth;
 pub mod host;
 pub mod job;
+pub mod lun;
 mod map;
 pub mod operation;
 pub mod ops;

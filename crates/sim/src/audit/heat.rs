@@ -136,10 +136,10 @@ pub fn heat_near(
 #[cfg(test)]
 mod tests {
     use assay_workload::job::{Limits, Phase};
+    use assay_workload::lun;
     use assay_workload::pattern::{AccessPattern, Mix, Placement, Sequential};
 
     use super::*;
-    use crate::lun;
 
     #[test]
     fn shares_are_those_of_a_column() {

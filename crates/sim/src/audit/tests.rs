@@ -1,10 +1,10 @@
 use assay_workload::job::{Job, Limits, Phase};
+use assay_workload::lun;
 use assay_workload::pattern::{Mix, Random, Sequential, Zone, ZoneSize};
 use assay_workload::target::Extent;
 use assay_workload::units::Nanos;
 
 use super::*;
-use crate::lun;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;

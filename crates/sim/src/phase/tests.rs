@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use assay_results::{Interval, LatencyHistogram};
 use assay_workload::job::{Arrival, Job, Limits, OperationRates, Phase, Rate};
+use assay_workload::lun;
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::units::Nanos;
 
 use super::*;
-use crate::lun;
 use crate::model::{Fault, Span};
 use crate::service::{Service, Time};
 

@@ -1,16 +1,16 @@
-//! One simulated target and its jobs as a plan: what tests and measurements of the simulator share.
+//! One target that is nowhere and its jobs as a plan: what measures the simulator and the generator itself.
 
-use assay_workload::Plan;
-use assay_workload::job::{EngineKind, Job, Limits, Phase, Workload};
-use assay_workload::pattern::AccessPattern;
-use assay_workload::resolve::{self, Inventory, ResolveError, TargetFacts};
-use assay_workload::target::{Target, TargetKind};
-use assay_workload::units::Bytes;
+use crate::job::{EngineKind, Job, Limits, Phase, Workload};
+use crate::pattern::AccessPattern;
+use crate::plan::Plan;
+use crate::resolve::{self, Inventory, ResolveError, TargetFacts};
+use crate::target::{Target, TargetKind};
+use crate::units::Bytes;
 
 /// The target's name.
 pub const NAME: &str = "lun";
 
-/// A job of the simulator on the target.
+/// A job on the target, of the simulator's engine.
 pub fn job(name: &str, pattern: AccessPattern, outstanding_per_thread: u32, limits: Limits) -> Job {
     Job::new(name, &[NAME], pattern).with(|job| {
         job.outstanding_per_thread = outstanding_per_thread;
@@ -44,8 +44,7 @@ pub fn plan(seed: u64, size_bytes: u64, phases: Vec<Phase>) -> Result<Plan, Reso
     };
     let inventory = Inventory {
         targets: [(NAME.to_owned(), facts)].into(),
-        engines: vec![EngineKind::Sim],
-        engine_override: None,
+        engines: vec![EngineKind::Sim, EngineKind::Null],
         ..Inventory::default()
     };
     resolve::plan(&workload, &inventory, seed)
