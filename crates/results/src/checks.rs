@@ -24,6 +24,7 @@ mod not_steady;
 mod outlier_interval;
 mod outlier_run;
 mod outlier_worker;
+mod own_stop;
 mod pass_drift;
 mod rate_not_reached;
 mod rows;

@@ -7,6 +7,7 @@ use assay_workload::job::EngineOptions;
 use assay_workload::plan::PlannedJob;
 
 use super::draft::{iops_lost, lost, lost_cpu_time, percent, time};
+use super::own_stop::own_stop;
 use super::severity::severity;
 use super::subject::{Subject, on_storage};
 use super::throttled::quota_share;
@@ -33,6 +34,8 @@ const DELAY_MIN: f64 = 0.2;
 const LATE_NS_MIN: f64 = 2e5;
 /// Slots that were taken for a larger share of the time may explain delays also where threads waited for a CPU.
 const SLOTS_TAKEN_MAX: f64 = 0.5;
+/// A stop of this share of the longest delay is what made it.
+const STOP_MIN: f64 = 0.5;
 /// A rate of which more was missed is `rate-not-reached`'s.
 const MISSED_MAX: f64 = 0.02;
 
@@ -188,7 +191,9 @@ fn submitted_late(subject: &Subject<'_>) -> Option<Finding> {
     let (late, taken) = (late_share(delay, evidence.measured_ns), slots_taken_share(subject));
     let queued = queued_share(subject).unwrap_or(0.0);
     let waited = queued >= QUEUED_MIN && taken <= SLOTS_TAKEN_MAX;
-    if late <= taken && !waited {
+    // A stop with all slots taken looks like storage that does not answer.
+    let stop = own_stop(subject).filter(|stop| stop.length_s * 1e9 >= STOP_MIN * delay.max as f64);
+    if late <= taken && !waited && stop.is_none() {
         return None;
     }
     // What timer slack adds to every I/O is no reason to doubt a run.
@@ -202,8 +207,12 @@ fn submitted_late(subject: &Subject<'_>) -> Option<Finding> {
     } else {
         String::new()
     };
+    let why = match stop {
+        Some(stop) => format!("because it did not run for {}", time(stop.length_s * 1e9)),
+        None => "although queue slots were free".to_owned(),
+    };
     let message = format!(
-        "Assay submitted I/Os late although queue slots were free: p99 submission delay {}, of a p99 response time of {}{cpu}",
+        "Assay submitted I/Os late {why}: p99 submission delay {}, of a p99 response time of {}{cpu}",
         time(delay_p99),
         time(response_p99)
     );

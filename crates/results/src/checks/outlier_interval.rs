@@ -1,9 +1,10 @@
 //! `outlier-interval`: single intervals far from the others, such as stalls, in a window that otherwise stood still; and
 //! pauses that only the whole window shows, because they are shorter than an interval or longer than the window.
 
-use super::draft::{iops_off, percent};
+use super::draft::{iops_off, percent, time};
 use super::not_steady::{movement, pause_places, whole_places};
 use super::outlier_run::RESOLUTION_SHARE;
+use super::own_stop::own_stop;
 use super::subject::{Subject, measured};
 use super::throttled::device_limit;
 use crate::run::{Effect, Finding, FindingSeverity, Run};
@@ -41,10 +42,27 @@ const SEED: u64 = 1;
 const FACTOR_MIN: f64 = 1e-6;
 /// The rule's threshold is of one false alarm in a hundred windows; this much above it there is one in a thousand.
 const SURER: f64 = 1.5;
+const STOPPED_ADVICE: &str =
+    "do not suspend Assay (SIGSTOP, a freezer, a paused virtual machine), leave it a CPU, and repeat the run";
 const ADVICE: &str = "look at the latency maximum and at what the machine did then; a stall that recurs is part of the storage";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
-    measured(run).filter_map(|subject| of_job(&subject)).collect()
+    measured(run).filter_map(|subject| Some(with_own_stop(&subject, of_job(&subject)?))).collect()
+}
+
+/// A finding about a window in which the process itself stood still: what looks like a stall of the storage is none then.
+fn with_own_stop(subject: &Subject<'_>, mut finding: Finding) -> Finding {
+    let low = finding.effect.is_some_and(|effect| effect.low < 0.0);
+    if let Some(stop) = own_stop(subject).filter(|_| low) {
+        let length = time(stop.length_s * 1e9);
+        finding.message += &format!(
+            "; Assay itself did not run for {length}, {:.1} s after the start: that is no stall of the storage",
+            stop.start_s.max(0.0)
+        );
+        finding.evidence.insert("own_stop_s".to_owned(), stop.length_s.into());
+        finding.advice = STOPPED_ADVICE.to_owned();
+    }
+    finding
 }
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
@@ -430,6 +448,31 @@ mod tests {
         silent("throttled", &run);
         let finding = only(ID, &run);
         assert!((1.0 / 3.0..0.5).contains(&low(&finding)), "{}", finding.bias);
+    }
+
+    #[test]
+    fn a_stop_of_our_own_is_no_stall_of_the_storage() {
+        use crate::evidence::MachineSecond;
+        let mut run = stopped(8, |_| 70_000.0);
+        assert!(!only(ID, &run).message.contains("Assay itself"));
+        let lengths = [0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 1.1, 0.0, 0.1, 0.2, 0.2];
+        run.phases[0].evidence.seconds = lengths
+            .iter()
+            .enumerate()
+            .map(|(at, length_s)| MachineSecond {
+                start_s: 0.2 * at as f64,
+                length_s: *length_s,
+                ..MachineSecond::default()
+            })
+            .collect();
+        let finding = only(ID, &run);
+        assert!(
+            finding.message.ends_with(
+                "Assay itself did not run for 900 ms, 1.2 s after the start: that is no stall of the storage"
+            ),
+            "{}",
+            finding.message
+        );
     }
 
     #[test]

@@ -182,7 +182,15 @@ fn an_open_loop_that_was_stopped() {
         "response times up to 393 times too high on average, p99 up to 2184 times too high"
     );
     // Storage that answered nothing for that second had all four slots taken.
-    silent(ID, &open_loop(4_350_000_000, delay, response));
+    let mut taken = open_loop(4_350_000_000, delay, response);
+    silent(ID, &taken);
+    // It was the process that stood still: readings of the counters stopped as well, and came at once afterwards.
+    let lengths = [0.2, 0.2, 0.2, 0.2, 0.2, 1.1, 0.0, 0.1, 0.2, 0.2];
+    taken.phases[0].evidence.seconds =
+        lengths.map(|length_s| crate::evidence::MachineSecond { length_s, ..Default::default() }).to_vec();
+    assert!(
+        only(ID, &taken).message.starts_with("Assay submitted I/Os late because it did not run for 900 ms")
+    );
     // A thread that sleeps in the submitting call has one I/O outstanding.
     silent(ID, &buffered(open_loop(1_333_947_831, delay, response)));
 }
