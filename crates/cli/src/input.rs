@@ -256,7 +256,7 @@ fn refuse_words_of_others(format: Format, reading: &ReadingArgs) -> Result<(), F
     if let Some(word) = reading.variables.first() {
         let instead = match format {
             Format::Fio => "a fio job file takes ${NAME} from the environment",
-            _ => "a plan has none",
+            _ => "change it in the plan (assay run --help lists what an option changes)",
         };
         return Err(Failure::usage(format!("'{word}': name=value is for vdbench files; {instead}")));
     }

@@ -43,6 +43,7 @@ mod signals;
 mod simulated;
 mod steps;
 mod traced;
+mod wrong_words;
 
 use assay_report::visible;
 use clap::Parser as _;
@@ -61,9 +62,9 @@ fn main() -> ExitCode {
             let code = if error.use_stderr() { failure::USAGE } else { 0 };
             // A wrong word may hold what moves a cursor: it is said as it can be seen.
             let seen = std::env::args_os().map(|word| visible(&word.to_string_lossy()).into_owned());
-            let error = if code == 0 { error } else { Cli::try_parse_from(seen).err().unwrap_or(error) };
             if code != 0 {
-                let _ = error.print();
+                let seen: Vec<String> = seen.collect();
+                wrong_words::print(&Cli::try_parse_from(&seen).err().unwrap_or(error), &seen);
                 return ExitCode::from(code);
             }
             return match context::help_to_stdout(&error.render()) {

@@ -465,6 +465,6 @@ pub(crate) fn engine_of(name: &str) -> Result<EngineKind, Failure> {
         let names: Vec<&str> = EngineKind::ALL.iter().map(|kind| kind.name()).collect();
         let hint = near::nearest(name, names.iter().copied());
         let hint = hint.map_or(String::new(), |near| format!("did you mean {near}? "));
-        Failure::usage(format!("there is no engine '{name}'; {hint}there are {}", names.join(", ")))
+        Failure::usage(format!("there is no engine '{name}'; {hint}available: {}", names.join(", ")))
     })
 }

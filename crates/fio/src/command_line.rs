@@ -3,7 +3,7 @@
 use assay_formats::loader::Loader;
 use assay_formats::{Diagnostic, Position, Severity};
 
-use super::job_file::{Builder, JobFile};
+use super::job_file::{Builder, COMMAND_LINE, JobFile};
 use super::lines::{RawOption, RawSection};
 use super::program::{self, Argument, Fate, Setting};
 use super::report::WordPosition;
@@ -67,7 +67,7 @@ pub fn parse_command_line_with(args: &[String], loader: &dyn Loader, system: &Sy
     let mut words = args.iter().enumerate();
     while let Some((index, word)) = words.next() {
         let line = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        let at = Position { file: "command line".to_owned(), line, column: 1 };
+        let at = Position { file: COMMAND_LINE.to_owned(), line, column: 1 };
         reader.word(word, at, || words.next().map(|(_, value)| value.clone()));
     }
     reader.finish()
@@ -212,7 +212,7 @@ impl Reader<'_> {
             }
             names.push(file);
         }
-        let name = if names.is_empty() { "command line".to_owned() } else { names.join(" ") };
+        let name = if names.is_empty() { COMMAND_LINE.to_owned() } else { names.join(" ") };
         let runs = self.program.action == Action::Run;
         if runs && !self.sections.is_empty() && !self.builder.has_jobs() {
             let message = format!("no section is named {}", self.sections.join(" or "));

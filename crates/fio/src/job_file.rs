@@ -11,6 +11,9 @@ use super::section::{JOBS_MAX, JobSection, place};
 use super::settings::{Applier, OptionLine, Settings};
 use super::substitute::System;
 
+/// What a command line without files is called, as the file that jobs are from.
+pub(crate) const COMMAND_LINE: &str = "command line";
+
 /// A section in the order of the file, for printing.
 #[derive(Debug, Clone, PartialEq)]
 struct Printed {
@@ -179,7 +182,11 @@ impl<'a> Builder<'a> {
     /// Ends the file: checks across options, then the result. Without a job it is an error where one is needed.
     pub(super) fn finish(mut self, name: &str, needs_job: bool) -> (Option<JobFile>, Vec<Diagnostic>) {
         if needs_job && self.jobs.is_empty() && !self.report.has_errors() {
-            let message = "the file defines no job";
+            let message = if name == COMMAND_LINE {
+                "the command line defines no job: give --name=JOB before the options of each"
+            } else {
+                "the file defines no job: a job begins with its name in brackets, [JOB]"
+            };
             self.report.general(Severity::Error, "no-jobs", message);
         }
         let (jobs, printed, file_starts) = (self.jobs, self.printed, self.file_starts);

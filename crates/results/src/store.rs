@@ -74,7 +74,7 @@ pub enum StoreError {
         found: String,
     },
     /// No run goes by that name.
-    #[error("no run '{wanted}' in {}", root.display())]
+    #[error("no run '{wanted}' in {}; 'assay runs' lists them", root.display())]
     NotFound {
         /// What was asked for.
         wanted: String,

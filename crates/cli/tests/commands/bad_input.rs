@@ -63,6 +63,34 @@ fn block_devices_are_no_place_for_quick() {
     refused(&world, &["quick", path_text(&device)], 2, "is not a directory");
 }
 
+/// What newcomers type comes with what to type instead.
+#[test]
+fn words_of_other_tools_come_with_the_fix() {
+    let world = World::new();
+    fs::write(world.path().join("a.fio"), "[a]\nfilename=a\nsize=64k\nrw=read\n").expect("written");
+    let cases: &[(&[&str], &str)] = &[
+        (&["run", "a.fio", "--bs=4k"], "options of fio are taken by 'assay fio'"),
+        (&["run", "--rw=randread", "--size=1g"], "options of fio are taken by 'assay fio'"),
+        (&["run", "a.fio", "-o", "out"], "'assay report last --html FILE'"),
+        (&["run", "a.fio", "--csv", "x.csv"], "'assay report last --html FILE'"),
+        (&["run", "a.fio", "--repeat", "x"], "it is not a whole number"),
+        (&["run", "a.fio", "--curve", "10-90"], "it is not a number"),
+        (&["run", "a.fio", "--engine", "iouring"], "did you mean io_uring? available: auto"),
+        (&["fio", "--bs=4k"], "give --name=JOB"),
+        (&["a.fio"], "'assay run a.fio'"),
+        (&["start"], "'assay --help' lists the commands"),
+        (&["--runtime", "10"], "options stand behind a command"),
+        (&["judge", "fio", "--name=x"], "stands behind '--'"),
+        (&["check", "nope"], "'assay runs' lists them"),
+    ];
+    for (words, fix) in cases {
+        let said = world.assay(words).ended(2);
+        assert!(said.err.starts_with("error: ") && said.err.contains(fix), "{words:?}: {}", said.err);
+        assert!(!said.err.contains("as a value"), "{words:?}: {}", said.err);
+        assert_eq!(said.err.matches("error: ").count(), 1, "{words:?}: {}", said.err);
+    }
+}
+
 #[test]
 fn mistyped_names_come_with_the_nearest() {
     let world = World::new();
