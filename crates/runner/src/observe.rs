@@ -3,7 +3,9 @@
 mod files;
 mod follow;
 mod made;
+mod members;
 
 pub use files::{OpenFile, OpenFiles};
 pub use follow::{CommandOutput, Following, ObservedCommand, follow};
 pub use made::{Followed, run_of_followed};
+pub use members::Members;

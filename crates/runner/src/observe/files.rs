@@ -51,8 +51,20 @@ pub struct OpenFiles {
     inherited: Vec<PathBuf>,
     /// A pipe that the command got for its output.
     pub(super) given: Option<PathBuf>,
-    /// Whether it read from, and wrote to, what is no storage: pipes to other processes, `/dev/zero`, a terminal.
+    /// What each process had open.
+    processes: BTreeMap<u32, ByProcess>,
+}
+
+/// What one process had open, for reading and for writing.
+#[derive(Debug, Default)]
+struct ByProcess {
+    files: BTreeMap<PathBuf, (bool, bool)>,
+    /// What is no storage: pipes to other processes, `/dev/zero`, a terminal. Not what it has from Assay.
     streams: (bool, bool),
+}
+
+fn either(one: (bool, bool), other: (bool, bool)) -> (bool, bool) {
+    (one.0 || other.0, one.1 || other.1)
 }
 
 impl Default for OpenFiles {
@@ -70,7 +82,7 @@ impl Default for OpenFiles {
             code: BTreeSet::new(),
             inherited: streams.collect(),
             given: None,
-            streams: (false, false),
+            processes: BTreeMap::new(),
         }
     }
 }
@@ -91,14 +103,16 @@ impl OpenFiles {
             if text.starts_with("pipe:") {
                 let (reads, writes) = opened_for(flags);
                 let ends = pipes.entry(path).or_default();
-                *ends = (ends.0 || reads, ends.1 || writes);
+                *ends = either(*ends, (reads, writes));
             } else if text.starts_with('/') && !NO_STORAGE.iter().any(|prefix| text.starts_with(prefix)) {
                 self.add(&path, flags);
+                self.add_to_process(pid, path, opened_for(flags));
             }
         }
         // A pipe with both ends in one process is how it wakes itself.
         let streams = pipes.into_values().filter(|ends| *ends != (true, true));
-        self.streams = streams.fold(self.streams, |all, ends| (all.0 || ends.0, all.1 || ends.1));
+        let own = self.processes.entry(pid).or_default();
+        own.streams = streams.fold(own.streams, either);
         let maps = host.text(format!("/proc/{pid}/maps")).unwrap_or_default();
         self.code.extend(maps.lines().filter_map(code));
     }
@@ -108,14 +122,11 @@ impl OpenFiles {
         let (reads, writes) = opened_for(flags);
         if let Some(known) = self.found.get_mut(path) {
             known.direct &= direct;
-            known.opened_for = (known.opened_for.0 || reads, known.opened_for.1 || writes);
+            known.opened_for = either(known.opened_for, (reads, writes));
             return;
         }
         let Ok(meta) = std::fs::metadata(path) else { return };
         let kind = meta.file_type();
-        if kind.is_char_device() {
-            self.streams = (self.streams.0 || reads, self.streams.1 || writes);
-        }
         if !(kind.is_file() || kind.is_block_device()) || self.found.len() >= FILES_MAX {
             return;
         }
@@ -135,13 +146,30 @@ impl OpenFiles {
         self.found.insert(path.to_owned(), file);
     }
 
-    /// Whether calls of reading, and of writing, can be told to be about files: files were seen open for it, and nothing
-    /// else was.
-    pub fn calls_are_about(&self, targets: &[OpenFile]) -> (bool, bool) {
-        (
-            !self.streams.0 && targets.iter().any(|file| file.opened_for.0),
-            !self.streams.1 && targets.iter().any(|file| file.opened_for.1),
-        )
+    /// Takes note of what is open in a process: a file or a device of those that are kept, or a stream.
+    fn add_to_process(&mut self, pid: u32, path: PathBuf, opened_for: (bool, bool)) {
+        let own = self.processes.entry(pid).or_default();
+        if self.found.contains_key(&path) {
+            if own.files.len() < FILES_MAX {
+                let known = own.files.entry(path).or_default();
+                *known = either(*known, opened_for);
+            }
+        } else if std::fs::metadata(&path).is_ok_and(|meta| meta.file_type().is_char_device()) {
+            own.streams = either(own.streams, opened_for);
+        }
+    }
+
+    /// Whether a process had data files or devices open for reading (`direction` 0) or for writing (1), and streams that
+    /// it does not have from Assay.
+    pub fn opened_by(&self, pid: u32, direction: usize, data: &BTreeSet<PathBuf>) -> (bool, bool) {
+        let Some(own) = self.processes.get(&pid) else { return (false, false) };
+        let so = |opened: (bool, bool)| if direction == 0 { opened.0 } else { opened.1 };
+        (own.files.iter().any(|(path, opened)| so(*opened) && data.contains(path)), so(own.streams))
+    }
+
+    /// Whether something of a process was seen open.
+    pub fn knows(&self, pid: u32) -> bool {
+        self.processes.contains_key(&pid)
     }
 
     /// Whether something was seen open, and not more than is kept.
@@ -161,6 +189,13 @@ impl OpenFiles {
 
     /// What the command most likely works on: devices, and the largest files as they are now.
     pub fn targets(&self) -> Vec<OpenFile> {
+        let mut files = self.data();
+        files.truncate(TARGETS_MAX);
+        files
+    }
+
+    /// Devices and data files: the large ones, or what there is.
+    pub fn data(&self) -> Vec<OpenFile> {
         let data = |file: &&OpenFile| !self.code.contains(&file.path);
         let mut files: Vec<OpenFile> = self.found.values().filter(data).cloned().collect();
         for file in files.iter_mut().filter(|file| !file.is_device) {
@@ -173,7 +208,6 @@ impl OpenFiles {
             files.retain(|file| file.opened_for.1);
         }
         files.sort_by_key(|file| (!file.is_device, std::cmp::Reverse(file.bytes)));
-        files.truncate(TARGETS_MAX);
         files
     }
 }

@@ -15,6 +15,7 @@ use assay_results::counters::{Counters, ProcessCounters, ProcessRole};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::files::OpenFiles;
+use super::members::Members;
 use crate::error::RunError;
 use crate::idle_windows;
 
@@ -47,6 +48,8 @@ pub struct ObservedCommand {
     pub output: String,
     /// What it had open.
     pub files: OpenFiles,
+    /// What each of its processes did.
+    pub members: Members,
     /// The most threads it was seen with.
     pub threads_max: u64,
 }
@@ -86,6 +89,8 @@ struct Watcher {
     pids: Vec<u32>,
     /// What each tree did, by its root.
     did: BTreeMap<u32, Did>,
+    /// What each process of them did.
+    members: Members,
 }
 
 impl Watcher {
@@ -100,13 +105,16 @@ impl Watcher {
     }
 
     /// What is open now.
-    fn look(&self, files: &mut OpenFiles) {
-        self.trees().concat().iter().for_each(|pid| files.look_at(&self.host, *pid));
+    fn look(&mut self, files: &mut OpenFiles) {
+        let trees = self.trees();
+        trees.concat().iter().for_each(|pid| files.look_at(&self.host, *pid));
+        self.members.look(&self.host, &trees, self.child.is_none());
     }
 
     fn snapshot(&mut self, files: &mut OpenFiles) -> Counters {
         let trees = self.trees();
         let all: Vec<u32> = trees.concat();
+        self.members.look(&self.host, &trees, self.child.is_none());
         self.sampler.select_processes(&all);
         let mut record = self.sampler.snapshot();
         let found: BTreeMap<u32, ProcessCounters> =
@@ -115,6 +123,7 @@ impl Watcher {
         for tree in &mut record.processes {
             self.did.entry(tree.pid).or_default().add_to(tree);
         }
+        self.members.read_at(record.at_ns);
         all.iter().for_each(|pid| files.look_at(&self.host, *pid));
         record
     }
@@ -217,7 +226,8 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<ObservedCo
     let selection = Selection { devices, ..Selection::default() };
     let sampler = Sampler::new(host, &selection);
     let (pids, did) = (pids.to_vec(), BTreeMap::new());
-    let mut watcher = Watcher { host: host.clone(), sampler, child: None, pids, did };
+    let members = Members::default();
+    let mut watcher = Watcher { host: host.clone(), sampler, child: None, pids, did, members };
     let mut files = OpenFiles::default();
     // Children whose parent ends become ours, so that they stay in the tree.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -264,7 +274,16 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<ObservedCo
     if started.elapsed() > SHORT_FOR {
         during = once_a_second(during);
     }
-    Ok(ObservedCommand { before, during, after, status, output, files, threads_max })
+    Ok(ObservedCommand {
+        before,
+        during,
+        after,
+        status,
+        output,
+        files,
+        members: watcher.members,
+        threads_max,
+    })
 }
 
 /// Two looks at the devices with nothing done between them.
@@ -352,7 +371,14 @@ mod tests {
         let script = format!("head -c 100000 /dev/zero > {}; exec sleep 60", file.display());
         let host = HostRoot::real();
         let sampler = Sampler::new(&host, &Selection::default());
-        let mut watcher = Watcher { host, sampler, child: None, pids: Vec::new(), did: BTreeMap::new() };
+        let mut watcher = Watcher {
+            host,
+            sampler,
+            child: None,
+            pids: Vec::new(),
+            did: BTreeMap::new(),
+            members: Members::default(),
+        };
         let mut files = OpenFiles::default();
         let mut before = watcher.snapshot(&mut files);
         let (mut child, _) =

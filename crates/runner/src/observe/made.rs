@@ -43,6 +43,8 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
     let environment = environment_of(&files, site);
     let direct = !files.is_empty() && files.iter().all(|file| file.direct);
     let version = site.version.clone();
+    let mut during = seen.during.clone();
+    let opened_for = seen.members.leave_out_streams(&mut during, &seen.files, &files);
     let observation = Observation {
         own_figures: figures.is_some(),
         id: format!("{:08x}", random_u64()? as u32),
@@ -54,12 +56,12 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
         environment,
         missed,
         direct,
-        opened_for: seen.files.calls_are_about(&files),
+        opened_for,
         threads: seen.threads_max.clamp(1, 4096) as u32,
         before: seen.before.clone(),
         during: match &figures {
-            Some(figures) => part_of(&seen.during, figures),
-            None => seen.during.clone(),
+            Some(figures) => part_of(&during, figures),
+            None => during,
         },
         after: seen.after.clone(),
         ended: match (seen.status.code(), seen.status.signal()) {
