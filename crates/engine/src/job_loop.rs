@@ -17,7 +17,7 @@ use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, OpenT
 
 mod abandon;
 mod batch;
-mod errors;
+pub(crate) mod errors;
 mod flushes;
 mod operations;
 mod pacing;
@@ -343,8 +343,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     #[cold]
     fn failed(&mut self, result: i32, slot: u32) {
-        // Without an errno it moved nothing more (the end of a file that was cut); EIO is what an application would make of it.
-        let errno = if result < 0 { -result } else { libc::EIO };
+        let errno = if result < 0 { -result } else { errors::END_OF_FILE };
         self.errors.failed(errno);
         self.free.push(slot);
         self.count_error(errno);

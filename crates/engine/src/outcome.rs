@@ -5,6 +5,7 @@ use assay_workload::plan::PlannedJob;
 
 use crate::clock::RealClock;
 use crate::job_loop::LoopEnd;
+use crate::job_loop::errors::END_OF_FILE;
 use crate::seam::QueueFull;
 
 /// CPU time, nanoseconds, and how often the processor was given away.
@@ -108,6 +109,7 @@ pub(crate) fn errno_name(errno: i32) -> String {
     let name = match errno {
         libc::EPERM => "EPERM",
         libc::EIO => "EIO",
+        END_OF_FILE => "end of file",
         libc::EAGAIN => "EAGAIN",
         libc::ENOMEM => "ENOMEM",
         libc::EACCES => "EACCES",
@@ -164,6 +166,7 @@ pub(crate) fn of_job(
     let full = full.map(|end| format!("{}: {QueueFull} although a slot is free", end.engine));
     let said = |errno| match errno {
         libc::EILSEQ => "a block did not hold what was written there".to_owned(),
+        END_OF_FILE => "the file or device ends before what was to be read or written".to_owned(),
         errno => format!("{} ({})", std::io::Error::from_raw_os_error(errno), errno_name(errno)),
     };
     let error = fatal.map(said).or(full);

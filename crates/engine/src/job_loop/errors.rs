@@ -1,7 +1,9 @@
 //! Errors of single I/Os.
 
-/// Errno values kept apart.
-const ERRNO_MAX: usize = 134;
+/// Errno values kept apart, and what has none.
+const ERRNO_MAX: usize = 135;
+/// Nothing was moved although nothing failed: the file or device ends there, cut while it was used. No errno of Linux.
+pub(crate) const END_OF_FILE: i32 = 134;
 
 /// How many there were, and how many may be.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ use assay_workload::plan::{SliceRate, ThreadSlice};
 use assay_workload::target::ActiveRange;
 use assay_workload::units::Nanos;
 
+use super::errors::END_OF_FILE;
 use super::*;
 use crate::recorder::{Schedule, Shared};
 use crate::seam::{BufferPool, Capabilities, OpenTarget, QueueFull, Submitted, TargetTable};
@@ -385,6 +386,6 @@ fn a_rest_that_cannot_be_moved_is_an_error_with_its_own_name() {
     let (counts, end) = short_of(Mix::READ, &file);
     assert_eq!(
         (counts.op(OpKind::Read).ios, end.errors, end.fatal_errno),
-        (7, vec![(libc::EIO, 1)], libc::EIO)
+        (7, vec![(END_OF_FILE, 1)], END_OF_FILE)
     );
 }
