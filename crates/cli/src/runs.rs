@@ -2,8 +2,8 @@
 
 use assay_host::output::is_unedited;
 use assay_report::terminal;
-use assay_results::store::{self, RunState, StoreError};
-use assay_results::{Verdict, checks};
+use assay_results::checks;
+use assay_results::store::{self, StoreError};
 use clap::{Args, Subcommand};
 
 use crate::context::Context;
@@ -100,25 +100,6 @@ fn list(long: bool, context: &Context) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     }
     entries.sort_by(|a, b| b.started.cmp(&a.started));
-    let mut notes = Vec::new();
-    let rows: Vec<[String; 5]> = entries
-        .iter()
-        .map(|entry| {
-            let state = match &entry.state {
-                RunState::Done => entry.verdict.map_or("", Verdict::word),
-                RunState::Unfinished => {
-                    notes.push(format!("{}: 'assay runs recover {0}' makes a result of it", entry.id));
-                    "unfinished"
-                }
-                RunState::Unreadable(why) => {
-                    notes.push(format!("{}: {why}", entry.id));
-                    "unreadable"
-                }
-            };
-            let elapsed = entry.elapsed_s.map_or(String::new(), |elapsed| format!("{elapsed:.0} s"));
-            [entry.id.clone(), entry.started.clone(), entry.name.clone(), elapsed, state.to_owned()]
-        })
-        .collect();
-    context.out(&terminal::runs_table(&rows, &notes, long, &context.style));
+    context.out(&terminal::stored_runs(&entries, long, &context.style));
     Ok(Outcome::Done)
 }

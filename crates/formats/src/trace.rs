@@ -6,6 +6,7 @@
 
 mod blkparse;
 mod csv;
+mod reader;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use crate::diagnostic::{Affects, Diagnostic, Position, Severity};
 
 pub use blkparse::blkparse;
 pub use csv::csv;
+pub use reader::TraceReader;
 
 /// Lines that cannot be read are said one by one up to here.
 const SAID_MAX: usize = 8;

@@ -22,7 +22,7 @@ pub use page::{Words, figures, page};
 pub use plan::{plan, writes_ahead};
 pub use progress::{Progress, progress_line};
 pub use quick::{quick_table, quick_words};
-pub use sections::{Mark, Row, Section, row, runs_table, sections, words_table};
+pub use sections::{Mark, Row, Section, row, runs_table, sections, stored_runs, words_table};
 pub use storage::{block_devices, file_systems};
 pub use summary::{heading, run_summary};
 

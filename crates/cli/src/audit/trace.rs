@@ -1,9 +1,9 @@
 //! `assay audit --trace`: the same for what was recorded, and how like it a synthetic workload is.
 
-use std::io::{BufRead as _, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use assay_formats::trace::{Dialect, Parser, TraceEvent};
+use assay_formats::trace::{Dialect, Parser, TraceEvent, TraceReader};
 use assay_report::audit::trace::{Traced, rendered, worst};
 use assay_results::audit::{Compared, Comparison, Document};
 use assay_sim::Model;
@@ -18,10 +18,6 @@ use crate::languages::TRACES;
 use crate::output::Outputs;
 use crate::pipe;
 
-/// Longer lines are in no trace.
-const LINE_BYTES_MAX: u64 = 1 << 16;
-/// Lines after which a file without an operation is no trace.
-const LINES_LOOKED_AT: usize = 200;
 /// Operations drawn from a workload at most, to compare with.
 const DRAWS_MAX: u64 = 2_000_000;
 
@@ -35,73 +31,28 @@ struct Counted<'m> {
     timed: bool,
 }
 
-/// A file to be read once: a pipe holds nothing a second time.
-struct Opened<'p> {
-    path: &'p Path,
-    reader: BufReader<Box<dyn Read>>,
-    /// What was read of it already.
-    head: Vec<u8>,
+/// A file to be read once, and its path.
+type Opened<'p> = (&'p Path, TraceReader<Box<dyn Read>>);
+
+fn open(path: &Path) -> Result<Opened<'_>, Failure> {
+    let path = input::named(path);
+    let opened = pipe::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::usage(format!("{} does not exist", path.display())),
+        _ => unread(path)(error),
+    });
+    Ok((path, TraceReader::new(opened?)))
 }
 
-impl<'p> Opened<'p> {
-    fn new(path: &'p Path) -> Result<Self, Failure> {
-        let path = input::named(path);
-        let opened = pipe::open(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Failure::usage(format!("{} does not exist", path.display())),
-            _ => Failure::usage(format!("{}: {error}", path.display())),
-        });
-        Ok(Opened { path, reader: BufReader::with_capacity(1 << 20, opened?), head: Vec::new() })
-    }
-
-    /// Adds its next line to `line`, cut if it is longer than any trace has; whether there is one.
-    fn line(&mut self, line: &mut Vec<u8>) -> Result<bool, Failure> {
-        let read = (&mut self.reader).take(LINE_BYTES_MAX).read_until(b'\n', line);
-        Ok(read.map_err(|error| Failure::usage(format!("{}: {error}", self.path.display())))? > 0)
-    }
-
-    /// Whether it is a trace: one of its first lines is an operation.
-    fn is_trace(&mut self) -> Result<bool, Failure> {
-        let mut parser = Parser::new("", TRACES);
-        let mut head = Vec::new();
-        for _ in 0..LINES_LOOKED_AT {
-            let begin = head.len();
-            if !self.line(&mut head)? {
-                break;
-            }
-            parser.line(&String::from_utf8_lossy(&head[begin..]));
-            if parser.ops() > 0 {
-                break;
-            }
-        }
-        self.head = head;
-        Ok(parser.ops() > 0)
-    }
-
-    /// All of it.
-    fn whole(self) -> impl Read {
-        Cursor::new(self.head).chain(self.reader)
-    }
-
-    /// Calls `each` for every line.
-    fn lines(mut self, mut each: impl FnMut(&str)) -> Result<(), Failure> {
-        let head = std::mem::take(&mut self.head);
-        head.split_inclusive(|byte| *byte == b'\n').for_each(|line| each(&String::from_utf8_lossy(line)));
-        let mut line = Vec::with_capacity(256);
-        while self.line(&mut line)? {
-            each(&String::from_utf8_lossy(&line));
-            line.clear();
-        }
-        Ok(())
-    }
+fn unread(path: &Path) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::usage(format!("{}: {error}", path.display()))
 }
 
 /// Counts a trace, line by line.
-fn count<'m>(opened: Opened<'_>, model: &'m Model, context: &Context) -> Result<Counted<'m>, Failure> {
-    let path = opened.path;
+fn count<'m>((path, trace): Opened<'_>, model: &'m Model, context: &Context) -> Result<Counted<'m>, Failure> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let mut parser = Parser::new(&path.to_string_lossy(), TRACES);
     let mut capture = Capture::new(model);
-    opened.lines(|line| match parser.line(line) {
+    let read = trace.lines(|line| match parser.line(line) {
         Some(TraceEvent::Issued(op)) => {
             let timed = parser.dialect().is_some_and(Dialect::is_timed);
             let place = (op.target, op.offset_bytes, op.len_bytes);
@@ -110,7 +61,8 @@ fn count<'m>(opened: Opened<'_>, model: &'m Model, context: &Context) -> Result<
         }
         Some(TraceEvent::Completed { .. }) => capture.complete(),
         None => {}
-    })?;
+    });
+    read.map_err(unread(path))?;
     let targets = parser.targets().iter().cloned().zip(capture.sizes()).collect();
     let dialect = parser.dialect();
     let (ops, timed) = (parser.ops(), dialect.is_some_and(Dialect::is_timed));
@@ -133,12 +85,12 @@ fn against(
     model: &Model,
     context: &Context,
 ) -> Result<Against, Failure> {
-    let mut opened = Opened::new(path)?;
-    if opened.is_trace()? {
-        let counted = count(opened, model, context)?;
+    let (named, mut opened) = open(path)?;
+    if opened.is_trace(TRACES).map_err(unread(named))? {
+        let counted = count((named, opened), model, context)?;
         return Ok(Against { name: counted.name, what: "trace", profile: counted.capture.profile });
     }
-    let input = input::read_opened(opened.path, opened.whole(), &args.reading)?;
+    let input = input::read_opened(named, opened.whole(), &args.reading)?;
     let source = Source::of_input(path, input, args, context)?;
     let phase = source.plan.phases.iter().position(|phase| phase.jobs.iter().any(|job| job.tree.is_none()));
     let profile = phase.and_then(|phase| Profile::of_phase(&source.plan, phase, model, ops.min(DRAWS_MAX)));
@@ -159,7 +111,7 @@ pub(super) fn audit(
     outputs: &Outputs,
     context: &Context,
 ) -> Result<Outcome, Failure> {
-    let counted = count(Opened::new(path)?, model, context)?;
+    let counted = count(open(path)?, model, context)?;
     let options = AuditOptions {
         cache_bytes: args.cache.iter().map(|bytes| bytes.0).collect(),
         ..AuditOptions::default()
@@ -211,7 +163,7 @@ fn compare(
 ) -> Result<Vec<Comparison>, Failure> {
     let mut captures: Vec<Profile> = Vec::new();
     for path in &args.repeat {
-        captures.push(count(Opened::new(path)?, model, context)?.capture.profile);
+        captures.push(count(open(path)?, model, context)?.capture.profile);
     }
     let all: Vec<&Profile> = std::iter::once(trace).chain(&captures).collect();
     let pairs =

@@ -1,5 +1,8 @@
 //! Titled lists of names and values: what `assay doctor` found.
 
+use assay_results::Verdict;
+use assay_results::store::{RunEntry, RunState};
+
 use super::paragraph;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, width, wrap};
 
@@ -112,6 +115,28 @@ pub fn words_table(heads: &[&str], rows: &[Vec<String>], style: &Style) -> Strin
 const GAP: usize = 2;
 /// A name is shortened to so much at least.
 const NAME_MIN: usize = 12;
+
+/// Stored runs in the order given, as [`runs_table`]; what is to be done about some stands below.
+pub fn stored_runs(entries: &[RunEntry], long: bool, style: &Style) -> String {
+    let mut notes = Vec::new();
+    let row = |entry: &RunEntry| {
+        let state = match &entry.state {
+            RunState::Done => entry.verdict.map_or("", Verdict::word),
+            RunState::Unfinished => {
+                notes.push(format!("{}: 'assay runs recover {0}' makes a result of it", entry.id));
+                "unfinished"
+            }
+            RunState::Unreadable(why) => {
+                notes.push(format!("{}: {why}", entry.id));
+                "unreadable"
+            }
+        };
+        let elapsed = entry.elapsed_s.map_or(String::new(), |elapsed| format!("{elapsed:.0} s"));
+        [entry.id.clone(), entry.started.clone(), entry.name.clone(), elapsed, state.to_owned()]
+    };
+    let rows: Vec<[String; 5]> = entries.iter().map(row).collect();
+    runs_table(&rows, &notes, long, style)
+}
 
 /// Stored runs: id, start, name, how long it took, verdict, in a line each, and notes on some. A name that does not fit is
 /// shortened in its middle, unless `long`.
