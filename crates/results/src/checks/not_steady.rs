@@ -6,7 +6,7 @@
 
 use super::draft::{Draft, iops_off, percent};
 use super::subject::{Subject, measured};
-use super::{outlier_interval, pass_drift, throttled};
+use super::{pass_drift, throttled};
 use crate::evidence::Remark;
 use crate::run::{Effect, Finding, FindingSeverity, Run, SeriesPoint};
 use crate::stats::{batch_means, median};
@@ -21,7 +21,7 @@ pub(super) const ID: &str = "not-steady";
 const NEVER: &str = "never-steady";
 const ADVICE: &str = "allow more rounds, or precondition the device before";
 /// A change below this share is information, not a warning.
-const CHANGE_WARNING: f64 = 0.10;
+pub(super) const CHANGE_WARNING: f64 = 0.10;
 /// An interval of more periods is none of a busy machine's.
 const PERIODS_MAX: f64 = 1000.0;
 /// A pause makes an interval this much longer than usual,
@@ -94,8 +94,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let change = match found.verdict {
         StationarityVerdict::Drift => found.drift_share,
         StationarityVerdict::Step => found.step_share,
-        StationarityVerdict::TooShort => return short_trend(subject),
-        StationarityVerdict::Stationary => return snia(subject),
+        StationarityVerdict::Stationary | StationarityVerdict::TooShort => return snia(subject),
     };
     if throttled::is_fall_of_level(&found) {
         return None;
@@ -123,25 +122,6 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("p_drift", found.p_drift)
         .evidence("p_step", found.p_step)
         .evidence("intervals", found.intervals)
-        .advise("precondition, or measure longer, until the figure no longer changes");
-    Some(finding)
-}
-
-/// A window of few intervals whose mean is not that of its median interval because it rose or fell.
-fn short_trend(subject: &Subject<'_>) -> Option<Finding> {
-    let found = outlier_interval::trend(subject)?;
-    let change = found.relative?;
-    let word = if change > 0.0 { "rose" } else { "fell" };
-    let effect = Effect::against(outlier_interval::mean_iops(subject), found.last)?;
-    let severity =
-        if effect.largest() >= CHANGE_WARNING { FindingSeverity::Warning } else { FindingSeverity::Info };
-    let finding = subject
-        .draft(ID, severity, format!("IOPS {word} by {} over the measured window", percent(change.abs())))
-        .bias(format!("{} against the end of the window", iops_off(effect)))
-        .effect(Some(effect))
-        .evidence("drift_share", change)
-        .evidence("p_drift", found.trend.p)
-        .evidence("intervals", whole_intervals(&subject.job.series).len())
         .advise("precondition, or measure longer, until the figure no longer changes");
     Some(finding)
 }

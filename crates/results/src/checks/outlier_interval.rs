@@ -2,10 +2,10 @@
 //! pauses that only the whole window shows, because they are shorter than an interval or longer than the window.
 
 use super::draft::{iops_off, percent, time};
-use super::not_steady::{movement, pause_places, whole_places};
+use super::not_steady::{self, movement, pause_places, whole_places};
 use super::outlier_run::RESOLUTION_SHARE;
 use super::own_stop::own_stop;
-use super::subject::{Subject, measured};
+use super::subject::{Subject, measured, upper_quartile};
 use super::throttled::device_limit;
 use crate::run::{Effect, Finding, FindingSeverity, Run};
 use crate::stats::{Drift, OutlierReport, drift, median, outliers, student_quantile};
@@ -78,10 +78,10 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         return Some(finding);
     }
     let moved = |verdict| matches!(verdict, StationarityVerdict::Drift | StationarityVerdict::Step);
-    if movement(subject).is_some_and(|found| moved(found.verdict)) || trend(subject).is_some() {
+    if movement(subject).is_some_and(|found| moved(found.verdict)) {
         return None;
     }
-    single(subject, &iops, usual).or_else(whole)
+    short_trend(subject).or_else(|| single(subject, &iops, usual)).or_else(whole)
 }
 
 /// The whole intervals of a job, and their median. One that a busy machine made of several is one value here: several that are alike by
@@ -100,7 +100,7 @@ fn places(subject: &Subject<'_>) -> Vec<usize> {
 
 /// Of a window too short for the test of `not-steady` whose mean is not that of its median interval because it rose or fell: the
 /// change, of which that check speaks and this one does not.
-pub(super) fn trend(subject: &Subject<'_>) -> Option<Drift> {
+fn trend(subject: &Subject<'_>) -> Option<Drift> {
     let (iops, usual) = usual_of(subject)?;
     let short = movement(subject)?.verdict == StationarityVerdict::TooShort;
     if !short || !pause_places(&subject.job.series).is_empty() {
@@ -108,6 +108,32 @@ pub(super) fn trend(subject: &Subject<'_>) -> Option<Drift> {
     }
     off_by_errors(subject, &iops, usual, ERRORS_MIN)?;
     drift(&iops, DRAWS, SEED).filter(|found| found.trend.p <= TREND_P)
+}
+
+/// A window of few intervals whose mean is not that of its median interval because it rose or fell: `not-steady` by another test.
+fn short_trend(subject: &Subject<'_>) -> Option<Finding> {
+    let found = trend(subject)?;
+    let change = found.relative?;
+    let word = if change > 0.0 { "rose" } else { "fell" };
+    let effect = Effect::against(subject.mean_iops(), found.last)?;
+    let severity = if effect.largest() >= not_steady::CHANGE_WARNING {
+        FindingSeverity::Warning
+    } else {
+        FindingSeverity::Info
+    };
+    let finding = subject
+        .draft(
+            not_steady::ID,
+            severity,
+            format!("IOPS {word} by {} over the measured window", percent(change.abs())),
+        )
+        .bias(format!("{} against the end of the window", iops_off(effect)))
+        .effect(Some(effect))
+        .evidence("drift_share", change)
+        .evidence("p_drift", found.trend.p)
+        .evidence("intervals", subject.job.series.len())
+        .advise("precondition, or measure longer, until the figure no longer changes");
+    Some(finding)
 }
 
 /// Time in which hardly anything completed, of the whole window: a stall of several intervals is neither a single interval
@@ -125,7 +151,7 @@ fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
         return None;
     }
     let first = series.iter().find(|point| still(point.iops))?;
-    let effect = with_scatter(subject, &moving, usual, mean_iops(subject) / usual - 1.0);
+    let effect = with_scatter(subject, &moving, usual, subject.mean_iops() / usual - 1.0);
     let message = format!(
         "hardly any I/O completed for {still_s:.1} s of {time_s:.1} s ({}), first {:.1} s after the start",
         percent(share),
@@ -140,7 +166,7 @@ fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
         .evidence("stalled_s", still_s)
         .evidence("stalled_share", share)
         .evidence("median_iops", usual)
-        .evidence("mean_iops", mean_iops(subject))
+        .evidence("mean_iops", subject.mean_iops())
         .advise(ADVICE);
     Some(finding)
 }
@@ -164,20 +190,6 @@ fn bias(off: f64) -> String {
     of_share(off).map_or(String::new(), |effect| format!("{} against the usual interval", iops_off(effect)))
 }
 
-/// What the faster intervals do.
-pub(super) fn upper_quartile(iops: &[f64]) -> Option<f64> {
-    let mut sorted = iops.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() * 3 / 4).copied()
-}
-
-/// Operations a second over all intervals, the long and the short included: the figure.
-pub(super) fn mean_iops(subject: &Subject<'_>) -> f64 {
-    let series = &subject.job.series;
-    let time_s: f64 = series.iter().map(|point| point.length_s).sum();
-    series.iter().map(|point| point.iops * point.length_s).sum::<f64>() / time_s
-}
-
 /// How far the figure may be from the usual interval behind a pause: what was lost in it may have been at the rate of the faster
 /// intervals, and the pause as long as its interval.
 fn with_scatter(subject: &Subject<'_>, iops: &[f64], usual: f64, effect: f64) -> f64 {
@@ -189,7 +201,7 @@ fn with_scatter(subject: &Subject<'_>, iops: &[f64], usual: f64, effect: f64) ->
     let faster = upper_quartile(iops).map_or(usual, |faster| faster.max(usual));
     let paused_s: f64 = pauses.iter().map(|at| series[*at].length_s).sum();
     let time_s: f64 = series.iter().map(|point| point.length_s).sum();
-    effect.min(mean_iops(subject) / faster - 1.0).min(-paused_s / time_s)
+    effect.min(subject.mean_iops() / faster - 1.0).min(-paused_s / time_s)
 }
 
 /// How far the figure is from the usual interval, where chance does not explain it.
@@ -204,7 +216,7 @@ fn off_the_usual(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<f64>
 
 /// The same from so many standard errors on.
 fn off_by_errors(subject: &Subject<'_>, iops: &[f64], usual: f64, errors: f64) -> Option<f64> {
-    let effect = mean_iops(subject) / usual - 1.0;
+    let effect = subject.mean_iops() / usual - 1.0;
     let distances: Vec<f64> = iops.iter().map(|value| (value / usual - 1.0).abs()).collect();
     let n = iops.len() as f64;
     let lengths = || places(subject).into_iter().map(|place| subject.job.series[place].length_s);
@@ -289,7 +301,7 @@ fn pauses(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
         .bias(bias(effect))
         .effect(of_share(effect))
         .evidence("median_iops", usual)
-        .evidence("mean_iops", mean_iops(subject))
+        .evidence("mean_iops", subject.mean_iops())
         .evidence("intervals", iops.len())
         .evidence("longest_interval_s", longest.length_s)
         .advise(ADVICE);
@@ -340,7 +352,7 @@ mod tests {
         let mut course = vec![(0.2, 2500.0); 13];
         course.push((8.0 * 0.65, 1.0));
         let run = with_course(&course);
-        let figure = mean_iops(&measured(&run).next().unwrap());
+        let figure = measured(&run).next().unwrap().mean_iops();
         let finding = only(ID, &run);
         let low = -finding.effect.unwrap().low;
         assert!((low - (2500.0 / figure - 1.0)).abs() < 0.01, "{low}: {figure}");
@@ -542,15 +554,16 @@ mod tests {
         let seen = [40_100.0, 40_900.0, 41_000.0, 41_800.0, 43_500.0, 58_000.0, 61_000.0, 66_000.0];
         let mut run = with_course(&seen.map(|iops| (0.2, iops)));
         run.plan.series = "assay-1".to_owned();
-        silent(ID, &run);
-        let finding = only("not-steady", &run);
+        let findings = check(&run);
+        let [finding] = findings.as_slice() else { panic!("{findings:#?}") };
+        assert_eq!(finding.id, "not-steady");
         assert_eq!(finding.message, "IOPS rose by 57 % over the measured window");
         assert_eq!(finding.bias, "IOPS 0-30 % low against the end of the window");
         // In another order it is no trend.
         let mixed = [58_000.0, 40_100.0, 66_000.0, 41_000.0, 40_900.0, 61_000.0, 41_800.0, 43_500.0];
         let mut run = with_course(&mixed.map(|iops| (0.2, iops)));
         run.plan.series = "assay-1".to_owned();
-        silent("not-steady", &run);
+        assert!(check(&run).iter().all(|finding| finding.id == ID));
     }
 
     #[test]

@@ -3,8 +3,7 @@
 //! A thread that waits for I/O cannot tell a stop from storage that does not answer: completions were there, and it did not run to see
 //! them. The thread that reads the machine's counters can: storage does not hold it up, a stop does, and afterwards it catches up.
 
-use super::outlier_interval::upper_quartile;
-use super::subject::Subject;
+use super::subject::{Subject, upper_quartile};
 
 /// Readings fewer than this do not show how often they come.
 const READINGS_MIN: usize = 4;

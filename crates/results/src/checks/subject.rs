@@ -167,6 +167,13 @@ impl<'r> Subject<'r> {
         names.into_iter().find(|name| MEMORY_FILE_SYSTEMS.contains(name))
     }
 
+    /// Operations a second over all intervals, the long and the short included: the figure.
+    pub(super) fn mean_iops(&self) -> f64 {
+        let series = &self.job.series;
+        let time_s: f64 = series.iter().map(|point| point.length_s).sum();
+        series.iter().map(|point| point.iops * point.length_s).sum::<f64>() / time_s
+    }
+
     /// Memory below a loop device of a target, which nobody sees from the target's name: `tmpfs below loop0`.
     pub(super) fn memory_below(&self) -> Option<String> {
         self.environments().into_iter().find_map(|target| {
@@ -187,6 +194,13 @@ fn is_memory(device: &BlockDevice) -> bool {
     let number = device.name.strip_prefix("ram").unwrap_or("");
     device.kind == DeviceKind::Zram
         || (!number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+/// What the faster intervals do.
+pub(super) fn upper_quartile(iops: &[f64]) -> Option<f64> {
+    let mut sorted = iops.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() * 3 / 4).copied()
 }
 
 /// Which repetition a phase is, where there are several of its name and point.

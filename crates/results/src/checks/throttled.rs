@@ -7,8 +7,7 @@ use assay_workload::PhaseKind;
 
 use super::draft::{Draft, iops_high, iops_low, lost, lost_cpu_time, percent, time};
 use super::not_steady::movement;
-use super::outlier_interval::{mean_iops, upper_quartile};
-use super::subject::{Subject, measured, on_storage, repeat_of};
+use super::subject::{Subject, measured, on_storage, repeat_of, upper_quartile};
 use crate::evidence::LimitInForce;
 use crate::run::{Effect, Finding, FindingSeverity, OpResult, PhaseResult, Run, SeriesPoint};
 use crate::steady::{Stationarity, StationarityVerdict};
@@ -225,7 +224,7 @@ fn at_limit(
 /// of one that still held at the end, what lasts is what it left.
 fn of_a_part(subject: &Subject<'_>, held: &LimitInForce) -> Option<Effect> {
     let (within, beside) = within(subject, held);
-    let figure = mean_iops(subject);
+    let figure = subject.mean_iops();
     let faster = upper_quartile(&beside.iter().map(|point| point.iops).collect::<Vec<f64>>())?;
     let lasts = held.end_s >= subject.phase.evidence.span_ns as f64 / 1e9;
     let high = match mean(&within, |point| point.iops).filter(|_| lasts) {
