@@ -57,7 +57,7 @@ fn what_cannot_be_printed_is_a_failure_of_every_command() {
         "explain iodepth",
         "audit job.fio",
         "audit job.fio --json",
-        "compare last last",
+        "compare last last --anyway",
         "check last",
         "check last --json",
         "judge --json -- true",
