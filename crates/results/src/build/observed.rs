@@ -70,6 +70,8 @@ pub struct Observation {
     pub opened_for: (bool, bool),
     /// Most threads seen in it.
     pub threads: u32,
+    /// What its threads had of the CPUs; `None`: the kernel did not say.
+    pub cpu: Option<CpuWait>,
     /// Two readings before it was started, nothing of it between them.
     pub before: [Counters; 2],
     /// Readings from its start to its end, each process tree as one process.
@@ -78,6 +80,17 @@ pub struct Observation {
     pub after: [Counters; 2],
     /// How it ended.
     pub ended: CommandEnd,
+}
+
+/// What the threads of a command had of the CPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CpuWait {
+    /// Time in which they were ready to run and had none, all together.
+    pub run_queue_ns: u64,
+    /// CPU and run-queue wait of the busiest as a share of the time.
+    pub busiest_thread_share: f64,
+    /// Most that were at work at a time: neither a shell that waits for its children nor a helper that sleeps.
+    pub threads_at_work: u32,
 }
 
 /// A target that was named and that nothing was seen to open.
@@ -430,6 +443,8 @@ fn events(observation: &Observation, basis: Basis) -> Vec<RunEvent> {
         engine: observation.program.clone(),
         direct: observation.direct,
         measured_ns: whole.at_ns,
+        run_queue_ns: observation.cpu.map(|cpu| cpu.run_queue_ns),
+        busiest_thread_share: observation.cpu.map(|cpu| cpu.busiest_thread_share),
         cpu_user_ns: cpu(|process| process.user_ns),
         cpu_system_ns: cpu(|process| process.system_ns),
         ..JobOutcome::default()
@@ -452,6 +467,8 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
     };
     let sites: Vec<PlannedSite> = sites(&observation.targets);
     let slice = ThreadSlice { host: HostId::FIRST, seed: 0, sites, ios: None, bytes: None, rate: None };
+    let threads_at_work =
+        observation.cpu.map_or(observation.threads, |cpu| cpu.threads_at_work.min(observation.threads));
     let mut traits = Job::new(&observation.name, &[], AccessPattern::unknown(mix)).traits;
     traits.outstanding_per_thread = 0;
     let planned = PlannedJob {
@@ -462,7 +479,7 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
         pace: Pace::Closed,
         end: End::default(),
         operations: Vec::new(),
-        slices: vec![slice; observation.threads.clamp(1, 4096) as usize],
+        slices: vec![slice; threads_at_work.clamp(1, 4096) as usize],
     };
     Plan {
         schema: assay_workload::plan::SCHEMA.to_owned(),
@@ -580,6 +597,9 @@ pub fn adopt(observed: Run, figures: Run) -> Run {
     if let ([job], Some(course)) = (jobs.as_mut_slice(), course.as_ref()) {
         adopt_course(job, course);
     }
+    if let Some(course) = &course {
+        adopt_cpu_wait(&mut jobs, course);
+    }
     let mut asked = RequestedBytes::default();
     for job in &jobs {
         asked.read_bytes += job.read.as_ref().map_or(0, |op| op.bytes);
@@ -648,6 +668,19 @@ fn adopt_course(job: &mut JobResult, course: &JobResult) {
     let per_byte = job.total.iops / course.total.bytes_per_s;
     let scaled = |point: &SeriesPoint| SeriesPoint { iops: point.bytes_per_s * per_byte, ..*point };
     job.series = course.series.iter().map(scaled).collect();
+}
+
+/// How long the jobs' threads waited for a CPU, which is known of all of them together.
+fn adopt_cpu_wait(jobs: &mut [JobResult], course: &JobResult) {
+    let seen_ns = course.evidence.measured_ns.max(1) as f64;
+    let threads: f64 = jobs.iter().map(|job| f64::from(job.evidence.threads.max(1))).sum();
+    for job in jobs {
+        let evidence = &mut job.evidence;
+        let time = (evidence.measured_ns as f64 / seen_ns).min(1.0);
+        let part = time * f64::from(evidence.threads.max(1)) / threads;
+        evidence.run_queue_ns = course.evidence.run_queue_ns.map(|ns| (ns as f64 * part) as u64);
+        evidence.busiest_thread_share = course.evidence.busiest_thread_share;
+    }
 }
 
 #[cfg(test)]

@@ -79,7 +79,8 @@ fn queued(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "Assay's threads waited for a CPU {} of the time because other processes were using it",
+        "{} threads waited for a CPU {} of the time because other processes were using it",
+        if subject.is_of_a_command() { "the command's" } else { "Assay's" },
         percent(share)
     );
     let finding = subject

@@ -87,6 +87,11 @@ impl<'r> Subject<'r> {
         self.planned.iter().all(|planned| planned.flush.every_write_durable())
     }
 
+    /// Whether the I/O was that of a command that Assay watched.
+    pub(super) fn is_of_a_command(&self) -> bool {
+        self.run.remarks.iter().any(|remark| ["observed", "judged"].contains(&remark.id.as_str()))
+    }
+
     /// Whether all of them are in a closed loop, without pauses.
     pub(super) fn closed_loop(&self) -> bool {
         self.job.evidence.offered_iops.is_none()

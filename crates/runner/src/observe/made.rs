@@ -45,6 +45,9 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
     let version = site.version.clone();
     let mut during = seen.during.clone();
     let opened_for = seen.members.leave_out_streams(&mut during, &seen.files, &files);
+    if let Some(figures) = &figures {
+        during = part_of(&during, figures);
+    }
     let observation = Observation {
         own_figures: figures.is_some(),
         id: format!("{:08x}", random_u64()? as u32),
@@ -59,10 +62,11 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
         opened_for,
         threads: seen.threads_max.clamp(1, 4096) as u32,
         before: seen.before.clone(),
-        during: match &figures {
-            Some(figures) => part_of(&during, figures),
-            None => during,
-        },
+        cpu: during
+            .first()
+            .zip(during.last())
+            .and_then(|(first, last)| seen.members.cpu_between(first.at_ns, last.at_ns)),
+        during,
         after: seen.after.clone(),
         ended: match (seen.status.code(), seen.status.signal()) {
             (Some(0), _) => CommandEnd::Success,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use assay_host::HostRoot;
+use assay_results::build::observed::CpuWait;
 use assay_results::counters::Counters;
 
 use super::files::{OpenFile, OpenFiles};
@@ -21,6 +22,8 @@ const SAME_SHARE_MIN: f64 = 0.8;
 const UNCLEAR_SHARE_MAX: f64 = 0.05;
 /// Less of a direction that went to streams is what a program says.
 const STREAMS_SHARE_MIN: f64 = 0.01;
+/// A thread that ran or waited for a CPU for less of the time than this was not at work: a shell that waits.
+const AT_WORK_MIN: f64 = 0.005;
 
 /// What was done between two readings, by the tree and by whom it may have been.
 type Growths = BTreeMap<(u32, Vec<u32>), Counts>;
@@ -34,14 +37,40 @@ pub struct Members {
     parents: BTreeSet<u32>,
     /// What was done since the last reading.
     growths: Growths,
+    /// What each thread had of the CPUs since the last reading.
+    scheduled: BTreeMap<u32, Scheduled>,
     /// What was done up to each reading since the one before.
-    readings: Vec<(u64, Growths)>,
+    readings: Vec<Reading>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
+struct Reading {
+    at_ns: u64,
+    growths: Growths,
+    /// Time in which threads waited for a CPU, all together.
+    run_queue_ns: u64,
+    /// The threads that were at work or wanted to be.
+    busy: BTreeMap<u32, Scheduled>,
+}
+
+#[derive(Debug)]
 struct Member {
     parent: u32,
     counts: Counts,
+    threads: BTreeMap<u32, Scheduled>,
+}
+
+/// `/proc/PID/task/TID/schedstat`.
+#[derive(Debug, Default, Clone, Copy)]
+struct Scheduled {
+    run_ns: u64,
+    wait_ns: u64,
+}
+
+impl Scheduled {
+    fn busy_ns(self) -> u64 {
+        self.run_ns + self.wait_ns
+    }
 }
 
 /// Where the calls of a direction went.
@@ -58,27 +87,31 @@ enum About {
 impl Members {
     /// Reads what each process of the trees did. What is first seen at `from_now` did nothing before that counts.
     pub fn look(&mut self, host: &HostRoot, trees: &[Vec<u32>], from_now: bool) {
-        let read = |pid: u32| Some((pid, Member { parent: parent(host, pid)?, counts: counts(host, pid)? }));
+        let read = |pid: u32| {
+            let (parent, counts) = (parent(host, pid)?, counts(host, pid)?);
+            Some((pid, Member { parent, counts, threads: threads(host, pid) }))
+        };
         let mut now: BTreeMap<u32, Member> = trees.concat().into_iter().filter_map(read).collect();
         for tree in trees {
             let Some(root) = tree.first() else { continue };
             for pid in tree {
-                let Some(member) = now.get(pid).copied() else { continue };
+                let Some(member) = now.get(pid) else { continue };
                 self.parents.insert(member.parent);
-                let before = self.last.get(pid).map(|member| member.counts);
-                let before = before.unwrap_or(if from_now { member.counts } else { Counts::default() });
-                self.grew(*root, *pid, difference(member.counts, before), &now);
+                let before = self.last.get(pid).or(from_now.then_some(member));
+                let counts = before.map_or(Counts::default(), |before| before.counts);
+                ran(&mut self.scheduled, member, before);
+                self.grew(*root, *pid, difference(member.counts, counts), &now);
             }
         }
         // One that ended and that no parent has waited for yet is kept: that comes later.
         let alive = |pid: u32| now.contains_key(&pid);
-        let pending: Vec<(u32, Member)> = self
+        let pending: Vec<u32> = self
             .last
             .iter()
             .filter(|(pid, member)| !alive(**pid) && alive(member.parent) && !self.is_added(member, &now))
-            .map(|(pid, member)| (*pid, *member))
+            .map(|(pid, _)| *pid)
             .collect();
-        now.extend(pending);
+        now.extend(pending.into_iter().filter_map(|pid| self.last.remove_entry(&pid)));
         self.last = now;
     }
 
@@ -115,7 +148,28 @@ impl Members {
 
     /// Closes what was done up to a reading of the counters.
     pub fn read_at(&mut self, at_ns: u64) {
-        self.readings.push((at_ns, std::mem::take(&mut self.growths)));
+        let since_ns = at_ns.saturating_sub(self.readings.last().map_or(0, |last| last.at_ns));
+        let mut busy = std::mem::take(&mut self.scheduled);
+        let run_queue_ns = busy.values().map(|thread| thread.wait_ns).sum();
+        busy.retain(|_, thread| thread.busy_ns() as f64 > AT_WORK_MIN * since_ns as f64);
+        self.readings.push(Reading { at_ns, growths: std::mem::take(&mut self.growths), run_queue_ns, busy });
+    }
+
+    /// What the threads had of the CPUs between two readings; `None` where the kernel does not say.
+    pub fn cpu_between(&self, begun_ns: u64, ended_ns: u64) -> Option<CpuWait> {
+        let within = |reading: &&Reading| reading.at_ns > begun_ns && reading.at_ns <= ended_ns;
+        let mut wait = CpuWait::default();
+        let mut threads: BTreeMap<u32, u64> = BTreeMap::new();
+        for reading in self.readings.iter().filter(within) {
+            wait.run_queue_ns += reading.run_queue_ns;
+            wait.threads_at_work = wait.threads_at_work.max(reading.busy.len() as u32);
+            for (tid, thread) in &reading.busy {
+                *threads.entry(*tid).or_default() += thread.busy_ns();
+            }
+        }
+        let busiest_ns = threads.into_values().max()?;
+        wait.busiest_thread_share = (busiest_ns as f64 / ended_ns.saturating_sub(begun_ns) as f64).min(1.0);
+        Some(wait)
     }
 
     /// Takes out of the readings of the trees the calls that were about no files. For reading and for writing: whether
@@ -135,8 +189,8 @@ impl Members {
             let mut streams: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
             let mut readings = self.readings.iter().peekable();
             for record in during.iter_mut() {
-                while let Some((_, growths)) = readings.next_if(|(at_ns, _)| *at_ns <= record.at_ns) {
-                    for ((root, by), counts) in growths {
+                while let Some(reading) = readings.next_if(|reading| reading.at_ns <= record.at_ns) {
+                    for ((root, by), counts) in &reading.growths {
                         if self.of(by, direction, &about) == About::Streams {
                             let sum = streams.entry(*root).or_default();
                             *sum = (sum.0 + counts[direction], sum.1 + counts[2 + direction]);
@@ -161,7 +215,7 @@ impl Members {
     /// What each process was about, in either direction.
     fn about(&self, files: &OpenFiles) -> BTreeMap<u32, [About; 2]> {
         let mut sums: BTreeMap<u32, Counts> = BTreeMap::new();
-        for ((_, by), counts) in self.readings.iter().flat_map(|(_, growths)| growths) {
+        for ((_, by), counts) in self.readings.iter().flat_map(|reading| &reading.growths) {
             let sum = sums.entry(by[0]).or_default();
             sum.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
         }
@@ -194,7 +248,7 @@ impl Members {
     /// Whether what is left of a direction without streams is about files.
     fn is_known(&self, direction: usize, about: &BTreeMap<u32, [About; 2]>) -> bool {
         let sum = |kind: About| {
-            let growths = self.readings.iter().flat_map(|(_, growths)| growths);
+            let growths = self.readings.iter().flat_map(|reading| &reading.growths);
             let of_kind = growths.filter(|((_, by), _)| self.of(by, direction, about) == kind);
             of_kind.map(|(_, counts)| counts[direction]).sum::<u64>() as f64
         };
@@ -203,6 +257,16 @@ impl Members {
         let rest = of_files + both + unseen;
         let has_streams = streams >= STREAMS_SHARE_MIN * (rest + streams) && streams > 0.0;
         both <= UNCLEAR_SHARE_MAX * rest && (!has_streams || unseen <= UNCLEAR_SHARE_MAX * rest)
+    }
+}
+
+/// Takes note of what the threads of a process had of the CPUs.
+fn ran(scheduled: &mut BTreeMap<u32, Scheduled>, member: &Member, before: Option<&Member>) {
+    for (tid, thread) in &member.threads {
+        let before = before.and_then(|before| before.threads.get(tid)).copied().unwrap_or_default();
+        let sum = scheduled.entry(*tid).or_default();
+        sum.run_ns += thread.run_ns.saturating_sub(before.run_ns);
+        sum.wait_ns += thread.wait_ns.saturating_sub(before.wait_ns);
     }
 }
 
@@ -216,6 +280,16 @@ fn counts(host: &HostRoot, pid: u32) -> Option<Counts> {
     let mut counts = Counts::default();
     counts.iter_mut().try_for_each(|count| values.next().map(|value| *count = value))?;
     Some(counts)
+}
+
+fn threads(host: &HostRoot, pid: u32) -> BTreeMap<u32, Scheduled> {
+    let tasks = format!("/proc/{pid}/task");
+    let of = |name: String| {
+        let text = host.text(format!("{tasks}/{name}/schedstat"))?;
+        let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());
+        Some((name.parse().ok()?, Scheduled { run_ns: words.next()??, wait_ns: words.next()?? }))
+    };
+    host.names(&tasks).into_iter().filter_map(of).collect()
 }
 
 fn parent(host: &HostRoot, pid: u32) -> Option<u32> {
@@ -311,5 +385,32 @@ mod tests {
             during.iter().map(|record| record.processes[0].asked_write_bytes.unwrap() / MIB).collect();
         assert_eq!(written, [0, 0, 10, 64]);
         assert_eq!(during[3].processes[0].asked_writes, Some(64));
+    }
+
+    #[test]
+    fn time_without_a_cpu_is_summed_and_threads_that_ended_are_kept() {
+        let machine = Machine::new();
+        let mut members = Members::default();
+        let thread = |tid: u32, run: u64, wait: u64| {
+            machine.process(10, 1, [0; 6]);
+            let directory = machine.0.path().join(format!("proc/10/task/{tid}"));
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join("schedstat"), format!("{run} {wait} 3\n")).unwrap();
+        };
+        let mut look = |at_ns, members: &mut Members| {
+            members.look(&machine.1, &[vec![10]], at_ns == 1000);
+            members.read_at(at_ns);
+        };
+        // A server was there before.
+        thread(10, 500, 700);
+        look(1000, &mut members);
+        thread(10, 501, 701);
+        thread(11, 300, 600);
+        look(2000, &mut members);
+        std::fs::remove_dir_all(machine.0.path().join("proc/10/task/11")).unwrap();
+        look(3000, &mut members);
+        let wait = members.cpu_between(1000, 3000).unwrap();
+        assert_eq!(wait, CpuWait { run_queue_ns: 601, busiest_thread_share: 0.45, threads_at_work: 1 });
+        assert_eq!(members.cpu_between(2000, 3000), None);
     }
 }

@@ -26,6 +26,7 @@ fn observation(asked_per_s: u64, fetched_per_s: u64) -> Observation {
         direct: false,
         opened_for: (true, false),
         threads: 1,
+        cpu: None,
         before: [counters(0, 0), counters(0, 0)],
         during: (0..=10).map(reading).collect(),
         after: [counters(10, 10 * fetched_per_s), counters(11, 10 * fetched_per_s)],
@@ -179,4 +180,28 @@ fn short_writes_are_calls_although_whole_pages_are_charged() {
     }
     let run = run_of(&seen).unwrap();
     assert_eq!(run.phases[0].jobs[0].write.as_ref().and_then(|op| op.known_iops()), Some(1000.0));
+}
+
+#[test]
+fn a_command_that_waited_for_a_cpu_is_held_back_by_what_else_runs() {
+    let mut seen = observation(RATE, RATE);
+    seen.threads = 2;
+    // Both processors were busy, and the command's one thread at work waited half of the time.
+    let with_cpu = |seen: &mut Observation| {
+        let cpus = |record: &mut Counters| {
+            let second = record.at_ns / SECOND;
+            record.system.cpu.user_ns = 2 * second * SECOND;
+        };
+        seen.before.iter_mut().chain(&mut seen.during).chain(&mut seen.after).for_each(cpus);
+        seen.cpu = Some(CpuWait { run_queue_ns: 5 * SECOND, busiest_thread_share: 0.6, threads_at_work: 1 });
+    };
+    with_cpu(&mut seen);
+    let observed = run_of(&seen).unwrap();
+    let adopted = adopt(observed.clone(), fixture::run());
+    for run in [observed, adopted] {
+        let found = run.findings.iter().find(|finding| finding.id == "generator-bound").expect("found");
+        assert!(found.message.starts_with("the command's threads waited for a CPU"), "{}", found.message);
+        assert!(found.effect.is_some_and(|effect| effect.low.abs() > 0.9), "{found:?}");
+        assert_eq!(run.verdict, Verdict::Suspect);
+    }
 }
