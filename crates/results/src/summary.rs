@@ -51,6 +51,13 @@ impl LatencySummary {
     }
 }
 
+/// Whether the operations counted were of the planned size: one block that ends with the file changes nothing that is
+/// shown, blocks that a random map cut do.
+pub(crate) fn were_of_size(counts: &OpCounts, planned_bytes: u64) -> bool {
+    let mean = counts.bytes.checked_div(counts.ios).unwrap_or(planned_bytes);
+    mean.abs_diff(planned_bytes).saturating_mul(200) <= planned_bytes
+}
+
 impl OpResult {
     /// The result of what was counted in `measured_ns` nanoseconds. `block_size` is the planned size in bytes where
     /// there is one; `None`: the mean of what was moved.
@@ -104,5 +111,14 @@ mod tests {
         assert_eq!(result.bytes_per_s, 2000.0 * 4096.0);
         assert_eq!(OpResult::of(&counts, 0, Some(512)).iops, 0.0);
         assert_eq!(OpResult::of(&OpCounts::default(), 1, None).block_size, 0);
+    }
+
+    #[test]
+    fn cut_blocks_are_not_of_the_planned_size() {
+        let of = |bytes| were_of_size(&OpCounts { ios: 1000, bytes, ..OpCounts::default() }, 65_536);
+        assert!(of(1000 * 65_536));
+        assert!(of(999 * 65_536 + 512), "the last one ended with the file");
+        assert!(!of(1000 * 38_912));
+        assert!(were_of_size(&OpCounts::default(), 4096), "nothing was done");
     }
 }

@@ -340,7 +340,7 @@ impl Sampler {
         match self {
             Sampler::Uniform => rng.below(blocks),
             Sampler::OncePerPass(pass) => pass.draw(),
-            Sampler::Mapped(map) => map.draw(1, rng).0,
+            Sampler::Mapped(map) => map.draw(1, kind, rng).0,
             Sampler::Zipf(both) => both.1.at(both.0.draw(rng)),
             Sampler::Pareto(power, scatter) => {
                 let rank = (blocks as f64 * (1.0 - rng.unit()).powf(*power)) as u64;

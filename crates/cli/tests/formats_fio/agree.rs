@@ -102,6 +102,21 @@ fn walks_with_flushes_and_gaps_agree() {
     both_agree("walks", text, &jobs);
 }
 
+/// One map for both, in which each direction counts its own smallest blocks. A size limit beyond the file's makes fio go on
+/// where its map has no place left.
+#[test]
+fn directions_with_sizes_of_their_own_agree() {
+    if !has_fio() {
+        return;
+    }
+    let text = "[global]\nioengine=psync\nsize=32m\nio_size=4g\nrw=randrw\nrandrepeat=0\n\
+        number_ios=6000\n[each]\nfilename=a.dat\nbs=4k,64k\n\
+        [split]\nstonewall\nfilename=b.dat\nbssplit=4k/50:64k/50,16k/100\n\
+        [free]\nstonewall\nfilename=c.dat\nbs=4k,16k\nnorandommap\n";
+    let jobs = [("each", End::Count), ("split", End::Count), ("free", End::Count)];
+    both_agree("sizes by direction", text, &jobs);
+}
+
 #[test]
 fn rates_and_partly_random_access_agree() {
     if !has_fio() {

@@ -15,6 +15,7 @@ use crate::evidence::JobEvidence;
 use crate::interval::{Interval, JobCounts, OpCounts};
 use crate::run::{JobResult, LatencySummary, OpResult};
 use crate::series;
+use crate::summary::were_of_size;
 
 /// A job while its events come in: what each host did of it.
 #[derive(Debug, Default)]
@@ -185,12 +186,14 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
 
     let op = |kind: OpKind| {
         let counted = counts.op(kind);
-        let size = if kind.is_flush() { Some(0) } else { one_size(&planned, &[kind]) };
+        let planned_size = || one_size(&planned, &[kind]).filter(|size| were_of_size(counted, *size));
+        let size = if kind.is_flush() { Some(0) } else { planned_size() };
         happened(counted).then(|| OpResult::of(counted, measured_ns, size))
     };
     let data = counts.data();
     let kinds: Vec<OpKind> = OpKind::DATA.into_iter().filter(|kind| happened(counts.op(*kind))).collect();
-    let size = if counts.named.is_empty() { one_size(&planned, &kinds) } else { counts.block_bytes_mean() };
+    let planned_size = || one_size(&planned, &kinds).filter(|size| were_of_size(&data, *size));
+    let size = if counts.named.is_empty() { planned_size() } else { counts.block_bytes_mean() };
     let mut together = OpResult::of(&data, measured_ns, size);
     // The operations carry theirs; the total of several is their merge.
     together.completion_histogram = None;

@@ -2,7 +2,7 @@
 
 use crate::distribution::Sampler;
 use crate::map::{MAP_BLOCKS_MAX, Map};
-use crate::pattern::{AccessPattern, Placement, Random, Sequential};
+use crate::pattern::{AccessPattern, OpKind, Placement, Random, Sequential};
 use crate::rng::Rng;
 use crate::target::ActiveRange;
 
@@ -72,8 +72,9 @@ struct BlockShape {
     align: u64,
     /// The smallest.
     min_block: u64,
-    /// They differ in size and start at multiples of the smallest, so that a random map cuts them.
-    mapped: bool,
+    /// Where they differ in size and start at multiples of the smallest, so that a random map cuts them: the smallest of
+    /// each operation.
+    mapped: Option<[u64; 3]>,
 }
 
 /// Within which limits a block is placed.
@@ -97,8 +98,9 @@ impl RandomPositions {
     fn new(random: &Random, range: ActiveRange, blocks_of: &BlockShape, seed: u64) -> RandomPositions {
         let BlockShape { align, min_block, mapped } = *blocks_of;
         let all = range.length_bytes / align;
-        if mapped && random.is_map() && all <= MAP_BLOCKS_MAX {
-            return RandomPositions { sampler: Sampler::Mapped(Box::new(Map::new(all))), blocks: all };
+        if let Some(units) = mapped.filter(|_| random.is_map() && all <= MAP_BLOCKS_MAX) {
+            let map = Map::new(range.length_bytes, units);
+            return RandomPositions { sampler: Sampler::Mapped(Box::new(map)), blocks: all };
         }
         // The last block that fits starts the smallest size before the end; a larger one is drawn again there.
         let blocks = ((range.length_bytes.saturating_sub(min_block)) / align + 1).max(1);
@@ -138,9 +140,10 @@ impl RandomPositions {
             }
             Sampler::Mapped(map) => {
                 for op in ops {
-                    let (first, count) = map.draw(u64::from(op.len_bytes).div_ceil(align), rng);
-                    op.offset_bytes = base + first * align;
-                    op.len_bytes = u64::from(op.len_bytes).min(count * align) as u32;
+                    let unit = map.unit_bytes(op.kind);
+                    let (first, count) = map.draw(u64::from(op.len_bytes).div_ceil(unit), op.kind, rng);
+                    op.offset_bytes = base + first * unit;
+                    op.len_bytes = u64::from(op.len_bytes).min(count * unit) as u32;
                 }
             }
             sampler => {
@@ -170,7 +173,13 @@ impl Positions {
         let align = pattern.align();
         // Where a block must not reach into the next, the last place has room for the largest.
         let min_block = if pattern.has_read_misses() { align } else { pattern.min_block_bytes() };
-        let mapped = matches!(sizes, Sizes::PerKind(_)) && align == min_block;
+        let units = || {
+            OpKind::DATA.map(|kind| match pattern.mix.share(kind) > 0.0 {
+                true => pattern.sizes(kind).min_bytes(),
+                false => 0,
+            })
+        };
+        let mapped = (matches!(sizes, Sizes::PerKind(_)) && align == min_block).then(units);
         let shape = BlockShape { align, min_block, mapped };
         let draw = |random| RandomPositions::new(random, range, &shape, seed);
         match &pattern.placement {
