@@ -3,7 +3,7 @@
 use assay_formats::near;
 use assay_formats::terms::{self, Found, Term};
 use assay_report::terminal::{self, Words};
-use assay_results::checks;
+use assay_results::{checks, keys};
 use clap::Args;
 
 use crate::context::Context;
@@ -11,10 +11,6 @@ use crate::failure::{Failure, Outcome};
 
 /// The explanations of the checks; the page is the only place where they are written.
 const CHECKS: &str = include_str!("../../../docs/methodology/checks.md");
-/// The published schemas that describe every key of `run.json`.
-const RUN_SCHEMAS: [&str; 2] =
-    [include_str!("../../../docs/schemas/run-1.json"), include_str!("../../../docs/schemas/plan-1.json")];
-
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   # the whole table
@@ -62,15 +58,18 @@ fn look_up(word: &str, as_json: bool, context: &Context) -> Result<String, Failu
         Found::Word(shown) if as_json => {
             Ok(format!("{:#}", serde_json::json!([{ "term": shown.names[0], "meaning": shown.meaning }])))
         }
-        Found::Word(shown) => Ok(short_page(&shown.names[0], std::slice::from_ref(&shown.meaning), context)),
+        Found::Word(shown) => {
+            Ok(terminal::word_page(&shown.names[0], std::slice::from_ref(&shown.meaning), &context.style))
+        }
         Found::Nearest(mut near) => {
-            let keys = keys_of_results(word);
-            if !keys.is_empty() {
+            let found = keys::meanings(word);
+            if !found.is_empty() {
                 return Ok(if as_json {
-                    let entries = keys.iter().map(|text| serde_json::json!({ "key": word, "meaning": text }));
+                    let entries =
+                        found.iter().map(|text| serde_json::json!({ "key": word, "meaning": text }));
                     format!("{:#}", serde_json::Value::Array(entries.collect()))
                 } else {
-                    short_page(word, &keys, context)
+                    terminal::word_page(word, &found, &context.style)
                 });
             }
             near.extend(near::nearest(word, checks::ALL.iter().map(|check| check.id)));
@@ -81,35 +80,6 @@ fn look_up(word: &str, as_json: bool, context: &Context) -> Result<String, Failu
             Err(Failure::usage(format!("'{word}' is not a word known here; {hint}")))
         }
     }
-}
-
-/// What the schemas say of every key of `run.json` that has this name, each description once.
-fn keys_of_results(key: &str) -> Vec<String> {
-    fn collect(part: &serde_json::Value, key: &str, found: &mut Vec<String>) {
-        match part {
-            serde_json::Value::Object(fields) => {
-                let described = part["properties"][key]["description"].as_str();
-                let text = described.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
-                found.extend(text.filter(|text| !found.contains(text)));
-                fields.values().for_each(|part| collect(part, key, found));
-            }
-            serde_json::Value::Array(parts) => parts.iter().for_each(|part| collect(part, key, found)),
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    for schema in RUN_SCHEMAS {
-        collect(&serde_json::from_str(schema).unwrap_or_default(), key, &mut found);
-    }
-    found
-}
-
-fn short_page(title: &str, texts: &[String], context: &Context) -> String {
-    let mut parts = vec![Words::Title(title.to_owned())];
-    for text in texts {
-        parts.extend([Words::Gap, Words::Text(text.clone())]);
-    }
-    terminal::page(&parts, &context.style)
 }
 
 fn table(context: &Context) -> String {

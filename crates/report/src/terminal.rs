@@ -18,7 +18,7 @@ mod summary;
 pub use compare::comparison;
 pub use control_group::control_group;
 pub use findings::{answer, causes, findings, verdict_line};
-pub use page::{Words, figures, page};
+pub use page::{Words, figures, page, word_page};
 pub use plan::{plan, writes_ahead};
 pub use progress::{Progress, progress_line};
 pub use quick::{quick_table, quick_words};

@@ -22,6 +22,7 @@ pub mod foreign;
 pub mod histogram;
 pub mod hosts;
 pub mod interval;
+pub mod keys;
 pub mod knee;
 pub mod probe;
 pub mod run;

@@ -23,6 +23,14 @@ pub enum Words {
 /// Columns of the names of facts.
 const NAME_COLUMNS: usize = 9;
 
+/// A word and what it means, in each of its senses.
+pub fn word_page(word: &str, meanings: &[String], style: &Style) -> String {
+    let text = |text: &String| [Words::Gap, Words::Text(text.clone())];
+    let parts: Vec<Words> =
+        std::iter::once(Words::Title(word.to_owned())).chain(meanings.iter().flat_map(text)).collect();
+    page(&parts, style)
+}
+
 /// The parts one below the other.
 pub fn page(parts: &[Words], style: &Style) -> String {
     let mut text = String::new();
