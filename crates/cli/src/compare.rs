@@ -143,13 +143,12 @@ fn options(args: &CompareArgs) -> CompareOptions {
 }
 
 fn outcome(found: &Comparison, fail_on: Option<FailOn>) -> Outcome {
+    // What could not be ranked, as a figure that is not valid, has shown nothing.
+    let worse = found.count(CompareVerdict::Worse) + found.unranked();
     let bad = match fail_on {
         None => 0,
-        // What could not be ranked, as a figure that is not valid, has shown nothing.
-        Some(FailOn::Worse) => found.count(CompareVerdict::Worse) + found.unranked(),
-        Some(FailOn::NotEquivalent) => {
-            found.count(CompareVerdict::Worse) + found.count(CompareVerdict::NoEvidence) + found.unranked()
-        }
+        Some(FailOn::Worse) => worse,
+        Some(FailOn::NotEquivalent) => worse + found.count(CompareVerdict::NoEvidence),
     };
     if bad > 0 { Outcome::Regression } else { Outcome::Done }
 }
