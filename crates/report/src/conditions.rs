@@ -20,7 +20,12 @@ pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
         (Some(rates), _) => Some(format!("{} IOPS offered", rates.describe())),
         (None, rate) => rate.map(|rate| format!("{} IOPS offered", format::iops(rate))),
     });
-    facts.push(if job.direct { "direct".to_owned() } else { "buffered".to_owned() });
+    let caching = match (job.direct, job.partly_direct) {
+        (true, _) => "direct",
+        (false, true) => "partly direct",
+        (false, false) => "buffered",
+    };
+    facts.push(caching.to_owned());
     if has_writes(job) && !job.durability.is_empty() {
         facts.push(format!("writes {}", job.durability));
     }

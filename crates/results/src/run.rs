@@ -282,6 +282,10 @@ pub struct JobResult {
     pub engine_notes: Vec<String>,
     /// Whether O_DIRECT was in effect.
     pub direct: bool,
+    /// Whether O_DIRECT was in effect for a part of the I/O only: a judged command opened some files with it and others
+    /// without.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partly_direct: bool,
     /// How writes were made durable, in words.
     pub durability: String,
     /// The access pattern in words.

@@ -222,6 +222,7 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
         engine_notes: unique(outcomes.iter().flat_map(|outcome| &outcome.engine_notes).cloned()),
         direct: !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.direct)
             || outcomes.is_empty() && !planned.is_empty() && planned.iter().all(|planned| planned.direct),
+        partly_direct: false,
         durability: in_words(planned.iter().map(|planned| describe_flush(&planned.flush))),
         pattern: pattern_words(&planned, kind),
         measured_s: measured_ns as f64 / 1e9,

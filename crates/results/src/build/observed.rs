@@ -65,6 +65,8 @@ pub struct Observation {
     pub missed: Vec<MissedTarget>,
     /// Whether all of them were opened with O_DIRECT.
     pub direct: bool,
+    /// Whether some descriptors were opened with O_DIRECT and others not.
+    pub partly_direct: bool,
     /// Whether some were opened for reading, and some for writing. Calls of the other kind went elsewhere: to a pipe, a
     /// terminal, `/dev/null`.
     pub opened_for: (bool, bool),
@@ -80,6 +82,8 @@ pub struct Observation {
     pub after: [Counters; 2],
     /// How it ended.
     pub ended: CommandEnd,
+    /// Processes that it started and that still ran then: their names.
+    pub left_running: Vec<String>,
 }
 
 /// What the threads of a command had of the CPUs.
@@ -201,6 +205,10 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
     let mut run = builder.finish()?;
     leave_out_programs(&mut run, &whole);
     forget_what_is_not_known(&mut run, basis, [read, write]);
+    run.phases
+        .iter_mut()
+        .flat_map(|phase| &mut phase.jobs)
+        .for_each(|job| job.partly_direct = observation.partly_direct);
     let of =
         |kind| [(basis.read, "reads"), (basis.write, "writes")].into_iter().filter(move |(k, _)| *k == kind);
     if of(Known::Calls).next().is_some() {
@@ -235,9 +243,15 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
         }
     }
     if basis.read == Known::LeftOut && basis.write == Known::LeftOut {
-        remark(&mut run, checks::NOTHING_SEEN, NOTHING_SEEN.to_owned());
+        let text = match left_running(&observation.left_running) {
+            Some(left) => format!("no storage traffic of the command was seen: {left}"),
+            None => NOTHING_SEEN.to_owned(),
+        };
+        remark(&mut run, checks::NOTHING_SEEN, text);
         // What the plan had to say of a job is of none that was there.
         run.phases.iter_mut().for_each(|phase| phase.jobs.clear());
+    } else if let Some(text) = left_running(&observation.left_running) {
+        remark(&mut run, "observed", text);
     }
     for missed in &observation.missed {
         let (id, text) = missed.words(&observation.targets);
@@ -273,6 +287,16 @@ impl MissedTarget {
 /// What is said where no traffic can be told to be about files.
 const NOTHING_SEEN: &str = "no storage traffic of the command was seen; files that are open only for a moment are not seen \
                             either: name them with --target";
+
+/// What is said of processes that the command left behind.
+fn left_running(names: &[String]) -> Option<String> {
+    let [first, others @ ..] = names else { return None };
+    let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    Some(format!(
+        "the command ended while {first}{more}, which it had started, still ran; what is done after its end is not counted \
+         (let the command wait for it)"
+    ))
+}
 
 /// Takes out of the result what the plan had to say and nobody knows: nothing of it was seen.
 fn forget_what_is_not_known(run: &mut Run, basis: Basis, traffic: [Traffic; 2]) {

@@ -34,6 +34,8 @@ pub struct OpenFile {
     pub bytes: u64,
     /// Whether every descriptor seen on it was opened with O_DIRECT.
     pub direct: bool,
+    /// Whether some descriptor was.
+    pub direct_some: bool,
     /// Whether some descriptor was opened for reading, and some for writing.
     pub opened_for: (bool, bool),
     /// What it held when it was first seen; `None` for a device, and for a file that the command made.
@@ -122,6 +124,7 @@ impl OpenFiles {
         let (reads, writes) = opened_for(flags);
         if let Some(known) = self.found.get_mut(path) {
             known.direct &= direct;
+            known.direct_some |= direct;
             known.opened_for = either(known.opened_for, (reads, writes));
             return;
         }
@@ -140,6 +143,7 @@ impl OpenFiles {
             is_device: kind.is_block_device(),
             bytes,
             direct,
+            direct_some: direct,
             opened_for: (reads, writes),
             extents,
         };
@@ -275,8 +279,8 @@ mod tests {
         let targets = files.targets();
         assert_eq!(targets.len(), 1);
         assert_eq!(
-            (targets[0].path.as_path(), targets[0].direct, targets[0].opened_for),
-            (large.as_path(), false, (true, true))
+            (targets[0].path.as_path(), targets[0].direct, targets[0].direct_some, targets[0].opened_for),
+            (large.as_path(), false, true, (true, true))
         );
     }
 }

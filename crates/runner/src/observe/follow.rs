@@ -52,6 +52,8 @@ pub struct ObservedCommand {
     pub members: Members,
     /// The most threads it was seen with.
     pub threads_max: u64,
+    /// The names of processes that it started and that still ran when it ended.
+    pub left_running: Vec<String>,
 }
 
 /// Where the command's stdout goes.
@@ -126,6 +128,19 @@ impl Watcher {
         self.members.read_at(record.at_ns);
         all.iter().for_each(|pid| files.look_at(&self.host, *pid));
         record
+    }
+
+    /// What the command started and what still runs although it ended: the names. Its children are ours by then.
+    fn left_running(&self, command: u32) -> Vec<String> {
+        let others =
+            self.trees().into_iter().next().unwrap_or_default().into_iter().filter(|pid| *pid != command);
+        let name = |pid: u32| {
+            let stat = self.host.text(format!("/proc/{pid}/stat"))?;
+            let (head, rest) = stat.rsplit_once(')')?;
+            let has_ended = rest.trim_start().starts_with(['Z', 'X']);
+            (!has_ended).then(|| head.split_once('(').map(|(_, name)| name.to_owned()))?
+        };
+        others.filter_map(name).collect()
     }
 
     /// Takes the started command among the followed. `before` was read before its start and becomes the first reading
@@ -268,6 +283,7 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<ObservedCo
     // Before it is waited for, its counters can still be read, with those of all its children.
     during.push(watcher.snapshot(&mut files));
     let status = child.wait().map_err(RunError::Wait)?;
+    let left_running = watcher.left_running(child.id());
     watcher.child = None;
     let output = reader.map(|reader| reader.join().unwrap_or_default()).unwrap_or_default();
     let after = window(&mut watcher, &stopped);
@@ -283,6 +299,7 @@ pub fn follow(command: &[String], following: Following<'_>) -> Result<ObservedCo
         files,
         members: watcher.members,
         threads_max,
+        left_running,
     })
 }
 

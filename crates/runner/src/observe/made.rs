@@ -59,6 +59,7 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
         environment,
         missed,
         direct,
+        partly_direct: !direct && files.iter().any(|file| file.direct_some),
         opened_for,
         threads: seen.threads_max.clamp(1, 4096) as u32,
         before: seen.before.clone(),
@@ -73,6 +74,7 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
             (Some(status), _) => CommandEnd::Status(status),
             (None, signal) => CommandEnd::Signal(signal.unwrap_or(0)),
         },
+        left_running: seen.left_running.clone(),
     };
     let observed = run_of(&observation)?;
     Ok(match figures {
@@ -135,6 +137,7 @@ fn named_target(path: PathBuf, open: &[&OpenFile]) -> OpenFile {
         is_device: path.starts_with("/dev"),
         bytes: meta.map_or(0, |meta| meta.len()),
         direct: !open.is_empty() && open.iter().all(|file| file.direct),
+        direct_some: open.iter().any(|file| file.direct_some),
         opened_for: (
             open.is_empty() || open.iter().any(|file| file.opened_for.0),
             open.is_empty() || open.iter().any(|file| file.opened_for.1),

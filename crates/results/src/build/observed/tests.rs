@@ -24,6 +24,7 @@ fn observation(asked_per_s: u64, fetched_per_s: u64) -> Observation {
         targets: plan.targets,
         missed: Vec::new(),
         direct: false,
+        partly_direct: false,
         opened_for: (true, false),
         threads: 1,
         cpu: None,
@@ -31,6 +32,7 @@ fn observation(asked_per_s: u64, fetched_per_s: u64) -> Observation {
         during: (0..=10).map(reading).collect(),
         after: [counters(10, 10 * fetched_per_s), counters(11, 10 * fetched_per_s)],
         ended: CommandEnd::Success,
+        left_running: Vec::new(),
     }
 }
 
@@ -204,4 +206,18 @@ fn a_command_that_waited_for_a_cpu_is_held_back_by_what_else_runs() {
         assert!(found.effect.is_some_and(|effect| effect.low.abs() > 0.9), "{found:?}");
         assert_eq!(run.verdict, Verdict::Suspect);
     }
+}
+
+#[test]
+fn a_child_that_outlives_the_command_is_why_nothing_was_seen() {
+    let left = |asked| Observation { left_running: vec!["dd".to_owned()], ..observation(asked, asked) };
+    let run = run_of(&left(0)).unwrap();
+    let found = run.findings.iter().find(|finding| finding.id == "too-few-samples").expect("said");
+    assert!(
+        found.message.contains("the command ended while dd, which it had started, still ran"),
+        "{found:?}"
+    );
+    assert!(!found.message.contains("only for a moment"));
+    let run = run_of(&left(RATE)).unwrap();
+    assert!(run.notes.iter().any(|note| note.contains("still ran")), "{:?}", run.notes);
 }
