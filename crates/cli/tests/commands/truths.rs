@@ -201,7 +201,7 @@ fn last_is_the_newest_readable_run() {
         &["check", "last"],
         &["report", "last", "--csv", "-"],
         &["baseline", "save", "mine", "last"],
-        &["compare", "last", "last"],
+        &["compare", "last", "last", "--anyway"],
     ] {
         let said = world.assay(words);
         assert_eq!(said.code, Some(0), "{words:?} {}{}", said.out, said.err);
