@@ -7,6 +7,8 @@
 //! I/Os, durability and latencies are never known from outside; a result that the command wrote itself ([`adopt`]) may
 //! bring them. What other processes did on the same devices is not its own, so nothing here counts their requests.
 
+mod parts;
+
 use assay_workload::Plan;
 use assay_workload::host::HostId;
 use assay_workload::job::Job;
@@ -17,6 +19,8 @@ use assay_workload::plan::{
 };
 use assay_workload::units::{Bytes, Nanos};
 
+use parts::{Part, STRAY_SHARE_MAX, parts_of};
+
 use super::truth::{RequestedBytes, spread_cached_share};
 use super::{BuildError, RunBuilder};
 use crate::checks;
@@ -25,7 +29,7 @@ use crate::environment::{Environment, FileSystem, TargetEnvironment};
 use crate::event::{HostEvent, JobOutcome, RunEnd, RunEvent};
 use crate::evidence::Remark;
 use crate::interval::{Interval, IntervalKey, JobCounts};
-use crate::run::{JobResult, Metric, Run, SeriesPoint};
+use crate::run::{JobResult, Metric, OpResult, Run, SeriesPoint};
 
 /// Share of what the kernel moved for a process that it must have asked for by read and write for its calls to stand for
 /// its operations.
@@ -201,7 +205,8 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
         basis.read = Known::LeftOut;
     }
     let mut builder = RunBuilder::new();
-    events(observation, basis).iter().for_each(|event| builder.feed(event));
+    let parts = parts_of(observation, basis);
+    events(observation, basis, &parts).iter().for_each(|event| builder.feed(event));
     let mut run = builder.finish()?;
     leave_out_programs(&mut run, &whole);
     forget_what_is_not_known(&mut run, basis, [read, write]);
@@ -209,38 +214,10 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
         .iter_mut()
         .flat_map(|phase| &mut phase.jobs)
         .for_each(|job| job.partly_direct = observation.partly_direct);
-    let of =
-        |kind| [(basis.read, "reads"), (basis.write, "writes")].into_iter().filter(move |(k, _)| *k == kind);
-    if of(Known::Calls).next().is_some() {
-        let threads = match observation.threads {
-            1 => "1 thread".to_owned(),
-            threads => format!("up to {threads} threads"),
-        };
-        let text = format!(
-            "operations are calls of read and write, of {threads}; block sizes, access pattern, outstanding I/Os and \
-             latencies are not known from outside"
-        );
-        remark(&mut run, "observed", text);
-    }
-    for (_, name) in of(Known::Bytes) {
-        let text = format!(
-            "{name}: only the bytes that the kernel moved for the command are known: it does not count per process what is \
-             asked for through libaio, io_uring or mapped files, and calls on pipes are counted like those on files; \
-             operations and block size are not known"
-        );
-        remark(&mut run, "observed", text);
-    }
-    for (known, name, traffic) in [(basis.read, "reads", read), (basis.write, "writes", write)] {
-        if known == Known::LeftOut && traffic.bytes() > 0 {
-            let share = traffic.bytes() as f64 / (read.bytes() + write.bytes()) as f64;
-            let when = if share < TRAFFIC_SHARE_MIN { "" } else { ", almost all in its first second" };
-            let text = format!(
-                "{name} of {} ({:.1} % of the traffic{when}) are left out: the command's own files",
-                Bytes(traffic.bytes()),
-                100.0 * share
-            );
-            remark(&mut run, "observed", text);
-        }
+    say_how_known(&mut run, observation, basis, [read, write]);
+    if parts.len() > 1 {
+        let text = "reads and writes were not side by side: each are given over the time that they took";
+        remark(&mut run, "observed", text.to_owned());
     }
     if basis.read == Known::LeftOut && basis.write == Known::LeftOut {
         let text = match left_running(&observation.left_running) {
@@ -288,6 +265,43 @@ impl MissedTarget {
 const NOTHING_SEEN: &str = "no storage traffic of the command was seen; files that are open only for a moment are not seen \
                             either: name them with --target";
 
+/// Says how its reads and its writes are known, and what is left out.
+fn say_how_known(run: &mut Run, observation: &Observation, basis: Basis, [read, write]: [Traffic; 2]) {
+    let of =
+        |kind| [(basis.read, "reads"), (basis.write, "writes")].into_iter().filter(move |(k, _)| *k == kind);
+    if of(Known::Calls).next().is_some() {
+        let threads = match observation.threads {
+            1 => "1 thread".to_owned(),
+            threads => format!("up to {threads} threads"),
+        };
+        let text = format!(
+            "operations are calls of read and write, of {threads}; block sizes, access pattern, outstanding I/Os and \
+             latencies are not known from outside"
+        );
+        remark(run, "observed", text);
+    }
+    for (_, name) in of(Known::Bytes) {
+        let text = format!(
+            "{name}: only the bytes that the kernel moved for the command are known: it does not count per process what is \
+             asked for through libaio, io_uring or mapped files, and calls on pipes are counted like those on files; \
+             operations and block size are not known"
+        );
+        remark(run, "observed", text);
+    }
+    for (known, name, traffic) in [(basis.read, "reads", read), (basis.write, "writes", write)] {
+        if known == Known::LeftOut && traffic.bytes() > 0 {
+            let share = traffic.bytes() as f64 / (read.bytes() + write.bytes()) as f64;
+            let when = if share < TRAFFIC_SHARE_MIN { "" } else { ", almost all in its first second" };
+            let text = format!(
+                "{name} of {} ({:.1} % of the traffic{when}) are left out: the command's own files",
+                Bytes(traffic.bytes()),
+                100.0 * share
+            );
+            remark(run, "observed", text);
+        }
+    }
+}
+
 /// What is said of processes that the command left behind.
 fn left_running(names: &[String]) -> Option<String> {
     let [first, others @ ..] = names else { return None };
@@ -309,7 +323,8 @@ fn forget_what_is_not_known(run: &mut Run, basis: Basis, traffic: [Traffic; 2]) 
         // The mean of what was asked for is no block size.
         let ops = [job.read.as_mut(), job.write.as_mut(), Some(&mut job.total)];
         ops.into_iter().flatten().for_each(|op| op.block_size = 0);
-        if known.contains(&Known::Bytes) {
+        let is_of_bytes = |op: &Option<OpResult>, known| op.is_some() && known == Known::Bytes;
+        if is_of_bytes(&job.read, basis.read) || is_of_bytes(&job.write, basis.write) {
             (job.total.ios, job.total.iops) = (0, 0.0);
             job.cpu_ns_per_io = 0.0;
         }
@@ -426,7 +441,7 @@ fn course_of(
     if own_figures && end.saturating_sub(first) >= MANY { first + 1..end - 1 } else { first..end }
 }
 
-fn events(observation: &Observation, basis: Basis) -> Vec<RunEvent> {
+fn events(observation: &Observation, basis: Basis, parts: &[Part]) -> Vec<RunEvent> {
     let record = |record: &Counters| -> RunEvent {
         HostEvent::Counters { phase: 0, record: Box::new(record.clone()) }.into()
     };
@@ -435,7 +450,7 @@ fn events(observation: &Observation, basis: Basis) -> Vec<RunEvent> {
     let mut events = vec![RunEvent::RunStarted {
         id: observation.id.clone(),
         started: observation.started.clone(),
-        plan: Box::new(plan(observation, &counts(&whole, basis, observation.opened_for))),
+        plan: Box::new(plan(observation, &counts(&whole, basis, observation.opened_for), parts)),
         environment: Box::new(observation.environment.clone()),
         version: observation.producer.0.clone(),
         commit: observation.producer.1.clone(),
@@ -446,65 +461,75 @@ fn events(observation: &Observation, basis: Basis) -> Vec<RunEvent> {
     let start_ns = first.map_or(0, |first| first.at_ns);
     let deltas: Vec<Counters> =
         observation.during.windows(2).map(|pair| Counters::delta(&pair[0], &pair[1])).collect();
-    let course = course_of(&deltas, observation.own_figures, |delta| {
-        counts(delta, basis, observation.opened_for).ops.iter().any(|op| op.ios > 0 || op.bytes > 0)
-    });
-    for (index, (pair, delta)) in observation.during.windows(2).zip(deltas).enumerate() {
-        let key = IntervalKey {
-            phase: 0,
-            job: 0,
-            index: index as u32,
-            ramp: !course.contains(&index),
-            start_ns: pair[0].at_ns.saturating_sub(start_ns),
-            length_ns: delta.at_ns,
-        };
-        let counts = counts(&delta, basis, observation.opened_for);
-        events.push(HostEvent::Interval(Box::new(Interval { key, counts })).into());
+    let done = |part: Part, delta: &Counters| part.of(counts(delta, basis, observation.opened_for));
+    let courses: Vec<std::ops::Range<usize>> = parts
+        .iter()
+        .map(|part| {
+            course_of(&deltas, observation.own_figures, |delta| {
+                let (done, all) = (done(*part, delta), done(*part, &whole));
+                let least = if part.0.is_none() { 0.0 } else { STRAY_SHARE_MAX };
+                let mut ops = done.ops.iter().zip(&all.ops);
+                ops.any(|(op, all)| {
+                    (op.ios > 0 || op.bytes > 0) && op.bytes as f64 >= least * all.bytes as f64
+                })
+            })
+        })
+        .collect();
+    for (index, (pair, delta)) in observation.during.windows(2).zip(&deltas).enumerate() {
+        for (job, (part, course)) in parts.iter().zip(&courses).enumerate() {
+            let key = IntervalKey {
+                phase: 0,
+                job: job as u32,
+                index: index as u32,
+                ramp: !course.contains(&index),
+                start_ns: pair[0].at_ns.saturating_sub(start_ns),
+                length_ns: delta.at_ns,
+            };
+            let counts = done(*part, delta);
+            events.push(HostEvent::Interval(Box::new(Interval { key, counts })).into());
+        }
         events.push(record(&pair[1]));
     }
-    let cpu = |field: fn(&ProcessCounters) -> u64| whole.processes.iter().map(field).sum();
-    let outcome = JobOutcome {
-        engine: observation.program.clone(),
-        direct: observation.direct,
-        measured_ns: whole.at_ns,
-        run_queue_ns: observation.cpu.map(|cpu| cpu.run_queue_ns),
-        busiest_thread_share: observation.cpu.map(|cpu| cpu.busiest_thread_share),
-        cpu_user_ns: cpu(|process| process.user_ns),
-        cpu_system_ns: cpu(|process| process.system_ns),
-        ..JobOutcome::default()
-    };
+    for (job, (part, course)) in parts.iter().zip(&courses).enumerate() {
+        let during = match part.0 {
+            None => &observation.during[..],
+            Some(_) => &observation.during[course.start..=course.end],
+        };
+        let outcome = Box::new(outcome_of(observation, during));
+        events.push(HostEvent::JobFinished { phase: 0, job: job as u32, outcome }.into());
+    }
     let at_ms = whole.at_ns / 1_000_000;
-    events.push(HostEvent::JobFinished { phase: 0, job: 0, outcome: Box::new(outcome) }.into());
     events.push(RunEvent::PhaseFinished { phase: 0, at_ms });
     events.extend(observation.after.iter().map(record));
     events.push(RunEvent::RunFinished { end: observation.ended.of_run(), at_ms, error: String::new() });
     events
 }
 
-/// A plan that says what is known of the command: where it worked, and its mix by what it did.
-fn plan(observation: &Observation, done: &JobCounts) -> Plan {
-    let (reads, writes) = (done.op(OpKind::Read), done.op(OpKind::Write));
-    let bytes = reads.bytes + writes.bytes;
-    let mix = match bytes {
-        0 => Mix::READ,
-        _ => Mix::read_write((100.0 * reads.bytes as f64 / bytes as f64).round()),
-    };
-    let sites: Vec<PlannedSite> = sites(&observation.targets);
-    let slice = ThreadSlice { host: HostId::FIRST, seed: 0, sites, ios: None, bytes: None, rate: None };
-    let threads_at_work =
-        observation.cpu.map_or(observation.threads, |cpu| cpu.threads_at_work.min(observation.threads));
-    let mut traits = Job::new(&observation.name, &[], AccessPattern::unknown(mix)).traits;
-    traits.outstanding_per_thread = 0;
-    let planned = PlannedJob {
-        traits,
-        engine: PlannedEngine::Foreign,
-        engine_reason: None,
+/// How a job ended that was at work from the first to the last of some readings.
+fn outcome_of(observation: &Observation, during: &[Counters]) -> JobOutcome {
+    let part = whole(during);
+    let all_ns = whole(&observation.during).at_ns.max(1);
+    let cpu = |field: fn(&ProcessCounters) -> u64| part.processes.iter().map(field).sum();
+    let at_ns = |readings: &[Counters]| readings.first().map_or(0, |first| first.at_ns);
+    // How long its threads waited for a CPU is known of all the time.
+    let waited = |cpu: CpuWait| (cpu.run_queue_ns as f64 * part.at_ns as f64 / all_ns as f64) as u64;
+    JobOutcome {
+        engine: observation.program.clone(),
         direct: observation.direct,
-        pace: Pace::Closed,
-        end: End::default(),
-        operations: Vec::new(),
-        slices: vec![slice; threads_at_work.clamp(1, 4096) as usize],
-    };
+        measured_start_ns: at_ns(during).saturating_sub(at_ns(&observation.during)),
+        measured_ns: part.at_ns,
+        run_queue_ns: observation.cpu.map(waited),
+        busiest_thread_share: observation.cpu.map(|cpu| cpu.busiest_thread_share),
+        cpu_user_ns: cpu(|process| process.user_ns),
+        cpu_system_ns: cpu(|process| process.system_ns),
+        ..JobOutcome::default()
+    }
+}
+
+/// A plan that says what is known of the command: where it worked, and its mix by what it did.
+fn plan(observation: &Observation, done: &JobCounts, parts: &[Part]) -> Plan {
+    let jobs =
+        parts.iter().map(|part| planned_job(observation, &part.of(done.clone()), part.name(observation)));
     Plan {
         schema: assay_workload::plan::SCHEMA.to_owned(),
         name: observation.name.clone(),
@@ -516,7 +541,7 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
         phases: vec![PlannedPhase {
             name: observation.name.clone(),
             kind: assay_workload::PhaseKind::Measure,
-            jobs: vec![planned],
+            jobs: jobs.collect(),
             drain_after: false,
             pause_after: Nanos(0),
             point: String::new(),
@@ -524,6 +549,31 @@ fn plan(observation: &Observation, done: &JobCounts) -> Plan {
             step: None,
             carried_by: Default::default(),
         }],
+    }
+}
+
+fn planned_job(observation: &Observation, done: &JobCounts, name: String) -> PlannedJob {
+    let (reads, writes) = (done.op(OpKind::Read), done.op(OpKind::Write));
+    let bytes = reads.bytes + writes.bytes;
+    let mix = match bytes {
+        0 => Mix::READ,
+        _ => Mix::read_write((100.0 * reads.bytes as f64 / bytes as f64).round()),
+    };
+    let sites: Vec<PlannedSite> = sites(&observation.targets);
+    let slice = ThreadSlice { host: HostId::FIRST, seed: 0, sites, ios: None, bytes: None, rate: None };
+    let threads_at_work =
+        observation.cpu.map_or(observation.threads, |cpu| cpu.threads_at_work.min(observation.threads));
+    let mut traits = Job::new(&name, &[], AccessPattern::unknown(mix)).traits;
+    traits.outstanding_per_thread = 0;
+    PlannedJob {
+        traits,
+        engine: PlannedEngine::Foreign,
+        engine_reason: None,
+        direct: observation.direct,
+        pace: Pace::Closed,
+        end: End::default(),
+        operations: Vec::new(),
+        slices: vec![slice; threads_at_work.clamp(1, 4096) as usize],
     }
 }
 

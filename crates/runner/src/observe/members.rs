@@ -397,7 +397,7 @@ mod tests {
             std::fs::create_dir_all(&directory).unwrap();
             std::fs::write(directory.join("schedstat"), format!("{run} {wait} 3\n")).unwrap();
         };
-        let mut look = |at_ns, members: &mut Members| {
+        let look = |at_ns, members: &mut Members| {
             members.look(&machine.1, &[vec![10]], at_ns == 1000);
             members.read_at(at_ns);
         };

@@ -221,3 +221,30 @@ fn a_child_that_outlives_the_command_is_why_nothing_was_seen() {
     let run = run_of(&left(RATE)).unwrap();
     assert!(run.notes.iter().any(|note| note.contains("still ran")), "{:?}", run.notes);
 }
+
+/// As recorded: fio with two seconds of reads, and behind them two of writes, without figures of its own.
+#[test]
+fn reads_before_writes_are_no_mix() {
+    let mut seen = observation(0, 0);
+    seen.opened_for = (true, true);
+    seen.targets.iter_mut().for_each(|target| target.existing_bytes = target.size_bytes);
+    for (second, record) in (0..).zip(&mut seen.during) {
+        let process = &mut record.processes[0];
+        process.storage_read_bytes = Some(3 * RATE * u64::min(second, 4));
+        process.storage_write_bytes = Some(RATE * u64::saturating_sub(second, 4));
+    }
+    let run = run_of(&seen).unwrap();
+    let [reads, writes] = &run.phases[0].jobs[..] else { panic!("{:#?}", run.phases[0].jobs) };
+    assert_eq!((reads.name.as_str(), writes.name.as_str()), ("reads", "writes"));
+    assert!(reads.write.is_none() && writes.read.is_none());
+    assert_eq!((reads.measured_s, writes.measured_s), (4.0, 6.0));
+    assert_eq!((reads.total.bytes_per_s, writes.total.bytes_per_s), (3.0 * RATE as f64, RATE as f64));
+    assert!(run.notes.iter().any(|note| note.contains("not side by side")));
+    // A copy is a mix.
+    for (second, record) in (0..).zip(&mut seen.during) {
+        let process = &mut record.processes[0];
+        (process.storage_read_bytes, process.storage_write_bytes) =
+            (Some(RATE * second), Some(RATE * second));
+    }
+    assert_eq!(run_of(&seen).unwrap().phases[0].jobs.len(), 1);
+}
