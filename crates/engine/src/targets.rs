@@ -178,7 +178,7 @@ pub struct LaidOut {
     pub bytes: u64,
 }
 
-/// Extends files that a job is going to read beyond their end, with random data, so that no read hits a hole. A file that
+/// Extends files that a job is going to read or trim beyond their end, with random data, so that none hits a hole. A file that
 /// could not be finished, or was not to be, is as it was before. It is written through `held`.
 ///
 /// # Errors
@@ -192,7 +192,7 @@ pub fn lay_out(
     let mut done = Vec::new();
     // What a tree lacks is not laid out: its files are as large as they are.
     for job in plan.phases[phase].jobs.iter().filter(|job| job.tree.is_none()) {
-        if !job.pattern.kinds().any(|kind| kind == OpKind::Read) {
+        if !job.pattern.needs_data() {
             continue;
         }
         let mut wanted: Vec<(u32, u64)> = Vec::new();

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use assay_results::environment::{AssayVersion, CgroupLimits, Environment, Machine, TargetEnvironment};
 
 use assay_workload::Plan;
-use assay_workload::pattern::OpKind;
 
 use crate::extents::{UnwrittenExtents, UnwrittenUnknown};
 use crate::mounts::MountTable;
@@ -60,10 +59,10 @@ pub fn narrow_to_reads(
     }
 }
 
-/// Offset and length of the ranges of a target that some job reads, each byte in one of them.
+/// Offset and length of the ranges of a target that some job reads or trims, each byte in one of them.
 fn read_ranges(plan: &Plan, target: usize) -> Vec<(u64, u64)> {
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let reading = jobs.filter(|planned| planned.pattern.mix.share(OpKind::Read) > 0.0);
+    let reading = jobs.filter(|planned| planned.pattern.needs_data());
     let sites = reading.flat_map(|planned| &planned.slices).flat_map(|slice| &slice.sites);
     let mut sites: Vec<(u64, u64)> = sites
         .filter(|site| site.target as usize == target)

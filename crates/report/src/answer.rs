@@ -138,6 +138,19 @@ fn best_of(quoted: &[Quoted<'_>], digits: Digits) -> String {
     format!("Best: {}{doubt}.", parts.join("; "))
 }
 
+/// `70 % reads, 30 % writes`, with the trims where there are any.
+fn mix_words(reads: f64, trims: f64) -> String {
+    let writes = (1.0 - reads - trims).max(0.0);
+    let mut shares = vec![(reads, "reads"), (writes, "writes")];
+    if trims > 0.0 {
+        shares.push((trims, "trims"));
+        shares.retain(|(share, _)| *share > 0.0);
+    }
+    let words: Vec<String> =
+        shares.iter().map(|(share, what)| format!("{:.0} % {what}", share * 100.0)).collect();
+    words.join(", ")
+}
+
 /// `4 KiB random reads, 32 outstanding`.
 fn conditions(quoted: &Quoted<'_>) -> String {
     let job = quoted.job;
@@ -150,7 +163,8 @@ fn conditions(quoted: &Quoted<'_>) -> String {
     let what = match quoted.read_share {
         _ if quoted.only_reads() => format!("{placed}reads"),
         _ if quoted.only_writes() => format!("{placed}{durable}writes"),
-        Some(share) => format!("{placed}{:.0} % reads, {:.0} % writes", share * 100.0, (1.0 - share) * 100.0),
+        _ if quoted.only_trims() => format!("{placed}trims"),
+        Some(reads) => format!("{placed}{}", mix_words(reads, quoted.trim_share)),
         None if !job.pattern.is_empty() => job.pattern.clone(),
         None => "mix not known".to_owned(),
     };

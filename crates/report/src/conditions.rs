@@ -46,7 +46,7 @@ pub(crate) fn mean_request(job: &JobResult) -> Option<String> {
 
 /// Whether the durability of writes says something about a job's numbers.
 pub(crate) fn has_writes(job: &JobResult) -> bool {
-    job.write.is_some() || job.trim.is_some() || job.flush.is_some()
+    job.write.is_some() || job.flush.is_some()
 }
 
 /// Outstanding I/Os as asked, and the mean where it was another number.

@@ -26,6 +26,8 @@ pub struct Quoted<'r> {
     pub job: &'r JobResult,
     /// Share of reads, 0 to 1; `None`: not known.
     pub read_share: Option<f64>,
+    /// Share of trims, 0 to 1; 0 also where the mix is not known.
+    pub trim_share: f64,
     /// Whether it is random; `None`: neither, or not known.
     pub random: Option<bool>,
     /// Whether every write is durable when it is counted.
@@ -53,6 +55,7 @@ fn of_test<'r>(run: &'r Run, repetitions: &[Repetition<'r>]) -> Option<Quoted<'r
         indices.iter().filter_map(|index| planned_phase?.jobs.get(*index as usize)).collect();
     let patterns = || planned.iter().map(|planned| &planned.pattern);
     let read_share = patterns().next().map(|pattern| pattern.mix.share(OpKind::Read));
+    let trim_share = patterns().next().map_or(0.0, |pattern| pattern.mix.share(OpKind::Trim));
     let random = patterns().next().and_then(|pattern| pattern.placement.known_random());
     let durable = !planned.is_empty() && planned.iter().all(|planned| planned.flush.every_write_durable());
     let real = planned_phase.is_none_or(|phase| phase.carried_by != Carrier::Simulated)
@@ -62,6 +65,7 @@ fn of_test<'r>(run: &'r Run, repetitions: &[Repetition<'r>]) -> Option<Quoted<'r
         row: run.row(first.phase, first.job)?,
         job: first.job,
         read_share,
+        trim_share,
         random,
         durable,
         bytes_per_s: median(&bytes)?,
@@ -113,6 +117,11 @@ impl Quoted<'_> {
     /// Whether it writes alone.
     pub fn only_writes(&self) -> bool {
         self.read_share.is_some_and(|share| share <= 1.0 - ALONE) && self.job.trim.is_none()
+    }
+
+    /// Whether it trims alone.
+    pub fn only_trims(&self) -> bool {
+        self.trim_share >= ALONE
     }
 }
 

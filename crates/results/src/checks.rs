@@ -37,6 +37,7 @@ mod throttled;
 mod too_few_samples;
 mod unrepresentative_block_size;
 mod unwritten_reads;
+mod unwritten_trims;
 mod verify_failed;
 mod volatile_write_cache;
 mod working_set_fits_cache;
@@ -76,10 +77,11 @@ macro_rules! check_of {
 }
 
 /// All checks, in the order of the documentation.
-pub const ALL: [Check; 29] = [
+pub const ALL: [Check; 30] = [
     check_of!(cache_served_reads, "reads answered by a cache instead of the storage"),
     check_of!(cache_absorbed_writes, "direct writes kept by a cache above the device"),
     check_of!(unwritten_reads, "reads of holes and of blocks that were never written"),
+    check_of!(unwritten_trims, "trims of blocks that hold nothing, or not any more"),
     check_of!(not_steady, "the measured window was still moving"),
     check_of!(generator_bound, "the generator, not the storage, was the limit"),
     check_of!(rate_not_reached, "an offered rate was missed"),

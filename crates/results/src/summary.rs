@@ -52,9 +52,9 @@ impl LatencySummary {
 }
 
 /// Whether the operations counted were of the planned size: one block that ends with the file changes nothing that is
-/// shown, blocks that a random map cut do.
+/// shown, blocks that a random map cut do. Trims move no bytes, and are never cut.
 pub(crate) fn were_of_size(counts: &OpCounts, planned_bytes: u64) -> bool {
-    let mean = counts.bytes.checked_div(counts.ios).unwrap_or(planned_bytes);
+    let mean = counts.bytes.checked_div(counts.ios).filter(|mean| *mean > 0).unwrap_or(planned_bytes);
     mean.abs_diff(planned_bytes).saturating_mul(200) <= planned_bytes
 }
 

@@ -33,7 +33,7 @@ pub struct Growth {
 /// Whether jobs that end early are taken to fill their range all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Files are extended where jobs read, and grow where jobs write.
+    /// Files are extended where jobs read or trim, and grow where jobs write.
     AsNeeded,
     /// Every file is filled as far as any job reaches.
     Whole,
@@ -97,7 +97,7 @@ fn add_files(
 ) {
     let reserved = carrier == Carrier::Fio;
     let asks = |wanted| job.pattern.kinds().any(|kind| kind == wanted);
-    let (reads, writes) = (asks(OpKind::Read) || layout == Layout::Whole, asks(OpKind::Write));
+    let (holds, writes) = (job.pattern.needs_data() || layout == Layout::Whole, asks(OpKind::Write));
     for slice in &job.slices {
         let limit = slice.bytes.map(|bytes| allocated(job, bytes));
         let by_ios = slice.ios.map(|ios| ios.saturating_mul(per_write(job.pattern.write_sizes.max_bytes())));
@@ -109,8 +109,8 @@ fn add_files(
             }
             let range = site.offset_bytes..site.offset_bytes.saturating_add(site.length_bytes);
             let growth = all.entry(site.target).or_insert_with(|| nothing(site.target));
-            // Reading lays out from the end of the file on, and real fio's files are reserved from there.
-            let laid_out = reads || writes && reserved;
+            // What is read or trimmed is laid out from the end of the file on, and real fio's files are reserved from there.
+            let laid_out = holds || writes && reserved;
             if laid_out && range.end > target.existing_bytes {
                 add(&mut growth.filled, target.existing_bytes..range.end);
             }

@@ -418,6 +418,11 @@ impl AccessPattern {
         OpKind::DATA.into_iter().filter(|kind| self.mix.share(*kind) > 0.0)
     }
 
+    /// Whether its targets must hold data: reads of holes and trims of them reach no storage.
+    pub fn needs_data(&self) -> bool {
+        self.kinds().any(|kind| matches!(kind, OpKind::Read | OpKind::Trim))
+    }
+
     /// The largest block of any operation that occurs.
     pub fn max_block_bytes(&self) -> u64 {
         self.kinds().map(|kind| self.sizes(kind).max_bytes()).max().unwrap_or(0)

@@ -192,7 +192,10 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
     };
     let data = counts.data();
     let kinds: Vec<OpKind> = OpKind::DATA.into_iter().filter(|kind| happened(counts.op(*kind))).collect();
-    let planned_size = || one_size(&planned, &kinds).filter(|size| were_of_size(&data, *size));
+    let planned_size = || {
+        let uncut = |size: &u64| kinds.iter().all(|kind| were_of_size(counts.op(*kind), *size));
+        one_size(&planned, &kinds).filter(uncut)
+    };
     let size = if counts.named.is_empty() { planned_size() } else { counts.block_bytes_mean() };
     let mut together = OpResult::of(&data, measured_ns, size);
     // The operations carry theirs; the total of several is their merge.
