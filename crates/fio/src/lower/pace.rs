@@ -167,7 +167,7 @@ impl Lowering<'_> {
             }
             (None, _) => job.limits.passes = Some(u32::try_from(loops).unwrap_or(u32::MAX)),
             (Some(Size::Bytes(bytes)), _) => {
-                job.limits.bytes = Some(super::targets::reached(resolved, bytes).saturating_mul(loops));
+                job.limits.bytes = Some(super::targets::reached(resolved, bytes).saturating_mul(doubled));
             }
             (Some(Size::Percent(percent)), Some(Size::Bytes(size))) => {
                 job.limits.bytes =

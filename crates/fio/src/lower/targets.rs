@@ -229,21 +229,23 @@ pub(super) fn has_rest(job: &ResolvedJob, size: u64) -> bool {
     drawn && per_file(job).is_some_and(|region| region.saturating_mul(job.files.len()) < size)
 }
 
-/// How much of `io_size` fio moves. At the end of a pass it begins no other one for less than its largest block.
+/// How much fio moves in all with an `io_size`. A loop is a pass of at most `size`; behind the last loop there are more until
+/// `io_size` is reached. At the end of a pass it begins no other one for less than its largest block.
 pub(super) fn reached(job: &ResolvedJob, io_size: u64) -> u64 {
-    let reads = job.access().direction == Direction::Read;
+    let (direction, loops) = (job.access().direction, job.lifetime().loops);
+    let reads = direction == Direction::Read;
     let passes = if job.access().random {
         super::access::has_map(job.access()) || (reads && job.depth().asynchronous)
     } else {
-        reads
+        reads || (loops > 1 && direction == Direction::Write)
     };
     let pass = per_file(job).map_or(0, |region| region.saturating_mul(job.files.len()));
-    let rest = io_size.checked_rem(pass).unwrap_or(io_size);
-    if passes && pass > 0 && io_size > pass && rest < job.access().max_bytes() {
-        io_size - rest
-    } else {
-        io_size
+    let at_most = io_size.saturating_mul(loops);
+    if !passes || pass == 0 || io_size <= pass {
+        return at_most;
     }
+    let rest = u64::from(io_size % pass >= job.access().max_bytes());
+    pass.saturating_mul(loops.max(io_size / pass + rest)).min(at_most)
 }
 
 /// The length a file has to have for all clones; `None`: as long as it is.

@@ -146,7 +146,18 @@ fn libaio_has_other_names() {
 #[test]
 fn what_ends_a_job() {
     assert_eq!(job("loops=3").limits.passes, Some(3));
-    assert_eq!(job("io_size=4m\nloops=2").limits.bytes, Some(8 << 20));
+    assert_eq!(job("io_size=4m\nloops=2").limits.bytes, Some(4 << 20));
+    // Measured with fio 3.33: a loop is a pass of `size`, with more behind the last one until io_size is reached.
+    let mib = |text: &str| job(&format!("size=16m\nbs=64k\n{text}")).limits.bytes.map(|bytes| bytes >> 20);
+    for rw in ["rw=read", "rw=write", "rw=randread", "rw=randwrite", "rw=randrw"] {
+        for (loops, io_size, moved) in
+            [(1, 24, 24), (2, 24, 32), (2, 40, 48), (3, 8, 24), (3, 24, 48), (2, 16, 32)]
+        {
+            let text = format!("{rw}\nloops={loops}\nio_size={io_size}m");
+            assert_eq!(mib(&text), Some(moved), "{text}");
+        }
+    }
+    assert_eq!(mib("rw=randwrite\nnorandommap\nloops=2\nio_size=40m"), Some(80));
     assert_eq!(job("number_ios=10").limits.ios, Some(10));
     let capped = job("runtime=10").limits;
     assert_eq!((capped.time, capped.passes), (Some(Nanos::from_secs(10)), Some(1)));
