@@ -342,7 +342,11 @@ impl<'a> Lowering<'a> {
             refresh,
             compression_ratio: if content.zero { 1.0 } else { ratio(content.compress_percent) },
             dedup_ratio: ratio(content.dedupe_percent),
-            dedup_unit_bytes: 4096,
+            // Measured with fio 3.33: what repeats are whole blocks of the smallest size that is written.
+            dedup_unit_bytes: match content.dedupe_percent {
+                0 => ModelContent::default().dedup_unit_bytes,
+                _ => source.job.access().sizes[1].min_bytes().max(512),
+            },
             verify: false,
         }
     }

@@ -226,6 +226,9 @@ fn losses_of_access() {
 
 #[test]
 fn content_and_flushes() {
+    let unit = |text: &str| job(text).traits.content.dedup_unit_bytes;
+    assert_eq!(unit("rw=write\ndedupe_percentage=50\nbs=64k"), 65_536, "whole blocks repeat");
+    assert_eq!(unit("rw=write\ndedupe_percentage=50\nbsrange=4k-64k"), 4096);
     let content = job("rw=write\nbuffer_compress_percentage=50\ndedupe_percentage=75").traits.content;
     assert_eq!(
         (content.compression_ratio, content.dedup_ratio, content.refresh),
