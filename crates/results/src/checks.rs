@@ -13,6 +13,7 @@ mod contradictory_figures;
 mod draft;
 mod effective_depth;
 mod engine_fallback;
+mod few_blocks;
 mod foreign_io;
 mod generator_bound;
 mod hot_area_imbalance;
@@ -77,7 +78,7 @@ macro_rules! check_of {
 }
 
 /// All checks, in the order of the documentation.
-pub const ALL: [Check; 30] = [
+pub const ALL: [Check; 31] = [
     check_of!(cache_served_reads, "reads answered by a cache instead of the storage"),
     check_of!(cache_absorbed_writes, "direct writes kept by a cache above the device"),
     check_of!(unwritten_reads, "reads of holes and of blocks that were never written"),
@@ -88,6 +89,7 @@ pub const ALL: [Check; 30] = [
     check_of!(effective_depth, "fewer I/Os in flight than asked"),
     check_of!(working_set_fits_cache, "a buffered working set that memory holds"),
     check_of!(unrepresentative_block_size, "blocks smaller than anything stores"),
+    check_of!(few_blocks, "a range of a few blocks that are done over and over"),
     check_of!(hot_area_imbalance, "a large share of the traffic in few segments"),
     check_of!(foreign_io, "other processes used the device"),
     check_of!(network_bound, "the network to the storage was the limit"),
