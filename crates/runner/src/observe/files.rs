@@ -171,6 +171,12 @@ impl OpenFiles {
         (own.files.iter().any(|(path, opened)| so(*opened) && data.contains(path)), so(own.streams))
     }
 
+    /// Whether any process had streams open for reading (`direction` 0) or for writing (1) that it does not have from Assay.
+    pub fn have_streams(&self, direction: usize) -> bool {
+        let so = |opened: (bool, bool)| if direction == 0 { opened.0 } else { opened.1 };
+        self.processes.values().any(|own| so(own.streams))
+    }
+
     /// Whether something of a process was seen open.
     pub fn knows(&self, pid: u32) -> bool {
         self.processes.contains_key(&pid)

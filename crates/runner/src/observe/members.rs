@@ -183,7 +183,7 @@ impl Members {
         let about = self.about(files);
         let known = [0, 1].map(|direction| {
             let opened = |file: &OpenFile| if direction == 0 { file.opened_for.0 } else { file.opened_for.1 };
-            targets.iter().any(opened) && self.is_known(direction, &about)
+            targets.iter().any(opened) && self.is_known(direction, &about, files.have_streams(direction))
         });
         for direction in [0, 1].into_iter().filter(|direction| known[*direction]) {
             let mut streams: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
@@ -218,6 +218,8 @@ impl Members {
         for ((_, by), counts) in self.readings.iter().flat_map(|reading| &reading.growths) {
             let sum = sums.entry(by[0]).or_default();
             sum.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+            // What the others did of it is not known, but what they had open may be.
+            by[1..].iter().for_each(|pid| drop(sums.entry(*pid).or_default()));
         }
         let data: BTreeSet<PathBuf> = files.data().into_iter().map(|file| file.path).collect();
         let of = |pid: u32, sum: Counts, direction: usize| {
@@ -229,8 +231,9 @@ impl Members {
                     About::Files
                 }
                 (true, true) => About::Both,
-                (false, _) if moved >= SAME_SHARE_MIN * asked => About::Files,
+                (false, _) if asked > 0.0 && moved >= SAME_SHARE_MIN * asked => About::Files,
                 // What a shell did may be its children's, which nobody saw.
+                (false, false) if asked == 0.0 => About::Unseen,
                 (false, _) if self.parents.contains(&pid) || !files.knows(pid) => About::Unseen,
                 (false, _) => About::Streams,
             }
@@ -246,7 +249,7 @@ impl Members {
     }
 
     /// Whether what is left of a direction without streams is about files.
-    fn is_known(&self, direction: usize, about: &BTreeMap<u32, [About; 2]>) -> bool {
+    fn is_known(&self, direction: usize, about: &BTreeMap<u32, [About; 2]>, streams_seen: bool) -> bool {
         let sum = |kind: About| {
             let growths = self.readings.iter().flat_map(|reading| &reading.growths);
             let of_kind = growths.filter(|((_, by), _)| self.of(by, direction, about) == kind);
@@ -255,7 +258,8 @@ impl Members {
         let [of_files, streams, both, unseen] =
             [About::Files, About::Streams, About::Both, About::Unseen].map(sum);
         let rest = of_files + both + unseen;
-        let has_streams = streams >= STREAMS_SHARE_MIN * (rest + streams) && streams > 0.0;
+        // Where there are streams, what nobody was seen to do may have gone through them.
+        let has_streams = streams_seen || streams >= STREAMS_SHARE_MIN * (rest + streams) && streams > 0.0;
         both <= UNCLEAR_SHARE_MAX * rest && (!has_streams || unseen <= UNCLEAR_SHARE_MAX * rest)
     }
 }
