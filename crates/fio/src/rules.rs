@@ -36,7 +36,7 @@ impl Rule {
             Rule::Access => writer.access(job, lines),
             Rule::Pace => writer.pace(section, lines),
             Rule::Limits => writer.limits(job, lines),
-            Rule::Content => writer.content(&job.name, &job.content, lines),
+            Rule::Content => writer.content(job, lines),
             Rule::Flush => writer.flush(job, lines),
             Rule::Errors if job.errors_tolerated > 0 => lines.set("continue_on_error", "all"),
             Rule::Order if !section.alone => lines.set("numjobs", job.threads),

@@ -6,7 +6,7 @@ mod planned;
 
 use std::collections::BTreeMap;
 
-use assay_workload::content::{Content, Payload, Refresh};
+use assay_workload::content::{Payload, Refresh};
 use assay_workload::job::{Caching, EngineKind, FlushOrder, Job, PhaseKind, TargetSelection, TargetSharing};
 use assay_workload::target::{Extent, TargetKind};
 use assay_workload::units::Nanos;
@@ -429,13 +429,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(super) fn content(&mut self, job: &str, content: &Content, lines: &mut Lines) {
+    pub(super) fn content(&mut self, job: &Job, lines: &mut Lines) {
+        let (name, content) = (job.name.as_str(), &job.content);
         match &content.payload {
             Payload::Zero => return lines.flag("zero_buffers"),
             Payload::Pattern(bytes) if bytes.is_empty() => {}
             Payload::Pattern(bytes) => {
                 if bytes.len() > PATTERN_BYTES_MAX {
-                    self.lost("fio-pattern-length", job, "fio keeps the first 512 bytes of the pattern");
+                    self.lost("fio-pattern-length", name, "fio keeps the first 512 bytes of the pattern");
                 }
                 let hex: String =
                     bytes.iter().take(PATTERN_BYTES_MAX).map(|byte| format!("{byte:02x}")).collect();
@@ -455,6 +456,13 @@ impl<'a> Writer<'a> {
         }
         if dedupe > 0.0 {
             lines.set("dedupe_percentage", dedupe.min(99.0));
+            if content.dedup_unit_bytes != job.pattern.write_sizes.min_bytes() {
+                self.lost(
+                    "fio-dedupe-unit",
+                    name,
+                    "fio repeats whole blocks of the smallest size that is written",
+                );
+            }
         }
     }
 

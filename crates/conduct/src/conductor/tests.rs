@@ -128,7 +128,7 @@ impl Executor for Server {
         self.ran.push((phase, offered));
         let mut counts = assay_results::JobCounts::default();
         let op = counts.op_mut(assay_workload::pattern::OpKind::Read);
-        op.ios = iops as u64;
+        (op.ios, op.bytes) = (iops as u64, 4096 * iops as u64);
         let time_ns = 1e5 / (1.0 - (iops / self.capacity).min(0.999));
         if unlimited {
             op.completion.record_n(1_000_000, op.ios);

@@ -136,6 +136,7 @@ fn what_fio_can_say_comes_back() {
             refresh: Refresh::EveryWrite,
             compression_ratio: 2.0,
             dedup_ratio: 4.0,
+            dedup_unit_bytes: 8192,
             ..Content::default()
         },
     ] {

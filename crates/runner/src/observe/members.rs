@@ -26,7 +26,16 @@ const STREAMS_SHARE_MIN: f64 = 0.01;
 const AT_WORK_MIN: f64 = 0.005;
 
 /// What was done between two readings, by the tree and by whom it may have been.
-type Growths = BTreeMap<(u32, Vec<u32>), Counts>;
+type Growths = BTreeMap<(u32, By), Counts>;
+
+/// Who may have done something.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct By {
+    /// At least one.
+    pids: Vec<u32>,
+    /// It was counted when a parent of several had waited for them: others may have ended that nobody saw.
+    perhaps_others: bool,
+}
 
 /// The processes that are followed.
 #[derive(Debug, Default)]
@@ -35,6 +44,8 @@ pub struct Members {
     last: BTreeMap<u32, Member>,
     /// Those that had children.
     parents: BTreeSet<u32>,
+    /// Those that had several at once, as in a pipeline.
+    parents_of_several: BTreeSet<u32>,
     /// What was done since the last reading.
     growths: Growths,
     /// What each thread had of the CPUs since the last reading.
@@ -92,6 +103,10 @@ impl Members {
             Some((pid, Member { parent, counts, threads: threads(host, pid) }))
         };
         let mut now: BTreeMap<u32, Member> = trees.concat().into_iter().filter_map(read).collect();
+        let mut children: BTreeMap<u32, u32> = BTreeMap::new();
+        now.values().for_each(|member| *children.entry(member.parent).or_default() += 1);
+        self.parents_of_several
+            .extend(children.into_iter().filter(|(_, count)| *count > 1).map(|(pid, _)| pid));
         for tree in trees {
             let Some(root) = tree.first() else { continue };
             for pid in tree {
@@ -140,7 +155,9 @@ impl Members {
             }
         }
         if rest.iter().any(|count| *count > 0) {
-            let by = if ended.is_empty() { vec![pid] } else { ended };
+            let perhaps_others = !ended.is_empty() && self.parents_of_several.contains(&pid);
+            let pids = if ended.is_empty() { vec![pid] } else { ended };
+            let by = By { pids, perhaps_others };
             let sum = self.growths.entry((root, by)).or_default();
             sum.iter_mut().zip(rest).for_each(|(sum, more)| *sum += more);
         }
@@ -181,9 +198,10 @@ impl Members {
         targets: &[OpenFile],
     ) -> (bool, bool) {
         let about = self.about(files);
+        let streams_seen = |direction| files.have_streams(direction);
         let known = [0, 1].map(|direction| {
             let opened = |file: &OpenFile| if direction == 0 { file.opened_for.0 } else { file.opened_for.1 };
-            targets.iter().any(opened) && self.is_known(direction, &about, files.have_streams(direction))
+            targets.iter().any(opened) && self.is_known(direction, &about, streams_seen(direction))
         });
         for direction in [0, 1].into_iter().filter(|direction| known[*direction]) {
             let mut streams: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
@@ -191,7 +209,7 @@ impl Members {
             for record in during.iter_mut() {
                 while let Some(reading) = readings.next_if(|reading| reading.at_ns <= record.at_ns) {
                     for ((root, by), counts) in &reading.growths {
-                        if self.of(by, direction, &about) == About::Streams {
+                        if Self::of(by, direction, &about, streams_seen(direction)) == About::Streams {
                             let sum = streams.entry(*root).or_default();
                             *sum = (sum.0 + counts[direction], sum.1 + counts[2 + direction]);
                         }
@@ -216,10 +234,12 @@ impl Members {
     fn about(&self, files: &OpenFiles) -> BTreeMap<u32, [About; 2]> {
         let mut sums: BTreeMap<u32, Counts> = BTreeMap::new();
         for ((_, by), counts) in self.readings.iter().flat_map(|reading| &reading.growths) {
-            let sum = sums.entry(by[0]).or_default();
+            let sum = sums.entry(by.pids[0]).or_default();
             sum.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
             // What the others did of it is not known, but what they had open may be.
-            by[1..].iter().for_each(|pid| drop(sums.entry(*pid).or_default()));
+            for pid in &by.pids[1..] {
+                sums.entry(*pid).or_default();
+            }
         }
         let data: BTreeSet<PathBuf> = files.data().into_iter().map(|file| file.path).collect();
         let of = |pid: u32, sum: Counts, direction: usize| {
@@ -242,17 +262,18 @@ impl Members {
     }
 
     /// What one of some processes did; those that are of several kinds cannot be told apart.
-    fn of(&self, by: &[u32], direction: usize, about: &BTreeMap<u32, [About; 2]>) -> About {
-        let mut kinds = by.iter().filter_map(|pid| Some(about.get(pid)?[direction]));
+    fn of(by: &By, direction: usize, about: &BTreeMap<u32, [About; 2]>, streams_seen: bool) -> About {
+        let mut kinds = by.pids.iter().filter_map(|pid| Some(about.get(pid)?[direction]));
         let first = kinds.next().unwrap_or(About::Unseen);
-        if kinds.all(|kind| kind == first) { first } else { About::Both }
+        let alike = kinds.all(|kind| kind == first);
+        if alike && !(by.perhaps_others && streams_seen) { first } else { About::Both }
     }
 
     /// Whether what is left of a direction without streams is about files.
     fn is_known(&self, direction: usize, about: &BTreeMap<u32, [About; 2]>, streams_seen: bool) -> bool {
         let sum = |kind: About| {
             let growths = self.readings.iter().flat_map(|reading| &reading.growths);
-            let of_kind = growths.filter(|((_, by), _)| self.of(by, direction, about) == kind);
+            let of_kind = growths.filter(|((_, by), _)| Self::of(by, direction, about, streams_seen) == kind);
             of_kind.map(|(_, counts)| counts[direction]).sum::<u64>() as f64
         };
         let [of_files, streams, both, unseen] =
