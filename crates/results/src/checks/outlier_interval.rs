@@ -33,6 +33,8 @@ const ERRORS_MIN: f64 = 3.0;
 const FALSE_ALARM: f64 = 0.001;
 /// What a scaled MAD of n values knows of the scatter, a standard deviation of so many times n values knows as well.
 const MAD_EFFICIENCY: f64 = 0.37;
+/// p of the same trend without its first interval, where there is less to see it by.
+const TREND_REST_P: f64 = 0.05;
 /// p of a trend, in a window too short for more, behind which a mean off the median is taken for one.
 const TREND_P: f64 = 0.02;
 /// Random orders where there are too many to visit; the same run is judged the same way each time.
@@ -107,7 +109,13 @@ fn trend(subject: &Subject<'_>) -> Option<Drift> {
         return None;
     }
     off_by_errors(subject, &iops, usual, ERRORS_MIN)?;
-    drift(&iops, DRAWS, SEED).filter(|found| found.trend.p <= TREND_P)
+    // A first interval in which a program was still starting makes no trend of the others.
+    let others = drift(iops.get(1..)?, DRAWS, SEED)?;
+    let goes_on = |found: &Drift| {
+        let same = others.relative.zip(found.relative).is_some_and(|(rest, all)| rest * all > 0.0);
+        found.trend.p <= TREND_P && same && others.trend.p <= TREND_REST_P
+    };
+    drift(&iops, DRAWS, SEED).filter(goes_on)
 }
 
 /// A window of few intervals whose mean is not that of its median interval because it rose or fell: `not-steady` by another test.
