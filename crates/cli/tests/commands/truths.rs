@@ -277,7 +277,9 @@ fn what_goes_through_pipes_is_not_taken_for_files() {
     for finding in run["findings"].as_array().expect("findings") {
         assert_ne!(finding["id"], "unwritten-reads", "{finding:#}");
     }
-    assert_eq!(run["phases"][0]["device"]["asked_unknown"], true, "{:#}", run["phases"][0]["device"]);
+    // On a busy machine dd may end before it is looked at: then nothing is said to have been asked for.
+    let device = &run["phases"][0]["device"];
+    assert!(device["asked_unknown"] == true || device["asked_read_bytes"] == 0, "{device:#}");
 }
 
 #[test]
