@@ -74,7 +74,7 @@ impl Live {
         Live { asks: terminal.then(|| host.clone()), ..self }
     }
 
-    /// Whether what is on the devices of the plan may go; whoever is not asked has said so.
+    /// Whether what is on the devices of the plan may go; without a terminal the options have said so.
     fn agreed(&self, plan: &Plan) -> bool {
         let Some(host) = &self.asks else { return true };
         plan.targets.iter().filter(|target| target.kind == TargetKind::BlockDevice).all(|target| {

@@ -377,7 +377,7 @@ fn a_short_transfer_is_continued_with_its_rest_and_counted() {
 
 #[test]
 fn a_rest_that_cannot_be_moved_is_an_error_with_its_own_name() {
-    // The file ends within the last block, and nobody may write to it.
+    // The file ends within the last block, and it is open for reading only.
     let path = tempfile::NamedTempFile::new().expect("a file");
     path.as_file().set_len(8 * 4096 - 500).expect("length");
     let file = File::open(path.path()).expect("for reading");

@@ -33,7 +33,7 @@ type Growths = BTreeMap<(u32, By), Counts>;
 struct By {
     /// At least one.
     pids: Vec<u32>,
-    /// It was counted when a parent of several had waited for them: others may have ended that nobody saw.
+    /// It was counted when a parent of several had waited for them: others may have ended that were not seen.
     perhaps_others: bool,
 }
 
@@ -252,7 +252,7 @@ impl Members {
                 }
                 (true, true) => About::Both,
                 (false, _) if asked > 0.0 && moved >= SAME_SHARE_MIN * asked => About::Files,
-                // What a shell did may be its children's, which nobody saw.
+                // What a shell did may be its children's, which were not seen.
                 (false, false) if asked == 0.0 => About::Unseen,
                 (false, _) if self.parents.contains(&pid) || !files.knows(pid) => About::Unseen,
                 (false, _) => About::Streams,
@@ -279,7 +279,7 @@ impl Members {
         let [of_files, streams, both, unseen] =
             [About::Files, About::Streams, About::Both, About::Unseen].map(sum);
         let rest = of_files + both + unseen;
-        // Where there are streams, what nobody was seen to do may have gone through them.
+        // Where there are streams, what no process was seen to do may have gone through them.
         let has_streams = streams_seen || streams >= STREAMS_SHARE_MIN * (rest + streams) && streams > 0.0;
         both <= UNCLEAR_SHARE_MAX * rest && (!has_streams || unseen <= UNCLEAR_SHARE_MAX * rest)
     }
