@@ -334,7 +334,7 @@ pub fn stb_run() -> Run {
         "foreign-io",
         FindingSeverity::Unchecked,
         None,
-        "whether somebody else used the device could not be told: the quiet window before the run was too short",
+        "whether other processes used the device is unknown: the quiet window before the run was too short",
     ));
     run.rows = checks::rows(&run);
     run

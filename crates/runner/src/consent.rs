@@ -36,7 +36,7 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, consent: &Consent) -> Result<
         if target.kind != TargetKind::Null {
             let permit = check_write(host, target.path.as_ref(), consent);
             let permit = permit.map_err(|refusal| match refusal {
-                // Whoever only reads does not want anything destroyed; a file of ours that counts as empty was cut short.
+                // A plan that only reads is not to destroy anything; a file of ours that counts as empty was cut short.
                 Refusal::ForeignFile { path } | Refusal::ChangedFile { path }
                     if !by_jobs.contains(&index) && target.existing_bytes > 0 =>
                 {

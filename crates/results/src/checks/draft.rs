@@ -95,7 +95,7 @@ pub(super) fn iops_high(share: f64) -> String {
 
 /// From here on a figure that is low is told by how many times as much there would be: `164 % low` means nothing to anybody.
 const TIMES_MIN: f64 = 0.5;
-/// More than so many times is no bound that anybody can use.
+/// A bound of more than this factor is of no use.
 const TIMES_MAX: f64 = 100.0;
 
 /// What an [`Effect`] that is low by `more`, a share of the figure, is in words: `IOPS 0-7 % low`,

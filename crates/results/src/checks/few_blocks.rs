@@ -13,7 +13,7 @@ pub(super) const ID: &str = "few-blocks";
 
 /// A range as small as this is what every cache of a device holds, however many blocks it has.
 const RANGE_MIN: u64 = 1 << 20;
-/// With fewer blocks than so many times the I/Os in flight, they meet.
+/// With fewer blocks than this multiple of the outstanding I/Os, these meet on the same block.
 const BLOCKS_EACH: u64 = 16;
 /// From so many blocks on, I/Os in flight hardly meet, however many there are.
 const BLOCKS_MAX: u64 = 256;

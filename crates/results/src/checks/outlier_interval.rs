@@ -31,7 +31,7 @@ const OPERATIONS_MIN: f64 = 20.0;
 const ERRORS_MIN: f64 = 3.0;
 /// Share of windows without one that may be so far apart by chance.
 const FALSE_ALARM: f64 = 0.001;
-/// What a scaled MAD of n values knows of the scatter, a standard deviation of so many times n values knows as well.
+/// What a scaled MAD of n values knows of the scatter, a standard deviation of this multiple of n values knows as well.
 const MAD_EFFICIENCY: f64 = 0.37;
 /// p of the same trend without its first interval, where there is less to see it by.
 const TREND_REST_P: f64 = 0.05;
