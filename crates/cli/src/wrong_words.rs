@@ -37,9 +37,10 @@ fn fix(error: &clap::Error, words: &[String]) -> Option<String> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = wrong(ContextKind::InvalidSubcommand)?;
-            let is_file = Path::new(&word).is_file();
             let of_file = format!("a workload file is run with 'assay run {}'", visible(&word));
-            Some(if is_file { of_file } else { "'assay --help' lists the commands".to_owned() })
+            let nearest = error.get(ContextKind::SuggestedSubcommand).is_some();
+            let list = (!nearest).then(|| "'assay --help' lists the commands".to_owned());
+            if Path::new(&word).is_file() { Some(of_file) } else { list }
         }
         ErrorKind::UnknownArgument => {
             let word = wrong(ContextKind::InvalidArg)?;
