@@ -37,10 +37,10 @@ fn fix(error: &clap::Error, words: &[String]) -> Option<String> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = wrong(ContextKind::InvalidSubcommand)?;
-            let of_file = format!("a workload file is run with 'assay run {}'", visible(&word));
-            let nearest = error.get(ContextKind::SuggestedSubcommand).is_some();
-            let list = (!nearest).then(|| "'assay --help' lists the commands".to_owned());
-            if Path::new(&word).is_file() { Some(of_file) } else { list }
+            let alone = error.get(ContextKind::SuggestedSubcommand).is_none();
+            let list = alone.then(|| "'assay --help' lists the commands".to_owned());
+            let of_file = || format!("a workload file is run with 'assay run {}'", visible(&word));
+            Path::new(&word).is_file().then(of_file).or(list)
         }
         ErrorKind::UnknownArgument => {
             let word = wrong(ContextKind::InvalidArg)?;
