@@ -55,7 +55,12 @@ pub(crate) fn baseline(args: &BaselineArgs, context: &Context) -> Result<Outcome
                 .iter()
                 .map(|entry| {
                     let from = &entry.provenance;
-                    vec![entry.name.clone(), entry.series.clone(), from.device.clone(), from.date.clone()]
+                    vec![
+                        entry.name.clone(),
+                        entry.series.clone().unwrap_or_default(),
+                        from.device.clone(),
+                        from.date.clone(),
+                    ]
                 })
                 .collect();
             context.out(&terminal::words_table(&["name", "series", "device", "date"], &rows, &context.style));
@@ -74,7 +79,7 @@ pub(crate) fn baseline(args: &BaselineArgs, context: &Context) -> Result<Outcome
 
 fn show(found: &Baseline, context: &Context) -> String {
     let from = &found.provenance;
-    let mut text = format!("{} (series {})\n", found.name, found.series);
+    let mut text = format!("{} (series {})\n", found.name, found.series.as_deref().unwrap_or("none"));
     let facts = [
         ("device", &from.device),
         ("file system", &from.file_system),

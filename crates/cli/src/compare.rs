@@ -173,7 +173,8 @@ const EARLIER_RUNS_MAX: usize = 40;
 fn earlier(sides: &[Side<'_>], context: &Context) -> Vec<Run> {
     let names: Vec<&str> = sides.iter().map(|side| side.runs[0].plan.name.as_str()).collect();
     let entries = context.runs_root().ok().and_then(|root| store::list(&root).ok()).unwrap_or_default();
-    let named = entries.iter().rev().filter(|entry| names.contains(&entry.name.as_str()));
+    let named =
+        entries.iter().rev().filter(|entry| entry.name.as_deref().is_some_and(|name| names.contains(&name)));
     named.take(EARLIER_RUNS_MAX).filter_map(|entry| entry.dir.read_run().ok()).collect()
 }
 
@@ -214,7 +215,7 @@ fn runs_of(word: &str, context: &Context) -> Result<Vec<Run>, Failure> {
             Ok(_) => return Ok(vec![shown::load(word, context)?]),
             Err(error @ (store::StoreError::NotFound { .. } | store::StoreError::Ambiguous { .. })) => {
                 // Several runs of one plan are found by its name.
-                let named = matching(&root, |entry| entry.name == word, context)?;
+                let named = matching(&root, |entry| entry.name.as_deref() == Some(word), context)?;
                 return if named.is_empty() { Err(Failure::usage(error)) } else { Ok(named) };
             }
             Err(error) => return Err(Failure::usage(error)),
@@ -223,8 +224,8 @@ fn runs_of(word: &str, context: &Context) -> Result<Vec<Run>, Failure> {
     let found = matching(
         &root,
         |entry| {
-            let names = [entry.name.as_str(), entry.id.as_str(), entry.dir.name()];
-            names.into_iter().any(|name| matches_pattern(word, name))
+            let names = [entry.name.as_deref(), Some(entry.id.as_str()), Some(entry.dir.name())];
+            names.into_iter().flatten().any(|name| matches_pattern(word, name))
         },
         context,
     )?;

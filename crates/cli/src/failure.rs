@@ -82,7 +82,7 @@ impl From<Shortage> for Failure {
 /// What a command ends with whose run ended so.
 pub(crate) fn outcome_of(finished: &Finished, require_valid: bool) -> Result<Outcome, Failure> {
     match (finished.end, &finished.store_error) {
-        (RunEnd::Failed, _) => Err(Failure::failed(&finished.error)),
+        (RunEnd::Failed, _) => Err(Failure::failed(finished.error.as_deref().unwrap_or("the run failed"))),
         (_, Some(why)) => Err(Failure::failed(format!("the result could not be kept: {why}"))),
         (RunEnd::Interrupted, None) => Ok(Outcome::Interrupted),
         (RunEnd::Completed, None) if require_valid && finished.run.verdict != Verdict::Valid => {

@@ -38,7 +38,7 @@ pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Fail
     let series = find_series(&args.series)?;
     check_test(args.test.as_deref(), series)?;
     // Wrong names and places are told before anything is measured.
-    shown::find_references(&args.baseline, series.id, context)?;
+    shown::find_references(&args.baseline, Some(series.id), context)?;
     let outputs = args.output.checked(Outputs::new(args.output.force))?;
     let finished = match Location::parse(&args.place)? {
         Location::Local(place) if args.dry_run => return dry_run(args, series, &place, context),
@@ -311,7 +311,7 @@ fn plan(
 ) -> Result<Plan, Failure> {
     let workload = Workload { seed: Some(seed), ..prepared.workload.clone() };
     let mut plan = assay_runner::plan(&Request::new(Work::Asked(workload), directory), site)?;
-    plan.series = series.id.to_owned();
+    plan.series = Some(series.id.to_owned());
     plan.seed_given = args.seed.is_some();
     Ok(plan)
 }

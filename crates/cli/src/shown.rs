@@ -22,13 +22,13 @@ pub(crate) fn load(wanted: &str, context: &Context) -> Result<Run, Failure> {
 /// What a table compares with: the baselines asked for, else those that belong to the series.
 pub(crate) fn find_references(
     names: &[String],
-    series: &str,
+    series: Option<&str>,
     context: &Context,
 ) -> Result<Vec<Reference>, Failure> {
     if names.is_empty() {
-        let own = builtins().into_iter().filter(|baseline| baseline.series == series);
+        let own = builtins().into_iter().filter(|baseline| baseline.series.as_deref() == series);
         let mut references: Vec<Reference> = own.map(|baseline| reference(&baseline)).collect();
-        if series == assay1::ID {
+        if series == Some(assay1::ID) {
             references.extend(typical_references());
         }
         return Ok(references);
@@ -42,7 +42,7 @@ pub(crate) fn find_references(
 
 /// The references of a stored run.
 pub(crate) fn references(run: &Run, names: &[String], context: &Context) -> Result<Vec<Reference>, Failure> {
-    find_references(names, &run.plan.series, context)
+    find_references(names, run.plan.series.as_deref(), context)
 }
 
 fn reference(baseline: &Baseline) -> Reference {
@@ -103,7 +103,7 @@ pub(crate) fn show_with(run: &Run, references: &[Reference], context: &Context) 
     text.push('\n');
     text.push_str(&terminal::answer(run, style));
     text.push('\n');
-    if run.plan.series.is_empty() {
+    if run.plan.series.is_none() {
         text.push_str(&terminal::run_summary(run, style));
     } else {
         text.push_str(&terminal::quick_table(run, references, style));

@@ -31,8 +31,8 @@ impl Executor for Simulated {
             .simulation
             .run_phase(plan, phase, &SimOptions::default(), &mut |event| sink(HostId::FIRST, event))
         {
-            Ok(error) if error.is_empty() => PhaseOutcome::Done,
-            Ok(error) => PhaseOutcome::Failed(error),
+            Ok(None) => PhaseOutcome::Done,
+            Ok(Some(why)) => PhaseOutcome::Failed(why),
             Err(error) => PhaseOutcome::Failed(error.to_string()),
         }
     }
@@ -67,10 +67,10 @@ fn run(phases: Vec<Phase>) -> Run {
         plan: Box::new(Plan::clone(&plan)),
         environment: Box::<Environment>::default(),
         version: String::new(),
-        commit: String::new(),
+        commit: None,
     });
     let (end, error) = conduct(&plan, &mut executor, &mut |event| builder.feed(&event));
-    assert_eq!((end, error.as_str()), (RunEnd::Completed, ""));
+    assert_eq!((end, error), (RunEnd::Completed, None));
     builder.finish().expect("a run")
 }
 
@@ -88,7 +88,7 @@ fn mean_response(servers: u32, load: f64) -> f64 {
 
 fn curve(servers: u32, percents: &[f64], seconds: u64) -> Vec<Phase> {
     let point = |word: String, rate| Phase {
-        point: word,
+        point: assay_workload::SweepPoint::new(word),
         ..Phase::measure("curve", vec![Job { rate, arrival: Arrival::Poisson, ..job(servers, seconds) }])
     };
     let max = point("curve=max".to_owned(), Rate::Unlimited);

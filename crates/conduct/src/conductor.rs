@@ -82,9 +82,9 @@ pub fn conduct(
     plan: &Arc<Plan>,
     executor: &mut dyn Executor,
     sink: &mut dyn FnMut(RunEvent),
-) -> (RunEnd, String) {
+) -> (RunEnd, Option<String>) {
     let mut progress = PlanInProgress { plan: Arc::clone(plan), seen: PhaseFigures::default() };
-    let (mut end, mut error) = (RunEnd::Completed, String::new());
+    let (mut end, mut error) = (RunEnd::Completed, None);
     for host in executor.hosts() {
         let environment = Box::new(host.environment.clone());
         sink(HostEvent::Environment { name: host.name.clone(), environment }.of(host.id));
@@ -102,11 +102,11 @@ pub fn conduct(
                 break;
             }
             PhaseOutcome::Failed(why) => {
-                (end, error) = (RunEnd::Failed, why);
+                (end, error) = (RunEnd::Failed, Some(why));
                 break;
             }
             PhaseOutcome::Lost(hosts) => {
-                (end, error) = (RunEnd::Failed, lost_words(&hosts, executor.hosts()));
+                (end, error) = (RunEnd::Failed, Some(lost_words(&hosts, executor.hosts())));
                 break;
             }
         }

@@ -13,8 +13,7 @@ pub fn interleaved(base: &Plan, wanted: u32) -> (Plan, Vec<Pair>) {
         }
         for repeat in 0..wanted {
             let mut window = |by: &str| {
-                let by = format!("by={by}");
-                let point = if phase.point.is_empty() { by } else { format!("{} {by}", phase.point) };
+                let point = phase.point.with(&format!("by={by}"));
                 phases.push(PlannedPhase { point, repeat, ..phase.clone() });
                 phases.len() - 1
             };
@@ -33,6 +32,8 @@ pub fn interleaved(base: &Plan, wanted: u32) -> (Plan, Vec<Pair>) {
 
 #[cfg(test)]
 mod tests {
+    use assay_workload::SweepPoint;
+
     use super::*;
 
     fn phase(name: &str, kind: PhaseKind) -> PlannedPhase {
@@ -42,7 +43,7 @@ mod tests {
             jobs: Vec::new(),
             drain_after: false,
             pause_after: assay_workload::units::Nanos(0),
-            point: String::new(),
+            point: SweepPoint::default(),
             repeat: 0,
             step: None,
             carried_by: Default::default(),
@@ -54,7 +55,7 @@ mod tests {
         let base = Plan {
             schema: String::new(),
             name: "x".to_owned(),
-            series: String::new(),
+            series: None,
             seed: 1,
             seed_given: false,
             hosts: Vec::new(),

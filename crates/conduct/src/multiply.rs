@@ -91,7 +91,7 @@ fn check(phase: &Phase, how: &Multiply) -> Result<(), MultiplyError> {
 fn curve(phase: &Phase, percents: &[f64]) -> Vec<Phase> {
     let at = |word: String, rate: Option<f64>| {
         let mut phase = phase.clone();
-        phase.point = if phase.point.is_empty() { word } else { format!("{} {word}", phase.point) };
+        phase.point = phase.point.with(&word);
         for job in phase.jobs.iter_mut().filter(|_| rate.is_some()) {
             job.arrival = Arrival::Poisson;
             job.rate = rate.map_or(Rate::Unlimited, Rate::PercentOfMax);
@@ -131,7 +131,7 @@ fn shuffle_measured(phases: &mut [Phase], seed: u64) {
         phase.kind == PhaseKind::Measure
             && phase.until.is_none()
             && phase.jobs.iter().all(|job| !matches!(job.rate, Rate::PercentOfMax(_)))
-            && !phase.point.contains("curve=")
+            && !phase.point.words().any(|word| word.starts_with("curve="))
     };
     for run in phases.chunk_by_mut(|a, b| free(a) && free(b)) {
         rng.shuffle(run);

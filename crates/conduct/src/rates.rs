@@ -1,7 +1,7 @@
 //! Rates that depend on what an earlier phase reached.
 
-use assay_workload::Plan;
 use assay_workload::plan::{Offered, Pace, PlannedJob, PlannedPhase, SliceRate};
+use assay_workload::{Plan, SweepPoint};
 
 use crate::seen::PhaseFigures;
 
@@ -71,7 +71,7 @@ pub(crate) fn reference(plan: &Plan, phase: usize, seen: &PhaseFigures) -> Optio
 }
 
 /// The words of a point without those that say which rate it is.
-fn apart(point: &str) -> Vec<&str> {
+fn apart(point: &SweepPoint) -> Vec<&str> {
     let own = |word: &&str| !word.starts_with("curve=") && !word.starts_with("find=");
-    point.split_whitespace().filter(own).collect()
+    point.words().filter(own).collect()
 }

@@ -2,9 +2,9 @@
 
 use assay_results::LatencyHistogram;
 use assay_results::search::{REPEATED, measurable, meets, offered};
-use assay_workload::Plan;
 use assay_workload::plan::{PlannedJob, PlannedPhase, ThreadSlice};
 use assay_workload::steps::{FindRate, Step, Until};
+use assay_workload::{Plan, SweepPoint};
 
 use crate::following::{After, Note};
 use crate::rates::set_rate;
@@ -58,19 +58,19 @@ pub(crate) fn resolved(
         }
     }
     let percent = (rate / bracket.max * 1000.0).round() / 10.0;
-    let words = planned.point.split_whitespace().filter(|word| !word.starts_with("find="));
+    let words = planned.point.words().filter(|word| !word.starts_with("find="));
     let words: Vec<String> = words.map(str::to_owned).chain([format!("find={percent}%")]).collect();
-    planned.point = apart(plan, phase, step, words.join(" "));
+    planned.point = apart(plan, phase, step, SweepPoint::new(words.join(" ")));
     Some(planned)
 }
 
 /// The point under a name of its own, where an earlier step of the search has it: that one was repeated.
-fn apart(plan: &Plan, phase: usize, step: &Step, point: String) -> String {
+fn apart(plan: &Plan, phase: usize, step: &Step, point: SweepPoint) -> SweepPoint {
     let before = &plan.phases[step.first as usize..phase];
-    let same = |other: &&PlannedPhase| other.point.split('#').next() == Some(point.as_str());
+    let same = |other: &&PlannedPhase| other.point.as_str().split('#').next() == Some(point.as_str());
     match before.iter().filter(same).count() {
         0 => point,
-        n => format!("{point}#{}", n + 1),
+        n => SweepPoint::new(format!("{point}#{}", n + 1)),
     }
 }
 

@@ -29,7 +29,7 @@ impl Watch {
                 plan: Box::new(plan.clone()),
                 environment: Box::new(environment.clone()),
                 version: String::new(),
-                commit: String::new(),
+                commit: None,
             });
             for host in hosts {
                 let environment = Box::new(host.environment.clone());

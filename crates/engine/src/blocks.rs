@@ -101,11 +101,11 @@ impl BlockThread<'_> {
     pub(crate) fn over<E: NativeEngine>(&self) -> Result<Box<dyn JobRunner>, EngineError> {
         let job = self.job;
         match E::open(job.outstanding_per_thread, job.engine_options) {
-            Ok(engine) => self.traced(engine, String::new()),
+            Ok(engine) => self.traced(engine, None),
             Err(error) if self.job.engine_reason.is_none() => Err(error),
             Err(error) => {
                 let psync = PsyncEngine::new(job.outstanding_per_thread);
-                self.traced(psync, format!("psync instead: {error}"))
+                self.traced(psync, Some(format!("psync instead: {error}")))
             }
         }
     }
@@ -113,7 +113,7 @@ impl BlockThread<'_> {
     fn traced<E: AnyEngine + 'static>(
         &self,
         engine: E,
-        fallback: String,
+        fallback: Option<String>,
     ) -> Result<Box<dyn JobRunner>, EngineError> {
         let Some(trace) = &self.prepared.blocks.trace else { return self.paced(engine, fallback) };
         let threads = self.prepared.context.planned().jobs.iter().map(|job| job.slices.len()).sum();
@@ -125,7 +125,7 @@ impl BlockThread<'_> {
     fn paced<E: AnyEngine + 'static>(
         &self,
         engine: E,
-        fallback: String,
+        fallback: Option<String>,
     ) -> Result<Box<dyn JobRunner>, EngineError> {
         Ok(if self.slice.rate.is_some() {
             Box::new(self.runner::<E, true>(engine, fallback)?)
@@ -137,7 +137,7 @@ impl BlockThread<'_> {
     fn runner<E: AnyEngine, const OPEN: bool>(
         &self,
         engine: E,
-        engine_fallback: String,
+        engine_fallback: Option<String>,
     ) -> Result<LoopRunner<E, OPEN>, EngineError> {
         let (context, job, slice) = (&self.prepared.context, self.job, self.slice);
         let open = targets::open_for(context.plan, self.job, self.at.thread, &self.prepared.blocks.held)?;
@@ -204,7 +204,7 @@ struct LoopRunner<E: AnyEngine, const OPEN: bool> {
     open: OpenTargets,
     flush_at_end: bool,
     flushed_ns: u64,
-    engine_fallback: String,
+    engine_fallback: Option<String>,
 }
 
 impl<E: AnyEngine, const OPEN: bool> LoopRunner<E, OPEN> {

@@ -44,8 +44,8 @@ pub struct PhaseOptions<'k> {
 /// How a phase ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseEnd {
-    /// The first job that failed, and why; empty: none.
-    pub error: String,
+    /// The first job that failed, and why.
+    pub error: Option<String>,
 }
 
 /// How a job thread ended; `None`: the phase was called off before it started.
@@ -123,7 +123,7 @@ fn measure(
     let (planned, phase) = (context.planned(), context.phase);
     if !gate.wait_ready(running.len()) {
         let ended = join_all(running, planned.jobs.len(), gate);
-        return ended.map(|_| PhaseEnd { error: "a job thread ended before the start".to_owned() });
+        return ended.map(|_| PhaseEnd { error: Some("a job thread ended before the start".to_owned()) });
     }
     let process_before = outcome::process_cpu();
     let start_ns = RealClock::new().now_ns() + START_AHEAD_NS;
@@ -235,16 +235,14 @@ fn finish_jobs(
     let (jobs, phase) = (&context.planned().jobs, context.phase as u32);
     let extra = process_cpu.minus(ends.iter().flatten().map(|end| end.cpu));
     let starts = measured_starts(context.planned(), start_ns);
-    let mut error = String::new();
+    let mut error = None;
     for (index, (job, ends)) in jobs.iter().zip(ends).enumerate() {
         // What only other hosts do is nothing that ends here.
         if job.slices.is_empty() {
             continue;
         }
         let (result, failed) = outcome::of_job(job, ends, starts[index], start_ns, extra, jobs.len());
-        if error.is_empty() {
-            error = failed;
-        }
+        error = error.or(failed);
         sink(HostEvent::JobFinished { phase, job: index as u32, outcome: Box::new(result) });
     }
     PhaseEnd { error }

@@ -90,8 +90,8 @@ pub struct ThreadEnd {
     pub engine: &'static str,
     /// Its choices.
     pub engine_notes: Vec<String>,
-    /// Why it is not the one asked for.
-    pub engine_fallback: String,
+    /// Why it is not the one asked for; `None`: it is.
+    pub engine_fallback: Option<String>,
 }
 
 impl ThreadEnd {
@@ -140,7 +140,7 @@ pub(crate) fn of_job(
     phase_start_ns: u64,
     extra: ThreadCpu,
     jobs: usize,
-) -> (JobOutcome, String) {
+) -> (JobOutcome, Option<String>) {
     let last = ends.iter().map(|end| end.end.last_completion_ns.max(end.flushed_ns)).max().unwrap_or(0);
     let planned_end = job.end.time.map_or(0, |time| measured_start_ns + time.0);
     // An idle tail of a rate-controlled job belongs to its time; a job that was stopped ends with its last completion.
@@ -170,13 +170,13 @@ pub(crate) fn of_job(
         errno => format!("{} ({})", std::io::Error::from_raw_os_error(errno), errno_name(errno)),
     };
     let error = fatal.map(said).or(full);
-    let error = error.map_or(String::new(), |why| format!("job '{}' stopped: {why}", job.name));
+    let error = error.map(|why| format!("job '{}' stopped: {why}", job.name));
     let short = |op: usize| ends.iter().map(|end| end.end.short[op]).sum();
     let mut engine_notes = first.map_or(Vec::new(), |end| end.engine_notes.clone());
     engine_notes.push(format!("clock: {}", RealClock::new().name()));
     let outcome = JobOutcome {
         engine: first.map_or("", |end| end.engine).to_owned(),
-        engine_fallback: first.map_or(String::new(), |end| end.engine_fallback.clone()),
+        engine_fallback: first.and_then(|end| end.engine_fallback.clone()),
         engine_notes,
         direct: job.direct,
         measured_start_ns: measured_start_ns - phase_start_ns,

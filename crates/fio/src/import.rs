@@ -6,9 +6,9 @@ mod options;
 
 use assay_results::foreign::{ENTRIES_MAX, Found, TEXT_BYTES_MAX, assemble, cut};
 use assay_results::run::{DeviceTruth, PhaseResult, Run};
-use assay_workload::PhaseKind;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{PlannedJob, PlannedTarget};
+use assay_workload::{PhaseKind, SweepPoint};
 use serde_json::Value;
 
 use self::job::{Entry, job_of};
@@ -236,7 +236,7 @@ fn phases(
             name,
             kind: PhaseKind::Measure,
             measured_s: results.iter().map(|job| job.measured_s).fold(0.0, f64::max),
-            point,
+            point: SweepPoint::new(point),
             jobs: results,
             ..PhaseResult::default()
         };
@@ -269,7 +269,7 @@ fn device(root: &Value, phase: &PhaseResult, planned: &[PlannedJob]) -> Option<D
         disks.iter().take(1000).filter_map(|disk| disk.get("name")?.as_str()).map(cut).collect();
     let [disk] = disks.as_slice() else {
         let why = "fio lists several devices, and not which stand on which".to_owned();
-        return Some(DeviceTruth { devices: names, unknown_because: why, ..DeviceTruth::default() });
+        return Some(DeviceTruth { devices: names, unknown_because: Some(why), ..DeviceTruth::default() });
     };
     let count = |name: &str| disk.get(name).and_then(Value::as_u64);
     let asked = |of: fn(&assay_results::run::JobResult) -> Option<u64>| {
@@ -304,8 +304,9 @@ fn device(root: &Value, phase: &PhaseResult, planned: &[PlannedJob]) -> Option<D
             .and_then(Value::as_f64)
             .map(|util| (util / 100.0).clamp(0.0, 1.0)),
         // The queue is over the whole run, set-up and ramps included: no mean for the measured part follows from it.
-        unknown_because: "fio says neither what the kernel fetched for it nor the depth in the measured part"
-            .to_owned(),
+        unknown_because: Some(
+            "fio says neither what the kernel fetched for it nor the depth in the measured part".to_owned(),
+        ),
         ..DeviceTruth::default()
     })
 }

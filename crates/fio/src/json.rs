@@ -126,12 +126,16 @@ const NOT_COUNTED: [&str; 6] =
 fn about(run: &Run, phases: &[&PhaseResult]) -> Object {
     let own = "completion latency, from handing the operation over to its completion: clat_ns and lat_ns alike; \
                slat_ns is a sample of the submitting calls, and a part of it";
-    let foreign = run.assay.latency_definition.as_str();
+    let latency = run.assay.latency_definition.as_deref().unwrap_or(own);
     let findings = run.findings.iter().map(|finding| {
         let mut object = Object::new().with("id", finding.id.as_str());
         object.put("phase", finding.phase.as_deref().map_or(Json::Null, Json::from));
         object.put("job", finding.job.as_deref().map_or(Json::Null, Json::from));
-        Json::from(object.with("message", finding.message.as_str()).with("bias", finding.bias.as_str()))
+        Json::from(
+            object
+                .with("message", finding.message.as_str())
+                .with("bias", finding.bias.as_deref().unwrap_or_default()),
+        )
     });
     let left_out = run.phases.iter().filter(|phase| !phases.iter().any(|kept| std::ptr::eq(*kept, *phase)));
     let texts = |list: &[&str]| Json::List(list.iter().map(|text| Json::from(*text)).collect());
@@ -140,7 +144,7 @@ fn about(run: &Run, phases: &[&PhaseResult]) -> Object {
         .with("run", run.id.as_str())
         .with("name", run.name.as_str())
         .with("verdict", run.verdict.word())
-        .with("latency", if foreign.is_empty() { own } else { foreign })
+        .with("latency", latency)
         .with("not_counted", texts(&NOT_COUNTED))
         .with("from_means", texts(&["iodepth_level", "iodepth_submit"]))
         .with("phases_left_out", texts(&left_out.map(|phase| phase.name.as_str()).collect::<Vec<_>>()))

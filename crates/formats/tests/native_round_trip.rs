@@ -2,6 +2,7 @@
 
 use assay_formats::native::{parse, write};
 use assay_formats::{Diagnostic, Severity};
+use assay_workload::SweepPoint;
 use assay_workload::content::{Content, Payload, Refresh};
 use assay_workload::host::{Host, HostRanges};
 use assay_workload::job::*;
@@ -407,7 +408,7 @@ fn phase(targets: Vec<String>) -> impl Strategy<Value = Phase> {
             // A curve ends above a latency only in phases that are shares of it.
             until: until.filter(|until| !matches!(until, Until::Below(_)) || jobs.iter().any(is_share)),
             jobs,
-            point,
+            point: SweepPoint::new(point),
         }
     })
 }

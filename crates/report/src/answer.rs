@@ -11,7 +11,7 @@ use crate::{conditions as facts_of, format};
 /// The sentences of a run.
 pub(crate) fn answer(run: &Run) -> [String; 3] {
     let quoted = quoted(run);
-    let digits = Digits { of_interval: !run.plan.series.is_empty() };
+    let digits = Digits { of_interval: run.plan.series.is_some() };
     [like(&quoted, digits), best_of(&quoted, digits), verdict_sentence(run)]
 }
 

@@ -43,8 +43,7 @@ fn title(names: &[&str]) -> String {
 
 /// The index in the plan of the phase that an audit calls `name`.
 fn index_of(audited: &Audited<'_>, name: &str) -> usize {
-    let called =
-        |phase: &PlannedPhase| phase.name == name || format!("{} [{}]", phase.name, phase.point) == name;
+    let called = |phase: &PlannedPhase| phase.name == name || phase.point.title(&phase.name) == name;
     audited.before.plan.phases.iter().position(called).unwrap_or(0)
 }
 

@@ -48,9 +48,7 @@ impl Curve<'_> {
     pub(crate) fn doubtful(&self) -> Vec<String> {
         let doubtful = self.points.iter().filter_map(|point| Some((point, point.row?)));
         let doubtful = doubtful.filter(|(_, row)| row.verdict != Verdict::Valid);
-        doubtful
-            .map(|(point, row)| format!("{} {}: {}", point.words, row.verdict.word(), row.because))
-            .collect()
+        doubtful.map(|(point, row)| format!("{} {}", point.words, row.judgement())).collect()
     }
 
     pub(crate) fn latency_word(&self) -> &'static str {
@@ -92,7 +90,7 @@ pub(crate) fn curves(run: &Run) -> Vec<Curve<'_>> {
     let mut groups: Vec<Vec<&PhaseResult>> = Vec::new();
     for phase in run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure && phase.jobs.len() == 1) {
         let is_load = |word: &&str| word.split_once('=').is_some_and(|(key, _)| LOADS.contains(&key));
-        let (loads, rest): (Vec<&str>, Vec<&str>) = phase.point.split_whitespace().partition(is_load);
+        let (loads, rest): (Vec<&str>, Vec<&str>) = phase.point.words().partition(is_load);
         if loads.is_empty() {
             continue;
         }
@@ -120,7 +118,13 @@ fn curve<'r>(run: &'r Run, phases: &[&'r PhaseResult]) -> Option<Curve<'r>> {
             let total = &job.total;
             let latency = if paced { total.response_ns? } else { total.completion_ns };
             let row = run.row_or_step(phase, job);
-            Some(Point { words: &phase.point, iops: total.iops, block_size: total.block_size, latency, row })
+            Some(Point {
+                words: phase.point.as_str(),
+                iops: total.iops,
+                block_size: total.block_size,
+                latency,
+                row,
+            })
         })
         .collect();
     points.sort_by(|a, b| a.iops.total_cmp(&b.iops));

@@ -37,8 +37,7 @@ pub fn environment(environment: &Environment) -> Vec<Section> {
 /// What made a run, and how it went.
 pub fn provenance(run: &Run) -> Section {
     let mut facts = Facts(Vec::new());
-    let commit =
-        if run.assay.commit.is_empty() { String::new() } else { format!(", commit {}", run.assay.commit) };
+    let commit = run.assay.commit.as_ref().map_or_else(String::new, |commit| format!(", commit {commit}"));
     facts.add("made by", Some(format!("Assay {}{commit}", run.assay.version)));
     facts.add("run", Some(run.id.as_str()));
     facts.add("schema", Some(run.schema.as_str()));
@@ -50,7 +49,7 @@ pub fn provenance(run: &Run) -> Section {
         "generator overhead",
         run.assay.overhead_ns_per_io.map(|ns| format!("{} per I/O on the null engine", format::time_ns(ns))),
     );
-    facts.add("stopped by", (!run.error.is_empty()).then_some(run.error.as_str()));
+    facts.add("stopped by", run.error.as_deref());
     Section { title: "Provenance".to_owned(), rows: facts.0 }
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct FindingGroup<'f> {
     /// Where they apply, and what they say there.
     pub(crate) places: Vec<FindingScope<'f>>,
     /// The possible bias, where it is the same everywhere; else it stands with the places.
-    pub(crate) bias: &'f str,
+    pub(crate) bias: Option<&'f str>,
 }
 
 /// Where a finding applies.
@@ -29,16 +29,15 @@ pub(crate) struct FindingScope<'f> {
     /// What was found there.
     pub(crate) message: &'f str,
     /// The possible bias, where it is not that of the whole group.
-    pub(crate) bias: &'f str,
+    pub(crate) bias: Option<&'f str>,
 }
 
 impl FindingScope<'_> {
     /// Message and bias in one line.
     pub(crate) fn words(&self) -> String {
-        if self.bias.is_empty() {
-            self.message.to_owned()
-        } else {
-            format!("{}; possible bias: {}", self.message, self.bias)
+        match self.bias {
+            None => self.message.to_owned(),
+            Some(bias) => format!("{}; possible bias: {bias}", self.message),
         }
     }
 }
@@ -51,19 +50,22 @@ pub(crate) fn group(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
             let other = group.finding;
             (&other.id, other.severity, &other.advice) == (&finding.id, finding.severity, &finding.advice)
         };
-        let place = FindingScope { name: place(finding), message: &finding.message, bias: &finding.bias };
+        let place =
+            FindingScope { name: place(finding), message: &finding.message, bias: finding.bias.as_deref() };
         match groups.iter_mut().find(same) {
             Some(group) => {
                 group.places.push(place);
                 group.all.push(finding);
             }
-            None => groups.push(FindingGroup { finding, all: vec![finding], places: vec![place], bias: "" }),
+            None => {
+                groups.push(FindingGroup { finding, all: vec![finding], places: vec![place], bias: None })
+            }
         }
     }
     for group in &mut groups {
-        if group.places.iter().all(|place| place.bias == group.finding.bias) {
-            group.bias = &group.finding.bias;
-            group.places.iter_mut().for_each(|place| place.bias = "");
+        if group.places.iter().all(|place| place.bias == group.finding.bias.as_deref()) {
+            group.bias = group.finding.bias.as_deref();
+            group.places.iter_mut().for_each(|place| place.bias = None);
         }
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.finding.severity));
@@ -144,9 +146,11 @@ pub(crate) fn verdict_words(run: &Run) -> String {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let who = names[..names.len().min(ROWS_NAMED_MAX)].join(if more.is_empty() { " and " } else { ", " });
         let who = if of == 1 { String::new() } else { format!("{who}{more} {}: ", first.verdict.word()) };
-        let because =
-            reason.filter(|reason| is_about(reason, first)).map_or(&first.because, |one| &one.message);
-        parts.push(format!("{who}{because}"));
+        let because = reason
+            .filter(|reason| is_about(reason, first))
+            .map(|one| &one.message)
+            .or(first.because.as_ref());
+        parts.push(format!("{who}{}", because.map_or(first.verdict.word(), String::as_str)));
     } else if let Some(finding) = reason {
         let place = place(finding);
         parts.push(if place.is_empty() {
@@ -167,7 +171,7 @@ fn main_reason(findings: &[Finding]) -> Option<&Finding> {
 /// Whether a finding is why a row is not valid.
 fn is_about(finding: &Finding, row: &Row) -> bool {
     let point = finding.evidence.get("point").and_then(|point| point.as_str()).unwrap_or("");
-    let here = finding.phase.as_ref().is_none_or(|phase| *phase == row.phase && point == row.point)
+    let here = finding.phase.as_ref().is_none_or(|phase| *phase == row.phase && point == row.point.as_str())
         && finding.job.as_ref().is_none_or(|job| *job == row.job);
     here && row.causes.first() == Some(&finding.id)
 }
@@ -208,7 +212,7 @@ pub(crate) struct Cause<'f> {
 impl<'f> Cause<'f> {
     fn of(group: FindingGroup<'f>) -> Cause<'f> {
         let worst = Finding::worst(group.all.iter().copied()).unwrap_or(group.finding);
-        let bias = if worst.bias.is_empty() { String::new() } else { format!(" ({})", worst.bias) };
+        let bias = worst.bias.as_ref().map_or_else(String::new, |bias| format!(" ({bias})"));
         let mut rows: Vec<String> = Vec::new();
         for finding in &group.all {
             let row = row_of(finding);
@@ -253,7 +257,7 @@ mod tests {
             repeat: Some(1),
             job: Some("latency".to_owned()),
             message: String::new(),
-            bias: String::new(),
+            bias: None,
             effect: None,
             evidence: serde_json::Map::new(),
             advice: String::new(),

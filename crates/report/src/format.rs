@@ -82,7 +82,7 @@ pub fn interval((low, high): (f64, f64)) -> String {
 /// The interval of a metric and what it is made of, as ` (9,600 to 10,000, n = 5)`; empty where it has none.
 pub fn of_metric(metric: &Metric) -> String {
     metric.interval.map_or_else(String::new, |(low, high)| {
-        let of = if metric.basis.is_empty() { format!("n = {}", metric.n) } else { metric.basis.clone() };
+        let of = metric.basis.clone().unwrap_or_else(|| format!("n = {}", metric.n));
         format!(" ({} to {}, {of})", significant(low), significant(high))
     })
 }

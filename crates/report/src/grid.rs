@@ -214,7 +214,7 @@ fn is_about(finding: &Finding, point: &Point<'_>) -> bool {
         return index == point.index.to_string();
     }
     finding.phase.as_deref() == Some(point.phase.name.as_str())
-        && word("point").unwrap_or_default() == point.phase.point
+        && word("point").unwrap_or_default() == point.phase.point.as_str()
         && finding.repeat.is_none_or(|repeat| repeat == point.phase.repeat)
 }
 

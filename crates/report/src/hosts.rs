@@ -39,11 +39,7 @@ pub(crate) fn of_job(phase: &PhaseResult, job: &JobResult) -> Vec<HostRow> {
                 cached.map_or_else(String::new, format::percent),
                 start(worker.start_skew_ns, worker.start_error_ns),
             ],
-            lost: if worker.lost_because.is_empty() {
-                String::new()
-            } else {
-                format!("lost: {}", worker.lost_because)
-            },
+            lost: worker.lost_because.as_ref().map_or_else(String::new, |why| format!("lost: {why}")),
         }
     };
     workers.iter().map(row).collect()
@@ -85,7 +81,7 @@ mod tests {
             start_skew_ns,
             start_error_ns: 2_000_000,
             measured_ns: 5_000_000_000,
-            lost_because: lost.to_owned(),
+            lost_because: Some(lost.to_owned()).filter(|why| !why.is_empty()),
         }
     }
 

@@ -69,7 +69,7 @@ pub(crate) fn finding_cards(findings: &[assay_results::Finding]) -> Markup {
 
 /// Whether a run is shown as a series of tests instead of as phases.
 fn is_quick(run: &Run) -> bool {
-    !run.plan.series.is_empty()
+    run.plan.series.is_some()
 }
 
 /// A drawing with its title above and its legend and description below.

@@ -22,11 +22,8 @@ use crate::{conditions, facts, format, hosts};
 /// The document: verdict, findings, results, where and by what.
 pub fn markdown(run: &Run, references: &[Reference]) -> String {
     let mut text = String::new();
-    let series = if run.plan.series.is_empty() {
-        String::new()
-    } else {
-        format!(" (series {})", escape(&run.plan.series))
-    };
+    let series =
+        run.plan.series.as_ref().map_or_else(String::new, |series| format!(" (series {})", escape(series)));
     let _ = writeln!(text, "# {}{series}\n", escape(&run.name));
     let [like, best, verdict] = answer(run);
     let _ = writeln!(text, "{}\n\n{}\n\n**{}**\n", escape(&like), escape(&best), escape(&verdict));
@@ -43,7 +40,7 @@ pub fn markdown(run: &Run, references: &[Reference]) -> String {
     );
     push_findings(&mut text, run);
     text.push_str("\n## Results\n\n");
-    if run.plan.series.is_empty() {
+    if run.plan.series.is_none() {
         push_results(&mut text, run)
     } else {
         push_quick(&mut text, run, references)
@@ -81,8 +78,8 @@ fn push_evidence(text: &mut String, run: &Run) {
                 if place.name.is_empty() { String::new() } else { format!("{}: ", escape(&place.name)) };
             let _ = writeln!(text, "  - {name}{}", escape(&place.words()));
         }
-        if !one.bias.is_empty() {
-            let _ = writeln!(text, "  - possible bias: {}", escape(one.bias));
+        if let Some(bias) = one.bias {
+            let _ = writeln!(text, "  - possible bias: {}", escape(bias));
         }
         if !one.finding.advice.is_empty() {
             let _ = writeln!(text, "  - advice: {}", escape(&one.finding.advice));
@@ -175,11 +172,10 @@ fn is_shown(record: &Record<'_>) -> bool {
 
 fn push_record(text: &mut String, run: &Run, record: &Record<'_>) {
     let Record { phase, job, operation, op } = *record;
-    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
     let repeat = if phase.repeat > 0 { format!(" ({})", phase.repeat + 1) } else { String::new() };
     let job_name = if job.name == phase.name { String::new() } else { format!(", {}", job.name) };
     let cells = vec![
-        escape(&format!("{}{point}{repeat}{job_name}", phase.name)),
+        escape(&format!("{}{repeat}{job_name}", phase.title())),
         run.row_or_step(phase, job).map_or_else(String::new, |row| escape(verdict_sign(row.verdict))),
         escape(&conditions::of_job(job).join(", ")),
         operation.to_owned(),

@@ -169,11 +169,11 @@ pub fn against(iops: f64, reference: ReferenceIops) -> Option<RangePosition> {
 /// storage-tuner-benchmark's tests stand in the order of the plan. Other series visit their tests in a random order, so
 /// theirs are sorted: by group, random before sequential, then by block size and outstanding I/Os.
 pub fn rows(run: &Run) -> Vec<QuickRow> {
-    let stb = run.plan.series == SERIES_STB;
+    let stb = run.plan.series.as_deref() == Some(SERIES_STB);
     let mut rows: Vec<(SortKey, QuickRow)> = Vec::new();
     for (name, jobs) in windows(run) {
         let planned = planned_row(run, &name);
-        let Some(mut row) = row(&run.plan.series, &name, (&jobs, planned)) else { continue };
+        let Some(mut row) = row(stb, &name, (&jobs, planned)) else { continue };
         row.verdict = run.rows.iter().find(|known| known.name == name).cloned();
         let groups: &[&str] = if stb { &STB_GROUPS } else { &KIND_GROUPS };
         let group = groups.iter().position(|group| *group == row.group).unwrap_or(groups.len());
@@ -244,15 +244,11 @@ fn planned_row<'r>(run: &'r Run, name: &str) -> Option<&'r PlannedJob> {
 }
 
 fn row_name(phase: &PhaseResult, job: &JobResult) -> String {
-    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
-    if phase.jobs.len() > 1 {
-        format!("{}{point} / {}", phase.name, job.name)
-    } else {
-        phase.name.clone() + &point
-    }
+    let title = phase.title();
+    if phase.jobs.len() > 1 { format!("{title} / {}", job.name) } else { title }
 }
 
-fn row(series: &str, name: &str, row: (&[&JobResult], Option<&PlannedJob>)) -> Option<QuickRow> {
+fn row(stb: bool, name: &str, row: (&[&JobResult], Option<&PlannedJob>)) -> Option<QuickRow> {
     let (windows, planned) = row;
     let iops: Vec<f64> = windows.iter().map(|job| job.total.iops).collect();
     let bytes_per_s: Vec<f64> = windows.iter().map(|job| job.total.bytes_per_s).collect();
@@ -261,17 +257,13 @@ fn row(series: &str, name: &str, row: (&[&JobResult], Option<&PlannedJob>)) -> O
     let known: Vec<f64> = windows.iter().filter_map(|job| job.cached_read_share).collect();
     Some(QuickRow {
         name: name.to_owned(),
-        group: if series == SERIES_STB {
-            stb_group(name).to_owned()
-        } else {
-            kind_group(shown, planned).to_owned()
-        },
+        group: if stb { stb_group(name) } else { kind_group(shown, planned) }.to_owned(),
         iops: Metric {
             value: median(&iops).unwrap_or(shown.total.iops),
             unit: "IOPS".to_owned(),
             n: u32::try_from(windows.len()).unwrap_or(u32::MAX),
             interval,
-            basis: String::new(),
+            basis: None,
         },
         bytes_per_s: median(&bytes_per_s).unwrap_or(shown.total.bytes_per_s),
         block_size_bytes: shown.total.block_size,

@@ -22,7 +22,7 @@ pub(crate) struct Repeats {
 
 /// `None` where no test was repeated, and for a series, which has its own table.
 pub(crate) fn repeats(run: &Run) -> Option<Repeats> {
-    let groups = groups(run).filter(|_| run.plan.series.is_empty())?;
+    let groups = groups(run).filter(|_| run.plan.series.is_none())?;
     let paced = groups.iter().flat_map(|group| &group.ops).all(|op| op.response_ns.is_some());
     let latency = if paced { "response time" } else { "completion latency" };
     let heads = ["test", "operation", "n", "median IOPS", "interval", "spread"].map(str::to_owned);
@@ -68,9 +68,8 @@ fn groups(run: &Run) -> Option<Vec<Group<'_>>> {
 }
 
 fn test_of(phase: &PhaseResult, job: &JobResult) -> String {
-    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
     let name = if job.name == phase.name { String::new() } else { format!(" / {}", job.name) };
-    format!("{}{point}{name}", phase.name)
+    format!("{}{name}", phase.title())
 }
 
 /// The operations that occurred; the total where there are several.

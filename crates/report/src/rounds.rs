@@ -45,11 +45,11 @@ fn of_block(run: &Run, index: usize, first: u32) -> Option<Chart> {
         name = &phase.name;
         let round = f64::from(step.round + 1);
         let iops: f64 = phase.jobs.iter().map(|job| job.total.iops).sum();
-        let label = if phase.point.is_empty() { &phase.name } else { &phase.point };
-        match lines.iter_mut().find(|line| line.name == *label) {
+        let label = if phase.point.is_none() { phase.name.as_str() } else { phase.point.as_str() };
+        match lines.iter_mut().find(|line| line.name == label) {
             Some(line) => line.points.push((round, Some(iops))),
             None => lines.push(Line {
-                name: label.clone(),
+                name: label.to_owned(),
                 colour: lines.len(),
                 points: vec![(round, Some(iops))],
                 marked: true,

@@ -6,6 +6,7 @@
 mod builtin;
 mod files;
 
+use assay_workload::empty_as_none;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::{Repetition, tests_of_run};
@@ -35,8 +36,10 @@ pub struct Provenance {
     pub date: String,
     /// What measured: the program with its version, and whom to credit.
     pub source: String,
-    /// The run they were taken from; empty: none of ours.
-    pub run_id: String,
+    /// The run they were taken from; `None`, in JSON an empty string: none of ours.
+    #[serde(with = "empty_as_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub run_id: Option<String>,
 }
 
 /// One test's reference figures.
@@ -73,8 +76,10 @@ pub struct Baseline {
     pub schema: String,
     /// Its name.
     pub name: String,
-    /// The series whose tests it has figures for.
-    pub series: String,
+    /// The series whose tests it has figures for; in JSON an empty string where there is none.
+    #[serde(with = "empty_as_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub series: Option<String>,
     /// Where they come from.
     pub provenance: Provenance,
     /// What must be said wherever a figure is compared with one of these.
@@ -98,14 +103,18 @@ pub struct BaselineLine {
 
 /// Why a run cannot be held against a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("baseline '{baseline}' is of series '{theirs}', the run is of '{ours}'")]
+#[error("baseline '{baseline}' is of {}, the run is of {}", named(theirs), named(ours))]
 pub struct OtherSeries {
     /// The baseline's name.
     pub baseline: String,
     /// Its series.
-    pub theirs: String,
+    pub theirs: Option<String>,
     /// The run's series.
-    pub ours: String,
+    pub ours: Option<String>,
+}
+
+fn named(series: &Option<String>) -> String {
+    series.as_ref().map_or_else(|| "no series".to_owned(), |series| format!("series '{series}'"))
 }
 
 /// `value` in per cent of `baseline`: both cut to whole numbers, and the quotient cut too, as
@@ -131,7 +140,7 @@ impl Baseline {
                 kernel: run.environment.machine.kernel_release.clone().unwrap_or_default(),
                 date: run.started.clone(),
                 source: format!("Assay {}", run.assay.version),
-                run_id: run.id.clone(),
+                run_id: Some(run.id.clone()),
             },
             footnotes: Vec::new(),
             tests: tests_of_run(run).into_iter().map(|(name, test)| baseline_test(name, &test)).collect(),

@@ -49,7 +49,7 @@ struct Start {
     plan: Plan,
     environment: Environment,
     version: String,
-    commit: String,
+    commit: Option<String>,
 }
 
 /// One phase while its events come in.
@@ -79,7 +79,7 @@ pub struct RunBuilder {
     remarks: Vec<Remark>,
     remarks_dropped: u64,
     last_at_ms: u64,
-    end: Option<(RunEnd, String)>,
+    end: Option<(RunEnd, Option<String>)>,
 }
 
 impl RunBuilder {
@@ -173,7 +173,7 @@ impl RunBuilder {
             let text = format!("{} more notes were not kept", self.remarks_dropped);
             self.remarks.push(Remark { phase: None, id: "notes-dropped".to_owned(), text });
         }
-        let (end, error) = self.end.map_or((None, String::new()), |(end, error)| (Some(end), error));
+        let (end, error) = self.end.map_or((None, None), |(end, error)| (Some(end), error));
         let engine = most_used_engine(&phases);
         let mut run = Run {
             going: false,
@@ -188,7 +188,7 @@ impl RunBuilder {
                 commit: start.commit,
                 engine,
                 overhead_ns_per_io: None,
-                latency_definition: String::new(),
+                latency_definition: None,
             },
             hosts: self.hosts.finish(&start.environment),
             environment: start.environment,
@@ -349,6 +349,11 @@ fn host_rows(
         let only = hosts.0.keys().next().copied().unwrap_or(HostId::FIRST);
         vec![row(only, "")]
     }
+}
+
+/// Reasons as one text; `None`: there are none.
+fn joined(reasons: &[String]) -> Option<String> {
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// The engine that did most operations; empty without any.

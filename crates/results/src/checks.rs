@@ -136,7 +136,7 @@ fn not_quoted(run: &Run, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| finding.severity >= FindingSeverity::Warning) {
         if phase_of(run, finding).is_some_and(|phase| steps.contains(&phase)) {
             finding.severity = FindingSeverity::Info;
-            finding.bias.clear();
+            finding.bias = None;
             finding.evidence.insert("search_step".to_owned(), true.into());
         }
     }
@@ -149,7 +149,9 @@ fn phase_of(run: &Run, finding: &Finding) -> Option<usize> {
         return rest.split('/').next()?.parse().ok();
     }
     let point = finding.evidence.get("point").and_then(|point| point.as_str()).unwrap_or("");
-    run.phases.iter().position(|phase| Some(&phase.name) == finding.phase.as_ref() && phase.point == point)
+    run.phases
+        .iter()
+        .position(|phase| Some(&phase.name) == finding.phase.as_ref() && phase.point.as_str() == point)
 }
 
 /// One operation has no distribution: that is all there is to say of its job, beside errors.

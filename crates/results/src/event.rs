@@ -1,7 +1,7 @@
 //! The stream of events of a run: the live screen, the journal and every other consumer see the same.
 
 pub use assay_workload::host::HostId;
-use assay_workload::{Plan, PlannedPhase};
+use assay_workload::{Plan, PlannedPhase, empty_as_none};
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
@@ -15,8 +15,9 @@ use crate::probe::Probe;
 pub struct JobOutcome {
     /// The engine that did the I/O.
     pub engine: String,
-    /// Why another engine than the one asked for was used; empty: none was.
-    pub engine_fallback: String,
+    /// Why another engine than the one asked for was used; `None`, in JSON an empty string: none was.
+    #[serde(with = "empty_as_none")]
+    pub engine_fallback: Option<String>,
     /// What the engine chose: setup flags, registered buffers, the clock.
     pub engine_notes: Vec<String>,
     /// Whether O_DIRECT was in effect.
@@ -148,8 +149,9 @@ pub enum RunEvent {
         environment: Box<Environment>,
         /// The version of Assay.
         version: String,
-        /// Its commit; empty where it is not known.
-        commit: String,
+        /// Its commit, where it is known; in JSON an empty string where there is none.
+        #[serde(with = "empty_as_none")]
+        commit: Option<String>,
     },
     /// A phase begins.
     PhaseStarted {
@@ -179,8 +181,9 @@ pub enum RunEvent {
         end: RunEnd,
         /// Milliseconds since the start of the run.
         at_ms: u64,
-        /// What went wrong; empty if nothing.
-        error: String,
+        /// What went wrong, if anything did; in JSON an empty string where there is none.
+        #[serde(with = "empty_as_none")]
+        error: Option<String>,
     },
     /// Something that a host tells. In a journal its fields stand beside `event`, and the first host is not named.
     #[serde(untagged)]

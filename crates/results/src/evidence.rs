@@ -3,6 +3,7 @@
 //! A value that is `None` was not known; it never means zero. Fields are added as checks need them, so each struct
 //! reads a file that lacks some of them.
 
+use assay_workload::empty_as_none;
 use assay_workload::job::OperationRates;
 use serde::{Deserialize, Serialize};
 
@@ -60,8 +61,10 @@ pub struct JobEvidence {
     pub busiest_thread_share: Option<f64>,
     /// How late a completion may have been stamped at most, nanoseconds.
     pub stamp_error_ns_max: u64,
-    /// Why another engine than the one asked for was used; empty: none was.
-    pub engine_fallback: String,
+    /// Why another engine than the one asked for was used; `None`, in JSON an empty string: none was.
+    #[serde(with = "empty_as_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub engine_fallback: Option<String>,
     /// Read buffers looked into.
     pub read_buffers_sampled: u64,
     /// Of them, those that were all zero.
@@ -122,8 +125,10 @@ pub struct WorkerReport {
     pub start_error_ns: u64,
     /// Length of its measured part.
     pub measured_ns: u64,
-    /// Why its numbers are missing or end early; empty: they are complete.
-    pub lost_because: String,
+    /// Why its numbers are missing or end early; `None`, in JSON an empty string: they are complete.
+    #[serde(with = "empty_as_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub lost_because: Option<String>,
 }
 
 /// Facts about the machine while one phase ran.

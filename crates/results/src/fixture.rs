@@ -1,5 +1,6 @@
 //! A small run made by hand, for the tests of this crate.
 
+use assay_workload::SweepPoint;
 use assay_workload::host::HostId;
 use assay_workload::job::Job;
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
@@ -41,7 +42,7 @@ pub(crate) fn plan(jobs: Vec<PlannedJob>) -> Plan {
     Plan {
         schema: assay_workload::plan::SCHEMA.to_owned(),
         name: "fixture".to_owned(),
-        series: String::new(),
+        series: None,
         seed: 7,
         seed_given: false,
         hosts: Vec::new(),
@@ -60,7 +61,7 @@ pub(crate) fn plan(jobs: Vec<PlannedJob>) -> Plan {
             jobs,
             drain_after: false,
             pause_after: Nanos(0),
-            point: String::new(),
+            point: SweepPoint::default(),
             repeat: 0,
             step: None,
             carried_by: Default::default(),
@@ -96,7 +97,7 @@ pub(crate) fn started(plan: Plan, environment: Environment) -> RunEvent {
         plan: Box::new(plan),
         environment: Box::new(environment),
         version: "0.1.0".to_owned(),
-        commit: "abc".to_owned(),
+        commit: Some("abc".to_owned()),
     }
 }
 
@@ -171,7 +172,7 @@ pub(crate) fn events() -> Vec<RunEvent> {
     }
     events.push(HostEvent::JobFinished { phase: 0, job: 0, outcome: Box::new(outcome()) }.into());
     events.push(RunEvent::PhaseFinished { phase: 0, at_ms: 5020 });
-    events.push(RunEvent::RunFinished { end: RunEnd::Completed, at_ms: 5030, error: String::new() });
+    events.push(RunEvent::RunFinished { end: RunEnd::Completed, at_ms: 5030, error: None });
     events
 }
 

@@ -1,6 +1,6 @@
 //! [`Run`]: one executed plan, as stored in `run.json` (schema `assay.run/1`).
 
-use assay_workload::{PhaseKind, Plan};
+use assay_workload::{PhaseKind, Plan, SweepPoint, empty_as_none};
 use serde::{Deserialize, Serialize};
 
 use crate::done_by::DoneBy;
@@ -73,8 +73,10 @@ pub struct Finding {
     pub job: Option<String>,
     /// One sentence: what was found, with numbers.
     pub message: String,
-    /// The possible bias in words: `IOPS 0-7 % high`; empty where none can be stated.
-    pub bias: String,
+    /// The possible bias in words: `IOPS 0-7 % high`; `None`, in JSON an empty string: none can be stated.
+    #[serde(with = "empty_as_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub bias: Option<String>,
     /// The same in numbers; `None`: its size is not known, or it is not of the quoted figure. Of response times where the evidence has
     /// `effect_of` with that word: a target rate that was met is no measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,6 +88,12 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The possible bias; empty where none can be stated.
+    #[cfg(test)]
+    pub(crate) fn bias_words(&self) -> &str {
+        self.bias.as_deref().unwrap_or_default()
+    }
+
     /// How much it may do to the quoted figure, as a share; 0: not known in numbers.
     pub fn size(&self) -> f64 {
         self.effect.map_or(0.0, Effect::largest)
@@ -161,8 +169,8 @@ pub struct Row {
     pub name: String,
     /// Name of its phase.
     pub phase: String,
-    /// The point of a curve or sweep; empty: none.
-    pub point: String,
+    /// The point of a curve or sweep, as `name=value` words; empty where it stands alone.
+    pub point: SweepPoint,
     /// Name of its job.
     pub job: String,
     /// Whether the figure may be believed.
@@ -176,9 +184,10 @@ pub struct Row {
     /// Ids of the findings that speak against it, the gravest first; empty: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// The message of the first of them, of several findings of it that of the one that may do most; empty: none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub because: String,
+    /// The message of the first of them, of several findings of it that of the one that may do most; `None`: nothing speaks against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub because: Option<String>,
 }
 
 /// A latency distribution in brief. Nanoseconds. A percentile with too few values is `None`: see
@@ -241,9 +250,10 @@ pub struct Metric {
     pub n: u32,
     /// Interval of about 95 %: low, high; `None` where n is too small.
     pub interval: Option<(f64, f64)>,
-    /// What the interval is made of, in words; empty: it is that of the median of `n` values.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub basis: String,
+    /// What the interval is made of, in words; `None`: it is that of the median of `n` values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub basis: Option<String>,
 }
 
 /// One job's result, or that of the jobs of one group.
@@ -338,8 +348,8 @@ pub struct PhaseResult {
     pub kind: PhaseKind,
     /// The longest measured time of its jobs, seconds.
     pub measured_s: f64,
-    /// The point of a curve or sweep; empty: none.
-    pub point: String,
+    /// The point of a curve or sweep, as `name=value` words; empty where it stands alone.
+    pub point: SweepPoint,
     /// Which repetition, from 0.
     pub repeat: u32,
     /// Its jobs.
@@ -397,8 +407,10 @@ pub struct DeviceTruth {
     /// Whether what was asked for is not known, because the command that asked was only observed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asked_unknown: bool,
-    /// Why something above is missing; empty: nothing is.
-    pub unknown_because: String,
+    /// Why something above is missing; `None`, in JSON an empty string: nothing is.
+    #[serde(with = "empty_as_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub unknown_because: Option<String>,
 }
 
 /// Which Assay made a run.
@@ -407,16 +419,19 @@ pub struct DeviceTruth {
 pub struct Producer {
     /// Version.
     pub version: String,
-    /// Commit; empty where it is not known.
-    pub commit: String,
+    /// Commit, where it is known; in JSON an empty string where there is none.
+    #[serde(with = "empty_as_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub commit: Option<String>,
     /// The engine most jobs used.
     pub engine: String,
     /// This machine's generator overhead per I/O on the null engine, nanoseconds, where it was measured.
     pub overhead_ns_per_io: Option<f64>,
-    /// What the latencies of the run mean where they are another tool's (`fio clat: ..`), in words; empty: Assay's own,
-    /// as [`OpResult`] says.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub latency_definition: String,
+    /// What the latencies of the run mean where they are another tool's (`fio clat: ..`), in words; `None`: Assay's
+    /// own, as [`OpResult`] says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub latency_definition: Option<String>,
 }
 
 /// One executed plan with its environment, numbers and findings.
@@ -465,15 +480,48 @@ pub struct Run {
     /// How it ended; `None`: no end was recorded, it was killed.
     #[serde(default)]
     pub end: Option<RunEnd>,
-    /// What stopped it; empty if nothing did.
-    #[serde(default)]
-    pub error: String,
+    /// What stopped it, if anything did; in JSON an empty string where there is none.
+    #[serde(default, with = "empty_as_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub error: Option<String>,
     /// Whether it was still being recorded when it was read.
     #[serde(skip)]
     pub going: bool,
 }
 
+impl DeviceTruth {
+    /// Why something is missing, as the end of a sentence.
+    pub fn why_unknown(&self) -> &str {
+        self.unknown_because.as_deref().unwrap_or("nothing says why")
+    }
+}
+
+impl PhaseResult {
+    /// Its name with the point of the curve or sweep that it is.
+    pub fn title(&self) -> String {
+        self.point.title(&self.name)
+    }
+
+    /// Whether both are repetitions of one phase.
+    pub fn repeats(&self, other: &PhaseResult) -> bool {
+        (&self.name, &self.point, &self.kind) == (&other.name, &other.point, &other.kind)
+    }
+}
+
+impl Run {
+    /// How often a phase was done.
+    pub fn repeats_of(&self, phase: &PhaseResult) -> usize {
+        self.phases.iter().filter(|other| other.repeats(phase)).count()
+    }
+}
+
 impl Row {
+    /// The verdict with its reason: `suspect: others used the device`.
+    pub fn judgement(&self) -> String {
+        let because = self.because.as_ref().map_or_else(String::new, |because| format!(": {because}"));
+        format!("{}{because}", self.verdict.word())
+    }
+
     fn is_of(&self, phase: &PhaseResult, job: &JobResult) -> bool {
         (&self.phase, &self.point, &self.job) == (&phase.name, &phase.point, &job.name)
     }

@@ -4,6 +4,8 @@ pub mod odd;
 
 use std::collections::BTreeMap;
 
+use assay_workload::SweepPoint;
+
 use crate::checks;
 use crate::environment::{
     BlockDevice, Environment, FileSystem, Resolution, TargetEnvironment, TargetKind as EnvironmentKind,
@@ -181,7 +183,7 @@ pub fn plan(name: &str, series: &str) -> Plan {
         jobs,
         drain_after: kind == PhaseKind::Precondition,
         pause_after: Nanos(0),
-        point: String::new(),
+        point: SweepPoint::default(),
         repeat: 0,
         step: None,
         carried_by: Default::default(),
@@ -192,7 +194,7 @@ pub fn plan(name: &str, series: &str) -> Plan {
     Plan {
         schema: assay_workload::plan::SCHEMA.to_owned(),
         name: name.to_owned(),
-        series: series.to_owned(),
+        series: Some(series.to_owned()).filter(|series| !series.is_empty()),
         seed: 42,
         seed_given: false,
         hosts: Vec::new(),
@@ -224,10 +226,10 @@ pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         verdict: Verdict::Valid,
         assay: Producer {
             version: "0.1.0".to_owned(),
-            commit: "abcdef0".to_owned(),
+            commit: Some("abcdef0".to_owned()),
             engine: "psync".into(),
             overhead_ns_per_io: Some(310.0),
-            latency_definition: String::new(),
+            latency_definition: None,
         },
         environment: environment("/data/stb-testdir"),
         plan: plan(name, series),
@@ -239,7 +241,7 @@ pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         notes: Vec::new(),
         remarks: Vec::new(),
         end: Some(RunEnd::Completed),
-        error: String::new(),
+        error: None,
         going: false,
     };
     run.rows = checks::rows(&run);
@@ -255,7 +257,7 @@ pub fn finding(id: &str, severity: FindingSeverity, phase: Option<&str>, message
         repeat: None,
         job: None,
         message: message.to_owned(),
-        bias: String::new(),
+        bias: None,
         effect: None,
         evidence: serde_json::Map::new(),
         advice: String::new(),
@@ -318,7 +320,7 @@ pub fn stb_run() -> Run {
     for name in [TESTS[17].0, TESTS[19].0] {
         let message = "97.6 % of the bytes read came from memory: 6.68 GiB asked, 164 MiB at the device";
         let mut cached = finding("cache-served-reads", FindingSeverity::Warning, Some(name), message);
-        cached.bias = "IOPS up to 40 times too high for this device".to_owned();
+        cached.bias = Some("IOPS up to 40 times too high for this device".to_owned());
         cached.advice = "read the row as the speed of memory, or run 'assay quick --series assay-1', which reads past the page cache".to_owned();
         run.findings.push(cached);
     }
@@ -397,7 +399,7 @@ pub fn assay_run() -> Run {
 }
 
 fn write_amplification() -> Metric {
-    let (interval, basis) = (Some((1.28, 1.36)), String::new());
+    let (interval, basis) = (Some((1.28, 1.36)), None);
     Metric { value: 1.31, unit: "bytes/byte".to_owned(), n: 3, interval, basis }
 }
 
@@ -446,7 +448,7 @@ pub fn mixed_run() -> Run {
     paced.errors = 7;
     paced.errors_by_kind = vec![("EIO".to_owned(), 6), ("ENOSPC".to_owned(), 1)];
     let log = job("log", "write 16k, sequential", "write", op(310.0, 16 * KIB, 3_100_000, 30.0), 1, 30);
-    let side = PhaseResult { point: "rate=5000".to_owned(), ..phase("side by side", vec![paced, log]) };
+    let side = PhaseResult { point: SweepPoint::new("rate=5000"), ..phase("side by side", vec![paced, log]) };
     let mut run = run("mixed example", "", vec![fill, mixed, side]);
     run.verdict = Verdict::Invalid;
     run.notes = vec!["dirty pages were written back in 1.2 s".to_owned()];
@@ -466,7 +468,7 @@ pub fn mixed_run() -> Run {
         Some("mixed"),
         "IOPS fell by 40 % for 3 s from second 20 on",
     );
-    step.bias = "IOPS 0-4 % low".to_owned();
+    step.bias = Some("IOPS 0-4 % low".to_owned());
     step.advice = "measure longer, or find what ran then".to_owned();
     run.findings = vec![errors, step];
     run.rows = checks::rows(&run);
@@ -484,7 +486,7 @@ pub fn curve_run() -> Run {
             LatencySummary::of(&distribution(100_000, median_ns + median_ns * u64::from(percent) / 80));
         job.total.response_ns = Some(response);
         job.read = job.read.map(|read| OpResult { response_ns: Some(response), ..read });
-        PhaseResult { point: format!("rate={percent}%"), ..phase("steps", vec![job]) }
+        PhaseResult { point: SweepPoint::new(format!("rate={percent}%")), ..phase("steps", vec![job]) }
     };
     run("rate curve", "", [10, 30, 50, 70, 90, 100].map(point).to_vec())
 }

@@ -175,7 +175,7 @@ impl Search<'_> {
             unit: "IOPS".to_owned(),
             n: self.steps.len() as u32,
             interval: high.map(|high| (low, high)),
-            basis: basis(self.steps.len(), low > 0.0, missed.is_some(), set_aside.len()),
+            basis: Some(basis(self.steps.len(), low > 0.0, missed.is_some(), set_aside.len())),
         };
         Some((quoted.index, metric))
     }

@@ -60,9 +60,8 @@ fn loads(plan: &Plan, model: &Model, stop: &Arc<AtomicBool>) -> Result<Vec<Obser
             stop: Arc::clone(stop),
             ..SimOptions::default()
         };
-        let error = simulation.run_phase(plan, phase, &options, &mut |_| {})?;
-        if !error.is_empty() {
-            return Err(RunError::Simulated { phase, why: error });
+        if let Some(why) = simulation.run_phase(plan, phase, &options, &mut |_| {})? {
+            return Err(RunError::Simulated { phase, why });
         }
         observed.push(simulation.observe());
     }

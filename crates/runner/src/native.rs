@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_conduct::{Executor, PhaseOutcome, When};
-use assay_engine::driver::{PhaseOptions, run_phase};
+use assay_engine::driver::{PhaseEnd, PhaseOptions, run_phase};
 use assay_engine::targets::{Held, sync_file_system};
 use assay_engine::tracing::TraceSink;
 use assay_engine::{Blocks, JobKind, ThisMachine, Trees};
@@ -135,7 +135,7 @@ impl Executor for NativeExecutor {
         }
         match end {
             Err(error) => PhaseOutcome::Failed(error.to_string()),
-            Ok(end) if !end.error.is_empty() => PhaseOutcome::Failed(end.error),
+            Ok(PhaseEnd { error: Some(why) }) => PhaseOutcome::Failed(why),
             Ok(_) if self.stopped() => PhaseOutcome::Stopped,
             Ok(_) => PhaseOutcome::Done,
         }

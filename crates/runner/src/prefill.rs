@@ -113,8 +113,8 @@ pub fn fill(
     if site.stopped() {
         return Err(RunError::Interrupted);
     }
-    if !end.error.is_empty() {
-        return Err(RunError::Prefill { why: end.error, written_bytes: written });
+    if let Some(why) = end.error {
+        return Err(RunError::Prefill { why, written_bytes: written });
     }
     let bytes = std::fs::metadata(file).map_or(0, |meta| meta.len()).min(wanted) / BLOCK * BLOCK;
     if bytes < 16 * BLOCK {

@@ -25,8 +25,8 @@ pub struct Finished {
     pub directory: PathBuf,
     /// How it ended.
     pub end: RunEnd,
-    /// Why it failed; empty: it did not.
-    pub error: String,
+    /// Why it failed, if it did.
+    pub error: Option<String>,
     /// What could not be kept of it, each a sentence.
     pub warnings: Vec<String>,
     /// Why the result is not in the directory; `None`: it is.
@@ -62,7 +62,7 @@ pub fn record(
         plan: Box::new(Plan::clone(&plan)),
         environment: Box::new(environment),
         version: site.version.version.clone(),
-        commit: site.version.commit.clone().unwrap_or_default(),
+        commit: site.version.commit.clone(),
     });
     for (id, text) in notes {
         sink(HostEvent::Note { phase: None, id, text }.into());

@@ -41,7 +41,7 @@ impl Executor for SimExecutor {
         self.observed.push(self.simulation.observe());
         match outcome {
             Err(error) => PhaseOutcome::Failed(error.to_string()),
-            Ok(error) if !error.is_empty() => PhaseOutcome::Failed(error),
+            Ok(Some(why)) => PhaseOutcome::Failed(why),
             Ok(_) if self.stopped() => PhaseOutcome::Stopped,
             Ok(_) => PhaseOutcome::Done,
         }

@@ -127,7 +127,7 @@ fn joined(cut: Option<HostId>) -> Finished {
 fn two_hosts_make_one_run() {
     let finished = joined(None);
     let run = &finished.run;
-    assert_eq!((finished.end, finished.error.as_str()), (RunEnd::Completed, ""));
+    assert_eq!((finished.end, finished.error.as_deref()), (RunEnd::Completed, None));
     assert_eq!(run.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>(), ["left", "right"]);
     let job = &run.phases[0].jobs[0];
     let each: Vec<u64> = job.evidence.workers.iter().map(|worker| worker.ios).collect();
@@ -142,7 +142,7 @@ fn two_hosts_make_one_run() {
 fn a_host_that_is_lost_leaves_the_run_incomplete() {
     let finished = joined(Some(HostId(1)));
     let run = &finished.run;
-    assert_eq!((finished.end, finished.error.as_str()), (RunEnd::Failed, "lost: right"));
+    assert_eq!((finished.end, finished.error.as_deref()), (RunEnd::Failed, Some("lost: right")));
     assert_eq!(run.verdict, Verdict::Incomplete);
     let lost = run.findings.iter().find(|finding| finding.id == "lost-worker").expect("the finding");
     assert_eq!(lost.message, "1 of 2 workers lost: right (connection closed)");

@@ -72,7 +72,7 @@ fn run_with(request: Request, meanwhile: impl FnOnce()) -> (RunEnd, String) {
     let store = tempfile::tempdir().expect("a store");
     let done = carry_out(request, &site(store.path()), &mut Meanwhile(Some(meanwhile)));
     let finished = done.expect("carried out").expect("begun").finished;
-    (finished.end, finished.error)
+    (finished.end, finished.error.unwrap_or_default())
 }
 
 fn precious(path: &Path) {
@@ -255,7 +255,7 @@ fn fio_writes_through_what_is_open() {
         let store = tempfile::tempdir().expect("a store");
         let finished =
             carry_out(request, &site(store.path()), &mut ()).expect("done").expect("begun").finished;
-        assert_eq!(finished.end, RunEnd::Completed, "{}", finished.error);
+        assert_eq!(finished.end, RunEnd::Completed, "{:?}", finished.error);
         assert_eq!(finished.run.phases[0].jobs[0].total.ios, 256);
         assert_eq!(fs::read_dir(top.path()).expect("listed").count(), 1, "nothing else is made");
     }

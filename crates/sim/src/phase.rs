@@ -143,8 +143,8 @@ impl PlanSimulation {
         self.machine.simulation.idle(ns);
     }
 
-    /// Runs phase `phase`; events go to `sink` in the order of simulated time. Returns the first job's error that failed,
-    /// empty if none did.
+    /// Runs phase `phase`; events go to `sink` in the order of simulated time. Returns why the first job failed
+    /// that did.
     ///
     /// # Errors
     /// [`SimError`] if the phase could not be simulated at all.
@@ -154,7 +154,7 @@ impl PlanSimulation {
         phase: usize,
         options: &SimOptions<'_>,
         sink: &mut dyn FnMut(HostEvent),
-    ) -> Result<String, SimError> {
+    ) -> Result<Option<String>, SimError> {
         let planned = plan.phases.get(phase).ok_or(SimError::NoPhase(phase))?;
         let start_ns = self.clock().now_ns();
         self.machine.simulation.reset_observations();
@@ -168,7 +168,7 @@ impl PlanSimulation {
         })?;
         let mut say = |id: &str, text| sink(note(phase, id, text));
         let Some(prepared) = PreparedPhase::new(options.kinds, of_job, context, &mut say)? else {
-            return Ok(String::new());
+            return Ok(None);
         };
         let collector = Collector { sampler: sampler(context, &prepared, start_ns), watch, sink };
         let collector = RefCell::new(collector);
@@ -180,15 +180,13 @@ impl PlanSimulation {
         let Collector { sink, watch, .. } = collector.into_inner();
         watch.tell(phase, planned, sink);
         prepared.finish(&mut |id, text| sink(note(phase, id, text)));
-        let mut error = String::new();
+        let mut error = None;
         for (index, (job, ends)) in planned.jobs.iter().zip(&ends).enumerate() {
             // What only other hosts do is nothing that ends here.
             if job.slices.is_empty() {
                 continue;
             }
-            if error.is_empty() {
-                error = failure(job, ends);
-            }
+            error = error.or_else(|| failure(job, ends));
             let outcome = Box::new(outcome(job, ends, start_ns));
             sink(HostEvent::JobFinished { phase: phase as u32, job: index as u32, outcome });
         }
@@ -264,11 +262,11 @@ fn measured_start(job: &PlannedJob, phase_start_ns: u64) -> u64 {
 }
 
 /// A sentence if a job gave up.
-fn failure(job: &PlannedJob, ends: &[ThreadEnd]) -> String {
+fn failure(job: &PlannedJob, ends: &[ThreadEnd]) -> Option<String> {
     let fatal = ends.iter().map(|end| end.end.fatal_errno).find(|errno| *errno != 0);
     let full = ends.iter().any(|end| end.end.queue_full).then(|| QueueFull.to_string());
     let why = fatal.map(errno_name).or(full);
-    why.map_or(String::new(), |why| format!("job '{}' stopped: {why}", job.name))
+    why.map(|why| format!("job '{}' stopped: {why}", job.name))
 }
 
 /// The names of the errors the simulator makes.

@@ -44,7 +44,7 @@ fn simulated(plan: &Plan, seed: u64) -> Run {
         plan: Box::new(plan.clone()),
         environment: Box::new(Environment::default()),
         version: "0".to_owned(),
-        commit: String::new(),
+        commit: None,
     });
     let mut simulation = PlanSimulation::new(&model, plan, seed).expect("a model");
     let options = SimOptions { interval_ns: 100_000_000, ..SimOptions::default() };
@@ -54,11 +54,11 @@ fn simulated(plan: &Plan, seed: u64) -> Run {
         let error = simulation
             .run_phase(plan, phase, &options, &mut |event| builder.feed(&event.into()))
             .expect("a simulated phase");
-        assert_eq!(error, "");
+        assert_eq!(error, None);
         at_ms = simulation.clock().now_ns() / 1_000_000;
         builder.feed(&RunEvent::PhaseFinished { phase: phase as u32, at_ms });
     }
-    builder.feed(&RunEvent::RunFinished { end: RunEnd::Completed, at_ms, error: String::new() });
+    builder.feed(&RunEvent::RunFinished { end: RunEnd::Completed, at_ms, error: None });
     builder.finish().expect("a run")
 }
 

@@ -30,7 +30,7 @@ fn judged(model: &Model, plan: &Plan, seed: u64) -> Run {
         plan: Box::new(plan.clone()),
         environment: Box::new(Environment::default()),
         version: "0".to_owned(),
-        commit: String::new(),
+        commit: None,
     });
     builder.feed(&RunEvent::PhaseStarted { phase: 0, at_ms: 0 });
     let mut simulation = PlanSimulation::new(model, plan, seed).expect("a model");
@@ -38,10 +38,10 @@ fn judged(model: &Model, plan: &Plan, seed: u64) -> Run {
     let error = simulation
         .run_phase(plan, 0, &options, &mut |event| builder.feed(&event.into()))
         .expect("a simulated phase");
-    assert_eq!(error, "");
+    assert_eq!(error, None);
     let at_ms = simulation.clock().now_ns() / 1_000_000;
     builder.feed(&RunEvent::PhaseFinished { phase: 0, at_ms });
-    builder.feed(&RunEvent::RunFinished { end: RunEnd::Completed, at_ms, error: String::new() });
+    builder.feed(&RunEvent::RunFinished { end: RunEnd::Completed, at_ms, error: None });
     builder.finish().expect("a run")
 }
 

@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use assay_results::event::RunEnd;
 use assay_results::foreign::{ENTRIES_MAX, Found, TEXT_BYTES_MAX, assemble, cut};
 use assay_results::run::Run;
+use assay_workload::SweepPoint;
 
 use self::run::{Group, phase_of};
 
@@ -175,7 +176,7 @@ fn vdbench_flatfile(text: &str, columns: &Columns, skip: usize) -> Result<Run, I
     let points = run::points(&groups);
     for (group, (point, repeat)) in groups.iter().zip(points) {
         if let Some((mut phase, planned)) = phase_of(group, &mut found.targets) {
-            (phase.point, phase.repeat) = (point, repeat);
+            (phase.point, phase.repeat) = (SweepPoint::new(point), repeat);
             let periods_s = group.periods.len() as f64 * group.interval_s();
             found.elapsed_s += phase.measured_s.max(periods_s);
             let wrong = run::contradictions(group).into_iter().map(|text| (found.phases.len(), text));

@@ -9,6 +9,7 @@ mod storage;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
+use assay_workload::SweepPoint;
 use assay_workload::content::{Content, Payload, Refresh};
 use assay_workload::job::{EndsWith, Job, Phase, PhaseKind, Workload};
 use assay_workload::pattern::Placement;
@@ -140,7 +141,7 @@ impl<'f> Lowering<'f> {
             jobs,
             drain_after: false,
             pause_after,
-            point,
+            point: SweepPoint::new(point),
             until: self.stop_curve(run),
         })
     }

@@ -67,7 +67,9 @@ fn a_run_without_an_average_was_stopped() {
 fn whose_response_times_they_are_is_said() {
     let run = read(&sample());
     assert_eq!(run.assay.engine, "vdbench");
-    assert!(run.assay.latency_definition.starts_with("vdbench's response time"));
+    assert!(
+        run.assay.latency_definition.as_ref().is_some_and(|own| own.starts_with("vdbench's response time"))
+    );
     assert!(run.notes.iter().any(|note| note.contains("no percentiles")));
 }
 

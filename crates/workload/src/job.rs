@@ -8,6 +8,7 @@ use crate::content::Content;
 pub use crate::engine_kind::EngineKind;
 use crate::host::{Host, HostRanges};
 use crate::pattern::{AccessPattern, Mix, OpKind};
+use crate::point::SweepPoint;
 use crate::steps::Until;
 use crate::target::{Extent, Target};
 pub use crate::tree::TreeWorkload;
@@ -525,8 +526,8 @@ pub struct Phase {
     pub drain_after: bool,
     /// Idle time behind it.
     pub pause_after: Nanos,
-    /// The point of a curve or sweep it stands for, as `name=value` words; empty where there is none.
-    pub point: String,
+    /// The point of a curve or sweep it stands for.
+    pub point: SweepPoint,
     /// Repeat it until a rule holds; neighbouring phases of one name and rule are one block. `None`: once.
     pub until: Option<Until>,
 }
@@ -540,7 +541,7 @@ impl Phase {
             jobs,
             drain_after: false,
             pause_after: Nanos(0),
-            point: String::new(),
+            point: SweepPoint::default(),
             until: None,
         }
     }

@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
+use crate::empty_as_none;
 pub use crate::engine_kind::PlannedEngine;
 use crate::host::{HostId, PlannedHost};
 use crate::job::{
@@ -16,6 +17,7 @@ use crate::job::{
 };
 use crate::operation::OpId;
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement};
+use crate::point::SweepPoint;
 use crate::steps::Step;
 use crate::target::TargetKind;
 use crate::tree::{TreeLayout, TreeOperation, TreeWorkload};
@@ -347,8 +349,8 @@ pub struct PlannedPhase {
     pub drain_after: bool,
     /// Idle time behind it.
     pub pause_after: Nanos,
-    /// The point of a curve or sweep, as `name=value` words.
-    pub point: String,
+    /// The point of a curve or sweep, as `name=value` words; empty where it stands alone.
+    pub point: SweepPoint,
     /// Which repetition of the phase of that name and point, from 0.
     pub repeat: u32,
     /// What it is in a block that repeats until a rule holds; `None`: it is in none.
@@ -393,8 +395,10 @@ pub struct Plan {
     pub schema: String,
     /// The name of the run.
     pub name: String,
-    /// The series it belongs to (`stb-2.1`, `assay-1`); empty: none.
-    pub series: String,
+    /// The series it belongs to (`stb-2.1`, `assay-1`); in JSON an empty string where there is none.
+    #[serde(with = "empty_as_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub series: Option<String>,
     /// The seed everything random derives from.
     pub seed: u64,
     /// The file or the command line gave the seed, so that each run has the same addresses.
@@ -431,7 +435,7 @@ impl Plan {
     /// The plan as text, one fact a line, stable: what `--dry-run` prints and what two plans are compared by.
     pub fn describe(&self) -> String {
         let mut text = String::new();
-        let series = if self.series.is_empty() { "" } else { &format!(", series {}", self.series) };
+        let series = self.series.as_ref().map_or_else(String::new, |series| format!(", series {series}"));
         let _ = writeln!(text, "plan {}{series}, {}", self.name, self.describe_seed());
         for host in &self.hosts {
             let _ = writeln!(text, "host {}: {}", host.name, host.describe());
@@ -445,8 +449,7 @@ impl Plan {
             if let Some(step) = phase.step {
                 let _ = writeln!(text, "repeated: {}", step.until.describe());
             }
-            let point = if phase.point.is_empty() { "" } else { &format!(" [{}]", phase.point) };
-            let _ = writeln!(text, "phase {}{point}: {}", phase.name, phase.kind.name());
+            let _ = writeln!(text, "phase {}: {}", phase.point.title(&phase.name), phase.kind.name());
             for job in &phase.jobs {
                 for line in describe_job(job, phase, self) {
                     let _ = writeln!(text, "  job {}: {line}", job.name);

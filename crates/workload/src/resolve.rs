@@ -15,6 +15,7 @@ use crate::plan::{
     Carrier, End, Offered, Pace, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget,
     SCHEMA, SliceRate, ThreadSlice,
 };
+use crate::point::SweepPoint;
 use crate::rng::derive_seed;
 use crate::target::TargetKind;
 use crate::units::Bytes;
@@ -170,7 +171,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         return Err(ResolveError::Empty(format!("'{}'", workload.name)));
     }
     let places = PlanHosts::new(workload, inventory)?;
-    let mut repeats: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    let mut repeats: BTreeMap<(&str, &SweepPoint), u32> = BTreeMap::new();
     let mut phases = Vec::with_capacity(workload.phases.len());
     let unrolled = steps::unrolled(&workload.phases)?;
     for (phase_index, (phase, step)) in unrolled.iter().enumerate() {
@@ -199,7 +200,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
     let mut plan = Plan {
         schema: SCHEMA.to_owned(),
         name: workload.name.clone(),
-        series: String::new(),
+        series: None,
         seed,
         seed_given,
         hosts: places.planned(),

@@ -129,7 +129,7 @@ fn plan(prepared: &Prepared, shown: &str, work: &Work, seed: u64) -> Result<Plan
         ..Inventory::default()
     };
     let mut plan = resolve::plan(&prepared.workload, &inventory, seed).map_err(Failure::failed)?;
-    plan.series = stb::ID.to_owned();
+    plan.series = Some(stb::ID.to_owned());
     plan.phases.iter_mut().for_each(|phase| phase.carried_by = Carrier::Fio);
     Ok(plan)
 }
@@ -187,7 +187,7 @@ impl FioExecutor<'_> {
             format!("fio on {}: {why}: {said}", self.connection.host())
         })?;
         let mut outcome = report.outcome(self.stand.version, job, &self.stand.machine.system);
-        outcome.engine_fallback = self.stand.refusal.to_owned();
+        outcome.engine_fallback = Some(self.stand.refusal.to_owned()).filter(|why| !why.is_empty());
         let (counts, length_ns) = (report.counts(), outcome.measured_ns);
         let failed = report.error(&self.stand.machine.system);
         let key = IntervalKey { phase, job: 0, index: 0, ramp: false, start_ns: 0, length_ns };

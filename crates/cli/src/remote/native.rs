@@ -48,7 +48,7 @@ echo $$ >\"$out/pid\"
     match (code, said.is_empty()) {
         (0 | 3 | 5, _) => Ok(finished),
         // The run itself says that it failed, and why.
-        _ if !finished.error.is_empty() => Ok(finished),
+        _ if finished.error.is_some() => Ok(finished),
         (_, false) => Err(Failure::failed(format!("{host}: {said}")).into()),
         (_, true) => Err(Failure::failed(format!("{host}: Assay ended with status {code}")).into()),
     }

@@ -1,13 +1,13 @@
 use super::*;
 use assay_results::counters::{Counters, DeviceCounters};
 use assay_results::environment::{BlockDevice, Resolution, TargetEnvironment};
-use assay_workload::PhaseKind;
 use assay_workload::job::{EngineKind, Job, Phase, Rate, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::resolve::{Inventory, TargetFacts};
 use assay_workload::steps::{Until, UntilSteady};
 use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::Bytes;
+use assay_workload::{PhaseKind, SweepPoint};
 
 struct Script {
     outcomes: Vec<PhaseOutcome>,
@@ -80,7 +80,7 @@ fn a_failure_ends_the_run_and_is_said() {
     let (script, end, events) = run(vec![PhaseOutcome::Failed("no space".into()), PhaseOutcome::Done], 9);
     assert_eq!((script.ran, script.settled, end), (vec![0], vec![], RunEnd::Failed));
     let Some(RunEvent::RunFinished { error, .. }) = events.last() else { panic!("no end") };
-    assert_eq!(error, "no space");
+    assert_eq!(error.as_deref(), Some("no space"));
 }
 
 #[test]
@@ -168,7 +168,7 @@ impl Executor for Server {
     }
 }
 
-fn serve(phases: Vec<Phase>, course: &[f64]) -> (Vec<(usize, f64)>, Vec<RunEvent>, RunEnd, String) {
+fn serve(phases: Vec<Phase>, course: &[f64]) -> (Vec<(usize, f64)>, Vec<RunEvent>, RunEnd, Option<String>) {
     let mut events = Vec::new();
     let mut server = Server {
         capacity: 10_000.0,
@@ -191,7 +191,7 @@ fn job() -> Job {
 }
 
 fn at(point: &str, rate: Rate) -> Phase {
-    Phase { point: point.to_owned(), ..Phase::measure("p", vec![Job { rate, ..job() }]) }
+    Phase { point: SweepPoint::new(point), ..Phase::measure("p", vec![Job { rate, ..job() }]) }
 }
 
 fn note(events: &[RunEvent], wanted: &str) -> String {
@@ -242,6 +242,7 @@ fn a_curve_ends_behind_the_first_point_that_is_too_slow() {
 fn a_share_of_nothing_is_a_failure() {
     let (ran, _, end, error) = serve(vec![at("", Rate::PercentOfMax(50.0))], &[1.0]);
     assert_eq!((ran.len(), end), (0, RunEnd::Failed));
+    let error = error.expect("why");
     assert!(error.contains("no phase before it ran without a rate"), "{error}");
 }
 
@@ -259,7 +260,7 @@ fn a_search_ends_at_the_highest_rate_that_meets_the_goal() {
     let points: Vec<String> = events
         .iter()
         .filter_map(|event| match event {
-            RunEvent::PhaseResolved { planned, .. } => Some(planned.point.clone()),
+            RunEvent::PhaseResolved { planned, .. } => Some(planned.point.to_string()),
             _ => None,
         })
         .collect();

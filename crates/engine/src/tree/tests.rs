@@ -75,7 +75,7 @@ fn run_with(plan: &Arc<Plan>, named: &[PathBuf]) -> (Vec<JobCounts>, Vec<String>
         _ => {}
     };
     let end = run_phase(plan, 0, &options, &mut sink, &mut |_| ()).unwrap();
-    assert_eq!(end.error, "");
+    assert_eq!(end.error, None);
     (counts, notes)
 }
 
@@ -404,6 +404,6 @@ fn a_full_file_system_or_a_missing_directory_ends_the_job() {
     };
     let end = run_phase(&asked, 0, &options, &mut sink, &mut |_| ()).unwrap();
     remover.join().unwrap().unwrap();
-    assert!(end.error.contains("No such file"), "{}", end.error);
+    assert!(end.error.as_ref().is_some_and(|error| error.contains("No such file")), "{:?}", end.error);
     assert_eq!(errors, 4);
 }

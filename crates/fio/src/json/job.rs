@@ -128,8 +128,8 @@ fn put_limits(object: &mut Object, job: &JobResult) {
 /// The point of a sweep and the repetition, where there are any.
 fn description(phase: &PhaseResult) -> String {
     let mut parts = Vec::new();
-    if !phase.point.is_empty() {
-        parts.push(phase.point.clone());
+    if !phase.point.is_none() {
+        parts.push(phase.point.to_string());
     }
     if phase.repeat > 0 {
         parts.push(format!("repeat={}", phase.repeat));

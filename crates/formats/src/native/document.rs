@@ -11,7 +11,7 @@ use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
 use toml::de::{DeTable, DeValue};
 
-use super::forms::{FLAG, NAME, SIZE, TEXT, TIME, count, word, write_count};
+use super::forms::{FLAG, NAME, POINT, SIZE, TEXT, TIME, count, word, write_count};
 use super::host;
 use super::job;
 use super::key::{About, Form, Key, Need, Shape, Table, key};
@@ -148,7 +148,7 @@ pub(super) const PHASE: Table<PhaseDraft> = Table {
         key!(set "kind", word::<PhaseKind>(), phase.kind, "`measure`", "`purge`, `precondition`, `ramp`, `measure`, `verify`, `cleanup`"),
         key!(set "drain", FLAG, phase.drain_after, "`false`", "`true`: dirty pages are written back before the next phase"),
         key!(set "pause", TIME, phase.pause_after, "0", "idle time after it"),
-        key!(set "point", TEXT, phase.point, "none", "`name=value` words: what it stands for in a curve or sweep"),
+        key!(set "point", POINT, phase.point, "none", "`name=value` words: what it stands for in a curve or sweep"),
         key!(part "sweep", Shape::Sweep, "", "a table of job keys with lists of values: one phase for each combination"),
         key!(part "curve", sweep::SHARES, "", "per cents: one phase without a rate, then one at each per cent of what that reached"),
         key!(set "repeat", count(1, JOBS), repeat, "1", "all points this many times, round after round"),
@@ -294,10 +294,13 @@ impl<'s, 't> Document<'s, 't> {
         for _ in 0..draft.repeat {
             for point in &points {
                 let Some(jobs) = self.jobs(jobs, Some(&point.settings)) else { return };
-                let words = [made.point.as_str(), &point.words];
-                let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
                 let until = made.until.filter(|until| !matches!(until, Until::Below(_)) || is_share(&jobs));
-                phases.push(Phase { jobs, point: words.join(" "), until, ..made.clone() });
+                phases.push(Phase {
+                    jobs,
+                    point: made.point.with(point.point.as_str()),
+                    until,
+                    ..made.clone()
+                });
                 // The other points would say the same once more.
                 if self.sink.has_errors() {
                     return;

@@ -1,5 +1,6 @@
 //! The forms of values: numbers, sizes, times, rates and words, each read and written by one entry.
 
+use assay_workload::SweepPoint;
 use assay_workload::job::Rate;
 use assay_workload::target::Extent;
 use assay_workload::units::{Bytes, Nanos};
@@ -17,6 +18,12 @@ pub(super) const TEXT: Form<String> = Form {
     shape: Shape::Text,
     read: |sink, entry, _| sink.string(entry).map(str::to_owned),
     write: |text| quote(text),
+};
+
+pub(super) const POINT: Form<SweepPoint> = Form {
+    shape: Shape::Text,
+    read: |sink, entry, _| sink.string(entry).map(SweepPoint::new),
+    write: |point| quote(point.as_str()),
 };
 
 /// Text that is not empty.

@@ -1,5 +1,6 @@
 //! The points of a phase: every combination of a sweep's values, and the rates of a curve.
 
+use assay_workload::SweepPoint;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -21,22 +22,21 @@ pub(super) const SHARES: Shape = Shape::List(&SHARE.shape);
 pub(super) struct Point<'t> {
     /// Laid over each job of the phase.
     pub(super) settings: DeTable<'t>,
-    /// `name=value` words; empty for the only point of a phase without a sweep.
-    pub(super) words: String,
+    /// Which it is.
+    pub(super) point: SweepPoint,
 }
 
 impl<'t> Point<'t> {
     fn and(&self, key: &Spanned<std::borrow::Cow<'t, str>>, value: Spanned<DeValue<'t>>, word: &str) -> Self {
         let mut settings = self.settings.clone();
         settings.insert(key.clone(), value);
-        let words = if self.words.is_empty() { word.to_owned() } else { format!("{} {word}", self.words) };
-        Point { settings, words }
+        Point { settings, point: self.point.with(word) }
     }
 }
 
 /// The points of a phase in the order in which they run: the first key of the sweep varies slowest, the curve fastest.
 pub(super) fn points<'t>(sink: &mut Sink, phase: &Fields<'t>) -> Vec<Point<'t>> {
-    let mut points = vec![Point { settings: DeTable::new(), words: String::new() }];
+    let mut points = vec![Point { settings: DeTable::new(), point: SweepPoint::default() }];
     if let Some(entry) = phase.get("sweep") {
         points = swept(sink, entry, points);
     }

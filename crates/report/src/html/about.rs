@@ -82,7 +82,7 @@ pub(super) fn how_to_read(run: &Run) -> Markup {
                 summary { "What the words and drawings mean" }
                 dl .words {
                     @for (word, meaning) in words { dt { (word) } dd { (meaning) } }
-                    @if !run.plan.series.is_empty() {
+                    @if run.plan.series.is_some() {
                         dt { "log scale" }
                         dd { "The bar starts at the line of 100 % of the reference and goes right where this is faster, left where it is slower. Each line of the grid is a factor." }
                     }

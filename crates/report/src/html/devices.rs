@@ -12,8 +12,8 @@ use crate::svg::against_bar;
 pub(super) fn truth(run: &Run) -> Markup {
     let known: Vec<(&PhaseResult, &DeviceTruth)> =
         run.phases.iter().filter_map(|phase| Some((phase, phase.device.as_ref()?))).collect();
-    let mut reasons: Vec<&str> = known.iter().map(|(_, device)| device.unknown_because.as_str()).collect();
-    reasons.retain(|reason| !reason.is_empty());
+    let mut reasons: Vec<&str> =
+        known.iter().filter_map(|(_, device)| device.unknown_because.as_deref()).collect();
     reasons.dedup();
     html! {
         @if !known.is_empty() {

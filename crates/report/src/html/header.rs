@@ -19,7 +19,7 @@ pub(super) fn header(run: &Run) -> Markup {
         header {
             p .kind {
                 "Assay"
-                @if !run.plan.series.is_empty() { " · quick series " (run.plan.series) }
+                @if let Some(series) = &run.plan.series { " · quick series " (series) }
             }
             h1 { (run.name) }
             p .answer { (unbroken(&like)) }
@@ -113,7 +113,7 @@ fn finding(one: &FindingGroup<'_>) -> Markup {
             @if !rest.is_empty() {
                 details { summary { (rest.len()) " more like it" } @for place in rest { (place_line(place)) } }
             }
-            @if !one.bias.is_empty() { p { strong { "Possible bias: " } (unbroken(one.bias)) } }
+            @if let Some(bias) = one.bias { p { strong { "Possible bias: " } (unbroken(bias)) } }
             @if !one.finding.advice.is_empty() { p .advice { strong { "Advice: " } (one.finding.advice) } }
         }
     }

@@ -106,11 +106,9 @@ fn known_count(count: u64) -> String {
 }
 
 fn title(run: &Run, phase: &PhaseResult) -> String {
-    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
-    let alike = |p: &&PhaseResult| (&p.name, &p.point, &p.kind) == (&phase.name, &phase.point, &phase.kind);
-    let repeats = run.phases.iter().filter(alike).count();
+    let repeats = run.repeats_of(phase);
     let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat + 1) } else { String::new() };
-    format!("{}{point}{repeat}", phase.name)
+    format!("{}{repeat}", phase.title())
 }
 
 fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {

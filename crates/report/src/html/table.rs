@@ -14,7 +14,7 @@ pub(super) fn number(head: &str, value: &str) -> Markup {
 pub(super) fn verdict_mark(row: Option<&Row>) -> Markup {
     html! {
         @if let Some(row) = row {
-            span .mark .(row.verdict.word()) title=[Some(&row.because).filter(|why| !why.is_empty())] {
+            span .mark .(row.verdict.word()) title=[&row.because] {
                 (row.verdict.word())
             }
             " "

@@ -30,14 +30,9 @@ fn push_group(text: &mut String, one: &FindingGroup<'_>, style: &Style) {
     if more > 0 {
         paragraph(text, Tone::Dim, &format!("and {more} more like it"), Hang::flat(2), style);
     }
-    if !one.bias.is_empty() {
-        paragraph(
-            text,
-            Tone::Plain,
-            &format!("possible bias: {}", one.bias),
-            Hang { first: 2, rest: 4 },
-            style,
-        );
+    if let Some(bias) = one.bias {
+        let words = format!("possible bias: {bias}");
+        paragraph(text, Tone::Plain, &words, Hang { first: 2, rest: 4 }, style);
     }
     if !one.finding.advice.is_empty() {
         paragraph(

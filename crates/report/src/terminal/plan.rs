@@ -11,7 +11,7 @@ use crate::text::{Column, Hang, Keep, Style, Table, Tone};
 /// The plan as tables: targets, then phases with their jobs. `Plan::describe` has every seed and slice.
 pub fn plan(plan: &Plan, style: &Style) -> String {
     let mut text = String::new();
-    let series = if plan.series.is_empty() { String::new() } else { format!(", series {}", plan.series) };
+    let series = plan.series.as_ref().map_or_else(String::new, |series| format!(", series {series}"));
     let title = format!("plan {}{series}, {}", plan.name, plan.describe_seed());
     paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     push_hosts(&mut text, plan, style);
@@ -64,14 +64,13 @@ fn push_targets(text: &mut String, plan: &Plan, style: &Style) {
 }
 
 fn push_phase(text: &mut String, phase: &PlannedPhase, plan: &Plan, style: &Style) {
-    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
     let kind =
         if phase.kind == PhaseKind::Measure { String::new() } else { format!(" ({})", phase.kind.name()) };
     let time = phase.expected_time().map_or_else(
         || ", until it is done".to_owned(),
         |time| format!(", {}", format::seconds(time.as_secs_f64())),
     );
-    let title = format!("phase {}{point}{kind}{time}", phase.name);
+    let title = format!("phase {}{kind}{time}", phase.point.title(&phase.name));
     paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     for job in &phase.jobs {
         paragraph(text, Tone::Plain, &job_words(phase, job, plan), Hang { first: 2, rest: 4 }, style);

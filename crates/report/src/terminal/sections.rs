@@ -132,7 +132,9 @@ pub fn stored_runs(entries: &[RunEntry], long: bool, style: &Style) -> String {
             }
         };
         let elapsed = entry.elapsed_s.map_or(String::new(), |elapsed| format!("{elapsed:.0} s"));
-        [entry.id.clone(), entry.started.clone(), entry.name.clone(), elapsed, state.to_owned()]
+        let or_nothing = |text: &Option<String>| text.clone().unwrap_or_default();
+        let (started, name) = (or_nothing(&entry.started), or_nothing(&entry.name));
+        [entry.id.clone(), started, name, elapsed, state.to_owned()]
     };
     let rows: Vec<[String; 5]> = entries.iter().map(row).collect();
     runs_table(&rows, &notes, long, style)

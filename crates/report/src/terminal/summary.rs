@@ -17,8 +17,7 @@ use crate::{conditions, format, hosts};
 /// What was run, where and when: the lines above any result.
 pub fn heading(run: &Run, style: &Style) -> String {
     let mut text = String::new();
-    let series =
-        if run.plan.series.is_empty() { String::new() } else { format!(", series {}", run.plan.series) };
+    let series = run.plan.series.as_ref().map_or_else(String::new, |series| format!(", series {series}"));
     let seed = conditions::of_seed(run).map_or_else(String::new, |seed| format!(", {seed}"));
     let title = format!("{}{series}, {}{seed}", run.name, run.started);
     paragraph(&mut text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
@@ -55,13 +54,11 @@ pub fn run_summary(run: &Run, style: &Style) -> String {
 }
 
 fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut Vec<String>, style: &Style) {
-    let point = if phase.point.is_empty() { String::new() } else { format!(" [{}]", phase.point) };
-    let alike = |p: &&PhaseResult| (&p.name, &p.point, &p.kind) == (&phase.name, &phase.point, &phase.kind);
-    let repeats = run.phases.iter().filter(alike).count();
+    let repeats = run.repeats_of(phase);
     let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat + 1) } else { String::new() };
     let kind =
         if phase.kind == PhaseKind::Measure { String::new() } else { format!(" ({})", phase.kind.name()) };
-    let title = format!("{}{point}{kind}{repeat}, {}", phase.name, format::seconds(phase.measured_s));
+    let title = format!("{}{kind}{repeat}, {}", phase.title(), format::seconds(phase.measured_s));
     paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
     for job in &phase.jobs {
         push_job(text, (run, phase), job, left_out, style);
@@ -107,7 +104,7 @@ fn push_job(
 fn push_verdict(text: &mut String, run: &Run, phase: &PhaseResult, job: &JobResult, style: &Style) {
     let Some(row) = run.row_or_step(phase, job).filter(|_| phase.kind == PhaseKind::Measure) else { return };
     if row.verdict != Verdict::Valid {
-        let words = format!("{} {}: {}", verdict_sign(row.verdict), row.verdict.word(), row.because);
+        let words = format!("{} {}", verdict_sign(row.verdict), row.judgement());
         paragraph(text, verdict_tone(row.verdict), &words, Hang { first: 4, rest: 6 }, style);
     }
     if row.disturbed.contains(&phase.repeat) {
@@ -219,9 +216,7 @@ fn device_words(device: &DeviceTruth) -> String {
     if let Some(depth) = device.device_depth_mean {
         parts.push(format!("{} requests in flight at the device on average", format::significant(depth)));
     }
-    if !device.unknown_because.is_empty() {
-        parts.push(device.unknown_because.clone());
-    }
+    parts.extend(device.unknown_because.clone());
     let name = if device.devices.is_empty() { "devices".to_owned() } else { device.devices.join(", ") };
     format!("{name}: {}", parts.join("; "))
 }

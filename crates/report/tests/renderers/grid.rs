@@ -6,6 +6,7 @@ use assay_report::md::markdown;
 use assay_report::terminal::run_summary;
 use assay_results::evidence::Remark;
 use assay_results::run::{FindingSeverity, PhaseResult, Run};
+use assay_workload::SweepPoint;
 use assay_workload::job::PhaseKind;
 use assay_workload::plan::{Pace, PlannedPhase};
 use assay_workload::steps::{Step, Until, UntilSteady};
@@ -30,7 +31,7 @@ fn matrix(rounds: u32, counted: u32) -> Run {
     let phases = (MIXES.len() * BLOCKS.len()) as u32;
     for round in 0..rounds {
         for (reads, block) in MIXES.iter().flat_map(|reads| BLOCKS.map(|block| (*reads, block))) {
-            let point = format!("read_percent={reads} block_size={}k", block >> 10);
+            let point = SweepPoint::new(format!("read_percent={reads} block_size={}k", block >> 10));
             let measured = round >= counted;
             let kind = if measured { PhaseKind::Measure } else { PhaseKind::Ramp };
             let repeat = round.saturating_sub(counted);
@@ -191,7 +192,7 @@ fn a_grid_needs_every_pair_and_conditions_that_are_alike() {
     trims.plan.phases[3].jobs[0].pattern.mix.trim_percent = 1.0;
     assert_eq!(table(&trims), "");
     let mut row = complete;
-    row.phases.retain(|phase| phase.point.contains("block_size=4k"));
+    row.phases.retain(|phase| phase.point.as_str().contains("block_size=4k"));
     assert_eq!(table(&row), "");
     for other in [mixed_run(), curve_run()] {
         assert_eq!(table(&other), "");
@@ -203,7 +204,7 @@ fn phases_with_a_name_each_form_a_grid_too() {
     let mut run = matrix(1, 0);
     for (index, phase) in run.phases.iter_mut().enumerate() {
         phase.name = format!("test {index}");
-        phase.point.clear();
+        phase.point = SweepPoint::default();
         run.plan.phases[index].name.clone_from(&phase.name);
         run.plan.phases[index].step = None;
     }

@@ -23,7 +23,7 @@ fn two_hosts() -> Run {
         start_skew_ns,
         start_error_ns: if start_skew_ns == 0 { 0 } else { 2_000_000 },
         measured_ns: 10_000_000_000,
-        lost_because: lost_because.to_owned(),
+        lost_because: Some(lost_because.to_owned()).filter(|why| !why.is_empty()),
     };
     let host = |name: &str, share| HostPhase {
         name: name.to_owned(),

@@ -2,7 +2,7 @@
 
 use assay_report::html::page;
 use assay_results::run::Verdict;
-use assay_workload::PhaseKind;
+use assay_workload::{PhaseKind, SweepPoint};
 
 use crate::support::{assay_run, curve_run, hdd, long_run, mixed_run, stb_run, typical};
 
@@ -108,7 +108,7 @@ fn a_range_of_bias_is_not_broken_at_its_hyphen() {
     assert!(page_of_one.contains(".whole { white-space: nowrap; }"));
     // Where two places differ in it, it stands in their lines.
     let mut other = run.findings[0].clone();
-    other.bias = "IOPS 0-11 % low".to_owned();
+    other.bias = Some("IOPS 0-11 % low".to_owned());
     run.findings.push(other);
     assert!(page(&run, &[]).contains("possible bias: IOPS <span class=\"whole\">0-11 %</span> low"));
 }
@@ -123,7 +123,7 @@ fn names_are_escaped_everywhere() {
     run.verdict = Verdict::Suspect;
     for phase in &mut run.phases {
         phase.name = evil.to_owned();
-        phase.point = evil.to_owned();
+        phase.point = SweepPoint::new(evil);
         for job in &mut phase.jobs {
             job.name = evil.to_owned();
             job.pattern = evil.to_owned();
@@ -138,8 +138,8 @@ fn names_are_escaped_everywhere() {
     }
     run.environment.targets[0].path = evil.to_owned();
     run.environment.machine.hostname = Some(evil.to_owned());
-    for series in ["", "assay-1"] {
-        run.plan.series = series.to_owned();
+    for series in [None, Some("assay-1")] {
+        run.plan.series = series.map(str::to_owned);
         let page = page(&run, &typical());
         assert!(!page.contains("<script"));
         assert_well_formed(&page);

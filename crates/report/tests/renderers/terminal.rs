@@ -7,7 +7,7 @@ use assay_report::terminal::{
     Mark, Section, answer, causes, findings, heading, plan, quick_table, quick_words, run_summary,
     runs_table, sections, verdict_line, words_table,
 };
-use assay_workload::PhaseKind;
+use assay_workload::{PhaseKind, SweepPoint};
 
 use assay_results::run::{PhaseResult, Verdict};
 
@@ -59,7 +59,7 @@ fn findings_that_differ_in_their_bias_stand_together() {
             id: "foreign-io".to_owned(),
             severity: assay_results::FindingSeverity::Warning,
             phase: Some(format!("test {index}")),
-            bias: format!("IOPS 0-{index} % low"),
+            bias: Some(format!("IOPS 0-{index} % low")),
             advice: "measure when the device is idle".to_owned(),
             ..finding.clone()
         };
@@ -168,7 +168,7 @@ fn the_answer_and_the_causes() {
             let style = Style::plain(width);
             let text = answer(&run, &style) + "\n" + &causes(&run, "'assay check 7f3a'", &style);
             assert!(widest(&text) <= width, "{width}: {text}");
-            answers += &format!("== {} at {width}\n{text}\n", run.plan.series);
+            answers += &format!("== {} at {width}\n{text}\n", run.plan.series.as_deref().unwrap_or_default());
         }
     }
     insta::assert_snapshot!(answers);
@@ -191,7 +191,7 @@ fn the_best_figures_are_those_of_their_rows() {
         let style = Style::plain(400);
         let best = answer(&run, &style);
         let best = best.lines().find(|line| line.starts_with("Best: ")).expect("the best");
-        let table = if run.plan.series.is_empty() {
+        let table = if run.plan.series.is_none() {
             run_summary(&run, &style)
         } else {
             quick_table(&run, &[], &style)
@@ -228,7 +228,7 @@ fn a_disturbed_window_is_named_in_its_row() {
     let mut run = assay_run();
     run.rows[1].disturbed = vec![2];
     run.rows[2].verdict = Verdict::Suspect;
-    run.rows[2].because = "the hypervisor gave 11 % of the processors' time to others".to_owned();
+    run.rows[2].because = Some("the hypervisor gave 11 % of the processors' time to others".to_owned());
     run.verdict = Verdict::Suspect;
     let text = quick_table(&run, &[], &Style::plain(100));
     assert!(text.contains("1 of 5 disturbed") && text.contains("✓ valid, ! suspect, ✗ invalid"), "{text}");
@@ -245,7 +245,7 @@ fn a_doubtful_point_of_a_curve_is_marked() {
     let mut run = mixed_run();
     let one = run.phases.iter().find(|phase| phase.kind == PhaseKind::Measure).expect("a phase").clone();
     let point = |percent: u32| {
-        let mut phase = PhaseResult { point: format!("curve={percent}%"), ..one.clone() };
+        let mut phase = PhaseResult { point: SweepPoint::new(format!("curve={percent}%")), ..one.clone() };
         phase.jobs.truncate(1);
         phase.jobs[0].total.iops = f64::from(percent) * 100.0;
         phase
@@ -254,7 +254,7 @@ fn a_doubtful_point_of_a_curve_is_marked() {
     run.rows = assay_results::checks::rows(&run);
     run.rows[1].verdict = Verdict::Suspect;
     run.rows[1].causes = vec!["foreign-io".to_owned()];
-    run.rows[1].because = "vda was 26 % busy".to_owned();
+    run.rows[1].because = Some("vda was 26 % busy".to_owned());
     for width in [80, 100, 140] {
         let text = run_summary(&run, &Style::plain(width));
         let table = text.split_once(" against IOPS").expect("a curve").1;

@@ -48,7 +48,7 @@ fn stb_hdd() -> Baseline {
     Baseline {
         schema: SCHEMA.to_owned(),
         name: "hdd".to_owned(),
-        series: "stb-2.1".to_owned(),
+        series: Some("stb-2.1".to_owned()),
         provenance: Provenance {
             device: "HGST HUS726060ALE610, 6 TB SATA, 7200 rpm, not redundant, write cache on, scheduler cfq"
                 .to_owned(),
@@ -56,7 +56,7 @@ fn stb_hdd() -> Baseline {
             kernel: "4.9.88".to_owned(),
             date: "published with version 2.1.0".to_owned(),
             source: "storage-tuner-benchmark 2.1.0-rc1, figures published by its author".to_owned(),
-            run_id: String::new(),
+            run_id: None,
         },
         footnotes: owned([
             "HDD: a 6 TB SATA disk measured by the author of storage-tuner-benchmark with its write cache on and the \

@@ -38,7 +38,7 @@ const EXAMPLE: [(u32, u64); 26] = [
 #[test]
 fn per_cent_as_the_tool_prints_them() {
     let hdd = builtins().remove(0);
-    assert_eq!((hdd.series.as_str(), hdd.tests.len()), ("stb-2.1", 26));
+    assert_eq!((hdd.series.as_deref(), hdd.tests.len()), (Some("stb-2.1"), 26));
     for (test, (iops, percent)) in hdd.tests.iter().zip(EXAMPLE) {
         assert_eq!(percent_of(f64::from(iops), test.iops), Some(percent), "{}", test.name);
     }
@@ -55,7 +55,7 @@ fn figures_are_cut_not_rounded() {
 
 fn series_run() -> Run {
     let mut run = fixture::run();
-    run.plan.series = "stb-2.1".to_owned();
+    run.plan.series = Some("stb-2.1".to_owned());
     run.phases[0].name = "1 file, 16 threads, rnd 16k reads, posixaio".to_owned();
     let mut again = run.phases[0].clone();
     again.repeat = 1;

@@ -206,7 +206,7 @@ pub(super) fn of_several(
             start_skew_ns: i64::try_from(delay).unwrap_or(i64::MAX),
             start_error_ns: error,
             measured_ns: windows.get(&host).map_or(0, |window| window.1 - window.0),
-            lost_because: hosts.lost_in(host, phase).map_or_else(String::new, |loss| loss.why.to_string()),
+            lost_because: hosts.lost_in(host, phase).map(|loss| loss.why.to_string()),
         }
     };
     let workers: Vec<WorkerReport> = hosts.0.keys().map(|host| worker(*host)).collect();
@@ -242,8 +242,7 @@ pub(super) fn devices_together(rows: &[HostPhase]) -> Option<DeviceTruth> {
     };
     let why = |row: &HostPhase| match &row.device {
         None => Some(format!("{}: nothing was counted", row.name)),
-        Some(truth) if truth.unknown_because.is_empty() => None,
-        Some(truth) => Some(format!("{}: {}", row.name, truth.unknown_because)),
+        Some(truth) => truth.unknown_because.as_ref().map(|why| format!("{}: {why}", row.name)),
     };
     let depths = known.iter().map(|truth| truth.device_depth_mean).sum::<Option<f64>>();
     let busy: Option<Vec<f64>> = known.iter().map(|truth| truth.device_busy_share).collect();
@@ -263,7 +262,7 @@ pub(super) fn devices_together(rows: &[HostPhase]) -> Option<DeviceTruth> {
         device_busy_share: busy.filter(|_| complete).and_then(|all| all.into_iter().reduce(f64::max)),
         depth_window_s: known.iter().map(|truth| truth.depth_window_s).fold(f64::INFINITY, f64::min),
         asked_unknown: known.iter().any(|truth| truth.asked_unknown),
-        unknown_because: rows.iter().filter_map(why).collect::<Vec<_>>().join("; "),
+        unknown_because: super::joined(&rows.iter().filter_map(why).collect::<Vec<_>>()),
     })
 }
 

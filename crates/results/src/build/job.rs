@@ -309,7 +309,8 @@ fn evidence(total: &GroupTotal, planned: &[&PlannedJob], plan: &Plan, counts: &J
             .filter(|_| tallies.iter().any(|(_, tally)| !tally.outcomes.is_empty())),
         busiest_thread_share: outcomes().filter_map(|outcome| outcome.busiest_thread_share).reduce(f64::max),
         stamp_error_ns_max: outcomes().map(|outcome| outcome.stamp_error_ns_max).max().unwrap_or(0),
-        engine_fallback: in_words(outcomes().map(|outcome| outcome.engine_fallback.as_str())),
+        engine_fallback: Some(in_words(outcomes().filter_map(|outcome| outcome.engine_fallback.as_deref())))
+            .filter(|words| !words.is_empty()),
         read_buffers_sampled: sum(|outcome| outcome.read_buffers_sampled),
         read_buffers_zero: sum(|outcome| outcome.read_buffers_zero),
         workers: total.workers.clone(),

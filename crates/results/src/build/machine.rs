@@ -110,9 +110,9 @@ impl MachineTally {
         };
         let missing: Vec<&str> =
             devices.names.iter().map(String::as_str).filter(|name| whole.device(name).is_none()).collect();
-        let counted = devices.unknown_because.is_empty() && missing.is_empty() && !devices.names.is_empty();
-        if !devices.unknown_because.is_empty() {
-            reasons.push(devices.unknown_because.clone());
+        let counted = devices.unknown_because.is_none() && missing.is_empty() && !devices.names.is_empty();
+        if let Some(why) = &devices.unknown_because {
+            reasons.push(why.clone());
         } else if !missing.is_empty() {
             reasons.push(format!("no counters of {}", missing.join(", ")));
         }
@@ -153,7 +153,7 @@ impl MachineTally {
             device_depth_mean: depth,
             device_busy_share: busy,
             depth_window_s,
-            unknown_because: reasons.join("; "),
+            unknown_because: super::joined(&reasons),
         })
     }
 

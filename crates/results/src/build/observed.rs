@@ -9,7 +9,6 @@
 
 mod parts;
 
-use assay_workload::Plan;
 use assay_workload::host::HostId;
 use assay_workload::job::Job;
 use assay_workload::pattern::{AccessPattern, Mix, OpKind};
@@ -18,6 +17,7 @@ use assay_workload::plan::{
     ThreadSlice,
 };
 use assay_workload::units::{Bytes, Nanos};
+use assay_workload::{Plan, SweepPoint};
 
 use parts::{Part, STRAY_SHARE_MAX, parts_of};
 
@@ -56,7 +56,7 @@ pub struct Observation {
     /// Start in UTC, RFC 3339.
     pub started: String,
     /// Version and commit of Assay.
-    pub producer: (String, String),
+    pub producer: (String, Option<String>),
     /// What the run is called.
     pub name: String,
     /// What did the I/O: the program's name.
@@ -336,9 +336,9 @@ fn forget_what_is_not_known(run: &mut Run, basis: Basis, traffic: [Traffic; 2]) 
         let asked = |at: usize| if known[at] == Known::Bytes { 0 } else { traffic[at].called_bytes };
         (truth.asked_read_bytes, truth.asked_written_bytes) = (asked(0), asked(1));
         truth.asked_unknown = known.contains(&Known::Bytes);
-        if truth.asked_unknown && truth.unknown_because.is_empty() {
-            "what the command asked for is not counted apart from pipes, or not at all (libaio, io_uring, mapped files)"
-                .clone_into(&mut truth.unknown_because);
+        if truth.asked_unknown {
+            let why = "what the command asked for is not counted apart from pipes, or not at all (libaio, io_uring, mapped files)";
+            truth.unknown_because.get_or_insert_with(|| why.to_owned());
         }
     }
 }
@@ -501,7 +501,7 @@ fn events(observation: &Observation, basis: Basis, parts: &[Part]) -> Vec<RunEve
     let at_ms = whole.at_ns / 1_000_000;
     events.push(RunEvent::PhaseFinished { phase: 0, at_ms });
     events.extend(observation.after.iter().map(record));
-    events.push(RunEvent::RunFinished { end: observation.ended.of_run(), at_ms, error: String::new() });
+    events.push(RunEvent::RunFinished { end: observation.ended.of_run(), at_ms, error: None });
     events
 }
 
@@ -533,7 +533,7 @@ fn plan(observation: &Observation, done: &JobCounts, parts: &[Part]) -> Plan {
     Plan {
         schema: assay_workload::plan::SCHEMA.to_owned(),
         name: observation.name.clone(),
-        series: String::new(),
+        series: None,
         seed: 0,
         seed_given: false,
         hosts: Vec::new(),
@@ -544,7 +544,7 @@ fn plan(observation: &Observation, done: &JobCounts, parts: &[Part]) -> Plan {
             jobs: jobs.collect(),
             drain_after: false,
             pause_after: Nanos(0),
-            point: String::new(),
+            point: SweepPoint::default(),
             repeat: 0,
             step: None,
             carried_by: Default::default(),
@@ -632,10 +632,9 @@ fn device_figures(run: &mut Run, observation: &Observation, devices: &[String]) 
             [("read", device.reads, device.read_time_ms), ("write", device.writes, device.write_time_ms)];
         for (kind, requests, time_ms) in kinds.into_iter().filter(|(_, requests, _)| *requests > 0) {
             let mut add = |what: String, value: f64, unit: &str| {
-                phase.metrics.insert(
-                    what,
-                    Metric { value, unit: unit.to_owned(), n: 1, interval: None, basis: String::new() },
-                );
+                phase
+                    .metrics
+                    .insert(what, Metric { value, unit: unit.to_owned(), n: 1, interval: None, basis: None });
             };
             let rate = requests as f64 / seconds;
             add(format!("{name}: {kind} requests at the device, all processes"), rate, "per second");
@@ -682,7 +681,7 @@ pub fn adopt(observed: Run, figures: Run) -> Run {
     if let Some(truth) = &mut phase.device {
         (truth.asked_read_bytes, truth.asked_written_bytes) = (asked.read_bytes, asked.written_bytes);
         if std::mem::take(&mut truth.asked_unknown) {
-            truth.unknown_because.clear();
+            truth.unknown_because = None;
         }
         spread_cached_share(truth, &mut jobs);
     }

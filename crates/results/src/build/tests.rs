@@ -43,7 +43,7 @@ fn the_devices_tell_the_truth() {
     assert_eq!(truth.process_read_bytes, Some(truth.asked_read_bytes));
     assert_eq!(truth.device_reads, Some(10_010));
     assert_eq!((truth.device_depth_mean, truth.device_busy_share), (Some(8.0), Some(1.0)));
-    assert_eq!(truth.unknown_because, "");
+    assert_eq!(truth.unknown_because, None);
     let evidence = &run.phases[0].evidence;
     assert_eq!((evidence.span_ns, evidence.seconds.len()), (5 * SECOND, 5));
     assert_eq!((evidence.cpu_busy_share, evidence.process_cpus_used), (Some(0.25), Some(0.1)));
@@ -58,7 +58,7 @@ fn what_cannot_be_known_is_said() {
     let run = build(&events);
     let truth = run.phases[0].device.as_ref().unwrap();
     assert_eq!((truth.device_read_bytes, truth.device_depth_mean), (None, None));
-    assert!(truth.unknown_because.contains("overlay hides it"));
+    assert!(truth.why_unknown().contains("overlay hides it"));
     // The process's own count does not need the device.
     assert_eq!(run.phases[0].jobs[0].cached_read_share, Some(0.0));
 }
@@ -71,7 +71,7 @@ fn a_device_without_accounting_tells_nothing() {
     events[0] = started(plan(vec![job("reader")]), silent);
     let truth = build(&events).phases[0].device.clone().unwrap();
     assert_eq!(truth.device_read_bytes, None);
-    assert!(truth.unknown_because.contains("does not count I/O on sda"));
+    assert!(truth.why_unknown().contains("does not count I/O on sda"));
 }
 
 #[test]

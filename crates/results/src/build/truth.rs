@@ -36,8 +36,8 @@ impl RequestedBytes {
 #[derive(Debug, Default)]
 pub(super) struct Devices {
     pub(super) names: Vec<String>,
-    /// Why they are not all of them; empty: they are.
-    pub(super) unknown_because: String,
+    /// Why they are not all of them; `None`: they are.
+    pub(super) unknown_because: Option<String>,
     /// Why what the kernel fetched for a process is not known of them; `None`: it is.
     pub(super) uncharged: Option<String>,
     /// Whether the kernel may charge what a process moves twice: a loop device that passes the page cache hands requests on
@@ -76,11 +76,11 @@ pub(super) fn bottom_devices(
     let mut devices = Devices { uncharged: uncharged(&used, environment), ..Devices::default() };
     for target in used {
         let Some(found) = recorded(environment, &target.path) else {
-            devices.unknown_because = format!("nothing is recorded about {}", target.name);
+            devices.unknown_because = Some(format!("nothing is recorded about {}", target.name));
             continue;
         };
         if let Resolution::NotResolvable { reason } = &found.resolution {
-            devices.unknown_because.clone_from(reason);
+            devices.unknown_because = Some(reason.clone());
         }
         let passes = |device: &BlockDevice| {
             device.loop_backing.as_ref().is_some_and(|backing| backing.direct_io == Some(true))
@@ -88,15 +88,15 @@ pub(super) fn bottom_devices(
         devices.charged_twice |= found.devices.iter().any(passes);
         for device in found.bottom_devices() {
             if device.queue.iostats == Some(false) {
-                devices.unknown_because = format!("the kernel does not count I/O on {}", device.name);
+                devices.unknown_because = Some(format!("the kernel does not count I/O on {}", device.name));
             }
             if !devices.names.contains(&device.name) {
                 devices.names.push(device.name.clone());
             }
         }
     }
-    if devices.names.is_empty() && devices.unknown_because.is_empty() {
-        devices.unknown_because = "no device below the targets is known".to_owned();
+    if devices.names.is_empty() {
+        devices.unknown_because.get_or_insert_with(|| "no device below the targets is known".to_owned());
     }
     devices
 }

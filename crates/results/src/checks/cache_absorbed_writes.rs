@@ -36,7 +36,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         }
         findings.extend(found);
         if let Some(truth) = truth.filter(|truth| memory.is_none() && truth.device_written_bytes.is_none()) {
-            unseen = unseen.or(Some((subject, &truth.unknown_because)));
+            unseen = unseen.or(Some((subject, truth.why_unknown())));
         }
     }
     findings.extend(unseen.map(|(subject, why)| {
@@ -159,17 +159,17 @@ mod tests {
         written(&mut run, 0.0);
         let finding = only(ID, &run);
         assert_eq!(
-            (finding.severity, finding.bias.as_str()),
+            (finding.severity, finding.bias_words()),
             (FindingSeverity::Invalid, "IOPS high without bound: none of these writes reached the device")
         );
         assert!(finding.message.ends_with("loop0 is a loop device over /images/disk without direct I/O)"));
         assert_eq!(finding.effect, Effect::high(Effect::UNBOUNDED));
         written(&mut run, 0.0005);
-        assert_eq!(only(ID, &run).bias, "IOPS high without bound: the figure is the cache's");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS high without bound: the figure is the cache's");
         written(&mut run, 0.005);
-        assert_eq!(only(ID, &run).bias, "IOPS up to 200 times too high");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS up to 200 times too high");
         written(&mut run, 0.25);
-        assert_eq!(only(ID, &run).bias, "IOPS 0-300 % high");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS 0-300 % high");
         written(&mut run, 0.9);
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
         written(&mut run, 0.97);
@@ -219,7 +219,7 @@ mod tests {
         let mut run = writing(run());
         let truth = run.phases[0].device.as_mut().unwrap();
         truth.device_written_bytes = None;
-        truth.unknown_because = "fuse has no block device here".to_owned();
+        truth.unknown_because = Some("fuse has no block device here".to_owned());
         assert_eq!(only(ID, &run).severity, FindingSeverity::Unchecked);
         run.environment.targets[0].file_system.as_mut().unwrap().fs_type = "tmpfs".to_owned();
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);

@@ -123,7 +123,7 @@ fn lower_cache(subject: &Subject<'_>) -> Option<Finding> {
 
 fn unchecked(unknown: &[Subject<'_>]) -> Option<Finding> {
     let first = unknown.first()?;
-    let why = first.truth().map_or("no counters were read", |truth| truth.unknown_because.as_str());
+    let why = first.truth().map_or("no counters were read", |truth| truth.why_unknown());
     let jobs = count(unknown.len() as u64, "buffered job");
     let message = format!("how much of the reads of {jobs} came from the page cache is unknown: {why}");
     let draft = super::draft::Draft::new(ID, FindingSeverity::Unchecked, message);
@@ -177,8 +177,8 @@ mod tests {
         run.phases[0].jobs[0].cached_read_share = Some(0.5);
         let finding = only(ID, &run);
         assert_eq!(finding.severity, FindingSeverity::Invalid);
-        assert_eq!(finding.bias, "IOPS 0-100 % high");
-        run.plan.series = "stb-2.1".to_owned();
+        assert_eq!(finding.bias_words(), "IOPS 0-100 % high");
+        run.plan.series = Some("stb-2.1".to_owned());
         assert_eq!(
             only(ID, &run).severity,
             FindingSeverity::Warning,

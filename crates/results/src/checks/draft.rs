@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use assay_workload::SweepPoint;
+
 use crate::run::{Effect, Finding, FindingSeverity};
 
 /// A finding in the making. Ends with [`Draft::advise`].
@@ -18,7 +20,7 @@ impl Draft {
             repeat: None,
             job: None,
             message: message.into(),
-            bias: String::new(),
+            bias: None,
             effect: None,
             evidence: serde_json::Map::new(),
             advice: String::new(),
@@ -30,9 +32,9 @@ impl Draft {
         self
     }
 
-    /// At a point of a curve or sweep; empty: none. People and programs find it in the evidence, as `point`.
-    pub(super) fn of_point(self, point: &str) -> Self {
-        if point.is_empty() { self } else { self.evidence("point", point) }
+    /// At a point of a curve or sweep. People and programs find it in the evidence, as `point`.
+    pub(super) fn of_point(self, point: &SweepPoint) -> Self {
+        if point.is_none() { self } else { self.evidence("point", point.as_str()) }
     }
 
     /// One of several repetitions of its phase, counted from 0.
@@ -47,8 +49,13 @@ impl Draft {
     }
 
     /// What it may do to the numbers, in words.
-    pub(super) fn bias(mut self, bias: impl Into<String>) -> Self {
-        self.0.bias = bias.into();
+    pub(super) fn bias(self, bias: impl Into<String>) -> Self {
+        self.maybe_bias(Some(bias.into()))
+    }
+
+    /// The same where it can be stated.
+    pub(super) fn maybe_bias(mut self, bias: Option<String>) -> Self {
+        self.0.bias = bias;
         self
     }
 

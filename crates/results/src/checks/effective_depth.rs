@@ -31,7 +31,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         } else if comparable(&subject) {
             match subject.truth() {
                 Some(truth) if truth.device_depth_mean.is_some() => findings.extend(seen(&subject)),
-                Some(truth) => unseen = unseen.or(Some((subject, &truth.unknown_because))),
+                Some(truth) => unseen = unseen.or(Some((subject, truth.why_unknown()))),
                 None => {}
             }
         }
@@ -167,7 +167,7 @@ mod tests {
             (finding.severity, finding.evidence["outstanding_io_possible"].as_u64()),
             (FindingSeverity::Warning, Some(1))
         );
-        run.plan.series = "stb-2.1".to_owned();
+        run.plan.series = Some("stb-2.1".to_owned());
         assert_eq!(only(ID, &run).severity, FindingSeverity::Info);
     }
 
@@ -250,7 +250,7 @@ mod tests {
         let mut run = run();
         let truth = run.phases[0].device.as_mut().unwrap();
         truth.device_depth_mean = None;
-        truth.unknown_because = "nfs has no block device here".to_owned();
+        truth.unknown_because = Some("nfs has no block device here".to_owned());
         let finding = only(ID, &run);
         assert_eq!(finding.severity, FindingSeverity::Unchecked);
         assert!(finding.message.contains("nfs"));

@@ -51,7 +51,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
             .map(|finding| Finding { repeat: repeat_of(run, phase), ..finding });
         let known = phase.evidence.quiet_before.is_some() || truth.device_read_bytes.is_some();
         if !known {
-            unseen = unseen.or(Some((first.clone(), &truth.unknown_because)));
+            unseen = unseen.or(Some((first.clone(), truth.why_unknown())));
         }
         let late_writes = wrote_before || buffered_writes;
         findings.extend(quiet.or_else(|| beyond_ours(first, &subjects, truth, late_writes)));
@@ -263,7 +263,7 @@ mod tests {
         let finding = only(ID, &run);
         assert!(
             finding.message.ends_with("just after the test although Assay was idle: 1.96 MiB/s transferred")
-                && finding.bias == "IOPS 0-25 % low",
+                && finding.bias_words() == "IOPS 0-25 % low",
             "{finding:?}"
         );
         // What Assay itself read then is not traffic of other processes.
@@ -299,7 +299,7 @@ mod tests {
         let read_bytes = (ours * 875.0 / 1617.0) as u64;
         run.phases[0].evidence.quiet_before =
             Some(QuietWindow { span_ns: SECOND, ios: 100, read_bytes, ..Default::default() });
-        assert_eq!(only(ID, &run).bias, "IOPS low: without it up to 1.5 times as many");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS low: without it up to 1.5 times as many");
     }
 
     #[test]
@@ -321,7 +321,7 @@ mod tests {
             "{}",
             finding.message
         );
-        assert_eq!(finding.bias, "IOPS low: without it up to 1.7 times as many");
+        assert_eq!(finding.bias_words(), "IOPS low: without it up to 1.7 times as many");
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
         // Of a disk that does no more itself they are a good part.
         run.phases[0].device.as_mut().unwrap().device_reads = Some(500);
         let finding = only(ID, &run);
-        assert_eq!(finding.bias, "IOPS 0-35 % low");
+        assert_eq!(finding.bias_words(), "IOPS 0-35 % low");
         assert_eq!(
             finding.message,
             "sda was in use just after the test although Assay was idle: 26 % busy, hardly any data transferred"
@@ -353,9 +353,12 @@ mod tests {
         run.phases[0].device.as_mut().unwrap().device_read_bytes = Some(1 << 40);
         let evidence = &mut run.phases[0].jobs[0].evidence;
         (evidence.offered_iops, evidence.missed_share) = (Some(2000.0), Some(0.001));
-        assert_eq!(only(ID, &run).bias, "response times high, effect unknown; the target rate was met");
+        assert_eq!(
+            only(ID, &run).bias_words(),
+            "response times high, effect unknown; the target rate was met"
+        );
         run.phases[0].jobs[0].evidence.missed_share = Some(0.1);
-        assert!(only(ID, &run).bias.starts_with("IOPS low by far"));
+        assert!(only(ID, &run).bias_words().starts_with("IOPS low by far"));
     }
 
     #[test]
@@ -365,7 +368,7 @@ mod tests {
             Some(QuietWindow { span_ns: SECOND, ios: 100, written_bytes: 8_200_000, ..Default::default() });
         silent(ID, &run);
         run.plan.phases[0].jobs[0].direct = true;
-        assert_eq!(only(ID, &run).bias, "IOPS low: without it up to 2.0 times as many");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS low: without it up to 2.0 times as many");
     }
 
     #[test]
@@ -373,7 +376,7 @@ mod tests {
         let mut run = run();
         let truth = run.phases[0].device.as_mut().unwrap();
         truth.device_read_bytes = Some(truth.process_read_bytes.unwrap() * 5 / 3);
-        assert_eq!(only(ID, &run).bias, "IOPS low: without it up to 1.7 times as many");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS low: without it up to 1.7 times as many");
         run.environment.targets[0].devices[0].kind = DeviceKind::Md;
         silent(ID, &run);
     }
@@ -404,7 +407,7 @@ mod tests {
     fn others_had_nearly_all_of_it() {
         let mut run = run();
         run.phases[0].device.as_mut().unwrap().device_read_bytes = Some(1 << 40);
-        assert_eq!(only(ID, &run).bias, "IOPS low by far");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS low by far");
     }
 
     #[test]
@@ -412,7 +415,7 @@ mod tests {
         let mut run = run();
         let truth = run.phases[0].device.as_mut().unwrap();
         truth.device_read_bytes = None;
-        truth.unknown_because = "nfs has no block device here".to_owned();
+        truth.unknown_because = Some("nfs has no block device here".to_owned());
         let again = run.phases[0].clone();
         run.phases.push(again);
         assert_eq!(only(ID, &run).severity, FindingSeverity::Unchecked);

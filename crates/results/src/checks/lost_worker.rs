@@ -15,15 +15,13 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let workers = &subject.job.evidence.workers;
-    let lost: Vec<_> = workers.iter().filter(|worker| !worker.lost_because.is_empty()).collect();
+    let lost = workers.iter().filter_map(|worker| Some((worker, worker.lost_because.as_ref()?)));
+    let lost: Vec<_> = lost.collect();
     if lost.is_empty() {
         return None;
     }
-    let named: Vec<String> = lost
-        .iter()
-        .take(NAMED_MAX)
-        .map(|worker| format!("{} ({})", worker.name, worker.lost_because))
-        .collect();
+    let named: Vec<String> =
+        lost.iter().take(NAMED_MAX).map(|(worker, why)| format!("{} ({why})", worker.name)).collect();
     let message =
         format!("{} of {} lost: {}", lost.len(), count(workers.len() as u64, "worker"), named.join(", "));
     let share = lost.len() as f64 / workers.len() as f64;
@@ -31,7 +29,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .draft(ID, FindingSeverity::Invalid, message)
         .bias(format!("total IOPS about {} low; what remained had the storage to itself", percent(share)))
         .evidence("workers", workers.len())
-        .evidence("lost", lost.iter().map(|worker| worker.name.clone()).collect::<Vec<_>>())
+        .evidence("lost", lost.iter().map(|(worker, _)| worker.name.clone()).collect::<Vec<_>>())
         .advise("repeat with all workers; do not scale the sum up");
     Some(finding)
 }
@@ -49,9 +47,9 @@ mod tests {
         let worker = |name: &str| WorkerReport { name: name.to_owned(), ..WorkerReport::default() };
         run.phases[0].jobs[0].evidence.workers = ["a", "b", "c", "d"].map(worker).to_vec();
         silent(ID, &run);
-        run.phases[0].jobs[0].evidence.workers[2].lost_because = "connection closed".to_owned();
+        run.phases[0].jobs[0].evidence.workers[2].lost_because = Some("connection closed".to_owned());
         let finding = only(ID, &run);
         assert_eq!(finding.message, "1 of 4 workers lost: c (connection closed)");
-        assert!(finding.bias.contains("25 %"));
+        assert!(finding.bias_words().contains("25 %"));
     }
 }

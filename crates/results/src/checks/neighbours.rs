@@ -25,7 +25,7 @@ pub(super) fn planned_changes(run: &Run, findings: &mut [Finding]) {
         if let Some(change) = changes(phase, job).into_iter().find(|change| change.explains(finding, job)) {
             finding.severity = FindingSeverity::Info;
             finding.message = format!("{}; {} then, as planned", finding.message, change.words);
-            finding.bias = "the figure is the mean of both levels".to_owned();
+            finding.bias = Some("the figure is the mean of both levels".to_owned());
             finding.effect = None;
             finding.advice =
                 "let the jobs of a phase start and end together, or put them into phases of their own"

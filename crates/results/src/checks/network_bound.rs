@@ -141,7 +141,7 @@ mod tests {
         run.phases[0].jobs[0].read.as_mut().unwrap().bytes_per_s = 1.1e9;
         let finding = only(ID, &run);
         assert_eq!((finding.severity, finding.effect), (FindingSeverity::Warning, None));
-        assert!(finding.bias.contains("unknown amount"), "{}", finding.bias);
+        assert!(finding.bias_words().contains("unknown amount"), "{}", finding.bias_words());
         assert!(
             finding.message.contains("eth1 received 9.52 Gbit/s, 95 % of its 10 Gbit/s"),
             "{}",
@@ -156,9 +156,11 @@ mod tests {
         run.phases[0].jobs[0].read.as_mut().unwrap().bytes_per_s = 0.55e9;
         let finding = only(ID, &run);
         assert!(
-            finding.bias.starts_with("IOPS low: without it up to 2.0 times as many for other traffic"),
+            finding
+                .bias_words()
+                .starts_with("IOPS low: without it up to 2.0 times as many for other traffic"),
             "{}",
-            finding.bias
+            finding.bias_words()
         );
         assert!(finding.effect.is_some_and(|effect| (effect.low + 1.0).abs() < 1e-9), "{finding:?}");
     }

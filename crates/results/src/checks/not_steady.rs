@@ -115,7 +115,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let effect = off_the_end(&found);
     let finding = subject
         .draft(ID, severity, message)
-        .bias(effect.map_or(String::new(), |off| format!("{} against the end of the window", iops_off(off))))
+        .maybe_bias(effect.map(|off| format!("{} against the end of the window", iops_off(off))))
         .effect(effect)
         .evidence("drift_share", found.drift_share)
         .evidence("step_share", found.step_share)
@@ -200,7 +200,7 @@ fn too_short(run: &Run) -> Option<Finding> {
     for subject in measured(run) {
         longest = longest.max(whole_intervals(&subject.job.series).len());
     }
-    if longest == 0 || longest >= needed || !run.plan.series.is_empty() {
+    if longest == 0 || longest >= needed || run.plan.series.is_some() {
         return None;
     }
     let message = format!(
@@ -234,7 +234,7 @@ mod tests {
         let finding = only(ID, &with_series((0..40).map(|i| 1000.0 - 6.0 * f64::from(i) + noise(i))));
         assert_eq!(finding.severity, FindingSeverity::Warning);
         assert!(finding.message.starts_with("IOPS fell by 2"), "{}", finding.message);
-        assert!(finding.bias.contains("high against the end"), "{}", finding.bias);
+        assert!(finding.bias_words().contains("high against the end"), "{}", finding.bias_words());
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod tests {
     fn short_windows_are_unchecked_once_unless_a_series_says_so() {
         let mut run = with_series((0..8).map(|i| 1000.0 + noise(i)));
         assert_eq!(only(ID, &run).severity, FindingSeverity::Unchecked);
-        run.plan.series = "stb-2.1".to_owned();
+        run.plan.series = Some("stb-2.1".to_owned());
         silent(ID, &run);
     }
 }

@@ -169,7 +169,7 @@ fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
         if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
     let finding = subject
         .draft(ID, severity, message)
-        .bias(bias(effect))
+        .maybe_bias(bias(effect))
         .effect(of_share(effect))
         .evidence("stalled_s", still_s)
         .evidence("stalled_share", share)
@@ -194,8 +194,8 @@ fn of_share(off: f64) -> Option<Effect> {
     Effect::against(1.0 + off, 1.0)
 }
 
-fn bias(off: f64) -> String {
-    of_share(off).map_or(String::new(), |effect| format!("{} against the usual interval", iops_off(effect)))
+fn bias(off: f64) -> Option<String> {
+    of_share(off).map(|effect| format!("{} against the usual interval", iops_off(effect)))
 }
 
 /// How far the figure may be from the usual interval behind a pause: what was lost in it may have been at the rate of the faster
@@ -274,7 +274,7 @@ fn single(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
     );
     let finding = subject
         .draft(ID, severity, message)
-        .bias(bias(effect))
+        .maybe_bias(bias(effect))
         .effect(of_share(effect))
         .evidence("intervals", flagged)
         .evidence("median_iops", usual)
@@ -306,7 +306,7 @@ fn pauses(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
         if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
     let finding = subject
         .draft(ID, severity, message)
-        .bias(bias(effect))
+        .maybe_bias(bias(effect))
         .effect(of_share(effect))
         .evidence("median_iops", usual)
         .evidence("mean_iops", subject.mean_iops())
@@ -365,14 +365,14 @@ mod tests {
         let low = -finding.effect.unwrap().low;
         assert!((low - (2500.0 / figure - 1.0)).abs() < 0.01, "{low}: {figure}");
         assert_eq!(
-            finding.bias,
+            finding.bias_words(),
             format!("IOPS low: without it up to {:.1} times as many against the usual interval", 1.0 + low)
         );
         // An interval that was far too fast makes it high, as a share of the usual.
         let mut course = vec![(1.0, 1000.0); 13];
         course[4].1 = 3600.0;
         let finding = only(ID, &with_course(&course));
-        assert_eq!(finding.bias, "IOPS 0-20 % high against the usual interval");
+        assert_eq!(finding.bias_words(), "IOPS 0-20 % high against the usual interval");
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
         assert!(finding.message.contains(
             "below the median interval; one interval of 1.0 s took 7.5 s, 8.0 s after the start, with 50 %"
         ));
-        assert_eq!(finding.bias, "IOPS 0-32 % low against the usual interval");
+        assert_eq!(finding.bias_words(), "IOPS 0-32 % low against the usual interval");
     }
 
     #[test]
@@ -417,7 +417,7 @@ mod tests {
             .map(|i| (0.2, if [0, 2].contains(&(i % 5)) { 700.0 } else { 1000.0 + f64::from(i % 3) }))
             .collect();
         let finding = only(ID, &with_course(&course));
-        assert!(finding.bias.starts_with("IOPS 0-14 % low"), "{}", finding.bias);
+        assert!(finding.bias_words().starts_with("IOPS 0-14 % low"), "{}", finding.bias_words());
         // A sawtooth that falls far for a short time.
         let teeth: Vec<(f64, f64)> = (0..40).map(|i| (1.0, [1000.0, 990.0, 980.0, 60.0][i % 4])).collect();
         assert_eq!(only(ID, &with_course(&teeth)).severity, FindingSeverity::Warning);
@@ -441,7 +441,7 @@ mod tests {
         for at in 0..=16 {
             let mut run = stopped(at, |i| 70_000.0 + 400.0 * (i * 7919 % 41) as f64 - 8000.0);
             let finding = only(ID, &run);
-            assert!((1.0 / 3.4..0.4).contains(&low(&finding)), "{at}: {}", finding.bias);
+            assert!((1.0 / 3.4..0.4).contains(&low(&finding)), "{at}: {}", finding.bias_words());
             assert!(finding.message.contains("took 1.0 s") || finding.message.contains("for 1.0 s"));
             // It is no fall of the level, and no other movement.
             silent("throttled", &run);
@@ -452,10 +452,10 @@ mod tests {
         // As recorded: six intervals that fell from 86,200 to 55,050 before it.
         let falling = |i: usize| if i < 6 { 86_200.0 - 6230.0 * i as f64 } else { 70_000.0 };
         let finding = only(ID, &stopped(6, falling));
-        assert!((1.0 / 3.4..0.4).contains(&low(&finding)), "{}", finding.bias);
+        assert!((1.0 / 3.4..0.4).contains(&low(&finding)), "{}", finding.bias_words());
         // All of them, so that the window moved as well.
         let finding = only(ID, &stopped(16, |i| 86_200.0 - 2076.0 * i as f64));
-        assert!((0.30..0.45).contains(&low(&finding)), "{}", finding.bias);
+        assert!((0.30..0.45).contains(&low(&finding)), "{}", finding.bias_words());
     }
 
     #[test]
@@ -467,7 +467,7 @@ mod tests {
         let run = with_course(&course);
         silent("throttled", &run);
         let finding = only(ID, &run);
-        assert!((1.0 / 3.0..0.5).contains(&low(&finding)), "{}", finding.bias);
+        assert!((1.0 / 3.0..0.5).contains(&low(&finding)), "{}", finding.bias_words());
     }
 
     #[test]
@@ -561,16 +561,16 @@ mod tests {
         // A repetition of a quick series whose last intervals were the fastest.
         let seen = [40_100.0, 40_900.0, 41_000.0, 41_800.0, 43_500.0, 58_000.0, 61_000.0, 66_000.0];
         let mut run = with_course(&seen.map(|iops| (0.2, iops)));
-        run.plan.series = "assay-1".to_owned();
+        run.plan.series = Some("assay-1".to_owned());
         let findings = check(&run);
         let [finding] = findings.as_slice() else { panic!("{findings:#?}") };
         assert_eq!(finding.id, "not-steady");
         assert_eq!(finding.message, "IOPS rose by 57 % over the measured window");
-        assert_eq!(finding.bias, "IOPS 0-30 % low against the end of the window");
+        assert_eq!(finding.bias_words(), "IOPS 0-30 % low against the end of the window");
         // In another order it is no trend.
         let mixed = [58_000.0, 40_100.0, 66_000.0, 41_000.0, 40_900.0, 61_000.0, 41_800.0, 43_500.0];
         let mut run = with_course(&mixed.map(|iops| (0.2, iops)));
-        run.plan.series = "assay-1".to_owned();
+        run.plan.series = Some("assay-1".to_owned());
         assert!(check(&run).iter().all(|finding| finding.id == ID));
     }
 
@@ -579,7 +579,7 @@ mod tests {
         let course: Vec<(f64, f64)> = (0..8).map(|i| (0.2, if i == 3 { 450.0 } else { 1000.0 })).collect();
         let mut run = with_course(&course);
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
-        run.plan.series = "assay-1".to_owned();
+        run.plan.series = Some("assay-1".to_owned());
         assert_eq!(only(ID, &run).severity, FindingSeverity::Info);
     }
 

@@ -23,7 +23,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .evidence
         .workers
         .iter()
-        .filter(|worker| worker.lost_because.is_empty() && worker.measured_ns > 0)
+        .filter(|worker| worker.lost_because.is_none() && worker.measured_ns > 0)
         .collect();
     let iops: Vec<f64> =
         workers.iter().map(|worker| worker.ios as f64 * 1e9 / worker.measured_ns as f64).collect();
@@ -81,7 +81,7 @@ mod tests {
     fn one_slow_host() {
         let mut run = with_workers(&[1000, 1010, 990, 1005, 300, 995, 1002]);
         assert!(only(ID, &run).message.contains("host-4 at 30 % of the median"));
-        run.phases[0].jobs[0].evidence.workers[4].lost_because = "no answer".to_owned();
+        run.phases[0].jobs[0].evidence.workers[4].lost_because = Some("no answer".to_owned());
         silent(ID, &run);
     }
 

@@ -86,7 +86,7 @@ pub(super) fn concerns(finding: &Finding, repetition: &Repetition<'_>) -> bool {
     let (phase, job) = (repetition.phase, repetition.job);
     let point = finding.evidence.get("point").and_then(|point| point.as_str()).unwrap_or("");
     finding.phase.as_ref() == Some(&phase.name)
-        && point == phase.point
+        && point == phase.point.as_str()
         && finding.repeat.is_none_or(|repeat| repeat == phase.repeat)
         && finding.job.as_ref().is_none_or(|name| *name == job.name)
 }
@@ -150,7 +150,7 @@ impl RowFindings {
         let mut causes: Vec<(FindingSeverity, &Finding)> =
             own.chain(of_run).filter(|(severity, _)| *severity >= FindingSeverity::Warning).collect();
         causes.sort_by(|a, b| Finding::by_weight(*a, *b));
-        let because = causes.first().map(|(_, finding)| finding.message.clone()).unwrap_or_default();
+        let because = causes.first().map(|(_, finding)| finding.message.clone());
         let mut ids: Vec<String> = Vec::new();
         for (_, finding) in &causes {
             if !ids.contains(&finding.id) {
@@ -250,7 +250,7 @@ fn figure_of(unit: &str, values: &[f64]) -> Metric {
         unit: unit.to_owned(),
         n: values.len() as u32,
         interval: median_interval(values).map(|interval| (interval.low, interval.high)),
-        basis: String::new(),
+        basis: None,
     }
 }
 

@@ -48,10 +48,18 @@ mod tests {
         });
         let finding = only(ID, &run);
         assert_eq!((finding.severity, finding.effect), (FindingSeverity::Warning, None));
-        assert!(finding.bias.starts_with("IOPS low by an unknown amount"), "{}", finding.bias);
+        assert!(
+            finding.bias_words().starts_with("IOPS low by an unknown amount"),
+            "{}",
+            finding.bias_words()
+        );
         let evidence = &mut run.phases[0].jobs[0].evidence;
         evidence.run_queue_ns = Some(evidence.measured_ns * u64::from(evidence.threads) / 5);
-        assert!(only(ID, &run).bias.starts_with("IOPS 0-25 % low"), "{}", only(ID, &run).bias);
+        assert!(
+            only(ID, &run).bias_words().starts_with("IOPS 0-25 % low"),
+            "{}",
+            only(ID, &run).bias_words()
+        );
         assert!(
             finding.message.starts_with("the server of /data (127.0.0.1) runs on this host"),
             "{}",

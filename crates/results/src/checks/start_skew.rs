@@ -16,7 +16,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let evidence = &subject.job.evidence;
-    let here = evidence.workers.iter().filter(|worker| worker.lost_because.is_empty());
+    let here = evidence.workers.iter().filter(|worker| worker.lost_because.is_none());
     let error_ns = here.clone().map(|worker| worker.start_error_ns).max().unwrap_or(0);
     let starts: Vec<i64> = here.map(|worker| worker.start_skew_ns).collect();
     let (first, last) = (starts.iter().min()?, starts.iter().max()?);
@@ -31,17 +31,17 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         time(skew_ns),
         percent(share)
     );
-    let (mut severity, mut bias) = (FindingSeverity::Warning, iops_lost(share));
+    let (mut severity, mut bias) = (FindingSeverity::Warning, Some(iops_lost(share)));
     if let Some(common) = evidence.common {
         message.push_str(&format!(
             "; totals are over the {} in which all measured",
             time(common.length_ns as f64)
         ));
-        (severity, bias) = (FindingSeverity::Info, String::new());
+        (severity, bias) = (FindingSeverity::Info, None);
     }
     let finding = subject
         .draft(ID, severity, message)
-        .bias(bias)
+        .maybe_bias(bias)
         .effect(lost(share).filter(|_| evidence.common.is_none()))
         .evidence("start_skew_ns", skew_ns)
         .evidence("start_error_ns", error_ns)
@@ -64,11 +64,14 @@ mod tests {
         let worker = |start_skew_ns| WorkerReport { start_skew_ns, ..WorkerReport::default() };
         run.phases[0].jobs[0].evidence.workers = [-100_000_000, 0, 400_000_000].map(worker).to_vec();
         let finding = only(ID, &run);
-        assert!(finding.message.contains("500 ms") && finding.bias == "IOPS 0-11 % low", "{finding:?}");
+        assert!(
+            finding.message.contains("500 ms") && finding.bias_words() == "IOPS 0-11 % low",
+            "{finding:?}"
+        );
         run.phases[0].jobs[0].evidence.common =
             Some(CommonWindow { length_ns: 4_500_000_000, ..Default::default() });
         let finding = only(ID, &run);
-        assert!(finding.severity == FindingSeverity::Info && finding.bias.is_empty(), "{finding:?}");
+        assert!(finding.severity == FindingSeverity::Info && finding.bias_words().is_empty(), "{finding:?}");
         assert!(finding.message.ends_with("totals are over the 4.5 s in which all measured"), "{finding:?}");
         run.phases[0].jobs[0].evidence.workers = [0, 1_000_000].map(worker).to_vec();
         silent(ID, &run);

@@ -79,7 +79,7 @@ impl<'r> Subject<'r> {
     /// Whether it is a test of a series: how it works is part of its name, and its figures are compared with figures
     /// that came about the same way.
     pub(super) fn in_series(&self) -> bool {
-        !self.run.plan.series.is_empty()
+        self.run.plan.series.is_some()
     }
 
     /// Whether every write is durable when it is counted.
@@ -210,10 +210,7 @@ pub(super) fn upper_quartile(iops: &[f64]) -> Option<f64> {
 
 /// Which repetition a phase is, where there are several of its name and point.
 pub(super) fn repeat_of(run: &Run, phase: &PhaseResult) -> Option<u32> {
-    let same = |other: &&PhaseResult| {
-        (&other.name, &other.point, &other.kind) == (&phase.name, &phase.point, &phase.kind)
-    };
-    (run.phases.iter().filter(same).count() > 1).then_some(phase.repeat)
+    (run.repeats_of(phase) > 1).then_some(phase.repeat)
 }
 
 /// Memory that the page cache of this run could use, bytes: of each host its machine's, or the control group's

@@ -46,7 +46,7 @@ pub(super) fn writing(mut run: Run) -> Run {
 fn a_clean_run_has_no_findings() {
     let mut run = fixture::run();
     // Of a series, whose windows are known to be short.
-    run.plan.series = "assay-1".to_owned();
+    run.plan.series = Some("assay-1".to_owned());
     assert_eq!(check(&run).0, []);
     assert_eq!(check(&writing(run)).0, []);
 }
@@ -76,7 +76,7 @@ fn findings_come_gravest_first_and_judging_twice_changes_nothing() {
     let mut run = buffered(fixture::run());
     run.phases[0].jobs[0].cached_read_share = Some(0.9);
     run.phases[0].jobs[0].errors = 1;
-    run.phases[0].jobs[0].evidence.engine_fallback = "io_uring was refused".to_owned();
+    run.phases[0].jobs[0].evidence.engine_fallback = Some("io_uring was refused".to_owned());
     judge(&mut run);
     assert!(run.findings.len() >= 3);
     assert!(run.findings.windows(2).all(|pair| pair[0].severity >= pair[1].severity));
@@ -110,6 +110,6 @@ fn a_finding_names_the_point_it_was_made_at() {
     let mut run = fixture::run();
     run.plan.phases[0].jobs[0].pattern.read_sizes = assay_workload::pattern::BlockSizes::Fixed(512);
     assert!(!only("unrepresentative-block-size", &run).evidence.contains_key("point"));
-    run.phases[0].point = "block_size=512".to_owned();
+    run.phases[0].point = assay_workload::SweepPoint::new("block_size=512");
     assert_eq!(only("unrepresentative-block-size", &run).evidence["point"], "block_size=512");
 }

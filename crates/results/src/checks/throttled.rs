@@ -283,14 +283,20 @@ mod tests {
         let span_ns = run.phases[0].evidence.span_ns as f64;
         run.phases[0].evidence.throttled_period_share = Some(0.99);
         run.phases[0].evidence.throttled_ns = Some((0.57 * span_ns) as u64);
-        assert_eq!(only(ID, &run).bias, format!("IOPS low: without it up to 2.3 times as many{OR_MORE}"));
+        assert_eq!(
+            only(ID, &run).bias_words(),
+            format!("IOPS low: without it up to 2.3 times as many{OR_MORE}")
+        );
         // Threads that waited less for a CPU lost less.
         run.phases[0].jobs[0].evidence.run_queue_ns = Some((0.2 * span_ns) as u64);
-        assert_eq!(only(ID, &run).bias, format!("IOPS 0-25 % low{OR_MORE}"));
+        assert_eq!(only(ID, &run).bias_words(), format!("IOPS 0-25 % low{OR_MORE}"));
         // As recorded beside others: held back 30 % of the time, waiting 50 %, at work the other 50 %.
         run.phases[0].evidence.throttled_ns = Some((0.3 * span_ns) as u64);
         run.phases[0].jobs[0].evidence.run_queue_ns = Some((0.5 * span_ns) as u64);
-        assert_eq!(only(ID, &run).bias, format!("IOPS low: without it up to 1.6 times as many{OR_MORE}"));
+        assert_eq!(
+            only(ID, &run).bias_words(),
+            format!("IOPS low: without it up to 1.6 times as many{OR_MORE}")
+        );
         run.phases[0].jobs[0].evidence.run_queue_ns = Some((0.01 * span_ns) as u64);
         silent(ID, &run);
         run.phases[0].jobs[0].evidence.run_queue_ns = None;
@@ -304,7 +310,7 @@ mod tests {
         run.phases[0].evidence.throttled_ns = Some(run.phases[0].evidence.span_ns);
         run.phases[0].jobs[0].evidence.threads = 8;
         // Four CPUs, all of them held back for a quarter of the time.
-        assert_eq!(only(ID, &run).bias, format!("IOPS 0-33 % low{OR_MORE}"));
+        assert_eq!(only(ID, &run).bias_words(), format!("IOPS 0-33 % low{OR_MORE}"));
     }
 
     #[test]
@@ -356,7 +362,7 @@ mod tests {
         silent("effective-depth", &run);
         // Two of five seconds at 5000, then 502: the mean is 2301.
         assert_eq!(
-            finding.bias,
+            finding.bias_words(),
             "IOPS low: without it up to 2.2 times as many against the faster intervals; \
              IOPS 0-358 % high against what lasts"
         );
@@ -367,7 +373,7 @@ mod tests {
             point.iops = if at == 2 || at == 3 { 502.0 } else { 2000.0 };
         }
         run.phases[0].evidence.device_limits[0].end_s = 4.0;
-        assert_eq!(only(ID, &run).bias, "IOPS 0-43 % low against the faster intervals");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS 0-43 % low against the faster intervals");
         run.phases[0].evidence.device_limits[0].end_s = 5.0;
         // A limit that was not reached explains nothing.
         run.phases[0].evidence.device_limits[0].limit.read_iops = Some(2000);
@@ -408,9 +414,9 @@ mod tests {
             .collect();
         let finding = only(ID, &run);
         assert!(
-            finding.bias.starts_with("IOPS 0-1") || finding.bias.starts_with("IOPS 0-9"),
+            finding.bias_words().starts_with("IOPS 0-1") || finding.bias_words().starts_with("IOPS 0-9"),
             "{}",
-            finding.bias
+            finding.bias_words()
         );
         assert!(crate::checks::by_id("not-steady").unwrap().judge(&run).is_empty(), "said once");
         assert!(finding.message.ends_with("or a throttle"), "{}", finding.message);

@@ -90,7 +90,7 @@ mod tests {
             assert_eq!(only(ID, &run).severity, severity, "{ios}");
         }
         run.phases[0].jobs[0].total.ios = 16;
-        assert_eq!(only(ID, &run).bias, "IOPS 25 % high or low by chance alone");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS 25 % high or low by chance alone");
     }
 
     #[test]

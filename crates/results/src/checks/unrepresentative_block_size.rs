@@ -59,7 +59,7 @@ mod tests {
     fn half_a_kibibyte() {
         let mut run = run();
         run.plan.phases[0].jobs[0].pattern.read_sizes = BlockSizes::Fixed(512);
-        assert!(only(ID, &run).bias.starts_with("IOPS up to 8 times"));
+        assert!(only(ID, &run).bias_words().starts_with("IOPS up to 8 times"));
     }
 
     #[test]

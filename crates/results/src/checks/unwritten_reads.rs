@@ -173,10 +173,7 @@ mod tests {
         let mut run = run();
         run.phases[0].jobs[0].cached_read_share = Some(0.9);
         let finding = only(ID, &run);
-        assert_eq!(
-            (finding.severity, finding.bias.as_str()),
-            (FindingSeverity::Invalid, "IOPS 0-900 % high")
-        );
+        assert_eq!((finding.severity, finding.bias_words()), (FindingSeverity::Invalid, "IOPS 0-900 % high"));
         // The same share of buffered reads is the page cache's.
         silent(ID, &buffered(run));
     }
@@ -216,7 +213,10 @@ mod tests {
         let extents = ExtentSummary { examined_bytes: 100, data_bytes: 100, ..ExtentSummary::default() };
         with_extents(&mut run, extents);
         let found = only(ID, &run);
-        assert_eq!((found.severity, found.bias.starts_with("effect unknown")), (FindingSeverity::Info, true));
+        assert_eq!(
+            (found.severity, found.bias_words().starts_with("effect unknown")),
+            (FindingSeverity::Info, true)
+        );
         // Where something is known to reduce them, nothing of them is stored.
         run.environment.targets[1].devices = vec![crate::environment::BlockDevice {
             kind: crate::environment::DeviceKind::Zram,

@@ -122,7 +122,7 @@ mod tests {
         let mut again = trimming(4 * GIB);
         let finding = only(ID, &again);
         assert_eq!(finding.severity, FindingSeverity::Invalid);
-        assert_eq!((finding.effect, finding.bias.as_str()), (Effect::high(3.0), "IOPS 0-300 % high"));
+        assert_eq!((finding.effect, finding.bias_words()), (Effect::high(3.0), "IOPS 0-300 % high"));
         // Writes of the job itself restore what was trimmed.
         let job = &mut again.phases[0].jobs[0];
         job.write = job.trim.clone();
@@ -140,7 +140,7 @@ mod tests {
             ..TargetEnvironment::default()
         });
         let finding = only(ID, &run);
-        assert_eq!(finding.bias, "IOPS high without bound: no trim had anything to do");
+        assert_eq!(finding.bias_words(), "IOPS high without bound: no trim had anything to do");
         assert_eq!(finding.effect.map(|effect| effect.high), Some(Effect::UNBOUNDED));
         // The run lays it out first.
         run.plan.targets[0].existing_bytes = 0;

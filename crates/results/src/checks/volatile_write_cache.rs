@@ -32,7 +32,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
             .then_some((subject, truth))
     });
     findings.extend(unseen.map(|(subject, truth)| {
-        let why = Some(truth.unknown_because.as_str()).filter(|why| !why.is_empty());
+        let why = truth.unknown_because.as_deref();
         let why = why.unwrap_or("the kernel does not count flushes of the device");
         let message = format!("whether flushes reach a device is unknown: {why}");
         let draft =
@@ -141,7 +141,7 @@ mod tests {
         fs.options.insert("nobarrier".to_owned(), None);
         let finding = only(ID, &run);
         assert_eq!(finding.severity, FindingSeverity::Invalid);
-        assert_eq!(finding.bias, "IOPS high without bound: these writes are not durable");
+        assert_eq!(finding.bias_words(), "IOPS high without bound: these writes are not durable");
         assert_eq!(finding.effect, Effect::high(Effect::UNBOUNDED));
         // Nobody claims that these are durable.
         run.plan.phases[0].jobs[0].flush.open = OpenSync::None;
@@ -171,7 +171,7 @@ mod tests {
         assert!(only(ID, &run).message.starts_with("12823 flushes were requested and 4 reached sda"));
         // Some arrived: the rest cannot have been had for less than they took.
         run.phases[0].device.as_mut().unwrap().device_flushes = Some(400);
-        assert_eq!(only(ID, &run).bias, "IOPS up to 32 times too high");
+        assert_eq!(only(ID, &run).bias_words(), "IOPS up to 32 times too high");
         // Sixteen at a time are done together, and then some.
         run.phases[0].jobs[0].outstanding_io = 16;
         run.phases[0].device.as_mut().unwrap().device_flushes = Some(12_823 / 20);
@@ -183,7 +183,7 @@ mod tests {
         let mut run = durable();
         let truth = run.phases[0].device.as_mut().unwrap();
         truth.device_flushes = None;
-        truth.unknown_because = "fuse has no block device here".to_owned();
+        truth.unknown_because = Some("fuse has no block device here".to_owned());
         let again = run.phases[0].clone();
         run.phases.push(again);
         let finding = only(ID, &run);

@@ -59,7 +59,7 @@ fn doubt(side: &str, test: &Test<'_>, verdict: Verdict, words: &str) -> Option<S
 pub(super) fn obstacle_of(metric: MetricKind, first: &Test<'_>, second: &Test<'_>) -> Option<String> {
     let (a, b) = (first.sample().run, second.sample().run);
     let (a, b) = (&a.assay.latency_definition, &b.assay.latency_definition);
-    let word = |text: &str| if text.is_empty() { "Assay's".to_owned() } else { text.to_owned() };
+    let word = |definition: &Option<String>| definition.clone().unwrap_or_else(|| "Assay's".to_owned());
     (metric.is_latency() && a != b).then(|| format!("latency means {} against {}", word(a), word(b)))
 }
 

@@ -71,10 +71,10 @@ fn facts_of(run: &Run) -> Vec<(String, String)> {
         }
     };
     fact("assay version", &run.assay.version);
-    fact("assay commit", &run.assay.commit);
+    fact("assay commit", run.assay.commit.as_deref().unwrap_or_default());
     fact("engine", &run.assay.engine);
-    fact("latency", &run.assay.latency_definition);
-    fact("series", &run.plan.series);
+    fact("latency", run.assay.latency_definition.as_deref().unwrap_or_default());
+    fact("series", run.plan.series.as_deref().unwrap_or_default());
     // Where data lie in a file differs from run to run; how much of it has none is another test.
     for target in &run.environment.targets {
         let Some(extents) = target.extents else { continue };

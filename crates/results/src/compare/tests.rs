@@ -184,7 +184,7 @@ fn other_conditions_are_not_ranked_unless_told() {
 fn latencies_of_other_meaning_are_not_ranked_but_rates_are() {
     let a = noisy("a", 1000.0, 0.01, 5, 11);
     let mut b = noisy("b", 500.0, 0.01, 5, 12);
-    b.assay.latency_definition = "fio clat".to_owned();
+    b.assay.latency_definition = Some("fio clat".to_owned());
     let found = of(&a, &b);
     assert_eq!(word(&found, MetricKind::Iops), CompareVerdict::Worse);
     let latency = metric(&found, MetricKind::CompletionP50);

@@ -113,9 +113,6 @@ pub(crate) fn tests_of_run(run: &Run) -> Vec<(String, Vec<Repetition<'_>>)> {
 /// A phase of one reported job is a test by the phase's name; of several, each job is one. The point of a curve or
 /// sweep belongs to the name.
 fn test_name(phase: &PhaseResult, job: &JobResult) -> String {
-    let mut name = phase.name.clone();
-    if !phase.point.is_empty() {
-        name = format!("{name} [{}]", phase.point);
-    }
+    let name = phase.title();
     if phase.jobs.len() > 1 { format!("{name} / {}", job.name) } else { name }
 }

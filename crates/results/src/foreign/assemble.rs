@@ -94,16 +94,16 @@ pub fn assemble(found: Found, text: &str) -> Run {
         verdict: Verdict::Valid,
         assay: Producer {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: String::new(),
+            commit: None,
             engine: found.tool,
             overhead_ns_per_io: None,
-            latency_definition: found.definition,
+            latency_definition: Some(found.definition),
         },
         environment: Environment::default(),
         plan: Plan {
             schema: assay_workload::plan::SCHEMA.to_owned(),
             name: found.name,
-            series: String::new(),
+            series: None,
             seed: 0,
             seed_given: false,
             hosts: Vec::new(),
@@ -118,7 +118,7 @@ pub fn assemble(found: Found, text: &str) -> Run {
         notes: remarks.iter().map(|remark| remark.text.clone()).collect(),
         remarks,
         end: found.end,
-        error: String::new(),
+        error: None,
     };
     checks::judge(&mut run);
     run

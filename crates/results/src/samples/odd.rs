@@ -1,6 +1,6 @@
 //! Runs that no machine would make.
 
-use assay_workload::PhaseKind;
+use assay_workload::{PhaseKind, SweepPoint};
 use proptest::prelude::*;
 
 use crate::run::{JobResult, LatencySummary, OpResult, PhaseResult, SeriesPoint};
@@ -100,7 +100,7 @@ pub fn phase() -> BoxedStrategy<PhaseResult> {
     (word(), word(), float(), 0..3_u32, proptest::collection::vec(job(), 0..3))
         .prop_map(|(name, point, measured_s, repeat, jobs)| PhaseResult {
             name,
-            point,
+            point: SweepPoint::new(point),
             measured_s,
             repeat,
             jobs,

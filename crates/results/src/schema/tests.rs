@@ -46,8 +46,7 @@ fn full_run() -> Run {
     let phase = &mut run.phases[0];
     phase.hosts.push(HostPhase { device: phase.device.clone(), ..HostPhase::default() });
     phase.evidence.quiet_before = Some(QuietWindow::default());
-    let metric =
-        Metric { value: 1.5, unit: "TPM".to_owned(), n: 3, interval: Some((1.0, 2.0)), basis: String::new() };
+    let metric = Metric { value: 1.5, unit: "TPM".to_owned(), n: 3, interval: Some((1.0, 2.0)), basis: None };
     phase.metrics.insert("transactions".to_owned(), metric);
     let job = &mut phase.jobs[0];
     job.evidence.workers.push(WorkerReport::default());

@@ -14,8 +14,11 @@ fn search(steps: &[(f64, u64, f64)]) -> Run {
     run.plan.phases.clear();
     for (round, (rate, micros, reached)) in steps.iter().enumerate() {
         let step = Step { first: 0, phases: 1, round: round as u32, until: Until::Rate(find) };
-        let mut planned =
-            PlannedPhase { step: Some(step), point: format!("find={round}"), ..planned.clone() };
+        let mut planned = PlannedPhase {
+            step: Some(step),
+            point: assay_workload::SweepPoint::new(format!("find={round}")),
+            ..planned.clone()
+        };
         let slices = planned.jobs[0].slices.len() as f64;
         planned.jobs[0]
             .slices
@@ -89,8 +92,12 @@ fn a_disturbed_step_is_marked_and_does_not_bound_the_answer() {
     let found = answer(&run);
     assert_eq!(found.interval, Some((250.0, 1000.0)));
     assert!(
-        found.basis.ends_with("1 step that missed it was disturbed and does not count"),
-        "{}",
+        found
+            .basis
+            .as_deref()
+            .unwrap_or_default()
+            .ends_with("1 step that missed it was disturbed and does not count"),
+        "{:?}",
         found.basis
     );
 }
@@ -135,7 +142,7 @@ fn others_disturb_and_overload_does_not() {
         phase: None,
         repeat: None,
         job: None,
-        bias: String::new(),
+        bias: None,
         effect: None,
         advice: String::new(),
     };

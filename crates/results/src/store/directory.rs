@@ -206,10 +206,10 @@ pub struct RunEntry {
     pub dir: RunDir,
     /// Its id.
     pub id: String,
-    /// The plan's name; empty where it is not known.
-    pub name: String,
-    /// Start in UTC, RFC 3339; empty where it is not known.
-    pub started: String,
+    /// The plan's name, where it is known.
+    pub name: Option<String>,
+    /// Start in UTC, RFC 3339, where it is known.
+    pub started: Option<String>,
     /// How long it took, seconds.
     pub elapsed_s: Option<f64>,
     /// Whether it may be believed.
@@ -253,16 +253,14 @@ fn entry_of(dir: RunDir) -> RunEntry {
     let mut entry = RunEntry {
         id: dir.id().to_owned(),
         dir,
-        name: String::new(),
-        started: String::new(),
+        name: None,
+        started: None,
         elapsed_s: None,
         verdict: None,
         state: RunState::Unfinished,
     };
     if !path.is_file() {
-        if let Some((name, started)) = start_of(entry.dir.path()) {
-            (entry.name, entry.started) = (name, started);
-        }
+        (entry.name, entry.started) = start_of(entry.dir.path()).unzip();
         return entry;
     }
     let brief = read_regular(&path)
@@ -271,8 +269,8 @@ fn entry_of(dir: RunDir) -> RunEntry {
     match brief {
         Ok(brief) => RunEntry {
             id: brief.id,
-            name: brief.name,
-            started: brief.started,
+            name: Some(brief.name),
+            started: Some(brief.started),
             elapsed_s: Some(brief.elapsed_s),
             verdict: Some(brief.verdict),
             state: RunState::Done,
@@ -339,8 +337,7 @@ fn newest_readable(dirs: Vec<RunDir>) -> Option<RunDir> {
     let mut entries: Vec<_> = dirs
         .into_iter()
         .map(entry_of)
-        .filter(|entry| !entry.started.is_empty())
-        .map(|entry| (Moment::parse(&entry.started).unix_ms(), written(&entry.dir), entry.dir))
+        .filter_map(|entry| Some((Moment::parse(&entry.started?).unix_ms(), written(&entry.dir), entry.dir)))
         .collect();
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.0, entry.1)));
     // Whether a run can be read is known once it was; mostly the first can.

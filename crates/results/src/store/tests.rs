@@ -81,8 +81,8 @@ fn the_list_shows_every_state() {
     fs::write(damaged.path().join(RUN_FILE), "{").unwrap();
     fs::create_dir(root.path().join("something else")).unwrap();
     let entries = list(root.path()).unwrap();
-    let states: Vec<_> = entries.iter().map(|entry| (entry.id.as_str(), entry.name.as_str())).collect();
-    assert_eq!(states, [("k3f9", "fixture"), ("b", "fixture"), ("c", "")]);
+    let states: Vec<_> = entries.iter().map(|entry| (entry.id.as_str(), entry.name.as_deref())).collect();
+    assert_eq!(states, [("k3f9", Some("fixture")), ("b", Some("fixture")), ("c", None)]);
     assert_eq!((&entries[0].state, entries[0].verdict), (&RunState::Done, Some(Verdict::Valid)));
     assert_eq!(entries[1].state, RunState::Unfinished);
     assert!(matches!(entries[2].state, RunState::Unreadable(_)));

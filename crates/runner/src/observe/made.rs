@@ -52,7 +52,7 @@ pub fn run_of_followed(followed: Followed<'_>, figures: Option<Run>, site: &Site
         own_figures: figures.is_some(),
         id: format!("{:08x}", random_u64()? as u32),
         started,
-        producer: (version.version, version.commit.unwrap_or_default()),
+        producer: (version.version, version.commit),
         name: name.to_owned(),
         program: program.to_owned(),
         targets: files.iter().map(|file| planned(file, &environment)).collect(),

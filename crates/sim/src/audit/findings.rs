@@ -26,7 +26,7 @@ fn finding(id: &str, severity: FindingSeverity, entry: &JobAudit, message: Strin
         repeat: None,
         job: Some(entry.name.clone()),
         message,
-        bias: String::new(),
+        bias: None,
         effect: None,
         evidence: Map::new(),
         advice: String::new(),
@@ -37,7 +37,7 @@ fn with(mut finding: Finding, evidence: Value, bias: &str, advice: String) -> Fi
     if let Value::Object(map) = evidence {
         finding.evidence = map;
     }
-    bias.clone_into(&mut finding.bias);
+    finding.bias = Some(bias.to_owned());
     finding.advice = advice;
     finding
 }

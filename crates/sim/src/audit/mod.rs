@@ -98,7 +98,7 @@ pub fn audit(plan: &Plan, model: &Model, options: &AuditOptions) -> Audit {
 }
 
 fn phase_name(phase: &PlannedPhase) -> String {
-    if phase.point.is_empty() { phase.name.clone() } else { format!("{} [{}]", phase.name, phase.point) }
+    phase.point.title(&phase.name)
 }
 
 /// A job's share of the load of its phase: by rates where all jobs have one, else by outstanding I/Os.

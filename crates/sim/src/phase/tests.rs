@@ -27,7 +27,7 @@ fn plan_of(jobs: Vec<Job>) -> Plan {
 struct Outcome {
     intervals: Vec<Interval>,
     outcomes: Vec<JobOutcome>,
-    error: String,
+    error: Option<String>,
     observations: Observations,
 }
 
@@ -142,9 +142,9 @@ fn errors_are_counted_and_end_a_job_that_does_not_tolerate_them() {
     let (name, count) = &outcome.outcomes[0].errors_by_kind[0];
     assert_eq!(name, "EIO");
     assert!((300..500).contains(count), "{count} of 40000");
-    assert_eq!(outcome.error, "");
+    assert_eq!(outcome.error, None);
     let strict = run(&model, &plan_of(vec![job("strict", Mix::READ, 1, 4, 1)]));
-    assert_eq!(strict.error, "job 'strict' stopped: EIO");
+    assert_eq!(strict.error.as_deref(), Some("job 'strict' stopped: EIO"));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn what_other_hosts_do_holds_nobody_up() {
     plan.phases[0].jobs[0].slices.clear();
     let ran = run(&model, &plan);
     let ios: u64 = ran.intervals.iter().map(|one| one.counts.op(OpKind::Read).ios).sum();
-    assert_eq!((ran.outcomes.len(), ran.error.as_str()), (1, ""));
+    assert_eq!((ran.outcomes.len(), ran.error), (1, None));
     assert!(ran.intervals.iter().all(|one| one.key.job == 1) && ios.abs_diff(2000) <= 2, "{ios}");
     let mine = &mut plan.phases[0].jobs[1];
     (mine.end.time, mine.end.ends_with) = (None, Some(assay_workload::job::EndsWith::Others));

@@ -299,8 +299,7 @@ fn second(line: &Line<'_>, first: u64, interval_s: f64) -> Option<MachineSecond>
 /// The operations on file systems that occurred, a second.
 fn metrics(line: &Line<'_>) -> BTreeMap<String, Metric> {
     let rate = |name: &str| line.number(&format!("{name}_rate")).filter(|rate| *rate > 0.0);
-    let metric =
-        |value: f64| Metric { value, unit: "1/s".to_owned(), n: 1, interval: None, basis: String::new() };
+    let metric = |value: f64| Metric { value, unit: "1/s".to_owned(), n: 1, interval: None, basis: None };
     FILE_OPERATIONS.into_iter().filter_map(|name| Some((name.to_owned(), metric(rate(name)?)))).collect()
 }
 

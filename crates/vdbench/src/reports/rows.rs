@@ -158,7 +158,11 @@ pub(super) fn definitions<'r>(run: &'r Run, intervals: &[Interval]) -> Vec<Defin
         };
         list.push(Definition {
             name: one_word(&phase.name),
-            loops: if phase.point.is_empty() { "None".to_owned() } else { super::escaped(&phase.point) },
+            loops: if phase.point.is_none() {
+                "None".to_owned()
+            } else {
+                super::escaped(phase.point.as_str())
+            },
             average: average(phase, end, label),
             phase,
             planned,

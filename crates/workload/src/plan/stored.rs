@@ -9,6 +9,7 @@ use crate::host::HostId;
 use crate::job::{
     Arrival, EndsWith, EngineKind, Limits, OperationRates, PhaseKind, Rate, SteadyLimit, Traits,
 };
+use crate::point::SweepPoint;
 use crate::steps::Step;
 use crate::tree::TreeOperation;
 use crate::units::Nanos;
@@ -136,7 +137,7 @@ struct StoredPhase {
     jobs: Vec<StoredJob>,
     drain_after: bool,
     pause_after: Nanos,
-    point: String,
+    point: SweepPoint,
     repeat: u32,
     step: Option<Step>,
     carried_by: Option<Carrier>,

@@ -56,7 +56,7 @@ fn push_block(all: &mut Vec<(Phase, Option<Step>)>, block: &[Phase]) -> Result<(
 /// The first step of a search has no limit; the rate of the others is not known yet, and 100 % stands for it.
 fn search_step(phase: &mut Phase, round: u32) {
     let word = if round == 0 { "find=max".to_owned() } else { format!("find={round}") };
-    phase.point = if phase.point.is_empty() { word } else { format!("{} {word}", phase.point) };
+    phase.point = phase.point.with(&word);
     for job in &mut phase.jobs {
         if round == 0 {
             job.rate = Rate::Unlimited;

@@ -17,7 +17,7 @@ fn observation(asked_per_s: u64, fetched_per_s: u64) -> Observation {
         own_figures: false,
         id: "0badcafe".to_owned(),
         started: "2025-03-04T05:06:07Z".to_owned(),
-        producer: ("0.1.0".to_owned(), String::new()),
+        producer: ("0.1.0".to_owned(), None),
         name: "dd".to_owned(),
         program: "dd".to_owned(),
         environment: environment(),

@@ -31,9 +31,9 @@ fn a_processor_that_others_had() {
     run.phases[0].jobs[0].evidence.run_queue_ns = Some(SECOND);
     let finding = only(ID, &run);
     assert!(finding.message.contains("waited for a CPU 20 %"), "{}", finding.message);
-    assert_eq!(finding.bias, format!("IOPS 0-25 % low{OR_MORE}"));
+    assert_eq!(finding.bias_words(), format!("IOPS 0-25 % low{OR_MORE}"));
     run.phases[0].jobs[0].evidence.run_queue_ns = Some(4 * SECOND);
-    assert!(only(ID, &run).bias.starts_with("IOPS low: without it up to 5.0 times"));
+    assert!(only(ID, &run).bias_words().starts_with("IOPS low: without it up to 5.0 times"));
 }
 
 #[test]
@@ -55,9 +55,9 @@ fn nobody_waits_for_others_longer_than_they_work() {
     run.phases[0].evidence.cpu_busy_share = Some((own + 0.02) / 2.0);
     silent(ID, &run);
     run.phases[0].evidence.cpu_busy_share = Some((own + 0.1) / 2.0);
-    assert_eq!(only(ID, &run).bias, format!("IOPS 0-11 % low{OR_MORE}"));
+    assert_eq!(only(ID, &run).bias_words(), format!("IOPS 0-11 % low{OR_MORE}"));
     run.phases[0].evidence.cpu_busy_share = Some((own + 0.9) / 2.0);
-    assert_eq!(only(ID, &run).bias, format!("IOPS 0-25 % low{OR_MORE}"));
+    assert_eq!(only(ID, &run).bias_words(), format!("IOPS 0-25 % low{OR_MORE}"));
     // Completions of the job itself, in soft interrupts and workers of the kernel, are not other processes.
     run.phases[0].evidence.kernel_cpus_used = Some(0.87);
     silent(ID, &run);
@@ -77,7 +77,7 @@ fn empty_slots_of_a_busy_thread() {
     let evidence = &mut run.phases[0].jobs[0].evidence;
     evidence.idle_slot_ns = evidence.busy_slot_ns;
     evidence.busiest_thread_share = Some(0.75);
-    assert_eq!(only(ID, &run).bias, "IOPS low: without it up to 2.0 times as many");
+    assert_eq!(only(ID, &run).bias_words(), "IOPS low: without it up to 2.0 times as many");
     // One of eight threads is enough, whatever the others do.
     run.phases[0].jobs[0].evidence.threads = 8;
     assert_eq!(only(ID, &run).evidence["busy_thread_share"], 0.75);
@@ -116,7 +116,7 @@ fn pages_dropped_between_passes_are_no_empty_slots() {
 fn late_stamps() {
     let mut run = run();
     run.phases[0].jobs[0].stamp_error_ns_mean = run.phases[0].jobs[0].total.completion_ns.mean / 2.0;
-    assert_eq!(only(ID, &run).bias, "completion latency 0-100 % high");
+    assert_eq!(only(ID, &run).bias_words(), "completion latency 0-100 % high");
     run.phases[0].jobs[0].outstanding_io = 1;
     silent(ID, &run);
 }
@@ -158,7 +158,7 @@ fn an_open_loop_whose_generator_was_starved() {
     let finding = only(ID, &run);
     assert_eq!(finding.severity, FindingSeverity::Invalid, "three quarters of the mean are the generator's");
     assert!(finding.message.contains("p99 submission delay 22 ms, of a p99 response time of 22 ms"));
-    assert_eq!(finding.bias, "response times 0-500 % high on average, p99 up to 132 times too high");
+    assert_eq!(finding.bias_words(), "response times 0-500 % high on average, p99 up to 132 times too high");
     // In numbers the larger of both, which is of response times.
     assert!(finding.effect.is_some_and(|effect| (effect.high - 131.1).abs() < 1.0), "{:?}", finding.effect);
     assert_eq!(finding.evidence["effect_of"], "response_ns");
@@ -178,7 +178,7 @@ fn an_open_loop_that_was_stopped() {
     let finding = only(ID, &open_loop(1_333_947_831, delay, response));
     assert_eq!(finding.severity, FindingSeverity::Invalid);
     assert_eq!(
-        finding.bias,
+        finding.bias_words(),
         "response times up to 393 times too high on average, p99 up to 2184 times too high"
     );
     // Storage that answered nothing for that second had all four slots taken.

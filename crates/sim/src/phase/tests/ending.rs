@@ -25,7 +25,7 @@ fn ended(jobs: Vec<Job>) -> (Vec<f64>, f64, Vec<(String, String)>) {
         HostEvent::Note { id, text, .. } => notes.push((id, text)),
         _ => {}
     };
-    assert_eq!(simulation.run_phase(&plan, 0, &SimOptions::default(), &mut sink).unwrap(), "");
+    assert_eq!(simulation.run_phase(&plan, 0, &SimOptions::default(), &mut sink).unwrap(), None);
     (measured, simulation.clock().now_ns() as f64 / 1e9, notes)
 }
 
