@@ -1,10 +1,9 @@
 //! `--readonly`: nothing may be changed.
 
-use assay_workload::pattern::OpKind;
+use assay_workload::Plan;
 use assay_workload::plan::PlannedTarget;
 use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
-use assay_workload::{Plan, PlannedJob};
 
 use crate::failure::Failure;
 
@@ -14,9 +13,7 @@ use crate::failure::Failure;
 /// [`Failure::Failed`] naming the job or the file.
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     let mut jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let changes =
-        |job: &&PlannedJob| job.tree.is_some() || job.pattern.kinds().any(|kind| kind != OpKind::Read);
-    if let Some(job) = jobs.find(changes) {
+    if let Some(job) = jobs.find(|job| job.may_write()) {
         let name = &job.name;
         return Err(Failure::failed(format!("job '{name}' changes data, which --readonly does not allow")));
     }

@@ -1,7 +1,6 @@
 //! Curves, searches, rounds and repetitions: the phases of a workload multiplied.
 
 use assay_workload::job::{Arrival, Phase, PhaseKind, Rate};
-use assay_workload::pattern::OpKind;
 use assay_workload::rng::{Rng, derive_seed};
 use assay_workload::steps::{FindRate, Until, UntilSteady};
 
@@ -112,9 +111,7 @@ pub fn repeat(once: Vec<Phase>, passes: u32, shuffle: Option<u64>) -> Vec<Phase>
     let mut all = Vec::with_capacity(once.len() * passes as usize);
     for pass in 0..passes {
         let mut phases = once.clone();
-        let writes = |phase: &Phase| {
-            phase.jobs.iter().any(|job| job.tree.is_some() || job.pattern.mix.share(OpKind::Write) > 0.0)
-        };
+        let writes = |phase: &Phase| phase.jobs.iter().any(|job| job.may_write());
         phases.iter_mut().for_each(|phase| phase.drain_after |= writes(phase));
         if let Some(seed) = shuffle {
             shuffle_measured(&mut phases, derive_seed(seed, u64::from(pass)));

@@ -37,7 +37,7 @@ pub struct Blocks {
 
 impl JobKind<ThisMachine> for Blocks {
     fn takes(&self, job: &PlannedJob) -> bool {
-        job.tree.is_none() && engine_of(job).is_some()
+        job.is_blocks() && engine_of(job).is_some()
     }
 
     /// Lays out what is to be read and does not exist yet.

@@ -191,7 +191,7 @@ pub fn lay_out(
 ) -> Result<Vec<LaidOut>, EngineError> {
     let mut done = Vec::new();
     // What a tree lacks is not laid out: its files are as large as they are.
-    for job in plan.phases[phase].jobs.iter().filter(|job| job.tree.is_none()) {
+    for job in plan.phases[phase].jobs.iter().filter(|job| job.is_blocks()) {
         if !job.pattern.needs_data() {
             continue;
         }

@@ -6,6 +6,7 @@ mod planned;
 
 use std::collections::BTreeMap;
 
+use assay_workload::application::Body;
 use assay_workload::content::{Payload, Refresh};
 use assay_workload::job::{Caching, EngineKind, FlushOrder, Job, PhaseKind, TargetSelection, TargetSharing};
 use assay_workload::target::{Extent, TargetKind};
@@ -229,8 +230,13 @@ impl<'a> Writer<'a> {
 
     /// One section, or one per thread where each has targets of its own.
     fn job(&mut self, phase: usize, job: &'a Job) {
-        if job.tree.is_some() {
-            return self.error("fio-no-trees", &job.name, "fio has no file tree workload");
+        match job.body() {
+            Body::Blocks(_) => {}
+            Body::Tree(_) => return self.error("fio-no-trees", &job.name, "fio has no file tree workload"),
+            Body::Application(of) => {
+                let what = format!("fio has no workload of the kind '{}'", of.kind);
+                return self.error("fio-no-applications", &job.name, &what);
+            }
         }
         let threads = usize::try_from(job.threads).unwrap_or(usize::MAX);
         self.jobs = self.jobs.saturating_add(threads);

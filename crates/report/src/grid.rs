@@ -121,7 +121,7 @@ fn point<'r>(run: &Run, index: usize, phase: &'r PhaseResult) -> Option<Point<'r
     let planned = run.plan.phases.get(phase.plan_phase as usize)?;
     let ([_], [job]) = (phase.jobs.as_slice(), planned.jobs.as_slice()) else { return None };
     let pattern = &job.pattern;
-    if phase.kind != PhaseKind::Measure || job.tree.is_some() || pattern.mix.share(OpKind::Trim) > 0.0 {
+    if phase.kind != PhaseKind::Measure || !job.is_blocks() || pattern.mix.share(OpKind::Trim) > 0.0 {
         return None;
     }
     let mut sizes = pattern.kinds().map(|kind| pattern.sizes(kind));

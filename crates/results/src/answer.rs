@@ -53,7 +53,8 @@ fn of_test<'r>(run: &'r Run, repetitions: &[Repetition<'r>]) -> Option<Quoted<'r
     let indices = &first.job.evidence.plan_jobs;
     let planned: Vec<&PlannedJob> =
         indices.iter().filter_map(|index| planned_phase?.jobs.get(*index as usize)).collect();
-    let patterns = || planned.iter().map(|planned| &planned.pattern);
+    let patterns =
+        || planned.iter().filter(|planned| planned.application.is_none()).map(|planned| &planned.pattern);
     let read_share = patterns().next().map(|pattern| pattern.mix.share(OpKind::Read));
     let trim_share = patterns().next().map_or(0.0, |pattern| pattern.mix.share(OpKind::Trim));
     let random = patterns().next().and_then(|pattern| pattern.placement.known_random());

@@ -7,6 +7,7 @@ use assay_engine::kind::name_operations;
 use assay_engine::tracing::{TraceSink, Traced};
 use assay_host::{HostRoot, environment};
 use assay_results::environment::{AssayVersion, Environment};
+use assay_workload::application::Body;
 use assay_workload::growth::Layout;
 use assay_workload::job::EngineKind;
 use assay_workload::plan::Carrier;
@@ -86,6 +87,18 @@ fn planned(workload: &Workload, request: &Request, site: &Site) -> Result<Plan, 
     Ok(resolve::plan(&workload, &inventory, seed)?)
 }
 
+/// Refuses an application that no kind of job here takes: as anything else it would be another test.
+fn has_kinds(plan: &Plan, site: &Site) -> Result<(), RunError> {
+    let jobs = plan.phases.iter().flat_map(|phase| phase.jobs.iter().map(|job| (phase.carried_by, job)));
+    for (carrier, job) in jobs {
+        let Body::Application(of) = job.body() else { continue };
+        if carrier != Carrier::Native || !site.kinds.native().any(|kind| kind.takes(job)) {
+            return Err(RunError::NoKind { job: job.name.clone(), application: Box::new(of.clone()) });
+        }
+    }
+    Ok(())
+}
+
 /// Carries a request out and keeps its result; `None`: the observer did not want it to begin.
 ///
 /// # Errors
@@ -97,6 +110,7 @@ pub fn carry_out(
 ) -> Result<Option<Done>, RunError> {
     let mut plan = plan(&request, site)?;
     name_operations(&mut plan, site.kinds.native());
+    has_kinds(&plan, site)?;
     let mut notes = request.notes.clone();
     if plan.uses(Carrier::Fio) {
         if request.trace_max.is_some() {

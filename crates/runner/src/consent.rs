@@ -9,7 +9,6 @@ use assay_host::claim::{Access, Claims};
 use assay_host::guard::{Consent, NodeIdentity, Permit, Refusal, check_write};
 use assay_host::{HostRoot, environment};
 use assay_workload::Plan;
-use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
 
 use crate::error::RunError;
@@ -71,8 +70,7 @@ fn written(plan: &Plan) -> BTreeSet<u32> {
 
 fn written_by_jobs(plan: &Plan) -> BTreeSet<u32> {
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
-    let written =
-        jobs.filter(|job| job.pattern.kinds().any(|kind| kind != OpKind::Read) || job.tree.is_some());
+    let written = jobs.filter(|job| job.may_write());
     written.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect()
 }
 

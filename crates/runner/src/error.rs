@@ -12,6 +12,7 @@ use assay_host::workdir::WorkDirError;
 use assay_results::build::BuildError;
 use assay_results::store::StoreError;
 use assay_sim::phase::SimError;
+use assay_workload::application::Application;
 use assay_workload::host::{PlannedHost, describe_hosts};
 use assay_workload::resolve::ResolveError;
 use assay_workload::target::TargetKind;
@@ -147,6 +148,14 @@ pub enum RunError {
     /// A file system has too little space for the plan.
     #[error(transparent)]
     Space(#[from] Shortage),
+    /// Nothing here carries out a job of its kind.
+    #[error("job '{job}' is of the kind '{}', which nothing here carries out", application.kind)]
+    NoKind {
+        /// The job.
+        job: String,
+        /// What it is.
+        application: Box<Application>,
+    },
     /// fio was asked for and was not given.
     #[error("the plan is for fio, and no fio was given to carry it out")]
     NoFio,
@@ -254,6 +263,7 @@ impl RunError {
             RunError::Target { .. }
                 | RunError::Plan(_)
                 | RunError::OtherHosts { .. }
+                | RunError::NoKind { .. }
                 | RunError::Refused(_)
                 | RunError::ShortFile { .. }
                 | RunError::Tree(_)

@@ -82,7 +82,7 @@ pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Re
 
 fn written(plan: &Plan, phase: usize) -> BTreeSet<u32> {
     let mut written = BTreeSet::new();
-    for job in plan.phases[phase].jobs.iter().filter(|job| job.tree.is_none()) {
+    for job in plan.phases[phase].jobs.iter().filter(|job| job.is_blocks()) {
         let writes = job.pattern.kinds().any(|kind| kind != OpKind::Read);
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
             let target = &plan.targets[site.target as usize];

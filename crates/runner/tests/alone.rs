@@ -8,6 +8,7 @@ use assay_results::{RunEnd, RunEvent};
 use assay_runner::{Kinds, Observer, Request, RunError, Watch, Work, carry_out, plan, simulate};
 use assay_sim::Model;
 use assay_workload::Workload;
+use assay_workload::application::Application;
 use assay_workload::host::Host;
 use assay_workload::job::{Job, Limits, Phase};
 use assay_workload::lun;
@@ -144,6 +145,43 @@ fn a_kind_of_job_that_is_passed_in_runs_for_real_and_simulated() {
     let simulated =
         simulate(&planned.expect("a plan"), &model, Vec::new(), &site, &mut ()).expect("simulated");
     assert_eq!(of(&simulated.finished.run), [(12, "ticking".to_owned()), (100, "sim".to_owned())]);
+}
+
+#[test]
+fn an_application_is_its_kind_s_and_nothing_else() {
+    let (place, store) = (tempfile::tempdir().expect("a place"), tempfile::tempdir().expect("a store"));
+    let application = |kind: &str| Application {
+        kind: kind.to_owned(),
+        words: "ticks of a clock".to_owned(),
+        settings: serde_json::json!({ "every_ms": 10 }).as_object().expect("a table").clone(),
+    };
+    let workload = |kind: &str| {
+        let mut workload = writes(Limits { time: Some(Nanos::from_secs(60)), ..Limits::default() });
+        workload.targets.clear();
+        let job = &mut workload.phases[0].jobs[0];
+        (job.threads, job.application) = (1, Some(application(kind)));
+        job.targets.clear();
+        workload
+    };
+    let ticking = Arc::new(Ticking { ticks: 12 });
+    let kinds = Kinds { native: vec![ticking.clone()], simulated: vec![ticking] };
+    let site = assay_runner::Site { kinds, ..site(store.path()) };
+    // Another kind is not replaced by writes of blocks, and nothing is begun.
+    let refused = carry_out(request(workload("mail"), place.path()), &site, &mut ()).expect_err("refused");
+    assert_eq!(refused.to_string(), "job 'w' is of the kind 'mail', which nothing here carries out");
+    assert_eq!(std::fs::read_dir(store.path()).expect("the store").count(), 0);
+    // It needs no target, and is told by its own words.
+    let planned = plan(&request(workload("ticking"), place.path()), &site).expect("a plan");
+    assert!(planned.describe().contains("ticks of a clock"), "{}", planned.describe());
+    let done = carry_out(request(workload("ticking"), place.path()), &site, &mut ());
+    let run = done.expect("carried out").expect("begun").finished.run;
+    let job = &run.phases[0].jobs[0];
+    assert_eq!(
+        (job.total.ios, job.pattern.as_str(), job.engine.as_str()),
+        (12, "ticks of a clock", "ticking")
+    );
+    let stored = assay_results::store::load(store.path(), &run.id).expect("kept");
+    assert_eq!(stored.plan.phases[0].jobs[0].application, Some(application("ticking")));
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub struct Volumes;
 
 impl JobKind<SimMachine> for Volumes {
     fn takes(&self, job: &PlannedJob) -> bool {
-        job.tree.is_none()
+        job.is_blocks()
     }
 
     fn prepare<'p>(

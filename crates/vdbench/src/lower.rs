@@ -313,7 +313,7 @@ fn point(run: &ExpandedRun) -> String {
 fn follow_to_the_end(jobs: &mut [Job]) {
     let ends = |job: &Job| matches!(&job.pattern.placement, Placement::Sequential(walk) if !walk.wrap);
     if jobs.iter().any(ends) {
-        for job in jobs.iter_mut().filter(|job| job.tree.is_none() && !ends(job)) {
+        for job in jobs.iter_mut().filter(|job| job.is_blocks() && !ends(job)) {
             job.limits.ends_with = Some(EndsWith::Others);
         }
     }

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::application::Body;
 use crate::pattern::OpKind;
 use crate::plan::{Carrier, Plan, PlannedEngine, PlannedJob};
 use crate::target::TargetKind;
-use crate::tree::{TreeLayout, TreeOperation};
+use crate::tree::{TreeLayout, TreeOperation, TreeWorkload};
 
 /// File systems allocate in units of this size, most of them.
 const ALLOCATION_BYTES: u64 = 4096;
@@ -49,10 +50,11 @@ pub fn growth(plan: &Plan, layout: Layout) -> Vec<Growth> {
         if carrier == Carrier::Simulated || job.engine == PlannedEngine::Null {
             continue;
         }
-        if job.tree.is_some() {
-            add_trees(job, &mut trees, &mut all);
-        } else {
-            add_files(plan, (carrier, job), layout, &mut all);
+        match job.body() {
+            Body::Blocks(_) => add_files(plan, (carrier, job), layout, &mut all),
+            Body::Tree(tree) => add_trees(job, tree, &mut trees, &mut all),
+            // What a database or a mail store takes, its kind alone knows.
+            Body::Application(_) => {}
         }
     }
     all.into_values().map(settled).filter(|growth| *growth != nothing(growth.target)).collect()
@@ -62,8 +64,12 @@ fn nothing(target: u32) -> Growth {
     Growth { target, ..Growth::default() }
 }
 
-fn add_trees(job: &PlannedJob, known: &mut Vec<(u32, TreeLayout)>, all: &mut BTreeMap<u32, Growth>) {
-    let Some(tree) = &job.tree else { return };
+fn add_trees(
+    job: &PlannedJob,
+    tree: &TreeWorkload,
+    known: &mut Vec<(u32, TreeLayout)>,
+    all: &mut BTreeMap<u32, Growth>,
+) {
     let Ok(layout) = TreeLayout::new(tree) else { return };
     let read_share = job.pattern.mix.share(OpKind::Read);
     let makes = |operation: &TreeOperation| {

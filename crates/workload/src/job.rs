@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
+use crate::application::{Application, Body};
 use crate::content::Content;
 pub use crate::engine_kind::EngineKind;
 use crate::host::{Host, HostRanges};
@@ -354,6 +355,9 @@ pub struct Traits {
     pub pattern: AccessPattern,
     /// File-tree workload instead of block I/O.
     pub tree: Option<TreeWorkload>,
+    /// The load of an application instead of block I/O; the pattern says nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<Application>,
     /// Outstanding I/Os per thread (fio `iodepth`); 0: not known, of a command that was only observed.
     pub outstanding_per_thread: u32,
     /// Pauses.
@@ -379,6 +383,30 @@ pub struct Traits {
     pub engine_options: EngineOptions,
     /// Go on after this many errors; 0: stop at the first.
     pub errors_tolerated: u64,
+}
+
+impl Traits {
+    /// What it consists of.
+    pub fn body(&self) -> Body<'_> {
+        match (&self.application, &self.tree) {
+            (Some(application), _) => Body::Application(application),
+            (None, Some(tree)) => Body::Tree(tree),
+            (None, None) => Body::Blocks(&self.pattern),
+        }
+    }
+
+    /// Whether it is block I/O.
+    pub fn is_blocks(&self) -> bool {
+        matches!(self.body(), Body::Blocks(_))
+    }
+
+    /// Whether it may change what is stored: trees and applications always do.
+    pub fn may_write(&self) -> bool {
+        match self.body() {
+            Body::Blocks(pattern) => pattern.kinds().any(|kind| kind != OpKind::Read),
+            Body::Tree(_) | Body::Application(_) => true,
+        }
+    }
 }
 
 /// One kind of load with its execution parameters, as it was asked for. What it shares with planned jobs is reached through it.
@@ -438,6 +466,7 @@ impl Job {
                 selection: TargetSelection::default(),
                 pattern,
                 tree: None,
+                application: None,
                 outstanding_per_thread: 1,
                 think_time: None,
                 ramp: Nanos(0),

@@ -4,6 +4,7 @@
 //! [`Workload`]; what will be done is a [`Plan`], in which every default is resolved and every seed fixed.
 //! This crate knows nothing of engines, files on disk, results or reports.
 
+pub mod application;
 pub mod arrival;
 pub mod block;
 pub mod content;

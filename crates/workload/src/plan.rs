@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
+use crate::application::Body;
 use crate::empty_as_none;
 pub use crate::engine_kind::PlannedEngine;
 use crate::host::{HostId, PlannedHost};
@@ -278,8 +279,10 @@ impl PlannedJob {
     /// Bytes this job will write at most before it ends; `None`: limited by time only.
     pub fn write_bytes_max(&self) -> Option<u64> {
         let pattern = &self.pattern;
-        if let Some(tree) = &self.tree {
-            return self.tree_write_bytes_max(tree);
+        match self.body() {
+            Body::Blocks(_) => {}
+            Body::Tree(tree) => return self.tree_write_bytes_max(tree),
+            Body::Application(_) => return None,
         }
         if pattern.mix.share(OpKind::Write) == 0.0 {
             return Some(0);
@@ -598,7 +601,11 @@ pub fn describe_sizes(sizes: &BlockSizes) -> String {
 
 /// What a job does in a phase of kind `kind`, in a few words: its access pattern, or what it does to which tree.
 pub fn describe_work(job: &Traits, kind: PhaseKind) -> String {
-    let Some(tree) = &job.tree else { return describe_pattern(&job.pattern) };
+    let tree = match job.body() {
+        Body::Blocks(pattern) => return describe_pattern(pattern),
+        Body::Application(of) => return of.words.clone(),
+        Body::Tree(tree) => tree,
+    };
     let operations = tree.weighted_operations(job.pattern.mix.share(OpKind::Read)).unwrap_or_default();
     let total: f64 = operations.iter().map(|entry| entry.1).sum();
     let words = operations.iter().map(|(operation, weight)| {

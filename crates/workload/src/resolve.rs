@@ -8,6 +8,7 @@ mod tree;
 use std::collections::BTreeMap;
 
 use self::hosts::{PlanHost, PlanHosts, part_of};
+use crate::application::Body;
 use crate::host::HostId;
 use crate::job::{Caching, EngineKind, Job, Limits, OperationRates, Phase, Rate, TargetSharing, Workload};
 use crate::pattern::{BlockSizes, OpKind};
@@ -259,8 +260,10 @@ impl Planner<'_> {
     fn plan(&self, seed: u64) -> Result<PlannedJob, ResolveError> {
         self.check_numbers()?;
         let indices = self.target_indices()?;
-        if let Some(tree) = &self.job.tree {
-            return self.plan_tree(tree, &indices, seed);
+        match self.job.body() {
+            Body::Blocks(_) => {}
+            Body::Tree(tree) => return self.plan_tree(tree, &indices, seed),
+            Body::Application(_) => return Ok(self.plan_application(&indices, seed)),
         }
         let (engine, engine_reason) = self.engine()?;
         let direct = engine != PlannedEngine::Null && self.direct(&indices.concat())?;
@@ -276,6 +279,33 @@ impl Planner<'_> {
             operations: Vec::new(),
             slices,
         })
+    }
+
+    /// Its threads have the whole targets, and another program may do the I/O.
+    fn plan_application(&self, indices: &[Vec<u32>], seed: u64) -> PlannedJob {
+        let limits = &self.job.limits;
+        let site = |index: u32| {
+            let length_bytes = self.targets[index as usize].size_bytes;
+            PlannedSite { target: index, offset_bytes: 0, length_bytes }
+        };
+        let slice = |thread: PlannedThread| ThreadSlice {
+            host: thread.host,
+            seed: thread.seed,
+            sites: self.targets_of(&thread, &indices[thread.part]).into_iter().map(site).collect(),
+            ios: limits.ios,
+            bytes: limits.bytes,
+            rate: self.slice_rate(),
+        };
+        PlannedJob {
+            traits: self.job.traits.clone(),
+            engine: PlannedEngine::Foreign,
+            engine_reason: None,
+            direct: false,
+            pace: self.pace(),
+            end: self.end(limits.passes),
+            operations: Vec::new(),
+            slices: self.threads(seed).map(slice).collect(),
+        }
     }
 
     fn pace(&self) -> Pace {
@@ -307,7 +337,7 @@ impl Planner<'_> {
         let job = self.job;
         let mix = &job.pattern.mix;
         let total = mix.read_percent + mix.write_percent + mix.trim_percent;
-        if (total - 100.0).abs() > 0.01 {
+        if job.application.is_none() && (total - 100.0).abs() > 0.01 {
             return Err(self.invalid(format!("its mix totals {total} %, not 100 %")));
         }
         if [mix.read_percent, mix.write_percent, mix.trim_percent].iter().any(|share| *share < 0.0) {
@@ -338,8 +368,9 @@ impl Planner<'_> {
     }
 
     fn check_rates(&self, rates: OperationRates) -> Result<(), ResolveError> {
-        if self.job.tree.is_some() {
-            return Err(self.invalid("rates of single operations; on a tree, the rate is of all together"));
+        if !self.job.is_blocks() {
+            let what = "rates of single operations; of a tree or an application the rate is of all together";
+            return Err(self.invalid(what));
         }
         if rates == OperationRates::default() {
             return Err(self.invalid("rates of single operations without any"));
@@ -357,7 +388,7 @@ impl Planner<'_> {
 
     /// Its targets on each of its hosts.
     fn target_indices(&self) -> Result<Vec<Vec<u32>>, ResolveError> {
-        if self.job.targets.is_empty() {
+        if self.job.targets.is_empty() && self.job.application.is_none() {
             return Err(self.invalid("no target"));
         }
         let on = |place: &&PlanHost<'_>| {
@@ -390,7 +421,9 @@ impl Planner<'_> {
     fn targets_of(&self, thread: &PlannedThread, indices: &[u32]) -> Vec<u32> {
         match self.job.sharing {
             TargetSharing::Shared => indices.to_vec(),
-            TargetSharing::PerThread => vec![indices[thread.number as usize % indices.len()]],
+            TargetSharing::PerThread => {
+                indices.get(thread.number as usize % indices.len().max(1)).into_iter().copied().collect()
+            }
         }
     }
 

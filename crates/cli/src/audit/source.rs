@@ -94,7 +94,7 @@ pub(crate) fn planned(
 ) -> Result<(Plan, Vec<String>), Failure> {
     let jobs = || workload.phases.iter().flat_map(|phase| &phase.jobs);
     let trees: BTreeSet<&str> =
-        jobs().filter(|job| job.tree.is_some()).flat_map(|job| &job.targets).map(String::as_str).collect();
+        jobs().filter(|job| !job.is_blocks()).flat_map(|job| &job.targets).map(String::as_str).collect();
     let mut inventory = Inventory {
         engines: vec![EngineKind::Sim],
         engine_override: Some(EngineKind::Sim),

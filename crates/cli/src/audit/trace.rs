@@ -92,7 +92,7 @@ fn against(
     }
     let input = input::read_opened(named, opened.whole(), &args.reading)?;
     let source = Source::of_input(path, input, args, context)?;
-    let phase = source.plan.phases.iter().position(|phase| phase.jobs.iter().any(|job| job.tree.is_none()));
+    let phase = source.plan.phases.iter().position(|phase| phase.jobs.iter().any(|job| job.is_blocks()));
     let profile = phase.and_then(|phase| Profile::of_phase(&source.plan, phase, model, ops.min(DRAWS_MAX)));
     let profile = profile.ok_or_else(|| {
         Failure::usage(format!("{} has no job with addresses to compare with", path.display()))

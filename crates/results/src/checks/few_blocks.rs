@@ -26,8 +26,8 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let (job, active) = (subject.job, subject.job.evidence.active_bytes);
-    // What trees work on are files, and a tree's range is not known in blocks.
-    if active == 0 || subject.planned.iter().any(|planned| planned.tree.is_some()) {
+    // The range of a tree or of an application is not known in blocks.
+    if active == 0 || subject.planned.iter().any(|planned| !planned.is_blocks()) {
         return None;
     }
     let largest = subject.planned.iter().map(|planned| planned.pattern.max_block_bytes()).max()?.max(1);

@@ -61,7 +61,7 @@ fn writer_of<'p>(plan: &'p Plan, reader: &PlannedJob) -> Option<&'p PlannedJob> 
     };
     let read = targets(reader);
     let shares = |job: &&PlannedJob| !targets(job).is_disjoint(&read);
-    jobs.filter(|job| job.tree.is_none() && job.pattern.mix.share(OpKind::Write) > 0.0).rfind(shares)
+    jobs.filter(|job| job.is_blocks() && job.pattern.mix.share(OpKind::Write) > 0.0).rfind(shares)
 }
 
 /// How often each piece occurs, by the hash of its data, over buffers as the job's threads have them.

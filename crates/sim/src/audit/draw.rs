@@ -54,5 +54,5 @@ pub(super) fn phase(plan: &Plan, phase: usize, draws: u64, mut sink: impl FnMut(
 pub(super) fn has_addresses(job: &PlannedJob) -> bool {
     let block = job.pattern.max_block_bytes();
     let mut sites = job.slices.iter().flat_map(|slice| &slice.sites).peekable();
-    job.tree.is_none() && block > 0 && sites.peek().is_some() && sites.all(|site| site.length_bytes >= block)
+    job.is_blocks() && block > 0 && sites.peek().is_some() && sites.all(|site| site.length_bytes >= block)
 }

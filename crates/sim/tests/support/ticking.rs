@@ -6,6 +6,7 @@ use assay_engine::kind::{Intervals, Pending, Say, ThreadEnd};
 use assay_engine::operations::{Entry, OperationCounts};
 use assay_engine::recorder::{Recorder, Schedule, Shared};
 use assay_engine::{EngineError, JobKind, JobRunner, Machine, PhaseContext, PreparedJobs, ThreadIndex};
+use assay_workload::application::Body;
 use assay_workload::operation::OpId;
 use assay_workload::plan::PlannedJob;
 
@@ -24,7 +25,10 @@ pub(crate) struct Ticking {
 
 impl<M: Machine> JobKind<M> for Ticking {
     fn takes(&self, job: &PlannedJob) -> bool {
-        job.name.starts_with("ticking")
+        match job.body() {
+            Body::Application(of) => of.kind == "ticking",
+            _ => job.name.starts_with("ticking"),
+        }
     }
 
     fn operations(&self, _: &PlannedJob) -> Vec<String> {

@@ -337,7 +337,7 @@ impl<'w> Writer<'w> {
     fn alignments(&mut self) -> BTreeMap<&'w str, u64> {
         let mut all: BTreeMap<&str, u64> = BTreeMap::new();
         let workload = self.workload;
-        for job in workload.phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.tree.is_none()) {
+        for job in workload.phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.is_blocks()) {
             let align = job.pattern.align_bytes.filter(|align| is_sector_multiple(*align, &job.pattern));
             for (target, align) in job.targets.iter().filter_map(|t| Some((t, align?))) {
                 let known = all.entry(target).or_insert(align);

@@ -54,7 +54,7 @@ struct Stretch<'p> {
 /// What other jobs may touch in the phases up to `phase`, in the order of addresses.
 fn others(plan: &Plan, phase: usize) -> Vec<Stretch<'_>> {
     let jobs = plan.phases.iter().take(phase + 1).flat_map(|phase| &phase.jobs);
-    let of_job = |job: &'_ PlannedJob| !job.pattern.has_read_misses() && job.tree.is_none();
+    let of_job = |job: &'_ PlannedJob| !job.pattern.has_read_misses() && job.is_blocks();
     let mut found: Vec<Stretch<'_>> = jobs
         .filter(|job| of_job(job))
         .flat_map(|job| job.slices.iter().flat_map(|slice| &slice.sites).map(move |site| (job, site)))
@@ -147,7 +147,7 @@ fn each_site(
 ) -> Result<(), ResolveError> {
     let phases = plan.phases.iter_mut().enumerate();
     let jobs = phases.flat_map(|(index, phase)| phase.jobs.iter_mut().map(move |job| (index, job)));
-    for (phase, job) in jobs.filter(|(_, job)| job.tree.is_none() && job.pattern.has_read_misses()) {
+    for (phase, job) in jobs.filter(|(_, job)| job.is_blocks() && job.pattern.has_read_misses()) {
         let align = job.pattern.align();
         let name = job.name.clone();
         for site in job.slices.iter_mut().flat_map(|slice| &mut slice.sites) {

@@ -1,0 +1,32 @@
+//! Jobs that are neither block I/O nor a file tree: transactions of a database, sessions of a mail server.
+
+use serde::{Deserialize, Serialize};
+
+use crate::pattern::AccessPattern;
+use crate::tree::TreeWorkload;
+
+/// The load of an application. The kind of job of that name carries it out, and alone knows its settings; where there is
+/// none, the plan is refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Application {
+    /// The kind of job: `oltp`, `mail`.
+    pub kind: String,
+    /// What it does, in one line for people: `TPC-C derived, 10 warehouses`.
+    pub words: String,
+    /// Its settings, as the kind defines them.
+    #[serde(default)]
+    pub settings: serde_json::Map<String, serde_json::Value>,
+}
+
+/// What a job consists of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Body<'j> {
+    /// Reads, writes and trims of blocks.
+    Blocks(&'j AccessPattern),
+    /// Operations on the files of a tree.
+    Tree(&'j TreeWorkload),
+    /// Operations of an application.
+    Application(&'j Application),
+}
