@@ -31,7 +31,6 @@ mod output;
 mod pipe;
 mod probe;
 mod quick;
-mod readonly;
 mod remote;
 mod run;
 mod runs;

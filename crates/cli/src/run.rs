@@ -28,7 +28,6 @@ use crate::languages::Format;
 use crate::live::Live;
 use crate::options::HowArgs;
 use crate::output::Outputs;
-use crate::readonly;
 use crate::shown;
 use crate::signals;
 use crate::simulated;
@@ -435,7 +434,7 @@ fn resolved(how: &RunOptions<'_>, asked: &LoadedWorkload, site: &Site) -> Result
     };
     let plan = assay_runner::plan(&request, site)?;
     if how.readonly {
-        readonly::check(&plan)?;
+        assay_runner::check_readonly(&plan).map_err(Failure::failed)?;
     }
     Ok(plan)
 }
