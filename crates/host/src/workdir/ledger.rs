@@ -2,7 +2,8 @@
 //!
 //! A line each: a file, on file systems without extended attributes; the shape of a tree, whose many files are known by
 //! their places in it and by their times, so that no operation that is measured has to mark one; and when Assay worked on
-//! trees here.
+//! trees here. Each line ends with a digest of itself and of the directory: one that was edited, or that comes from the ledger of
+//! another directory, stands for nothing.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -14,6 +15,7 @@ use std::path::Path;
 use assay_workload::tree::{TreeLayout, TreeWorkload};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::identity::Identity;
 use super::mark::Seal;
@@ -23,6 +25,8 @@ use super::windows::Windows;
 pub const LEDGER_FILE: &str = ".assay-ledger";
 /// A larger one is something else.
 const BYTES_MAX: u64 = 16 << 20;
+/// Of the digest behind each line, with the blank before it.
+const DIGEST_CHARACTERS: usize = 17;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -61,8 +65,9 @@ impl Ledger {
         if !is_ledger(&file) || file.take(BYTES_MAX).read_to_end(&mut text).is_err() {
             return Self::default();
         }
+        let Ok(of) = Identity::of_open(directory) else { return Self::default() };
         let lines = text.split(|byte| *byte == b'\n');
-        Self { lines: lines.filter_map(|line| serde_json::from_slice(line).ok()).collect() }
+        Self { lines: lines.filter_map(|line| read_line(line, &of)).collect() }
     }
 
     /// What was left in a file of this name directly in the directory, if it is written down as this one; the last line
@@ -103,6 +108,22 @@ fn is_ledger(file: &File) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.nlink() == 1 && meta.len() <= BYTES_MAX)
 }
 
+fn read_line(line: &[u8], of: &Identity) -> Option<Line> {
+    let (json, digest) = line.split_at_checked(line.len().checked_sub(DIGEST_CHARACTERS)?)?;
+    (digest == digest_of(json, of).as_bytes()).then(|| serde_json::from_slice(json).ok()).flatten()
+}
+
+/// Of a line in the directory `of`; the number of its device may change.
+fn digest_of(json: &[u8], of: &Identity) -> String {
+    let mut digest = Sha256::new();
+    digest.update(format!("{} {:?} ", of.inode, of.born_ns));
+    digest.update(json);
+    digest.finalize().iter().take((DIGEST_CHARACTERS - 1) / 2).fold(" ".to_owned(), |mut text, byte| {
+        text += &format!("{byte:02x}");
+        text
+    })
+}
+
 fn enter(directory: &Path, line: &Line) -> io::Result<()> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
     let mut options = OpenOptions::new();
@@ -110,9 +131,9 @@ fn enter(directory: &Path, line: &Line) -> io::Result<()> {
     if !is_ledger(&file) {
         return Err(io::Error::other(format!("{LEDGER_FILE} is not a ledger of Assay")));
     }
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
-    file.write_all(&text)
+    let json = serde_json::to_string(line)?;
+    let digest = digest_of(json.as_bytes(), &Identity::of_path(directory)?);
+    file.write_all(format!("{json}{digest}\n").as_bytes())
 }
 
 /// Writes down a file directly in a directory of ours.
