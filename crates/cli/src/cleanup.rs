@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use assay_host::cleanup;
-use assay_host::workdir::is_assay_dir;
 use assay_workload::units::Bytes;
 use clap::Args;
 
@@ -14,7 +13,7 @@ use crate::remote::{self, RemoteDirectory};
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanupArgs {
-    /// A directory, or [user@]host[:dir]
+    /// A directory, a file, or [user@]host[:dir]
     #[arg(default_value = ".", value_name = "WHERE")]
     pub(crate) place: String,
 }
@@ -30,9 +29,6 @@ pub(crate) fn cleanup(args: &CleanupArgs, context: &Context) -> Result<Outcome, 
 
 fn here(place: &Path, context: &Context) -> Result<Outcome, Failure> {
     let shown = place.display();
-    if !place.is_dir() {
-        return Err(Failure::usage(format!("{shown} is not a directory")));
-    }
     // Without a slash at its end, so that it names the link.
     let itself = place.components().as_path();
     if itself.is_symlink() {
@@ -42,35 +38,27 @@ fn here(place: &Path, context: &Context) -> Result<Outcome, Failure> {
             to.display()
         )));
     }
-    let found = if is_assay_dir(place) {
-        vec![place.to_owned()]
-    } else {
-        cleanup::find(place).map_err(|error| Failure::failed(format!("{shown}: {error}")))?
-    };
-    if found.is_empty() {
-        context.out(&format!("nothing to remove: no directory that Assay made in {shown}"));
-        return Ok(Outcome::Done);
+    let reports = cleanup::at(place).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    if reports.is_empty() {
+        context.out(&format!("nothing to remove: nothing that Assay made in {shown}"));
     }
     let mut left = Vec::new();
-    for directory in found {
-        let report = match cleanup::remove(&directory) {
+    for report in reports {
+        let report = match report {
             Ok(report) => report,
-            // The others are still looked at.
             Err(error) => {
                 context.say(&error.to_string());
-                left.push(directory.display().to_string());
+                left.push(error.path().display().to_string());
                 continue;
             }
         };
-        let (shown, files) = (directory.display(), report.files);
+        let (shown, files) = (report.path.display(), report.files);
         let of = if report.removed { "" } else { "from " };
         context.out(&format!("removed {of}{shown}: {files} files, {}", Bytes(report.bytes)));
         for (path, why) in &report.kept {
             context.say(&format!("kept {}: {why}", path.display()));
         }
-        if !report.removed {
-            left.push(shown.to_string());
-        }
+        left.extend((!report.kept.is_empty()).then(|| shown.to_string()));
     }
     match left.as_slice() {
         [] => Ok(Outcome::Done),

@@ -14,14 +14,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use assay_workload::tree::{TreeEntry, TreeLayout};
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, StatxFlags};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use crate::claim::is_claimed;
 use crate::node::NodeLocation;
 use crate::workdir::{
-    Doubt, Identity, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, Windows, ownership_in,
-    standing, standing_of,
+    Doubt, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, Windows, ownership_in,
+    ownership_of, standing, standing_of,
 };
 
 /// Depth at which a tree is given up: each level holds an open file.
@@ -31,6 +31,7 @@ const MAX_DEPTH: usize = 200;
 const FOREIGN: &str = "Assay did not make it";
 const IN_USE: &str = "a running Assay uses it; stop it or wait for its end";
 const LINKED: &str = "it has another name (hard link); remove it yourself if you do not need it";
+const NOT_OWN: &str = "it belongs to another user, or others can write to it or to its directory; remove it yourself if you do not need it";
 const CHANGED: &str = "Assay made it, and it was changed since; remove it yourself if you do not need it";
 
 /// What a cleanup did.
@@ -52,6 +53,14 @@ pub struct CleanupReport {
     pub kept: Vec<(PathBuf, String)>,
 }
 
+impl CleanupReport {
+    fn count(&mut self, removed: &Stat) {
+        self.files += 1;
+        self.bytes += u64::try_from(removed.st_size).unwrap_or(0);
+        self.allocated_bytes += u64::try_from(removed.st_blocks).unwrap_or(0) * 512;
+    }
+}
+
 /// Why nothing was removed.
 #[derive(Debug, thiserror::Error)]
 pub enum CleanupError {
@@ -62,25 +71,12 @@ pub enum CleanupError {
         path: PathBuf,
     },
     /// The tags are there and are not believed.
-    #[error("kept {path}: {}; remove it yourself if you do not need it", doubt.text())]
+    #[error("kept {path}: {doubt}; remove it yourself if you do not need it")]
     Doubtful {
         /// The path asked for.
         path: PathBuf,
         /// Why not.
         doubt: Doubt,
-    },
-    /// Another user could have put the tags there, to make root remove things.
-    #[error(
-        "kept {path}: as root, only a directory that belongs to root and that nobody else can write to is cleaned up \
-         (this one belongs to user {owner}, mode {mode:04o}); run this as its owner, or remove it yourself"
-    )]
-    NotRoots {
-        /// The path asked for.
-        path: PathBuf,
-        /// User id of its owner.
-        owner: u32,
-        /// Its permissions.
-        mode: u32,
     },
     /// An Assay works in it.
     #[error("{path} is in use by a running Assay; stop it or wait for its end")]
@@ -96,6 +92,18 @@ pub enum CleanupError {
         /// The system's answer.
         source: io::Error,
     },
+}
+
+impl CleanupError {
+    /// What stays.
+    pub fn path(&self) -> &Path {
+        match self {
+            CleanupError::NotOurs { path }
+            | CleanupError::Doubtful { path, .. }
+            | CleanupError::InUse { path }
+            | CleanupError::Io { path, .. } => path,
+        }
+    }
 }
 
 /// Directories with our tags at `place`: itself, or else those directly in it, sorted. Whether the tags are to be
@@ -138,6 +146,100 @@ pub fn remove(path: &Path) -> Result<CleanupReport, CleanupError> {
     Ok(work.report)
 }
 
+/// Removes what Assay made at `place`: in directories of ours there ([`find`]), and files that jobs left directly in it; or the file
+/// that `place` is. One report for each directory, and one for the files.
+///
+/// # Errors
+/// What looking at `place` says.
+pub fn at(place: &Path) -> io::Result<Vec<Result<CleanupReport, CleanupError>>> {
+    let canonical = fs::canonicalize(place)?;
+    if !canonical.is_dir() {
+        let (above, name) = directory_and_name(&canonical)?;
+        let mut report = CleanupReport { path: canonical.clone(), ..CleanupReport::default() };
+        match left_file(above.as_fd(), &name, &canonical) {
+            Some(Ok(stat)) => report.count(&stat),
+            Some(Err(error)) => report.kept.push((canonical, error.to_string())),
+            None => report.kept.push((canonical, FOREIGN.to_owned())),
+        }
+        report.removed = report.kept.is_empty();
+        return Ok(vec![Ok(report)]);
+    }
+    let found = find(&canonical)?;
+    let ours = found.first() == Some(&canonical);
+    let mut reports: Vec<_> = found.iter().map(|directory| remove(directory)).collect();
+    if !ours {
+        let left = left_by_jobs(&canonical)?;
+        let something = left.files > 0 || !left.kept.is_empty();
+        reports.extend(something.then_some(Ok(left)));
+    }
+    Ok(reports)
+}
+
+/// Removes a file that a run of this process made and has claimed, if nobody changed it since.
+///
+/// # Errors
+/// Why it stays.
+pub fn take_back(path: &Path) -> io::Result<()> {
+    let (above, name) = directory_and_name(path)?;
+    let file = open_file(above.as_fd(), &name)?;
+    match ownership_of(&file, path)? {
+        Ownership::Ours => unlink(above.as_fd(), &name, &file),
+        _ => Err(io::Error::other(FOREIGN)),
+    }
+}
+
+fn directory_and_name(path: &Path) -> io::Result<(OwnedFd, CString)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((rustix::fs::open(above, directory_flags(), Mode::empty())?, CString::new(name.as_bytes())?))
+}
+
+/// Removes one file that is none of a directory's, if it says of itself that Assay made it and nothing uses it. `None`: it does
+/// not say so.
+fn left_file(above: BorrowedFd<'_>, name: &CString, path: &Path) -> Option<io::Result<Stat>> {
+    let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    let file = open_file(above, name).ok()?;
+    let known = ownership_of(&file, path).ok().filter(|known| *known != Ownership::Foreign)?;
+    let removed = || {
+        removable(&file, known)?;
+        if not_of_this_user(&file, above)? {
+            return Err(io::Error::other(NOT_OWN));
+        }
+        unlink(above, name, &file)?;
+        Ok(stat)
+    };
+    Some(removed())
+}
+
+/// Removes the files directly in a directory that is none of ours which say of themselves that Assay made them: what jobs left
+/// there. Others are not looked at.
+fn left_by_jobs(place: &Path) -> io::Result<CleanupReport> {
+    let mut report = CleanupReport { path: place.to_owned(), ..CleanupReport::default() };
+    let directory = rustix::fs::open(place, directory_flags(), Mode::empty())?;
+    for name in names_in(directory.as_fd())? {
+        let path = place.join(OsStr::from_bytes(name.as_bytes()));
+        match left_file(directory.as_fd(), &name, &path) {
+            None => {}
+            Some(Ok(stat)) => report.count(&stat),
+            Some(Err(error)) => report.kept.push((path, error.to_string())),
+        }
+    }
+    Ok(report)
+}
+
+/// Whether another user can have made or marked a file, or can exchange it: in a directory of ours its tags speak for it, elsewhere
+/// only its owner does.
+fn not_of_this_user(file: &File, above: BorrowedFd<'_>) -> io::Result<bool> {
+    let user = rustix::process::geteuid().as_raw();
+    let (file, above) = (rustix::fs::fstat(file)?, rustix::fs::fstat(above)?);
+    let sticky = above.st_mode & 0o1000 != 0;
+    let exchanged = user == 0 && !sticky && (above.st_uid != 0 || above.st_mode & 0o022 != 0);
+    Ok(file.st_uid != user || file.st_mode & 0o002 != 0 || exchanged)
+}
+
 fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
@@ -159,11 +261,6 @@ impl Held {
             Standing::Doubtful(doubt) => return Err(CleanupError::Doubtful { path: path(), doubt }),
             Standing::Foreign => return Err(CleanupError::NotOurs { path: path() }),
         }
-        let stat = rustix::fs::fstat(&directory).map_err(io_error)?;
-        if rustix::process::geteuid().is_root() && !is_roots(&stat) {
-            let (owner, mode) = (stat.st_uid, stat.st_mode & 0o7777);
-            return Err(CleanupError::NotRoots { path: path(), owner, mode });
-        }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let marker = rustix::fs::openat(&directory, MARKER_FILE, flags, Mode::empty()).map_err(io_error)?;
         // Other errors mean a file system without locks, which cannot tell.
@@ -172,11 +269,6 @@ impl Held {
         }
         Ok(Held { directory, _marker: marker })
     }
-}
-
-/// Whether nobody but root can have put anything into a directory.
-fn is_roots(directory: &Stat) -> bool {
-    directory.st_uid == 0 && directory.st_mode & 0o022 == 0
 }
 
 /// What may be in a directory.
@@ -290,14 +382,19 @@ impl Removal {
         let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => return self.directory(above, name, path, depth, expected),
-            FileType::RegularFile
-                if expected.is_tree_file(above, name) || is_own(above, name, &stat, expected)? => {}
+            FileType::RegularFile if expected.is_tree_file(above, name) => {
+                rustix::fs::unlinkat(above, name, AtFlags::empty())?;
+            }
+            FileType::RegularFile => {
+                let file = open_file(above, name)?;
+                let known =
+                    ownership_in(&file, Path::new(OsStr::from_bytes(name.as_bytes())), expected.ledger)?;
+                removable(&file, known)?;
+                unlink(above, name, &file)?;
+            }
             _ => return Err(io::Error::other(FOREIGN)),
         }
-        rustix::fs::unlinkat(above, name, AtFlags::empty())?;
-        self.report.files += 1;
-        self.report.bytes += u64::try_from(stat.st_size).unwrap_or(0);
-        self.report.allocated_bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+        self.report.count(&stat);
         Ok(())
     }
 
@@ -337,18 +434,47 @@ impl Removal {
     }
 }
 
-/// Whether the file that `stat` is of says itself that it is ours, or the ledger does.
-fn is_own(above: BorrowedFd<'_>, name: &CString, stat: &Stat, expected: &Expected<'_>) -> io::Result<bool> {
+fn open_file(above: BorrowedFd<'_>, name: &CString) -> io::Result<File> {
     // Should a pipe have taken the name by now, it is not waited for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::openat(above, name, flags, Mode::empty())?);
-    let identity = Identity::of_open(file.as_fd())?;
-    match ownership_in(&file, Path::new(OsStr::from_bytes(name.as_bytes())), expected.ledger)? {
-        Ownership::Changed => Err(io::Error::other(CHANGED)),
-        Ownership::Linked => Err(io::Error::other(LINKED)),
-        Ownership::Ours if is_claimed(&file) => Err(io::Error::other(IN_USE)),
-        ownership => Ok(identity.inode == stat.st_ino && ownership == Ownership::Ours),
+    Ok(rustix::fs::openat(above, name, flags, Mode::empty())?.into())
+}
+
+/// Refuses what stays: all but files of ours that nothing uses.
+fn removable(file: &File, known: Ownership) -> io::Result<()> {
+    let why = match known {
+        Ownership::Foreign => FOREIGN,
+        Ownership::Changed => CHANGED,
+        Ownership::Linked => LINKED,
+        Ownership::Ours if is_claimed(file) => IN_USE,
+        Ownership::Ours => return Ok(()),
+    };
+    Err(io::Error::other(why))
+}
+
+/// Removes an open file by its name. It first gets a name that nothing else looks for: what took the old one since it was opened
+/// gets it back.
+fn unlink(above: BorrowedFd<'_>, name: &CString, file: &File) -> io::Result<()> {
+    let wanted = rustix::fs::fstat(file)?;
+    let aside = format!(".assay-removed.{}.{}", std::process::id(), wanted.st_ino);
+    let aside = CString::new(aside).map_err(io::Error::other)?;
+    let rename = |from: &CString, to: &CString| {
+        rustix::fs::renameat_with(above, from, above, to, RenameFlags::NOREPLACE)
+    };
+    match rename(name, &aside) {
+        Ok(()) => {}
+        // NFS and some FUSE servers cannot do it.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            return Ok(rustix::fs::unlinkat(above, name, AtFlags::empty())?);
+        }
+        Err(error) => return Err(error.into()),
     }
+    let now = rustix::fs::statat(above, &aside, AtFlags::SYMLINK_NOFOLLOW)?;
+    if (now.st_dev, now.st_ino) == (wanted.st_dev, wanted.st_ino) {
+        return Ok(rustix::fs::unlinkat(above, &aside, AtFlags::empty())?);
+    }
+    rename(&aside, name)?;
+    Err(io::Error::other("something else took its name meanwhile"))
 }
 
 fn is_tag(name: &CString) -> bool {
@@ -500,13 +626,18 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).expect("changed");
         let root = rustix::process::geteuid().is_root();
         match remove(&path) {
-            Err(CleanupError::NotRoots { .. }) => assert!(root && is_assay_dir(&path)),
+            Err(CleanupError::Doubtful { doubt: Doubt::NotRoots { .. }, .. }) => {
+                assert!(root && !is_assay_dir(&path))
+            }
             other => assert!(!root, "{other:?}"),
         }
         if root {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("changed");
             std::os::unix::fs::chown(&path, Some(65534), None).expect("given away");
-            assert!(matches!(remove(&path), Err(CleanupError::NotRoots { owner: 65534, .. })));
+            let doubt = Doubt::NotRoots { owner: 65534, mode: 0o755 };
+            assert!(
+                matches!(remove(&path), Err(CleanupError::Doubtful { doubt: said, .. }) if said == doubt)
+            );
         }
     }
 

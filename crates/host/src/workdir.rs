@@ -13,12 +13,12 @@ mod windows;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write};
-use std::os::fd::{AsFd as _, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use assay_workload::tree::TreeWorkload;
-use rustix::fs::{CWD, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +27,10 @@ use crate::cleanup::{self, CleanupError, CleanupReport};
 pub use identity::Identity;
 pub use ledger::LEDGER_FILE;
 pub(crate) use ledger::Ledger;
-pub(crate) use mark::ownership_in;
 pub use mark::{
     Ownership, Writing, claim_file, is_cut_short, is_own_file, is_unsealed, mark_file, ownership,
 };
+pub(crate) use mark::{ownership_in, ownership_of};
 pub use windows::{TreeWork, Windows};
 
 /// Name of the cache directory tag.
@@ -71,25 +71,26 @@ pub enum Standing {
     Foreign,
 }
 
-/// Why tags are not believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why tags are not believed; shown as a sentence without its subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
     /// The marker names no directory.
+    #[error("its marker does not say which directory it was made for, as those of earlier versions")]
     Unbound,
     /// The marker names another one.
+    #[error("its marker was made for another directory, of which this may be a copy")]
     OtherDirectory,
-}
-
-impl Doubt {
-    /// Why, in a sentence without its subject.
-    pub fn text(self) -> &'static str {
-        match self {
-            Doubt::Unbound => {
-                "its marker does not say which directory it was made for, as those of earlier versions"
-            }
-            Doubt::OtherDirectory => "its marker was made for another directory, of which this may be a copy",
-        }
-    }
+    /// Another user could have put the tags there, to make root write and remove things.
+    #[error(
+        "it belongs to user {owner}, mode {mode:04o}, and root takes only a directory that belongs to root and that nobody \
+         else can write to (its owner can use it)"
+    )]
+    NotRoots {
+        /// User id of its owner.
+        owner: u32,
+        /// Its permissions.
+        mode: u32,
+    },
 }
 
 /// Why a working directory could not be had.
@@ -102,7 +103,7 @@ pub enum WorkDirError {
         path: PathBuf,
     },
     /// A directory of that name exists whose tags are not believed.
-    #[error("{path} exists, and {}; choose another place, or remove it yourself", doubt.text())]
+    #[error("{path} exists, and {doubt}; choose another place, or remove it yourself")]
     Doubtful {
         /// The path asked for.
         path: PathBuf,
@@ -150,19 +151,27 @@ impl WorkDir {
             }
             Err(error) => return Err(io_error(error)),
         };
-        match standing(path) {
+        let foreign = || WorkDirError::NotOurs { path: path.to_owned() };
+        // Everything is asked of what is open: the name may lead elsewhere by then.
+        let directory = open_directory(path).map_err(|_| foreign())?;
+        match standing_of(directory.as_fd()) {
             Standing::Ours(_) => {}
+            // Made now, on a file system that gives everything to all users.
+            Standing::Doubtful(Doubt::NotRoots { .. }) if created => {}
             Standing::Doubtful(doubt) => return Err(WorkDirError::Doubtful { path: path.to_owned(), doubt }),
-            Standing::Foreign => return Err(WorkDirError::NotOurs { path: path.to_owned() }),
+            Standing::Foreign => return Err(foreign()),
         }
-        let marker = open_marker(path).map_err(io_error)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let marker = rustix::fs::openat(&directory, MARKER_FILE, flags, Mode::empty());
+        let marker = File::from(marker.map_err(|errno| io_error(errno.into()))?);
         // Other errors mean a file system without locks: cleanup cannot be held off there, which is no reason
         // not to work.
         if rustix::fs::flock(&marker, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK) {
             return Err(WorkDirError::BeingRemoved { path: path.to_owned() });
         }
-        let path = fs::canonicalize(path).map_err(io_error)?;
-        Ok(Self { path, created, marker })
+        let work = Self { path: fs::canonicalize(path).map_err(io_error)?, created, marker };
+        let named = open_directory(&work.path).map_err(|_| foreign())?;
+        if work.is_at(named.as_fd()) { Ok(work) } else { Err(foreign()) }
     }
 
     /// Its canonical path.
@@ -173,6 +182,13 @@ impl WorkDir {
     /// Whether it was made now; `false` when it was there already.
     pub fn created(&self) -> bool {
         self.created
+    }
+
+    /// Whether an open directory is this one: the one with the marker that is held.
+    pub fn is_at(&self, directory: BorrowedFd<'_>) -> bool {
+        let there = rustix::fs::statat(directory, MARKER_FILE, AtFlags::SYMLINK_NOFOLLOW);
+        let held = rustix::fs::fstat(&self.marker);
+        matches!((there, held), (Ok(there), Ok(held)) if (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino))
     }
 
     /// Notes that a tree of this shape stands in it: files and directories with its names are ours if they are made while
@@ -235,18 +251,14 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<bool> {
     }
 }
 
-pub(crate) fn open_marker(directory: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::CLOEXEC).bits() as i32;
-    OpenOptions::new().read(true).custom_flags(flags).open(directory.join(MARKER_FILE))
-}
-
 /// What the tags in a directory say. Symbolic links are not followed, neither to the directory nor to the tags in it.
 pub fn standing(directory: &Path) -> Standing {
+    open_directory(directory).map_or(Standing::Foreign, |directory| standing_of(directory.as_fd()))
+}
+
+fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::open(directory, flags, Mode::empty()) {
-        Ok(directory) => standing_of(directory.as_fd()),
-        Err(_) => Standing::Foreign,
-    }
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
 /// What the tags in an open directory say.
@@ -259,10 +271,39 @@ pub(crate) fn standing_of(directory: BorrowedFd<'_>) -> Standing {
     };
     let Some(marker) = tagged() else { return Standing::Foreign };
     match (&marker.directory, Identity::of_open(directory)) {
-        (Some(written), Ok(now)) if written.is(&now) => Standing::Ours(marker),
+        (Some(written), Ok(now)) if written.is(&now) => match not_roots(directory) {
+            None => Standing::Ours(marker),
+            Some(doubt) => Standing::Doubtful(doubt),
+        },
         (Some(_), _) => Standing::Doubtful(Doubt::OtherDirectory),
         (None, _) => Standing::Doubtful(Doubt::Unbound),
     }
+}
+
+/// For root: that others can have put something into a directory.
+fn not_roots(directory: BorrowedFd<'_>) -> Option<Doubt> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let stat = rustix::fs::fstat(directory).ok()?;
+    let (owner, mode) = (stat.st_uid, stat.st_mode & 0o7777);
+    let safe = mode & 0o022 == 0 && (owner == 0 || owner_of_new(directory) == Some(owner));
+    (!safe).then_some(Doubt::NotRoots { owner, mode })
+}
+
+/// Who owns what this user makes in a directory: a server may take root for another user, and some file systems know one owner only.
+fn owner_of_new(directory: BorrowedFd<'_>) -> Option<u32> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    if let Ok(unnamed) = rustix::fs::openat(directory, c".", flags | OFlags::TMPFILE, mode) {
+        return Some(rustix::fs::fstat(unnamed).ok()?.st_uid);
+    }
+    let name = format!(".assay-owner.{}", std::process::id());
+    let new = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let made = rustix::fs::openat(directory, name.as_str(), new, mode).ok()?;
+    let owner = rustix::fs::fstat(made).ok().map(|stat| stat.st_uid);
+    let _ = rustix::fs::unlinkat(directory, name.as_str(), AtFlags::empty());
+    owner
 }
 
 /// The content of a small regular file in an open directory.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use assay_host::HostRoot;
 use assay_host::claim::{Access, Claims};
-use assay_host::workdir::{WorkDir, Writing, is_assay_dir, is_own_file};
+use assay_host::cleanup;
+use assay_host::workdir::{WorkDir, Writing, is_assay_dir};
 use assay_results::run::PhaseResult;
 use assay_results::{Run, RunEnd};
 use assay_workload::target::TargetKind;
@@ -61,7 +62,8 @@ impl Start {
         let is_ours = |path: &Path| claims.take(host, path, Access::Exclusive).is_ok();
         for (path, before) in self.files.iter().filter(|(path, _)| is_ours(path)) {
             match before {
-                None => remove_file(path),
+                // Only a file of ours: nobody else made one under that name meanwhile.
+                None => drop(cleanup::take_back(path)),
                 Some(before) => cut(path, *before),
             }
         }
@@ -90,13 +92,6 @@ fn measured(run: &Run) -> bool {
     };
     let mut jobs = run.phases.iter().filter(counts).flat_map(|phase| &phase.jobs);
     jobs.any(|job| job.total.ios > 0 || job.ops.values().any(|operation| operation.ios > 0))
-}
-
-/// Only a file of ours is removed: nobody else made one under that name meanwhile.
-fn remove_file(path: &Path) {
-    if path.symlink_metadata().is_ok_and(|meta| meta.is_file()) && is_own_file(path) {
-        let _ = std::fs::remove_file(path);
-    }
 }
 
 fn cut(path: &Path, before: Before) {

@@ -166,7 +166,7 @@ pub fn ownership(path: &Path) -> Ownership {
 }
 
 /// The same of an open file.
-fn ownership_of(file: &File, path: &Path) -> io::Result<Ownership> {
+pub(crate) fn ownership_of(file: &File, path: &Path) -> io::Result<Ownership> {
     let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
     Ok(judge(&mark_of(file), &stat, || ledger_of(path), (path, super::is_assay_dir(above(path)))))
 }
