@@ -44,8 +44,8 @@ impl OpenTargets {
     }
 }
 
-/// What is open for writing, by index of its target: engines write through it and through no path, so that nothing else is
-/// written that has the name by then.
+/// What is open, by index of its target: engines read and write through it and through no path, so that nothing else is used that
+/// has the name by then.
 pub type Held = BTreeMap<u32, Arc<File>>;
 
 /// The path by which the kernel opens again what is open, whatever its name leads to.
@@ -53,10 +53,10 @@ pub fn path_of_open(file: &File, process: u32) -> String {
     format!("/proc/{process}/fd/{}", file.as_raw_fd())
 }
 
-/// What a target is written through.
+/// What a target is used through.
 fn open_of<'h>(held: Option<&'h Arc<File>>, target: &PlannedTarget) -> Result<&'h Arc<File>, EngineError> {
-    let missing = || io::Error::other("it was not opened for writing before the phase");
-    held.ok_or_else(|| target_error(&target.path, "write to", missing()))
+    let missing = || io::Error::other("it was not opened before the phase");
+    held.ok_or_else(|| target_error(&target.path, "use", missing()))
 }
 
 /// An error about a target's path.
@@ -78,8 +78,8 @@ fn job_writes(job: &PlannedJob) -> bool {
     job.pattern.kinds().any(|kind| kind != OpKind::Read)
 }
 
-/// Opens the targets of a thread of `job`, with the flags its plan asks for; those that it writes, through `held`. Indexes
-/// follow `sites` of the slice.
+/// Opens the targets of a thread of `job` with the flags its plan asks for: through `held`, and what it only reads and is not held by
+/// its path. Indexes follow `sites` of the slice.
 ///
 /// # Errors
 /// [`EngineError::Target`] naming the path.
@@ -101,10 +101,9 @@ pub fn open_for(
             });
             continue;
         }
-        let path = if job_writes(job) {
-            path_of_open(open_of(held.get(&site.target), target)?, std::process::id())
-        } else {
-            target.path.clone()
+        let path = match held.get(&site.target) {
+            None if !job_writes(job) => target.path.clone(),
+            held => path_of_open(open_of(held, target)?, std::process::id()),
         };
         let fd = open_target(&path, target, job)?;
         if job.access_hint && !job.direct {

@@ -14,7 +14,6 @@ mod worker;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +29,7 @@ use assay_workload::tree::{
 use rustix::fs::{Mode, OFlags};
 
 use self::anchor::{Anchor, PathText};
-pub use self::anchor::{AnchorError, check_anchor};
+pub use self::anchor::{AnchorError, NamedDirectories, check_anchor};
 use self::meter::{Bounds, Meter};
 use self::steps::Steps;
 use self::worker::{ThreadBuffers, Worker};
@@ -142,7 +141,7 @@ impl TreeJob {
 #[derive(Debug, Clone, Default)]
 pub struct Trees {
     /// Directories that may be used although Assay did not make them.
-    pub named: Vec<PathBuf>,
+    pub named: NamedDirectories,
 }
 
 impl JobKind<ThisMachine> for Trees {
@@ -187,7 +186,7 @@ fn unsupported(what: String) -> EngineError {
 /// Opens, makes and looks through the trees of a phase; reports what is odd as sentences.
 fn jobs_of(
     context: PhaseContext<'_>,
-    named: &[PathBuf],
+    named: &NamedDirectories,
     say: &mut dyn FnMut(String),
 ) -> Result<Vec<Option<Vec<TreeThread>>>, EngineError> {
     let (plan, planned) = (context.plan, context.planned());

@@ -27,8 +27,8 @@ mod refusal;
 mod signature;
 mod tools;
 
-pub use check::{check_write, open_again};
-pub use device::DeviceUse;
+pub use check::{check_read, check_unused, check_write, open_again};
+pub use device::{DeviceUse, overlapping};
 pub use openers::Opener;
 pub use permit::{Consent, NodeIdentity, Permit, PermitKind};
 pub use refusal::Refusal;

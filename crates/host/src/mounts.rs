@@ -42,6 +42,26 @@ impl MountTable {
         root.nonempty_text(format!("/proc/{pid}/mountinfo")).map(|text| Self::parse(&text))
     }
 
+    /// The tables of every mount namespace that a process is in: this process's first, then one of each other.
+    pub(crate) fn all(root: &HostRoot) -> Vec<Self> {
+        let namespace = |pid: &str| std::fs::read_link(root.locate(format!("/proc/{pid}/ns/mnt"))).ok();
+        let mut known: Vec<_> = namespace("self").into_iter().collect();
+        let mut tables = vec![Self::read(root)];
+        for pid in root.names("/proc").iter().filter_map(|name| name.parse::<u32>().ok()) {
+            // The first process counts in any case: stand-in machines and containers do not tell its namespace.
+            let other = match namespace(&pid.to_string()) {
+                Some(namespace) if known.contains(&namespace) => false,
+                Some(namespace) => {
+                    known.push(namespace);
+                    true
+                }
+                None => pid == 1,
+            };
+            tables.extend(other.then(|| Self::read_of(root, pid)).flatten());
+        }
+        tables
+    }
+
     fn parse(text: &str) -> Self {
         Self { mounts: text.lines().filter_map(parse_line).collect() }
     }

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use assay_engine::loops::Backing;
-use assay_engine::tree::check_anchor;
+use assay_engine::tree::{NamedDirectories, check_anchor};
 use assay_host::claim::{Access, Claims};
-use assay_host::guard::{Consent, NodeIdentity, Permit, Refusal, check_write};
+use assay_host::guard::{
+    Consent, NodeIdentity, Permit, Refusal, check_read, check_unused, check_write, overlapping,
+};
 use assay_host::{HostRoot, environment};
 use assay_workload::Plan;
 use assay_workload::target::TargetKind;
@@ -22,7 +24,7 @@ pub fn check_hosts(plan: &Plan) -> Result<(), RunError> {
     if plan.hosts.is_empty() { Ok(()) } else { Err(RunError::OtherHosts { hosts: plan.hosts.clone() }) }
 }
 
-/// Asks the guard about every target that the plan writes to, and what may be written.
+/// Asks the guard about every target, and what may be written of what the plan writes to.
 ///
 /// # Errors
 /// The guard's refusal, or that the plan is for other machines.
@@ -30,7 +32,16 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, consent: &Consent) -> Result<
     check_hosts(plan)?;
     let mut permits = Permits::new();
     let by_jobs = written_by_jobs(plan);
-    for index in written(plan) {
+    let written = written(plan);
+    for (index, target) in (0..).zip(&plan.targets) {
+        if target.kind == TargetKind::Null || written.contains(&index) {
+            continue;
+        }
+        if let Some(permit) = check_read(host, target.path.as_ref())? {
+            permits.insert(index, permit);
+        }
+    }
+    for index in written {
         let target = &plan.targets[index as usize];
         if target.kind != TargetKind::Null {
             let permit = check_write(host, target.path.as_ref(), consent);
@@ -50,7 +61,7 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, consent: &Consent) -> Result<
         }
         // Only jobs on trees use directories, and they make and remove what is in them.
         if target.kind == TargetKind::Directory {
-            check_anchor(target.path.as_ref(), consent.targets())?;
+            check_anchor(target.path.as_ref(), &NamedDirectories::at(consent.targets()))?;
         }
     }
     Ok(permits)
@@ -88,36 +99,53 @@ pub fn claim(plan: &Plan, claims: &Claims, host: &HostRoot) -> Result<(), RunErr
     Ok(())
 }
 
-/// Refuses what a loop device stands on, and a loop device whose file is behind another one, by whatever name: the kernel
-/// says which file it is.
+/// Refuses what a loop device stands on, and a loop device whose file or device is behind another one or in use, by whatever name:
+/// the kernel says what it is.
 pub(crate) fn not_in_a_loop(host: &HostRoot, permit: &Permit) -> Result<(), Refusal> {
-    let path = || permit.path().to_owned();
-    let devices = if host.is_real() { host.names("/sys/block") } else { Vec::new() };
-    let loops: Vec<(String, Backing)> = devices
+    let Some(node) = permit.node().filter(|_| host.is_real()) else { return Ok(()) };
+    let loops: Vec<(String, Backing)> = host
+        .names("/sys/block")
         .into_iter()
         .filter(|name| host.exists(format!("/sys/block/{name}/loop")))
         .filter_map(|name| Some((name.clone(), Backing::of(&Path::new("/dev").join(name))?)))
         .collect();
-    let own = loops
-        .iter()
-        .find(|(_, backing)| permit.node() == Some(&NodeIdentity::Device(backing.of_device.clone())));
-    for (device, backing) in &loops {
-        let stands_on = match permit.node() {
-            Some(NodeIdentity::File(device, inode)) => backing.file == (*device, *inode),
-            Some(NodeIdentity::Device(number)) => backing.on_device.as_ref() == Some(number),
-            None => false,
-        };
-        if stands_on {
-            return Err(Refusal::LoopBacking { path: path(), device: device.clone() });
+    let path = || permit.path().to_owned();
+    let mut below = match node {
+        NodeIdentity::File(device, inode) => {
+            let file = (*device, *inode);
+            return match loops.iter().find(|(_, backing)| backing.file == file) {
+                Some((device, _)) => Err(Refusal::LoopBacking { path: path(), device: device.clone() }),
+                None => Ok(()),
+            };
         }
-        if let Some((own, same)) = own
-            && own != device
-            && same.file == backing.file
+        NodeIdentity::Device(number) => overlapping(host, number),
+    };
+    let mut passed: Vec<&str> = Vec::new();
+    // Down the devices: what is written to one is written to all below it.
+    loop {
+        let on = |backing: &Backing| backing.on_device.as_ref().is_some_and(|on| below.contains(on));
+        let above = loops.iter().find(|(name, backing)| on(backing) && !passed.contains(&name.as_str()));
+        if let Some((device, _)) = above {
+            let device = device.clone();
+            return Err(match passed.is_empty() {
+                true => Refusal::LoopBacking { path: path(), device },
+                false => Refusal::SharedLoop { path: path(), device },
+            });
+        }
+        let own = loops.iter().find(|(_, backing)| below.contains(&backing.of_device));
+        let Some((own, backing)) = own else { return Ok(()) };
+        if let Some((device, _)) =
+            loops.iter().find(|(name, other)| name != own && other.file == backing.file)
         {
             return Err(Refusal::SharedLoop { path: path(), device: device.clone() });
         }
+        let Some(number) = backing.on_device.as_ref().filter(|_| !passed.contains(&own.as_str())) else {
+            return Ok(());
+        };
+        check_unused(host, number).map_err(|why| Refusal::InUseBelow { path: path(), why: Box::new(why) })?;
+        passed.push(own);
+        below = overlapping(host, number);
     }
-    Ok(())
 }
 
 /// Asks whether there is memory for the plan's buffers, before the kernel ends us for taking it.

@@ -8,6 +8,7 @@ use assay_host::guard::{PermitKind, open_again};
 use assay_host::workdir::{WorkDir, claim_file, is_unsealed};
 use assay_workload::Plan;
 use assay_workload::target::TargetKind;
+use rustix::fs::{Mode, OFlags};
 
 use crate::error::RunError;
 use crate::hold::Permits;
@@ -39,7 +40,7 @@ pub fn make_files(plan: &Plan, permits: &mut Permits, host: &HostRoot) -> Result
             continue;
         }
         let path = host.locate(permit.path());
-        let file = File::create_new(&path)
+        let file = make(&permit.open_directory(host)?, &path)
             .and_then(|file| claim_file(&file, &path).map(|()| file))
             .map_err(|source| RunError::MakeFile { path: path.clone(), source })?;
         let new = permit.of_made(&file)?;
@@ -47,6 +48,12 @@ pub fn make_files(plan: &Plan, permits: &mut Permits, host: &HostRoot) -> Result
         *permit = new;
     }
     Ok(())
+}
+
+fn make(directory: &File, path: &Path) -> std::io::Result<File> {
+    let name = path.file_name().ok_or(std::io::ErrorKind::InvalidInput)?;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o666))?.into())
 }
 
 /// Makes and tags the directories of trees that do not exist yet, so that they can be claimed.

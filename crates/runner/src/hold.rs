@@ -1,9 +1,10 @@
-//! What a phase writes to, held open while it runs.
+//! What a phase uses, held open while it runs.
 //!
 //! A permit is for a file or device, not for a name. It is given when the run begins, and hours may pass until a phase
-//! begins: so each phase opens what was permitted, compares, and everything that is written goes through what is open then.
+//! begins: so each phase opens what was permitted, compares, and everything that is read or written goes through what is open then.
+//! Reading, too: real fio lays out what it finds too short.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -16,10 +17,11 @@ use assay_host::workdir::{Ownership, Writing, ownership};
 use assay_workload::Plan;
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::consent::not_in_a_loop;
 
-/// What a plan may write to, by index of its targets.
+/// What a plan may read and write, by index of its targets.
 pub type Permits = BTreeMap<u32, Permit>;
 
 /// What a phase holds. Files of ours are marked as being written until this is dropped, then with what was left in them.
@@ -57,46 +59,55 @@ fn is_unmarked(file: &File, path: &Path) -> bool {
     ownership(path) == Ownership::Foreign && file.metadata().is_ok_and(|meta| meta.nlink() == 1)
 }
 
-/// Opens the files and devices that a phase writes to, those that are laid out for it included. Devices are ours alone until
-/// they are dropped.
+/// Opens the files and devices that a phase uses. Devices that it writes to are ours alone until they are dropped.
 ///
 /// # Errors
-/// Why one may not be written any more, in a sentence.
+/// Why one may not be used any more, in a sentence.
 pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Result<Holding, String> {
     let mut holding = Holding::default();
-    for index in written(plan, phase) {
-        let target = &plan.targets[index as usize];
-        let permit = permits.get(&index).ok_or_else(|| {
-            let path = &target.path;
-            format!(
-                "{path} is shorter than it was when the run began; start again when nothing else touches it"
-            )
+    as_many_files_as_allowed();
+    for (index, written) in used(plan, phase) {
+        let path = &plan.targets[index as usize].path;
+        let permit = permits.get(&index).filter(|permit| !written || permit.kind() != PermitKind::Reading);
+        let permit = permit.ok_or_else(|| {
+            format!("{path} is not as it was when the run began; start again when nothing else touches it")
         })?;
-        not_in_a_loop(host, permit).map_err(|refusal| refusal.to_string())?;
+        if written {
+            not_in_a_loop(host, permit).map_err(|refusal| refusal.to_string())?;
+        }
         let file = Arc::new(open_again(host, permit).map_err(|refusal| refusal.to_string())?);
-        holding.mark(permit, &file)?;
+        if written {
+            holding.mark(permit, &file)?;
+        }
         holding.held.insert(index, file);
     }
     Ok(holding)
 }
 
-fn written(plan: &Plan, phase: usize) -> BTreeSet<u32> {
-    let mut written = BTreeSet::new();
+/// A descriptor is held for each target, beside those of each thread: more than the usual 1024 may be wanted.
+fn as_many_files_as_allowed() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// The files and devices that a phase uses, and whether it writes to them.
+fn used(plan: &Plan, phase: usize) -> BTreeMap<u32, bool> {
+    let mut used = BTreeMap::new();
     for job in plan.phases[phase].jobs.iter().filter(|job| job.is_blocks()) {
         let writes = job.pattern.kinds().any(|kind| kind != OpKind::Read);
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
             let target = &plan.targets[site.target as usize];
-            let stored = matches!(target.kind, TargetKind::File | TargetKind::BlockDevice);
+            if !matches!(target.kind, TargetKind::File | TargetKind::BlockDevice) {
+                continue;
+            }
             // What is read beyond the end of its file is laid out first.
             let short = || {
                 let end = site.offset_bytes + site.length_bytes;
                 target.kind == TargetKind::File
                     && std::fs::metadata(&target.path).map_or(0, |meta| meta.len()) < end
             };
-            if stored && (writes || short()) {
-                written.insert(site.target);
-            }
+            *used.entry(site.target).or_default() |= writes || short();
         }
     }
-    written
+    used
 }

@@ -9,6 +9,7 @@ use assay_conduct::{Executor, PhaseOutcome, When};
 use assay_engine::driver::{PhaseEnd, PhaseOptions, run_phase};
 use assay_engine::targets::{Held, sync_file_system};
 use assay_engine::tracing::TraceSink;
+use assay_engine::tree::NamedDirectories;
 use assay_engine::{Blocks, JobKind, ThisMachine, Trees};
 use assay_host::HostRoot;
 use assay_host::counters::{Sampler, Selection, own_pid};
@@ -101,7 +102,7 @@ impl NativeExecutor {
             kinds: site.kinds.clone(),
             blocks: Blocks { trace, held: Held::default() },
             // Directories named for destruction: trees may stand in them.
-            trees: Trees { named: request.consent.clone() },
+            trees: Trees { named: NamedDirectories::at(&request.consent) },
         }
     }
 }

@@ -8,6 +8,7 @@ use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use assay_host::workdir::{TreeWork, WorkDir, is_assay_dir};
@@ -65,7 +66,24 @@ enum AnchorKind {
     Named,
 }
 
-fn place(path: &Path, named: &[PathBuf]) -> Result<AnchorKind, AnchorError> {
+/// Directories that may be used although Assay did not make them: those that had the names when they were named, whatever has
+/// them later.
+#[derive(Debug, Clone, Default)]
+pub struct NamedDirectories(Vec<(u64, u64)>);
+
+impl NamedDirectories {
+    /// What stands at these paths now.
+    pub fn at<P: AsRef<Path>>(paths: &[P]) -> Self {
+        let found = paths.iter().filter_map(|path| fs::metadata(path).ok());
+        NamedDirectories(found.map(|meta| (meta.dev(), meta.ino())).collect())
+    }
+
+    fn cover(&self, meta: &fs::Metadata) -> bool {
+        self.0.contains(&(meta.dev(), meta.ino()))
+    }
+}
+
+fn place(path: &Path, named: &NamedDirectories) -> Result<AnchorKind, AnchorError> {
     let io_error = |source| AnchorError::Io { path: path.to_owned(), source };
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -78,11 +96,11 @@ fn place(path: &Path, named: &[PathBuf]) -> Result<AnchorKind, AnchorError> {
         Err(error) => Err(io_error(error)),
         Ok(_) if is_assay_dir(path) => Ok(AnchorKind::Ours),
         Ok(_) => {
-            let canonical = fs::canonicalize(path).map_err(io_error)?;
-            if !canonical.is_dir() {
+            let meta = fs::metadata(path).map_err(io_error)?;
+            if !meta.is_dir() {
                 return Err(AnchorError::NotADirectory(path.to_owned()));
             }
-            if is_named(&canonical, named) {
+            if named.cover(&meta) {
                 return Ok(AnchorKind::Named);
             }
             Err(AnchorError::Foreign(path.to_owned()))
@@ -90,15 +108,11 @@ fn place(path: &Path, named: &[PathBuf]) -> Result<AnchorKind, AnchorError> {
     }
 }
 
-fn is_named(canonical: &Path, named: &[PathBuf]) -> bool {
-    named.iter().any(|other| fs::canonicalize(other).is_ok_and(|other| other == canonical))
-}
-
 /// Whether a tree may be made and removed in `path`: a directory that is new, that Assay made, or that is one of `named`.
 ///
 /// # Errors
 /// [`AnchorError`], with what to do.
-pub fn check_anchor(path: &Path, named: &[PathBuf]) -> Result<(), AnchorError> {
+pub fn check_anchor(path: &Path, named: &NamedDirectories) -> Result<(), AnchorError> {
     place(path, named).map(|_| ())
 }
 
@@ -119,7 +133,7 @@ pub(super) struct Anchor {
 
 impl Anchor {
     /// Opens the anchor; makes and tags it where it does not exist.
-    pub(super) fn open(path: &Path, named: &[PathBuf]) -> Result<Self, EngineError> {
+    pub(super) fn open(path: &Path, named: &NamedDirectories) -> Result<Self, EngineError> {
         let shown = path.display().to_string();
         let refused = |error: String| target_error(&shown, "use", io::Error::other(error));
         let tagged = match place(path, named).map_err(|error| refused(error.to_string()))? {
@@ -130,11 +144,16 @@ impl Anchor {
         let ours = ours.transpose().map_err(|error| refused(error.to_string()))?;
         let canonical = fs::canonicalize(path).map_err(|source| target_error(&shown, "open", source))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(&canonical, flags, Mode::empty())
-            .map_err(|errno| target_error(&shown, "open", errno.into()))?;
+        let failed = |source| target_error(&shown, "open", source);
+        let directory =
+            rustix::fs::open(&canonical, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+        let directory = fs::File::from(directory);
+        let named = named.cover(&directory.metadata().map_err(failed)?);
+        if !ours.as_ref().map_or(named, |ours| ours.is_at(directory.as_fd())) {
+            return Err(refused("its name led to another directory while it was opened".to_owned()));
+        }
         let openat2 = rustix::fs::openat2(&directory, c".", DIRECTORY, Mode::empty(), BENEATH).is_ok();
-        let named = is_named(&canonical, named);
-        Ok(Anchor { path: canonical, directory, openat2, ours, work: None, named })
+        Ok(Anchor { path: canonical, directory: directory.into(), openat2, ours, work: None, named })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -311,30 +330,56 @@ mod tests {
     fn foreign_directories_need_to_be_named() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("theirs");
+        let none = NamedDirectories::default();
         fs::create_dir(&path).unwrap();
-        assert!(matches!(check_anchor(&path, &[]), Err(AnchorError::Foreign(_))));
-        assert!(matches!(check_anchor(&path, &[parent.path().to_owned()]), Err(AnchorError::Foreign(_))));
-        check_anchor(&path, std::slice::from_ref(&path)).unwrap();
-        let anchor = Anchor::open(&path, std::slice::from_ref(&path)).unwrap();
+        assert!(matches!(check_anchor(&path, &none), Err(AnchorError::Foreign(_))));
+        assert!(matches!(
+            check_anchor(&path, &NamedDirectories::at(&[parent.path()])),
+            Err(AnchorError::Foreign(_))
+        ));
+        let named = NamedDirectories::at(&[&path]);
+        check_anchor(&path, &named).unwrap();
+        let anchor = Anchor::open(&path, &named).unwrap();
         assert!(!is_assay_dir(anchor.path()), "it stays theirs");
-        let error = Anchor::open(&path, &[]).unwrap_err().to_string();
+        let error = Anchor::open(&path, &NamedDirectories::default()).unwrap_err().to_string();
         assert!(error.contains("--destroy-data"), "{error}");
         fs::write(parent.path().join("file"), "x").unwrap();
-        assert!(matches!(check_anchor(&parent.path().join("file"), &[]), Err(AnchorError::NotADirectory(_))));
-        assert!(matches!(check_anchor(&parent.path().join("a/b"), &[]), Err(AnchorError::NoParent(_))));
+        assert!(matches!(
+            check_anchor(&parent.path().join("file"), &none),
+            Err(AnchorError::NotADirectory(_))
+        ));
+        assert!(matches!(check_anchor(&parent.path().join("a/b"), &none), Err(AnchorError::NoParent(_))));
+    }
+
+    #[test]
+    fn another_directory_of_the_name_is_not_the_one_that_was_named() {
+        let parent = tempfile::tempdir().unwrap();
+        let (path, precious) = (parent.path().join("named"), parent.path().join("precious"));
+        fs::create_dir(&path).unwrap();
+        fs::create_dir(&precious).unwrap();
+        let named = NamedDirectories::at(&[&path]);
+        fs::rename(&path, parent.path().join("away")).unwrap();
+        symlink(&precious, &path).unwrap();
+        assert!(Anchor::open(&path, &named).is_err());
+        fs::remove_file(&path).unwrap();
+        fs::rename(&precious, &path).unwrap();
+        assert!(Anchor::open(&path, &named).is_err());
     }
 
     #[test]
     fn new_anchors_are_tagged_and_ours_again() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("new");
-        drop(Anchor::open(&path, &[]).unwrap());
+        drop(Anchor::open(&path, &NamedDirectories::default()).unwrap());
         assert!(is_assay_dir(&path));
-        drop(Anchor::open(&path, &[]).unwrap());
+        drop(Anchor::open(&path, &NamedDirectories::default()).unwrap());
         fs::create_dir(path.join("inner")).unwrap();
-        assert!(Anchor::open(&path.join("inner"), &[]).is_err(), "another program made it");
+        assert!(
+            Anchor::open(&path.join("inner"), &NamedDirectories::default()).is_err(),
+            "another program made it"
+        );
         symlink(parent.path(), path.join("link")).unwrap();
-        assert!(Anchor::open(&path.join("link"), &[]).is_err());
+        assert!(Anchor::open(&path.join("link"), &NamedDirectories::default()).is_err());
     }
 
     /// Both ways of resolving a path stay below the anchor.
@@ -344,7 +389,7 @@ mod tests {
         let outside = parent.path().join("outside");
         fs::create_dir_all(outside.join("vdb.2_1.dir")).unwrap();
         fs::write(outside.join("vdb.2_1.dir/vdb_f0000.file"), "precious").unwrap();
-        let mut anchor = Anchor::open(&parent.path().join("a"), &[]).unwrap();
+        let mut anchor = Anchor::open(&parent.path().join("a"), &NamedDirectories::default()).unwrap();
         symlink(&outside, anchor.path().join("vdb.1_1.dir")).unwrap();
         let mut text = PathText::new();
         for openat2 in [anchor.openat2, false] {
@@ -363,7 +408,7 @@ mod tests {
     #[test]
     fn both_ways_of_resolving_do_the_same() {
         let parent = tempfile::tempdir().unwrap();
-        let mut anchor = Anchor::open(&parent.path().join("a"), &[]).unwrap();
+        let mut anchor = Anchor::open(&parent.path().join("a"), &NamedDirectories::default()).unwrap();
         let (mut text, mut other) = (PathText::new(), PathText::new());
         for openat2 in [anchor.openat2, false] {
             anchor.openat2 = openat2;

@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn anchor(parent: &tempfile::TempDir) -> Anchor {
-        let mut anchor = Anchor::open(&parent.path().join("anchor"), &[]).unwrap();
+        let mut anchor = Anchor::open(&parent.path().join("anchor"), &Default::default()).unwrap();
         anchor.plan(&shape(3)).unwrap();
         anchor
     }

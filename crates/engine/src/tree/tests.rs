@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_results::{HostEvent, JobCounts};
@@ -65,7 +65,7 @@ fn run_with(plan: &Arc<Plan>, named: &[PathBuf]) -> (Vec<JobCounts>, Vec<String>
     let options = PhaseOptions {
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
-        kinds: &[&Trees { named: named.to_vec() }],
+        kinds: &[&Trees { named: NamedDirectories::at(named) }],
     };
     let mut counts = vec![JobCounts::default(); plan.phases[0].jobs.len()];
     let mut notes = Vec::new();

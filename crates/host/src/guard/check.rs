@@ -1,7 +1,7 @@
 //! The decision.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use super::permit::{Consent, Permit, PermitKind};
 use super::{Class, DeviceUse, FileUse, Refusal, examine, file_use, parent_file_system};
 use crate::mounts::MountTable;
-use crate::node::Node;
+use crate::node::{Node, NodeKind};
 use crate::root::HostRoot;
 
 /// Decides whether Assay may write to `path`, an absolute path or one relative to the working directory.
@@ -64,7 +64,41 @@ pub fn check_write(root: &HostRoot, path: &Path, consent: &Consent) -> Result<Pe
     }
 }
 
-/// Opens what was permitted for reading and writing, before each use: never another file or device, whatever has the name
+/// Decides whether `path` may be read as a target: an interface of the kernel (`/proc`, `/sys`) stores nothing, and reading it may
+/// do something.
+///
+/// # Errors
+/// A [`Refusal`] that says why not and what to do.
+pub fn check_read(root: &HostRoot, path: &Path) -> Result<Option<Permit>, Refusal> {
+    let unknown =
+        |error: std::io::Error| Refusal::Unknown { path: path.to_owned(), reason: error.to_string() };
+    let path = std::path::absolute(path).map_err(unknown)?;
+    let Some(node) = Node::look_up(root, &path).map_err(unknown)? else { return Ok(None) };
+    if let NodeKind::File | NodeKind::Directory = node.kind {
+        on_storage(root, &node)?;
+    }
+    Ok(Some(Permit::for_node(PermitKind::Reading, &node)))
+}
+
+/// Refuses what overlaps the device `number`, as it may be written through another one: in use, but for what carries it.
+///
+/// # Errors
+/// A [`Refusal`] that says by what.
+pub fn check_unused(root: &HostRoot, number: &str) -> Result<(), Refusal> {
+    let name = crate::devices::name_of_number(root, number).unwrap_or_default();
+    match Node::look_up(root, &Path::new("/dev").join(&name)) {
+        Ok(Some(node)) if node.number.as_deref() == Some(number) => {
+            unused(&node, &DeviceUse::read(root, &node), true)
+        }
+        // A device without its node: nothing can be asked of it.
+        _ => Err(Refusal::Unknown {
+            path: Path::new("/dev").join(name),
+            reason: format!("it is no node of device {number}"),
+        }),
+    }
+}
+
+/// Opens what was permitted, for writing too where that was, before each use: never another file or device, whatever has the name
 /// meanwhile, and only if it may still be written. Nothing is made.
 ///
 /// # Errors
@@ -82,7 +116,8 @@ pub fn open_again(root: &HostRoot, permit: &Permit) -> Result<File, Refusal> {
         check_write(root, permit.path(), &permit.consent(root))?;
     }
     let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(flags.bits() as i32);
+    let writing = permit.kind() != PermitKind::Reading;
+    options.read(true).write(writing).custom_flags(flags.bits() as i32);
     let file = super::device::open_unless_busy(&root.locate(permit.path()), &options)
         .map_err(|error| Refusal::Unknown { path: path(), reason: format!("cannot open it: {error}") })?;
     permit.verify(&file)?;
@@ -111,7 +146,9 @@ fn new_file(root: &HostRoot, path: &Path) -> Result<Permit, Refusal> {
     if stores_nothing(&fs_type) {
         return Err(Refusal::NotStorage { path, fs_type });
     }
-    Ok(Permit::for_new_file(path))
+    let above = std::fs::metadata(root.locate(&parent))
+        .map_err(|error| Refusal::Unknown { path: path.clone(), reason: error.to_string() })?;
+    Ok(Permit::for_new_file(path, (above.dev(), above.ino())))
 }
 
 /// Refuses what is an interface to the kernel, and no consent makes it data.

@@ -42,7 +42,7 @@ pub struct DeviceUse {
     pub read_only: bool,
     /// Whether an exclusive open failed: something in the kernel claims it.
     pub busy: bool,
-    /// A process that has it or one of its partitions open.
+    /// A process that has it, one of its partitions or the disk that it is a partition of open.
     pub open_in: Option<Opener>,
     /// Signatures on it.
     pub signatures: Vec<Signature>,
@@ -60,9 +60,10 @@ impl DeviceUse {
         let mut found = Self { name, number, ..Self::default() };
         found.partitions = partitions_of(root, &found.name);
         let own: Vec<String> = std::iter::once(found.name.clone()).chain(found.partitions.clone()).collect();
+        let disk = disk_of_partition(root, &found.name);
         found.mounted = mount_points(root, &own);
         found.holders = holders(root, &own);
-        if let Some(disk) = disk_of_partition(root, &found.name) {
+        if let Some(disk) = &disk {
             found.holders.extend(root.names(format!("/sys/class/block/{disk}/holders")));
         }
         found.swap = swaps(root)
@@ -72,7 +73,7 @@ impl DeviceUse {
         let size = root.number(format!("/sys/class/block/{}/size", found.name));
         found.size_bytes = size.map_or(0, |sectors: u64| sectors * SECTOR_BYTES);
         found.read_only = root.flag(format!("/sys/class/block/{}/ro", found.name)).unwrap_or(false);
-        found.open_in = opener(root, &own);
+        found.open_in = opener_of(root, &numbers(root, own.iter().chain(&disk)));
         let located = root.locate(&node.path);
         match open_exclusively(&located) {
             Ok(device) => match read_signatures(&device) {
@@ -92,11 +93,19 @@ impl DeviceUse {
     }
 }
 
-/// Who has one of these devices open.
-fn opener(root: &HostRoot, names: &[String]) -> Option<Opener> {
-    let number = |name: &String| root.nonempty_text(format!("/sys/class/block/{name}/dev"));
-    let numbers: Vec<String> = names.iter().filter_map(number).collect();
-    opener_of(root, &numbers)
+/// `MAJOR:MINOR` of devices with these kernel names.
+fn numbers<'a>(root: &HostRoot, names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    names.filter_map(|name| root.nonempty_text(format!("/sys/class/block/{name}/dev"))).collect()
+}
+
+/// `MAJOR:MINOR` of a device, of its partitions and of the disk that it is a partition of: what is written to one is written to
+/// another.
+pub fn overlapping(root: &HostRoot, number: &str) -> Vec<String> {
+    let name = name_of_number(root, number).unwrap_or_default();
+    let (partitions, disk) = (partitions_of(root, &name), disk_of_partition(root, &name));
+    let mut all = numbers(root, partitions.iter().chain(&disk));
+    all.push(number.to_owned());
+    all
 }
 
 /// For a block device O_EXCL without O_CREAT means "fail if anything in the kernel claims it" (open(2)).
@@ -141,7 +150,7 @@ fn read_signatures(mut device: &File) -> io::Result<Vec<Signature>> {
     found
 }
 
-/// Where any of the named devices is mounted, as far as this process or the first one can see.
+/// Where any of the named devices is mounted, in any mount namespace that can be looked into.
 fn mount_points(root: &HostRoot, names: &[String]) -> Vec<PathBuf> {
     let is_on_one = |mount: &Mount| {
         let device = if mount.device.starts_with("0:") {
@@ -152,9 +161,8 @@ fn mount_points(root: &HostRoot, names: &[String]) -> Vec<PathBuf> {
         };
         device.is_some_and(|name| names.contains(&name))
     };
-    let tables = [Some(MountTable::read(root)), MountTable::read_of(root, 1)];
     let mut points = Vec::new();
-    for mount in tables.iter().flatten().flat_map(MountTable::iter) {
+    for mount in MountTable::all(root).iter().flat_map(MountTable::iter) {
         if !points.contains(&mount.mount_point) && is_on_one(mount) {
             points.push(mount.mount_point.clone());
         }

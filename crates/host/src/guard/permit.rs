@@ -1,8 +1,10 @@
 //! Consent and permission.
 
 use std::fs::File;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use super::Refusal;
 use crate::node::Node;
@@ -64,6 +66,8 @@ pub enum PermitKind {
     IntoDirectory,
     /// Writing to a device that swallows everything.
     Discard,
+    /// Reading only.
+    Reading,
 }
 
 /// Permission to write to one target, as it was when it was checked.
@@ -73,6 +77,8 @@ pub struct Permit {
     kind: PermitKind,
     /// What it is; a file that is still to be made is nothing yet.
     node: Option<NodeIdentity>,
+    /// The directory that a new file is to be made in: device number and inode.
+    directory: Option<(u64, u64)>,
     /// Whether what a device carries was agreed to go.
     really: bool,
 }
@@ -118,11 +124,36 @@ impl std::fmt::Display for NodeIdentity {
 
 impl Permit {
     pub(super) fn for_node(kind: PermitKind, node: &Node) -> Self {
-        Self { path: node.path.clone(), kind, node: Some(NodeIdentity::of_node(node)), really: false }
+        let node_is = Some(NodeIdentity::of_node(node));
+        Self { path: node.path.clone(), kind, node: node_is, directory: None, really: false }
     }
 
-    pub(super) fn for_new_file(path: PathBuf) -> Self {
-        Self { path, kind: PermitKind::NewFile, node: None, really: false }
+    pub(super) fn for_new_file(path: PathBuf, directory: (u64, u64)) -> Self {
+        Self { path, kind: PermitKind::NewFile, node: None, directory: Some(directory), really: false }
+    }
+
+    /// Opens the directory that a new file is to be made in: the one that was checked, whatever has its name by now.
+    ///
+    /// # Errors
+    /// [`Refusal::Changed`] when it is another one, [`Refusal::Unknown`] when it cannot be opened.
+    pub fn open_directory(&self, root: &HostRoot) -> Result<File, Refusal> {
+        let above = self.path.parent().unwrap_or(&self.path);
+        let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits() as i32;
+        let opened = File::options().read(true).custom_flags(flags).open(root.locate(above));
+        let opened = opened.map_err(|error| self.unknown(&error))?;
+        let now = opened.metadata().map_err(|error| self.unknown(&error))?;
+        let now = (now.dev(), now.ino());
+        if self.directory == Some(now) {
+            return Ok(opened);
+        }
+        let was = self.directory.map_or("not known".to_owned(), |(device, inode)| {
+            format!("in the directory with {}", NodeIdentity::File(device, inode))
+        });
+        Err(Refusal::Changed {
+            path: self.path.clone(),
+            was,
+            is: format!("in that with {}", NodeIdentity::File(now.0, now.1)),
+        })
     }
 
     pub(super) fn under(self, consent: &Consent) -> Self {

@@ -156,6 +156,14 @@ pub enum Refusal {
         /// The other loop device.
         device: String,
     },
+    /// A loop device stands on a device that is in use.
+    #[error("{path} stands on what is in use, and writing to it writes there: {why}")]
+    InUseBelow {
+        /// The target.
+        path: PathBuf,
+        /// What uses the device below.
+        why: Box<Refusal>,
+    },
     /// A device node is missing; a file of that name would fill the machine's memory.
     #[error("{path}: there is no such device, and a file there would live in memory; check the name (lsblk)")]
     NoSuchDevice {
