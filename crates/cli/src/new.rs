@@ -95,7 +95,7 @@ pub(crate) fn new(args: &NewArgs, context: &Context) -> Result<Outcome, Failure>
     }
     let cells = args.grid.as_deref().map(grid::cells).transpose().map_err(Failure::usage)?;
     let (common, cell) = answers::complete(args, context)?;
-    let outputs = Outputs::new(args.force);
+    let outputs = Outputs::new(args.force).reading(&args.target);
     let Some(cells) = cells else {
         let (name, text) = file(&cell, &common, args, context)?;
         let path = args.output.clone().unwrap_or_else(|| PathBuf::from(name));
