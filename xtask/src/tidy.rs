@@ -10,6 +10,7 @@ mod errors;
 mod exceptions;
 mod facts;
 mod graph;
+mod licences;
 mod markdown;
 mod rust;
 mod seam;
@@ -61,6 +62,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<Outcome, Erro
     }
     let files = read_tree(root)?;
     let mut findings = graph::check(&graph::packages(root)?);
+    findings.extend(licences::check(&licences::locked(root)?));
     findings.extend(check_files(&files));
     let exceptions = files.iter().find(|file| file.path == exceptions::FILE);
     let list = exceptions.and_then(|file| file.text.as_deref()).unwrap_or_default();
