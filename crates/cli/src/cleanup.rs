@@ -54,7 +54,9 @@ fn here(place: &Path, context: &Context) -> Result<Outcome, Failure> {
         };
         let (shown, files) = (report.path.display(), report.files);
         let of = if report.removed { "" } else { "from " };
-        context.out(&format!("removed {of}{shown}: {files} files, {}", Bytes(report.bytes)));
+        if files > 0 || report.removed {
+            context.out(&format!("removed {of}{shown}: {files} files, {}", Bytes(report.bytes)));
+        }
         for (path, why) in &report.kept {
             context.say(&format!("kept {}: {why}", path.display()));
         }

@@ -244,7 +244,8 @@ pub(crate) fn present(finished: &Finished, how: &HowArgs, context: &Context) -> 
     } else {
         shown::show(&finished.run, &[], context)?;
     }
-    let outputs = Outputs::new(how.output.force);
+    let targets = finished.run.plan.targets.iter().map(|target| &target.path);
+    let outputs = Outputs::new(how.output.force).reading(targets);
     how.foreign.write(&finished.run, Some(&finished.directory), &outputs)?;
     match &how.output.html {
         Some(path) => outputs.write("--html", path, &shown::page(&finished.run, &[], context)?)?,
@@ -315,6 +316,9 @@ pub(crate) fn recorded(
     let done = done.ok_or_else(|| Failure::failed("the run was not begun"))?;
     for warning in &done.finished.warnings {
         context.say(&format!("warning: {warning}"));
+    }
+    if let Some(left) = &done.left {
+        context.say(&left.to_string());
     }
     Ok(done)
 }

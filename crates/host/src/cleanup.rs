@@ -32,7 +32,7 @@ const FOREIGN: &str = "Assay did not make it";
 const IN_USE: &str = "a running Assay uses it; stop it or wait for its end";
 const LINKED: &str = "it has another name (hard link); remove it yourself if you do not need it";
 const NOT_OWN: &str = "it belongs to another user, or others can write to it or to its directory; remove it yourself if you do not need it";
-const CHANGED: &str = "Assay made it, and it was changed since; remove it yourself if you do not need it";
+const CHANGED: &str = "Assay made it, and it was changed since, or the run that wrote it was killed; remove it yourself if you do not need it";
 
 /// What a cleanup did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -444,9 +444,10 @@ fn open_file(above: BorrowedFd<'_>, name: &CString) -> io::Result<File> {
 fn removable(file: &File, known: Ownership) -> io::Result<()> {
     let why = match known {
         Ownership::Foreign => FOREIGN,
-        Ownership::Changed => CHANGED,
         Ownership::Linked => LINKED,
-        Ownership::Ours if is_claimed(file) => IN_USE,
+        // One that is being written is not as it was left.
+        Ownership::Ours | Ownership::Changed if is_claimed(file) => IN_USE,
+        Ownership::Changed => CHANGED,
         Ownership::Ours => return Ok(()),
     };
     Err(io::Error::other(why))

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use assay_host::counters::{Sampler, Selection};
-use assay_host::guard::{Class, Consent, Permit, PermitKind, Refusal, check_write, classify};
+use assay_host::guard::{Class, Consent, Permit, PermitKind, Refusal, check_write, classify, open_again};
 use assay_host::workdir::{WorkDir, claim_file};
 use assay_host::{HostRoot, cleanup, environment};
 use assay_results::counters::Counters;
@@ -135,6 +135,21 @@ fn an_empty_device_is_permitted_to_its_name_only() {
     assert!(matches!(refused, Refusal::Busy { .. }), "{refused}");
     drop(open);
     assert!(device.check().is_ok());
+}
+
+#[test]
+fn another_disk_with_the_number_is_not_the_one_that_was_permitted() {
+    let Some(device) = LoopDevice::attach() else { return };
+    let permit = device.check().expect("named and unused");
+    open_again(&HostRoot::real(), &permit).expect("the same");
+    let other = device.directory.path().join("other");
+    fs::copy(&device.image, &other).expect("copied");
+    run("losetup", &["-d", &device.device]).expect("detached");
+    if run("losetup", &[&device.device, other.to_str().expect("plain path")]).is_none() {
+        return skip("root and losetup");
+    }
+    let refused = open_again(&HostRoot::real(), &permit).expect_err("another one");
+    assert!(matches!(refused, Refusal::Changed { .. }), "{refused}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ use crate::recording::{Finished, record};
 use crate::request::{Observer, Request, Site, Work};
 use crate::seed::random_seed;
 use crate::space::check_space;
-use crate::start::Start;
+use crate::start::{Left, Start};
 
 /// What came of a request.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub struct Done {
     pub trace: Option<Traced>,
     /// Indices of the phases that fio carried out, and CPU of each whole fio, user and system, nanoseconds.
     pub fio_cpu_ns: Vec<(usize, u64)>,
+    /// What it made and left; `None`: nothing.
+    pub left: Option<Left>,
 }
 
 /// The environment of a plan's targets.
@@ -134,8 +136,9 @@ pub fn carry_out(
     let done = begin(plan, permits, request, notes, site, observer);
     if done.as_ref().map_or(true, |done| done.finished.came_to_nothing()) {
         start.undo(&claims, &site.host);
+        return done.map(Some);
     }
-    done.map(Some)
+    done.map(|done| Some(Done { left: start.left(), ..done }))
 }
 
 /// Makes what the plan needs and carries it out.
@@ -163,5 +166,5 @@ fn begin(
     };
     let finished = record(Arc::new(plan), environment, notes, &mut executor, site, observer)?;
     let fio_cpu_ns = executor.fio.map_or(Vec::new(), |fio| fio.process_cpu_ns);
-    Ok(Done { finished, trace: trace.map(|trace| trace.take()), fio_cpu_ns })
+    Ok(Done { finished, trace: trace.map(|trace| trace.take()), fio_cpu_ns, left: None })
 }

@@ -1,5 +1,6 @@
 //! What a start makes, so that one that comes to nothing leaves nothing behind.
 
+use std::fmt;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use assay_host::workdir::{WorkDir, Writing, is_assay_dir};
 use assay_results::run::PhaseResult;
 use assay_results::{Run, RunEnd};
 use assay_workload::target::TargetKind;
+use assay_workload::units::Bytes;
 use assay_workload::{PhaseKind, Plan};
 
 use crate::recording::Finished;
@@ -57,6 +59,20 @@ impl Start {
         self.files.push((path, before));
     }
 
+    /// What was made since and stands.
+    pub fn left(&self) -> Option<Left> {
+        let made = self.files.iter().filter(|(_, before)| before.is_none()).map(|(path, _)| path);
+        let sizes = made.clone().filter_map(|path| path.symlink_metadata().ok()).filter(Metadata::is_file);
+        let sizes: Vec<u64> = sizes.map(|meta| meta.len()).collect();
+        let trees = self.directories.iter().filter(|directory| is_assay_dir(directory));
+        let above = made.filter(|path| path.is_file()).filter_map(|path| path.parent());
+        let mut places: Vec<PathBuf> = above.map(Path::to_owned).chain(trees.cloned()).collect();
+        places.sort();
+        places.dedup();
+        let left = Left { files: sizes.len(), bytes: sizes.iter().sum(), places };
+        (!left.places.is_empty()).then_some(left)
+    }
+
     /// Removes what was made since, and cuts files that grew back to their size; but nothing that another run has by now.
     pub fn undo(self, claims: &Claims, host: &HostRoot) {
         let is_ours = |path: &Path| claims.take(host, path, Access::Exclusive).is_ok();
@@ -73,6 +89,27 @@ impl Start {
                 let _ = made.remove();
             }
         }
+    }
+}
+
+/// What a run made and left for the next one; shown as a sentence that says how it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    files: usize,
+    bytes: u64,
+    /// Directories to clean up.
+    places: Vec<PathBuf>,
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.files {
+            0 => f.write_str("left a tree of files")?,
+            1 => write!(f, "left 1 file of {}", Bytes(self.bytes))?,
+            files => write!(f, "left {files} files of {}", Bytes(self.bytes))?,
+        }
+        let places: Vec<String> = self.places.iter().map(|place| place.display().to_string()).collect();
+        write!(f, " for the next run; 'assay cleanup' removes what it made in {}", places.join(", "))
     }
 }
 

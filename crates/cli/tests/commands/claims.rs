@@ -53,9 +53,11 @@ fn two_runs_do_not_write_one_file() {
         is_refused(&world.assay(&["run", file]), &first);
     }
     is_refused(&world.assay(&["probe", "file"]), &first);
+    fs::remove_file(world.path().join("other")).expect("removed");
+    let said = world.assay(&["cleanup", "file"]).ended(1);
+    assert!(said.err.contains("a running Assay uses it"), "{}", said.err);
     assert_eq!(world.run_directories().len(), kept, "a refused run keeps nothing");
     assert!(world.path().join("file").exists(), "nor does it remove anything");
-    fs::remove_file(world.path().join("other")).expect("removed");
     end(first);
     // Readers share, and keep writers away. A run that lays the file out has it exclusively.
     let short = fs::read_to_string(world.path().join("read.toml")).expect("read").replace("60s", "100ms");

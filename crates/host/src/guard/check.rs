@@ -52,7 +52,7 @@ pub fn check_write(root: &HostRoot, path: &Path, consent: &Consent) -> Result<Pe
             let named = consent.names(&node.path);
             unused(&node, &device, named && consent.covers_content())?;
             if named {
-                Ok(Permit::for_node(PermitKind::NamedDevice, &node).under(consent))
+                Ok(Permit::for_node(PermitKind::NamedDevice, &node).under(consent, device.sequence))
             } else {
                 Err(Refusal::DeviceWithoutConsent { path: node.path })
             }
@@ -113,7 +113,10 @@ pub fn open_again(root: &HostRoot, permit: &Permit) -> Result<File, Refusal> {
     let flags = exclusive | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     if permit.kind() == PermitKind::NamedDevice {
         // A busy device is said to be what it is: mounted, held, swap.
-        check_write(root, permit.path(), &permit.consent(root))?;
+        let now = check_write(root, permit.path(), &permit.consent(root))?;
+        if now.sequence() != permit.sequence() {
+            return Err(permit.changed("another disk with its number".to_owned()));
+        }
     }
     let mut options = OpenOptions::new();
     let writing = permit.kind() != PermitKind::Reading;

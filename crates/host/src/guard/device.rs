@@ -27,6 +27,8 @@ pub struct DeviceUse {
     pub name: String,
     /// `MAJOR:MINOR`.
     pub number: String,
+    /// Which disk it is: another one that gets the number later has another (Linux 5.15).
+    pub sequence: Option<u64>,
     /// Mount points of the device or of one of its partitions.
     pub mounted: Vec<PathBuf>,
     /// Devices and file systems built on it, on one of its partitions or on the disk it is a partition of:
@@ -61,6 +63,8 @@ impl DeviceUse {
         found.partitions = partitions_of(root, &found.name);
         let own: Vec<String> = std::iter::once(found.name.clone()).chain(found.partitions.clone()).collect();
         let disk = disk_of_partition(root, &found.name);
+        let whole = disk.as_ref().unwrap_or(&found.name);
+        found.sequence = root.number(format!("/sys/class/block/{whole}/diskseq"));
         found.mounted = mount_points(root, &own);
         found.holders = holders(root, &own);
         if let Some(disk) = &disk {

@@ -81,6 +81,8 @@ pub struct Permit {
     directory: Option<(u64, u64)>,
     /// Whether what a device carries was agreed to go.
     really: bool,
+    /// Which disk a device is, beside its number.
+    sequence: Option<u64>,
 }
 
 /// What a permit is for, whatever it is called.
@@ -125,11 +127,12 @@ impl std::fmt::Display for NodeIdentity {
 impl Permit {
     pub(super) fn for_node(kind: PermitKind, node: &Node) -> Self {
         let node_is = Some(NodeIdentity::of_node(node));
-        Self { path: node.path.clone(), kind, node: node_is, directory: None, really: false }
+        Self { path: node.path.clone(), kind, node: node_is, directory: None, really: false, sequence: None }
     }
 
     pub(super) fn for_new_file(path: PathBuf, directory: (u64, u64)) -> Self {
-        Self { path, kind: PermitKind::NewFile, node: None, directory: Some(directory), really: false }
+        let directory = Some(directory);
+        Self { path, kind: PermitKind::NewFile, node: None, directory, really: false, sequence: None }
     }
 
     /// Opens the directory that a new file is to be made in: the one that was checked, whatever has its name by now.
@@ -156,8 +159,12 @@ impl Permit {
         })
     }
 
-    pub(super) fn under(self, consent: &Consent) -> Self {
-        Self { really: consent.really, ..self }
+    pub(super) fn under(self, consent: &Consent, sequence: Option<u64>) -> Self {
+        Self { really: consent.really, sequence, ..self }
+    }
+
+    pub(super) fn sequence(&self) -> Option<u64> {
+        self.sequence
     }
 
     /// The consent that it was given under.

@@ -202,7 +202,7 @@ fn a_device_in_use_is_never_written_to() {
     let scene = Scene::new();
     let cases = IN_USE.iter().map(|(how, set_up, why)| {
         let image = image(&scene, 64);
-        let Some(disk) = Loop::over(&image) else { return None };
+        let disk = Loop::over(&image)?;
         let parts = disk.split();
         let at = scene.world.path().join("mnt");
         let Some((target, held)) = parts.and_then(|parts| set_up(&disk, &parts, &at)) else {
