@@ -6,10 +6,10 @@
 //! another directory, stands for nothing.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::BorrowedFd;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use assay_workload::tree::{TreeLayout, TreeWorkload};
@@ -20,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 use super::identity::Identity;
 use super::mark::Seal;
 use super::windows::Windows;
+use super::{Doubt, Standing};
 
 /// Name of the ledger.
 pub const LEDGER_FILE: &str = ".assay-ledger";
@@ -124,15 +125,34 @@ fn digest_of(json: &[u8], of: &Identity) -> String {
     })
 }
 
-fn enter(directory: &Path, line: &Line) -> io::Result<()> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
-    let mut options = OpenOptions::new();
-    let mut file = options.append(true).create(true).custom_flags(flags).open(directory.join(LEDGER_FILE))?;
+/// The ledger of a directory of ours, made where it is missing, and which directory that is: never in another one that has the name
+/// by now.
+pub(super) fn open(directory: &Path) -> io::Result<(File, Identity)> {
+    let opened = super::open_directory(directory)?;
+    let standing = super::standing_of(opened.as_fd());
+    if !matches!(standing, Standing::Ours(_) | Standing::Doubtful(Doubt::NotRoots { .. })) {
+        return Err(io::Error::other(format!(
+            "{} is not the directory that Assay made",
+            directory.display()
+        )));
+    }
+    let flags = OFlags::RDWR
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK
+        | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(&opened, LEDGER_FILE, flags, Mode::from_raw_mode(0o644))?);
     if !is_ledger(&file) {
         return Err(io::Error::other(format!("{LEDGER_FILE} is not a ledger of Assay")));
     }
+    Ok((file, Identity::of_open(opened.as_fd())?))
+}
+
+fn enter(directory: &Path, line: &Line) -> io::Result<()> {
+    let (mut file, of) = open(directory)?;
     let json = serde_json::to_string(line)?;
-    let digest = digest_of(json.as_bytes(), &Identity::of_path(directory)?);
+    let digest = digest_of(json.as_bytes(), &of);
     file.write_all(format!("{json}{digest}\n").as_bytes())
 }
 
@@ -164,10 +184,9 @@ pub(super) fn enter_tree(directory: &Path, shape: &TreeWorkload) -> io::Result<W
         total_bytes: shape.total_bytes,
         ..TreeWorkload::default()
     };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(directory, flags, Mode::empty())?;
+    let opened = super::open_directory(directory)?;
     let line = Line::Tree(Box::new(shape));
-    let ledger = Ledger::read(std::os::fd::AsFd::as_fd(&opened));
+    let ledger = Ledger::read(opened.as_fd());
     if !ledger.lines.contains(&line) {
         enter(directory, &line)?;
     }

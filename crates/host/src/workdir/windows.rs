@@ -4,15 +4,13 @@
 //! measured operations make and remove, would be measured with them. Times are the file system's, also where a server keeps
 //! them.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FileType, OFlags, Statx, StatxFlags, StatxTimestamp, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{FileType, Statx, StatxFlags, StatxTimestamp, Timespec, Timestamps, UTIME_NOW};
 
-use super::ledger::{self, LEDGER_FILE};
+use super::ledger;
 
 /// How often a clock that stands still is looked at, a millisecond apart.
 const CLOCK_LOOKS: u32 = 40;
@@ -90,9 +88,7 @@ fn after(directory: &Path, then_ns: i64) -> io::Result<i64> {
 
 /// What the file system takes for now.
 fn now_ns(directory: &Path) -> io::Result<i64> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
-    let path = directory.join(LEDGER_FILE);
-    let ledger: File = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path)?;
+    let (ledger, _) = ledger::open(directory)?;
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     rustix::fs::futimens(&ledger, &Timestamps { last_access: now, last_modification: now })?;
     let stat = rustix::fs::statx(&ledger, c"", rustix::fs::AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
