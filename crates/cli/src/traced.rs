@@ -32,7 +32,8 @@ impl RunTrace {
 
     /// Writes what was traced.
     pub(crate) fn write(&self, traced: &Traced, plan: &Plan, context: &Context) -> Result<(), Failure> {
-        let outputs = Outputs::new(self.force);
+        let targets = plan.targets.iter().map(|target| &target.path);
+        let outputs = Outputs::new(self.force).reading(targets);
         outputs.stream("--trace", &self.path, |out| write_trace(&traced.records, plan, out))?;
         let count = assay_report::format::count(traced.records.len() as u64);
         context.say(&format!("a trace of {count} I/Os is in {}", self.path.display()));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use assay_engine::targets::direct_align;
 use assay_engine::{available, choose};
-use assay_host::guard::{Class, classify};
+use assay_host::guard::{Class, check_read, classify};
 use assay_host::workdir::is_cut_short;
 use assay_host::{HostRoot, storage_identity};
 use assay_results::store::{self, EngineChoice};
@@ -97,6 +97,8 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
         });
     }
     let path = absolute(&target.path, directory)?;
+    // Before anything of it is read.
+    check_read(host, &path)?;
     let refused = |source| RunError::Io { path: path.clone(), source };
     let wrong = |problem| RunError::Target { path: path.clone(), problem };
     let (kind, existing_bytes) = match classify(host, &path).map_err(refused)? {

@@ -9,6 +9,7 @@ use assay_engine::extents::Kernel;
 use assay_host::cache::drop_file;
 use assay_host::claim::{Access, Claims};
 use assay_host::environment;
+use assay_host::guard::check_read;
 use assay_results::environment::{TargetEnvironment, TargetKind};
 use assay_results::probe::{Ask, Probe, ProbeSpec, Prober};
 use assay_workload::units::{Bytes, Nanos};
@@ -51,6 +52,7 @@ pub fn probe(
     site: &Site,
     progress: &mut dyn FnMut(Bytes, Duration),
 ) -> Result<Probe, RunError> {
+    check_read(&site.host, &request.target)?;
     let claims = Claims::default();
     claims.take(&site.host, &request.target, Access::Shared)?;
     let target = environment_of(&request.target, site);
