@@ -4,6 +4,7 @@
 use assay_results::Run;
 use assay_results::answer::{Best, Fit, Likeness, Quoted, StorageKind, best, likeness, quoted};
 use assay_results::run::Verdict;
+use assay_results::search::{self, SearchAnswer};
 
 use crate::findings::verdict_sentence;
 use crate::{conditions as facts_of, format};
@@ -12,7 +13,7 @@ use crate::{conditions as facts_of, format};
 pub(crate) fn answer(run: &Run) -> [String; 3] {
     let quoted = quoted(run);
     let digits = Digits { of_interval: run.plan.series.is_some() };
-    [like(&quoted, digits), best_of(&quoted, digits), verdict_sentence(run)]
+    [like(&quoted, digits), best_or_found(run, quoted, digits), verdict_sentence(run)]
 }
 
 /// How figures are rounded: as in the rows below, so that the two agree.
@@ -110,6 +111,43 @@ fn figures(found: &Likeness<'_>, digits: Digits) -> Vec<String> {
 fn latency(fit: &Fit<'_>) -> String {
     let p50 = fit.quoted.p50_ns.map_or_else(|| format::NOTHING.to_owned(), format::time_ns);
     format!("p50 {p50} ({})", conditions(&fit.quoted))
+}
+
+/// What the searches of a run found, whose steps are no best of anything, and the best of its other figures.
+fn best_or_found(run: &Run, mut quoted: Vec<Quoted<'_>>, digits: Digits) -> String {
+    let answers = search::answers(run);
+    let mut parts: Vec<String> = answers.iter().map(|answer| found(answer, answers.len() > 1)).collect();
+    let of_a_search = |quoted: &Quoted<'_>| {
+        let jobs = || answers.iter().flat_map(|answer| &answer.phases).flat_map(|phase| &phase.jobs);
+        jobs().any(|job| std::ptr::eq(job, quoted.job))
+    };
+    quoted.retain(|quoted| !of_a_search(quoted));
+    if parts.is_empty() || !quoted.is_empty() {
+        parts.push(best_of(&quoted, digits));
+    }
+    parts.join(" ")
+}
+
+/// The answer of a search in a sentence; `named`: with the phase, where there are several.
+fn found(answer: &SearchAnswer<'_>, named: bool) -> String {
+    let name = answer.phases.first().filter(|_| named).map(|phase| format!(" ({})", phase.name));
+    let goal = format!("Highest rate with {}{}", answer.find, name.unwrap_or_default());
+    let doubt = match answer.verdict {
+        Verdict::Valid => "",
+        Verdict::Suspect => "; its step is suspect",
+        Verdict::Invalid | Verdict::Incomplete => "; its step is not valid",
+    };
+    match (&answer.rate, answer.lowest_iops) {
+        (Some(rate), _) => {
+            let iops = |value: f64| format::rounded(value, None);
+            let between = rate.interval.map(|(low, high)| format!(" ({} to {})", iops(low), iops(high)));
+            format!("{goal}: {} IOPS{}{doubt}.", iops(rate.value), between.unwrap_or_default())
+        }
+        (None, Some(lowest)) => {
+            format!("{goal}: none found; not even {} IOPS meet it{doubt}.", format::rounded(lowest, None))
+        }
+        (None, None) => format!("{goal}: no rate was tested."),
+    }
 }
 
 fn best_of(quoted: &[Quoted<'_>], digits: Digits) -> String {

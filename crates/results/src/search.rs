@@ -247,6 +247,39 @@ pub(crate) fn not_quoted(run: &Run) -> BTreeSet<usize> {
     searches(run).into_iter().flat_map(of).collect()
 }
 
+/// What a search found, for a headline.
+#[derive(Debug, Clone)]
+pub struct SearchAnswer<'r> {
+    /// Its goal.
+    pub find: FindRate,
+    /// Its steps, the one without a rate and those that were repeated among them.
+    pub phases: Vec<&'r PhaseResult>,
+    /// The highest rate that met the goal, with the interval that the steps leave it; `None`: no rate that was offered did.
+    pub rate: Option<Metric>,
+    /// The lowest rate that was offered, operations a second; `None`: none was.
+    pub lowest_iops: Option<f64>,
+    /// The verdict on the step that the answer rests on.
+    pub verdict: Verdict,
+}
+
+/// The answers of all searches of a run that has verdicts.
+pub fn answers(run: &Run) -> Vec<SearchAnswer<'_>> {
+    let of = |search: &Search<'_>| {
+        let quoted = search.quoted();
+        let rows = quoted.iter().flat_map(|step| {
+            step.phase.jobs.iter().filter_map(|job| Some(run.row_or_step(step.phase, job)?.verdict))
+        });
+        SearchAnswer {
+            find: search.find,
+            phases: search.all.iter().filter_map(|index| run.phases.get(*index)).collect(),
+            rate: search.answer(run).map(|(_, metric)| metric),
+            lowest_iops: search.steps.iter().map(|step| step.offered).min_by(f64::total_cmp),
+            verdict: rows.max().unwrap_or(Verdict::Valid),
+        }
+    };
+    searches(run).iter().map(of).collect()
+}
+
 /// Puts the answer of each search, with the rates it lies between, into the phase that is quoted. The steps are judged before.
 pub(crate) fn add_answers(run: &mut Run) {
     let answer = |search: &Search<'_>| {

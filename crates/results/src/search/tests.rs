@@ -61,6 +61,19 @@ fn rates_that_are_too_high_on_purpose_do_not_count() {
     assert_eq!(run.verdict, Verdict::Invalid);
 }
 
+/// A search that no rate satisfies has that for its answer, and the step with the lowest rate is no best figure.
+#[test]
+fn a_goal_that_no_rate_meets_has_no_rate_for_its_answer() {
+    let mut run = search(&[(0.0, 0, 1000.0), (406.0, 9000, 406.0), (203.0, 2680, 195.0)]);
+    checks::judge(&mut run);
+    let [found] = answers(&run).try_into().expect("one search");
+    assert_eq!((found.rate, found.lowest_iops, found.phases.len()), (None, Some(203.0), 3));
+    let mut run = search(&[(0.0, 0, 1000.0), (1000.0, 9000, 600.0), (500.0, 400, 499.0)]);
+    checks::judge(&mut run);
+    let [found] = answers(&run).try_into().expect("one search");
+    assert_eq!(found.rate.map(|rate| rate.value), Some(500.0));
+}
+
 #[test]
 fn a_step_that_was_repeated_is_not_the_answer() {
     let mut run =
