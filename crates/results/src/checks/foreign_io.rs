@@ -6,6 +6,7 @@
 
 use super::draft::{Draft, iops_lost, lost, percent};
 use super::subject::{Subject, on_storage, repeat_of};
+use super::unwritten_reads::nothing_read;
 use crate::environment::DeviceKind;
 use crate::evidence::QuietWindow;
 use crate::run::{DeviceTruth, Effect, Finding, FindingSeverity, JobResult, Run};
@@ -31,6 +32,9 @@ const MISSED_MAX: f64 = 0.02;
 /// What a file system may write for one byte that is flushed: data, journal, metadata.
 const JOURNAL_FACTOR: u64 = 4;
 
+/// What others move counts as requests of this size beside small requests with flushes.
+const REQUEST_BYTES: f64 = 65_536.0;
+
 const ADVICE: &str = "stop what else uses the device, or measure when it is idle";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
@@ -47,7 +51,11 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
             planned.jobs.iter().any(|job| !job.direct && job.pattern.mix.share(OpKind::Write) > 0.0)
         });
         let (Some(first), Some(truth)) = (subjects.first(), &phase.device) else { continue };
-        let quiet = quiet(at, first, truth, (wrote_before, buffered_writes))
+        // What never came to the storage was not slowed down there.
+        if subjects.iter().all(nothing_read) {
+            continue;
+        }
+        let quiet = quiet(at, &subjects, truth, (wrote_before, buffered_writes))
             .map(|finding| Finding { repeat: repeat_of(run, phase), ..finding });
         let known = phase.evidence.quiet_before.is_some() || truth.device_read_bytes.is_some();
         if !known {
@@ -90,11 +98,15 @@ impl Others {
         })
     }
 
-    /// Share of the device that they take beside jobs that move `bytes_per_s` there, and `ios_per_s` requests of all.
-    fn share(&self, (bytes_per_s, ios_per_s): (f64, f64)) -> f64 {
+    /// Share of the device that they take beside jobs that move `bytes_per_s` there, and `ios_per_s` requests of all. Beside small
+    /// requests that are flushed their bytes say nothing.
+    fn share(&self, (bytes_per_s, ios_per_s): (f64, f64), flushed: bool) -> f64 {
         // Few requests can keep a slow device busy; they take no more of it than they are of all requests.
         let of_ios = self.ios_per_s / (self.ios_per_s + ios_per_s);
-        self.busy.min(of_ios).max(share_beside(self.bytes_per_s, bytes_per_s))
+        let of_bytes = share_beside(self.bytes_per_s, bytes_per_s);
+        let moved =
+            if flushed { of_bytes.min(share_by_requests(self.bytes_per_s, ios_per_s)) } else { of_bytes };
+        self.busy.min(of_ios).max(moved)
     }
 
     /// As in `26 % busy` and `transferring 4.5 MiB/s`.
@@ -113,7 +125,13 @@ impl Others {
 
 /// What others did in the quiet windows, against the device's work in the phase. `late_writes`: whether write-back of
 /// our own may still go on before and after.
-fn quiet(at: usize, first: &Subject<'_>, truth: &DeviceTruth, late_writes: (bool, bool)) -> Option<Finding> {
+fn quiet(
+    at: usize,
+    subjects: &[Subject<'_>],
+    truth: &DeviceTruth,
+    late_writes: (bool, bool),
+) -> Option<Finding> {
+    let first = subjects.first()?;
     let phase = first.phase;
     let span_s = phase.evidence.span_ns as f64 / 1e9;
     let bytes_per_s = ours_per_s(first, truth);
@@ -126,7 +144,8 @@ fn quiet(at: usize, first: &Subject<'_>, truth: &DeviceTruth, late_writes: (bool
     let ours = (bytes_per_s, requests as f64 / span_s);
     let before = Others::of(phase.evidence.quiet_before, late_writes.0);
     let after = Others::of(phase.evidence.quiet_after, late_writes.1);
-    let share = |seen: Option<Others>| seen.map_or(0.0, |seen| seen.share(ours));
+    let flushed = small_and_flushed(subjects);
+    let share = |seen: Option<Others>| seen.map_or(0.0, |seen| seen.share(ours, flushed));
     let (when, seen) = if share(before) >= share(after) { ("before", before) } else { ("after", after) };
     let most = share(seen);
     let seen = seen?;
@@ -165,6 +184,22 @@ fn ours_per_s(first: &Subject<'_>, truth: &DeviceTruth) -> f64 {
 /// Share of a device that others have who move so much there beside us.
 fn share_beside(others: f64, ours: f64) -> f64 {
     others / (others + ours).max(f64::MIN_POSITIVE)
+}
+
+/// The same by requests, of which others' have at least this size: a small request that is flushed takes at least as long as one of
+/// theirs.
+fn share_by_requests(others_bytes_per_s: f64, our_ios_per_s: f64) -> f64 {
+    share_beside(others_bytes_per_s / REQUEST_BYTES, our_ios_per_s)
+}
+
+/// Whether what the jobs do is small requests with flushes: their bytes are no measure of what they take of the device.
+fn small_and_flushed(subjects: &[Subject<'_>]) -> bool {
+    subjects.iter().all(|subject| {
+        let total = &subject.job.total;
+        let flushed = subject.job.flush.is_some() || subject.every_write_durable();
+        let small = total.bytes as f64 <= REQUEST_BYTES * total.ios as f64;
+        flushed && small && subject.does(OpKind::Write)
+    })
 }
 
 /// What the devices moved beyond what the kernel moved for this process: in phases of direct I/O, and of buffered reads.
@@ -211,7 +246,14 @@ fn beyond_ours(
         percent(share)
     );
     let span_s = first.phase.evidence.span_ns.max(1) as f64 / 1e9;
-    let share = share_beside(foreign as f64 / span_s, ours_per_s(first, truth));
+    let foreign_per_s = foreign as f64 / span_s;
+    let of_bytes = share_beside(foreign_per_s, ours_per_s(first, truth));
+    let share = if small_and_flushed(subjects) {
+        let ios_per_s: f64 = first.phase.jobs.iter().map(|job| job.total.iops).sum();
+        of_bytes.min(share_by_requests(foreign_per_s, ios_per_s))
+    } else {
+        of_bytes
+    };
     let finding = first
         .draft(ID, FindingSeverity::Warning, message)
         .bias(bias(first, share))
@@ -401,6 +443,34 @@ mod tests {
         let truth = run.phases[0].device.as_mut().unwrap();
         truth.process_read_bytes = Some(0);
         silent(ID, &run);
+    }
+
+    #[test]
+    fn a_figure_of_no_storage_is_not_low_because_of_others() {
+        let mut run = run();
+        run.phases[0].evidence.quiet_before =
+            Some(QuietWindow { span_ns: SECOND, ios: 900, read_bytes: 900 << 20, ..Default::default() });
+        only(ID, &run);
+        run.phases[0].jobs[0].cached_read_share = Some(1.0);
+        assert!(only("unwritten-reads", &run).bias_words().starts_with("IOPS high without bound"));
+        silent(ID, &run);
+    }
+
+    #[test]
+    fn small_requests_with_flushes_are_held_against_requests() {
+        // As recorded: 36 MiB/s of others beside 260 durable writes of 4 KiB a second, "up to 36 times as many".
+        let mut run = writing(run());
+        run.plan.phases[0].jobs[0].flush.open = assay_workload::job::OpenSync::Dsync;
+        let job = &mut run.phases[0].jobs[0];
+        (job.total.iops, job.total.bytes_per_s) = (260.0, 260.0 * 4096.0);
+        let truth = run.phases[0].device.as_mut().unwrap();
+        truth.device_written_bytes = truth.process_written_bytes.map(|bytes| bytes * 4 + 5 * (36 << 20));
+        assert_eq!(only(ID, &run).bias_words(), "IOPS low: without it up to 3.2 times as many");
+        // In a window before the test as well.
+        run.phases[0].device.as_mut().unwrap().device_written_bytes = Some(0);
+        run.phases[0].evidence.quiet_before =
+            Some(QuietWindow { span_ns: SECOND, ios: 40, read_bytes: 36 << 20, ..Default::default() });
+        assert_eq!(only(ID, &run).bias_words(), "IOPS 0-29 % low");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use assay_workload::plan::PlannedSite;
 use super::cache_served_reads::truly_direct;
 use super::draft::{iops_served, percent, served};
 use super::subject::{Subject, on_storage};
-use crate::run::{Finding, FindingSeverity, Run};
+use crate::run::{Effect, Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "unwritten-reads";
 
@@ -32,6 +32,15 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     reading
         .filter_map(|subject| not_fetched(&subject).or_else(|| zeros(&subject)).or_else(|| extents(&subject)))
         .collect()
+}
+
+/// Whether no read of a job came from the storage, so that what else the storage did had no effect on it.
+pub(super) fn nothing_read(subject: &Subject<'_>) -> bool {
+    let only_reads =
+        !subject.does(OpKind::Write) && !subject.does(OpKind::Trim) && subject.job.read.is_some();
+    let found = not_fetched(subject).or_else(|| zeros(subject));
+    let unbounded = |finding: Finding| finding.effect.is_some_and(|effect| effect.high >= Effect::UNBOUNDED);
+    only_reads && found.is_some_and(unbounded)
 }
 
 fn finding(subject: &Subject<'_>, share: f64, message: String, name: &str) -> Finding {
