@@ -10,6 +10,7 @@ mod cache_served_reads;
 mod clock_unstable;
 mod compressible_data;
 mod contradictory_figures;
+mod device_limit;
 mod draft;
 mod effective_depth;
 mod engine_fallback;

@@ -66,19 +66,21 @@ impl MachineTally {
         if self.first.is_none() {
             self.first = Some(Box::new(record.clone()));
         }
-        let at_ns = record.at_ns.saturating_sub(self.first.as_ref().map_or(0, |first| first.at_ns));
+        let first_ns = self.first.as_ref().map_or(0, |first| first.at_ns);
+        let seconds = |at_ns: u64| at_ns.saturating_sub(first_ns) as f64 / 1e9;
+        let readings_s = (self.last.as_ref().map_or(0.0, |last| seconds(last.at_ns)), seconds(record.at_ns));
         for limit in record.cgroup.iter().flat_map(|cgroup| &cgroup.device_limits) {
-            self.feed_limit(limit, at_ns as f64 / 1e9);
+            self.feed_limit(limit, readings_s);
         }
         self.last = Some(Box::new(record.clone()));
     }
 
-    /// A limit is the same one until the device has another.
-    fn feed_limit(&mut self, limit: &CgroupDeviceLimit, at_s: f64) {
+    /// A limit is the same one until a reading shows the device with another, or with none.
+    fn feed_limit(&mut self, limit: &CgroupDeviceLimit, (last_s, at_s): (f64, f64)) {
         let full = self.limits.len() >= LIMITS_MAX;
         let last = self.limits.iter_mut().rev().find(|known| known.limit.device == limit.device);
         match last {
-            Some(known) if known.limit == *limit => known.end_s = at_s,
+            Some(known) if known.limit == *limit && known.end_s >= last_s => known.end_s = at_s,
             _ if full => {}
             _ => self.limits.push(LimitInForce { limit: limit.clone(), start_s: at_s, end_s: at_s }),
         }

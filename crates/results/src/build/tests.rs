@@ -303,6 +303,29 @@ fn limits_are_kept_with_the_time_they_held() {
 }
 
 #[test]
+fn a_limit_that_a_reading_does_not_show_has_ended() {
+    use crate::counters::CgroupCounters;
+    use crate::environment::CgroupDeviceLimit;
+    let mut events = events();
+    let mut second = 0;
+    for event in &mut events {
+        if let RunEvent::Host { event: HostEvent::Counters { record, .. }, .. } = event {
+            let limit = CgroupDeviceLimit {
+                device: "8:0".to_owned(),
+                read_iops: Some(500),
+                ..CgroupDeviceLimit::default()
+            };
+            let device_limits = if [1, 2, 4].contains(&second) { vec![limit] } else { Vec::new() };
+            record.cgroup = Some(CgroupCounters { device_limits, ..CgroupCounters::default() });
+            second += 1;
+        }
+    }
+    let limits = build(&events).phases.remove(0).evidence.device_limits;
+    let seen: Vec<_> = limits.iter().map(|held| (held.start_s, held.end_s)).collect();
+    assert_eq!(seen, [(1.0, 2.0), (4.0, 4.0)]);
+}
+
+#[test]
 fn offered_and_missed() {
     let mut planned = job("reader");
     planned.pace = Pace::Open { offered: Offered::Iops(4004.0), arrival: Arrival::default() };

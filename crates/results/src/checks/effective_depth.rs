@@ -7,9 +7,9 @@
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{PlannedEngine, PlannedJob};
 
+use super::device_limit::device_limit;
 use super::draft::{Draft, percent};
 use super::subject::{Subject, on_storage};
-use super::throttled::device_limit;
 use crate::run::{DeviceTruth, Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "effective-depth";

@@ -4,6 +4,7 @@
 //! Specification 2.0.2: range at most 20 %, excursion of the fitted line at most 10 %); every window of ten intervals
 //! or more is tested for a drift or a step with the dependence of neighbouring intervals allowed for.
 
+use super::device_limit::device_limit;
 use super::draft::{Draft, iops_off, percent};
 use super::subject::{Subject, measured};
 use super::{pass_drift, throttled};
@@ -28,6 +29,13 @@ const PERIODS_MAX: f64 = 1000.0;
 const PAUSE_LENGTH_MIN: f64 = 1.5;
 /// and leaves it less than this share of the usual rate.
 const PAUSE_RATE_MAX: f64 = 0.5;
+/// A change of level by this factor needs no test where the first and the last part of the window have no value in common.
+const LARGE_FACTOR_MIN: f64 = 2.0;
+/// Values in each of these parts at least, and the part of the window that each is.
+const LARGE_VALUES_MIN: usize = 2;
+const LARGE_PART: usize = 3;
+/// Fewer operations in an interval are chance, or a stall.
+const LARGE_OPERATIONS_MIN: f64 = 20.0;
 /// The test draws random series; the same run is judged the same way each time.
 const SEED: u64 = 1;
 
@@ -89,12 +97,78 @@ pub(super) fn movement(subject: &Subject<'_>) -> Option<Stationarity> {
     stationarity(&whole_intervals(&subject.job.series), &StationarityRule::default(), SEED)
 }
 
+/// A change of the rate by so much that no noise explains it: from the first to the last third of a window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LargeChange {
+    /// Mean of the last third, as a multiple of that of the first.
+    factor: f64,
+    /// The value of the last third that is furthest from the first.
+    end: f64,
+}
+
+impl LargeChange {
+    /// How far a figure may be from where the window ended.
+    pub(super) fn effect(&self, figure: f64) -> Option<Effect> {
+        Effect::against(figure, self.end)
+    }
+}
+
+/// The large change of a window: every value of its last third is above, or every one below, all of its first, and the means of
+/// the two differ by the factor. Intervals in which hardly anything completed are a stall, and of `outlier-interval`.
+pub(super) fn large_change(subject: &Subject<'_>) -> Option<LargeChange> {
+    let series = &subject.job.series;
+    let places = whole_places(series);
+    let part = places.len() / LARGE_PART;
+    if part < LARGE_VALUES_MIN {
+        return None;
+    }
+    let rate = rates(series);
+    let (first, last) = (&places[..part], &places[places.len() - part..]);
+    let flows = |at: &usize| {
+        series[*at].iops == 0.0 || series[*at].iops * series[*at].length_s >= LARGE_OPERATIONS_MIN
+    };
+    let values = |places: &[usize]| places.iter().map(|at| rate(&series[*at])).collect::<Vec<f64>>();
+    let flowing = first.iter().chain(last).all(flows) && subject.closed_loop();
+    let (first, last) = (values(first), values(last));
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    let sum = |values: &[f64]| values.iter().sum::<f64>();
+    let factor = sum(&last) / sum(&first);
+    let end = if factor > 1.0 { most(&last) } else { least(&last) };
+    let apart = least(&last) > most(&first) || most(&last) < least(&first);
+    let large = factor.max(1.0 / factor) >= LARGE_FACTOR_MIN && factor.is_finite() && factor > 0.0;
+    (flowing && apart && large && least(&first) > 0.0).then_some(LargeChange { factor, end })
+}
+
+/// What is said of a large change that the test for movement does not speak of.
+fn large(subject: &Subject<'_>) -> Option<Finding> {
+    let change = large_change(subject).filter(|_| device_limit(subject).is_none())?;
+    let times = if change.factor > 1.0 {
+        format!("{:.1} times", change.factor)
+    } else {
+        format!("{} of", percent(change.factor))
+    };
+    let effect = change.effect(subject.mean_iops());
+    let message =
+        format!("IOPS in the last third of the measured window were {times} those in its first third");
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .maybe_bias(effect.map(|off| format!("{} against the end of the window", iops_off(off))))
+        .effect(effect)
+        .evidence("factor", change.factor)
+        .evidence("intervals", subject.job.series.len())
+        .advise("precondition, or measure longer, until the figure no longer changes");
+    Some(finding)
+}
+
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let found = movement(subject)?;
     let change = match found.verdict {
         StationarityVerdict::Drift => found.drift_share,
         StationarityVerdict::Step => found.step_share,
-        StationarityVerdict::Stationary | StationarityVerdict::TooShort => return snia(subject),
+        StationarityVerdict::Stationary | StationarityVerdict::TooShort => {
+            return large(subject).or_else(|| snia(subject));
+        }
     };
     if throttled::is_fall_of_level(&found) {
         return None;
@@ -112,7 +186,9 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
             found.intervals
         )
     };
-    let effect = off_the_end(&found);
+    // What is fitted need not reach where a large change ended.
+    let at_end = large_change(subject).and_then(|change| change.effect(subject.mean_iops()));
+    let effect = wider(off_the_end(&found), at_end);
     let finding = subject
         .draft(ID, severity, message)
         .maybe_bias(effect.map(|off| format!("{} against the end of the window", iops_off(off))))
@@ -124,6 +200,11 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("intervals", found.intervals)
         .advise("precondition, or measure longer, until the figure no longer changes");
     Some(finding)
+}
+
+/// The larger of two effects.
+pub(super) fn wider(one: Option<Effect>, other: Option<Effect>) -> Option<Effect> {
+    one.into_iter().chain(other).max_by(|a, b| a.largest().total_cmp(&b.largest()))
 }
 
 /// How far the mean of a window that moved may be from where it ended.
@@ -235,6 +316,70 @@ mod tests {
         assert_eq!(finding.severity, FindingSeverity::Warning);
         assert!(finding.message.starts_with("IOPS fell by 2"), "{}", finding.message);
         assert!(finding.bias_words().contains("high against the end"), "{}", finding.bias_words());
+    }
+
+    /// Intervals of 0.2 s.
+    fn in_fifths(iops: &[f64]) -> Run {
+        let mut run = with_series(iops.iter().copied());
+        for (at, point) in run.phases[0].jobs[0].series.iter_mut().enumerate() {
+            (point.start_s, point.length_s) = (0.2 * at as f64, 0.2);
+        }
+        run
+    }
+
+    /// What a window of these intervals may be off, as multiples of the figure: where the range ends.
+    fn ends_of(run: &Run) -> (f64, f64) {
+        let mut findings = crate::checks::by_id(ID).unwrap().judge(run);
+        findings.extend(crate::checks::by_id("throttled").unwrap().judge(run));
+        let told = findings.iter().find(|finding| finding.severity == FindingSeverity::Warning);
+        let effect = told.unwrap_or_else(|| panic!("{findings:#?}")).effect.expect("a range");
+        (1.0 - effect.low, 1.0 / (1.0 + effect.high))
+    }
+
+    #[test]
+    fn a_large_change_is_told_whatever_its_course() {
+        // Writes with fdatasync, as recorded: 20 times as many at the end.
+        let flushed = [
+            365.0, 420.0, 375.0, 440.0, 385.0, 415.0, 960.0, 1100.0, 1800.0, 2100.0, 2600.0, 3000.0, 3700.0,
+            4400.0, 5100.0, 5800.0, 6420.0, 8105.0, 8670.0, 7389.0,
+        ];
+        let in_steps: Vec<f64> = (0..20).map(|at| [400.0, 1200.0, 5000.0, 14_000.0][at / 5]).collect();
+        let late: Vec<f64> = (0..20).map(|at| if at < 8 { 400.0 } else { 12_000.0 + noise(at) }).collect();
+        let short: Vec<f64> = (0..9).map(|at| if at < 4 { 400.0 } else { 12_000.0 + noise(at) }).collect();
+        let noisy: Vec<f64> =
+            (0..20).map(|at| if at < 8 { 400.0 } else { 9000.0 + 300.0 * noise(at) }).collect();
+        for course in [flushed.as_slice(), &in_steps, &late, &short, &noisy] {
+            let run = in_fifths(course);
+            let figure = course.iter().sum::<f64>() / course.len() as f64;
+            let end = course[course.len() - 3..].iter().copied().fold(0.0, f64::max);
+            assert!(ends_of(&run).0 * figure >= 0.99 * end, "{course:?}: {:?}", ends_of(&run));
+            silent("outlier-interval", &run);
+        }
+        let falls: Vec<f64> =
+            (0..20).map(|at| [12_610.0, 9000.0, 2500.0, 380.0][at / 5] + noise(at as u32)).collect();
+        let at_once: Vec<f64> =
+            (0..20).map(|at| if at < 9 { 12_610.0 } else { 380.0 } + noise(at as u32)).collect();
+        for course in [&falls, &at_once] {
+            let figure = course.iter().sum::<f64>() / course.len() as f64;
+            let run = in_fifths(course);
+            assert!(ends_of(&run).1 * figure <= 1.05 * 380.0, "{course:?}: {:?}", ends_of(&run));
+        }
+    }
+
+    #[test]
+    fn noise_is_no_large_change() {
+        let mut rng = assay_workload::rng::Rng::new(21);
+        let told = (0..400).filter(|at| {
+            let n = [6, 9, 16, 25][at % 4];
+            let course: Vec<f64> = (0..n).map(|_| 5000.0 * (0.3 * rng.normal()).exp()).collect();
+            let run = in_fifths(&course);
+            measured(&run).next().and_then(|subject| large_change(&subject)).is_some()
+        });
+        assert!(told.count() <= 4);
+        // Hardly anything in the last third is a stall.
+        let mut course = [3000.0; 12];
+        course[8..].fill(1.0);
+        silent(ID, &in_fifths(&course));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! `outlier-interval`: single intervals far from the others, such as stalls, in a window that otherwise stood still; and
 //! pauses that only the whole window shows, because they are shorter than an interval or longer than the window.
 
+use super::device_limit::device_limit;
 use super::draft::{iops_off, percent, time};
-use super::not_steady::{self, movement, pause_places, whole_places};
+use super::not_steady::{self, large_change, movement, pause_places, whole_places};
 use super::outlier_run::RESOLUTION_SHARE;
 use super::own_stop::own_stop;
 use super::subject::{Subject, measured, upper_quartile};
-use super::throttled::device_limit;
 use crate::run::{Effect, Finding, FindingSeverity, Run};
 use crate::stats::{Drift, OutlierReport, drift, median, outliers, student_quantile};
 use crate::steady::StationarityVerdict;
@@ -80,7 +80,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         return Some(finding);
     }
     let moved = |verdict| matches!(verdict, StationarityVerdict::Drift | StationarityVerdict::Step);
-    if movement(subject).is_some_and(|found| moved(found.verdict)) {
+    if movement(subject).is_some_and(|found| moved(found.verdict)) || large_change(subject).is_some() {
         return None;
     }
     short_trend(subject).or_else(|| single(subject, &iops, usual)).or_else(whole)

@@ -5,11 +5,11 @@
 
 use assay_workload::PhaseKind;
 
-use super::draft::{Draft, iops_high, iops_low, lost, lost_cpu_time, percent, time};
-use super::not_steady::movement;
-use super::subject::{Subject, measured, on_storage, repeat_of, upper_quartile};
-use crate::evidence::LimitInForce;
-use crate::run::{Effect, Finding, FindingSeverity, OpResult, PhaseResult, Run, SeriesPoint};
+use super::device_limit::{device_limit, of_unknown_effect, set_meanwhile};
+use super::draft::{Draft, iops_high, lost, lost_cpu_time, percent, time};
+use super::not_steady::{large_change, movement, wider};
+use super::subject::{Subject, measured, on_storage, repeat_of};
+use crate::run::{Effect, Finding, FindingSeverity, PhaseResult, Run};
 use crate::steady::{Stationarity, StationarityVerdict};
 
 pub(super) const ID: &str = "throttled";
@@ -18,10 +18,6 @@ pub(super) const ID: &str = "throttled";
 const THROTTLED_MIN: f64 = 0.05;
 /// Share of the processors' time that the hypervisor took.
 const STEAL_MIN: f64 = 0.05;
-/// This near to a limit is at the limit.
-const AT_LIMIT: f64 = 0.9;
-/// Further above a limit that held for a part of the time only, it was not this job that it held back.
-const ABOVE_LIMIT: f64 = 1.25;
 /// A fall by at least this share, in one step, is what burst credit looks like.
 const FALL_MIN: f64 = 0.2;
 /// A lower level that was seen for less time may as well be a dip that the end of the window cut off.
@@ -31,6 +27,7 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     let phases = run.phases.iter().enumerate().filter(|(_, phase)| phase.kind == PhaseKind::Measure);
     let mut findings: Vec<Finding> = phases.flat_map(|(at, phase)| of_phase(run, at, phase)).collect();
     findings.extend(on_storage(run).filter_map(|subject| device_limit(&subject)));
+    findings.extend(of_unknown_effect(run));
     // A limit that was set meanwhile is why it fell, and has the bias of that.
     let explained = |subject: &Subject<'_>| set_meanwhile(subject) && device_limit(subject).is_some();
     findings.extend(measured(run).filter(|subject| !explained(subject)).filter_map(|subject| fall(&subject)));
@@ -104,136 +101,6 @@ fn waited_otherwise(phase: &PhaseResult, by_quota: f64) -> f64 {
     waited_share(phase).map_or(0.0, |waited| (waited - by_quota).clamp(0.0, 1.0))
 }
 
-/// A limit of the control group on a device of the job that was reached while it held.
-pub(super) fn device_limit(subject: &Subject<'_>) -> Option<Finding> {
-    let numbers: Vec<String> = subject.devices().iter().filter_map(|device| device.number.clone()).collect();
-    let span_s = subject.phase.evidence.span_ns as f64 / 1e9;
-    let in_force = &subject.phase.evidence.device_limits;
-    // Of a run that did not read them meanwhile, those of its start.
-    let at_start = subject.run.environment.cgroup.devices.iter().filter(|_| in_force.is_empty());
-    let at_start = at_start.map(|limit| LimitInForce { limit: limit.clone(), start_s: 0.0, end_s: span_s });
-    let limits = in_force.iter().cloned().chain(at_start);
-    let limits: Vec<LimitInForce> = limits.filter(|held| numbers.contains(&held.limit.device)).collect();
-    // The last one is what lasts.
-    limits.iter().rev().filter(|_| subject.alone()).find_map(|held| {
-        let all_along = held.start_s <= 0.0 && held.end_s >= span_s;
-        let (done, upper) = if all_along {
-            (moved_per_s(subject)?, f64::INFINITY)
-        } else {
-            (moved_while(subject, held)?, ABOVE_LIMIT)
-        };
-        let limit = &held.limit;
-        let most = [limit.read_bytes_per_s, limit.write_bytes_per_s, limit.read_iops, limit.write_iops];
-        let names = ["bytes read a second", "bytes written a second", "reads a second", "writes a second"];
-        names.into_iter().zip(done).zip(most).find_map(|((name, rate), most)| {
-            let (rate, most) = (rate?, most?);
-            let share = rate / most as f64;
-            let reached = (AT_LIMIT..=upper).contains(&share);
-            reached.then(|| at_limit(subject, held, (name, rate, most), !all_along))
-        })
-    })
-}
-
-/// Whether limits on devices changed during the phase.
-fn set_meanwhile(subject: &Subject<'_>) -> bool {
-    subject.phase.evidence.device_limits.iter().any(|held| held.start_s > 0.0)
-}
-
-/// The same as [`moved_per_s`] while a limit held: of a job past the page cache, by its intervals within that time.
-fn moved_while(subject: &Subject<'_>, held: &LimitInForce) -> Option<[Option<f64>; 4]> {
-    let (within, _) = within(subject, held);
-    let (iops, bytes_per_s) = (mean(&within, |point| point.iops)?, mean(&within, |point| point.bytes_per_s)?);
-    let total = &subject.job.total;
-    let of = |op: Option<&OpResult>| {
-        op.map_or((0.0, 0.0), |op| {
-            (op.ios as f64 / total.ios.max(1) as f64, op.bytes as f64 / total.bytes.max(1) as f64)
-        })
-    };
-    let (read, write) = (of(subject.job.read.as_ref()), of(subject.job.write.as_ref()));
-    let rates = [bytes_per_s * read.1, bytes_per_s * write.1, iops * read.0, iops * write.0];
-    subject.job.direct.then_some(rates.map(Some))
-}
-
-/// The intervals in which a limit held, and the others.
-fn within<'s>(subject: &Subject<'s>, held: &LimitInForce) -> (Vec<&'s SeriesPoint>, Vec<&'s SeriesPoint>) {
-    let origin_s = subject.job.evidence.measured_start_ns as f64 / 1e9;
-    subject.job.series.iter().partition(|point| {
-        let start_s = origin_s + point.start_s;
-        start_s >= held.start_s && start_s + point.length_s <= held.end_s + 0.1 * point.length_s
-    })
-}
-
-/// The mean of a rate over intervals, by their length; `None` without any.
-fn mean(points: &[&SeriesPoint], field: fn(&SeriesPoint) -> f64) -> Option<f64> {
-    let time_s: f64 = points.iter().map(|point| point.length_s).sum();
-    let sum: f64 = points.iter().map(|point| field(point) * point.length_s).sum();
-    (time_s > 0.0).then_some(sum / time_s)
-}
-
-/// Bytes read, bytes written, reads and writes a second: at the devices where they say it, else those of a job past the
-/// page cache, whose every I/O is at least a request to the upper device.
-fn moved_per_s(subject: &Subject<'_>) -> Option<[Option<f64>; 4]> {
-    let truth = subject.truth()?;
-    let per_s =
-        |count: Option<u64>| count.map(|count| count as f64 / (subject.phase.evidence.span_ns as f64 / 1e9));
-    let at_devices =
-        [truth.device_read_bytes, truth.device_written_bytes, truth.device_reads, truth.device_writes]
-            .map(per_s);
-    if at_devices.iter().any(Option::is_some) || !subject.job.direct {
-        return Some(at_devices);
-    }
-    let (read, write) = (subject.job.read.as_ref(), subject.job.write.as_ref());
-    let bytes = |op: Option<&OpResult>| op.map(|op| op.bytes);
-    let ios = |op: Option<&OpResult>| op.map(|op| op.ios);
-    Some([bytes(read), bytes(write), ios(read), ios(write)].map(per_s))
-}
-
-fn at_limit(
-    subject: &Subject<'_>,
-    held: &LimitInForce,
-    (name, rate, most): (&str, f64, u64),
-    in_part: bool,
-) -> Finding {
-    let when = in_part.then_some((held.start_s, held.end_s));
-    let when_s =
-        when.map_or(String::new(), |(from, to)| format!(", in force from {from:.0} s to {to:.0} s,"));
-    let message =
-        format!("the control group's limit of {most} {name} on {}{when_s} was reached", held.limit.device);
-    let effect = in_part.then(|| of_a_part(subject, held)).flatten();
-    let bias = match effect {
-        Some(effect) => {
-            let low = format!("{} against the faster intervals", iops_low(-effect.low));
-            let high = || format!("; {} against what lasts", iops_high(effect.high));
-            low + &if effect.high > 0.0 { high() } else { String::new() }
-        }
-        None if in_part => "a part of the figure is that of the limit; the storage may do more".to_owned(),
-        None => "the figure is that of the limit; the storage may do more".to_owned(),
-    };
-    subject
-        .draft(ID, FindingSeverity::Warning, message)
-        .bias(bias)
-        .effect(effect)
-        .evidence("limit_per_s", most)
-        .evidence("reached_per_s", rate)
-        .evidence("in_force_from_s", when.map(|when| when.0))
-        .evidence("in_force_to_s", when.map(|when| when.1))
-        .advise("lift the limit (io.max, blkio.throttle), or report the figure as that of the limit")
-}
-
-/// What a limit does to a figure that held for a part of the window: without it all intervals would be as the faster ones beside it;
-/// of one that still held at the end, what lasts is what it left.
-fn of_a_part(subject: &Subject<'_>, held: &LimitInForce) -> Option<Effect> {
-    let (within, beside) = within(subject, held);
-    let figure = subject.mean_iops();
-    let faster = upper_quartile(&beside.iter().map(|point| point.iops).collect::<Vec<f64>>())?;
-    let lasts = held.end_s >= subject.phase.evidence.span_ns as f64 / 1e9;
-    let high = match mean(&within, |point| point.iops).filter(|_| lasts) {
-        Some(after) => figure / after.max(f64::MIN_POSITIVE) - 1.0,
-        None => 0.0,
-    };
-    Effect::between(1.0 - faster / figure, high)
-}
-
 fn fall(subject: &Subject<'_>) -> Option<Finding> {
     let found = movement(subject).filter(is_fall_of_level)?;
     let fallen = -found.step_share;
@@ -246,6 +113,9 @@ fn fall(subject: &Subject<'_>) -> Option<Finding> {
     );
     // With a share s of the window before the fall by d, the mean is s d / (1 - d) above the level after it.
     let high = share * fallen / (1.0 - fallen).max(0.01);
+    // It may have fallen further behind that step.
+    let at_end = large_change(subject).and_then(|change| change.effect(subject.mean_iops()));
+    let high = wider(Effect::high(high), at_end).map_or(high, |effect| effect.high);
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
         .bias(format!("{} against what lasts", iops_high(high)))
@@ -273,8 +143,8 @@ mod tests {
     use super::*;
     use crate::checks::draft::OR_MORE;
     use crate::checks::tests::{only, silent};
-    use crate::environment::CgroupDeviceLimit;
     use crate::fixture::run;
+    use crate::run::SeriesPoint;
 
     #[test]
     fn a_cpu_quota_that_was_used_up() {
@@ -320,86 +190,6 @@ mod tests {
         silent(ID, &run);
         run.phases[0].evidence.steal_share = Some(0.3);
         assert!(only(ID, &run).message.contains("30 %"));
-    }
-
-    #[test]
-    fn a_device_limit_that_was_reached() {
-        let mut run = run();
-        run.environment.targets[0].devices[0].number = Some("8:0".to_owned());
-        let limit = |read_iops| CgroupDeviceLimit {
-            device: "8:0".to_owned(),
-            read_iops,
-            ..CgroupDeviceLimit::default()
-        };
-        run.environment.cgroup.devices = vec![limit(Some(2000))];
-        assert!(only(ID, &run).message.contains("limit of 2000 reads a second"));
-        run.environment.cgroup.devices = vec![limit(Some(20_000))];
-        silent(ID, &run);
-    }
-
-    #[test]
-    fn a_limit_that_was_set_meanwhile_is_named_and_no_matter_of_depth() {
-        let mut run = run();
-        run.environment.targets[0].devices[0].number = Some("8:0".to_owned());
-        // Two fast seconds, then a limit of 500 reads a second, as recorded.
-        for (at, point) in run.phases[0].jobs[0].series.iter_mut().enumerate() {
-            point.iops = if at < 2 { 5000.0 } else { 502.0 };
-            point.bytes_per_s = point.iops * 4096.0;
-        }
-        let limit = CgroupDeviceLimit {
-            device: "8:0".to_owned(),
-            read_iops: Some(500),
-            ..CgroupDeviceLimit::default()
-        };
-        run.phases[0].evidence.device_limits = vec![LimitInForce { limit, start_s: 2.0, end_s: 5.0 }];
-        run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(0.8);
-        let finding = only(ID, &run);
-        assert!(
-            finding.message.contains("limit of 500 reads a second on 8:0, in force from 2 s to 5 s,"),
-            "{}",
-            finding.message
-        );
-        silent("effective-depth", &run);
-        // Two of five seconds at 5000, then 502: the mean is 2301.
-        assert_eq!(
-            finding.bias_words(),
-            "IOPS low: without it up to 2.2 times as many against the faster intervals; \
-             IOPS 0-358 % high against what lasts"
-        );
-        let effect = finding.effect.unwrap();
-        assert!((effect.low + 1.17).abs() < 0.01 && (effect.high - 3.58).abs() < 0.01, "{effect:?}");
-        // One that was lifted again is no level that lasts: a sawtooth.
-        for (at, point) in run.phases[0].jobs[0].series.iter_mut().enumerate() {
-            point.iops = if at == 2 || at == 3 { 502.0 } else { 2000.0 };
-        }
-        run.phases[0].evidence.device_limits[0].end_s = 4.0;
-        assert_eq!(only(ID, &run).bias_words(), "IOPS 0-43 % low against the faster intervals");
-        run.phases[0].evidence.device_limits[0].end_s = 5.0;
-        // A limit that was not reached explains nothing.
-        run.phases[0].evidence.device_limits[0].limit.read_iops = Some(2000);
-        silent(ID, &run);
-        assert_eq!(only("effective-depth", &run).severity, FindingSeverity::Warning);
-    }
-
-    #[test]
-    fn a_limit_on_a_device_over_something_that_does_not_count() {
-        let mut run = run();
-        run.environment.targets[0].devices[0].number = Some("7:0".to_owned());
-        let truth = run.phases[0].device.as_mut().unwrap();
-        (truth.device_read_bytes, truth.device_written_bytes) = (None, None);
-        (truth.device_reads, truth.device_writes) = (None, None);
-        let span_s = run.phases[0].evidence.span_ns as f64 / 1e9;
-        let reads_per_s = (run.phases[0].jobs[0].read.as_ref().unwrap().ios as f64 / span_s) as u64;
-        let limit = CgroupDeviceLimit {
-            device: "7:0".to_owned(),
-            read_iops: Some(reads_per_s),
-            ..CgroupDeviceLimit::default()
-        };
-        run.environment.cgroup.devices = vec![limit];
-        run.phases[0].jobs[0].direct = true;
-        assert!(only(ID, &run).message.contains(&format!("limit of {reads_per_s} reads a second")));
-        run.phases[0].jobs[0].direct = false;
-        silent(ID, &run);
     }
 
     #[test]
