@@ -9,6 +9,7 @@ use assay_workload::plan::{PlannedEngine, PlannedJob};
 
 use super::device_limit::device_limit;
 use super::draft::{Draft, percent};
+use super::generator_bound::held_back_share;
 use super::subject::{Subject, on_storage};
 use crate::run::{DeviceTruth, Finding, FindingSeverity, Run};
 
@@ -18,6 +19,8 @@ pub(super) const ID: &str = "effective-depth";
 const DEPTH_SHARE_MIN: f64 = 0.5;
 /// How far the bytes at the device may be from those asked for.
 const BYTES_TOLERANCE: f64 = 0.1;
+/// Where the job threads did not run for this share of the time, the depth at the device is theirs.
+const HELD_BACK_MAX: f64 = 0.2;
 /// Below this the window says nothing.
 const WINDOW_S_MIN: f64 = 0.5;
 
@@ -127,6 +130,11 @@ fn seen(subject: &Subject<'_>) -> Option<Finding> {
     let share = depth / asked as f64;
     // What a limit holds back waits above the device: `throttled` says so.
     if share >= DEPTH_SHARE_MIN || truth.depth_window_s < WINDOW_S_MIN || device_limit(subject).is_some() {
+        return None;
+    }
+    // Nothing is handed over while the job threads do not run: `generator-bound` and `throttled` say so.
+    let held_back = held_back_share(subject);
+    if held_back >= HELD_BACK_MAX || share >= DEPTH_SHARE_MIN * (1.0 - held_back) {
         return None;
     }
     let cpu_ns = cpu_ns_of_slots(subject);

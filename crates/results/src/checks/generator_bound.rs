@@ -7,7 +7,8 @@ use assay_workload::job::EngineOptions;
 use assay_workload::plan::PlannedJob;
 
 use super::draft::{iops_lost, lost, lost_cpu_time, percent, time};
-use super::own_stop::own_stop;
+use super::outlier_interval::STOPPED_ADVICE;
+use super::own_stop::{own_stop, repeated_stops, share_in_long_ios};
 use super::severity::severity;
 use super::subject::{Subject, on_storage};
 use super::throttled::quota_share;
@@ -34,6 +35,13 @@ const DELAY_MIN: f64 = 0.2;
 const LATE_NS_MIN: f64 = 2e5;
 /// Slots that were taken for a larger share of the time may explain delays also where threads waited for a CPU.
 const SLOTS_TAKEN_MAX: f64 = 0.5;
+/// A delay that chance does not make where slots were free for most of the time: from this on, and from so many mean I/Os.
+const LONG_DELAY_NS_MIN: f64 = 1e7;
+const LONG_DELAY_FACTOR: f64 = 20.0;
+/// Where I/Os as long as the delays took this share of the time of the delays or more, the storage made them.
+const LONG_IOS_MAX: f64 = 0.33;
+/// Completion latencies and the time in which slots were taken are the same, but for the edges of the window.
+const SLOT_TIME_MAX: f64 = 1.5;
 /// A stop of this share of the longest delay is what made it.
 const STOP_MIN: f64 = 0.5;
 /// A rate of which more was missed is `rate-not-reached`'s.
@@ -42,7 +50,8 @@ const MISSED_MAX: f64 = 0.02;
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     on_storage(run)
         .filter_map(|subject| {
-            let bound = queued(&subject).or_else(|| busy(&subject)).or_else(|| idle_slots(&subject));
+            let held = queued(&subject).or_else(|| stopped(&subject));
+            let bound = held.or_else(|| busy(&subject)).or_else(|| idle_slots(&subject));
             bound.or_else(|| submitted_late(&subject)).or_else(|| late(&subject))
         })
         .collect()
@@ -66,15 +75,53 @@ fn cpus_of_others(subject: &Subject<'_>) -> Option<f64> {
     Some((all - ours - kernel).max(0.0))
 }
 
-/// Other processes used the CPU: completions waited meanwhile, and nothing was submitted.
-fn queued(subject: &Subject<'_>) -> Option<Finding> {
+/// Share of the job threads' time in which they waited for a CPU that other processes used.
+fn starved_share(subject: &Subject<'_>) -> Option<f64> {
     // The kernel counts as waiting also the time that an idle processor takes to wake up, which on a virtual machine is
     // long, and longer than all that others do: nobody waits for them longer than they work.
     let others = cpus_of_others(subject);
     // What a quota took is `throttled`'s.
     let quota = quota_share(subject.run, subject.phase).unwrap_or(0.0);
-    let share = queued_share(subject).map(|share| (share - quota).min(others.unwrap_or(1.0)));
-    let share = share.filter(|share| *share >= QUEUED_MIN)?;
+    queued_share(subject).map(|share| (share - quota).min(others.unwrap_or(1.0)))
+}
+
+/// Share of the time in which the job threads did not run although they had something to do: without a CPU, or stopped.
+pub(super) fn held_back_share(subject: &Subject<'_>) -> f64 {
+    let quota = quota_share(subject.run, subject.phase).unwrap_or(0.0);
+    let starved = starved_share(subject).unwrap_or(0.0).max(0.0);
+    let stopped = repeated_stops(subject).map_or(0.0, |stops| stops.share);
+    (quota + starved).max(stopped).min(1.0)
+}
+
+/// The process was stopped again and again: completions waited meanwhile, and nothing was submitted.
+fn stopped(subject: &Subject<'_>) -> Option<Finding> {
+    let stops = repeated_stops(subject)?;
+    let message = format!(
+        "Assay did not run for {} of the time: {} of {} readings of its counters were late by up to {}, and I/Os took up to {} of a median of {}",
+        percent(stops.share),
+        stops.late,
+        stops.readings,
+        time(stops.late_s_max * 1e9),
+        time(subject.job.total.completion_ns.max as f64),
+        time(subject.job.completion_histogram().quantile_ns(0.5)? as f64)
+    );
+    let finding = subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias(lost_cpu_time(stops.share))
+        .effect(lost(stops.share))
+        .evidence("stopped_share", stops.share)
+        .evidence("late_readings", stops.late)
+        .evidence("late_s_max", stops.late_s_max)
+        .evidence("run_queue_share", queued_share(subject))
+        .evidence("device_depth_mean", subject.truth().and_then(|truth| truth.device_depth_mean))
+        .advise(STOPPED_ADVICE);
+    Some(finding)
+}
+
+/// Other processes used the CPU: completions waited meanwhile, and nothing was submitted.
+fn queued(subject: &Subject<'_>) -> Option<Finding> {
+    let others = cpus_of_others(subject);
+    let share = starved_share(subject).filter(|share| *share >= QUEUED_MIN)?;
     if !subject.closed_loop() {
         return None;
     }
@@ -178,6 +225,20 @@ fn slots_taken_share(subject: &Subject<'_>) -> f64 {
     (evidence.busy_slot_ns as f64 / (evidence.measured_ns.max(1) as f64 * slots as f64)).min(1.0)
 }
 
+/// Whether delays are far longer than what slots were taken for: the I/Os of their time were short, and did not queue up by chance.
+fn unexplained(subject: &Subject<'_>, delay: &LatencySummary, taken: f64) -> bool {
+    let evidence = &subject.job.evidence;
+    let Some(delay_p99) = delay.p99.map(|ns| ns as f64) else { return false };
+    let long = delay_p99 >= LONG_DELAY_NS_MIN.max(LONG_DELAY_FACTOR * subject.job.total.completion_ns.mean);
+    // The arrivals of a stop waited for half of it on average.
+    let late = 2.0 * delay.mean / (delay.max as f64).max(1.0);
+    let in_long_ios = share_in_long_ios(subject, delay_p99 / 4.0);
+    // The distribution must be that of all the time in which slots were taken.
+    let of_slots = subject.job.completion_histogram().sum_ns() as f64 / evidence.busy_slot_ns.max(1) as f64;
+    let known = (1.0 / SLOT_TIME_MAX..=SLOT_TIME_MAX).contains(&of_slots) && subject.job.flush.is_none();
+    known && long && taken <= SLOTS_TAKEN_MAX && in_long_ios < LONG_IOS_MAX * late
+}
+
 /// In an open loop: I/Os were submitted late while queue slots were free, because the generator did not run. Their response
 /// times begin when they were due, so that they are the generator's.
 fn submitted_late(subject: &Subject<'_>) -> Option<Finding> {
@@ -194,7 +255,7 @@ fn submitted_late(subject: &Subject<'_>) -> Option<Finding> {
     let waited = queued >= QUEUED_MIN && taken <= SLOTS_TAKEN_MAX;
     // A stop with all slots taken looks like storage that does not answer.
     let stop = own_stop(subject).filter(|stop| stop.length_s * 1e9 >= STOP_MIN * delay.max as f64);
-    if late <= taken && !waited && stop.is_none() {
+    if late <= taken && !waited && stop.is_none() && !unexplained(subject, delay, taken) {
         return None;
     }
     // What timer slack adds to every I/O is no reason to doubt a run.

@@ -5,7 +5,7 @@ use super::device_limit::device_limit;
 use super::draft::{iops_off, percent, time};
 use super::not_steady::{self, large_change, movement, pause_places, whole_places};
 use super::outlier_run::RESOLUTION_SHARE;
-use super::own_stop::own_stop;
+use super::own_stop::{own_stop, repeated_stops};
 use super::subject::{Subject, measured, upper_quartile};
 use crate::run::{Effect, Finding, FindingSeverity, Run};
 use crate::stats::{Drift, OutlierReport, drift, median, outliers, student_quantile};
@@ -44,7 +44,7 @@ const SEED: u64 = 1;
 const FACTOR_MIN: f64 = 1e-6;
 /// The rule's threshold is of one false alarm in a hundred windows; this much above it there is one in a thousand.
 const SURER: f64 = 1.5;
-const STOPPED_ADVICE: &str =
+pub(super) const STOPPED_ADVICE: &str =
     "do not suspend Assay (SIGSTOP, a freezer, a paused virtual machine), leave it a CPU, and repeat the run";
 const ADVICE: &str = "look at the latency maximum and at what the machine did then; a stall that recurs is part of the storage";
 
@@ -62,6 +62,13 @@ fn with_own_stop(subject: &Subject<'_>, mut finding: Finding) -> Finding {
             stop.start_s.max(0.0)
         );
         finding.evidence.insert("own_stop_s".to_owned(), stop.length_s.into());
+        finding.advice = STOPPED_ADVICE.to_owned();
+    } else if let Some(stops) = repeated_stops(subject).filter(|_| low) {
+        let share = percent(stops.share);
+        finding.message += &format!(
+            "; Assay itself did not run for {share} of the time: these are no stalls of the storage"
+        );
+        finding.evidence.insert("stopped_share".to_owned(), stops.share.into());
         finding.advice = STOPPED_ADVICE.to_owned();
     }
     finding

@@ -211,3 +211,42 @@ fn full_slots_and_timer_slack_are_not_a_starved_generator() {
         ),
     );
 }
+
+#[test]
+fn delays_that_no_io_explains_are_the_generators() {
+    use crate::histogram::LatencyHistogram;
+    // As recorded with SIGSTOP of 0.1 s in every 0.4 s: 1000 I/Os a second, one outstanding, 188 us each.
+    let stopped = |stalled: u64| {
+        let mut run = run();
+        let job = &mut run.phases[0].jobs[0];
+        (job.outstanding_io, job.evidence.threads) = (1, 1);
+        job.evidence.offered_iops = Some(1000.0);
+        job.evidence.missed_share = Some(0.001);
+        job.evidence.measured_ns = 4 * SECOND;
+        let mut completion = LatencyHistogram::new();
+        completion.record_n(188_000, 4000 - stalled);
+        completion.record_n(100_000_000, stalled);
+        job.evidence.busy_slot_ns = completion.sum_ns() as u64;
+        job.total.completion_ns.mean = completion.mean_ns();
+        job.total.completion_ns.p99 = completion.quantile_ns(0.99);
+        job.read.as_mut().unwrap().completion_histogram = Some(completion.to_sparse());
+        let of = |mean: f64, max| LatencySummary {
+            n: 4000,
+            mean,
+            p50: Some(150_000),
+            p90: Some(60_000_000),
+            p99: Some(99_900_000),
+            max,
+            ..LatencySummary::default()
+        };
+        job.lateness_ns = Some(of(13.3e6, 105_000_000));
+        job.total.response_ns = Some(of(13.5e6, 106_000_000));
+        run
+    };
+    let finding = only(ID, &stopped(0));
+    assert!(finding.message.contains("late although queue slots were free"), "{}", finding.message);
+    // A stop now and then meets an I/O.
+    only(ID, &stopped(2));
+    // Storage that stalls has an I/O for each delay.
+    silent(ID, &stopped(10));
+}
