@@ -228,3 +228,36 @@ fn conditions(quoted: &Quoted<'_>) -> String {
     let unknown: String = mean.into_iter().chain(placed_unknown).map(|fact| format!(", {fact}")).collect();
     format!("{block}{what}{unknown}{outstanding}{rate}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_results::run::Metric;
+
+    #[test]
+    fn the_headline_of_a_search_is_its_answer() {
+        let mut answer = SearchAnswer {
+            find: "p99<2ms".parse().expect("a goal"),
+            phases: Vec::new(),
+            rate: None,
+            lowest_iops: Some(203.0),
+            verdict: Verdict::Valid,
+        };
+        assert_eq!(
+            found(&answer, false),
+            "Highest rate with p99<2 ms: none found; not even 203 IOPS meet it."
+        );
+        answer.rate = Some(Metric {
+            value: 500.0,
+            unit: "IOPS".to_owned(),
+            n: 3,
+            interval: Some((500.0, 750.0)),
+            basis: None,
+        });
+        answer.verdict = Verdict::Suspect;
+        assert_eq!(
+            found(&answer, false),
+            "Highest rate with p99<2 ms: 500 IOPS (500 to 750); its step is suspect."
+        );
+    }
+}

@@ -5,10 +5,12 @@
 
 use super::draft::{iops_high, iops_low, percent};
 use super::subject::{Subject, on_storage};
-use super::throttled::ID;
 use crate::evidence::LimitInForce;
 use crate::run::{Effect, Finding, FindingSeverity, OpResult, Run, SeriesPoint};
 use crate::stats::median;
+
+/// That of `throttled`.
+pub(super) const ID: &str = "throttled";
 
 /// This near to a limit is at the limit.
 const AT_LIMIT: f64 = 0.9;
@@ -20,6 +22,8 @@ const HELD_SHARE: f64 = 0.05;
 const HELD_MIN: usize = 2;
 /// Share of the intervals without a limit that may be faster than what they all might have done.
 const FASTER: f64 = 0.9;
+/// Intervals over which a limit lets a job catch up with what it did not do before.
+const CAUGHT_UP_WITHIN: usize = 4;
 const NAMES: [&str; 4] =
     ["bytes read a second", "bytes written a second", "reads a second", "writes a second"];
 const ADVICE: &str = "lift the limit (io.max, blkio.throttle), or report the figure as that of the limit";
@@ -96,7 +100,13 @@ impl<'s, 'r> Limits<'s, 'r> {
         let (read, write) = (of(subject.job.read.as_ref()), of(subject.job.write.as_ref()));
         let reading_s = median(&lengths).unwrap_or(0.0);
         let known = subject.alone() && !held.is_empty();
-        known.then(|| Limits { subject, held, span_s, reading_s, shares: [read.0, write.0, read.1, write.1] })
+        known.then_some(Limits {
+            subject,
+            held,
+            span_s,
+            reading_s,
+            shares: [read.0, write.0, read.1, write.1],
+        })
     }
 
     /// The one limit that held all the time, where it was reached.
@@ -187,7 +197,8 @@ impl<'s, 'r> Limits<'s, 'r> {
     /// Whether a limit held in all of an interval, by the readings.
     fn within(&self, held: &LimitInForce, point: &SeriesPoint) -> bool {
         let (start_s, end_s) = self.place(point);
-        start_s >= held.start_s && end_s <= held.end_s + 0.1 * point.length_s
+        let edge_s = 0.1 * point.length_s;
+        start_s >= held.start_s - edge_s && end_s <= held.end_s + edge_s
     }
 
     /// Whether it may have held in a part of it: up to the reading before, and from the one behind.
@@ -201,8 +212,17 @@ impl<'s, 'r> Limits<'s, 'r> {
         self.held.iter().filter(|held| self.near(held, point)).all(|held| self.above(held, point))
     }
 
+    /// Whether an interval is far above a limit, also together with those before it: what was not done in them is caught up with.
     fn above(&self, held: &LimitInForce, point: &SeriesPoint) -> bool {
-        self.of_point(held, point).into_iter().flatten().any(|share| share > ABOVE_LIMIT)
+        let before = |other: &&SeriesPoint| other.start_s <= point.start_s;
+        let all: Vec<&SeriesPoint> = self.points().filter(before).collect();
+        let last = &all[all.len().saturating_sub(CAUGHT_UP_WITHIN)..];
+        let means = mean(last, |point| point.bytes_per_s).zip(mean(last, |point| point.iops));
+        let together = means.map_or([None; 4], |(bytes, iops)| self.of_limit(held, bytes, iops));
+        let alone = self.of_point(held, point);
+        alone.into_iter().zip(together).any(|shares| {
+            matches!(shares, (Some(alone), Some(together)) if alone > ABOVE_LIMIT && together > ABOVE_LIMIT)
+        })
     }
 
     /// What the intervals that no limit held back do.

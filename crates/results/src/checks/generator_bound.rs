@@ -50,7 +50,13 @@ const MISSED_MAX: f64 = 0.02;
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     on_storage(run)
         .filter_map(|subject| {
-            let held = queued(&subject).or_else(|| stopped(&subject));
+            // Of a process that was stopped and starved, what took more.
+            let stops = repeated_stops(&subject).map_or(0.0, |stops| stops.share);
+            let held = if stops > starved_share(&subject).unwrap_or(0.0) {
+                stopped(&subject)
+            } else {
+                queued(&subject)
+            };
             let bound = held.or_else(|| busy(&subject)).or_else(|| idle_slots(&subject));
             bound.or_else(|| submitted_late(&subject)).or_else(|| late(&subject))
         })

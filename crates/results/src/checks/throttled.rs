@@ -12,7 +12,7 @@ use super::subject::{Subject, measured, on_storage, repeat_of};
 use crate::run::{Effect, Finding, FindingSeverity, PhaseResult, Run};
 use crate::steady::{Stationarity, StationarityVerdict};
 
-pub(super) const ID: &str = "throttled";
+pub(super) use super::device_limit::ID;
 
 /// Share of the job threads' time that a CPU quota took.
 const THROTTLED_MIN: f64 = 0.05;
