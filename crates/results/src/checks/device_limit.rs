@@ -179,8 +179,7 @@ impl<'s, 'r> Limits<'s, 'r> {
             };
             // Where readings say when it held, that time; it may be too short for a whole interval.
             let looked = if within.len() < HELD_MIN { &near } else { &within };
-            let needed = if within.len() == 1 { HELD_MIN + 1 } else { HELD_MIN };
-            (looked.iter().filter(exact).count() >= needed).then_some(reached)
+            (looked.iter().filter(exact).count() >= HELD_MIN).then_some(reached)
         })
     }
 
