@@ -24,7 +24,11 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("runner", &["conduct", "engine", "fio", "formats", "host", "results", "sim", "workload"]),
     ("fleet", &["conduct", "host", "results", "workload"]),
     ("web", &["report", "results", "workload"]),
+    ("faultfs", &[]),
 ];
+
+/// What tests need and nothing that is shipped: a dev-dependency of any crate.
+const TEST_SUPPORT: &[&str] = &["faultfs"];
 
 /// These join everything and nothing depends on them.
 const TOPS: &[&str] = &["cli", "xtask"];
@@ -42,6 +46,8 @@ pub(super) struct Package {
     manifest: String,
     /// Our crates among its dependencies of all kinds, by short name.
     depends: Vec<String>,
+    /// Those of them that are not for its tests only.
+    ships: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -62,6 +68,8 @@ struct MetadataDependency {
     name: String,
     /// Set where the dependency is a directory, that is, one of ours.
     path: Option<String>,
+    /// `dev`, `build`; none: an ordinary one.
+    kind: Option<String>,
 }
 
 /// Asks cargo for the members of the workspace.
@@ -83,6 +91,8 @@ fn parse(json: &str) -> Result<Vec<Package>, Error> {
     let packages = metadata.packages.into_iter().map(|package| {
         let manifest = Path::new(&package.manifest_path);
         let ours = package.dependencies.iter().filter(|dependency| dependency.path.is_some());
+        let ships = ours.clone().filter(|dependency| dependency.kind.as_deref() != Some("dev"));
+        let ships = ships.map(|dependency| short_name(&dependency.name).to_owned()).collect();
         Package {
             name: short_name(&package.name).to_owned(),
             directory: manifest
@@ -93,6 +103,7 @@ fn parse(json: &str) -> Result<Vec<Package>, Error> {
                 .into(),
             manifest: manifest.strip_prefix(root).unwrap_or(manifest).to_string_lossy().into(),
             depends: ours.map(|dependency| short_name(&dependency.name).to_owned()).collect(),
+            ships,
         }
     });
     Ok(packages.collect())
@@ -120,8 +131,14 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
             report("crate-name", format!("the crate {name} is not in the drawing of the architecture"));
             continue;
         };
+        for depends in &package.ships {
+            if TEST_SUPPORT.contains(&depends.as_str()) {
+                report("dependency-direction", format!("{name} must not ship {depends}, which is for tests"));
+            }
+        }
         for depends in &package.depends {
-            if !allowed.contains(&depends.as_str()) {
+            let allowed = allowed.contains(&depends.as_str()) || TEST_SUPPORT.contains(&depends.as_str());
+            if !allowed {
                 report("dependency-direction", format!("{name} must not depend on {depends}"));
             }
         }
@@ -146,6 +163,7 @@ mod tests {
             directory: name.to_owned(),
             manifest: format!("crates/{name}/Cargo.toml"),
             depends: depends.iter().map(|name| (*name).to_owned()).collect(),
+            ships: Vec::new(),
         }
     }
 
@@ -165,6 +183,13 @@ mod tests {
         assert_eq!(messages(package("fleet", &["engine"])), ["fleet must not depend on engine"]);
         assert_eq!(messages(package("engine", &["xtask"])), ["engine must not depend on xtask"]);
         assert_eq!(messages(package("cli", &["cli"])), ["cli must not depend on cli"]);
+    }
+
+    #[test]
+    fn what_is_for_tests_is_not_shipped() {
+        assert!(messages(package("results", &["faultfs"])).is_empty());
+        let shipped = Package { ships: vec!["faultfs".to_owned()], ..package("results", &["faultfs"]) };
+        assert_eq!(messages(shipped), ["results must not ship faultfs, which is for tests"]);
     }
 
     #[test]
