@@ -99,6 +99,7 @@ impl Live {
 
     /// Takes note of an event, and draws if it is time.
     fn take(&mut self, event: &RunEvent) {
+        self.progress.hear(event);
         match event {
             RunEvent::RunStarted { plan, .. } => self.start(plan),
             RunEvent::PhaseStarted { phase, .. } => {
@@ -162,8 +163,7 @@ impl Live {
         }
         if self.terminal && self.drawn.elapsed() >= LIVE_EVERY {
             self.estimate();
-            let line = progress_line(&self.progress, &self.style);
-            to_stderr(format_args!("\r\x1b[2K{line}"));
+            to_stderr(format_args!("\r\x1b[2K{}", progress_line(&self.progress, &self.style)));
             self.drawn = Instant::now();
         } else if !self.terminal && self.printed.elapsed() >= PLAIN_EVERY {
             self.estimate();

@@ -1,7 +1,7 @@
 //! Jobs of block I/O on this machine: the job loop over one of the engines, with its targets open and its buffers mapped.
 
 use std::os::fd::RawFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use assay_workload::arrival::Arrivals;
 use assay_workload::fill::Filler;
@@ -18,7 +18,7 @@ use crate::engines::psync::PsyncEngine;
 use crate::engines::{self, AnyEngine, EngineEntry, NativeEngine};
 use crate::job_loop::{JobLoop, LoopParts, LoopSpec, PassHook};
 use crate::kind::{
-    Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, ThisMachine, ThreadEnd,
+    Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, Slots, ThisMachine, ThreadEnd,
     ThreadIndex,
 };
 use crate::recorder::{Recorder, Shared};
@@ -55,7 +55,9 @@ impl JobKind<ThisMachine> for Blocks {
             let threads = if jobs.contains(&index) { job.slices.len() } else { 0 };
             (0..threads).map(|_| Shared::new()).collect()
         });
-        Ok(Box::new(PreparedBlocks { context, shared: shared.collect(), blocks: self }))
+        let shared: Vec<Vec<_>> = shared.collect();
+        let slots = shared.iter().map(|threads| threads.iter().map(|_| OnceLock::new()).collect()).collect();
+        Ok(Box::new(PreparedBlocks { context, shared, slots, blocks: self }))
     }
 }
 
@@ -64,12 +66,18 @@ struct PreparedBlocks<'p> {
     context: PhaseContext<'p>,
     /// By job and thread; jobs of other kinds have none.
     shared: Vec<Vec<Arc<Shared>>>,
+    /// Likewise, of the threads that have been made.
+    slots: Vec<Vec<OnceLock<Arc<Slots>>>>,
     blocks: &'p Blocks,
 }
 
 impl PreparedJobs<ThisMachine> for PreparedBlocks<'_> {
     fn intervals(&self, at: ThreadIndex) -> Arc<dyn Intervals> {
         Arc::clone(&self.shared[at.job][at.thread]) as Arc<dyn Intervals>
+    }
+
+    fn outstanding(&self, at: ThreadIndex) -> Option<&Slots> {
+        self.slots[at.job][at.thread].get().map(Arc::as_ref)
     }
 
     fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
@@ -175,6 +183,7 @@ impl BlockThread<'_> {
             pass_hook: pass_hook(self.job, &open),
         };
         let job_loop = JobLoop::new(parts, Box::new(self.generator()));
+        let _ = self.prepared.slots[self.at.job][self.at.thread].set(Arc::clone(job_loop.slots()));
         Ok(LoopRunner { job_loop, open, flush_at_end: job.flush.at_end, flushed_ns: 0, engine_fallback })
     }
 
@@ -227,8 +236,10 @@ impl<E: AnyEngine, const OPEN: bool> LoopRunner<E, OPEN> {
         if !self.flush_at_end {
             return Ok(());
         }
-        for fd in self.open.fds() {
+        for (target, fd) in self.open.fds().enumerate() {
+            self.job_loop.slots().flush_begins(target as u16, RealClock::new().now_ns());
             let flushed = targets::fsync(fd);
+            self.job_loop.slots().flush_ends();
             flushed.map_err(|source| EngineError::Call { engine: "driver", call: "fsync", source })?;
         }
         self.flushed_ns = RealClock::new().now_ns();

@@ -15,6 +15,7 @@ use crate::outcome::{self, ThreadCpu, ThreadEnd};
 use crate::recorder::Intervals;
 use crate::sampler::Sampler;
 use crate::seam::{Clock, EngineError};
+use crate::watchdog::Watchdog;
 
 mod gate;
 
@@ -31,7 +32,7 @@ const POLL: Duration = Duration::from_millis(2);
 pub type Tick<'a> = dyn FnMut(&mut dyn FnMut(HostEvent)) + 'a;
 
 /// How a phase is run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PhaseOptions<'k> {
     /// Length of a reporting period.
     pub interval: Duration,
@@ -39,6 +40,15 @@ pub struct PhaseOptions<'k> {
     pub stop: Arc<AtomicBool>,
     /// What can run as a job; the first that takes a job has it.
     pub kinds: &'k [&'k dyn JobKind<ThisMachine>],
+    /// Told when the phase is over but for threads whose I/Os hang. [`run_phase`] waits for them all the same: a caller that does not
+    /// want to goes on without it, and without what it returns.
+    pub given_up: &'k dyn Fn(PhaseEnd),
+}
+
+impl std::fmt::Debug for PhaseOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PhaseOptions").field("interval", &self.interval).finish_non_exhaustive()
+    }
 }
 
 /// How a phase ended.
@@ -55,9 +65,22 @@ type Handle<'s> = ScopedJoinHandle<'s, Ended>;
 /// One job thread from the outside.
 #[derive(Debug)]
 struct Running<'s> {
-    job: usize,
+    at: ThreadIndex,
     intervals: Arc<dyn Intervals>,
     handle: Handle<'s>,
+}
+
+impl Running<'_> {
+    fn ended(&self) -> bool {
+        self.handle.is_finished()
+    }
+}
+
+/// What ends a phase, apart from its jobs' own limits.
+struct Minding<'a> {
+    endings: Endings,
+    gate: &'a Gate,
+    given_up: &'a dyn Fn(PhaseEnd),
 }
 
 /// Runs phase `phase` of `plan`. Events go to `sink` on the calling thread, intervals among them; `tick` is called about
@@ -90,7 +113,8 @@ pub fn run_phase(
         let spawn = |seat| ThreadStart::spawn(seat, scope);
         let _guard = EndIfPanicking(&gate, &stops);
         let running = spawn_all(planned, &prepared, &gate, &spawn)?;
-        measure(context, &prepared, running, endings, &gate, sink, tick)
+        let minding = Minding { endings, gate: &gate, given_up: options.given_up };
+        measure(context, &prepared, running, minding, sink, tick)
     })
 }
 
@@ -115,11 +139,11 @@ fn measure(
     context: PhaseContext<'_>,
     prepared: &PreparedPhase<'_, ThisMachine>,
     running: Vec<Running<'_>>,
-    mut endings: Endings,
-    gate: &Gate,
+    minding: Minding<'_>,
     sink: &mut dyn FnMut(HostEvent),
     tick: &mut Tick<'_>,
 ) -> Result<PhaseEnd, EngineError> {
+    let Minding { mut endings, gate, given_up } = minding;
     let (planned, phase) = (context.planned(), context.phase);
     if !gate.wait_ready(running.len()) {
         let ended = join_all(running, planned.jobs.len(), gate);
@@ -129,18 +153,25 @@ fn measure(
     let start_ns = RealClock::new().now_ns() + START_AHEAD_NS;
     gate.open(start_ns);
     tick(sink);
-    let threads = running.iter().map(|thread| (thread.job, Arc::clone(&thread.intervals))).collect();
+    let threads = running.iter().map(|thread| (thread.at.job, Arc::clone(&thread.intervals))).collect();
     let mut sampler = Sampler::new(threads, phase, start_ns, measured_starts(planned, start_ns));
     let interval = Duration::from_nanos(context.interval_ns);
     let mut next_wake = Instant::now() + LAG;
-    while running.iter().any(|thread| !thread.handle.is_finished()) {
+    let mut watchdog = Watchdog::new(context, start_ns);
+    while running.iter().any(|thread| !thread.ended()) {
         next_wake += interval;
         wait(next_wake, interval, &|| {
-            endings.look(running.iter().map(|thread| (thread.job, thread.handle.is_finished())));
-            running.iter().all(|thread| thread.handle.is_finished())
+            endings.look(running.iter().map(|thread| (thread.at.job, thread.ended())));
+            running.iter().all(Running::ended)
         });
         sampler.collect(&mut watched(&mut endings, sink));
         tick(sink);
+        if let Some(error) = look_for_hung(&mut watchdog, prepared, &running, sink) {
+            sampler.finish(sink);
+            // What was stopped did not fail.
+            given_up(PhaseEnd { error: (!context.stopped()).then_some(error) });
+            break;
+        }
     }
     sampler.collect(sink);
     sampler.finish(sink);
@@ -149,6 +180,21 @@ fn measure(
     let process_cpu = outcome::process_cpu().since(process_before);
     let ends = join_all(running, planned.jobs.len(), gate)?;
     Ok(finish_jobs(context, start_ns, &ends, process_cpu, sink))
+}
+
+/// Has the watchdog look at what threads have outstanding: why the phase should end without them, if it should.
+fn look_for_hung(
+    watchdog: &mut Watchdog<'_>,
+    prepared: &PreparedPhase<'_, ThisMachine>,
+    running: &[Running<'_>],
+    sink: &mut dyn FnMut(HostEvent),
+) -> Option<String> {
+    // Read first: what is handed over meanwhile is younger than nothing.
+    let now_ns = RealClock::new().now_ns();
+    let outstanding = |at: ThreadIndex| prepared.with(at.job).outstanding(at)?.oldest(now_ns);
+    let threads = running.iter().filter(|thread| !thread.ended());
+    let threads: Vec<_> = threads.map(|thread| (thread.at, outstanding(thread.at))).collect();
+    watchdog.look(now_ns, &threads, sink)
 }
 
 /// Sleeps until the next interval should be there, or `done`.
@@ -190,7 +236,7 @@ fn spawn_all<'s>(
             let (jobs, at) = (prepared.with(job_index), ThreadIndex { job: job_index, thread });
             match spawn(ThreadStart { jobs, at, number: running.len(), gate }) {
                 Ok(handle) => {
-                    running.push(Running { job: job_index, intervals: jobs.intervals(at), handle });
+                    running.push(Running { at, intervals: jobs.intervals(at), handle });
                 }
                 Err(source) => {
                     gate.call_off(None);
@@ -213,7 +259,7 @@ fn join_all(running: Vec<Running<'_>>, jobs: usize, gate: &Gate) -> Result<Vec<V
     let (mut cause, mut panicked) = (None, None);
     for (number, thread) in running.into_iter().enumerate() {
         match thread.handle.join() {
-            Ok(Ok(end)) => ends[thread.job].extend(end),
+            Ok(Ok(end)) => ends[thread.at.job].extend(end),
             Ok(Err(error)) if cause.is_none() || gate.called_off_by() == Some(number) => cause = Some(error),
             Ok(Err(_)) => {}
             Err(panic) => panicked = Some(panic),

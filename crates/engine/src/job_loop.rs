@@ -23,6 +23,7 @@ mod operations;
 mod pacing;
 mod short;
 mod slot_list;
+mod slots;
 mod spec;
 
 use batch::Batch;
@@ -31,6 +32,7 @@ use flushes::Flushes;
 use operations::Operations;
 use pacing::Pacing;
 use slot_list::SlotList;
+pub use slots::{Outstanding, Slots};
 pub use spec::LoopSpec;
 
 /// Near a deadline a sleeping thread may come too late, so the last stretch is spun.
@@ -49,18 +51,6 @@ pub enum Pending {
     Until(u64),
     /// Nothing: it has ended.
     Done,
-}
-
-/// One outstanding I/O.
-#[derive(Debug, Clone, Copy, Default)]
-struct Slot {
-    /// When it was handed over.
-    issued_ns: u64,
-    intended_ns: u64,
-    offset_bytes: u64,
-    len_bytes: u32,
-    target: u16,
-    kind: u8,
 }
 
 /// Completions of one look with one operation and one issue time.
@@ -118,7 +108,7 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     batch: Batch,
     errors: Errors,
 
-    slots: Box<[Slot]>,
+    slots: Arc<Slots>,
     free: SlotList,
     pending: SlotList,
     completions: Completions,
@@ -187,7 +177,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             targets: parts.targets.into_boxed_slice(),
             spec: parts.spec,
             stop: parts.stop,
-            slots: (0..depth).map(|_| Slot::default()).collect(),
+            slots: Arc::new(Slots::new(depth)),
             free: SlotList::full(depth),
             pending: SlotList::empty(depth),
             completions: Completions::with_capacity(depth as usize),
@@ -206,6 +196,11 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// The engine, for what it has to say after [`Engine::prepare`].
     pub fn engine(&self) -> &E {
         &self.engine
+    }
+
+    /// What is outstanding, for others to look at.
+    pub fn slots(&self) -> &Arc<Slots> {
+        &self.slots
     }
 
     /// Moves a loop at rest that was made for a phase that starts at 0 to one that starts at `phase_start_ns`.
@@ -278,11 +273,10 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     #[inline(always)]
     fn account_one(&mut self, now: u64, completion: Completion, group: &mut CompletionGroup) {
-        let slot_index = completion.slot as usize;
-        let slot = &mut self.slots[slot_index];
-        let issued_ns = slot.issued_ns;
-        let op = usize::from(slot.kind).min(3);
-        let (len, target, intended) = (slot.len_bytes, slot.target, slot.intended_ns);
+        let slot = self.slots.at(completion.slot);
+        let issued_ns = slot.issued_ns();
+        let (kind, target, len) = slot.what();
+        let (op, intended) = (usize::from(kind).min(3), slot.intended_ns());
         self.outstanding -= 1;
         if completion.result != len as i32 && !(op >= 2 && completion.result == 0) {
             self.not_whole(completion.slot, completion.result);
@@ -306,6 +300,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// What follows an I/O that succeeded, and its slot is free.
     #[inline(always)]
     fn completed(&mut self, slot: u32, op: usize, len: u32, target: u16) {
+        self.slots.at(slot).done();
         if op == OpKind::Read as usize {
             self.until_zero_sample -= 1;
             if self.until_zero_sample == 0 {
@@ -332,7 +327,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// Whether a read holds what was written there. It was an I/O all the same, and is counted as one.
     #[inline(never)]
     fn check_content(&mut self, slot: u32, len: u32) {
-        let offset_bytes = self.slots[slot as usize].offset_bytes;
+        let offset_bytes = self.slots.at(slot).offset_bytes();
         // SAFETY: the slot's I/O has completed, and it is not refilled before this returns.
         let bytes = unsafe { self.buffers.slice_mut(slot, len as usize) };
         if !self.filler.holds(bytes, offset_bytes) {
@@ -345,6 +340,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn failed(&mut self, result: i32, slot: u32) {
         let errno = if result < 0 { -result } else { errors::END_OF_FILE };
         self.errors.failed(errno);
+        self.slots.at(slot).done();
         self.free.push(slot);
         self.count_error(errno);
     }
@@ -431,12 +427,8 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             self.filler.refresh(bytes, op.offset_bytes);
             self.flushes.written(op.target);
         }
-        let slot = &mut self.slots[slot_index as usize];
-        slot.intended_ns = intended_ns;
-        slot.offset_bytes = op.offset_bytes;
-        slot.len_bytes = if op.kind == OpKind::Trim { 0 } else { op.len_bytes };
-        slot.kind = op.kind as u8;
-        slot.target = op.target;
+        let len_bytes = if op.kind == OpKind::Trim { 0 } else { op.len_bytes };
+        self.slots.at(slot_index).queue(op.kind, op.target, len_bytes, op.offset_bytes, intended_ns);
         let io = Io {
             slot: slot_index,
             target: op.target,
@@ -468,11 +460,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[cold]
     fn queue_flush(&mut self, slot_index: u32, target: u16) {
         let kind = self.flushes.begin();
-        let slot = &mut self.slots[slot_index as usize];
-        slot.intended_ns = 0;
-        slot.len_bytes = 0;
-        slot.kind = OpKind::Fsync as u8;
-        slot.target = target;
+        self.slots.at(slot_index).queue(kind, target, 0, 0, 0);
         self.queue(Io { slot: slot_index, target, kind, len_bytes: 0, offset_bytes: 0 });
     }
 
@@ -512,13 +500,14 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[inline(always)]
     fn stamp(&mut self, now: u64) {
         for &slot_index in self.pending.as_slice() {
-            let slot = &mut self.slots[slot_index as usize];
-            slot.issued_ns = now;
+            let slot = self.slots.at(slot_index);
+            slot.issue(now);
             if OPEN
-                && slot.intended_ns > 0
+                && let intended_ns = slot.intended_ns()
+                && intended_ns > 0
                 && let Some(recorder) = self.recorder.as_mut()
             {
-                recorder.lateness(now.saturating_sub(slot.intended_ns));
+                recorder.lateness(now.saturating_sub(intended_ns));
             }
         }
     }
@@ -526,7 +515,12 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// What to wait for once everything that could be handed over is.
     #[inline(always)]
     fn wait_for(&self) -> Wait {
-        if self.draining || self.flushes.is_alone() || self.free.is_empty() || self.operations.exhausted() {
+        if self.draining || self.flushes.is_alone() || self.operations.exhausted() {
+            // Nothing else is done meanwhile, and what was done is not held back by an I/O that hangs.
+            let boundary_ns = self.recorder.as_ref().filter(|_| self.blocks).map(Recorder::boundary_ns);
+            return boundary_ns.map_or(Wait::AtLeast(1), Wait::Until);
+        }
+        if self.free.is_empty() {
             return Wait::AtLeast(1);
         }
         // In virtual time nobody comes too late.
@@ -568,7 +562,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let took = self.clock.now_ns() - stamp;
         let mut counts = [0_u32; 4];
         for &slot in self.pending.as_slice() {
-            counts[usize::from(self.slots[slot as usize].kind).min(3)] += 1;
+            counts[usize::from(self.slots.at(slot).what().0).min(3)] += 1;
         }
         let Some(recorder) = self.recorder.as_mut() else { return };
         for (op, count) in counts.into_iter().enumerate().filter(|entry| entry.1 > 0) {

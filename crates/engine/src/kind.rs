@@ -13,7 +13,7 @@ use std::time::Duration;
 use assay_workload::plan::{Plan, PlannedJob, PlannedPhase};
 
 use crate::clock::RealClock;
-pub use crate::job_loop::Pending;
+pub use crate::job_loop::{Pending, Slots};
 pub use crate::outcome::ThreadEnd;
 pub use crate::recorder::Intervals;
 use crate::seam::{Clock, EngineError};
@@ -111,6 +111,11 @@ pub trait JobKind<M: Machine>: Debug + Sync {
 pub trait PreparedJobs<M: Machine>: Sync {
     /// Where a thread's intervals come from.
     fn intervals(&self, at: ThreadIndex) -> Arc<dyn Intervals>;
+
+    /// What a thread that has been made has outstanding; `None`: this kind does not keep it.
+    fn outstanding(&self, _at: ThreadIndex) -> Option<&Slots> {
+        None
+    }
 
     /// What a thread does: made on that thread, before the common start.
     ///

@@ -28,6 +28,7 @@ pub mod standard_streams;
 pub mod targets;
 pub mod tracing;
 pub mod tree;
+pub mod watchdog;
 
 pub use blocks::Blocks;
 pub use kind::{JobKind, JobRunner, Machine, PhaseContext, PreparedJobs, ThisMachine, ThreadIndex};

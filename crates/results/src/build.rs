@@ -149,6 +149,7 @@ impl RunBuilder {
                 self.job(*phase, *job).feed_outcome(host, outcome)
             }
             HostEvent::Probed { probe } => self.probes.push((**probe).clone()),
+            HostEvent::Hung { .. } => {}
             HostEvent::Note { phase, id, text } => self.feed_note(host, *phase, id, text),
         }
     }

@@ -1,6 +1,8 @@
 //! The stream of events of a run: the live screen, the journal and every other consumer see the same.
 
 pub use assay_workload::host::HostId;
+use assay_workload::pattern::OpKind;
+use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Plan, PlannedPhase, empty_as_none};
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +122,43 @@ impl std::fmt::Display for LostReason {
             LostReason::Exited { status: None } => f.write_str("its process was killed"),
             LostReason::Failed { error } => f.write_str(error),
         }
+    }
+}
+
+/// An I/O that does not complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HungIo {
+    /// The name of its job.
+    pub job: String,
+    /// What it does.
+    pub kind: OpKind,
+    /// The path of its target.
+    pub target: String,
+    /// Where it begins; flushes begin nowhere.
+    pub offset_bytes: u64,
+    /// How long it is; 0 for trims and flushes.
+    pub len_bytes: u32,
+    /// When it was handed over, from the start of the phase.
+    pub since: Nanos,
+    /// How long ago that was.
+    pub outstanding_for: Nanos,
+}
+
+impl HungIo {
+    /// Which it is: `read of 4 KiB at offset 8192 of data`.
+    pub fn which(&self) -> String {
+        let HungIo { kind, target, offset_bytes, .. } = self;
+        let length = Some(self.len_bytes).filter(|len| *len > 0);
+        let length = length.map_or(String::new(), |len| format!(" of {}", Bytes(u64::from(len))));
+        let place = if kind.is_flush() { String::new() } else { format!(" at offset {offset_bytes}") };
+        format!("{}{length}{place} of {target}", kind.name())
+    }
+
+    /// For a line that has little room: `read of 4 KiB at offset 8192 of data hangs for 12 s`.
+    pub fn in_short(&self) -> String {
+        let name = self.target.rsplit('/').next().unwrap_or_default().to_owned();
+        let short = HungIo { target: name, ..self.clone() };
+        format!("{} hangs for {} s", short.which(), self.outstanding_for.0 / 1_000_000_000)
     }
 }
 
@@ -246,6 +285,15 @@ pub enum HostEvent {
         id: String,
         /// A sentence.
         text: String,
+    },
+    /// The I/O that has been outstanding for longest, where that is long; told again each period, for those who watch. Not kept:
+    /// notes say what became of it.
+    #[serde(skip)]
+    Hung {
+        /// The phase.
+        phase: u32,
+        /// `None`: it has completed, and no other is outstanding for long.
+        io: Option<Box<HungIo>>,
     },
     /// Nothing more comes from it. What it measured until then counts.
     Lost {

@@ -17,6 +17,7 @@ mod inventory;
 mod native;
 pub mod observe;
 mod period;
+mod phase_thread;
 mod prefill;
 pub mod probe;
 mod readonly;

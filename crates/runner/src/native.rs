@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_conduct::{Executor, PhaseOutcome, When};
-use assay_engine::driver::{PhaseEnd, PhaseOptions, run_phase};
-use assay_engine::targets::{Held, sync_file_system};
+use assay_engine::driver::PhaseEnd;
+use assay_engine::targets::sync_file_system;
 use assay_engine::tracing::TraceSink;
 use assay_engine::tree::NamedDirectories;
 use assay_engine::{Blocks, JobKind, ThisMachine, Trees};
@@ -21,6 +21,7 @@ use assay_workload::Plan;
 use crate::hold::{Permits, hold};
 use crate::idle_windows::IdleWindows;
 use crate::period::period;
+use crate::phase_thread::PhaseThread;
 use crate::request::{Kinds, Request, Site, Watch};
 use crate::space::SpaceWatch;
 
@@ -39,7 +40,7 @@ pub(crate) struct NativeExecutor {
     probes: Vec<Probe>,
     /// The kinds of jobs: those of the site before the others.
     kinds: Kinds,
-    blocks: Blocks,
+    trace: Option<Arc<TraceSink>>,
     trees: Trees,
 }
 
@@ -100,7 +101,7 @@ impl NativeExecutor {
             watch: request.watch,
             probes: request.probes.clone(),
             kinds: site.kinds.clone(),
-            blocks: Blocks { trace, held: Held::default() },
+            trace,
             // Directories named for destruction: trees may stand in them.
             trees: Trees { named: NamedDirectories::at(&request.consent) },
         }
@@ -114,13 +115,14 @@ impl Executor for NativeExecutor {
             Ok(holding) => holding,
             Err(why) => return PhaseOutcome::Failed(why),
         };
-        self.blocks.held = holding.held.clone();
-        let interval = period(plan, phase);
         let space = SpaceWatch::of(plan, phase, &self.stop);
         let stop = space.as_ref().map_or_else(|| Arc::clone(&self.stop), SpaceWatch::halt);
-        let own: [&dyn JobKind<ThisMachine>; 2] = [&self.blocks, &self.trees];
-        let kinds: Vec<&dyn JobKind<ThisMachine>> = self.kinds.native().chain(own).collect();
-        let options = PhaseOptions { interval, stop, kinds: &kinds };
+        let blocks = Blocks { trace: self.trace.clone(), held: holding.held.clone() };
+        let mut kinds = self.kinds.native.clone();
+        kinds
+            .extend([Arc::new(blocks) as Arc<dyn JobKind<ThisMachine> + Send>, Arc::new(self.trees.clone())]);
+        let interval = period(plan, phase);
+        let thread = PhaseThread { plan: Arc::clone(plan), phase, interval, stop, kinds, holding };
         let (counters, watch) = (&mut self.counters, self.watch);
         let mut tick = |sink: &mut dyn FnMut(HostEvent)| {
             if watch == Watch::Nothing {
@@ -128,9 +130,7 @@ impl Executor for NativeExecutor {
             }
             sink(HostEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
         };
-        let end = run_phase(plan, phase, &options, sink, &mut tick);
-        self.blocks.held.clear();
-        drop(holding);
+        let end = thread.run(sink, &mut tick);
         if let Some(why) = space.and_then(SpaceWatch::end) {
             return PhaseOutcome::Failed(why);
         }

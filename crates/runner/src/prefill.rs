@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_engine::Blocks;
-use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_host::claim::Claims;
 use assay_host::guard::Consent;
 use assay_host::workdir::is_cut_short;
@@ -22,6 +21,7 @@ use crate::error::RunError;
 use crate::files::make_files;
 use crate::hold::hold;
 use crate::inventory;
+use crate::phase_thread::PhaseThread;
 use crate::request::Site;
 use crate::space::{SpaceWatch, check_space};
 
@@ -94,8 +94,10 @@ pub fn fill(
     let holding = hold(&plan, 0, &permits, &site.host).map_err(failed)?;
     let space = SpaceWatch::over(vec![file.to_owned()], &site.stop);
     let halt = space.as_ref().map_or_else(|| Arc::clone(&site.stop), SpaceWatch::halt);
-    let kinds = &[&Blocks { held: holding.held.clone(), ..Blocks::default() } as _];
-    let options = PhaseOptions { interval: Duration::from_millis(500), stop: halt, kinds };
+    let blocks = Arc::new(Blocks { held: holding.held.clone(), ..Blocks::default() });
+    let interval = Duration::from_millis(500);
+    let thread =
+        PhaseThread { plan: Arc::clone(&plan), phase: 0, interval, stop: halt, kinds: vec![blocks], holding };
     let started = Instant::now();
     let mut written = 0;
     let mut sink = |event: HostEvent| {
@@ -104,8 +106,7 @@ pub fn fill(
             progress(Bytes(kept + written));
         }
     };
-    let end = run_phase(&plan, 0, &options, &mut sink, &mut |_| {});
-    drop(holding);
+    let end = thread.run(&mut sink, &mut |_| {});
     if let Some(why) = space.and_then(SpaceWatch::end) {
         return Err(RunError::Prefill { why, written_bytes: written });
     }

@@ -5,6 +5,7 @@ use assay_workload::job::EngineKind;
 
 mod faults {
     pub(crate) mod content;
+    pub(crate) mod hang;
     pub(crate) mod matrix;
     pub(crate) mod stage;
 }

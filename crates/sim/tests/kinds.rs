@@ -73,8 +73,12 @@ fn the_same_kind_runs_for_real() {
     let plan = plan(vec![job("ticking")]);
     let ticking = Ticking { ticks: 8 };
     let stop = Arc::new(AtomicBool::new(false));
-    let options =
-        PhaseOptions { interval: Duration::from_millis(50), stop, kinds: &[&ticking, &Blocks::default()] };
+    let options = PhaseOptions {
+        interval: Duration::from_millis(50),
+        stop,
+        kinds: &[&ticking, &Blocks::default()],
+        given_up: &|_| {},
+    };
     let mut seen = Seen::default();
     let end = run_phase(&plan, 0, &options, &mut |event| seen.feed(event), &mut |_| {}).unwrap();
     assert_eq!((end.error, seen.ios), (None, [8, 0]));

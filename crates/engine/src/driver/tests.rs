@@ -43,7 +43,12 @@ fn plan(directory: &std::path::Path, engines: &[EngineKind]) -> Arc<Plan> {
 }
 
 fn options<'k>(kinds: &'k [&'k dyn JobKind<ThisMachine>]) -> PhaseOptions<'k> {
-    PhaseOptions { interval: Duration::from_millis(50), stop: Arc::new(AtomicBool::new(false)), kinds }
+    PhaseOptions {
+        interval: Duration::from_millis(50),
+        stop: Arc::new(AtomicBool::new(false)),
+        kinds,
+        given_up: &|_| {},
+    }
 }
 
 /// A kind whose threads cannot be set up.

@@ -5,7 +5,7 @@
 
 use assay_workload::pattern::OpKind;
 
-use super::{JobLoop, Slot};
+use super::JobLoop;
 use crate::engines::sync_io::{Call, execute};
 use crate::recorder::Latency;
 use crate::seam::{Clock, Engine, Io};
@@ -15,15 +15,15 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[cold]
     #[inline(never)]
     pub(super) fn not_whole(&mut self, slot: u32, result: i32) {
-        let len = self.slots[slot as usize].len_bytes;
+        let (kind, target, len) = self.slots.at(slot).what();
         let result =
             if result > 0 && (result as u32) < len { self.continued(slot, result as u32) } else { result };
         if result != len as i32 {
             return self.failed(result, slot);
         }
         let now = self.clock.now_ns();
-        let Slot { issued_ns, intended_ns, kind, target, .. } = self.slots[slot as usize];
-        let op = usize::from(kind);
+        let (issued_ns, intended_ns) = (self.slots.at(slot).issued_ns(), self.slots.at(slot).intended_ns());
+        let op = usize::from(kind).min(3);
         if let Some(recorder) = self.recorder.as_mut() {
             recorder.latency(Latency::Completion, op, now.saturating_sub(issued_ns), 1);
             recorder.bytes(op, u64::from(len));
@@ -37,7 +37,8 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     /// Moves the rest of a transfer of which `moved` bytes are done: the bytes moved in all, or what the rest failed with.
     fn continued(&mut self, slot: u32, mut moved: u32) -> i32 {
-        let Slot { kind, target, len_bytes, offset_bytes, .. } = self.slots[slot as usize];
+        let (kind, target, len_bytes) = self.slots.at(slot).what();
+        let offset_bytes = self.slots.at(slot).offset_bytes();
         let Some(&target_open) = self.targets.get(usize::from(target)) else { return moved as i32 };
         let kind = if kind == OpKind::Write as u8 { OpKind::Write } else { OpKind::Read };
         self.end.short[kind as usize] += 1;

@@ -1,5 +1,7 @@
 //! The live line.
 
+use assay_results::{HostEvent, RunEvent};
+
 use crate::format;
 use crate::text::{Style, Tone, width};
 
@@ -18,6 +20,21 @@ pub struct Progress {
     pub p99_ns: Option<u64>,
     /// Seconds left of the whole run; `None`: not known.
     pub left_s: Option<f64>,
+    /// An I/O that hangs, in short.
+    pub hung: Option<String>,
+}
+
+impl Progress {
+    /// Takes note of what an event says of I/Os that hang.
+    pub fn hear(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Host { event: HostEvent::Hung { io, .. }, .. } => {
+                self.hung = io.as_ref().map(|io| io.in_short());
+            }
+            RunEvent::PhaseStarted { .. } | RunEvent::PhaseFinished { .. } => self.hung = None,
+            _ => {}
+        }
+    }
 }
 
 /// One line, no wider than the style: what gives way first is the phase's name.
@@ -29,6 +46,9 @@ pub fn progress_line(progress: &Progress, style: &Style) -> String {
     }
     if let Some(done) = progress.done.filter(|done| done.is_finite()) {
         facts.push((Tone::Strong, format!("{:>3.0} %", (done.clamp(0.0, 1.0) * 100.0).floor())));
+    }
+    if let Some(hung) = &progress.hung {
+        facts.push((Tone::Warn, hung.clone()));
     }
     if let Some(iops) = progress.iops {
         facts.push((Tone::Accent, format!("{} IOPS", format::iops(iops))));
@@ -79,6 +99,10 @@ fn cut(text: &str, room: usize, unicode: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use assay_results::event::HungIo;
+    use assay_workload::pattern::OpKind;
+    use assay_workload::units::Nanos;
+
     use super::*;
 
     fn progress() -> Progress {
@@ -89,6 +113,7 @@ mod tests {
             iops: Some(19_640.4),
             p99_ns: Some(2_345_678),
             left_s: Some(84.2),
+            hung: None,
         }
     }
 
@@ -108,6 +133,25 @@ mod tests {
             assert!(width(&line) <= columns, "{line}");
             assert!(line.contains('…') && line.contains("p99 2.35 ms"), "{line}");
         }
+    }
+
+    #[test]
+    fn an_io_that_hangs_comes_before_the_figures() {
+        let io = HungIo {
+            job: "j".to_owned(),
+            kind: OpKind::Read,
+            target: "/mnt/data".to_owned(),
+            offset_bytes: 8192,
+            len_bytes: 4096,
+            since: Nanos(1_200_000_000),
+            outstanding_for: Nanos(12_400_000_000),
+        };
+        let mut progress = Progress { phase: "p".to_owned(), ..progress() };
+        progress.hear(&HostEvent::Hung { phase: 0, io: Some(Box::new(io)) }.into());
+        let line = progress_line(&progress, &Style::plain(80));
+        assert_eq!(line, "p  12/26   43 %  read of 4 KiB at offset 8192 of data hangs for 12 s");
+        progress.hear(&HostEvent::Hung { phase: 0, io: None }.into());
+        assert!(!progress_line(&progress, &Style::plain(80)).contains("hangs"));
     }
 
     #[test]

@@ -56,7 +56,7 @@ proptest! {
         p99_ns in proptest::option::of(number()),
         columns in 80..200_usize,
     ) {
-        let progress = Progress { phase, number: (1, 2), done, iops, p99_ns, left_s: done };
+        let progress = Progress { phase, number: (1, 2), done, iops, p99_ns, left_s: done, hung: None };
         let line = progress_line(&progress, &Style::plain(columns));
         prop_assert!(!line.contains('\n'));
         prop_assert!(unicode_width::UnicodeWidthStr::width(line.as_str()) <= columns, "{}", line);

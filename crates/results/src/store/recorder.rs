@@ -51,6 +51,7 @@ impl RunRecorder {
                 let frames = self.encoder.encode(*host, interval);
                 self.series.append(&frames);
             }
+            RunEvent::Host { event: HostEvent::Hung { .. }, .. } => {}
             RunEvent::RunStarted { plan, .. } => {
                 self.journal.append(&line_of(event));
                 let stored = self.dir.write_json(PLAN_FILE, plan.as_ref());

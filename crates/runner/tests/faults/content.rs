@@ -57,7 +57,15 @@ fn run(corruption: &Corruption, engine: EngineKind) -> Came {
         workload.phases.remove(AGAIN as usize);
     }
     let rules = vec![corruption.rule.clone()];
-    let case = Case { op: Op::Write, engine, caching: Caching::Auto, cached: false, rules };
+    let case = Case {
+        op: Op::Write,
+        engine,
+        caching: Caching::Auto,
+        cached: false,
+        iops: None,
+        stops: false,
+        rules,
+    };
     run_of(case, workload, corruption.in_phase)
 }
 

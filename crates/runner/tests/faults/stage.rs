@@ -1,10 +1,15 @@
 //! A run on a file system that fails: what is asked for, and what comes of it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
 use assay_faultfs::{Fault, FaultFs, Injected, Op, Options, Rule, missing};
-use assay_results::RunEvent;
+use assay_results::event::HungIo;
 use assay_results::run::JobResult;
+use assay_results::{HostEvent, RunEvent};
 use assay_runner::{Finished, Observer, Watch, carry_out};
-use assay_workload::job::{Caching, EngineKind, FlushCall, FlushOrder, Limits, PeriodicFlush};
+use assay_workload::job::{Caching, EngineKind, FlushCall, FlushOrder, Limits, PeriodicFlush, Rate};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::{Job, Workload};
 
@@ -24,6 +29,10 @@ pub(crate) struct Case {
     pub(crate) caching: Caching,
     /// Whether the page cache is between the run and the faults.
     pub(crate) cached: bool,
+    /// How fast; `None`: as fast as it goes.
+    pub(crate) iops: Option<f64>,
+    /// Whether it is stopped when an I/O hangs.
+    pub(crate) stops: bool,
     pub(crate) rules: Vec<Rule>,
 }
 
@@ -33,6 +42,9 @@ pub(crate) struct Came {
     pub(crate) case: Case,
     pub(crate) finished: Finished,
     pub(crate) injected: Vec<Injected>,
+    /// What was told of I/Os that hang.
+    pub(crate) hung: Vec<HungIo>,
+    pub(crate) took: Duration,
     // The stored run goes with it.
     _store: tempfile::TempDir,
 }
@@ -43,7 +55,15 @@ pub(crate) fn cases(rules: impl Fn(Op) -> Vec<Rule>) -> Vec<Case> {
     for op in [Op::Read, Op::Write, Op::Flush] {
         for engine in ENGINES {
             for caching in [Caching::Direct, Caching::Buffered] {
-                cases.push(Case { op, engine, caching, cached: false, rules: rules(op) });
+                cases.push(Case {
+                    op,
+                    engine,
+                    caching,
+                    cached: false,
+                    iops: None,
+                    stops: false,
+                    rules: rules(op),
+                });
             }
         }
     }
@@ -67,6 +87,7 @@ pub(crate) fn workload(case: &Case) -> Workload {
         limits: asked.limits,
         ..Job::new("j", &["data"], pattern)
     };
+    asked.rate = case.iops.map_or(Rate::Unlimited, Rate::Iops);
     asked.traits.outstanding_per_thread = if case.engine == EngineKind::Psync { 1 } else { 8 };
     asked.traits.errors_tolerated = 1000;
     if case.op == Op::Flush {
@@ -76,17 +97,25 @@ pub(crate) fn workload(case: &Case) -> Workload {
     workload
 }
 
-/// Injects when its phase starts.
+/// Injects when its phase starts, and stops the run when it is told of an I/O that hangs.
 struct Injecting<'a> {
     fs: &'a FaultFs,
     from_phase: u32,
     rules: Vec<Rule>,
+    stop: Option<Arc<AtomicBool>>,
+    hung: Vec<HungIo>,
 }
 
 impl Observer for Injecting<'_> {
     fn event(&mut self, event: &RunEvent) {
         if matches!(event, RunEvent::PhaseStarted { phase, .. } if *phase == self.from_phase) {
             self.rules.drain(..).for_each(|rule| self.fs.inject(rule));
+        }
+        if let RunEvent::Host { event: HostEvent::Hung { io: Some(io), .. }, .. } = event {
+            self.hung.push((**io).clone());
+            if let Some(stop) = &self.stop {
+                stop.store(true, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -101,10 +130,14 @@ pub(crate) fn run_of(case: Case, workload: Workload, from_phase: u32) -> Came {
     let fs = FaultFs::mount(Options { cached: case.cached, ..Options::default() }).expect("it mounts");
     let store = tempfile::tempdir().expect("a store");
     let request = request(workload, Watch::Nothing, fs.path());
-    let mut observer = Injecting { fs: &fs, from_phase, rules: case.rules.clone() };
-    let done = carry_out(request, &site(store.path()), &mut observer);
+    let (rules, site) = (case.rules.clone(), site(store.path()));
+    let stop = case.stops.then(|| Arc::clone(&site.stop));
+    let mut observer = Injecting { fs: &fs, from_phase, rules, stop, hung: Vec::new() };
+    let started = Instant::now();
+    let done = carry_out(request, &site, &mut observer);
+    let (took, hung) = (started.elapsed(), observer.hung);
     let finished = done.expect("carried out").expect("begun").finished;
-    Came { case, finished, injected: fs.injected(), _store: store }
+    Came { case, finished, injected: fs.injected(), hung, took, _store: store }
 }
 
 /// Runs all of them side by side; none where nothing can be mounted.
@@ -121,7 +154,7 @@ pub(crate) fn run_all(cases: Vec<Case>) -> Vec<Came> {
 
 impl Came {
     pub(crate) fn job(&self) -> &JobResult {
-        &self.finished.run.phases[0].jobs[0]
+        self.finished.run.phases[0].jobs.first().unwrap_or_else(|| panic!("no job: {}", self.which()))
     }
 
     /// What the case was, for the message of a test that fails.

@@ -1,0 +1,126 @@
+//! What a job thread has outstanding, where others may look at it while the thread waits: a thread that hangs in a system call cannot
+//! say what it waits for.
+//!
+//! Written by the job thread alone, with stores that cost no more than others do. Who looks sees each word whole, and words of
+//! two operations only in the moment in which one follows the other: an operation that is old enough to be looked for has long
+//! been written.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use assay_workload::pattern::OpKind;
+
+/// One slot.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// When it was handed over; 0: nothing is outstanding.
+    issued_ns: AtomicU64,
+    intended_ns: AtomicU64,
+    offset_bytes: AtomicU64,
+    /// Length, target and kind.
+    what: AtomicU64,
+}
+
+impl Slot {
+    #[inline(always)]
+    pub(super) fn queue(
+        &self,
+        kind: OpKind,
+        target: u16,
+        len_bytes: u32,
+        offset_bytes: u64,
+        intended_ns: u64,
+    ) {
+        self.intended_ns.store(intended_ns, Relaxed);
+        self.offset_bytes.store(offset_bytes, Relaxed);
+        self.what.store(u64::from(len_bytes) | u64::from(target) << 32 | (kind as u64) << 48, Relaxed);
+    }
+
+    #[inline(always)]
+    pub(super) fn issue(&self, now_ns: u64) {
+        self.issued_ns.store(now_ns, Relaxed);
+    }
+
+    #[inline(always)]
+    pub(super) fn done(&self) {
+        self.issued_ns.store(0, Relaxed);
+    }
+
+    #[inline(always)]
+    pub(super) fn issued_ns(&self) -> u64 {
+        self.issued_ns.load(Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn intended_ns(&self) -> u64 {
+        self.intended_ns.load(Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn offset_bytes(&self) -> u64 {
+        self.offset_bytes.load(Relaxed)
+    }
+
+    /// Kind, target and length.
+    #[inline(always)]
+    pub(super) fn what(&self) -> (u8, u16, u32) {
+        let what = self.what.load(Relaxed);
+        ((what >> 48) as u8, (what >> 32) as u16, what as u32)
+    }
+}
+
+/// The slots of a thread.
+#[derive(Debug)]
+pub struct Slots {
+    slots: Box<[Slot]>,
+    /// The flush at the end, which has no slot of the loop.
+    last: Slot,
+}
+
+/// An operation that is outstanding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outstanding {
+    /// When it was handed over, on the job's clock.
+    pub issued_ns: u64,
+    /// What it does.
+    pub kind: OpKind,
+    /// Index among the targets of the thread.
+    pub target: u16,
+    /// Where it begins.
+    pub offset_bytes: u64,
+    /// 0 for trims and flushes.
+    pub len_bytes: u32,
+}
+
+impl Slots {
+    pub(super) fn new(depth: u32) -> Slots {
+        Slots { slots: (0..depth).map(|_| Slot::default()).collect(), last: Slot::default() }
+    }
+
+    #[inline(always)]
+    pub(super) fn at(&self, slot: u32) -> &Slot {
+        &self.slots[slot as usize]
+    }
+
+    /// A flush of a target begins, outside the loop.
+    pub(crate) fn flush_begins(&self, target: u16, now_ns: u64) {
+        self.last.queue(OpKind::Fsync, target, 0, 0, 0);
+        self.last.issue(now_ns);
+    }
+
+    /// It has ended.
+    pub(crate) fn flush_ends(&self) {
+        self.last.done();
+    }
+
+    /// The longest outstanding operation that was handed over at `until_ns` or before.
+    pub fn oldest(&self, until_ns: u64) -> Option<Outstanding> {
+        let slots = self.slots.iter().chain([&self.last]);
+        let issued = slots.map(|slot| (slot.issued_ns(), slot));
+        let (issued_ns, slot) =
+            issued.filter(|(issued_ns, _)| (1..=until_ns).contains(issued_ns)).min_by_key(|found| found.0)?;
+        let (kind, target, len_bytes) = slot.what();
+        let kinds = OpKind::DATA.into_iter().chain([OpKind::Fsync]);
+        let kind = kinds.into_iter().find(|one| *one as u8 == kind).unwrap_or(OpKind::Fdatasync);
+        Some(Outstanding { issued_ns, kind, target, offset_bytes: slot.offset_bytes(), len_bytes })
+    }
+}

@@ -1,0 +1,80 @@
+//! A phase on a thread of its own, which owns all that it works with: where an I/O hangs, the thread that waits for it cannot be
+//! ended, and the run goes on without it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use assay_engine::driver::{PhaseEnd, PhaseOptions, Tick, run_phase};
+use assay_engine::{EngineError, JobKind, ThisMachine};
+use assay_results::HostEvent;
+use assay_workload::Plan;
+
+use crate::hold::Holding;
+
+/// A phase, and everything that it works with.
+pub(crate) struct PhaseThread {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) phase: usize,
+    pub(crate) interval: Duration,
+    pub(crate) stop: Arc<AtomicBool>,
+    /// The first that takes a job has it.
+    pub(crate) kinds: Vec<Arc<dyn JobKind<ThisMachine> + Send>>,
+    /// Held until the last thread has ended.
+    pub(crate) holding: Holding,
+}
+
+/// What the thread tells.
+enum Told {
+    Event(HostEvent),
+    /// About once a period.
+    Tick,
+    Ended(Result<PhaseEnd, EngineError>),
+}
+
+impl PhaseThread {
+    /// Runs the phase. Its events go to `sink` on the calling thread, where also `tick` is called about once a period.
+    ///
+    /// # Errors
+    /// As [`run_phase`].
+    pub(crate) fn run(
+        self,
+        sink: &mut dyn FnMut(HostEvent),
+        tick: &mut Tick<'_>,
+    ) -> Result<PhaseEnd, EngineError> {
+        let (tell, told) = mpsc::channel();
+        let spawned =
+            std::thread::Builder::new().name("assay-phase".to_owned()).spawn(move || self.work(&tell));
+        let thread =
+            spawned.map_err(|source| EngineError::Setup { engine: "driver", what: "a thread", source })?;
+        for told in told {
+            match told {
+                Told::Event(event) => sink(event),
+                Told::Tick => tick(sink),
+                // Where I/Os hang, the thread stays.
+                Told::Ended(end) => return end,
+            }
+        }
+        match thread.join() {
+            Err(panic) => std::panic::resume_unwind(panic),
+            Ok(()) => Ok(PhaseEnd::default()),
+        }
+    }
+
+    fn work(self, tell: &mpsc::Sender<Told>) {
+        let PhaseThread { plan, phase, interval, stop, kinds, holding } = self;
+        let kinds: Vec<&dyn JobKind<ThisMachine>> =
+            kinds.iter().map(|kind| -> &dyn JobKind<ThisMachine> { kind.as_ref() }).collect();
+        let given_up = |end| drop(tell.send(Told::Ended(Ok(end))));
+        let options = PhaseOptions { interval, stop: Arc::clone(&stop), kinds: &kinds, given_up: &given_up };
+        let mut sink = |event| {
+            if tell.send(Told::Event(event)).is_err() {
+                // Nothing listens any more: the run has failed.
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let end = run_phase(&plan, phase, &options, &mut sink, &mut |_| drop(tell.send(Told::Tick)));
+        drop(holding);
+        let _ = tell.send(Told::Ended(end));
+    }
+}
