@@ -1,84 +1,28 @@
-//! A device that stands still for two seconds, while requests go on to be due.
+//! A device that stands still for two seconds, while requests go on to be due, and one that does not come back.
 
-use std::ffi::OsStr;
-use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::process::Stdio;
+use std::time::Duration;
 
-use fuser::{
-    FileAttr, FileType, Filesystem, MountOption, ReplyAttr, ReplyData, ReplyEntry, ReplyOpen, Request,
-};
+use assay_faultfs::{Fault, FaultFs, Op, Options, Rule, When, missing};
+use rustix::process::Signal;
 
 use crate::skip;
-use crate::world::{World, is_root, json, path_text};
+use crate::world::{Said, World, json, path_text, signal, wait_for};
 
-const SIZE: u64 = 16 << 20;
-const ROOT: u64 = 1;
-const FILE: u64 = 2;
+const SIZE: usize = 16 << 20;
 /// When it stands still, counted from the first read, and for how long.
 const STALL_AFTER: Duration = Duration::from_millis(1000);
 const STALL: Duration = Duration::from_secs(2);
 
-/// A file system with one file, `data`, whose reads all wait while it stands still.
-struct Stalling {
-    first_read: Option<Instant>,
-}
-
-fn attributes(inode: u64) -> FileAttr {
-    let directory = inode == ROOT;
-    FileAttr {
-        ino: inode,
-        size: if directory { 0 } else { SIZE },
-        blocks: SIZE / 512,
-        atime: SystemTime::UNIX_EPOCH,
-        mtime: SystemTime::UNIX_EPOCH,
-        ctime: SystemTime::UNIX_EPOCH,
-        crtime: SystemTime::UNIX_EPOCH,
-        kind: if directory { FileType::Directory } else { FileType::RegularFile },
-        perm: 0o755,
-        nlink: 1,
-        uid: 0,
-        gid: 0,
-        rdev: 0,
-        blksize: 4096,
-        flags: 0,
+/// A file system with one file, `data`; none where nothing can be mounted.
+fn with_a_file() -> Option<FaultFs> {
+    if let Some(why) = missing() {
+        skip::declare("fuse", &why);
+        return None;
     }
-}
-
-impl Filesystem for Stalling {
-    fn lookup(&mut self, _: &Request<'_>, _: u64, name: &OsStr, reply: ReplyEntry) {
-        if name == "data" {
-            reply.entry(&Duration::from_secs(60), &attributes(FILE), 0);
-        } else {
-            reply.error(2);
-        }
-    }
-
-    fn getattr(&mut self, _: &Request<'_>, inode: u64, _: Option<u64>, reply: ReplyAttr) {
-        reply.attr(&Duration::from_secs(60), &attributes(inode));
-    }
-
-    fn open(&mut self, _: &Request<'_>, _: u64, _: i32, reply: ReplyOpen) {
-        reply.opened(0, fuser::consts::FOPEN_DIRECT_IO);
-    }
-
-    fn read(
-        &mut self,
-        _: &Request<'_>,
-        _: u64,
-        _: u64,
-        _: i64,
-        size: u32,
-        _: i32,
-        _: Option<u64>,
-        reply: ReplyData,
-    ) {
-        let since = self.first_read.get_or_insert_with(Instant::now).elapsed();
-        if since >= STALL_AFTER && since < STALL_AFTER + STALL {
-            // Requests are served one after the other, so nothing else is served meanwhile.
-            std::thread::sleep(STALL_AFTER + STALL - since);
-        }
-        reply.data(&vec![1; size as usize]);
-    }
+    let fs = FaultFs::mount(Options::default()).expect("it is mounted");
+    std::fs::write(fs.join("data"), vec![1; SIZE]).expect("a file");
+    Some(fs)
 }
 
 /// Two seconds of requests were due meanwhile: a quarter of those of eight seconds waited, the first of them for all of the
@@ -86,24 +30,25 @@ impl Filesystem for Stalling {
 #[test]
 fn a_stall_shows_in_the_response_time_in_full() {
     let world = World::new();
-    let at = world.path().join("stalling");
-    std::fs::create_dir(&at).expect("a mount point");
-    if !is_root() || !Path::new("/dev/fuse").exists() {
-        return skip::declare("fuse", "no /dev/fuse, or no right to mount");
-    }
-    let options = [MountOption::FSName("stalling".to_owned()), MountOption::RO];
-    let mounted = fuser::spawn_mount2(Stalling { first_read: None }, &at, &options).expect("it is mounted");
+    let Some(fs) = with_a_file() else { return };
     let job = world.path().join("poisson.fio");
     let text = format!(
         "[job]\nfilename={}\nsize={SIZE}\nrw=randread\nbs=4k\nioengine=io_uring\niodepth=16\nnorandommap\n\
          rate_iops=500\nrate_process=poisson\ntime_based\nruntime=8\ninvalidate=0\n",
-        path_text(&at.join("data"))
+        path_text(&fs.join("data"))
     );
     std::fs::write(&job, text).expect("a job file");
-    let said = world.assay(&["run", path_text(&job), "--json", "--quiet"]).ended(0);
-    // A ring that is being taken down may hold the file for a moment, and then the mount would stay.
-    let _ = std::process::Command::new("umount").arg("--lazy").arg(&at).status();
-    drop(mounted);
+    let said = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            wait_for("the first read", || fs.count(Op::Read, "data") > 0);
+            std::thread::sleep(STALL_AFTER);
+            fs.inject(Rule::new(Op::Read, Fault::Hang));
+            std::thread::sleep(STALL);
+            fs.clear();
+            fs.release();
+        });
+        world.assay(&["run", path_text(&job), "--json", "--quiet"]).ended(0)
+    });
     let run = json(&said.out);
     let read = &run["phases"][0]["jobs"][0]["read"];
     let of = |which: &str, what: &str| read[which][what].as_f64().unwrap_or(0.0) / 1e9;
@@ -115,4 +60,40 @@ fn a_stall_shows_in_the_response_time_in_full() {
     assert!((3700.0..4300.0).contains(&ios), "all that were due were done: {ios}");
     // What was outstanding is all that completion latency has to say about it.
     assert!(of("completion_ns", "p95") < 0.1, "{read}");
+}
+
+/// Which I/O, where, since when; a signal ends the run, and what was measured is kept.
+#[test]
+fn an_io_that_hangs_is_named_and_a_signal_ends_the_run() {
+    let world = World::new();
+    let Some(fs) = with_a_file() else { return };
+    fs.inject(Rule::new(Op::Read, Fault::Hang).of_file("data").at(40_960..40_961).when(When::Nth(1)));
+    let job = world.path().join("reads.fio");
+    let text = format!(
+        "[j]\nfilename={}\nsize={SIZE}\nrw=read\nbs=4k\nioengine=libaio\niodepth=4\ndirect=1\nrate_iops=100\n\
+         time_based\nruntime=60\n",
+        path_text(&fs.join("data"))
+    );
+    std::fs::write(&job, text).expect("a job file");
+    let mut command = world.command(&["run", path_text(&job)]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    wait_for("the read that hangs", || fs.hanging() == 1);
+    // It is said after five seconds, and a little later the signal comes.
+    std::thread::sleep(Duration::from_millis(6500));
+    signal(&child, Signal::INT);
+    // A process with asynchronous I/O that hangs ends when the device answers.
+    let run = || world.run_directories().pop().map(|run| run.join("run.json"));
+    wait_for("the result", || run().is_some_and(|path| path.exists()));
+    fs.clear();
+    assert_eq!(fs.release(), 1, "it hung until now");
+    let said = Said::of(child.wait_with_output().expect("ended")).ended(5);
+    let named = "read of 4 KiB at offset 40960 of ";
+    assert!(said.err.contains(named) && said.err.contains("has not completed for 5"), "{}", said.err);
+    assert!(said.err.contains("when the run was stopped: it was given up"), "{}", said.err);
+    assert!(said.out.contains("incomplete") && said.out.contains(named), "{}", said.out);
+    let run = world.only_run();
+    assert_eq!((&run["verdict"], &run["end"]), (&"incomplete".into(), &"interrupted".into()));
+    // The others went on.
+    let ios = run["phases"][0]["jobs"][0]["read"]["ios"].as_u64();
+    assert!(ios.is_some_and(|ios| ios > 300), "{ios:?}");
 }
