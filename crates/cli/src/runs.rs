@@ -57,13 +57,14 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
             let _locked = directory.lock().map_err(Failure::usage)?;
             let mut run = store::recover(directory.path()).map_err(Failure::failed)?;
             checks::judge(&mut run);
-            directory.write_run(&run).map_err(Failure::failed)?;
+            // It is shown also where there is no room to keep it.
             if stored.output.json {
                 context.out(&shown::json(&run)?);
             } else {
                 shown::show(&run, &[], context)?;
-                context.say(&format!("recovered into {}", directory.path().display()));
             }
+            directory.write_run(&run).map_err(Failure::failed)?;
+            context.say(&format!("recovered into {}", directory.path().display()));
             shown::finish(&run, &stored.output, &outputs, context)
         }
     }

@@ -8,6 +8,7 @@ mod claims;
 mod compare;
 mod consent;
 mod control;
+mod crash;
 mod doctor;
 mod fio_words;
 mod help;

@@ -65,6 +65,17 @@ impl HeldDirectory {
         Ok(HeldDirectory { fd: self.fd.try_clone()? })
     }
 
+    /// Makes the names in it durable: a file that was synced can be found after a power cut only then.
+    ///
+    /// # Errors
+    /// What fsync(2) says, but for systems that cannot do it to a directory: they keep names in their own way.
+    pub fn sync_names(&self) -> io::Result<()> {
+        match rustix::fs::fsync(&self.fd) {
+            Ok(()) | Err(Errno::BADF | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn open_with(path: &Path, more: OFlags) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | more;
         let open = |access| rustix::fs::open(path, flags | access, Mode::empty());

@@ -37,6 +37,12 @@ impl RunDir {
         let path =
             root.join(format!("{}-{}-{}", compact_utc(started), file_name_part(name), file_name_part(id)));
         fs::create_dir(&path).map_err(StoreError::io("create", &path))?;
+        // The runs' own directory may be as new.
+        for above in path.ancestors().skip(1).take(2).filter(|above| above.is_dir()) {
+            HeldDirectory::open(above)
+                .and_then(|directory| directory.sync_names())
+                .map_err(StoreError::io("sync", above))?;
+        }
         Ok(RunDir { path })
     }
 
@@ -147,7 +153,8 @@ pub(crate) fn write_json_atomically(
         let directory = HeldDirectory::open_above(path)?;
         let mut draft = directory.draft()?;
         draft.write_all(&bytes)?;
-        draft.replace(name)
+        draft.replace(name)?;
+        directory.sync_names()
     };
     write().map_err(StoreError::io("write", path))
 }

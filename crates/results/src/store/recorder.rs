@@ -44,7 +44,8 @@ impl RunRecorder {
     }
 
     /// Stores one event: an interval into the series, everything else as a line of the journal. Each is with the system
-    /// (not on the medium) when this returns, so that a kill loses nothing.
+    /// (not on the medium) when this returns, so that a kill loses nothing. A power cut may lose what came behind the plan until
+    /// [`RunRecorder::finish`] has returned.
     pub fn record(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Host { host, event: HostEvent::Interval(interval) } => {
@@ -54,6 +55,9 @@ impl RunRecorder {
             RunEvent::Host { event: HostEvent::Hung { .. }, .. } => {}
             RunEvent::RunStarted { plan, .. } => {
                 self.journal.append(&line_of(event));
+                // Before anything is measured; later it would disturb what is.
+                self.journal.sync();
+                self.series.sync();
                 let stored = self.dir.write_json(PLAN_FILE, plan.as_ref());
                 self.plan_problem = stored.err().map(|error| error.to_string());
             }

@@ -81,6 +81,13 @@ impl<B: Backing> Tape<B> {
         Ok(())
     }
 
+    /// Asks the system to make it durable.
+    pub(super) fn sync(&mut self) {
+        if let Err(error) = self.backing.sync() {
+            self.first_error.get_or_insert(error);
+        }
+    }
+
     /// Cuts what is left of a record that did not fit, and asks the system to make the rest durable.
     pub(super) fn finish(&mut self) {
         let cut = if self.ragged { self.backing.cut(self.good_bytes) } else { Ok(()) };
