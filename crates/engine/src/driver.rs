@@ -288,6 +288,7 @@ fn finish_jobs(
             continue;
         }
         let (result, failed) = outcome::of_job(job, ends, starts[index], start_ns, extra, jobs.len());
+        let failed = outcome::failed_io(context.plan, job, ends).or(failed);
         error = error.or(failed);
         sink(HostEvent::JobFinished { phase, job: index as u32, outcome: Box::new(result) });
     }

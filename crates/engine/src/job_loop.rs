@@ -85,6 +85,8 @@ pub struct LoopEnd {
     pub errors: Vec<(i32, u64)>,
     /// The errno that ended the job; 0: none.
     pub fatal_errno: i32,
+    /// The I/O that failed so, where it was one, and its errno.
+    pub fatal_io: Option<(Outstanding, i32)>,
     /// The engine had no room for an I/O of a free slot, which ended the job.
     pub queue_full: bool,
 }
@@ -339,10 +341,14 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[cold]
     fn failed(&mut self, result: i32, slot: u32) {
         let errno = if result < 0 { -result } else { errors::END_OF_FILE };
+        let io = self.slots.at(slot).outstanding();
         self.errors.failed(errno);
         self.slots.at(slot).done();
         self.free.push(slot);
         self.count_error(errno);
+        if self.end.fatal_errno != 0 {
+            self.end.fatal_io.get_or_insert((io, errno));
+        }
     }
 
     #[cold]

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod driver;
 pub mod ending;
 pub mod engines;
+mod errno;
 pub mod extents;
 pub mod fio_bridge;
 pub mod job_loop;

@@ -1,11 +1,13 @@
 //! From what threads report at their end to the outcome of a job.
 
+use assay_results::event::which_io;
 use assay_results::{JobOutcome, ShortTransfers};
+use assay_workload::Plan;
 use assay_workload::plan::PlannedJob;
 
 use crate::clock::RealClock;
+use crate::errno::{errno_name, errno_words};
 use crate::job_loop::LoopEnd;
-use crate::job_loop::errors::END_OF_FILE;
 use crate::seam::QueueFull;
 
 /// CPU time, nanoseconds, and how often the processor was given away.
@@ -104,31 +106,13 @@ impl ThreadEnd {
     }
 }
 
-/// The symbolic name of an errno, or its number.
-pub(crate) fn errno_name(errno: i32) -> String {
-    let name = match errno {
-        libc::EPERM => "EPERM",
-        libc::EIO => "EIO",
-        END_OF_FILE => "end of file",
-        libc::EAGAIN => "EAGAIN",
-        libc::ENOMEM => "ENOMEM",
-        libc::EACCES => "EACCES",
-        libc::EBUSY => "EBUSY",
-        libc::EINVAL => "EINVAL",
-        libc::EFBIG => "EFBIG",
-        libc::ENOSPC => "ENOSPC",
-        libc::EROFS => "EROFS",
-        libc::EOPNOTSUPP => "EOPNOTSUPP",
-        libc::ETIMEDOUT => "ETIMEDOUT",
-        libc::EDQUOT => "EDQUOT",
-        libc::EREMOTEIO => "EREMOTEIO",
-        libc::ENODATA => "ENODATA",
-        libc::EILSEQ => "EILSEQ",
-        libc::ENXIO => "ENXIO",
-        libc::ENODEV => "ENODEV",
-        _ => return format!("errno {errno}"),
-    };
-    name.to_owned()
+/// The first I/O that ended a job by its failure, in a sentence.
+pub(crate) fn failed_io(plan: &Plan, job: &PlannedJob, ends: &[ThreadEnd]) -> Option<String> {
+    let (slice, (io, errno)) =
+        job.slices.iter().zip(ends).find_map(|(slice, end)| Some((slice, end.end.fatal_io?)))?;
+    let target = plan.targets.get(slice.sites.get(usize::from(io.target))?.target as usize)?;
+    let which = which_io(io.kind, io.len_bytes, io.offset_bytes, &target.path);
+    Some(format!("job '{}' stopped: {which}: {}", job.name, errno_words(errno)))
 }
 
 /// The outcome of a job from its threads' ends, and a sentence if it failed. Times are on the job's clock; `extra` is CPU
@@ -166,8 +150,7 @@ pub(crate) fn of_job(
     let full = full.map(|end| format!("{}: {QueueFull} although a slot is free", end.engine));
     let said = |errno| match errno {
         libc::EILSEQ => "a block did not hold what was written there".to_owned(),
-        END_OF_FILE => "the file or device ends before what was to be read or written".to_owned(),
-        errno => format!("{} ({})", std::io::Error::from_raw_os_error(errno), errno_name(errno)),
+        errno => errno_words(errno),
     };
     let error = fatal.map(said).or(full);
     let error = error.map(|why| format!("job '{}' stopped: {why}", job.name));

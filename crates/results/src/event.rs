@@ -125,6 +125,13 @@ impl std::fmt::Display for LostReason {
     }
 }
 
+/// Which I/O it is: `read of 4 KiB at offset 8192 of data`. Flushes are of no place; they and trims have no length.
+pub fn which_io(kind: OpKind, len_bytes: u32, offset_bytes: u64, target: &str) -> String {
+    let length = if len_bytes > 0 { format!(" of {}", Bytes(u64::from(len_bytes))) } else { String::new() };
+    let place = if kind.is_flush() { String::new() } else { format!(" at offset {offset_bytes}") };
+    format!("{}{length}{place} of {target}", kind.name())
+}
+
 /// An I/O that does not complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HungIo {
@@ -147,11 +154,7 @@ pub struct HungIo {
 impl HungIo {
     /// Which it is: `read of 4 KiB at offset 8192 of data`.
     pub fn which(&self) -> String {
-        let HungIo { kind, target, offset_bytes, .. } = self;
-        let length = Some(self.len_bytes).filter(|len| *len > 0);
-        let length = length.map_or(String::new(), |len| format!(" of {}", Bytes(u64::from(len))));
-        let place = if kind.is_flush() { String::new() } else { format!(" at offset {offset_bytes}") };
-        format!("{}{length}{place} of {target}", kind.name())
+        which_io(self.kind, self.len_bytes, self.offset_bytes, &self.target)
     }
 
     /// For a line that has little room: `read of 4 KiB at offset 8192 of data hangs for 12 s`.

@@ -66,6 +66,16 @@ impl Slot {
         let what = self.what.load(Relaxed);
         ((what >> 48) as u8, (what >> 32) as u16, what as u32)
     }
+
+    /// The operation in it.
+    #[cold]
+    pub(super) fn outstanding(&self) -> Outstanding {
+        let (kind, target, len_bytes) = self.what();
+        let mut kinds = OpKind::DATA.into_iter().chain([OpKind::Fsync]);
+        let kind = kinds.find(|one| *one as u8 == kind).unwrap_or(OpKind::Fdatasync);
+        let (issued_ns, offset_bytes) = (self.issued_ns(), self.offset_bytes());
+        Outstanding { issued_ns, kind, target, offset_bytes, len_bytes }
+    }
 }
 
 /// The slots of a thread.
@@ -118,9 +128,6 @@ impl Slots {
         let issued = slots.map(|slot| (slot.issued_ns(), slot));
         let (issued_ns, slot) =
             issued.filter(|(issued_ns, _)| (1..=until_ns).contains(issued_ns)).min_by_key(|found| found.0)?;
-        let (kind, target, len_bytes) = slot.what();
-        let kinds = OpKind::DATA.into_iter().chain([OpKind::Fsync]);
-        let kind = kinds.into_iter().find(|one| *one as u8 == kind).unwrap_or(OpKind::Fdatasync);
-        Some(Outstanding { issued_ns, kind, target, offset_bytes: slot.offset_bytes(), len_bytes })
+        Some(Outstanding { issued_ns, ..slot.outstanding() })
     }
 }

@@ -63,6 +63,7 @@ fn run(corruption: &Corruption, engine: EngineKind) -> Came {
         caching: Caching::Auto,
         cached: false,
         iops: None,
+        tolerates: 1000,
         stops: false,
         rules,
     };

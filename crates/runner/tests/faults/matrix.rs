@@ -6,7 +6,7 @@ use assay_faultfs::{Fault, Op, When};
 use assay_results::RunEnd;
 use assay_workload::job::{Caching, EngineKind};
 
-use crate::faults::stage::{BLOCK, BLOCKS, Came, Case, cases, rule, run_all};
+use crate::faults::stage::{BLOCK, BLOCKS, Came, Case, FILE, cases, rule, run_all};
 
 /// All operations are counted: those that were done and those that failed.
 fn all_counted(came: &Came) {
@@ -82,5 +82,37 @@ fn a_delay_is_the_longest_latency() {
         let longest = of.as_ref().map_or(0, |op| op.completion_ns.max);
         assert!((5_000_000_000..6_500_000_000).contains(&longest), "{longest} ns: {}", came.which());
         assert_eq!((job.errors, came.finished.end), (0, RunEnd::Completed), "{}", came.which());
+    }
+}
+
+/// Where it went wrong is said in the words of storage: libc's for EILSEQ are "Invalid or incomplete multibyte or wide character".
+#[test]
+fn the_error_that_ends_a_run_says_what_failed_and_where() {
+    let fails = |errno| {
+        let block = 10 * BLOCK;
+        let rules = |op| vec![rule(op, Fault::Error(errno)).at(block..block + 1)];
+        let all = cases(rules).into_iter().filter(|case| case.op != Op::Flush);
+        all.map(|case| Case { tolerates: 0, ..case }).collect::<Vec<_>>()
+    };
+    for (errno, words) in [
+        (libc::EIO, "I/O error (EIO)"),
+        (libc::EILSEQ, "the data does not match its protection information (EILSEQ)"),
+        (libc::ENODEV, "the device is gone (ENODEV)"),
+    ] {
+        for came in run_all(fails(errno)) {
+            let (name, error) =
+                (if came.case.op == Op::Read { "read" } else { "write" }, came.finished.error.as_ref());
+            let error = error.unwrap_or_else(|| panic!("it fails: {}", came.which()));
+            let start = format!("job 'j' stopped: {name} of 4 KiB at offset 40960 of ");
+            assert!(error.starts_with(&start), "{error}");
+            assert!(error.ends_with(&format!("/{FILE}: {words}")), "{error}");
+            assert_eq!(came.finished.end, RunEnd::Failed, "{}", came.which());
+            // What was done until then is kept.
+            assert!(
+                came.finished.directory.join("run.json").exists() && came.job().errors == 1,
+                "{}",
+                came.which()
+            );
+        }
     }
 }

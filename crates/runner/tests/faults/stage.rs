@@ -31,6 +31,8 @@ pub(crate) struct Case {
     pub(crate) cached: bool,
     /// How fast; `None`: as fast as it goes.
     pub(crate) iops: Option<f64>,
+    /// Errors that it goes on after.
+    pub(crate) tolerates: u64,
     /// Whether it is stopped when an I/O hangs.
     pub(crate) stops: bool,
     pub(crate) rules: Vec<Rule>,
@@ -61,6 +63,7 @@ pub(crate) fn cases(rules: impl Fn(Op) -> Vec<Rule>) -> Vec<Case> {
                     caching,
                     cached: false,
                     iops: None,
+                    tolerates: 1000,
                     stops: false,
                     rules: rules(op),
                 });
@@ -89,7 +92,7 @@ pub(crate) fn workload(case: &Case) -> Workload {
     };
     asked.rate = case.iops.map_or(Rate::Unlimited, Rate::Iops);
     asked.traits.outstanding_per_thread = if case.engine == EngineKind::Psync { 1 } else { 8 };
-    asked.traits.errors_tolerated = 1000;
+    asked.traits.errors_tolerated = case.tolerates;
     if case.op == Op::Flush {
         let order = FlushOrder::AfterWrite;
         asked.traits.flush.periodic = Some(PeriodicFlush { call: FlushCall::Fsync, every_writes: 4, order });
@@ -161,7 +164,7 @@ impl Came {
     pub(crate) fn which(&self) -> String {
         let Case { op, engine, caching, .. } = &self.case;
         let (error, injected) = (&self.finished.error, self.injected.len());
-        format!("{op:?} by {engine:?}, {caching:?}: {injected} injected, '{error}'")
+        format!("{op:?} by {engine:?}, {caching:?}: {injected} injected, {error:?}")
     }
 
     /// How many there were of the operation that is tested.
