@@ -63,10 +63,10 @@ impl PhaseThread {
 
     fn work(self, tell: &mpsc::Sender<Told>) {
         let PhaseThread { plan, phase, interval, stop, kinds, holding } = self;
-        let kinds: Vec<&dyn JobKind<ThisMachine>> =
+        let taking: Vec<&dyn JobKind<ThisMachine>> =
             kinds.iter().map(|kind| -> &dyn JobKind<ThisMachine> { kind.as_ref() }).collect();
         let given_up = |end| drop(tell.send(Told::Ended(Ok(end))));
-        let options = PhaseOptions { interval, stop: Arc::clone(&stop), kinds: &kinds, given_up: &given_up };
+        let options = PhaseOptions { interval, stop: Arc::clone(&stop), kinds: &taking, given_up: &given_up };
         let mut sink = |event| {
             if tell.send(Told::Event(event)).is_err() {
                 // Nothing listens any more: the run has failed.
@@ -74,7 +74,8 @@ impl PhaseThread {
             }
         };
         let end = run_phase(&plan, phase, &options, &mut sink, &mut |_| drop(tell.send(Told::Tick)));
-        drop(holding);
+        // What is open is closed before anything else can be opened for the next phase.
+        drop((kinds, holding));
         let _ = tell.send(Told::Ended(end));
     }
 }
