@@ -110,7 +110,7 @@ impl Rule {
         Rule { range, ..self }
     }
 
-    /// So many times and no more.
+    /// No more than this many times.
     #[must_use]
     pub fn times(self, at_most: u64) -> Rule {
         Rule { at_most, ..self }

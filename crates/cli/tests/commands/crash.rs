@@ -16,7 +16,7 @@ use crate::world::{Said, World, entries, json, path_text, signal, wait_for};
 
 /// Runs that are killed.
 const KILLS: u64 = 30;
-/// So many at once.
+/// How many run at once.
 const AT_ONCE: usize = 6;
 
 /// A place for runs whose power can be cut; none where nothing can be mounted.
@@ -148,7 +148,7 @@ fn a_power_cut_leaves_a_run_or_a_reason() {
             Some(1 | 2) => assert!(said.err.starts_with("error: "), "{seed}: {}", said.err),
             _ => panic!("{seed}: {:?} {:?} {}", said.code, said.signal, said.err),
         }
-        // What is left of it is in nobody's way.
+        // What is left of it does not keep the others from being listed.
         let mut command = world.command(&["runs"]);
         Said::of(command.env("ASSAY_RUNS", &runs).output().expect("the program starts")).ended(0);
     };
