@@ -366,7 +366,7 @@ pub struct AccessPattern {
     pub trim_sizes: BlockSizes,
     /// Where they go.
     pub placement: Placement,
-    /// Offsets are multiples of this; `None`: of the smallest block size in the mix.
+    /// Blocks begin at multiples of this, counted from the start of the active range; `None`: of the smallest block size in the mix.
     pub align_bytes: Option<u64>,
     /// Each further pass of a thread over its range does what the first did, in the same order, as fio has it between the passes
     /// of `loops`. Without a random map a pass is over once it has moved as many bytes as the range has.
@@ -446,7 +446,7 @@ impl AccessPattern {
         length_bytes - length_bytes % unit.max(1)
     }
 
-    /// What offsets are multiples of.
+    /// What blocks begin at multiples of, counted from the start of the active range.
     pub fn align(&self) -> u64 {
         let align = self.align_bytes.unwrap_or_else(|| self.min_block_bytes()).max(1);
         // A block that reached into the next one would touch it.

@@ -18,7 +18,7 @@ use crate::plan::{
 };
 use crate::point::SweepPoint;
 use crate::rng::derive_seed;
-use crate::target::TargetKind;
+use crate::target::{Extent, TargetKind};
 use crate::units::Bytes;
 
 /// Targets a plan may have.
@@ -266,9 +266,9 @@ impl Planner<'_> {
             Body::Application(_) => return Ok(self.plan_application(&indices, seed)),
         }
         let (engine, engine_reason) = self.engine()?;
-        let direct = engine != PlannedEngine::Null && self.direct(&indices.concat())?;
         let slices = self.threads(seed).map(|thread| self.slice(&thread, &indices[thread.part]));
         let slices = slices.collect::<Result<Vec<_>, _>>()?;
+        let direct = engine != PlannedEngine::Null && self.direct(&indices.concat(), &slices)?;
         Ok(PlannedJob {
             traits: self.job.traits.clone(),
             engine,
@@ -457,9 +457,9 @@ impl Planner<'_> {
         Ok((kind.into(), Some(reason)))
     }
 
-    /// Whether to open with O_DIRECT, by what was asked and what the targets and block sizes allow.
-    fn direct(&self, indices: &[u32]) -> Result<bool, ResolveError> {
-        self.direct_unless(indices, |align| self.misaligned(align))
+    /// Whether to open with O_DIRECT, by what was asked and what the targets, block sizes and ranges allow.
+    fn direct(&self, indices: &[u32], slices: &[ThreadSlice]) -> Result<bool, ResolveError> {
+        self.direct_unless(indices, |align| self.misaligned(slices, align))
     }
 
     /// As [`Planner::direct`], with what is not a multiple of an alignment told by `misaligned`.
@@ -486,13 +486,18 @@ impl Planner<'_> {
         }
     }
 
-    fn misaligned(&self, align: u64) -> Option<String> {
+    fn misaligned(&self, slices: &[ThreadSlice], align: u64) -> Option<String> {
         let pattern = &self.job.pattern;
         if let Some(what) = pattern.kinds().find_map(|kind| misaligned_sizes(pattern.sizes(kind), align)) {
             return Some(what);
         }
         let own = pattern.align();
-        (!own.is_multiple_of(align)).then(|| format!("an alignment of {own}"))
+        if !own.is_multiple_of(align) {
+            return Some(format!("an alignment of {own}"));
+        }
+        let starts = slices.iter().flat_map(|slice| &slice.sites).map(|site| site.offset_bytes);
+        let bad = starts.into_iter().find(|start| !start.is_multiple_of(align));
+        bad.map(|start| format!("the start of its range, byte {start},"))
     }
 
     fn slice(&self, thread: &PlannedThread, indices: &[u32]) -> Result<ThreadSlice, ResolveError> {
@@ -542,7 +547,10 @@ impl Planner<'_> {
         let step = job.offset_increment.of(size).saturating_mul(u64::from(thread.number));
         let align = job.pattern.align();
         let start = job.offset.of(size).saturating_add(step);
-        let offset = start - start % align;
+        // Bytes are kept to. A share of the target names none: it begins with the next whole block, as in fio.
+        let share = |extent: &Extent| matches!(extent, Extent::Percent(percent) if *percent > 0.0);
+        let shares = [job.offset, job.offset_increment].iter().any(share);
+        let offset = if shares { start.checked_next_multiple_of(align).unwrap_or(start) } else { start };
         let rest = size.saturating_sub(offset);
         let length = job.length.map_or(rest, |length| length.of(size)).min(rest);
         let whole = PlannedSite { target: index, offset_bytes: offset, length_bytes: length };

@@ -13,6 +13,8 @@ mod corpus;
 mod fio;
 #[path = "agree/numbers.rs"]
 mod numbers;
+#[path = "agree/places.rs"]
+mod places;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

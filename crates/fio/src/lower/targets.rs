@@ -273,7 +273,14 @@ pub fn settle_offsets(workload: &mut Workload, existing: &dyn Fn(&str) -> Option
         let mut own = targets.iter_mut().filter(|target| job.targets.contains(&target.name));
         let Some(first) = own.next() else { continue };
         let Some(bytes) = existing(&first.path) else { continue };
-        let start = Extent::Percent(percent).of(bytes).next_multiple_of(job.pattern.align().max(1));
+        match job.offset_increment {
+            Extent::Bytes(0) => {}
+            Extent::Percent(_) if bytes == 0 => job.offset_increment = Extent::Bytes(0),
+            // Each clone's own start is what is rounded, where the plan is made.
+            _ if bytes > 0 => continue,
+            _ => {}
+        }
+        let start = Extent::Percent(percent).of(bytes).next_multiple_of(job.pattern.min_block_bytes().max(1));
         job.offset = Extent::Bytes(start);
         for target in std::iter::once(first).chain(own) {
             if let (None, Some(Extent::Bytes(length))) = (target.size, job.length) {

@@ -128,7 +128,7 @@ const WHAT_AND_WHERE: &[Key<Draft>] = &[
     key!(some "write_percent", PERCENT, mix.write_percent, "the rest", "the share of writes", MIX_KEYS),
     key!(some "trim_percent", PERCENT, mix.trim_percent, "0", "the share of trims", MIX_KEYS),
     key!(some "block_size", SIZES, sizes, "required", "see below"),
-    key!(none "align", BLOCK_SIZE, job.pattern.align_bytes, "the smallest block of the mix", "offsets are multiples of this"),
+    key!(none "align", BLOCK_SIZE, job.pattern.align_bytes, "the smallest block of the mix", "blocks begin at multiples of this, counted from `offset`"),
     key!(some "pattern", PLACEMENT, placement, "required", "see below"),
     key!(set "repeat_passes", FLAG, job.pattern.repeat_passes, "`false`", "`true`: each further pass of a thread over its range repeats the first, block by block, as fio does by default"),
     key!(none "tree", TREE, job.tree, "block I/O", "a file-tree workload instead of block I/O, see below"),

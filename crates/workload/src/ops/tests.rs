@@ -1,5 +1,5 @@
 use super::*;
-use crate::pattern::{BlockSizes, Distribution, Mix, Placement, Random, Sequential};
+use crate::pattern::{BlockSizes, Distribution, Mix, Placement, Random, Sequential, Zone, ZoneSize};
 use proptest::prelude::*;
 
 fn range(offset_bytes: u64, length_bytes: u64) -> ActiveRange {
@@ -275,26 +275,88 @@ fn where_a_large_block_does_not_fit_a_smaller_one_is_drawn() {
     assert!((900..1100).contains(&last), "the last block is as likely as each other: {last}");
 }
 
+/// Any placement over a range of `length` bytes.
+fn placements(length: u64) -> impl Strategy<Value = Placement> {
+    let distribution = prop_oneof![
+        Just(Distribution::Uniform),
+        (0.2_f64..0.9).prop_map(|theta| Distribution::Zipf { theta }),
+        (0.1_f64..0.9).prop_map(|h| Distribution::Pareto { h }),
+        (1.0_f64..90.0).prop_map(|stddev_percent| Distribution::Normal { stddev_percent }),
+        (1.0_f64..99.0).prop_map(|percent| Distribution::Zoned(vec![
+            Zone { access_percent: 50.0, size: ZoneSize::RangePercent(percent) },
+            Zone { access_percent: 50.0, size: ZoneSize::RangePercent(100.0 - percent) },
+        ])),
+        (1..length).prop_map(|bytes| Distribution::HitArea {
+            read_percent: 90.0,
+            write_percent: 50.0,
+            bytes
+        }),
+        (1.0_f64..20.0).prop_map(|midpoint| Distribution::Exponential { midpoint }),
+        (0..length, any::<bool>()).prop_map(move |(low_bytes, corrected)| Distribution::Hotband {
+            low_bytes,
+            high_bytes: length,
+            corrected,
+        }),
+        Just(Distribution::ReadMiss { miss_percent: 50.0, hit_bytes: u64::MAX }),
+    ];
+    let random = (distribution, any::<bool>())
+        .prop_map(|(distribution, once_per_pass)| Random { distribution, once_per_pass });
+    let walk = (0..length, 0..length, any::<(bool, bool, bool)>()).prop_map(|(a, b, flags)| Sequential {
+        skip_min_bytes: a.min(b),
+        skip_max_bytes: a.max(b),
+        random_start: flags.0,
+        cursor_per_operation: flags.1,
+        wrap: flags.2,
+    });
+    (0..3, 0.0_f64..=100.0, random, walk).prop_map(|(kind, random_percent, random, sequential)| match kind {
+        0 => Placement::Sequential(sequential),
+        1 => Placement::Random(random),
+        // Reads of what was not touched before are no part of a mix.
+        _ if matches!(random.distribution, Distribution::ReadMiss { .. }) => Placement::Random(random),
+        _ => Placement::Mixed { random_percent, random, sequential },
+    })
+}
+
+fn block_sizes() -> impl Strategy<Value = BlockSizes> {
+    prop_oneof![
+        (1_u64..70_000).prop_map(BlockSizes::Fixed),
+        prop::collection::vec((1_u64..70_000, 1.0_f64..10.0), 1..4).prop_map(BlockSizes::Weighted),
+        (1_u64..5000, 0_u64..8, 1_u64..5000).prop_map(|(min_bytes, steps, step_bytes)| BlockSizes::Range {
+            min_bytes,
+            max_bytes: min_bytes + steps * step_bytes,
+            step_bytes,
+        }),
+    ]
+}
+
 proptest! {
+    /// The start, the length, the sizes and the alignment are multiples of nothing in common.
     #[test]
     fn operations_stay_inside_the_range(
-        length_blocks in 16_u64..4096,
+        (length, placement) in (80_000_u64..2_000_000).prop_flat_map(|length| (Just(length), placements(length))),
+        start in 0_u64..300_000,
         read in 0.0_f64..=100.0,
-        small in 1_u64..4,
-        random in 0.0_f64..=100.0,
+        sizes in [block_sizes(), block_sizes()],
+        align in prop::option::of(1_u64..70_000),
+        repeat_passes: bool,
         seed: u64,
     ) {
-        let mut pattern = AccessPattern::new(Mix::read_write(read), 4096, Placement::Mixed {
-            random_percent: random,
-            random: Random { distribution: Distribution::Uniform, once_per_pass: true },
-            sequential: Sequential::default(),
-        });
-        pattern.read_sizes = BlockSizes::Weighted(vec![(small * 512, 1.0), (65_536, 2.0)]);
-        let site = SiteSpec { target: 0, range: range(8192, length_blocks * 4096) };
-        let mut generator = Generator::new(&pattern, &[site], TargetSelection::Random, seed, None, None);
+        let [read_sizes, write_sizes] = sizes;
+        let pattern = AccessPattern {
+            read_sizes,
+            write_sizes,
+            align_bytes: align,
+            repeat_passes,
+            ..AccessPattern::new(Mix::read_write(read), 4096, placement)
+        };
+        // A plan has no other ranges.
+        prop_assume!(pattern.max_block_bytes() <= length);
+        let sites = [0, 1].map(|n| SiteSpec { target: n, range: range(start + u64::from(n) * length, length) });
+        let mut generator = Generator::new(&pattern, &sites, TargetSelection::Random, seed, Some(500), None);
         for op in collect(&mut generator, 500) {
-            prop_assert!(op.offset_bytes >= 8192);
-            prop_assert!(op.offset_bytes + u64::from(op.len_bytes) <= 8192 + length_blocks * 4096);
+            let range = sites[usize::from(op.target)].range;
+            prop_assert!(op.offset_bytes >= range.offset_bytes, "{op:?} of {range:?}");
+            prop_assert!(op.offset_bytes + u64::from(op.len_bytes) <= range.end(), "{op:?} of {range:?}");
             prop_assert!(op.len_bytes > 0);
         }
     }

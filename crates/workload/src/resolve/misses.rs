@@ -117,7 +117,7 @@ pub(super) fn divide(plan: &mut Plan, touched: &BTreeMap<String, u64>) -> Result
             return Err(ResolveError::Invalid { job: job.to_owned(), what: what.to_owned() });
         }
         let touched = before.get(range.0 as usize).copied().unwrap_or(0);
-        let start = left_start.max(touched).next_multiple_of(align);
+        let start = range.1 + (left_start.max(touched) - range.1).next_multiple_of(align);
         let parts = counts.get(&range).copied().unwrap_or(1);
         let blocks = left_end.saturating_sub(start) / align / parts;
         if blocks == 0 {

@@ -104,6 +104,50 @@ fn threads_are_offset_and_share_the_rate() {
     assert_ne!(slices[0].seed, slices[1].seed);
 }
 
+/// Bytes before the start belong to others. A share of the target names no byte: it begins with the next whole block.
+#[test]
+fn a_range_begins_where_it_was_asked_for() {
+    let starts = |offset, offset_increment| {
+        let job = Job {
+            threads: 2,
+            offset,
+            offset_increment,
+            length: Some(Extent::Bytes(8192)),
+            ..random_read(8192)
+        };
+        let plan = super::plan(&workload(job), &inventory(&ALL, None), 0).unwrap();
+        plan.phases[0].jobs[0].slices.iter().map(|slice| slice.sites[0].offset_bytes).collect::<Vec<_>>()
+    };
+    let none = Extent::Bytes(0);
+    assert_eq!(starts(Extent::Bytes(12 << 10), none), [12 << 10; 2]);
+    assert_eq!(starts(Extent::Bytes(3072), Extent::Bytes(5120)), [3072, 8192]);
+    assert_eq!(starts(Extent::Percent(10.0), none), [13 * 8192; 2]);
+    assert_eq!(starts(Extent::Bytes(3072), Extent::Percent(7.0)), [8192, 10 * 8192]);
+}
+
+#[test]
+fn direct_io_is_refused_where_the_range_does_not_begin_with_a_sector() {
+    let plan = |caching, offset, step| {
+        let job = Job {
+            threads: 2,
+            caching,
+            offset: Extent::Bytes(offset),
+            offset_increment: Extent::Bytes(step),
+            ..random_read(4096)
+        };
+        super::plan(&workload(job), &inventory(&ALL, Some(512)), 0).map(|plan| plan.phases[0].jobs[0].direct)
+    };
+    assert_eq!(plan(Caching::Direct, 512, 1024), Ok(true));
+    assert_eq!(plan(Caching::Auto, 100, 0), Ok(false));
+    for (offset, step) in [(1124, 0), (0, 1124)] {
+        let error = plan(Caching::Direct, offset, step).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "job 'j' asks for direct I/O, but the start of its range, byte 1124, is not a multiple of 512 bytes, which 'f' needs"
+        );
+    }
+}
+
 #[test]
 fn plans_can_be_compared_line_by_line() {
     let plan = |outstanding| {
