@@ -72,8 +72,7 @@ struct BlockShape {
     align: u64,
     /// The smallest.
     min_block: u64,
-    /// Where they differ in size and start at multiples of the smallest, so that a random map cuts them: the smallest of
-    /// each operation.
+    /// Where a random map of the smallest blocks is kept, which cuts larger ones: the smallest of each operation.
     mapped: Option<[u64; 3]>,
 }
 
@@ -179,7 +178,10 @@ impl Positions {
                 false => 0,
             })
         };
-        let mapped = (matches!(sizes, Sizes::PerKind(_)) && align == min_block).then(units);
+        // Among sequential blocks, a draw that meets one of the draws before it goes to the next free block, as in fio: that is
+        // more often one that was read behind another.
+        let mixed = matches!(pattern.placement, Placement::Mixed { .. });
+        let mapped = ((mixed || matches!(sizes, Sizes::PerKind(_))) && align == min_block).then(units);
         let shape = BlockShape { align, min_block, mapped };
         let draw = |random| RandomPositions::new(random, range, &shape, seed);
         match &pattern.placement {
