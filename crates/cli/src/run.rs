@@ -335,6 +335,9 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
     if args.runs {
         return own_runs(&args.run, context);
     }
+    if args.run.profile.as_deref() == Some("list") {
+        return run(&args.run, context);
+    }
     let mut asked = asked::asked(wanted(&args.run)?, context)?;
     let how = RunOptions::of(&args.run);
     let plan = resolved(&how, &asked, &context.site(idle()))?;

@@ -23,7 +23,7 @@ pub struct Series {
 pub const ALL: [Series; 2] = [
     Series {
         id: assay1::ID,
-        summary: "how fast this storage really is: 12 cells, 5 windows each, in random order (default)",
+        summary: "how fast this storage really is: 14 cells, 5 windows each, in random order (default)",
         about: "Durable single writes; 4 KiB and 16 KiB random reads, writes and 70/30 mixes at 1 and 32 outstanding; \
                 sequential reads and writes of 128 KiB and 1 MiB. Direct where the file system can, durable where it \
                 says so, on files prefilled with random data. Each cell is measured in five short windows spread \
@@ -77,4 +77,15 @@ pub struct Prepared {
     pub fixed_writes: Bytes,
     /// How long it is expected to take, seconds.
     pub expected_s: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_counts_its_tests() {
+        let assay1 = &ALL[0];
+        assert!(assay1.summary.contains(&format!("{} cells", (assay1.tests)().len())), "{}", assay1.summary);
+    }
 }
