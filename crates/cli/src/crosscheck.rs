@@ -12,7 +12,6 @@ use assay_runner::{Done, Permits, Request, Site, Start, Work, check_space};
 use assay_workload::Plan;
 use assay_workload::growth::Layout;
 use assay_workload::pattern::Mix;
-use assay_workload::units::Bytes;
 use clap::Args;
 
 use crate::asked::{self, Origin, Wanted};
@@ -131,7 +130,7 @@ fn lay_out(base: &Plan, permits: &Permits, site: &Site, context: &Context) -> Re
         for file in
             targets::lay_out(&read, phase, &holding.held, &|| !site.stopped()).map_err(Failure::failed)?
         {
-            context.say(&format!("laid out {} with {}", file.path, Bytes(file.bytes)));
+            context.say(&file.to_string());
         }
     }
     Ok(())

@@ -10,7 +10,6 @@ use assay_workload::pattern::OpKind;
 use assay_workload::plan::{PlannedJob, ThreadSlice};
 use assay_workload::rng::derive_seed;
 use assay_workload::target::ActiveRange;
-use assay_workload::units::Bytes;
 
 use crate::buffers::MappedBuffers;
 use crate::clock::RealClock;
@@ -48,7 +47,7 @@ impl JobKind<ThisMachine> for Blocks {
         say: &mut Say<'_>,
     ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
         for file in targets::lay_out(context.plan, context.phase, &self.held, &|| !context.stopped())? {
-            say("layout", format!("laid out {} with {}", file.path, Bytes(file.bytes)));
+            say("layout", file.to_string());
         }
         let planned = context.planned().jobs.iter().enumerate();
         let shared = planned.map(|(index, job)| {

@@ -12,11 +12,14 @@ use std::sync::Arc;
 use assay_host::space;
 use assay_workload::content::Content;
 use assay_workload::fill::Filler;
-use assay_workload::job::OpenSync;
+use assay_workload::job::{FileLayout, OpenSync};
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Plan, PlannedJob, PlannedTarget};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
+
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 
 use crate::buffers::MappedBuffers;
 use crate::seam::{BufferPool, EngineError, OpenTarget, TargetTable};
@@ -173,12 +176,23 @@ pub fn sync_file_system(path: &str) -> io::Result<()> {
 pub struct LaidOut {
     /// Path of the file.
     pub path: String,
-    /// Bytes written to it.
+    /// Bytes that it was extended by.
     pub bytes: u64,
+    /// Whether they were written.
+    pub data: bool,
 }
 
-/// Extends files that a job is going to read or trim beyond their end, with random data, so that none hits a hole. A file that
-/// could not be finished, or was not to be, is as it was before. It is written through `held`.
+impl std::fmt::Display for LaidOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let LaidOut { path, bytes, data } = self;
+        let without = if *data { "" } else { " without data" };
+        write!(f, "laid out {path} with {}{without}", Bytes(*bytes))
+    }
+}
+
+/// Extends files that a job is going to read or trim beyond their end, with random data, so that none hits a hole, and others as
+/// the job asks for ([`FileLayout`]). A file that could not be finished, or was not to be, is as it was before. It is written
+/// through `held`.
 ///
 /// # Errors
 /// [`EngineError::Target`] naming the file.
@@ -190,36 +204,111 @@ pub fn lay_out(
 ) -> Result<Vec<LaidOut>, EngineError> {
     let mut done = Vec::new();
     // What a tree lacks is not laid out: its files are as large as they are.
-    for job in plan.phases[phase].jobs.iter().filter(|job| job.is_blocks()) {
-        if !job.pattern.needs_data() {
-            continue;
-        }
-        let mut wanted: Vec<(u32, u64)> = Vec::new();
-        for site in job.slices.iter().flat_map(|slice| &slice.sites) {
-            wanted.push((site.target, site.offset_bytes + site.length_bytes));
-        }
-        wanted.sort_unstable();
-        wanted.reverse();
-        wanted.dedup_by_key(|entry| entry.0);
+    let jobs = || plan.phases[phase].jobs.iter().filter(|job| job.is_blocks());
+    let needs_data = |job: &&PlannedJob| job.pattern.needs_data() || job.layout == FileLayout::Data;
+    // A file that one job reads and another one writes has data.
+    for job in jobs().filter(needs_data) {
         // Reads that check what they find must find blocks of ours.
         let unit_bytes = if job.content.verify { job.pattern.align() } else { 0 };
-        for (index, end) in wanted {
+        for Wanted { index, start, end } in wanted(plan, job, unit_bytes > 0) {
             let target = &plan.targets[index as usize];
-            if target.kind == TargetKind::File {
-                let filler = Filler::new(&Content::default(), plan.seed ^ target.existing_bytes);
-                let filler = filler.sealing(unit_bytes, plan.seed);
-                done.extend(extend(target, held.get(&index), end, filler, go_on)?);
-            }
+            let filler = Filler::new(&Content::default(), plan.seed ^ target.existing_bytes);
+            let filler = filler.sealing(unit_bytes, plan.seed);
+            let units = Units { start, bytes: unit_bytes };
+            done.extend(extend(target, held.get(&index), end, (filler, units), go_on)?);
+        }
+    }
+    for job in jobs().filter(|job| !needs_data(job) && !job.layout.is_as_needed()) {
+        for Wanted { index, end, .. } in wanted(plan, job, false) {
+            done.extend(allocate(&plan.targets[index as usize], held.get(&index), end, job.layout)?);
         }
     }
     Ok(done)
+}
+
+/// How far a job needs a file, and where its own part of it starts.
+struct Wanted {
+    index: u32,
+    start: u64,
+    end: u64,
+}
+
+/// What a job needs of its files, part by part or only as far as it reaches.
+fn wanted(plan: &Plan, job: &PlannedJob, parts: bool) -> Vec<Wanted> {
+    let sites = job.slices.iter().flat_map(|slice| &slice.sites);
+    let files = sites.filter(|site| plan.targets[site.target as usize].kind == TargetKind::File);
+    let mut all: Vec<Wanted> = files
+        .map(|site| {
+            let end = job.layout_end(site, &plan.targets[site.target as usize]);
+            Wanted { index: site.target, start: site.offset_bytes, end }
+        })
+        .collect();
+    all.sort_unstable_by_key(|one| (one.index, one.end));
+    if !parts {
+        all.reverse();
+        all.dedup_by_key(|one| one.index);
+    }
+    all
+}
+
+/// Gives a file its size without data.
+fn allocate(
+    target: &PlannedTarget,
+    held: Option<&Arc<File>>,
+    end: u64,
+    layout: FileLayout,
+) -> Result<Option<LaidOut>, EngineError> {
+    let error = |source| target_error(&target.path, "allocate", source);
+    let file = open_of(held, target)?;
+    let size = file.metadata().map_err(error)?.len();
+    if size >= end {
+        return Ok(None);
+    }
+    let flags = match layout {
+        FileLayout::Length => {
+            file.set_len(end).map_err(error)?;
+            return Ok(Some(LaidOut { path: target.path.clone(), bytes: end - size, data: false }));
+        }
+        FileLayout::Reserved => FallocateFlags::KEEP_SIZE,
+        _ => FallocateFlags::empty(),
+    };
+    match rustix::fs::fallocate(file, flags, size, end - size) {
+        Ok(()) => Ok(Some(LaidOut { path: target.path.clone(), bytes: end - size, data: false })),
+        // The file grows by its writes then, as in fio.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
+        Err(source) => {
+            // What was allocated before the space was gone is given back.
+            let _ = file.set_len(size);
+            Err(error(source.into()))
+        }
+    }
+}
+
+/// Self-describing units: where the first begins, and how long each is; of no length where there are none.
+struct Units {
+    start: u64,
+    bytes: u64,
+}
+
+impl Units {
+    /// What is written at once: whole units.
+    fn block(&self) -> usize {
+        if self.bytes == 0 { LAYOUT_BLOCK } else { LAYOUT_BLOCK.next_multiple_of(self.bytes as usize) }
+    }
+
+    /// Bytes from `offset` up to the next unit.
+    fn to_next(&self, offset: u64) -> Option<u64> {
+        let behind = i128::from(self.start) - i128::from(offset);
+        let left = behind.rem_euclid(i128::from(self.bytes.max(1)));
+        (left > 0).then_some(left as u64)
+    }
 }
 
 fn extend(
     target: &PlannedTarget,
     held: Option<&Arc<File>>,
     end: u64,
-    mut filler: Filler,
+    (mut filler, units): (Filler, Units),
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<LaidOut>, EngineError> {
     let error = |what, source| target_error(&target.path, what, source);
@@ -233,18 +322,22 @@ fn extend(
         return Ok(None);
     }
     let file = open_of(held, target)?;
-    let mut buffer = MappedBuffers::new(1, LAYOUT_BLOCK)?;
+    let block = units.block();
+    let mut buffer = MappedBuffers::new(1, block)?;
     // SAFETY: no I/O on the buffer is outstanding, here and below: pwrite is synchronous.
-    filler.fill(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) });
-    let mut offset = size;
+    filler.fill(unsafe { buffer.slice_mut(0, block) });
+    let (mut offset, mut looked) = (size, None);
     let mut write = || {
         while offset < end && go_on() {
-            if (offset - size).is_multiple_of(SPACE_LOOK_BYTES) {
+            let part = Some((offset - size) / SPACE_LOOK_BYTES);
+            if looked != part {
+                looked = part;
                 look_at_space(file, end - offset)?;
             }
             // SAFETY: as above.
-            filler.refresh(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) }, offset);
-            let len = LAYOUT_BLOCK.min((end - offset) as usize);
+            filler.refresh(unsafe { buffer.slice_mut(0, block) }, offset);
+            let len =
+                (end - offset).min(units.to_next(offset).unwrap_or(block as u64)).min(block as u64) as usize;
             // SAFETY: the buffer holds at least `len` bytes.
             let written = unsafe {
                 libc::pwrite(file.as_raw_fd(), buffer.buffer(0).address.cast(), len, offset as libc::off_t)
@@ -264,7 +357,7 @@ fn extend(
     }
     fsync(file.as_raw_fd()).map_err(|source| error("fsync", source))?;
     invalidate(file.as_raw_fd()).map_err(|source| error("invalidate", source))?;
-    Ok(Some(LaidOut { path: target.path.clone(), bytes: offset - size }))
+    Ok(Some(LaidOut { path: target.path.clone(), bytes: offset - size, data: true }))
 }
 
 /// Whether the reserve stays free behind what is written before the next look: the plan fits, but others write too.

@@ -138,6 +138,7 @@ fn about(run: &Run, phases: &[&PhaseResult]) -> Object {
         )
     });
     let left_out = run.phases.iter().filter(|phase| !phases.iter().any(|kept| std::ptr::eq(*kept, *phase)));
+    let summed = phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.evidence.threads > 1);
     let texts = |list: &[&str]| Json::List(list.iter().map(|text| Json::from(*text)).collect());
     Object::new()
         .with("version", run.assay.version.as_str())
@@ -147,6 +148,7 @@ fn about(run: &Run, phases: &[&PhaseResult]) -> Object {
         .with("latency", latency)
         .with("not_counted", texts(&NOT_COUNTED))
         .with("from_means", texts(&["iodepth_level", "iodepth_submit"]))
+        .with("clones_summed", texts(&summed.map(|job| job.name.as_str()).collect::<Vec<_>>()))
         .with("phases_left_out", texts(&left_out.map(|phase| phase.name.as_str()).collect::<Vec<_>>()))
         .with("notes", texts(&run.notes.iter().map(String::as_str).collect::<Vec<_>>()))
         .with("findings", findings.collect::<Vec<_>>())

@@ -299,6 +299,16 @@ impl<'a> Lowering<'a> {
             let message = "fsync is called and fdatasync is not, where both are asked for";
             self.loss(source, "two-flushes", "fdatasync", message, "keep one");
         }
+        let mixed = source.job.access().direction == Direction::ReadWrite;
+        for (option, every) in [("fsync", durability.fsync_every), ("fdatasync", durability.fdatasync_every)]
+        {
+            if mixed && every > 0 {
+                let message = format!(
+                    "flushed once after every {every} writes; fio 3.33 flushes again after each read that follows, until the next write"
+                );
+                self.note(source, "flush-in-mix", option, message, "");
+            }
+        }
         if durability.fsync_on_close && !durability.end_fsync {
             let message = "files are synced once at the end of the job, inside its time";
             self.note(source, "fsync-on-close", "fsync_on_close", message, "");

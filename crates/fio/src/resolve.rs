@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use assay_workload::job::FileLayout;
+
 use super::distribution::Distribution;
 use super::resolved::*;
 use super::section::JobSection;
@@ -327,7 +329,17 @@ fn region(read: Given<'_>) -> Region {
 
 fn service(read: Given<'_>) -> FileService {
     let (order, rest) = read.word("file_service_type", "roundrobin");
-    FileService { order, parameter: rest.map(str::to_owned) }
+    // Asked in any case, so that no line is one that nothing reads.
+    let (overwrite, (allocation, _)) = (read.flag("overwrite", false), read.word("fallocate", "native"));
+    let (direction, _) = direction_of(read.word("rw", "read").0);
+    let layout = match allocation {
+        _ if overwrite || direction != Direction::Write => FileLayout::Data,
+        "none" | "0" => FileLayout::AsNeeded,
+        "keep" => FileLayout::Reserved,
+        "truncate" => FileLayout::Length,
+        _ => FileLayout::Allocated,
+    };
+    FileService { order, parameter: rest.map(str::to_owned), layout }
 }
 
 fn depth(read: Given<'_>) -> Depth {

@@ -3,6 +3,8 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use assay_workload::job::FileLayout;
+
 use super::distribution::{Distribution, SplitPart};
 use super::pattern::Pattern;
 use super::settings::Settings;
@@ -223,6 +225,8 @@ pub(crate) struct FileService {
     pub(crate) order: &'static str,
     /// What follows behind the colon: I/Os per turn, or the distribution's parameter.
     pub(crate) parameter: Option<String>,
+    /// What files are made of first.
+    pub(crate) layout: FileLayout,
 }
 
 /// How many I/Os are in flight.

@@ -22,7 +22,7 @@ impl Rule {
             Rule::Steady => lowering.steady(source, job),
             Rule::Region => lowering.region(source, job),
             // The files themselves follow from all clones, see `lower::targets`.
-            Rule::Files => job.selection = lowering.selection(source),
+            Rule::Files => lowering.files(source, job),
             // Made of all sections together, see `lower::phases`; of the whole phase, see `lower::ends`.
             Rule::Order | Rule::Search => {}
         }

@@ -177,8 +177,9 @@ fn losses_name_the_equivalent_and_neutral_values_lose_nothing() {
     let (file, said) = read("[a]\nsize=1m\nlockmem=1g\nnice=0\nlockfile=none\nwrite_bw_log=x\n");
     assert!(file.is_some());
     let severities: Vec<_> = said.iter().map(|d| (d.severity, d.position.as_ref().unwrap().line)).collect();
-    assert_eq!(severities, [(Severity::Loss, 3), (Severity::Note, 6)]);
+    assert_eq!(severities, [(Severity::Loss, 3), (Severity::Loss, 6)]);
     assert!(!said[0].help.is_empty());
+    assert!(said[1].help.contains("--fio-logs"), "{}", said[1].help);
 }
 
 #[test]
@@ -201,10 +202,10 @@ fn a_loss_says_whether_the_test_changes() {
     ] {
         assert_eq!(of(line), [Some(Affects::Test)], "{line}");
     }
-    for line in ["write_iolog=x", "unlink=1", "stats=0", "randseed=7"] {
+    for line in ["write_iolog=x", "unlink=1", "stats=0", "randseed=7", "write_bw_log", "write_lat_log=x"] {
         assert_eq!(of(line), [Some(Affects::Report)], "{line}");
     }
-    for line in ["verify=0\nverify_fatal=1\ndo_verify=1", "write_bw_log", "percentile_list=99"] {
+    for line in ["verify=0\nverify_fatal=1\ndo_verify=1", "percentile_list=99"] {
         assert_eq!(of(line), [], "{line}");
     }
 }

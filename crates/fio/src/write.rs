@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use assay_workload::application::Body;
 use assay_workload::content::{Payload, Refresh};
-use assay_workload::job::{Caching, EngineKind, FlushOrder, Job, PhaseKind, TargetSelection, TargetSharing};
+use assay_workload::job::{
+    Caching, EngineKind, FileLayout, FlushOrder, Job, PhaseKind, TargetSelection, TargetSharing,
+};
 use assay_workload::target::{Extent, TargetKind};
 use assay_workload::units::Nanos;
 use assay_workload::{Plan, Workload};
@@ -425,6 +427,16 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn selection(&mut self, section: &Section<'_>, lines: &mut Lines) {
+        let job = section.job;
+        if !job.pattern.needs_data() && section.paths.iter().any(|index| !self.targets[*index].device) {
+            match job.layout {
+                FileLayout::Allocated => {}
+                FileLayout::AsNeeded => lines.set("fallocate", "none"),
+                FileLayout::Length => lines.set("fallocate", "truncate"),
+                FileLayout::Reserved => lines.set("fallocate", "keep"),
+                FileLayout::Data => lines.set("overwrite", 1),
+            }
+        }
         if section.paths.len() < 2 {
             return;
         }

@@ -315,7 +315,15 @@ fn paced(job: BoxedStrategy<Job>) -> BoxedStrategy<Job> {
 
 fn job(targets: Vec<String>) -> BoxedStrategy<Job> {
     let data = (sometimes(Content::default(), content()), sometimes(FlushPolicy::default(), flush()));
-    let caching = (select(vec![Caching::Auto, Caching::Direct, Caching::Buffered]), any::<[bool; 3]>());
+    let layouts = vec![
+        FileLayout::AsNeeded,
+        FileLayout::Length,
+        FileLayout::Allocated,
+        FileLayout::Reserved,
+        FileLayout::Data,
+    ];
+    let cachings = vec![Caching::Auto, Caching::Direct, Caching::Buffered];
+    let caching = (select(cachings), any::<[bool; 3]>(), select(layouts));
     let options = sometimes(EngineOptions::default(), engine_options());
     let engine = (select(EngineKind::ALL.to_vec()), options, sometimes(0, any::<u64>()));
     let job = (paced(placed(targets)), data, caching, engine).prop_map(|(job, data, caching, engine)| {
@@ -326,6 +334,7 @@ fn job(targets: Vec<String>) -> BoxedStrategy<Job> {
             job.invalidate = caching.1[0];
             job.invalidate_each_pass = caching.1[1];
             job.access_hint = caching.1[2];
+            job.layout = caching.2;
             job.engine = engine.0;
             job.engine_options = engine.1;
             job.errors_tolerated = engine.2;

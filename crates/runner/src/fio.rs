@@ -174,8 +174,11 @@ impl FioExecutor {
         let held = &holding.held;
         let laid_out = targets::lay_out(plan, phase, held, &|| !self.stopped());
         for file in laid_out.map_err(|error| error.to_string())? {
-            let text = format!("laid out {} with {}", file.path, assay_workload::units::Bytes(file.bytes));
-            sink(HostEvent::Note { phase: Some(phase as u32), id: "layout".to_owned(), text });
+            sink(HostEvent::Note {
+                phase: Some(phase as u32),
+                id: "layout".to_owned(),
+                text: file.to_string(),
+            });
         }
         if self.stopped() {
             return Ok(());

@@ -102,7 +102,7 @@ fn used(plan: &Plan, phase: usize) -> BTreeMap<u32, bool> {
             }
             // What is read beyond the end of its file is laid out first.
             let short = || {
-                let end = site.offset_bytes + site.length_bytes;
+                let end = job.layout_end(site, target);
                 target.kind == TargetKind::File
                     && std::fs::metadata(&target.path).map_or(0, |meta| meta.len()) < end
             };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::application::Body;
+use crate::job::FileLayout;
 use crate::pattern::OpKind;
 use crate::plan::{Carrier, Plan, PlannedEngine, PlannedJob};
 use crate::target::TargetKind;
@@ -101,9 +102,11 @@ fn add_files(
     layout: Layout,
     all: &mut BTreeMap<u32, Growth>,
 ) {
-    let reserved = carrier == Carrier::Fio;
+    let space = matches!(job.layout, FileLayout::Allocated | FileLayout::Reserved);
+    let reserved = carrier == Carrier::Fio || space;
     let asks = |wanted| job.pattern.kinds().any(|kind| kind == wanted);
-    let (holds, writes) = (job.pattern.needs_data() || layout == Layout::Whole, asks(OpKind::Write));
+    let data = job.pattern.needs_data() || job.layout == FileLayout::Data;
+    let (holds, writes) = (data || layout == Layout::Whole, asks(OpKind::Write));
     for slice in &job.slices {
         let limit = slice.bytes.map(|bytes| allocated(job, bytes));
         let by_ios = slice.ios.map(|ios| ios.saturating_mul(per_write(job.pattern.write_sizes.max_bytes())));
@@ -115,10 +118,11 @@ fn add_files(
             }
             let range = site.offset_bytes..site.offset_bytes.saturating_add(site.length_bytes);
             let growth = all.entry(site.target).or_insert_with(|| nothing(site.target));
-            // What is read or trimmed is laid out from the end of the file on, and real fio's files are reserved from there.
+            // What is read or trimmed is laid out from the end of the file on, and space is allocated from there.
             let laid_out = holds || writes && reserved;
-            if laid_out && range.end > target.existing_bytes {
-                add(&mut growth.filled, target.existing_bytes..range.end);
+            let end = job.layout_end(site, target);
+            if laid_out && end > target.existing_bytes {
+                add(&mut growth.filled, target.existing_bytes..end);
             }
             if writes {
                 add(&mut growth.rewritten, range.clone());

@@ -314,6 +314,31 @@ pub struct SteadyLimit {
     pub skip: Nanos,
 }
 
+/// What a file is made of before a job that uses it begins. Jobs that read or trim find data in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FileLayout {
+    /// Data as far as the job reads or trims; files that it only writes grow by its writes.
+    #[default]
+    AsNeeded,
+    /// The whole size: data where the job reads or trims, else its length without space (fio `fallocate=truncate`).
+    Length,
+    /// The whole size: data where the job reads or trims, else allocated space (fio's default).
+    Allocated,
+    /// As `allocated`, but the length grows by writes (fio `fallocate=keep`).
+    Reserved,
+    /// The whole size with data (fio `overwrite=1`).
+    Data,
+}
+
+impl FileLayout {
+    /// Whether nothing is done beyond what reads and trims need.
+    pub fn is_as_needed(&self) -> bool {
+        *self == FileLayout::AsNeeded
+    }
+}
+
 /// How threads share the targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -379,6 +404,9 @@ pub struct Traits {
     /// (posix_fadvise; fio's `fadvise_hint`): it reads ahead less or more.
     #[serde(default)]
     pub access_hint: bool,
+    /// What files are made of before the job begins.
+    #[serde(default, skip_serializing_if = "FileLayout::is_as_needed")]
+    pub layout: FileLayout,
     /// Options of the I/O path.
     pub engine_options: EngineOptions,
     /// Go on after this many errors; 0: stop at the first.
@@ -476,6 +504,7 @@ impl Job {
                 invalidate: true,
                 invalidate_each_pass: true,
                 access_hint: false,
+                layout: FileLayout::default(),
                 engine_options: EngineOptions::default(),
                 errors_tolerated: 0,
             },

@@ -205,6 +205,12 @@ impl DerefMut for PlannedJob {
 }
 
 impl PlannedJob {
+    /// How far the file of one of its sites is laid out before it begins: as far as it reaches, or whole.
+    pub fn layout_end(&self, site: &PlannedSite, target: &PlannedTarget) -> u64 {
+        let end = site.offset_bytes.saturating_add(site.length_bytes);
+        if self.layout.is_as_needed() { end } else { end.max(target.size_bytes) }
+    }
+
     /// The name of the engine in a phase that `carrier` carries out.
     pub fn engine_name(&self, carrier: Carrier) -> &'static str {
         match (self.engine, carrier) {

@@ -1,6 +1,6 @@
 //! Which operation, how large, and where.
 
-use assay_workload::job::TargetSelection;
+use assay_workload::job::{FileLayout, Job, TargetSelection};
 use assay_workload::pattern::{
     AccessPattern, BlockSizes as ModelSizes, Distribution as ModelDistribution, Mix, Placement, Random,
     Sequential, Zone, ZoneSize,
@@ -8,6 +8,7 @@ use assay_workload::pattern::{
 
 use super::super::distribution::{Distribution, ZonePart};
 use super::super::resolved::*;
+use super::targets::{per_file, share};
 use super::{BY_FIO, Lowering, Source};
 
 /// Indices of reads, writes, trims.
@@ -69,7 +70,12 @@ impl Lowering<'_> {
         match access.direction {
             Direction::Read => Mix::READ,
             Direction::Write => Mix::WRITE,
-            Direction::Trim => Mix::TRIM,
+            Direction::Trim => {
+                let message =
+                    "files are trimmed by punching holes; fio trims block devices only and fails on a file";
+                self.note(source, "file-trim", "rw", message, "");
+                Mix::TRIM
+            }
             Direction::ReadWrite => Mix::read_write(f64::from(access.read_percent)),
             Direction::TrimWrite => {
                 let message = "half of the operations are trims and half are writes; a block is not trimmed just before it is written";
@@ -117,6 +123,16 @@ impl Lowering<'_> {
             return Placement::Sequential(self.walk(source));
         }
         let random = Random { distribution: self.distribution(source), once_per_pass: has_map(access) };
+        if is_lfsr(access) && access.min_bytes() != access.max_bytes() {
+            let message = "each byte is done once, in blocks that are cut where they meet others; an lfsr of fio starts once at each block and cuts nothing";
+            self.loss(
+                source,
+                "lfsr-sizes",
+                "random_generator",
+                message,
+                "one block size, or no random_generator",
+            );
+        }
         let percents = access.direction.slots().iter().map(|slot| access.random_percent[*slot]);
         let percent = percents.clone().next().unwrap_or(100);
         if percents.clone().any(|other| other != percent) {
@@ -211,8 +227,16 @@ impl Lowering<'_> {
         ModelDistribution::Zoned(first.iter().map(zone).collect())
     }
 
-    pub(crate) fn selection(&mut self, source: Source<'_>) -> TargetSelection {
+    /// Which file is next, and what files are made of.
+    pub(crate) fn files(&mut self, source: Source<'_>, job: &mut Job) {
         let service = source.job.service();
+        // What is read has data as far as whole blocks reach; a rest of the file is all that is missing there.
+        let whole = share(source.job) == per_file(source.job);
+        job.layout = if job.pattern.needs_data() && whole { FileLayout::AsNeeded } else { service.layout };
+        job.selection = self.selection(source, &service);
+    }
+
+    fn selection(&mut self, source: Source<'_>, service: &FileService) -> TargetSelection {
         if source.job.files.len() < 2 {
             return TargetSelection::default();
         }

@@ -253,7 +253,8 @@ fn needed(job: &ResolvedJob, threads: u64) -> Option<u64> {
     if let Some((_, high)) = job.region().file_size {
         return Some(high);
     }
-    let length = per_file(job)?;
+    // All of its share: blocks that do not fit leave a rest that the file has all the same.
+    let length = share(job)?;
     let bytes = |size| match size {
         Size::Bytes(bytes) => Some(bytes),
         _ => None,

@@ -1,7 +1,7 @@
 use assay_workload::content::{Payload, Refresh};
 use assay_workload::job::{
-    Arrival, Caching, EngineKind, FlushCall, Job, OpenSync, OperationRates, Rate, TargetSelection,
-    TargetSharing, Workload,
+    Arrival, Caching, EngineKind, FileLayout, FlushCall, Job, OpenSync, OperationRates, Rate,
+    TargetSelection, TargetSharing, Workload,
 };
 use assay_workload::pattern::{BlockSizes, Distribution, Mix, Placement, ZoneSize};
 use assay_workload::target::{Extent, TargetKind};
@@ -387,4 +387,35 @@ fn offsets_in_per_cent_are_of_what_is_there() {
     assert_eq!(settled("size=10m\noffset=33%", 4_194_304), (Extent::Bytes(1_384_448), Some(11_870_208)));
     assert_eq!(settled("offset=33%", 10_485_760), (Extent::Bytes(3_461_120), None));
     assert_eq!(settled("size=10m\nfilesize=10m\noffset=33%", 0).0, Extent::Bytes(0));
+}
+
+#[test]
+fn files_are_made_as_fio_makes_them() {
+    for (lines, layout) in [
+        ("rw=write", FileLayout::Allocated),
+        ("rw=write\nfallocate=posix", FileLayout::Allocated),
+        ("rw=write\nfallocate=none", FileLayout::AsNeeded),
+        ("rw=write\nfallocate=0", FileLayout::AsNeeded),
+        ("rw=write\nfallocate=keep", FileLayout::Reserved),
+        ("rw=write\nfallocate=truncate", FileLayout::Length),
+        ("rw=write\nfallocate=none\noverwrite=1", FileLayout::Data),
+        ("rw=randrw\nfallocate=none", FileLayout::AsNeeded),
+        ("rw=read\nbs=3m\nsize=100m", FileLayout::Data),
+    ] {
+        assert_eq!(job(lines).layout, layout, "{lines}");
+    }
+    let size = |text: &str| workload(text).targets[0].size.map(|size| size.0);
+    assert_eq!(size("[a]\nrw=randwrite\nbs=7k\nsize=10m\n"), Some(10 << 20));
+    assert_eq!(size("[a]\nrw=write\nbs=1m\nsize=100m\nnrfiles=3\n"), Some(34_952_533));
+    assert_eq!(size("[a]\nrw=read\nbs=64k\nsize=100k\noffset=3k\n"), Some(103 << 10));
+}
+
+#[test]
+fn what_fio_does_otherwise_is_said() {
+    assert!(ids("rw=randrw\nfsync=4").contains(&"flush-in-mix"));
+    assert!(ids("rw=rw\nfdatasync=4").contains(&"flush-in-mix"));
+    assert_eq!(ids("rw=write\nfsync=4"), [""; 0]);
+    assert_eq!(ids("rw=randtrim"), ["file-trim"]);
+    assert_eq!(ids("rw=randread\nrandom_generator=lfsr"), [""; 0]);
+    assert_eq!(ids("rw=randread\nrandom_generator=lfsr\nbsrange=4k-16k"), ["lfsr-sizes"]);
 }

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use assay_workload::host::HostRanges;
-use assay_workload::job::{Arrival, Caching, EndsWith, EngineKind, TargetSelection, TargetSharing};
+use assay_workload::job::{
+    Arrival, Caching, EndsWith, EngineKind, FileLayout, TargetSelection, TargetSharing,
+};
 use assay_workload::pattern::{Mix, OpKind, Placement};
 use assay_workload::resolve::{OUTSTANDING_MAX, THREADS_MAX};
 use assay_workload::target::{Extent, Target};
@@ -157,6 +159,7 @@ const DATA: &[Key<Draft>] = &[
     key!(set "invalidate", FLAG, job.invalidate, "`true`", "`true`: drop the target's clean pages before the job"),
     key!(set "invalidate_each_pass", FLAG, job.invalidate_each_pass, "`true`", "`true`: drop them again before each further pass of a thread over its range, as fio does"),
     key!(set "access_hint", FLAG, job.access_hint, "`false`", "`true`: tell the kernel for buffered I/O whether access is random or sequential (`posix_fadvise`), as fio does"),
+    key!(set "layout", word::<FileLayout>(), job.layout, "`as-needed`", "what files are made of before the job: `as-needed`: data as far as it reads or trims, else they grow by its writes; for their whole size, jobs that only write: `length` without space, `allocated`, `reserved` (the length grows by writes); `data`"),
     key!(set "engine", word::<EngineKind>(), job.engine, "`auto`", "`auto`, `io_uring`, `libaio`, `psync`, `posix-aio`, `null`, `fio`, `sim`"),
     key!(set "engine_options", ENGINE_OPTIONS, job.engine_options, "none", "options of the engine, see below"),
     key!(set "errors_tolerated", count(0, u64::MAX), job.errors_tolerated, "0: the first one ends the job", "continue after this many errors"),

@@ -4,8 +4,8 @@ use assay_workload::PhaseKind;
 use assay_workload::content::Refresh;
 use assay_workload::host::HostRanges;
 use assay_workload::job::{
-    Arrival, Caching, EndsWith, EngineKind, FlushCall, FlushOrder, OpenSync, SteadyFigure, TargetSelection,
-    TargetSharing,
+    Arrival, Caching, EndsWith, EngineKind, FileLayout, FlushCall, FlushOrder, OpenSync, SteadyFigure,
+    TargetSelection, TargetSharing,
 };
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
@@ -55,6 +55,9 @@ words! {
     Arrival { "deterministic" = Deterministic, "poisson" = Poisson, "uniform" = Uniform }
     EndsWith { "first" = First, "others" = Others }
     SteadyFigure { "iops" = Iops, "bandwidth" = Bandwidth, "latency" = Latency }
+    FileLayout {
+        "as-needed" = AsNeeded, "length" = Length, "allocated" = Allocated, "reserved" = Reserved, "data" = Data,
+    }
     HostRanges { "whole" = Whole, "divided" = Divided }
     TargetSharing { "shared" = Shared, "per-thread" = PerThread }
     TargetSelection { "round-robin" = RoundRobin, "random" = Random, "sequential" = Sequential }

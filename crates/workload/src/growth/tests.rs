@@ -55,6 +55,19 @@ fn reads_lay_out_what_is_missing() {
 }
 
 #[test]
+fn what_is_allocated_or_filled_takes_the_whole_size() {
+    let write = |layout| {
+        let few = Limits { ios: Some(1), ..Limits::default() };
+        let job = Job { length: Some(Extent::Bytes(MIB)), ..job(Mix::WRITE, 4096, few) };
+        of(vec![job.with(|job| job.layout = layout)], TargetKind::File, 0).filled
+    };
+    for layout in [FileLayout::Allocated, FileLayout::Reserved, FileLayout::Data] {
+        assert_eq!(write(layout), one(0..8 * MIB), "{layout:?}");
+    }
+    assert_eq!(write(FileLayout::Length), []);
+}
+
+#[test]
 fn writes_fill_their_range_unless_they_end_before() {
     let whole = of(vec![job(Mix::WRITE, 4096, for_a_second())], TargetKind::File, 8 * MIB);
     assert_eq!((whole.filled, whole.rewritten), (one(0..8 * MIB), one(0..8 * MIB)));

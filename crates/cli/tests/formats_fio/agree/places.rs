@@ -119,3 +119,75 @@ fn a_region_that_direct_io_cannot_begin_with_is_refused() {
     assert!(said.err.contains("the start of its range, byte 100, is not a multiple of"), "{said:?}");
     assert!(!place.path().join("a.dat").exists());
 }
+
+/// A file as it is after a run.
+#[derive(Debug, PartialEq, Eq)]
+struct Left {
+    name: String,
+    bytes: u64,
+    /// Whether it has space for all of that.
+    is_allocated: bool,
+    /// Whether its last sector holds data.
+    has_data_at_end: bool,
+}
+
+fn files_left(place: &Place) -> Vec<Left> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(place.path()).expect("a directory") {
+        let entry = entry.expect("an entry");
+        let name = entry.file_name().into_string().expect("a name");
+        if name != "a.dat" && !name.starts_with("j.") {
+            continue;
+        }
+        let bytes = std::fs::read(entry.path()).expect("a file");
+        std::fs::File::open(entry.path()).and_then(|file| file.sync_all()).expect("a sync");
+        let meta = entry.metadata().expect("a file");
+        all.push(Left {
+            name,
+            bytes: meta.len(),
+            is_allocated: meta.blocks() * 512 >= meta.len(),
+            has_data_at_end: bytes[bytes.len() - 512..].iter().any(|byte| *byte != 0),
+        });
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// Sizes, space and data of files that were not there before.
+#[test]
+fn new_files_are_made_alike() {
+    if !has_fio() {
+        return;
+    }
+    for lines in [
+        "filename=a.dat rw=randwrite bs=7k size=10m",
+        "filename=a.dat rw=write bs=7k size=10m fallocate=none",
+        "filename=a.dat rw=write bs=64k size=1m number_ios=3",
+        "filename=a.dat rw=write bs=64k size=1m number_ios=3 fallocate=none",
+        "filename=a.dat rw=write bs=64k size=1m number_ios=3 fallocate=keep",
+        "filename=a.dat rw=write bs=64k size=1m number_ios=3 fallocate=truncate",
+        "filename=a.dat rw=write bs=64k size=1m number_ios=3 fallocate=posix",
+        "filename=a.dat rw=write bs=64k size=1m number_ios=3 overwrite=1",
+        "filename=a.dat rw=write bs=64k size=1m number_ios=3 overwrite=1 fallocate=none",
+        "filename=a.dat rw=write bs=4k filesize=32m size=8m",
+        "filename=a.dat rw=read bs=64k size=100k",
+        "filename=a.dat rw=randrw bs=64k size=100k offset=3k",
+        "nrfiles=3 rw=write bs=1m size=10m",
+        "numjobs=2 rw=write bs=64k size=1m number_ios=3",
+    ] {
+        let left = |by_fio: bool| {
+            let place = Place::new();
+            place.file("job.fio", &format!("[j]\n{}\n", lines.replace(' ', "\n")));
+            if by_fio {
+                run_fio(&place, &[], lines);
+            } else {
+                place.assay(&["run", "job.fio"]);
+            }
+            files_left(&place)
+        };
+        let by_assay = left(false);
+        assert!(!by_assay.is_empty(), "{lines}");
+        assert_eq!(by_assay, left(true), "{lines}: fio on the right");
+    }
+}
