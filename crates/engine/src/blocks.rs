@@ -66,7 +66,7 @@ struct PreparedBlocks<'p> {
     /// By job and thread; jobs of other kinds have none.
     shared: Vec<Vec<Arc<Shared>>>,
     /// Likewise, of the threads that have been made.
-    slots: Vec<Vec<OnceLock<Arc<Slots>>>>,
+    slots: Vec<Vec<OnceLock<Slots>>>,
     blocks: &'p Blocks,
 }
 
@@ -76,7 +76,7 @@ impl PreparedJobs<ThisMachine> for PreparedBlocks<'_> {
     }
 
     fn outstanding(&self, at: ThreadIndex) -> Option<&Slots> {
-        self.slots[at.job][at.thread].get().map(Arc::as_ref)
+        self.slots[at.job][at.thread].get()
     }
 
     fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
@@ -182,7 +182,7 @@ impl BlockThread<'_> {
             pass_hook: pass_hook(self.job, &open),
         };
         let job_loop = JobLoop::new(parts, Box::new(self.generator()));
-        let _ = self.prepared.slots[self.at.job][self.at.thread].set(Arc::clone(job_loop.slots()));
+        let _ = self.prepared.slots[self.at.job][self.at.thread].set(job_loop.slots().clone());
         Ok(LoopRunner { job_loop, open, flush_at_end: job.flush.at_end, flushed_ns: 0, engine_fallback })
     }
 

@@ -110,7 +110,7 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     batch: Batch,
     errors: Errors,
 
-    slots: Arc<Slots>,
+    slots: Slots,
     free: SlotList,
     pending: SlotList,
     completions: Completions,
@@ -179,7 +179,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             targets: parts.targets.into_boxed_slice(),
             spec: parts.spec,
             stop: parts.stop,
-            slots: Arc::new(Slots::new(depth)),
+            slots: Slots::new(depth),
             free: SlotList::full(depth),
             pending: SlotList::empty(depth),
             completions: Completions::with_capacity(depth as usize),
@@ -201,7 +201,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     }
 
     /// What is outstanding, for others to look at.
-    pub fn slots(&self) -> &Arc<Slots> {
+    pub fn slots(&self) -> &Slots {
         &self.slots
     }
 
@@ -284,6 +284,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             self.not_whole(completion.slot, completion.result);
             return;
         }
+        slot.done();
         if group.issued_ns != issued_ns || group.op != op {
             self.record(now, group);
             *group = CompletionGroup { issued_ns, op, count: 0, bytes: 0 };
@@ -302,7 +303,6 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// What follows an I/O that succeeded, and its slot is free.
     #[inline(always)]
     fn completed(&mut self, slot: u32, op: usize, len: u32, target: u16) {
-        self.slots.at(slot).done();
         if op == OpKind::Read as usize {
             self.until_zero_sample -= 1;
             if self.until_zero_sample == 0 {
@@ -521,13 +521,13 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// What to wait for once everything that could be handed over is.
     #[inline(always)]
     fn wait_for(&self) -> Wait {
+        if self.free.is_empty() {
+            return Wait::AtLeast(1);
+        }
         if self.draining || self.flushes.is_alone() || self.operations.exhausted() {
             // Nothing else is done meanwhile, and what was done is not held back by an I/O that hangs.
             let boundary_ns = self.recorder.as_ref().filter(|_| self.blocks).map(Recorder::boundary_ns);
             return boundary_ns.map_or(Wait::AtLeast(1), Wait::Until);
-        }
-        if self.free.is_empty() {
-            return Wait::AtLeast(1);
         }
         // In virtual time nobody comes too late.
         let early = if self.blocks { SPIN_NS } else { 0 };

@@ -32,6 +32,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             }
         }
         self.end.last_completion_ns = now;
+        self.slots.at(slot).done();
         self.completed(slot, op, len, target);
     }
 

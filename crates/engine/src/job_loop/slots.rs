@@ -5,7 +5,8 @@
 //! two operations only in the moment in which one follows the other: an operation that is old enough to be looked for has long
 //! been written.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use assay_workload::pattern::OpKind;
 
@@ -16,8 +17,9 @@ pub(super) struct Slot {
     issued_ns: AtomicU64,
     intended_ns: AtomicU64,
     offset_bytes: AtomicU64,
-    /// Length, target and kind.
-    what: AtomicU64,
+    len_bytes: AtomicU32,
+    target: AtomicU16,
+    kind: AtomicU8,
 }
 
 impl Slot {
@@ -32,7 +34,9 @@ impl Slot {
     ) {
         self.intended_ns.store(intended_ns, Relaxed);
         self.offset_bytes.store(offset_bytes, Relaxed);
-        self.what.store(u64::from(len_bytes) | u64::from(target) << 32 | (kind as u64) << 48, Relaxed);
+        self.len_bytes.store(len_bytes, Relaxed);
+        self.target.store(target, Relaxed);
+        self.kind.store(kind as u8, Relaxed);
     }
 
     #[inline(always)]
@@ -63,8 +67,7 @@ impl Slot {
     /// Kind, target and length.
     #[inline(always)]
     pub(super) fn what(&self) -> (u8, u16, u32) {
-        let what = self.what.load(Relaxed);
-        ((what >> 48) as u8, (what >> 32) as u16, what as u32)
+        (self.kind.load(Relaxed), self.target.load(Relaxed), self.len_bytes.load(Relaxed))
     }
 
     /// The operation in it.
@@ -78,13 +81,9 @@ impl Slot {
     }
 }
 
-/// The slots of a thread.
-#[derive(Debug)]
-pub struct Slots {
-    slots: Box<[Slot]>,
-    /// The flush at the end, which has no slot of the loop.
-    last: Slot,
-}
+/// The slots of a thread, and behind them one for the flush at the end.
+#[derive(Debug, Clone)]
+pub struct Slots(Arc<[Slot]>);
 
 /// An operation that is outstanding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,29 +102,32 @@ pub struct Outstanding {
 
 impl Slots {
     pub(super) fn new(depth: u32) -> Slots {
-        Slots { slots: (0..depth).map(|_| Slot::default()).collect(), last: Slot::default() }
+        Slots((0..=depth).map(|_| Slot::default()).collect())
     }
 
     #[inline(always)]
     pub(super) fn at(&self, slot: u32) -> &Slot {
-        &self.slots[slot as usize]
+        &self.0[slot as usize]
+    }
+
+    fn last(&self) -> &Slot {
+        self.at(self.0.len() as u32 - 1)
     }
 
     /// A flush of a target begins, outside the loop.
     pub(crate) fn flush_begins(&self, target: u16, now_ns: u64) {
-        self.last.queue(OpKind::Fsync, target, 0, 0, 0);
-        self.last.issue(now_ns);
+        self.last().queue(OpKind::Fsync, target, 0, 0, 0);
+        self.last().issue(now_ns);
     }
 
     /// It has ended.
     pub(crate) fn flush_ends(&self) {
-        self.last.done();
+        self.last().done();
     }
 
     /// The longest outstanding operation that was handed over at `until_ns` or before.
     pub fn oldest(&self, until_ns: u64) -> Option<Outstanding> {
-        let slots = self.slots.iter().chain([&self.last]);
-        let issued = slots.map(|slot| (slot.issued_ns(), slot));
+        let issued = self.0.iter().map(|slot| (slot.issued_ns(), slot));
         let (issued_ns, slot) =
             issued.filter(|(issued_ns, _)| (1..=until_ns).contains(issued_ns)).min_by_key(|found| found.0)?;
         Some(Outstanding { issued_ns, ..slot.outstanding() })
