@@ -46,7 +46,9 @@ impl JobKind<ThisMachine> for Blocks {
         jobs: &[usize],
         say: &mut Say<'_>,
     ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
-        for file in targets::lay_out(context.plan, context.phase, &self.held, &|| !context.stopped())? {
+        let own = |job: &PlannedJob| jobs.iter().any(|&own| std::ptr::eq(context.job(own), job));
+        let go_on = || !context.stopped();
+        for file in targets::lay_out_for(context.plan, context.phase, &own, &self.held, &go_on)? {
             say("layout", file.to_string());
         }
         let planned = context.planned().jobs.iter().enumerate();

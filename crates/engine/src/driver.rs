@@ -1,5 +1,6 @@
 //! Running a phase for real: one thread per job thread, and a sampler that takes their intervals away.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -27,6 +28,8 @@ const START_AHEAD_NS: u64 = 2_000_000;
 const LAG: Duration = Duration::from_millis(5);
 /// How often it looks whether everybody has finished.
 const POLL: Duration = Duration::from_millis(2);
+/// How long after its time a job is interrupted ([`PreparedJobs::interrupt`]): what it has outstanding may complete until then.
+pub const OVERTIME: Duration = Duration::from_secs(30);
 
 /// Called about once a period with the sink, on the thread that runs the phase.
 pub type Tick<'a> = dyn FnMut(&mut dyn FnMut(HostEvent)) + 'a;
@@ -145,7 +148,8 @@ fn measure(
 ) -> Result<PhaseEnd, EngineError> {
     let Minding { mut endings, gate, given_up } = minding;
     let (planned, phase) = (context.planned(), context.phase);
-    if !gate.wait_ready(running.len()) {
+    let mut interrupts = Interrupts::new(context, prepared);
+    if !gate.wait_ready(running.len(), &mut || interrupts.look(0)) {
         let ended = join_all(running, planned.jobs.len(), gate);
         return ended.map(|_| PhaseEnd { error: Some("a job thread ended before the start".to_owned()) });
     }
@@ -156,12 +160,14 @@ fn measure(
     let threads = running.iter().map(|thread| (thread.at.job, Arc::clone(&thread.intervals))).collect();
     let mut sampler = Sampler::new(threads, phase, start_ns, measured_starts(planned, start_ns));
     let interval = Duration::from_nanos(context.interval_ns);
+    let clock = RealClock::new();
     let mut next_wake = Instant::now() + LAG;
     let mut watchdog = Watchdog::new(context, start_ns);
     while running.iter().any(|thread| !thread.ended()) {
         next_wake += interval;
-        wait(next_wake, interval, &|| {
+        wait(next_wake, interval, &mut || {
             endings.look(running.iter().map(|thread| (thread.at.job, thread.ended())));
+            interrupts.look(clock.now_ns().saturating_sub(start_ns));
             running.iter().all(Running::ended)
         });
         sampler.collect(&mut watched(&mut endings, sink));
@@ -191,14 +197,43 @@ fn look_for_hung(
 ) -> Option<String> {
     // Read first: what is handed over meanwhile is younger than nothing.
     let now_ns = RealClock::new().now_ns();
-    let outstanding = |at: ThreadIndex| prepared.with(at.job).outstanding(at)?.oldest(now_ns);
+    let outstanding = |at: ThreadIndex| prepared.with(at.job)?.outstanding(at)?.oldest(now_ns);
     let threads = running.iter().filter(|thread| !thread.ended());
     let threads: Vec<_> = threads.map(|thread| (thread.at, outstanding(thread.at))).collect();
     watchdog.look(now_ns, &threads, sink)
 }
 
+/// Wakes the threads of jobs that are to end, once a job.
+struct Interrupts<'a> {
+    context: PhaseContext<'a>,
+    prepared: &'a PreparedPhase<'a, ThisMachine>,
+    told: Vec<bool>,
+}
+
+impl<'a> Interrupts<'a> {
+    fn new(context: PhaseContext<'a>, prepared: &'a PreparedPhase<'a, ThisMachine>) -> Self {
+        Interrupts { context, prepared, told: vec![false; context.stops.len()] }
+    }
+
+    /// `elapsed_ns` since the start of the phase.
+    fn look(&mut self, elapsed_ns: u64) {
+        for (job, told) in self.told.iter_mut().enumerate().filter(|(_, told)| !**told) {
+            let planned = self.context.job(job);
+            let time = planned.end.time.map(|time| time.0.saturating_add(OVERTIME.as_nanos() as u64));
+            let until =
+                time.map(|time| time.saturating_add(planned.start_delay.0).saturating_add(planned.ramp.0));
+            let over = until.is_some_and(|until| elapsed_ns > until);
+            // Before the start the flags of single jobs are not looked at yet.
+            if over || self.context.stopped() || self.context.stops[job].load(Ordering::Relaxed) {
+                *told = true;
+                self.prepared.with(job).into_iter().for_each(|jobs| jobs.interrupt(job));
+            }
+        }
+    }
+}
+
 /// Sleeps until the next interval should be there, or `done`.
-fn wait(next_wake: Instant, interval: Duration, done: &dyn Fn() -> bool) {
+fn wait(next_wake: Instant, interval: Duration, done: &mut dyn FnMut() -> bool) {
     loop {
         let left = next_wake.saturating_duration_since(Instant::now());
         if left.is_zero() || done() {
@@ -233,7 +268,8 @@ fn spawn_all<'s>(
     let mut running: Vec<Running<'s>> = Vec::new();
     for (job_index, job) in planned.jobs.iter().enumerate() {
         for thread in 0..job.slices.len() {
-            let (jobs, at) = (prepared.with(job_index), ThreadIndex { job: job_index, thread });
+            let Some(jobs) = prepared.with(job_index) else { continue };
+            let at = ThreadIndex { job: job_index, thread };
             match spawn(ThreadStart { jobs, at, number: running.len(), gate }) {
                 Ok(handle) => {
                     running.push(Running { at, intervals: jobs.intervals(at), handle });
@@ -250,23 +286,20 @@ fn spawn_all<'s>(
     Ok(running)
 }
 
-/// Waits for all threads: what they ended with, by job.
+/// Waits for all threads: what they ended with, by job. A thread that panicked behind the start ended with that.
 ///
 /// # Errors
-/// What one of them failed by; of several the one that called the phase off.
+/// What one of them failed by before the start; of several the one that called the phase off.
 fn join_all(running: Vec<Running<'_>>, jobs: usize, gate: &Gate) -> Result<Vec<Vec<ThreadEnd>>, EngineError> {
     let mut ends: Vec<Vec<ThreadEnd>> = (0..jobs).map(|_| Vec::new()).collect();
-    let (mut cause, mut panicked) = (None, None);
+    let mut cause = None;
     for (number, thread) in running.into_iter().enumerate() {
-        match thread.handle.join() {
-            Ok(Ok(end)) => ends[thread.at.job].extend(end),
-            Ok(Err(error)) if cause.is_none() || gate.called_off_by() == Some(number) => cause = Some(error),
-            Ok(Err(_)) => {}
-            Err(panic) => panicked = Some(panic),
+        match thread.handle.join().unwrap_or_else(|panic| Err(EngineError::panicked(&*panic))) {
+            Ok(end) => ends[thread.at.job].extend(end),
+            Err(error) if gate.has_started() => ends[thread.at.job].push(ThreadEnd::failed(error)),
+            Err(error) if cause.is_none() || gate.called_off_by() == Some(number) => cause = Some(error),
+            Err(_) => {}
         }
-    }
-    if let Some(panic) = panicked {
-        std::panic::resume_unwind(panic);
     }
     cause.map_or(Ok(ends), Err)
 }
@@ -316,9 +349,13 @@ impl<'s> ThreadStart<'s> {
         let Some(start_ns) = pass.pass() else { return Ok(None) };
         runner.arm(start_ns);
         let before = ThreadCpu::of_this_thread();
-        runner.run()?;
+        let ran = catch_unwind(AssertUnwindSafe(|| runner.run()));
         let cpu = ThreadCpu::of_this_thread().since(before);
-        Ok(Some(ThreadEnd { cpu, ..runner.end() }))
+        Ok(Some(match ran {
+            Ok(ran) => ThreadEnd { cpu, error: ran.err(), ..runner.end() },
+            // What it left behind is in no known state: it is not asked for its end.
+            Err(panic) => ThreadEnd { cpu, ..ThreadEnd::failed(EngineError::panicked(&*panic)) },
+        }))
     }
 }
 

@@ -41,7 +41,7 @@ fn entry(errno: i32) -> Option<&'static (i32, &'static str, Option<&'static str>
 }
 
 /// The symbolic name of an errno, or its number.
-pub(crate) fn errno_name(errno: i32) -> String {
+pub fn errno_name(errno: i32) -> String {
     entry(errno).map_or_else(|| format!("errno {errno}"), |entry| entry.1.to_owned())
 }
 

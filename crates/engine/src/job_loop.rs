@@ -597,8 +597,11 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         }
     }
 
-    /// What was learnt, once the loop is done.
+    /// What was learnt, once the loop is done or could not go on.
     pub fn into_end(mut self) -> LoopEnd {
+        if self.recorder.is_some() {
+            self.finish();
+        }
         std::mem::take(&mut self.end)
     }
 }

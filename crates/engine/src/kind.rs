@@ -6,6 +6,7 @@
 //! every machine, one that needs real files only on this one, and the compiler knows which.
 
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -59,9 +60,10 @@ pub struct PhaseContext<'p> {
     pub phase: usize,
     /// Length of a reporting period.
     pub interval_ns: u64,
-    /// Ends everything early.
+    /// Ends everything early. For [`JobKind::prepare`], through [`PhaseContext::stopped`].
     pub stop: &'p AtomicBool,
-    /// What ends each job early.
+    /// What ends each job early: the flag that its threads obey. It is set with `stop`, and also by what ends this job alone
+    /// (another job's end, a steady state).
     pub stops: &'p [Arc<AtomicBool>],
 }
 
@@ -95,7 +97,9 @@ pub trait JobKind<M: Machine>: Debug + Sync {
         Vec::new()
     }
 
-    /// Makes everything ready that the jobs `jobs` of the phase share, and that takes long.
+    /// Makes everything ready that the jobs `jobs` of the phase share, and that takes long. `jobs` are indices of the phase's
+    /// jobs, those of this kind that have threads here; a kind without any is not asked. It gives up once the context is
+    /// stopped.
     ///
     /// # Errors
     /// [`EngineError`] if they cannot be run; nothing is measured then.
@@ -123,6 +127,12 @@ pub trait PreparedJobs<M: Machine>: Sync {
     /// [`EngineError`] if it cannot be had; no thread starts then.
     fn thread(&self, at: ThreadIndex, machine: &M) -> Result<Box<dyn JobRunner + '_>, EngineError>;
 
+    /// Wakes the threads of job `job`, wherever they wait, also in [`PreparedJobs::thread`]: the job is to end now. Called once
+    /// a job, on another thread, when its stop flag is set or when its time has been over for
+    /// [`crate::driver::OVERTIME`]. The phase ends only when all threads have returned, so a kind whose steps wait for what may
+    /// never come (a reply of a server) closes here what they wait for.
+    fn interrupt(&self, _job: usize) {}
+
     /// Tells what is to be said of the jobs once all their threads have ended.
     fn finish(&self, _say: &mut Say<'_>) {}
 }
@@ -135,7 +145,8 @@ pub trait JobRunner {
     /// Does what can be done now, and says what it waits for. In virtual time a step never blocks.
     ///
     /// # Errors
-    /// [`EngineError`] if it cannot go on.
+    /// [`EngineError`] if it cannot go on. The thread ends then, and the phase fails; the other threads go on, and what was
+    /// measured is kept.
     fn step(&mut self) -> Result<Pending, EngineError>;
 
     /// Steps until done, in real time. Compiled for each kind, so that it is one virtual call a thread. What waits inside its
@@ -157,13 +168,15 @@ pub trait JobRunner {
         }
     }
 
-    /// What was learnt, once it is done.
+    /// What was learnt, once it is done or a step has failed. The last interval is published by then
+    /// ([`crate::recorder::Recorder::finish`]).
     fn end(self: Box<Self>) -> ThreadEnd;
 }
 
 /// The jobs of a phase, each prepared by the kind that takes it.
 pub struct PreparedPhase<'p, M> {
-    kinds: Vec<Box<dyn PreparedJobs<M> + 'p>>,
+    /// `None`: no job of that kind has threads here.
+    kinds: Vec<Option<Box<dyn PreparedJobs<M> + 'p>>>,
     /// The kind of each job.
     of_job: Vec<usize>,
 }
@@ -200,7 +213,7 @@ pub fn kinds_of<'j, M: Machine>(
 }
 
 impl<'p, M: Machine> PreparedPhase<'p, M> {
-    /// Prepares every job of a phase by its kind, as [`kinds_of`] found them; `None`: it was stopped meanwhile.
+    /// Prepares every job of a phase that has threads by its kind, as [`kinds_of`] found them; `None`: it was stopped meanwhile.
     ///
     /// # Errors
     /// What a kind cannot prepare.
@@ -212,9 +225,14 @@ impl<'p, M: Machine> PreparedPhase<'p, M> {
     ) -> Result<Option<Self>, EngineError> {
         let mut prepared = Vec::with_capacity(kinds.len());
         for (index, kind) in kinds.iter().enumerate() {
-            let jobs = of_job.iter().enumerate().filter(|(_, kind)| **kind == index);
-            let jobs: Vec<usize> = jobs.map(|(job, _)| job).collect();
-            prepared.push(kind.prepare(context, &jobs, say)?);
+            let own = |job: &usize| of_job[*job] == index && !context.job(*job).slices.is_empty();
+            let jobs: Vec<usize> = (0..of_job.len()).filter(own).collect();
+            if jobs.is_empty() {
+                prepared.push(None);
+                continue;
+            }
+            let made = catch_unwind(AssertUnwindSafe(|| kind.prepare(context, &jobs, say)));
+            prepared.push(Some(made.unwrap_or_else(|panic| Err(EngineError::panicked(&*panic)))?));
             if context.stopped() {
                 return Ok(None);
             }
@@ -222,13 +240,13 @@ impl<'p, M: Machine> PreparedPhase<'p, M> {
         Ok(Some(PreparedPhase { kinds: prepared, of_job }))
     }
 
-    /// The jobs that job `job` was prepared with.
-    pub fn with(&self, job: usize) -> &(dyn PreparedJobs<M> + 'p) {
-        self.kinds[self.of_job[job]].as_ref()
+    /// The jobs that job `job` was prepared with; `None`: it has no threads here.
+    pub fn with(&self, job: usize) -> Option<&(dyn PreparedJobs<M> + 'p)> {
+        self.kinds[self.of_job[job]].as_deref()
     }
 
     /// Tells what every kind has to say at the end.
     pub fn finish(&self, say: &mut Say<'_>) {
-        self.kinds.iter().for_each(|kind| kind.finish(say));
+        self.kinds.iter().flatten().for_each(|kind| kind.finish(say));
     }
 }

@@ -1,14 +1,17 @@
 //! From what threads report at their end to the outcome of a job.
 
+use std::collections::BTreeMap;
+
 use assay_results::event::which_io;
 use assay_results::{JobOutcome, ShortTransfers};
 use assay_workload::Plan;
 use assay_workload::plan::PlannedJob;
 
 use crate::clock::RealClock;
-use crate::errno::{errno_name, errno_words};
+pub use crate::errno::errno_name;
+use crate::errno::errno_words;
 use crate::job_loop::LoopEnd;
-use crate::seam::QueueFull;
+use crate::seam::{Clock as _, EngineError, QueueFull};
 
 /// CPU time, nanoseconds, and how often the processor was given away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,6 +87,10 @@ impl ThreadCpu {
 pub struct ThreadEnd {
     /// From the loop.
     pub end: LoopEnd,
+    /// Failed operations by a name of the kind's own (an SQLSTATE, an SMTP code), beside those by errno in `end`.
+    pub errors_by_name: Vec<(String, u64)>,
+    /// What its steps failed by; entered by what runs the thread.
+    pub error: Option<EngineError>,
     /// CPU time of the thread while it ran; counted by the driver that runs the thread.
     pub cpu: ThreadCpu,
     /// When the flush at the end was done; 0: there was none.
@@ -97,6 +104,12 @@ pub struct ThreadEnd {
 }
 
 impl ThreadEnd {
+    /// Of a thread that failed just now and says nothing else.
+    pub(crate) fn failed(error: EngineError) -> Self {
+        let end = LoopEnd { last_completion_ns: RealClock::new().now_ns(), ..LoopEnd::default() };
+        ThreadEnd { end, error: Some(error), ..ThreadEnd::default() }
+    }
+
     /// The thread's CPU and run-queue wait as a share of its time since `begun_ns`, when its job started I/O; `None`
     /// without such time.
     fn busy_share(&self, begun_ns: u64) -> Option<f64> {
@@ -113,6 +126,26 @@ pub(crate) fn failed_io(plan: &Plan, job: &PlannedJob, ends: &[ThreadEnd]) -> Op
     let target = plan.targets.get(slice.sites.get(usize::from(io.target))?.target as usize)?;
     let which = which_io(io.kind, io.len_bytes, io.offset_bytes, &target.path);
     Some(format!("job '{}' stopped: {which}: {}", job.name, errno_words(errno)))
+}
+
+/// The failed operations of a job's threads by their names, those of an errno first.
+pub fn errors_by_kind(ends: &[ThreadEnd]) -> Vec<(String, u64)> {
+    let mut by_errno: BTreeMap<i32, u64> = BTreeMap::new();
+    for (errno, count) in ends.iter().flat_map(|end| &end.end.errors) {
+        *by_errno.entry(*errno).or_default() += count;
+    }
+    let mut errors: Vec<(String, u64)> =
+        by_errno.into_iter().map(|(errno, count)| (errno_name(errno), count)).collect();
+    let unverified: u64 = ends.iter().map(|end| end.end.verify_failed).sum();
+    if unverified > 0 {
+        errors.push(("verify".to_owned(), unverified));
+    }
+    let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, count) in ends.iter().flat_map(|end| &end.errors_by_name) {
+        *by_name.entry(name).or_default() += count;
+    }
+    errors.extend(by_name.into_iter().map(|(name, count)| (name.to_owned(), count)));
+    errors
 }
 
 /// The outcome of a job from its threads' ends, and a sentence if it failed. Times are on the job's clock; `extra` is CPU
@@ -134,25 +167,17 @@ pub(crate) fn of_job(
     let share = jobs.max(1) as u64;
     let calls: u64 = ends.iter().map(|end| end.end.submit_calls).sum();
     let busy: u64 = ends.iter().map(|end| end.end.busy_sum_ns).sum();
-    let mut errors: std::collections::BTreeMap<i32, u64> = std::collections::BTreeMap::new();
-    for (errno, count) in ends.iter().flat_map(|end| &end.end.errors) {
-        *errors.entry(*errno).or_default() += count;
-    }
-    let mut errors_by_kind: Vec<(String, u64)> =
-        errors.into_iter().map(|(errno, count)| (errno_name(errno), count)).collect();
-    let unverified: u64 = ends.iter().map(|end| end.end.verify_failed).sum();
-    if unverified > 0 {
-        errors_by_kind.push(("verify".to_owned(), unverified));
-    }
     let fatal = ends.iter().map(|end| end.end.fatal_errno).find(|errno| *errno != 0);
-    let first = ends.first();
+    // A thread that panicked says nothing of its engine.
+    let first = ends.iter().find(|end| !end.engine.is_empty());
     let full = ends.iter().find(|end| end.end.queue_full);
     let full = full.map(|end| format!("{}: {QueueFull} although a slot is free", end.engine));
     let said = |errno| match errno {
         libc::EILSEQ => "a block did not hold what was written there".to_owned(),
         errno => errno_words(errno),
     };
-    let error = fatal.map(said).or(full);
+    let failed = ends.iter().find_map(|end| end.error.as_ref()).map(EngineError::to_string);
+    let error = fatal.map(said).or(full).or(failed);
     let error = error.map(|why| format!("job '{}' stopped: {why}", job.name));
     let short = |op: usize| ends.iter().map(|end| end.end.short[op]).sum();
     let mut engine_notes = first.map_or(Vec::new(), |end| end.engine_notes.clone());
@@ -168,7 +193,7 @@ pub(crate) fn of_job(
         cpu_system_ns: ends.iter().map(|end| end.cpu.system_ns).sum::<u64>() + extra.system_ns / share,
         stamp_error_ns_max: ends.iter().map(|end| end.end.busy_max_ns).max().unwrap_or(0),
         stamp_error_ns_mean: if calls == 0 { 0.0 } else { busy as f64 / calls as f64 },
-        errors_by_kind,
+        errors_by_kind: errors_by_kind(ends),
         short: ShortTransfers { reads: short(0), writes: short(1) },
         read_buffers_sampled: ends.iter().map(|end| end.end.zero_sampled).sum(),
         read_buffers_zero: ends.iter().map(|end| end.end.zero_found).sum(),

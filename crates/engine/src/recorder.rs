@@ -6,7 +6,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_results::histogram::{BUCKETS, bucket_of};
@@ -149,6 +149,7 @@ impl<T> IntervalBuffer<T> {
 
 const WRITING: u8 = 0;
 const FULL: u8 = 1;
+const TAKEN: u8 = 2;
 
 /// What a job thread and the sampler share.
 #[derive(Debug)]
@@ -157,10 +158,12 @@ pub struct Shared<T = BlockCounts> {
     state: [AtomicU8; 2],
     /// Number of the interval the thread is in; `u64::MAX` once it has published its last one.
     current: AtomicU64,
+    /// Whether there is a recorder that writes here.
+    owned: AtomicBool,
 }
 
-// SAFETY: a half is touched by the job thread while its state is WRITING and by the sampler while it is FULL;
-// the state changes hands with release and acquire.
+// SAFETY: a half is touched by the only recorder while its state is WRITING, and while it is TAKEN by the caller of
+// `take` who found it FULL; the state changes hands with release and acquire.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 /// One interval as the sampler got it.
@@ -208,15 +211,18 @@ impl<T: Counting> Shared<T> {
             halves: halves.map(|counts| UnsafeCell::new(IntervalBuffer::new(counts))),
             state: [AtomicU8::new(WRITING), AtomicU8::new(WRITING)],
             current: AtomicU64::new(0),
+            owned: AtomicBool::new(false),
         })
     }
 
-    /// Takes the intervals that are complete, oldest first. Called by one sampler only.
+    /// Takes the intervals that are complete, oldest first.
     pub fn take(&self) -> Vec<CompletedInterval> {
         let mut taken = Vec::new();
         for side in 0..2 {
-            if self.state[side].load(Ordering::Acquire) == FULL {
-                // SAFETY: a FULL half belongs to the sampler until it stores WRITING.
+            let taken_here =
+                self.state[side].compare_exchange(FULL, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+            if taken_here.is_ok() {
+                // SAFETY: the half belongs to whom made it TAKEN until WRITING is stored.
                 let half = unsafe { &mut *self.halves[side].get() };
                 let mut counts = JobCounts::default();
                 half.counts.take(&mut counts);
@@ -287,7 +293,12 @@ pub struct Recorder<T = BlockCounts> {
 
 impl<T: Counting> Recorder<T> {
     /// A recorder that starts its first interval at `schedule.start_ns`.
+    ///
+    /// # Panics
+    /// If `shared` already has a recorder: each thread needs halves of its own.
     pub fn new(shared: Arc<Shared<T>>, schedule: Schedule) -> Self {
+        let owned = shared.owned.swap(true, Ordering::Relaxed);
+        assert!(!owned, "two recorders over the same halves: each thread of a job needs its own");
         let boundary_ns = schedule.next_boundary(schedule.start_ns);
         Recorder { shared, side: 0, schedule, boundary_ns, index: 0, start_ns: schedule.start_ns }
     }
@@ -302,7 +313,7 @@ impl<T: Counting> Recorder<T> {
 
     #[inline(always)]
     fn half(&mut self) -> &mut IntervalBuffer<T> {
-        // SAFETY: the half of `side` is in state WRITING, and only this thread writes.
+        // SAFETY: the half of `side` is in state WRITING, and this is the only recorder.
         unsafe { &mut *self.shared.halves[self.side].get() }
     }
 
@@ -500,6 +511,14 @@ mod tests {
         let seen: Vec<_> =
             first.iter().chain(&last).map(|t| (t.index, t.start_ns, t.counts.ops[0].ios)).collect();
         assert_eq!(seen, [(0, 1000, 1), (2, 1200, 2)], "nothing of the ramp is in the measured part");
+    }
+
+    #[test]
+    #[should_panic(expected = "two recorders over the same halves")]
+    fn halves_have_one_recorder() {
+        let shared = Shared::new();
+        let _first = Recorder::new(Arc::clone(&shared), schedule(0));
+        Recorder::new(shared, schedule(0));
     }
 
     #[test]

@@ -140,6 +140,26 @@ pub enum EngineError {
         /// What.
         what: String,
     },
+    /// A job kind gave up for a reason of its own: a statement that failed, a reply that was refused.
+    #[error("{kind}: {why}")]
+    Kind {
+        /// The kind.
+        kind: &'static str,
+        /// Why, a sentence.
+        why: String,
+    },
+    /// The code of a job kind panicked.
+    #[error("internal error: {0}")]
+    Panicked(String),
+}
+
+impl EngineError {
+    /// From what `catch_unwind` or the join of a thread returned.
+    pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        EngineError::Panicked(text.unwrap_or_else(|| "a panic without a message".to_owned()))
+    }
 }
 
 /// What an engine can do.

@@ -190,9 +190,7 @@ impl std::fmt::Display for LaidOut {
     }
 }
 
-/// Extends files that a job is going to read or trim beyond their end, with random data, so that none hits a hole, and others as
-/// the job asks for ([`FileLayout`]). A file that could not be finished, or was not to be, is as it was before. It is written
-/// through `held`.
+/// [`lay_out_for`] all jobs of a phase.
 ///
 /// # Errors
 /// [`EngineError::Target`] naming the file.
@@ -202,9 +200,25 @@ pub fn lay_out(
     held: &Held,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<LaidOut>, EngineError> {
+    lay_out_for(plan, phase, &|_| true, held, go_on)
+}
+
+/// Extends files that one of the `chosen` jobs is going to read or trim beyond their end, with random data, so that none hits a
+/// hole, and others as the job asks for ([`FileLayout`]). A file that could not be finished, or was not to be, is as it was
+/// before. It is written through `held`.
+///
+/// # Errors
+/// [`EngineError::Target`] naming the file.
+pub(crate) fn lay_out_for(
+    plan: &Plan,
+    phase: usize,
+    chosen: &dyn Fn(&PlannedJob) -> bool,
+    held: &Held,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<LaidOut>, EngineError> {
     let mut done = Vec::new();
     // What a tree lacks is not laid out: its files are as large as they are.
-    let jobs = || plan.phases[phase].jobs.iter().filter(|job| job.is_blocks());
+    let jobs = || plan.phases[phase].jobs.iter().filter(|job| job.is_blocks() && chosen(job));
     let needs_data = |job: &&PlannedJob| job.pattern.needs_data() || job.layout == FileLayout::Data;
     // A file that one job reads and another one writes has data.
     for job in jobs().filter(needs_data) {

@@ -21,7 +21,7 @@ use assay_workload::arrival::ArrivalSource;
 use assay_workload::job::EngineKind;
 use assay_workload::operation::OpId;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{Plan, PlannedJob};
+use assay_workload::plan::PlannedJob;
 use assay_workload::rng::derive_seed;
 use assay_workload::tree::{
     Cursors, OperationSet, TreeGenerator, TreeLayout, TreeOperation, TreeState, TreeWorkload,
@@ -153,15 +153,15 @@ impl JobKind<ThisMachine> for Trees {
     fn prepare<'p>(
         &'p self,
         context: PhaseContext<'p>,
-        _: &[usize],
+        own: &[usize],
         say: &mut Say<'_>,
     ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
-        let jobs = jobs_of(context, &self.named, &mut |text| say(NOTE, text))?;
+        let jobs = jobs_of(context, own, &self.named, &mut |text| say(NOTE, text))?;
         Ok(Box::new(PreparedTrees { context, jobs }))
     }
 }
 
-/// The jobs of a phase; `None` for those that have no tree.
+/// The jobs of a phase; `None` for those of other kinds.
 struct PreparedTrees<'p> {
     context: PhaseContext<'p>,
     jobs: Vec<Option<Vec<TreeThread>>>,
@@ -183,14 +183,15 @@ fn unsupported(what: String) -> EngineError {
     EngineError::Unsupported { engine: "the driver of trees", what }
 }
 
-/// Opens, makes and looks through the trees of a phase; reports what is odd as sentences.
+/// Opens, makes and looks through the trees of the jobs `own` of a phase; reports what is odd as sentences.
 fn jobs_of(
     context: PhaseContext<'_>,
+    own: &[usize],
     named: &NamedDirectories,
     say: &mut dyn FnMut(String),
 ) -> Result<Vec<Option<Vec<TreeThread>>>, EngineError> {
     let (plan, planned) = (context.plan, context.planned());
-    let shapes = shapes(plan, context.phase)?;
+    let shapes = shapes(context, own)?;
     let mut open: Vec<(u32, Arc<Tree>)> = Vec::new();
     for (target, (layout, active, shape)) in shapes {
         let planned_target = &plan.targets[target as usize];
@@ -206,8 +207,9 @@ fn jobs_of(
         }
         open.push((target, Arc::new(tree)));
     }
-    let threads = planned.jobs.iter().map(|job| {
-        let threads = job.tree.as_ref().map(|tree| threads_of(tree, job, planned.kind.in_steps(), &open));
+    let threads = planned.jobs.iter().enumerate().map(|(index, job)| {
+        let tree = job.tree.as_ref().filter(|_| own.contains(&index));
+        let threads = tree.map(|tree| threads_of(tree, job, planned.kind.in_steps(), &open));
         let table = operations();
         let with_counts = |job| TreeThread { job, shared: OperationCounts::shared(&table) };
         Ok(threads.transpose()?.map(|threads| threads.into_iter().map(with_counts).collect()))
@@ -243,12 +245,12 @@ impl PreparedJobs<ThisMachine> for PreparedTrees<'_> {
     }
 }
 
-/// Layout of each tree of a phase, by target, everything that is done to it, and how its shape was asked for.
+/// Layout of each tree of some jobs, by target, everything that is done to it, and how its shape was asked for.
 type Shapes<'a> = BTreeMap<u32, (TreeLayout, OperationSet, &'a TreeWorkload)>;
 
-fn shapes(plan: &Plan, phase: usize) -> Result<Shapes<'_>, EngineError> {
+fn shapes<'p>(context: PhaseContext<'p>, own: &[usize]) -> Result<Shapes<'p>, EngineError> {
     let mut shapes = Shapes::new();
-    for job in &plan.phases[phase].jobs {
+    for job in own.iter().map(|index| context.job(*index)) {
         let Some(tree) = &job.tree else { continue };
         let layout =
             TreeLayout::new(tree).map_err(|error| unsupported(format!("run job '{}': {error}", job.name)))?;
@@ -259,7 +261,7 @@ fn shapes(plan: &Plan, phase: usize) -> Result<Shapes<'_>, EngineError> {
                 Entry::Occupied(mut entry) => {
                     let (known, active, _) = entry.get_mut();
                     if !known.same_shape(&layout) {
-                        let name = &plan.targets[site.target as usize].name;
+                        let name = &context.plan.targets[site.target as usize].name;
                         return Err(unsupported(format!("use '{name}' for trees of two shapes at once")));
                     }
                     *active = active.union(operations);

@@ -3,11 +3,11 @@
 mod watch;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use assay_engine::kind::{self, Intervals, PreparedPhase, ThreadEnd};
+use assay_engine::outcome::{errno_name, errors_by_kind};
 use assay_engine::sampler::Sampler;
 use assay_engine::{Clock as _, EngineError, JobKind, JobRunner, PhaseContext, QueueFull, ThreadIndex};
 use assay_results::{HostEvent, JobOutcome};
@@ -61,11 +61,16 @@ struct Thread<'a, 's> {
     /// Whether something but its limits and the stop of everything can end a job of its phase.
     watched: bool,
     collector: &'a RefCell<Collector<'s>>,
+    /// Why it could not go on.
+    failed: Option<EngineError>,
 }
 
 impl Stepper for Thread<'_, '_> {
     fn step(&mut self) -> Result<Pending, EngineError> {
-        let pending = self.runner.step()?;
+        let pending = self.runner.step().unwrap_or_else(|error| {
+            self.failed = Some(error);
+            Pending::Done
+        });
         let current = self.intervals.current();
         if current != self.seen {
             self.seen = current;
@@ -175,7 +180,9 @@ impl PlanSimulation {
         let threads = self.drive(context, &prepared, &collector, start_ns)?;
         let mut ends: Vec<Vec<ThreadEnd>> = planned.jobs.iter().map(|_| Vec::new()).collect();
         for thread in threads {
-            ends[thread.at.job].push(thread.runner.end());
+            ends[thread.at.job].push(ThreadEnd { error: thread.failed, ..thread.runner.end() });
+            // One that failed ends its last interval only now.
+            collector.borrow_mut().collect(thread.number);
         }
         let Collector { sink, watch, .. } = collector.into_inner();
         watch.tell(phase, planned, sink);
@@ -204,12 +211,12 @@ impl PlanSimulation {
         let watched = collector.borrow().watch.active();
         let mut driver = Driver::default();
         for (number, at) in threads(context).enumerate() {
-            let jobs = prepared.with(at.job);
+            let Some(jobs) = prepared.with(at.job) else { continue };
             let mut runner = jobs.thread(at, &self.machine)?;
             runner.arm(start_ns);
             let intervals = jobs.intervals(at);
             let seen = intervals.current();
-            let thread = Thread { runner, at, number, intervals, seen, watched, collector };
+            let thread = Thread { runner, at, number, intervals, seen, watched, collector, failed: None };
             driver.add(&self.machine.take_ports(), thread);
         }
         Ok(driver.run(&self.machine.simulation)?)
@@ -223,7 +230,8 @@ fn threads(context: PhaseContext<'_>) -> impl Iterator<Item = ThreadIndex> + '_ 
 }
 
 fn sampler(context: PhaseContext<'_>, prepared: &PreparedPhase<'_, SimMachine>, start_ns: u64) -> Sampler {
-    let threads = threads(context).map(|at| (at.job, prepared.with(at.job).intervals(at))).collect();
+    let intervals = |at: ThreadIndex| Some((at.job, prepared.with(at.job)?.intervals(at)));
+    let threads = threads(context).filter_map(intervals).collect();
     let starts = context.planned().jobs.iter().map(|job| measured_start(job, start_ns)).collect();
     Sampler::new(threads, context.phase, start_ns, starts)
 }
@@ -240,10 +248,6 @@ fn outcome(job: &PlannedJob, ends: &[ThreadEnd], phase_start_ns: u64) -> JobOutc
     // An idle tail of a rate-controlled job belongs to its time; a job that was stopped ends with its last completion.
     let open = job.slices.iter().any(|slice| job.slice_iops(slice).is_some());
     let end_ns = if open && last + 1_000_000_000 > planned_end { last.max(planned_end) } else { last };
-    let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
-    for (errno, count) in ends.iter().flat_map(|end| &end.end.errors) {
-        *errors.entry(*errno).or_default() += count;
-    }
     let first = ends.first();
     JobOutcome {
         engine: first.map_or("", |end| end.engine).to_owned(),
@@ -251,7 +255,7 @@ fn outcome(job: &PlannedJob, ends: &[ThreadEnd], phase_start_ns: u64) -> JobOutc
         direct: job.direct,
         measured_start_ns: measured_start_ns - phase_start_ns,
         measured_ns: end_ns.saturating_sub(measured_start_ns),
-        errors_by_kind: errors.into_iter().map(|(errno, count)| (errno_name(errno), count)).collect(),
+        errors_by_kind: errors_by_kind(ends),
         submit_calls: ends.iter().map(|end| end.end.submit_calls).sum(),
         ..JobOutcome::default()
     }
@@ -265,18 +269,9 @@ fn measured_start(job: &PlannedJob, phase_start_ns: u64) -> u64 {
 fn failure(job: &PlannedJob, ends: &[ThreadEnd]) -> Option<String> {
     let fatal = ends.iter().map(|end| end.end.fatal_errno).find(|errno| *errno != 0);
     let full = ends.iter().any(|end| end.end.queue_full).then(|| QueueFull.to_string());
-    let why = fatal.map(errno_name).or(full);
+    let failed = ends.iter().find_map(|end| end.error.as_ref()).map(EngineError::to_string);
+    let why = fatal.map(errno_name).or(full).or(failed);
     why.map(|why| format!("job '{}' stopped: {why}", job.name))
-}
-
-/// The names of the errors the simulator makes.
-fn errno_name(errno: i32) -> String {
-    match errno {
-        5 => "EIO".to_owned(),
-        22 => "EINVAL".to_owned(),
-        28 => "ENOSPC".to_owned(),
-        other => format!("errno {other}"),
-    }
 }
 
 #[cfg(test)]

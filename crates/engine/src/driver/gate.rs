@@ -1,6 +1,10 @@
 //! Where the job threads of a phase wait for their common start.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often the one who waits for the threads looks at other things.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Lets all threads start together, or none: one that cannot start calls the phase off, and nobody waits for it.
 #[derive(Debug, Default)]
@@ -34,11 +38,14 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// Waits until `threads` threads are ready; `false` if the phase is called off.
-    pub(super) fn wait_ready(&self, threads: usize) -> bool {
+    /// Waits until `threads` threads are ready, and calls `look` meanwhile; `false` if the phase is called off.
+    pub(super) fn wait_ready(&self, threads: usize, look: &mut dyn FnMut()) -> bool {
         let mut state = self.state();
         while state.decision.is_none() && state.ready < threads {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            drop(state);
+            look();
+            state = self.state();
         }
         state.decision.is_none()
     }
@@ -59,6 +66,11 @@ impl Gate {
             Some(Decision::CalledOff(thread)) => thread,
             _ => None,
         }
+    }
+
+    /// Whether the threads were let through.
+    pub(super) fn has_started(&self) -> bool {
+        matches!(self.state().decision, Some(Decision::Start(_)))
     }
 
     fn arrive(&self) -> Option<u64> {

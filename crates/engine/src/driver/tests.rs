@@ -5,6 +5,8 @@ use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
 
 use super::*;
+
+mod kinds;
 use crate::blocks::Blocks;
 use crate::kind::{JobRunner, Say};
 use crate::recorder::Shared;
@@ -140,7 +142,7 @@ fn a_thread_that_panics_before_the_start_holds_nobody_up() {
             std::panic::resume_unwind(Box::new("planted"));
         })
     };
-    assert!(!gate.wait_ready(2));
+    assert!(!gate.wait_ready(2, &mut || {}));
     assert_eq!(waiting.join().unwrap(), None);
     assert!(failing.join().is_err());
     assert_eq!(gate.called_off_by(), Some(1));

@@ -6,6 +6,7 @@ use assay_results::{HostEvent, JobCounts};
 use assay_workload::job::{Caching, EngineKind, Job, Limits, Phase, PhaseKind, Rate, Workload};
 use assay_workload::operation::Counted;
 use assay_workload::pattern::{Mix, Placement, Sequential};
+use assay_workload::plan::Plan;
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
 use assay_workload::tree::FileSelection;
