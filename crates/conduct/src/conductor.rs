@@ -7,6 +7,7 @@ use assay_results::{HostEvent, HostId, HostSink, RunEnd, RunEvent};
 use assay_workload::Plan;
 
 use crate::after;
+use crate::present::Present;
 use crate::seen::PhaseFigures;
 use crate::watch::Watch;
 
@@ -20,7 +21,7 @@ pub enum PhaseOutcome {
     /// It could not go on: a sentence.
     Failed(String),
     /// Some hosts were lost; the others ran to the end. What was measured is kept, and the run ends: what would follow
-    /// would be of fewer hosts than planned.
+    /// would be of fewer hosts than planned. The loss of each that no [`HostEvent::Lost`] told is told by the conductor.
     Lost(Vec<HostId>),
 }
 
@@ -46,7 +47,8 @@ pub enum When {
 
 /// What does the work: the local engine, the simulator, a fleet, the fio bridge.
 pub trait Executor {
-    /// The hosts it reaches; none: only the one that the start of the run describes, which is [`HostId::FIRST`].
+    /// The hosts it reaches. One that has a part in a phase and of which no [`HostEvent::JobFinished`] of each of its jobs
+    /// comes is lost, although the phase be done. None: only the one that the start of the run describes, which is [`HostId::FIRST`].
     fn hosts(&self) -> &[HostInfo] {
         &[]
     }
@@ -142,10 +144,13 @@ impl PlanInProgress {
         executor.idle_window(&self.plan, phase, When::Before, &mut |host, event| sink(event.of(host)));
         sink(RunEvent::PhaseStarted { phase: phase as u32, at_ms: executor.elapsed_ms() });
         let seen = &mut self.seen;
+        let mut present = Present::of(&self.plan, phase, executor.hosts());
         let outcome = executor.execute(&self.plan, phase, &mut |host, event| {
             seen.feed(&event);
+            present.feed(host, &event);
             sink(event.of(host));
         });
+        let outcome = present.outcome(outcome, &mut |host, event| sink(event.of(host)));
         if outcome == PhaseOutcome::Done {
             executor.settle(&self.plan, phase, &mut |host, event| sink(event.of(host)));
         }

@@ -10,6 +10,7 @@ mod following;
 pub mod grid;
 mod interleave;
 pub mod multiply;
+mod present;
 mod rates;
 mod search;
 mod seen;

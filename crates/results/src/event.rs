@@ -109,6 +109,8 @@ pub enum LostReason {
         /// In its words.
         error: String,
     },
+    /// What it did in the phase was not told, or not all of it.
+    NoResult,
 }
 
 impl std::fmt::Display for LostReason {
@@ -121,6 +123,7 @@ impl std::fmt::Display for LostReason {
             }
             LostReason::Exited { status: None } => f.write_str("its process was killed"),
             LostReason::Failed { error } => f.write_str(error),
+            LostReason::NoResult => f.write_str("no complete result received"),
         }
     }
 }

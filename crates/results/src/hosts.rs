@@ -57,7 +57,7 @@ pub struct HostPhase {
 pub struct CommonWindow {
     /// Start, nanoseconds from the start of the phase on the first host that started.
     pub start_ns: u64,
-    /// Length, nanoseconds.
+    /// Length, nanoseconds; 0: hosts measured at different moments, and totals are sums of what each did at its own.
     pub length_ns: u64,
     /// Operations outside it, which the totals leave out: those of reporting periods whose middle is not in it.
     pub trimmed_ios: u64,

@@ -89,6 +89,53 @@ fn a_stop_between_phases_is_an_interruption() {
     assert_eq!((script.ran, end), (vec![0], RunEnd::Interrupted));
 }
 
+/// Two hosts, of which the second tells nothing, and what is said of the phase.
+struct Silent {
+    hosts: Vec<HostInfo>,
+    outcome: PhaseOutcome,
+}
+
+impl Executor for Silent {
+    fn hosts(&self) -> &[HostInfo] {
+        &self.hosts
+    }
+    fn execute(&mut self, _: &Arc<Plan>, _: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
+        let outcome = Box::new(assay_results::JobOutcome::default());
+        sink(HostId::FIRST, HostEvent::JobFinished { phase: 0, job: 0, outcome });
+        self.outcome.clone()
+    }
+    fn stopped(&self) -> bool {
+        false
+    }
+    fn settle(&mut self, _: &Arc<Plan>, _: usize, _: &mut HostSink<'_>) {}
+    fn elapsed_ms(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn a_host_that_tells_nothing_is_lost() {
+    let host = |id, name: &str| HostInfo {
+        id: HostId(id),
+        name: name.to_owned(),
+        environment: Environment::default(),
+    };
+    for outcome in [PhaseOutcome::Done, PhaseOutcome::Lost(vec![HostId(1)])] {
+        let mut silent = Silent { hosts: vec![host(0, "left"), host(1, "right")], outcome };
+        let mut events = Vec::new();
+        let (end, error) = conduct(&plan(2), &mut silent, &mut |event| events.push(event));
+        assert_eq!((end, error.as_deref()), (RunEnd::Failed, Some("lost: right")));
+        let lost = |event: &RunEvent| match event {
+            RunEvent::Host { host, event: HostEvent::Lost { phase, why } } => {
+                Some((*host, *phase, why.to_string()))
+            }
+            _ => None,
+        };
+        let lost: Vec<_> = events.iter().filter_map(lost).collect();
+        assert_eq!(lost, [(HostId(1), 0, "no complete result received".to_owned())]);
+    }
+}
+
 /// An array that serves `capacity` operations a second, and whose mean time follows a single server's.
 struct Server {
     capacity: f64,

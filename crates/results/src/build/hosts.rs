@@ -153,6 +153,8 @@ pub(super) fn of_several(
     let staying = || windows.iter().filter(|(host, _)| hosts.stays(**host, phase)).map(|(_, window)| *window);
     let within = staying().reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))).filter(|(start, end)| start < end);
     let all = windows.values().copied().reduce(union).unwrap_or((0, 0));
+    // No moment at which all measured: there is nothing that a sum could be of, and the result says so.
+    let apart = (within.is_none() && staying().count() > 1).then_some((all.0, all.0));
     let mut parts: BTreeMap<HostId, PartTotal> = BTreeMap::new();
     let mut points = PointSeries::default();
     let mut intervals: Vec<_> = Vec::new();
@@ -190,7 +192,7 @@ pub(super) fn of_several(
         n => spans.iter().sum::<u64>() / n,
     };
     let start_ns = within.unwrap_or(all).0;
-    let common = within.map(|(start, end)| CommonWindow {
+    let common = within.or(apart).map(|(start, end)| CommonWindow {
         start_ns: start,
         length_ns: end - start,
         trimmed_ios: parts.values().map(|part| part.trimmed_ios).sum(),

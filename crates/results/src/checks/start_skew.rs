@@ -22,7 +22,22 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let (first, last) = (starts.iter().min()?, starts.iter().max()?);
     let skew_ns = last.saturating_sub(*first) as f64;
     let share = skew_ns / evidence.measured_ns.max(1) as f64;
-    if starts.len() < 2 || share < SHARE_MIN {
+    if starts.len() < 2 {
+        return None;
+    }
+    if evidence.common.is_some_and(|common| common.length_ns == 0) {
+        let message =
+            "the workers did not measure at the same time: the sum is of different moments".to_owned();
+        let finding = subject
+            .draft(ID, FindingSeverity::Invalid, message)
+            .bias("no rate of the workers together was measured".to_owned())
+            .evidence("start_skew_ns", skew_ns)
+            .evidence("start_error_ns", error_ns)
+            .evidence("measured_ns", evidence.measured_ns)
+            .advise("start the workers together, and measure for longer than their starts differ by");
+        return Some(finding);
+    }
+    if share < SHARE_MIN {
         return None;
     }
     let error = if error_ns > 0 { format!(" (± {})", time(error_ns as f64)) } else { String::new() };

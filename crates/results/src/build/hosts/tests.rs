@@ -130,6 +130,21 @@ fn a_lost_host_is_named_and_what_it_did_is_kept() {
     assert_eq!(why, Some(LostReason::ConnectionClosed));
 }
 
+#[test]
+fn hosts_that_measured_at_different_moments_have_no_valid_sum() {
+    let clock = |offset_ns| HostEvent::Clock(HostClock { offset_ns, error_ns: 2_000_000 });
+    let mut b = told(1, "b", |_| ());
+    b.insert(1, clock(11_000_000_000).of(HostId(1)));
+    let run = build(&together(vec![told(0, "a", |_| ()), b]));
+    assert_eq!(run.phases[0].jobs[0].evidence.common.map(|common| common.length_ns), Some(0));
+    let finding = run.findings.iter().find(|finding| finding.id == "start-skew").unwrap();
+    assert_eq!(
+        finding.message,
+        "the workers did not measure at the same time: the sum is of different moments"
+    );
+    assert_eq!(run.verdict, Verdict::Invalid);
+}
+
 fn same_numbers_twice(one: &Run, two: &Run) {
     let (one, two) = (&one.phases[0].jobs[0], &two.phases[0].jobs[0]);
     assert_eq!((two.total.ios, two.total.bytes), (2 * one.total.ios, 2 * one.total.bytes));
