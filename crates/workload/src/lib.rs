@@ -7,6 +7,7 @@
 pub mod application;
 pub mod arrival;
 pub mod block;
+mod bounds;
 pub mod content;
 pub mod distribution;
 pub mod empty_as_none;

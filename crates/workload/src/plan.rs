@@ -1,5 +1,6 @@
 //! What will be done: every default resolved, every seed fixed, sliced per thread. Printable and diffable.
 
+mod check;
 mod hosts;
 mod stored;
 
@@ -8,6 +9,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::check::{PlanFault, PlanPlace, PlanProblem};
 use crate::application::Body;
 use crate::empty_as_none;
 pub use crate::engine_kind::PlannedEngine;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use self::hosts::{PlanHost, PlanHosts, part_of};
 use crate::application::Body;
+pub use crate::bounds::{OUTSTANDING_MAX, TARGETS_MAX, THREADS_MAX};
 use crate::host::HostId;
 use crate::job::{Caching, EngineKind, Job, Limits, OperationRates, Phase, Rate, TargetSharing, Workload};
 use crate::pattern::{BlockSizes, OpKind};
@@ -20,13 +21,6 @@ use crate::point::SweepPoint;
 use crate::rng::derive_seed;
 use crate::target::{Extent, TargetKind};
 use crate::units::Bytes;
-
-/// Targets a plan may have.
-pub const TARGETS_MAX: usize = u16::MAX as usize;
-/// Outstanding I/Os a thread may have.
-pub const OUTSTANDING_MAX: u32 = 65_536;
-/// Threads a job may have.
-pub const THREADS_MAX: u32 = 16_384;
 
 /// What is known of a target before planning.
 #[derive(Debug, Clone, PartialEq)]
