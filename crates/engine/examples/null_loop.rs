@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         PhaseContext { plan: &plan, phase: 0, interval_ns: u64::MAX / 4, stop: &stop, stops: &stops };
     let kinds: [&dyn JobKind<ThisMachine>; 1] = [&Blocks::default()];
     let prepared = PreparedPhase::new(&kinds, vec![0], context, &mut |_, _| {})?.ok_or("stopped")?;
-    let mut runner = prepared.with(0).thread(ThreadIndex { job: 0, thread: 0 }, &ThisMachine)?;
+    let mut runner =
+        prepared.with(0).ok_or("no job")?.thread(ThreadIndex { job: 0, thread: 0 }, &ThisMachine)?;
     runner.arm(RealClock::new().now_ns());
     runner.run()?;
     Ok(())

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use assay_workload::operation::OpId;
 use assay_workload::plan::{Plan, PlannedJob, PlannedPhase};
 
 use crate::clock::RealClock;
@@ -189,15 +190,23 @@ impl<M> Debug for PreparedPhase<'_, M> {
 
 /// Enters in the jobs of `plan` the operations that the first of `kinds` to take each of them names. Jobs that have some
 /// keep theirs.
-pub fn name_operations<'k, M: Machine + 'k>(
-    plan: &mut Plan,
+///
+/// # Errors
+/// The name of a job with more operations than [`OpId`] counts, and their number.
+pub fn name_operations<'p, 'k, M: Machine + 'k>(
+    plan: &'p mut Plan,
     kinds: impl Iterator<Item = &'k dyn JobKind<M>> + Clone,
-) {
+) -> Result<(), (&'p str, usize)> {
     for job in
         plan.phases.iter_mut().flat_map(|phase| &mut phase.jobs).filter(|job| job.operations.is_empty())
     {
         job.operations =
             kinds.clone().find(|kind| kind.takes(job)).map_or_else(Vec::new, |kind| kind.operations(job));
+    }
+    let mut jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    match jobs.find(|job| job.operations.len() > usize::from(OpId::COUNT_MAX)) {
+        Some(job) => Err((&job.name, job.operations.len())),
+        None => Ok(()),
     }
 }
 

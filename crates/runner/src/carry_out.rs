@@ -54,15 +54,26 @@ pub fn environment_of(plan: &Plan, host: &HostRoot, version: AssayVersion) -> En
 /// The plan that a request becomes here. Nothing is made or written.
 ///
 /// # Errors
-/// [`RunError`] naming the target that cannot be used, or why the workload makes no plan.
+/// [`RunError`] naming the target that cannot be used, why the workload makes no plan, or what in a plan cannot be.
 pub fn plan(request: &Request, site: &Site) -> Result<Plan, RunError> {
-    let mut plan = match &request.work {
-        Work::Planned(plan) => return Ok(plan.clone()),
-        Work::Asked(workload) => planned(workload, request, site)?,
-    };
-    if request.carrier == Carrier::Fio || plan.uses(Carrier::Fio) {
-        fio::hand_over(&mut plan, |_| true);
+    if request.carrier == Carrier::Simulated {
+        return Err(RunError::NoStorage);
     }
+    let mut plan = match &request.work {
+        Work::Planned(plan) => {
+            plan.check()?;
+            plan.clone()
+        }
+        Work::Asked(workload) => {
+            let mut plan = planned(workload, request, site)?;
+            if request.carrier == Carrier::Fio || plan.uses(Carrier::Fio) {
+                fio::hand_over(&mut plan, |_| true);
+            }
+            plan
+        }
+    };
+    name_operations(&mut plan, site.kinds.native())
+        .map_err(|(job, number)| RunError::Operations { job: job.to_owned(), number })?;
     Ok(plan)
 }
 
@@ -110,8 +121,10 @@ pub fn carry_out(
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Option<Done>, RunError> {
-    let mut plan = plan(&request, site)?;
-    name_operations(&mut plan, site.kinds.native());
+    let plan = plan(&request, site)?;
+    if plan.uses(Carrier::Simulated) {
+        return Err(RunError::NoStorage);
+    }
     has_kinds(&plan, site)?;
     let mut notes = request.notes.clone();
     if plan.uses(Carrier::Fio) {

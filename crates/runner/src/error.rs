@@ -14,6 +14,8 @@ use assay_results::store::StoreError;
 use assay_sim::phase::SimError;
 use assay_workload::application::Application;
 use assay_workload::host::{PlannedHost, describe_hosts};
+use assay_workload::operation::OpId;
+use assay_workload::plan::PlanProblem;
 use assay_workload::resolve::ResolveError;
 use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
@@ -98,6 +100,22 @@ pub enum RunError {
     /// The workload cannot be made into a plan here.
     #[error(transparent)]
     Plan(#[from] ResolveError),
+    /// The plan cannot be carried out by any machine.
+    #[error("the plan cannot be carried out: {0}")]
+    Problem(#[from] PlanProblem),
+    /// It is for the array model, which does no I/O here.
+    #[error(
+        "the plan is for the array model, which does no I/O; plans are carried out by Assay's engines or by fio"
+    )]
+    NoStorage,
+    /// A kind of job names more operations than are counted.
+    #[error("job '{job}' has {number} operations of its own; {} are possible", OpId::COUNT_MAX)]
+    Operations {
+        /// The job.
+        job: String,
+        /// How many.
+        number: usize,
+    },
     /// The plan is for other machines.
     #[error(
         "the plan is for {}, and Assay does not reach other hosts yet: leave the hosts out to do all of it on this \
@@ -262,6 +280,8 @@ impl RunError {
             self,
             RunError::Target { .. }
                 | RunError::Plan(_)
+                | RunError::Problem(_)
+                | RunError::NoStorage
                 | RunError::OtherHosts { .. }
                 | RunError::NoKind { .. }
                 | RunError::Refused(_)

@@ -45,7 +45,8 @@ pub struct Request {
     pub work: Work,
     /// Targets with relative paths are in it.
     pub directory: PathBuf,
-    /// What carries it out, where the workload does not ask for fio itself.
+    /// What carries it out, where the workload does not ask for fio itself. The array model is no carrier of a request: it does
+    /// no I/O, and [`crate::simulate`] runs plans on it.
     pub carrier: Carrier,
     /// The fio of this machine, for phases that are carried out by it.
     pub fio: Option<Fio>,

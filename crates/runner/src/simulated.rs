@@ -98,7 +98,8 @@ pub fn simulate(
 ) -> Result<Simulated, RunError> {
     check_hosts(plan)?;
     let mut plan = marked(plan, model);
-    name_operations(&mut plan, site.kinds.simulated());
+    name_operations(&mut plan, site.kinds.simulated())
+        .map_err(|(job, number)| RunError::Operations { job: job.to_owned(), number })?;
     let simulation = PlanSimulation::new(model, &plan, plan.seed)?;
     let mut executor = SimExecutor {
         simulation,

@@ -4,6 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use assay_engine::kind::{Intervals, Pending, Say, ThreadEnd};
+use assay_engine::recorder::Shared;
+use assay_engine::{EngineError, JobKind, JobRunner, PhaseContext, PreparedJobs, ThisMachine, ThreadIndex};
 use assay_results::{RunEnd, RunEvent};
 use assay_runner::{Kinds, Observer, Request, RunError, Watch, Work, carry_out, plan, simulate};
 use assay_sim::Model;
@@ -13,7 +16,7 @@ use assay_workload::host::Host;
 use assay_workload::job::{Job, Limits, Phase};
 use assay_workload::lun;
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::plan::{Carrier, PlannedEngine};
+use assay_workload::plan::{Carrier, PlannedEngine, PlannedJob};
 use assay_workload::units::Nanos;
 
 mod support;
@@ -145,6 +148,106 @@ fn a_kind_of_job_that_is_passed_in_runs_for_real_and_simulated() {
     let simulated =
         simulate(&planned.expect("a plan"), &model, Vec::new(), &site, &mut ()).expect("simulated");
     assert_eq!(of(&simulated.finished.run), [(12, "ticking".to_owned()), (100, "sim".to_owned())]);
+}
+
+/// A kind whose threads panic, or that has more operations than are counted.
+#[derive(Debug)]
+struct Odd {
+    operations: usize,
+}
+
+impl JobKind<ThisMachine> for Odd {
+    fn takes(&self, job: &PlannedJob) -> bool {
+        job.name == "odd"
+    }
+    fn operations(&self, _: &PlannedJob) -> Vec<String> {
+        (0..self.operations).map(|number| format!("op{number}")).collect()
+    }
+    fn prepare<'p>(
+        &'p self,
+        _: PhaseContext<'p>,
+        _: &[usize],
+        _: &mut Say<'_>,
+    ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
+        Ok(Box::new(Odd { operations: 0 }))
+    }
+}
+
+impl PreparedJobs<ThisMachine> for Odd {
+    fn intervals(&self, _: ThreadIndex) -> Arc<dyn Intervals> {
+        Shared::new()
+    }
+    fn thread(&self, _: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
+        Ok(Box::new(Odd { operations: 0 }))
+    }
+}
+
+impl JobRunner for Odd {
+    fn arm(&mut self, _: u64) {}
+    fn step(&mut self) -> Result<Pending, EngineError> {
+        panic!("planted")
+    }
+    fn end(self: Box<Self>) -> ThreadEnd {
+        ThreadEnd::default()
+    }
+}
+
+/// The workload of these tests with another job, `odd`, beside its own.
+fn with_odd(limits: Limits) -> Workload {
+    let mut workload = writes(limits);
+    let odd = workload.phases[0].jobs[0].clone();
+    workload.phases[0].jobs.push(odd.with(|job| job.name = "odd".to_owned()));
+    workload
+}
+
+fn odd_site(operations: usize, store: &Path) -> assay_runner::Site {
+    let kinds = Kinds { native: vec![Arc::new(Odd { operations })], simulated: Vec::new() };
+    assay_runner::Site { kinds, ..site(store) }
+}
+
+#[test]
+fn a_kind_that_panics_is_a_run_that_failed() {
+    let (place, store) = (tempfile::tempdir().expect("a place"), tempfile::tempdir().expect("a store"));
+    let request = request(with_odd(Limits { passes: Some(1), ..Limits::default() }), place.path());
+    let done = carry_out(request, &odd_site(2, store.path()), &mut ()).expect("carried out").expect("begun");
+    let finished = done.finished;
+    assert_eq!(finished.end, RunEnd::Failed);
+    assert_eq!(finished.error.as_deref(), Some("job 'odd' stopped: internal error: planted"));
+    assert_eq!(finished.run.phases[0].jobs[0].total.ios, 256, "the other job has its result");
+}
+
+#[test]
+fn the_operations_of_a_kind_are_in_its_plan_and_no_more_than_are_counted() {
+    let (place, store) = (tempfile::tempdir().expect("a place"), tempfile::tempdir().expect("a store"));
+    let request = request(with_odd(Limits::default()), place.path());
+    let planned = plan(&request, &odd_site(2, store.path())).expect("a plan");
+    assert_eq!(planned.phases[0].jobs[1].operations, ["op0", "op1"]);
+    let error = plan(&request, &odd_site(200, store.path())).expect_err("too many");
+    assert_eq!(error.to_string(), "job 'odd' has 200 operations of its own; 128 are possible");
+}
+
+#[test]
+fn a_plan_from_elsewhere_is_looked_at_and_the_array_model_is_no_carrier() {
+    let (place, store) = (tempfile::tempdir().expect("a place"), tempfile::tempdir().expect("a store"));
+    let asked = request(writes(Limits::default()), place.path());
+    let planned = plan(&asked, &site(store.path())).expect("a plan");
+    let refused = |change: fn(&mut assay_workload::Plan)| {
+        let mut planned = planned.clone();
+        change(&mut planned);
+        let request = Request { work: Work::Planned(planned), ..asked.clone() };
+        let error = carry_out(request, &site(store.path()), &mut ()).expect_err("refused");
+        assert!(error.is_request(), "{error}");
+        error.to_string()
+    };
+    let problem = refused(|plan| plan.phases[0].jobs[0].slices[0].sites[0].target = 3);
+    let place_of = "the plan cannot be carried out: phases[0].jobs[0].slices[0]";
+    assert_eq!(problem, format!("{place_of}: target 3, which its host does not have"));
+    let no_io = "the plan is for the array model, which does no I/O; plans are carried out by Assay's engines or by fio";
+    assert_eq!(refused(|plan| plan.phases[0].carried_by = Carrier::Simulated), no_io);
+    let simulated = Request { carrier: Carrier::Simulated, ..asked.clone() };
+    let error = carry_out(simulated, &site(store.path()), &mut ()).expect_err("refused");
+    assert_eq!(error.to_string(), no_io);
+    assert_eq!(std::fs::read_dir(place.path()).expect("the place").count(), 0);
 }
 
 #[test]
