@@ -229,8 +229,8 @@ pub struct OpResult {
     pub response_ns: Option<LatencySummary>,
     /// Time in the submitting call; `None` where it cannot be told from waiting.
     pub submit_ns: Option<LatencySummary>,
-    /// The whole distribution behind `completion_ns`, for charts and for merging runs. `None` for the total of
-    /// several operations: [`JobResult::completion_histogram`] merges theirs.
+    /// The whole distribution behind `completion_ns`, for charts and for merging runs. `None` for the total of reads, writes
+    /// and trims: [`JobResult::completion_histogram`] merges theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_histogram: Option<SparseHistogram>,
     /// The whole distribution behind `response_ns`.
@@ -566,8 +566,11 @@ impl JobResult {
         data.chain(named).chain(self.flush.as_ref().map(|op| ("flush", op)))
     }
 
-    /// Completion latencies of reads, writes and trims together; empty where none were stored.
+    /// Completion latencies of everything that was asked for together; empty where none were stored.
     pub fn completion_histogram(&self) -> LatencyHistogram {
+        if let Some(sparse) = self.total.completion_histogram.as_ref().filter(|_| !self.ops.is_empty()) {
+            return LatencyHistogram::from_sparse(sparse);
+        }
         let mut merged = LatencyHistogram::new();
         for op in [&self.read, &self.write, &self.trim].into_iter().flatten() {
             if let Some(sparse) = &op.completion_histogram {

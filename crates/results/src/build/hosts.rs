@@ -152,8 +152,7 @@ pub(super) fn of_several(
     }
     let staying = || windows.iter().filter(|(host, _)| hosts.stays(**host, phase)).map(|(_, window)| *window);
     let within = staying().reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))).filter(|(start, end)| start < end);
-    let all = windows.values().copied().reduce(union).unwrap_or((0, 0));
-    // No moment at which all measured: there is nothing that a sum could be of, and the result says so.
+    let all = windows.values().copied().reduce(union).unwrap_or_default();
     let apart = (within.is_none() && staying().count() > 1).then_some((all.0, all.0));
     let mut parts: BTreeMap<HostId, PartTotal> = BTreeMap::new();
     let mut points = PointSeries::default();
@@ -211,7 +210,7 @@ pub(super) fn of_several(
             lost_because: hosts.lost_in(host, phase).map(|loss| loss.why.to_string()),
         }
     };
-    let workers: Vec<WorkerReport> = hosts.0.keys().map(|host| worker(*host)).collect();
+    let workers = hosts.0.keys().map(|host| worker(*host)).collect();
     let window = (start_ns, start_ns.saturating_add(span_ns));
     let hosts = windows.into_keys().collect();
     GroupTotal { jobs, window, workers, common, hosts, points }

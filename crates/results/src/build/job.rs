@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use assay_workload::job::OperationRates;
+use assay_workload::operation::Counted;
 use assay_workload::pattern::{BlockSizes, OpKind};
 use assay_workload::plan::{Carrier, PlannedJob, PlannedPhase, describe_flush, describe_work};
 use assay_workload::{PhaseKind, Plan};
@@ -198,9 +199,10 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
     };
     let size = if counts.named.is_empty() { planned_size() } else { counts.block_bytes_mean() };
     let mut together = OpResult::of(&data, measured_ns, size);
-    // The operations carry theirs; the total of several is their merge.
-    together.completion_histogram = None;
-    together.response_histogram = None;
+    // The total is the merge of what reads, writes and trims carry; of named ones, some are done beside.
+    if !counts.named.iter().any(|named| named.counted == Counted::InTotal) {
+        (together.completion_histogram, together.response_histogram) = (None, None);
+    }
 
     let cpu_ns = evidence.cpu_user_ns.saturating_add(evidence.cpu_system_ns);
     JobResult {

@@ -395,5 +395,7 @@ fn operations_have_the_names_that_their_job_gives_them() {
     assert_eq!(job.ops.keys().collect::<Vec<_>>(), ["create", "operation 5"], "a number without a name");
     assert_eq!((job.ops["create"].ios, job.ops["create"].iops), (500, 100.0));
     assert_eq!((job.total.ios, job.total.block_size), (10_010 + 500, 4096));
+    // The distribution of the total has what was asked for, and nothing that was done beside it.
+    assert_eq!((job.completion_histogram().n(), job.total.completion_ns.n), (10_010 + 500, 10_010 + 500));
     assert_eq!(job.series[3].iops, 2103.0);
 }
