@@ -215,7 +215,10 @@ impl Executor for Server {
     }
 }
 
-fn serve(phases: Vec<Phase>, course: &[f64]) -> (Vec<(usize, f64)>, Vec<RunEvent>, RunEnd, Option<String>) {
+/// What ran, at which rates, the events, and how it ended.
+type Served = (Vec<(usize, f64)>, Vec<RunEvent>, RunEnd, Option<String>);
+
+fn serve(phases: Vec<Phase>, course: &[f64]) -> Served {
     let mut events = Vec::new();
     let mut server = Server {
         capacity: 10_000.0,
