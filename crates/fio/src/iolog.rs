@@ -5,7 +5,9 @@
 //! `open`, `close`) carry no I/O. `wait` of version 2 carries no time that can be relied on: fio's documents say microseconds
 //! since the `wait` before, and a replay takes it as milliseconds since the start.
 
-use assay_formats::trace::{Dialect, Problem, Targets, TraceEvent, TraceOp, clip, length, number};
+use assay_formats::trace::{
+    Dialect, LineResult, Problem, Targets, TraceEvent, TraceOp, clip, length, number,
+};
 use assay_workload::pattern::OpKind;
 
 /// The reader of a trace that begins as a log of fio does.
@@ -50,7 +52,7 @@ impl Dialect for Iolog {
         self.version == 3
     }
 
-    fn line(&mut self, text: &str, index: u64, targets: &mut Targets) -> Result<Option<TraceEvent>, Problem> {
+    fn line(&mut self, text: &str, index: u64, targets: &mut Targets) -> LineResult {
         let (at_ns, rest) = self.time(text, index)?;
         let (file, action, numbers) = split(rest).ok_or_else(|| {
             let help = "a line is FILE ACTION [OFFSET LENGTH], version 3 with microseconds before it";

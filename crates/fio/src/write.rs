@@ -6,7 +6,6 @@ mod planned;
 
 use std::collections::BTreeMap;
 
-use assay_workload::application::Body;
 use assay_workload::content::{Payload, Refresh};
 use assay_workload::job::{
     Caching, EngineKind, FileLayout, FlushOrder, Job, PhaseKind, TargetSelection, TargetSharing,
@@ -232,13 +231,8 @@ impl<'a> Writer<'a> {
 
     /// One section, or one per thread where each has targets of its own.
     fn job(&mut self, phase: usize, job: &'a Job) {
-        match job.body() {
-            Body::Blocks(_) => {}
-            Body::Tree(_) => return self.error("fio-no-trees", &job.name, "fio has no file tree workload"),
-            Body::Application(of) => {
-                let what = format!("fio has no workload of the kind '{}'", of.kind);
-                return self.error("fio-no-applications", &job.name, &what);
-            }
+        if !job.is_blocks() {
+            return self.error("fio-blocks-only", &job.name, "fio has no workload but block I/O");
         }
         let threads = usize::try_from(job.threads).unwrap_or(usize::MAX);
         self.jobs = self.jobs.saturating_add(threads);

@@ -69,6 +69,9 @@ impl Problem {
     }
 }
 
+/// What a line says; `None`: nothing that counts.
+pub type LineResult = Result<Option<TraceEvent>, Problem>;
+
 /// What reads one language.
 pub trait Dialect: std::fmt::Debug {
     /// The language, as people call it.
@@ -83,7 +86,7 @@ pub trait Dialect: std::fmt::Debug {
     ///
     /// # Errors
     /// Where it cannot be read.
-    fn line(&mut self, text: &str, index: u64, targets: &mut Targets) -> Result<Option<TraceEvent>, Problem>;
+    fn line(&mut self, text: &str, index: u64, targets: &mut Targets) -> LineResult;
 
     /// What there is to say at the end of the trace of this name.
     fn remark(&self, _name: &str) -> Option<Diagnostic> {

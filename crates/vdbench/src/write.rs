@@ -104,12 +104,11 @@ impl<'w> Writer<'w> {
     }
 
     fn phase(&mut self, phase: &Phase) {
-        let (known, others): (Vec<&Job>, Vec<&Job>) =
-            phase.jobs.iter().partition(|job| job.application.is_none());
-        for job in others {
+        for job in phase.jobs.iter().filter(|job| job.application.is_some()) {
             self.lose_of_job(job, "application", "an application's load is not part of the language", "");
         }
-        let (trees, blocks): (Vec<&Job>, Vec<&Job>) = known.into_iter().partition(|job| job.tree.is_some());
+        let blocks: Vec<&Job> = phase.jobs.iter().filter(|job| job.is_blocks()).collect();
+        let trees: Vec<&Job> = phase.jobs.iter().filter(|job| job.tree.is_some()).collect();
         let what = match phase.kind {
             PhaseKind::Purge => Some("purging a target is not part of the language"),
             PhaseKind::Verify => Some("a phase that only verifies cannot be written"),

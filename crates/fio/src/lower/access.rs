@@ -125,13 +125,8 @@ impl Lowering<'_> {
         let random = Random { distribution: self.distribution(source), once_per_pass: has_map(access) };
         if is_lfsr(access) && access.min_bytes() != access.max_bytes() {
             let message = "each byte is done once, in blocks that are cut where they meet others; an lfsr of fio starts once at each block and cuts nothing";
-            self.loss(
-                source,
-                "lfsr-sizes",
-                "random_generator",
-                message,
-                "one block size, or no random_generator",
-            );
+            let help = "one block size, or no random_generator";
+            self.loss(source, "lfsr-sizes", "random_generator", message, help);
         }
         let percents = access.direction.slots().iter().map(|slot| access.random_percent[*slot]);
         let percent = percents.clone().next().unwrap_or(100);

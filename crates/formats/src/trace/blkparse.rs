@@ -6,7 +6,7 @@
 
 use assay_workload::pattern::OpKind;
 
-use super::{Dialect, Problem, Targets, TraceEvent, TraceOp, length, number};
+use super::{Dialect, LineResult, Problem, Targets, TraceEvent, TraceOp, length, number};
 use crate::diagnostic::{Diagnostic, Position, Severity};
 
 const SECTOR_BYTES: u64 = 512;
@@ -33,12 +33,7 @@ impl Dialect for Blkparse {
         "text of blkparse"
     }
 
-    fn line(
-        &mut self,
-        text: &str,
-        _index: u64,
-        targets: &mut Targets,
-    ) -> Result<Option<TraceEvent>, Problem> {
+    fn line(&mut self, text: &str, _index: u64, targets: &mut Targets) -> LineResult {
         let words: Vec<&str> = text.split_whitespace().take(10).collect();
         if !words.first().is_some_and(|word| is_device(word)) {
             // The summary at the end, messages and the like.

@@ -4,7 +4,7 @@
 
 use assay_workload::pattern::OpKind;
 
-use super::{Dialect, Problem, Targets, TraceEvent, TraceOp, length, number};
+use super::{Dialect, LineResult, Problem, Targets, TraceEvent, TraceOp, length, number};
 
 /// Columns by position.
 #[derive(Debug)]
@@ -73,12 +73,7 @@ impl Dialect for Csv {
         "CSV"
     }
 
-    fn line(
-        &mut self,
-        text: &str,
-        _index: u64,
-        targets: &mut Targets,
-    ) -> Result<Option<TraceEvent>, Problem> {
+    fn line(&mut self, text: &str, _index: u64, targets: &mut Targets) -> LineResult {
         let words: Vec<&str> = text.split(',').map(str::trim).collect();
         let word = |index: usize, what: &str| {
             let help = "each line has the columns of the head";
