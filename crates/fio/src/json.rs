@@ -131,11 +131,8 @@ fn about(run: &Run, phases: &[&PhaseResult]) -> Object {
         let mut object = Object::new().with("id", finding.id.as_str());
         object.put("phase", finding.phase.as_deref().map_or(Json::Null, Json::from));
         object.put("job", finding.job.as_deref().map_or(Json::Null, Json::from));
-        Json::from(
-            object
-                .with("message", finding.message.as_str())
-                .with("bias", finding.bias.as_deref().unwrap_or_default()),
-        )
+        let bias = finding.bias.as_deref().unwrap_or_default();
+        Json::from(object.with("message", finding.message.as_str()).with("bias", bias))
     });
     let left_out = run.phases.iter().filter(|phase| !phases.iter().any(|kept| std::ptr::eq(*kept, *phase)));
     let summed = phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.evidence.threads > 1);

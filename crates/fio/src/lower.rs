@@ -300,14 +300,12 @@ impl<'a> Lowering<'a> {
             self.loss(source, "two-flushes", "fdatasync", message, "keep one");
         }
         let mixed = source.job.access().direction == Direction::ReadWrite;
-        for (option, every) in [("fsync", durability.fsync_every), ("fdatasync", durability.fdatasync_every)]
-        {
-            if mixed && every > 0 {
-                let message = format!(
-                    "flushed once after every {every} writes; fio 3.33 flushes again after each read that follows, until the next write"
-                );
-                self.note(source, "flush-in-mix", option, message, "");
-            }
+        let calls = [("fsync", durability.fsync_every), ("fdatasync", durability.fdatasync_every)];
+        for (option, every) in calls.into_iter().filter(|(_, every)| mixed && *every > 0) {
+            let message = format!(
+                "flushed once after every {every} writes; fio 3.33 flushes again after each read that follows, until the next write"
+            );
+            self.note(source, "flush-in-mix", option, message, "");
         }
         if durability.fsync_on_close && !durability.end_fsync {
             let message = "files are synced once at the end of the job, inside its time";

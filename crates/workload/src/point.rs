@@ -22,6 +22,11 @@ impl SweepPoint {
         self.0.is_empty()
     }
 
+    /// The words as one text; `None`: the phase stands alone.
+    pub fn as_option(&self) -> Option<&str> {
+        Some(self.as_str()).filter(|words| !words.is_empty())
+    }
+
     /// The words as one text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -127,10 +127,7 @@ fn put_limits(object: &mut Object, job: &JobResult) {
 
 /// The point of a sweep and the repetition, where there are any.
 fn description(phase: &PhaseResult) -> String {
-    let mut parts = Vec::new();
-    if !phase.point.is_none() {
-        parts.push(phase.point.to_string());
-    }
+    let mut parts: Vec<String> = phase.point.as_option().into_iter().map(str::to_owned).collect();
     if phase.repeat > 0 {
         parts.push(format!("repeat={}", phase.repeat));
     }

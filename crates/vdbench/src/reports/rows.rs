@@ -158,11 +158,7 @@ pub(super) fn definitions<'r>(run: &'r Run, intervals: &[Interval]) -> Vec<Defin
         };
         list.push(Definition {
             name: one_word(&phase.name),
-            loops: if phase.point.is_none() {
-                "None".to_owned()
-            } else {
-                super::escaped(phase.point.as_str())
-            },
+            loops: phase.point.as_option().map_or_else(|| "None".to_owned(), super::escaped),
             average: average(phase, end, label),
             phase,
             planned,
