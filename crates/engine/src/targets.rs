@@ -178,19 +178,15 @@ pub struct LaidOut {
     pub path: String,
     /// Bytes that it was extended by.
     pub bytes: u64,
-    /// Whether they were written.
-    pub data: bool,
 }
 
 impl std::fmt::Display for LaidOut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let LaidOut { path, bytes, data } = self;
-        let without = if *data { "" } else { " without data" };
-        write!(f, "laid out {path} with {}{without}", Bytes(*bytes))
+        write!(f, "laid out {} with {}", self.path, Bytes(self.bytes))
     }
 }
 
-/// [`lay_out_for`] all jobs of a phase.
+/// Lays out the files of all jobs of a phase.
 ///
 /// # Errors
 /// [`EngineError::Target`] naming the file.
@@ -234,7 +230,7 @@ pub(crate) fn lay_out_for(
     }
     for job in jobs().filter(|job| !needs_data(job) && !job.layout.is_as_needed()) {
         for Wanted { index, end, .. } in wanted(plan, job, false) {
-            done.extend(allocate(&plan.targets[index as usize], held.get(&index), end, job.layout)?);
+            allocate(&plan.targets[index as usize], held.get(&index), end, job.layout)?;
         }
     }
     Ok(done)
@@ -265,35 +261,34 @@ fn wanted(plan: &Plan, job: &PlannedJob, parts: bool) -> Vec<Wanted> {
     all
 }
 
-/// Gives a file its size without data.
+/// Gives a file its size without data, where there is room for all of it: else the file grows by its writes, as in fio.
 fn allocate(
     target: &PlannedTarget,
     held: Option<&Arc<File>>,
     end: u64,
     layout: FileLayout,
-) -> Result<Option<LaidOut>, EngineError> {
+) -> Result<(), EngineError> {
     let error = |source| target_error(&target.path, "allocate", source);
     let file = open_of(held, target)?;
     let size = file.metadata().map_err(error)?.len();
     if size >= end {
-        return Ok(None);
+        return Ok(());
     }
     let flags = match layout {
-        FileLayout::Length => {
-            file.set_len(end).map_err(error)?;
-            return Ok(Some(LaidOut { path: target.path.clone(), bytes: end - size, data: false }));
-        }
+        FileLayout::Length => return file.set_len(end).map_err(error),
         FileLayout::Reserved => FallocateFlags::KEEP_SIZE,
         _ => FallocateFlags::empty(),
     };
+    let space = assay_host::space::of_open(file).map_err(error)?;
+    if space.is_known() && end - size > space.usable_bytes() {
+        return Ok(());
+    }
     match rustix::fs::fallocate(file, flags, size, end - size) {
-        Ok(()) => Ok(Some(LaidOut { path: target.path.clone(), bytes: end - size, data: false })),
-        // The file grows by its writes then, as in fio.
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(source) => {
             // What was allocated before the space was gone is given back.
             let _ = file.set_len(size);
-            Err(error(source.into()))
+            if source == Errno::NOSPC { Ok(()) } else { Err(error(source.into())) }
         }
     }
 }
@@ -371,7 +366,7 @@ fn extend(
     }
     fsync(file.as_raw_fd()).map_err(|source| error("fsync", source))?;
     invalidate(file.as_raw_fd()).map_err(|source| error("invalidate", source))?;
-    Ok(Some(LaidOut { path: target.path.clone(), bytes: offset - size, data: true }))
+    Ok(Some(LaidOut { path: target.path.clone(), bytes: offset - size }))
 }
 
 /// Whether the reserve stays free behind what is written before the next look: the plan fits, but others write too.

@@ -102,8 +102,8 @@ fn add_files(
     layout: Layout,
     all: &mut BTreeMap<u32, Growth>,
 ) {
-    let space = matches!(job.layout, FileLayout::Allocated | FileLayout::Reserved);
-    let reserved = carrier == Carrier::Fio || space;
+    // What is allocated by Assay before it is written is so only where there is room for it.
+    let reserved = carrier == Carrier::Fio;
     let asks = |wanted| job.pattern.kinds().any(|kind| kind == wanted);
     let data = job.pattern.needs_data() || job.layout == FileLayout::Data;
     let (holds, writes) = (data || layout == Layout::Whole, asks(OpKind::Write));

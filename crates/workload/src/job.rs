@@ -324,7 +324,8 @@ pub enum FileLayout {
     AsNeeded,
     /// The whole size: data where the job reads or trims, else its length without space (fio `fallocate=truncate`).
     Length,
-    /// The whole size: data where the job reads or trims, else allocated space (fio's default).
+    /// The whole size: data where the job reads or trims, else allocated space, where
+    /// there is room for it (fio's default).
     Allocated,
     /// As `allocated`, but the length grows by writes (fio `fallocate=keep`).
     Reserved,
