@@ -31,7 +31,8 @@ fn space_that_runs_out_on_the_way_is_told_and_what_was_measured_is_kept() {
     let world = World::new();
     let Some(mounted) = Mounted::tmpfs(&world.path().join("small"), "size=100m") else { return };
     let job = world.path().join("job.fio");
-    let text = "[a]\nrw=randwrite\nbs=4k\nsize=64m\nfilename=data.bin\nfallocate=none\nruntime=20\ntime_based=1\n";
+    let text =
+        "[a]\nrw=randwrite\nbs=4k\nsize=64m\nfilename=data.bin\nfallocate=none\nruntime=20\ntime_based=1\n";
     std::fs::write(&job, text).expect("a file");
     let mut command = world.command(&["run", path_text(&job), "--target", path_text(mounted.path())]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");

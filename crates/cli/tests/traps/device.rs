@@ -51,7 +51,10 @@ fn a_device_that_is_throttled_midway() {
         };
         let Some(finding) = run.found("throttled") else { return Err(format!("{:#?}", run.findings())) };
         // Nothing of it is without a limit that it could be held against.
-        assert_eq!(finding["bias"], "IOPS low without bound: the figure is that of the limits", "{finding:#}");
+        assert_eq!(
+            finding["bias"], "IOPS low without bound: the figure is that of the limits",
+            "{finding:#}"
+        );
         let message = finding["message"].as_str().unwrap_or("");
         assert!(message.contains("800 reads a second"), "{message}");
         let depth = run.found("effective-depth").map(|finding| finding["severity"].clone());
