@@ -49,7 +49,7 @@ pub(crate) struct CrosscheckArgs {
     /// Directory for targets with relative paths
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) target: PathBuf,
-    #[arg(long, value_name = "ENGINE", help = format!("The I/O engine of both: {}", crate::run::engine_names()))]
+    #[arg(long, value_name = "ENGINE", help = format!("The I/O engine of both: {}", crate::options::engine_names()))]
     pub(crate) engine: Option<String>,
     /// The seed of the plan
     #[arg(long, value_name = "N")]

@@ -6,6 +6,8 @@ use assay_host::HostRoot;
 use assay_host::guard::Consent;
 use clap::{Args, ValueEnum};
 
+use assay_workload::job::EngineKind;
+
 use crate::foreign::ForeignArgs;
 
 /// Where results go.
@@ -87,7 +89,7 @@ pub(crate) struct HowArgs {
     // The words come from the table of engines.
     #[arg(long, value_name = "ENGINE", help = format!(
         "The I/O engine of all jobs: auto, {}, null; fio (real fio runs the plan) or sim (simulated on --array)",
-        crate::run::engine_names()
+        engine_names()
     ))]
     pub(crate) engine: Option<String>,
     /// Install fio with this system's package manager if it is needed and missing (as root)
@@ -105,4 +107,10 @@ pub(crate) struct HowArgs {
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// The names of our engines that do I/O, for help texts.
+pub(crate) fn engine_names() -> String {
+    let ours = EngineKind::ALL.into_iter().filter(|kind| kind.is_native() && *kind != EngineKind::Null);
+    ours.map(EngineKind::name).collect::<Vec<_>>().join(", ")
 }

@@ -459,12 +459,6 @@ fn idle() -> Arc<AtomicBool> {
     Arc::default()
 }
 
-/// The names of our engines that do I/O, for help texts.
-pub(crate) fn engine_names() -> String {
-    let ours = EngineKind::ALL.into_iter().filter(|kind| kind.is_native() && *kind != EngineKind::Null);
-    ours.map(EngineKind::name).collect::<Vec<_>>().join(", ")
-}
-
 /// The engine of a name.
 pub(crate) fn engine_of(name: &str) -> Result<EngineKind, Failure> {
     EngineKind::from_name(name).ok_or_else(|| {
