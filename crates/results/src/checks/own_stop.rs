@@ -43,7 +43,7 @@ pub(super) fn own_stop(subject: &Subject<'_>) -> Option<OwnStop> {
 
 /// A reading was late from so many seconds on: undisturbed ones are within a millisecond, and the one behind a late one comes earlier.
 const LATE_READING_S_MIN: f64 = 0.015;
-/// An I/O is long from this on, and from so many times the median: the thread that was to see its end may not have run.
+/// An I/O is long if it takes this long and `LONG_FACTOR` times the median: the thread that reaps it may not have run.
 const LONG_NS_MIN: f64 = 1e7;
 const LONG_FACTOR: f64 = 20.0;
 /// Less of the time in long I/Os is not told.
