@@ -57,7 +57,7 @@ impl Default for Options {
     }
 }
 
-/// A mounted file system. Dropped, it is unmounted, and what hangs in it is answered.
+/// A mounted file system. Dropped, it is unmounted, what hangs in it is answered, and nothing else is.
 #[derive(Debug)]
 pub struct FaultFs {
     state: Arc<Mutex<State>>,
@@ -157,9 +157,10 @@ impl Drop for FaultFs {
     fn drop(&mut self) {
         self.clear();
         self.late.end();
-        // Something may still hold a file, and then an ordinary unmount is refused.
+        // Something may still hold a file, and then an ordinary unmount is refused. Forced, it ends the connection too: a thread of
+        // this process that closes the file only as the process ends would wait for a server that has ended before it.
         let mut unmount = Command::new("umount");
-        unmount.arg("--lazy").arg(self.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        unmount.args(["--force", "--lazy"]).arg(self.path()).stdout(Stdio::null()).stderr(Stdio::null());
         let _ = unmount.status();
         drop(self.session.take());
     }

@@ -130,6 +130,16 @@ fn delays_overlap_and_what_hangs_waits_to_be_released() {
 }
 
 #[test]
+fn a_file_that_is_open_at_the_unmount_fails_at_once() {
+    let Some(fs) = mounted(Options::default()) else { return };
+    let file = opened(&fs, "f");
+    file.write_all_at(b"data", 0).unwrap();
+    drop(fs);
+    // The server is gone: neither this nor the close may wait for it.
+    assert_eq!(errno(file.sync_all()), Some(libc::ENOTCONN));
+}
+
+#[test]
 fn direct_io_arrives_as_it_was_asked_for() {
     let Some(fs) = mounted(Options::default()) else { return };
     let direct = OpenOptions::new()
