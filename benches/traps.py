@@ -251,6 +251,8 @@ class Throttled:
 
 
 BASE = 2500
+# No limit: the device as it is.
+FREE = 0
 # Of one pass over everything.
 BASE_PASS = 2000
 
@@ -403,16 +405,15 @@ def stall_at_end(bench):
 
 
 def sawtooth(bench):
-    """The device has its pace for 0.4 s and a quarter of it for 0.4 s, again and again."""
-    steps = [(0.4 * i, BASE if i % 2 == 0 else BASE / 4) for i in range(8)]
-    return (lambda: bench.throttled.course(3.2, [(0, BASE)])), (lambda: bench.throttled.course(3.2, steps))
+    """The device is free for 0.4 s and limited for 0.4 s, again and again."""
+    steps = [(0.4 * i, FREE if i % 2 == 0 else BASE) for i in range(8)]
+    return (lambda: bench.throttled.course(3.2, [(0, FREE)])), (lambda: bench.throttled.course(3.2, steps))
 
 
 def throttle_after_start(bench):
-    """The device has four tenths of its pace after a quarter of the window; the twin has them from the start."""
-    after = 0.4 * BASE
-    return (lambda: bench.throttled.course(3.2, [(0, after)])), (
-        lambda: bench.throttled.course(3.2, [(0, BASE), (0.8, after)])
+    """The device is limited after a quarter of the window; the twin has the limit from the start."""
+    return (lambda: bench.throttled.course(3.2, [(0, BASE)])), (
+        lambda: bench.throttled.course(3.2, [(0, FREE), (0.8, BASE)])
     )
 
 
