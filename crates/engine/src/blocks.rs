@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use assay_workload::arrival::Arrivals;
 use assay_workload::fill::Filler;
-use assay_workload::ops::{Generator, SiteSpec};
+use assay_workload::ops::{Generator, OpSource, SiteSpec};
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{PlannedJob, ThreadSlice};
 use assay_workload::rng::derive_seed;
@@ -22,8 +22,10 @@ use crate::kind::{
 };
 use crate::recorder::{Recorder, Shared};
 use crate::seam::{Clock as _, EngineError};
-use crate::targets::{self, Held, OpenTargets};
+use crate::targets::{self, Held, LayOut, OpenTargets};
 use crate::tracing::{TraceSink, TracedEngine};
+use crate::validate::engine::ValidatedEngine;
+use crate::validate::{Validation, WrittenBlocks};
 
 /// Block I/O through the engines of this crate.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +34,8 @@ pub struct Blocks {
     pub trace: Option<Arc<TraceSink>>,
     /// What the phase may write to, open.
     pub held: Held,
+    /// What the run has written with headers.
+    pub validation: Arc<Validation>,
 }
 
 impl JobKind<ThisMachine> for Blocks {
@@ -46,9 +50,11 @@ impl JobKind<ThisMachine> for Blocks {
         jobs: &[usize],
         say: &mut Say<'_>,
     ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
+        self.validation.prepare(context.plan, context.phase)?;
         let own = |job: &PlannedJob| jobs.iter().any(|&own| std::ptr::eq(context.job(own), job));
         let go_on = || !context.stopped();
-        for file in targets::lay_out_for(context.plan, context.phase, &own, &self.held, &go_on)? {
+        let layout = LayOut { plan: context.plan, held: &self.held, validation: &self.validation };
+        for file in layout.phase(context.phase, &own, &go_on)? {
             say("layout", file.to_string());
         }
         let planned = context.planned().jobs.iter().enumerate();
@@ -124,11 +130,25 @@ impl BlockThread<'_> {
         engine: E,
         fallback: Option<String>,
     ) -> Result<Box<dyn JobRunner>, EngineError> {
-        let Some(trace) = &self.prepared.blocks.trace else { return self.paced(engine, fallback) };
+        let Some(trace) = &self.prepared.blocks.trace else { return self.validated(engine, fallback) };
         let threads = self.prepared.context.planned().jobs.iter().map(|job| job.slices.len()).sum();
         let targets = self.slice.sites.iter().map(|site| site.target as u16).collect();
         let depth = self.job.outstanding_per_thread;
-        self.paced(TracedEngine::new(Box::new(engine), trace, threads, depth, targets), fallback)
+        self.validated(TracedEngine::new(Box::new(engine), trace, threads, depth, targets), fallback)
+    }
+
+    fn validated<E: AnyEngine + 'static>(
+        &self,
+        engine: E,
+        fallback: Option<String>,
+    ) -> Result<Box<dyn JobRunner>, EngineError> {
+        if !self.job.verifies(self.prepared.context.planned()) {
+            return self.paced(engine, fallback);
+        }
+        let validation = &self.prepared.blocks.validation;
+        let maps = self.slice.sites.iter().map(|site| validation.map(site.target)).collect();
+        let depth = self.job.outstanding_per_thread;
+        self.paced(ValidatedEngine::new(Box::new(engine), maps, validation.run(), depth), fallback)
     }
 
     fn paced<E: AnyEngine + 'static>(
@@ -153,9 +173,6 @@ impl BlockThread<'_> {
         let depth = job.outstanding_per_thread;
         let mut buffers = MappedBuffers::new(depth, job.pattern.max_block_bytes() as usize)?;
         let mut filler = Filler::new(&job.content, derive_seed(slice.seed, 2));
-        if job.content.verify {
-            filler = filler.sealing(job.pattern.align(), context.plan.seed);
-        }
         if job.pattern.mix.share(OpKind::Write) > 0.0 {
             for slot in 0..depth {
                 // SAFETY: no I/O is outstanding yet.
@@ -183,9 +200,24 @@ impl BlockThread<'_> {
             stop: Arc::clone(&context.stops[self.at.job]),
             pass_hook: pass_hook(self.job, &open),
         };
-        let job_loop = JobLoop::new(parts, Box::new(self.generator()));
+        let job_loop = JobLoop::new(parts, self.operations());
         let _ = self.prepared.slots[self.at.job][self.at.thread].set(job_loop.slots().clone());
         Ok(LoopRunner { job_loop, open, flush_at_end: job.flush.at_end, flushed_ns: 0, engine_fallback })
+    }
+
+    /// What was written, where that is what is to be read; else what the pattern says.
+    fn operations(&self) -> Box<dyn OpSource> {
+        let (job, validation) = (self.job, &self.prepared.blocks.validation);
+        if job.reads_what_was_written(self.prepared.context.planned()) {
+            let sites = self.slice.sites.iter().enumerate().filter_map(|(index, site)| {
+                let map = validation.map(site.target)?;
+                Some((map, index as u16, site.offset_bytes, site.length_bytes))
+            });
+            if let Some(written) = WrittenBlocks::new(sites, job.pattern.max_block_bytes()) {
+                return Box::new(written);
+            }
+        }
+        Box::new(self.generator())
     }
 
     fn generator(&self) -> Generator {
@@ -269,6 +301,7 @@ impl<E: AnyEngine, const OPEN: bool> JobRunner for LoopRunner<E, OPEN> {
             engine_notes: engine.notes(),
             engine_fallback: self.engine_fallback,
             flushed_ns: self.flushed_ns,
+            data: engine.data(),
             end: self.job_loop.into_end(),
             ..ThreadEnd::default()
         }

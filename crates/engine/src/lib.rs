@@ -29,6 +29,7 @@ pub mod standard_streams;
 pub mod targets;
 pub mod tracing;
 pub mod tree;
+mod validate;
 pub mod watchdog;
 
 pub use blocks::Blocks;
@@ -38,3 +39,4 @@ pub use seam::{
     QueueFull, Submitted, TargetTable, Wait,
 };
 pub use tree::Trees;
+pub use validate::Validation;

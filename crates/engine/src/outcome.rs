@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_results::data::DataChecks;
 use assay_results::event::which_io;
 use assay_results::{JobOutcome, ShortTransfers};
 use assay_workload::Plan;
@@ -101,6 +102,8 @@ pub struct ThreadEnd {
     pub engine_notes: Vec<String>,
     /// Why it is not the one asked for; `None`: it is.
     pub engine_fallback: Option<String>,
+    /// What validating data found.
+    pub data: Option<DataChecks>,
 }
 
 impl ThreadEnd {
@@ -148,6 +151,13 @@ pub fn errors_by_kind(ends: &[ThreadEnd]) -> Vec<(String, u64)> {
     errors
 }
 
+/// Why a job stopped whose data is wrong: the first error.
+fn wrong_content(ends: &[ThreadEnd]) -> String {
+    let first = ends.iter().filter_map(|end| end.data.as_ref()).find_map(|data| data.errors.first());
+    let where_ = first.map_or(String::new(), |error| format!(": {}", error.describe()));
+    format!("a block did not hold what was written there{where_}")
+}
+
 /// The outcome of a job from its threads' ends, and a sentence if it failed. Times are on the job's clock; `extra` is CPU
 /// the process used outside its job threads, shared by `jobs` jobs.
 pub(crate) fn of_job(
@@ -173,7 +183,7 @@ pub(crate) fn of_job(
     let full = ends.iter().find(|end| end.end.queue_full);
     let full = full.map(|end| format!("{}: {QueueFull} although a slot is free", end.engine));
     let said = |errno| match errno {
-        libc::EILSEQ => "a block did not hold what was written there".to_owned(),
+        libc::EILSEQ => wrong_content(ends),
         errno => errno_words(errno),
     };
     let failed = ends.iter().find_map(|end| end.error.as_ref()).map(EngineError::to_string);
@@ -194,6 +204,7 @@ pub(crate) fn of_job(
         stamp_error_ns_max: ends.iter().map(|end| end.end.busy_max_ns).max().unwrap_or(0),
         stamp_error_ns_mean: if calls == 0 { 0.0 } else { busy as f64 / calls as f64 },
         errors_by_kind: errors_by_kind(ends),
+        data: DataChecks::merged(ends.iter().filter_map(|end| end.data.as_ref())),
         short: ShortTransfers { reads: short(0), writes: short(1) },
         read_buffers_sampled: ends.iter().map(|end| end.end.zero_sampled).sum(),
         read_buffers_zero: ends.iter().map(|end| end.end.zero_found).sum(),

@@ -1,5 +1,6 @@
 //! The seam between the job loop and whatever does the I/O.
 
+use assay_results::data::DataChecks;
 use assay_workload::pattern::OpKind;
 
 /// One I/O to do.
@@ -55,6 +56,14 @@ impl Completions {
                 true
             }
             None => false,
+        }
+    }
+
+    /// Corrects the result of a slot, whose I/O was continued.
+    #[cold]
+    pub fn correct(&mut self, slot: u32, result: i32) {
+        for entry in self.entries[..self.len].iter_mut().filter(|entry| entry.slot == slot) {
+            entry.result = result;
         }
     }
 
@@ -245,7 +254,31 @@ pub trait Engine {
     /// # Errors
     /// [`EngineError::Call`] if the system call itself fails.
     fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError>;
+
+    /// Looks at the data of what has completed, once that is recorded and before its slots are used again: how many blocks do
+    /// not hold what was written there. Engines do not look.
+    #[inline(always)]
+    fn judge(&mut self, _completed: &Completions) -> u32 {
+        0
+    }
 }
+
+/// What an engine has to say about the choices it made.
+pub trait Notes {
+    /// One choice each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What validating data found; `None`: it was not validated.
+    fn data(&self) -> Option<DataChecks> {
+        None
+    }
+}
+
+/// An engine that says what it chose.
+pub trait AnyEngine: Engine + Notes {}
+impl<E: Engine + Notes> AnyEngine for E {}
 
 /// Nanoseconds since some moment before the job started. Monotonic.
 pub trait Clock {

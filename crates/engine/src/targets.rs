@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +24,8 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use crate::buffers::MappedBuffers;
-use crate::seam::{BufferPool, EngineError, OpenTarget, TargetTable};
+use crate::seam::{EngineError, OpenTarget, TargetTable};
+use crate::validate::{TargetMap, Validation};
 
 /// Bytes written per call when a file is laid out.
 const LAYOUT_BLOCK: usize = 1 << 20;
@@ -186,78 +189,98 @@ impl std::fmt::Display for LaidOut {
     }
 }
 
-/// Lays out the files of all jobs of a phase.
+/// Lays out files before a phase whose data is not verified.
 ///
 /// # Errors
-/// [`EngineError::Target`] naming the file.
+/// As [`LayOut::phase`].
 pub fn lay_out(
     plan: &Plan,
     phase: usize,
     held: &Held,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<LaidOut>, EngineError> {
-    lay_out_for(plan, phase, &|_| true, held, go_on)
+    LayOut { plan, held, validation: &Validation::default() }.phase(phase, &|_| true, go_on)
 }
 
-/// Extends files that one of the `chosen` jobs is going to read or trim beyond their end, with random data, so that none hits a
-/// hole, and others as the job asks for ([`FileLayout`]). A file that could not be finished, or was not to be, is as it was
-/// before. It is written through `held`.
-///
-/// # Errors
-/// [`EngineError::Target`] naming the file.
-pub(crate) fn lay_out_for(
-    plan: &Plan,
-    phase: usize,
-    chosen: &dyn Fn(&PlannedJob) -> bool,
-    held: &Held,
-    go_on: &dyn Fn() -> bool,
-) -> Result<Vec<LaidOut>, EngineError> {
-    let mut done = Vec::new();
-    // What a tree lacks is not laid out: its files are as large as they are.
-    let jobs = || plan.phases[phase].jobs.iter().filter(|job| job.is_blocks() && chosen(job));
-    let needs_data = |job: &&PlannedJob| job.pattern.needs_data() || job.layout == FileLayout::Data;
-    // A file that one job reads and another one writes has data.
-    for job in jobs().filter(needs_data) {
-        // Reads that check what they find must find blocks of ours.
-        let unit_bytes = if job.content.verify { job.pattern.align() } else { 0 };
-        for Wanted { index, start, end } in wanted(plan, job, unit_bytes > 0) {
-            let target = &plan.targets[index as usize];
-            let filler = Filler::new(&Content::default(), plan.seed ^ target.existing_bytes);
-            let filler = filler.sealing(unit_bytes, plan.seed);
-            let units = Units { start, bytes: unit_bytes };
-            done.extend(extend(target, held.get(&index), end, (filler, units), go_on)?);
+/// Lays out files before a phase.
+#[derive(Debug)]
+pub(crate) struct LayOut<'a> {
+    pub(crate) plan: &'a Plan,
+    /// What may be written to.
+    pub(crate) held: &'a Held,
+    /// What the run knows of its data.
+    pub(crate) validation: &'a Validation,
+}
+
+impl LayOut<'_> {
+    /// Extends files that one of the `chosen` jobs of a phase is going to read or trim beyond their end, with random data, so that
+    /// none hits a hole, and others as the job asks for ([`FileLayout`]). A file that could not be finished, or was not to be, is as
+    /// it was before.
+    ///
+    /// # Errors
+    /// [`EngineError::Target`] naming the file.
+    pub(crate) fn phase(
+        &self,
+        phase: usize,
+        chosen: &dyn Fn(&PlannedJob) -> bool,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Vec<LaidOut>, EngineError> {
+        let mut done = Vec::new();
+        // What a tree lacks is not laid out: its files are as large as they are.
+        let jobs = || self.plan.phases[phase].jobs.iter().filter(|job| job.is_blocks() && chosen(job));
+        let needs_data = |job: &&PlannedJob| job.pattern.needs_data() || job.layout == FileLayout::Data;
+        // A file that one job reads and another one writes has data.
+        for (index, end) in jobs().filter(needs_data).flat_map(|job| wanted(self.plan, job)) {
+            done.extend(self.extend(index, end, go_on)?);
         }
-    }
-    for job in jobs().filter(|job| !needs_data(job) && !job.layout.is_as_needed()) {
-        for Wanted { index, end, .. } in wanted(plan, job, false) {
-            allocate(&plan.targets[index as usize], held.get(&index), end, job.layout)?;
+        for job in jobs().filter(|job| !needs_data(job) && !job.layout.is_as_needed()) {
+            for (index, end) in wanted(self.plan, job) {
+                let target = &self.plan.targets[index as usize];
+                allocate(target, self.held.get(&index), end, job.layout)?;
+            }
         }
+        Ok(done)
     }
-    Ok(done)
+
+    fn extend(&self, index: u32, end: u64, go_on: &dyn Fn() -> bool) -> Result<Option<LaidOut>, EngineError> {
+        let (target, held) = (&self.plan.targets[index as usize], self.held.get(&index));
+        let error = |what, source| target_error(&target.path, what, source);
+        let length = |meta: std::fs::Metadata| meta.len();
+        let size = match held {
+            Some(file) => file.metadata().map(length),
+            None => std::fs::metadata(&target.path).map(length),
+        };
+        let size = size.unwrap_or(0);
+        if size >= end {
+            return Ok(None);
+        }
+        let file = open_of(held, target)?;
+        // Reads that compare what they find must find sectors of ours.
+        let map = self.validation.map(index);
+        let done = write_out(file, size..end, self.plan.seed ^ target.existing_bytes, map.as_deref(), go_on);
+        if !matches!(done, Ok(offset) if offset >= end) {
+            // Half a file is of no use, and takes space from others.
+            let _ = file.set_len(size);
+            return done.map(|_| None).map_err(|source| error("lay out", source));
+        }
+        fsync(file.as_raw_fd()).map_err(|source| error("fsync", source))?;
+        invalidate(file.as_raw_fd()).map_err(|source| error("invalidate", source))?;
+        if let Some(map) = map {
+            map.laid_out(size, end - size);
+        }
+        Ok(Some(LaidOut { path: target.path.clone(), bytes: end - size }))
+    }
 }
 
-/// How far a job needs a file, and where its own part of it starts.
-struct Wanted {
-    index: u32,
-    start: u64,
-    end: u64,
-}
-
-/// What a job needs of its files, part by part or only as far as it reaches.
-fn wanted(plan: &Plan, job: &PlannedJob, parts: bool) -> Vec<Wanted> {
+/// The files of a job, each as far as it needs it.
+fn wanted(plan: &Plan, job: &PlannedJob) -> Vec<(u32, u64)> {
     let sites = job.slices.iter().flat_map(|slice| &slice.sites);
     let files = sites.filter(|site| plan.targets[site.target as usize].kind == TargetKind::File);
-    let mut all: Vec<Wanted> = files
-        .map(|site| {
-            let end = job.layout_end(site, &plan.targets[site.target as usize]);
-            Wanted { index: site.target, start: site.offset_bytes, end }
-        })
-        .collect();
-    all.sort_unstable_by_key(|one| (one.index, one.end));
-    if !parts {
-        all.reverse();
-        all.dedup_by_key(|one| one.index);
-    }
+    let ends = files.map(|site| (site.target, job.layout_end(site, &plan.targets[site.target as usize])));
+    let mut all: Vec<(u32, u64)> = ends.collect();
+    all.sort_unstable();
+    all.reverse();
+    all.dedup_by_key(|entry| entry.0);
     all
 }
 
@@ -293,80 +316,38 @@ fn allocate(
     }
 }
 
-/// Self-describing units: where the first begins, and how long each is; of no length where there are none.
-struct Units {
-    start: u64,
-    bytes: u64,
-}
-
-impl Units {
-    /// What is written at once: whole units.
-    fn block(&self) -> usize {
-        if self.bytes == 0 { LAYOUT_BLOCK } else { LAYOUT_BLOCK.next_multiple_of(self.bytes as usize) }
-    }
-
-    /// Bytes from `offset` up to the next unit.
-    fn to_next(&self, offset: u64) -> Option<u64> {
-        let behind = i128::from(self.start) - i128::from(offset);
-        let left = behind.rem_euclid(i128::from(self.bytes.max(1)));
-        (left > 0).then_some(left as u64)
-    }
-}
-
-fn extend(
-    target: &PlannedTarget,
-    held: Option<&Arc<File>>,
-    end: u64,
-    (mut filler, units): (Filler, Units),
+/// Writes random data; how far it came.
+fn write_out(
+    file: &File,
+    range: Range<u64>,
+    seed: u64,
+    map: Option<&TargetMap>,
     go_on: &dyn Fn() -> bool,
-) -> Result<Option<LaidOut>, EngineError> {
-    let error = |what, source| target_error(&target.path, what, source);
-    let length = |meta: std::fs::Metadata| meta.len();
-    let size = match held {
-        Some(file) => file.metadata().map(length),
-        None => std::fs::metadata(&target.path).map(length),
-    };
-    let size = size.unwrap_or(0);
-    if size >= end {
-        return Ok(None);
-    }
-    let file = open_of(held, target)?;
-    let block = units.block();
-    let mut buffer = MappedBuffers::new(1, block)?;
+) -> io::Result<u64> {
+    let memory = |_| io::Error::from_raw_os_error(libc::ENOMEM);
+    let mut buffer = MappedBuffers::new(1, LAYOUT_BLOCK).map_err(memory)?;
+    let mut filler = Filler::new(&Content::default(), seed);
     // SAFETY: no I/O on the buffer is outstanding, here and below: pwrite is synchronous.
-    filler.fill(unsafe { buffer.slice_mut(0, block) });
-    let (mut offset, mut looked) = (size, None);
-    let mut write = || {
-        while offset < end && go_on() {
-            let part = Some((offset - size) / SPACE_LOOK_BYTES);
-            if looked != part {
-                looked = part;
-                look_at_space(file, end - offset)?;
-            }
-            // SAFETY: as above.
-            filler.refresh(unsafe { buffer.slice_mut(0, block) }, offset);
-            let len =
-                (end - offset).min(units.to_next(offset).unwrap_or(block as u64)).min(block as u64) as usize;
-            // SAFETY: the buffer holds at least `len` bytes.
-            let written = unsafe {
-                libc::pwrite(file.as_raw_fd(), buffer.buffer(0).address.cast(), len, offset as libc::off_t)
-            };
-            if written <= 0 {
-                return Err(io::Error::last_os_error());
-            }
-            offset += written as u64;
+    filler.fill(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) });
+    let (mut offset, mut looked) = (range.start, None);
+    while offset < range.end && go_on() {
+        let part = Some((offset - range.start) / SPACE_LOOK_BYTES);
+        if looked != part {
+            looked = part;
+            look_at_space(file, range.end - offset)?;
         }
-        Ok(())
-    };
-    let done = write();
-    if done.is_err() || offset < end {
-        // Half a file is of no use, and takes space from others.
-        let _ = file.set_len(size);
-        return done.map(|()| None).map_err(|source| error("lay out", source));
+        // Up to a multiple of itself, so that no sector is cut.
+        let block = LAYOUT_BLOCK as u64 - offset % LAYOUT_BLOCK as u64;
+        // SAFETY: as above.
+        let bytes = unsafe { buffer.slice_mut(0, block.min(range.end - offset) as usize) };
+        filler.refresh(bytes);
+        if let Some(map) = map {
+            map.seal_layout(bytes, offset);
+        }
+        file.write_all_at(bytes, offset)?;
+        offset += bytes.len() as u64;
     }
-    fsync(file.as_raw_fd()).map_err(|source| error("fsync", source))?;
-    invalidate(file.as_raw_fd()).map_err(|source| error("invalidate", source))?;
-    Ok(Some(LaidOut { path: target.path.clone(), bytes: offset - size }))
+    Ok(offset)
 }
 
 /// Whether the reserve stays free behind what is written before the next look: the plan fits, but others write too.

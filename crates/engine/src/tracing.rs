@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use assay_workload::pattern::OpKind;
 
 use crate::clock::RealClock;
-use crate::engines::{AnyEngine, Notes};
 use crate::seam::{
-    BufferPool, Capabilities, Clock, Completions, Engine, EngineError, Io, QueueFull, Submitted, TargetTable,
-    Wait,
+    AnyEngine, BufferPool, Capabilities, Clock, Completions, Engine, EngineError, Io, Notes, QueueFull,
+    Submitted, TargetTable, Wait,
 };
 
 /// One I/O.

@@ -4,7 +4,7 @@ use assay_results::Run;
 use assay_results::environment::{BlockDevice, Resolution, TargetEnvironment};
 use assay_results::run::{JobResult, OpResult};
 
-use crate::{format, hosts};
+use crate::{data, format, hosts};
 
 /// One fact a phrase: pattern, outstanding I/Os, engine, caching, durability, how long and on how many workers.
 pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
@@ -83,6 +83,10 @@ pub(crate) fn remarks(job: &JobResult) -> Vec<String> {
             job.errors_by_kind.iter().map(|(name, n)| format!("{name} {}", format::count(*n))).collect();
         let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
         remarks.push(format!("{}{kinds}", format::plural(job.errors, "error")));
+    }
+    if let Some(found) = &job.data {
+        remarks.push(data::summary(found));
+        remarks.extend(data::errors(found));
     }
     let short = job.evidence.short;
     if !short.is_none() {

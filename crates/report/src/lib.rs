@@ -24,6 +24,7 @@ mod answer;
 mod compare;
 mod conditions;
 mod curves;
+mod data;
 mod findings;
 mod grid;
 mod hosts;

@@ -7,6 +7,7 @@ use assay_workload::{Plan, PlannedPhase, empty_as_none};
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
+use crate::data::DataChecks;
 use crate::environment::Environment;
 use crate::interval::Interval;
 use crate::probe::Probe;
@@ -41,6 +42,9 @@ pub struct JobOutcome {
     pub short: ShortTransfers,
     /// I/O errors by errno name, with counts; blocks that did not hold what was written count as `verify`.
     pub errors_by_kind: Vec<(String, u64)>,
+    /// What validating data found; `None`: none was validated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataChecks>,
     /// Sampled read buffers, and how many of them were all zero.
     pub read_buffers_sampled: u64,
     /// See `read_buffers_sampled`.

@@ -12,6 +12,7 @@ pub mod checks;
 pub mod compare;
 pub mod counters;
 pub mod crosscheck;
+pub mod data;
 mod done_by;
 pub mod environment;
 pub mod event;

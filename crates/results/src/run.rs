@@ -3,6 +3,7 @@
 use assay_workload::{PhaseKind, Plan, SweepPoint, empty_as_none};
 use serde::{Deserialize, Serialize};
 
+use crate::data::DataChecks;
 use crate::done_by::DoneBy;
 use crate::environment::Environment;
 use crate::event::RunEnd;
@@ -313,6 +314,9 @@ pub struct JobResult {
     pub errors: u64,
     /// Errno names with counts.
     pub errors_by_kind: Vec<(String, u64)>,
+    /// What validating data found; `None`: none was validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataChecks>,
     /// Operations completed in each reporting period, ramp excluded: start in seconds, length, read, write, trim.
     pub series: Vec<SeriesPoint>,
     /// What the checks judge by.

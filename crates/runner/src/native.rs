@@ -10,7 +10,7 @@ use assay_engine::driver::PhaseEnd;
 use assay_engine::targets::sync_file_system;
 use assay_engine::tracing::TraceSink;
 use assay_engine::tree::NamedDirectories;
-use assay_engine::{Blocks, JobKind, ThisMachine, Trees};
+use assay_engine::{Blocks, JobKind, ThisMachine, Trees, Validation};
 use assay_host::HostRoot;
 use assay_host::counters::{Sampler, Selection, own_pid};
 use assay_results::environment::Environment;
@@ -23,6 +23,7 @@ use crate::idle_windows::IdleWindows;
 use crate::period::period;
 use crate::phase_thread::PhaseThread;
 use crate::request::{Kinds, Request, Site, Watch};
+use crate::seed::random_u64;
 use crate::space::SpaceWatch;
 
 /// Carries phases out by Assay's own engines, with the kernel's counters beside them.
@@ -41,6 +42,8 @@ pub(crate) struct NativeExecutor {
     /// The kinds of jobs: those of the site before the others.
     kinds: Kinds,
     trace: Option<Arc<TraceSink>>,
+    /// What the run has written with headers.
+    validation: Arc<Validation>,
     trees: Trees,
 }
 
@@ -81,6 +84,12 @@ pub(crate) fn settle(plan: &Plan, phase: usize, stopped: &dyn Fn() -> bool, sink
     }
 }
 
+/// The number that sectors of a run carry: no two runs have the same, whatever their seeds are.
+fn run_number() -> u64 {
+    let by_time = || std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_nanos() as u64);
+    random_u64().unwrap_or_else(|_| by_time())
+}
+
 impl NativeExecutor {
     /// For a plan whose environment was collected; of the request, what is observed and what consent was given for.
     pub(crate) fn new(
@@ -102,6 +111,7 @@ impl NativeExecutor {
             probes: request.probes.clone(),
             kinds: site.kinds.clone(),
             trace,
+            validation: Arc::new(Validation::new(run_number())),
             // Directories named for destruction: trees may stand in them.
             trees: Trees { named: NamedDirectories::at(&request.consent) },
         }
@@ -117,7 +127,11 @@ impl Executor for NativeExecutor {
         };
         let space = SpaceWatch::of(plan, phase, &self.stop);
         let stop = space.as_ref().map_or_else(|| Arc::clone(&self.stop), SpaceWatch::halt);
-        let blocks = Blocks { trace: self.trace.clone(), held: holding.held.clone() };
+        let blocks = Blocks {
+            trace: self.trace.clone(),
+            held: holding.held.clone(),
+            validation: Arc::clone(&self.validation),
+        };
         let mut kinds = self.kinds.native.clone();
         kinds
             .extend([Arc::new(blocks) as Arc<dyn JobKind<ThisMachine> + Send>, Arc::new(self.trees.clone())]);

@@ -117,8 +117,7 @@ impl PreparedVolumes<'_> {
         let sites: Vec<SiteSpec> = sites.collect();
         let source = Generator::new(&job.pattern, &sites, job.selection, slice.seed, slice.ios, slice.bytes);
         let unchanged = Content { refresh: Refresh::Never, ..Content::default() };
-        // There are no bytes to check.
-        let spec = LoopSpec { verify: false, ..LoopSpec::of(planned, 0) };
+        let spec = LoopSpec::of(planned, 0);
         let shared = Arc::clone(&self.shared[at.job][at.thread]);
         let parts = LoopParts {
             engine: machine.engine(&slice.sites, job.outstanding_per_thread),

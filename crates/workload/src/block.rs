@@ -1,149 +1,275 @@
-//! The self-describing block: what is written says itself where it belongs and whether it is whole.
+//! The self-describing sector: what is written says itself what it is, so that what is read can be told from what should be there.
 //!
-//! A block is cut into units of one size (the alignment of the job's offsets), and every unit starts with a header, little
-//! endian:
+//! Every 512 bytes, the smallest unit that storage moves, start with a header, little endian:
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 0-7 | the magic word `ASSAYBLK` |
+//! | 0-7 | the magic word `ASSAYSEC` |
 //! | 8-11 | CRC-32C (Castagnoli, as iSCSI and ext4 use) of all bytes behind it |
-//! | 12-15 | length of the unit in bytes |
-//! | 16-23 | offset of the unit in its target, bytes |
-//! | 24-31 | which write of its writer it was, from 1 |
-//! | 32-39 | the seed of the run that wrote it |
+//! | 12-15 | the target: CRC-32C of its name in the plan, which is the same on every host |
+//! | 16-23 | offset of the sector in its target, bytes |
+//! | 24-31 | generation: which write of its key block in this run it was, from 1 |
+//! | 32-39 | the run that wrote it, a number drawn for each run |
 //!
-//! A unit that is torn, damaged, left over from elsewhere or never written is told apart by what is wrong in it.
+//! A key block is what is written as a whole at least: the alignment of the jobs' offsets. Its sectors have one generation.
 
-/// Bytes of a header; no unit is shorter than a sector, so there is always data behind it.
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a sector.
+pub const SECTOR_BYTES: usize = 512;
+/// Bytes of a header.
 pub const HEADER_BYTES: usize = 40;
-const MAGIC: [u8; 8] = *b"ASSAYBLK";
+/// Generations are counted up to here, and from 1 again.
+pub const GENERATION_MAX: u32 = (1 << 22) - 1;
+const MAGIC: [u8; 8] = *b"ASSAYSEC";
 /// Where the checksummed part starts.
 const SUMMED: usize = 12;
 
-/// Why a unit is not what was written there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// There is no header: never written by Assay, or the start was lost.
-    #[error("holds no block of ours")]
-    NoHeader,
-    /// The bytes do not match their checksum: damaged or torn.
-    #[error("does not match its checksum: {stored:#010x} stored, {computed:#010x} computed")]
-    Damaged {
-        /// As the header says.
-        stored: u32,
-        /// Of the bytes that were read.
-        computed: u32,
-    },
-    /// A whole unit that belongs elsewhere: misdirected.
-    #[error("belongs to offset {offset_bytes}")]
-    Misplaced {
-        /// Where it belongs.
-        offset_bytes: u64,
-    },
-}
-
-/// What a whole unit says of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a sector says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Identity {
+    /// CRC-32C of the target's name.
+    pub target: u32,
     /// Where it belongs, bytes from the start of the target.
     pub offset_bytes: u64,
-    /// Which write of its writer it was.
-    pub sequence: u64,
-    /// The seed of the run that wrote it.
-    pub run_seed: u64,
+    /// Which write of its key block it was, from 1; 0: the key block was not written in this run.
+    pub generation: u64,
+    /// The run that wrote it.
+    pub run: u64,
 }
 
-/// Makes the bytes a unit: header and checksum. Bytes behind the header are left as they are. Shorter than a header: nothing
-/// is done.
-#[inline]
-pub fn seal(unit: &mut [u8], identity: &Identity) {
-    let len = unit.len() as u32;
-    let Some(header) = unit.first_chunk_mut::<HEADER_BYTES>() else { return };
-    header[..8].copy_from_slice(&MAGIC);
-    header[12..16].copy_from_slice(&len.to_le_bytes());
-    header[16..24].copy_from_slice(&identity.offset_bytes.to_le_bytes());
-    header[24..32].copy_from_slice(&identity.sequence.to_le_bytes());
-    header[32..40].copy_from_slice(&identity.run_seed.to_le_bytes());
-    let sum = crc32c::crc32c(&unit[SUMMED..]);
-    unit[8..SUMMED].copy_from_slice(&sum.to_le_bytes());
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Identity { target, offset_bytes, generation, run } = *self;
+        write!(f, "target {target:08x}, offset {offset_bytes}, generation {generation}, run {run:016x}")
+    }
 }
 
-/// Checks the unit that was read at `offset_bytes`.
-///
-/// # Errors
-/// [`Fault`]: what is wrong with it.
-#[inline]
-pub fn check(unit: &[u8], offset_bytes: u64) -> Result<Identity, Fault> {
-    let header = unit.first_chunk::<HEADER_BYTES>().filter(|header| header[..8] == MAGIC);
-    let header = header.ok_or(Fault::NoHeader)?;
-    let word = |at: usize| header[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    let stored = word(8) as u32;
-    let computed = crc32c::crc32c(&unit[SUMMED..]);
-    if stored != computed {
-        return Err(Fault::Damaged { stored, computed });
-    }
-    let identity = Identity { offset_bytes: word(16), sequence: word(24), run_seed: word(32) };
-    if identity.offset_bytes != offset_bytes {
-        return Err(Fault::Misplaced { offset_bytes: identity.offset_bytes });
-    }
-    Ok(identity)
+/// The target's part of an identity.
+pub fn target_id(name: &str) -> u32 {
+    crc32c::crc32c(name.as_bytes())
 }
 
-/// Checks every unit of `unit_bytes` of what was read at `offset_bytes`.
-///
-/// # Errors
-/// The first [`Fault`], and the offset of its unit.
-pub fn check_all(bytes: &[u8], offset_bytes: u64, unit_bytes: usize) -> Result<(), (u64, Fault)> {
-    let mut at = offset_bytes;
-    for unit in bytes.chunks(unit_bytes.max(HEADER_BYTES)) {
-        check(unit, at).map_err(|fault| (at, fault))?;
-        at += unit.len() as u64;
-    }
-    Ok(())
+/// The generation behind `generation`.
+pub fn next_generation(generation: u32) -> u32 {
+    if generation >= GENERATION_MAX { 1 } else { generation + 1 }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
+/// How many writes `older` is behind `newer`; about half of all generations are ahead of it instead.
+fn generations_behind(newer: u64, older: u64) -> Option<u64> {
+    let count = u64::from(GENERATION_MAX);
+    if !(1..=count).contains(&newer) || !(1..=count).contains(&older) {
+        return None;
+    }
+    Some((newer + count - older) % count)
+}
 
-    fn unit(len: usize, offset_bytes: u64) -> Vec<u8> {
-        let mut bytes: Vec<u8> = (0..len).map(|i| i as u8).collect();
-        seal(&mut bytes, &Identity { offset_bytes, sequence: 7, run_seed: 9 });
-        bytes
+/// What a key block should hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expected {
+    /// Of its first sector, with the newest generation that it may hold.
+    pub first: Identity,
+    /// So many generations before it are as good: writes that failed may have reached the storage or not.
+    pub failed_writes: u32,
+}
+
+impl Expected {
+    fn sector(&self, index: usize) -> Identity {
+        Identity { offset_bytes: self.first.offset_bytes + (index * SECTOR_BYTES) as u64, ..self.first }
     }
 
-    #[test]
-    fn a_unit_says_what_it_is() {
-        let identity = Identity { offset_bytes: 8192, sequence: 7, run_seed: 9 };
-        assert_eq!(check(&unit(4096, 8192), 8192), Ok(identity));
+    fn allows(&self, generation: u64) -> bool {
+        generations_behind(self.first.generation, generation)
+            .is_some_and(|behind| behind <= u64::from(self.failed_writes))
     }
+}
 
-    #[test]
-    fn faults_are_told_apart() {
-        assert_eq!(check(&[0; 4096], 0), Err(Fault::NoHeader));
-        assert_eq!(check(&[0; 8], 0), Err(Fault::NoHeader));
-        assert_eq!(check(&unit(512, 512), 1024), Err(Fault::Misplaced { offset_bytes: 512 }));
-        // The second half of a torn unit is that of the write before it.
-        let mut torn = unit(4096, 0);
-        torn[2048..].fill(0);
-        assert!(matches!(check(&torn, 0), Err(Fault::Damaged { .. })));
-    }
+/// Why a block is not what was written there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// A sector has a header, and its bytes do not match its checksum.
+    Damaged,
+    /// A sector belongs to another offset: a write was misdirected or duplicated.
+    Misplaced,
+    /// A sector belongs to another target.
+    OtherTarget,
+    /// A sector holds nothing that Assay wrote.
+    NotOurs,
+    /// A sector holds zeros only.
+    Zeros,
+    /// Some sectors are of the last write, others of one before it.
+    Torn,
+    /// An older write of this run: the last one was lost.
+    Stale,
+    /// A write of another run: all of this run's were lost, or the other one overwrote them.
+    OtherRun,
+    /// A generation that this run has not written.
+    Unwritten,
+    /// The target ends before the end of the block.
+    Truncated,
+}
 
-    #[test]
-    fn the_unit_at_fault_is_named() {
-        let mut bytes = [unit(512, 4096), unit(512, 4608), unit(512, 5120)].concat();
-        assert_eq!(check_all(&bytes, 4096, 512), Ok(()));
-        bytes[1024 + 100] ^= 1;
-        assert!(matches!(check_all(&bytes, 4096, 512), Err((5120, Fault::Damaged { .. }))));
-    }
-
-    proptest! {
-        #[test]
-        fn any_flipped_bit_is_found(len in 64_usize..5000, at: usize, bit in 0_u32..8) {
-            let mut bytes = unit(len, 4096);
-            bytes[at % len] ^= 1_u8 << bit;
-            prop_assert!(check(&bytes, 4096).is_err());
+impl Fault {
+    /// In the words of reports.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Fault::Damaged => "damaged (checksum does not match)",
+            Fault::Misplaced => "misplaced (misdirected or duplicated write)",
+            Fault::OtherTarget => "of another target (misdirected write)",
+            Fault::NotOurs => "not written by Assay",
+            Fault::Zeros => "zeros",
+            Fault::Torn => "torn (sectors of different writes)",
+            Fault::Stale => "stale (lost write)",
+            Fault::OtherRun => "of another run (lost write, or overwritten)",
+            Fault::Unwritten => "of a write that this run did not make",
+            Fault::Truncated => "missing (the target ends before it)",
         }
     }
 }
+
+/// What is wrong with a key block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// What.
+    pub fault: Fault,
+    /// The first sector at fault.
+    pub sector: usize,
+    /// How many are.
+    pub sectors_at_fault: usize,
+    /// What that sector should be.
+    pub expected: Identity,
+    /// What it says of itself; `None`: it has no header.
+    pub found: Option<Identity>,
+}
+
+/// What a sector is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sector {
+    /// It has no header.
+    NotOurs,
+    /// It has one, and the bytes do not match.
+    Damaged(Identity),
+    /// It is whole.
+    Whole(Identity),
+}
+
+/// Makes every whole sector of `bytes` self-describing; `first` is of the first one. Bytes behind the headers are left as they are.
+#[inline]
+pub fn seal(bytes: &mut [u8], first: &Identity) {
+    let mut offset = first.offset_bytes;
+    for sector in bytes.chunks_exact_mut(SECTOR_BYTES) {
+        sector[..8].copy_from_slice(&MAGIC);
+        sector[12..16].copy_from_slice(&first.target.to_le_bytes());
+        sector[16..24].copy_from_slice(&offset.to_le_bytes());
+        sector[24..32].copy_from_slice(&first.generation.to_le_bytes());
+        sector[32..40].copy_from_slice(&first.run.to_le_bytes());
+        let sum = crc32c::crc32c(&sector[SUMMED..]);
+        sector[8..SUMMED].copy_from_slice(&sum.to_le_bytes());
+        offset += SECTOR_BYTES as u64;
+    }
+}
+
+/// The header that a sector should have, its checksum left at 0.
+pub fn header(identity: &Identity) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(&MAGIC);
+    header[12..16].copy_from_slice(&identity.target.to_le_bytes());
+    header[16..24].copy_from_slice(&identity.offset_bytes.to_le_bytes());
+    header[24..32].copy_from_slice(&identity.generation.to_le_bytes());
+    header[32..40].copy_from_slice(&identity.run.to_le_bytes());
+    header
+}
+
+/// Whether every whole sector of `bytes` is what was sealed with `first`.
+#[inline]
+pub fn holds(bytes: &[u8], first: &Identity) -> bool {
+    let mut expected = header(first);
+    let mut offset = first.offset_bytes;
+    for sector in bytes.chunks_exact(SECTOR_BYTES) {
+        expected[16..24].copy_from_slice(&offset.to_le_bytes());
+        let sum = crc32c::crc32c(&sector[SUMMED..]);
+        if sector[..8] != expected[..8]
+            || sector[8..SUMMED] != sum.to_le_bytes()
+            || sector[SUMMED..HEADER_BYTES] != expected[SUMMED..]
+        {
+            return false;
+        }
+        offset += SECTOR_BYTES as u64;
+    }
+    true
+}
+
+/// What a sector is.
+pub fn inspect(sector: &[u8]) -> Sector {
+    let Some(header) = sector.first_chunk::<HEADER_BYTES>().filter(|header| header[..8] == MAGIC) else {
+        return Sector::NotOurs;
+    };
+    let word = |at: usize| header[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let identity = Identity {
+        target: (word(8) >> 32) as u32,
+        offset_bytes: word(16),
+        generation: word(24),
+        run: word(32),
+    };
+    if word(8) as u32 == crc32c::crc32c(&sector[SUMMED..]) {
+        Sector::Whole(identity)
+    } else {
+        Sector::Damaged(identity)
+    }
+}
+
+/// What is wrong with a key block; `None`: nothing.
+#[cold]
+pub fn diagnose(bytes: &[u8], expected: &Expected) -> Option<Diagnosis> {
+    let faults = bytes.chunks_exact(SECTOR_BYTES).enumerate().map(|(index, sector)| {
+        let (fault, found) = fault_of(sector, expected, expected.sector(index));
+        (index, fault, found)
+    });
+    let faults: Vec<(usize, Option<Fault>, Option<Identity>)> = faults.collect();
+    let at_fault: Vec<(usize, Fault, Option<Identity>)> =
+        faults.iter().filter_map(|(index, fault, found)| Some((*index, (*fault)?, *found))).collect();
+    // What is damaged or elsewhere says more than what is old.
+    let &(sector, fault, found) = at_fault.iter().min_by_key(|entry| entry.1)?;
+    let all_old = at_fault.iter().all(|entry| matches!(entry.1, Fault::Stale | Fault::OtherRun));
+    let is_mixed = at_fault.len() < faults.len()
+        || at_fault.iter().any(|entry| entry.2.map(writer) != found.map(writer));
+    Some(Diagnosis {
+        fault: if all_old && is_mixed { Fault::Torn } else { fault },
+        sector,
+        sectors_at_fault: at_fault.len(),
+        expected: expected.sector(sector),
+        found,
+    })
+}
+
+fn writer(identity: Identity) -> (u64, u64) {
+    (identity.run, identity.generation)
+}
+
+fn fault_of(sector: &[u8], block: &Expected, expected: Identity) -> (Option<Fault>, Option<Identity>) {
+    let found = match inspect(sector) {
+        Sector::NotOurs if sector.iter().all(|byte| *byte == 0) => return (Some(Fault::Zeros), None),
+        Sector::NotOurs => return (Some(Fault::NotOurs), None),
+        Sector::Damaged(found) => return (Some(Fault::Damaged), Some(found)),
+        Sector::Whole(found) => found,
+    };
+    let newer = || {
+        generations_behind(expected.generation, found.generation)
+            .is_none_or(|behind| behind > u64::from(GENERATION_MAX) / 2)
+    };
+    let fault = match () {
+        () if found.target != expected.target => Some(Fault::OtherTarget),
+        () if found.offset_bytes != expected.offset_bytes => Some(Fault::Misplaced),
+        () if found.run != expected.run => Some(Fault::OtherRun),
+        () if block.allows(found.generation) => None,
+        () if newer() => Some(Fault::Unwritten),
+        () => Some(Fault::Stale),
+    };
+    (fault, Some(found))
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,6 @@
 //! compiler turns into vector instructions; compressible content zeroes a share of every 4 KiB block, duplicates repeat
 //! blocks of a small pool.
 
-use crate::block::{self, Identity};
 use crate::content::{Content, Payload, Refresh};
 use crate::rng::{Rng, splitmix64};
 
@@ -65,10 +64,6 @@ pub struct Filler {
     /// Per cent of the units that repeat one of a pool, as a threshold on 32 bits.
     duplicate_below: u32,
     duplicate_seeds: u64,
-    /// Length of self-describing units; 0: blocks carry none.
-    sealed_unit: usize,
-    run_seed: u64,
-    sequence: u64,
 }
 
 impl Filler {
@@ -84,16 +79,7 @@ impl Filler {
             zero_tail: (UNIT as f64 * compressible) as usize,
             duplicate_below: (duplicate * f64::from(u32::MAX)) as u32,
             duplicate_seeds: 16,
-            sealed_unit: 0,
-            run_seed: 0,
-            sequence: 0,
         }
-    }
-
-    /// Makes every `unit_bytes` of what is written a self-describing unit of the run with this seed.
-    #[must_use]
-    pub fn sealing(self, unit_bytes: u64, run_seed: u64) -> Self {
-        Filler { sealed_unit: unit_bytes as usize, run_seed, ..self }
     }
 
     /// Fills `bytes` before the first use of a buffer, whatever the refresh policy is.
@@ -130,34 +116,14 @@ impl Filler {
         }
     }
 
-    /// Prepares `bytes` for the next write from the same buffer, which goes to `offset_bytes`.
+    /// Prepares `bytes` for the next write from the same buffer.
     #[inline]
-    pub fn refresh(&mut self, bytes: &mut [u8], offset_bytes: u64) {
+    pub fn refresh(&mut self, bytes: &mut [u8]) {
         match self.content.refresh {
             Refresh::Never => {}
             Refresh::Stamp => self.restamp(bytes),
             Refresh::EveryWrite => self.fill(bytes),
         }
-        if self.sealed_unit > 0 {
-            self.seal(bytes, offset_bytes);
-        }
-    }
-
-    #[inline(never)]
-    fn seal(&mut self, bytes: &mut [u8], offset_bytes: u64) {
-        self.sequence += 1;
-        let (sequence, run_seed) = (self.sequence, self.run_seed);
-        let mut at = offset_bytes;
-        for unit in bytes.chunks_mut(self.sealed_unit) {
-            block::seal(unit, &Identity { offset_bytes: at, sequence, run_seed });
-            at += unit.len() as u64;
-        }
-    }
-
-    /// Whether what was read at `offset_bytes` is what a filler like this one wrote there; always, where nothing is sealed.
-    #[inline]
-    pub fn holds(&self, bytes: &[u8], offset_bytes: u64) -> bool {
-        self.sealed_unit == 0 || block::check_all(bytes, offset_bytes, self.sealed_unit).is_ok()
     }
 
     /// Changes eight bytes per unit, so that no two blocks ever written are equal.
@@ -226,23 +192,10 @@ mod tests {
         filler.fill(&mut bytes);
         let mut seen = std::collections::HashSet::new();
         for _ in 0..1000 {
-            filler.refresh(&mut bytes, 0);
+            filler.refresh(&mut bytes);
             for block in bytes.chunks(UNIT) {
                 assert!(seen.insert(block.to_vec()));
             }
-        }
-    }
-
-    #[test]
-    fn sealed_blocks_are_known_again() {
-        for refresh in [Refresh::Never, Refresh::Stamp, Refresh::EveryWrite] {
-            let mut filler = Filler::new(&content(2.0, 1.0, refresh), 1).sealing(512, 3);
-            let mut bytes = vec![0; 4096];
-            filler.fill(&mut bytes);
-            filler.refresh(&mut bytes, 8192);
-            assert!(filler.holds(&bytes, 8192) && !filler.holds(&bytes, 0));
-            bytes[4095] ^= 1;
-            assert!(!filler.holds(&bytes, 8192));
         }
     }
 

@@ -3,6 +3,7 @@
 mod check;
 mod hosts;
 mod stored;
+mod verified;
 
 use std::fmt::Write as _;
 use std::ops::{Deref, DerefMut};
@@ -25,6 +26,7 @@ use crate::steps::Step;
 use crate::target::TargetKind;
 use crate::tree::{TreeLayout, TreeOperation, TreeWorkload};
 use crate::units::{Bytes, Nanos};
+pub use verified::VerifiedTarget;
 
 /// The schema of a stored plan.
 pub const SCHEMA: &str = "assay.plan/1";
@@ -430,9 +432,10 @@ impl Plan {
         self.phases.iter().any(|phase| phase.carried_by == carrier)
     }
 
-    /// Memory the phase that takes most takes at most, bytes.
+    /// Memory the phase that takes most takes at most, with what is kept of verified data, bytes.
     pub fn memory_bytes_max(&self) -> u64 {
-        self.phases.iter().map(PlannedPhase::memory_bytes).max().unwrap_or(0)
+        let phases = self.phases.iter().map(PlannedPhase::memory_bytes).max().unwrap_or(0);
+        phases.saturating_add(self.verified_state_bytes())
     }
 
     /// The seed as reports have it: one that was given says what follows from it.

@@ -4,6 +4,7 @@ mod hosts;
 pub mod misses;
 mod steps;
 mod tree;
+mod verify;
 
 use std::collections::BTreeMap;
 
@@ -203,6 +204,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         phases,
     };
     misses::divide(&mut plan, &inventory.touched_bytes)?;
+    verify::check(&plan)?;
     Ok(plan)
 }
 

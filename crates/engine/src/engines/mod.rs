@@ -13,7 +13,8 @@ use assay_workload::job::{EngineKind, EngineOptions};
 
 use crate::blocks::BlockThread;
 use crate::kind::JobRunner;
-use crate::seam::{Engine, EngineError};
+use crate::seam::EngineError;
+pub use crate::seam::{AnyEngine, Notes};
 
 /// All engines, the best first.
 pub static ENGINES: [EngineEntry; 5] = [
@@ -23,18 +24,6 @@ pub static ENGINES: [EngineEntry; 5] = [
     entry::<posix_aio::PosixAioEngine>(EngineKind::PosixAio),
     entry::<null::NullEngine>(EngineKind::Null),
 ];
-
-/// What an engine has to say about the choices it made.
-pub trait Notes {
-    /// One choice each.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-/// An engine that says what it chose.
-pub trait AnyEngine: Engine + Notes {}
-impl<E: Engine + Notes> AnyEngine for E {}
 
 /// An engine of this crate.
 pub trait NativeEngine: AnyEngine + Sized + 'static {

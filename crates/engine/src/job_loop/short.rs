@@ -21,6 +21,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         if result != len as i32 {
             return self.failed(result, slot);
         }
+        self.completions.correct(slot, result);
         let now = self.clock.now_ns();
         let (issued_ns, intended_ns) = (self.slots.at(slot).issued_ns(), self.slots.at(slot).intended_ns());
         let op = usize::from(kind).min(3);

@@ -24,8 +24,6 @@ pub struct LoopSpec {
     pub think: Option<ThinkTime>,
     /// Errors that may happen before the job gives up.
     pub errors_tolerated: u64,
-    /// Whether reads are checked for holding what was written there.
-    pub verify: bool,
 }
 
 impl LoopSpec {
@@ -40,7 +38,6 @@ impl LoopSpec {
             flush: None,
             think: None,
             errors_tolerated: 0,
-            verify: false,
         }
     }
 
@@ -57,7 +54,6 @@ impl LoopSpec {
             flush: job.flush.periodic,
             think: job.think_time,
             errors_tolerated: job.errors_tolerated,
-            verify: job.content.verify,
         }
     }
 

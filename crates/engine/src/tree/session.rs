@@ -158,7 +158,7 @@ impl Worker<'_> {
         // SAFETY: the slot exists, and nothing asynchronous is done here.
         let buffer = unsafe { self.buffers.slice_mut(0, len) };
         if write {
-            self.filler.refresh(buffer, offset);
+            self.filler.refresh(buffer);
         }
         let start = self.meter.begins(intended);
         let moved = if write {

@@ -85,7 +85,7 @@ pub(super) const CONTENT_KEYS: Table<Content> = Table {
         key!(set "compression_ratio", RATIO, compression_ratio, "1", "the ratio a compressing target should reach; 1 is incompressible"),
         key!(set "dedup_ratio", RATIO, dedup_ratio, "1", "the ratio a deduplicating target should reach; 1 is no duplicates"),
         key!(set "dedup_unit", BLOCK_SIZE, dedup_unit_bytes, "`\"4k\"`", "the size within which duplicates are made"),
-        key!(set "verify", FLAG, verify, "`false`", "`true`: every block (of the size of `align`) carries its place and a CRC-32C, and reads check them"),
+        key!(set "verify", FLAG, verify, "`false`", "`true`: every sector written says its target, offset, generation and run under a CRC-32C, and what is read is compared with the last write; the jobs of a phase of kind `verify` that only read then read everything the run wrote"),
     ]],
 };
 

@@ -138,7 +138,31 @@ fn job_part(phase: &PhaseResult, job: &JobResult) -> Markup {
             (operations(job))
             (hosts_of(phase, job))
             @for remark in conditions::remarks(job) { p .remark { (remark) } }
+            (data_errors(job))
             p .dim { (conditions::instrument(job)) }
+        }
+    }
+}
+
+/// Every error of the data that was kept, with the bytes expected and found.
+fn data_errors(job: &JobResult) -> Markup {
+    let errors = job.data.iter().flat_map(|data| &data.errors);
+    html! {
+        @if errors.clone().next().is_some() {
+            details { summary { "Wrong blocks, expected and found" }
+                table .rows {
+                    thead { tr { @for head in ["what", "expected bytes", "found bytes"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for error in errors {
+                            tr {
+                                th scope="row" { (error.describe()) }
+                                td { code { (error.expected_hex) } }
+                                td { code { (error.found_hex) } }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use assay_workload::{PhaseKind, Plan};
 
 use super::hosts::GroupTotal;
 use super::truth::RequestedBytes;
+use crate::data::DataChecks;
 use crate::done_by::DoneBy;
 use crate::event::{HostId, JobOutcome, ShortTransfers};
 use crate::evidence::JobEvidence;
@@ -177,8 +178,7 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
     let planned: Vec<&PlannedJob> =
         if plan.hosts.is_empty() { planned_of(tallies, phase).collect() } else { parts.iter().collect() };
     let copies = total.copies(plan);
-    let mut counts = JobCounts::default();
-    tallies.iter().for_each(|(_, tally)| counts.merge(&tally.counts));
+    let counts = total_counts(tallies);
     let kind = phase.map_or(PhaseKind::Measure, |phase| phase.kind);
     let carrier = phase.map_or(Carrier::Native, |phase| phase.carried_by);
     let (start_ns, measured_ns) = (window.0, window.1.saturating_sub(window.0));
@@ -236,9 +236,16 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
         stamp_error_ns_mean: mean(outcomes.iter().map(|outcome| outcome.stamp_error_ns_mean)),
         errors: counts.errors,
         errors_by_kind: errors_by_kind(&outcomes),
+        data: DataChecks::merged(outcomes.iter().filter_map(|outcome| outcome.data.as_ref())),
         series: total.points.finish(start_ns),
         evidence,
     }
+}
+
+fn total_counts(tallies: &[(u32, JobTotal)]) -> JobCounts {
+    let mut counts = JobCounts::default();
+    tallies.iter().for_each(|(_, tally)| counts.merge(&tally.counts));
+    counts
 }
 
 /// The planned jobs of a group.

@@ -1,44 +1,73 @@
 //! `verify-failed`: blocks did not hold what was written to them.
 
-use super::draft::{Draft, count};
+use super::draft::{Draft, count, percent};
 use super::io_errors::VERIFY_KIND;
-use super::subject::all;
+use super::subject::{Subject, all};
 use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "verify-failed";
 
+const BIAS: &str = "results of storage that loses data are meaningless";
 const ADVICE: &str = "do not use this storage for data until the cause is known";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
-    let counted = all(run).filter_map(|subject| {
-        let blocks: u64 = subject
-            .job
-            .errors_by_kind
-            .iter()
-            .filter(|(kind, _)| kind == VERIFY_KIND)
-            .map(|entry| entry.1)
-            .sum();
-        let message = format!("{} did not hold what was written", count(blocks, "block"));
-        (blocks > 0).then(|| {
-            subject
-                .draft(ID, FindingSeverity::Invalid, message)
-                .bias("results of storage that loses data are meaningless")
-                .evidence("blocks", blocks)
-                .advise(ADVICE)
-        })
-    });
     let told = run.remarks.iter().filter(|remark| remark.id == ID).map(|remark| {
-        Draft::new(ID, FindingSeverity::Invalid, remark.text.as_str())
-            .bias("results of storage that loses data are meaningless")
-            .advise(ADVICE)
+        Draft::new(ID, FindingSeverity::Invalid, remark.text.as_str()).bias(BIAS).advise(ADVICE)
     });
-    counted.chain(told).collect()
+    all(run).flat_map(|subject| [wrong(&subject), not_verified(&subject)]).flatten().chain(told).collect()
+}
+
+fn wrong(subject: &Subject<'_>) -> Option<Finding> {
+    let kinds = subject.job.errors_by_kind.iter().filter(|(kind, _)| kind == VERIFY_KIND);
+    let blocks: u64 = kinds.map(|entry| entry.1).sum();
+    if blocks == 0 {
+        return None;
+    }
+    let first = subject.job.data.as_ref().and_then(|data| data.errors.first());
+    let first_text = first.map_or(String::new(), |error| format!(": first {}", error.describe()));
+    let message = format!("{} did not hold what was written{first_text}", count(blocks, "block"));
+    let draft = subject.draft(ID, FindingSeverity::Invalid, message).bias(BIAS).evidence("blocks", blocks);
+    let draft = match first {
+        Some(error) => draft
+            .evidence("expected", error.expected_hex.as_str())
+            .evidence("found", error.found_hex.as_str()),
+        None => draft,
+    };
+    Some(draft.advise(ADVICE))
+}
+
+/// What was to be verified and could not be.
+fn not_verified(subject: &Subject<'_>) -> Option<Finding> {
+    if !subject.planned.iter().any(|job| job.content.verify) || !subject.job.evidence.finished {
+        return None;
+    }
+    let Some(data) = &subject.job.data else {
+        let message = format!("no data was verified: engine {} does not compare data", subject.job.engine);
+        let draft = subject.draft(ID, FindingSeverity::Unchecked, message);
+        return Some(draft.advise("verify with an engine that reads and writes real targets"));
+    };
+    let (read, unknown) = (data.read(), data.of_earlier_runs.saturating_add(data.unverifiable));
+    if unknown == 0 {
+        return None;
+    }
+    let message = format!(
+        "{} of {} read could not be compared with their last write: {} of earlier runs (whole and in place), {} not \
+         written by this run, trimmed or written in part",
+        percent(unknown as f64 / read as f64),
+        count(read, "block"),
+        data.of_earlier_runs,
+        data.unverifiable
+    );
+    let draft = subject.draft(ID, FindingSeverity::Unchecked, message);
+    let draft = draft.evidence("blocks_verified", data.verified).evidence("blocks_unverifiable", unknown);
+    Some(draft.advise("write the whole range in an earlier phase of the same plan"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::checks::tests::{only, silent};
+    use crate::data::{DataChecks, DataError, Fault, Identity};
     use crate::evidence::Remark;
     use crate::fixture::run;
 
@@ -51,5 +80,45 @@ mod tests {
         run.phases[0].jobs[0].errors_by_kind.clear();
         run.remarks = vec![Remark { phase: None, id: ID.to_owned(), text: "block 7 is torn".to_owned() }];
         assert_eq!(only(ID, &run).message, "block 7 is torn");
+    }
+
+    #[test]
+    fn the_first_error_is_named_with_its_bytes() {
+        let mut run = run();
+        let expected = Identity { target: 1, offset_bytes: 8192, generation: 2, run: 3 };
+        let error = DataError {
+            target: "data".to_owned(),
+            offset_bytes: 8192,
+            sectors: 8,
+            fault: Fault::Stale,
+            expected,
+            failed_writes: 0,
+            found: Some(Identity { generation: 1, ..expected }),
+            expected_hex: "02".to_owned(),
+            found_hex: "01".to_owned(),
+        };
+        let job = &mut run.phases[0].jobs[0];
+        job.errors_by_kind = vec![("verify".to_owned(), 1)];
+        job.data = Some(DataChecks { verified: 9, wrong: 1, errors: vec![error], ..DataChecks::default() });
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Invalid);
+        assert!(finding.message.contains("first data offset 8192: 8 sectors stale"), "{}", finding.message);
+        assert_eq!((&finding.evidence["expected"], &finding.evidence["found"]), (&"02".into(), &"01".into()));
+    }
+
+    #[test]
+    fn what_was_not_compared_is_said() {
+        let mut run = run();
+        run.plan.phases[0].jobs[0].traits.content.verify = true;
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Unchecked);
+        assert!(finding.message.starts_with("no data was verified"), "{}", finding.message);
+        let part = DataChecks { verified: 3, unverifiable: 1, ..DataChecks::default() };
+        run.phases[0].jobs[0].data = Some(part);
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Unchecked);
+        assert!(finding.message.starts_with("25 % of 4 blocks read"), "{}", finding.message);
+        run.phases[0].jobs[0].data = Some(DataChecks { verified: 3, ..DataChecks::default() });
+        silent(ID, &run);
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
+use assay_workload::block::{self, Identity};
 use assay_workload::content::Content;
 use assay_workload::fill::Filler;
 use assay_workload::pattern::OpKind;
@@ -79,13 +80,17 @@ fn count(job: &PlannedJob, piece: usize) -> HashMap<u64, u64> {
     for index in 0..wanted {
         let seed = job.slices.get(index / outstanding.max(1)).map_or(0, |slice| slice.seed);
         let mut filler = Filler::new(content, derive_seed(seed, index as u64));
-        if content.verify {
-            filler = filler.sealing(job.pattern.align(), 1);
-        }
         filler.fill(&mut buffer);
         for round in 0..rounds {
             let at = (index * rounds + round) * buffer.len();
-            filler.refresh(&mut buffer, at as u64);
+            filler.refresh(&mut buffer);
+            if content.verify {
+                let generation = round as u64 + 1;
+                block::seal(
+                    &mut buffer,
+                    &Identity { target: 1, offset_bytes: at as u64, generation, run: 1 },
+                );
+            }
             for data in buffer.chunks_exact(piece) {
                 *counts.entry(hasher.hash_one(data)).or_default() += 1;
             }

@@ -1,0 +1,147 @@
+//! Comparing what a thread read with what should be there.
+
+use std::fmt::Write as _;
+
+use assay_results::data::{DataChecks, DataError, ERRORS_KEPT};
+use assay_workload::block::{self, Expected, Fault, SECTOR_BYTES, Sector};
+
+use super::map::{Known, TargetMap};
+
+/// Bytes that are shown of what was expected and of what was found.
+const SHOWN: usize = 64;
+
+/// What one thread found.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) found: DataChecks,
+}
+
+impl Checked {
+    pub(super) fn new(run: u64) -> Checked {
+        // What the first errors need is there before the start.
+        let errors = Vec::with_capacity(ERRORS_KEPT);
+        Checked { found: DataChecks { run, errors, ..DataChecks::default() } }
+    }
+
+    /// A key block was read; whether it is as it should be.
+    #[inline]
+    pub(super) fn read(&mut self, map: &TargetMap, key: usize, bytes: &[u8]) -> bool {
+        match map.known(key) {
+            Known::Write(expected) => {
+                self.found.verified += 1;
+                block::holds(bytes, &expected.first) || self.diagnose(map, &expected, bytes)
+            }
+            Known::NotWritten => self.read_unwritten(map, key, bytes),
+            Known::Nothing => {
+                self.found.unverifiable += 1;
+                true
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn diagnose(&mut self, map: &TargetMap, expected: &Expected, bytes: &[u8]) -> bool {
+        let Some(wrong) = block::diagnose(bytes, expected) else { return true };
+        let start = wrong.sector * SECTOR_BYTES;
+        self.wrong(DataError {
+            target: map.name.clone(),
+            offset_bytes: wrong.expected.offset_bytes,
+            sectors: wrong.sectors_at_fault as u32,
+            fault: wrong.fault,
+            expected: wrong.expected,
+            failed_writes: expected.failed_writes,
+            found: wrong.found,
+            expected_hex: expected_hex(&wrong.expected),
+            found_hex: hex(&bytes[start..]),
+        });
+        false
+    }
+
+    /// Of a block that this run did not write, an earlier one may have: then it is checked by itself. What is of this run is here
+    /// by mistake.
+    #[cold]
+    #[inline(never)]
+    fn read_unwritten(&mut self, map: &TargetMap, key: usize, bytes: &[u8]) -> bool {
+        let mut of_earlier = 0;
+        for (index, sector) in bytes.chunks_exact(SECTOR_BYTES).enumerate() {
+            let mut expected = map.identity(key, 0);
+            expected.offset_bytes += (index * SECTOR_BYTES) as u64;
+            let (found, is_whole) = match block::inspect(sector) {
+                Sector::NotOurs => continue,
+                Sector::Damaged(found) => (found, false),
+                Sector::Whole(found) => (found, true),
+            };
+            let in_place = (found.target, found.offset_bytes) == (expected.target, expected.offset_bytes);
+            let fault = match () {
+                () if in_place && !is_whole => Fault::Damaged,
+                () if in_place => {
+                    of_earlier += 1;
+                    continue;
+                }
+                // What was here before may have been written under another name, or moved by whoever owned the storage.
+                () if found.run != expected.run || !is_whole => continue,
+                () if found.target != expected.target => Fault::OtherTarget,
+                () => Fault::Misplaced,
+            };
+            self.wrong(DataError {
+                target: map.name.clone(),
+                offset_bytes: expected.offset_bytes,
+                sectors: 1,
+                fault,
+                expected,
+                failed_writes: 0,
+                found: Some(found),
+                expected_hex: String::new(),
+                found_hex: hex(sector),
+            });
+            return false;
+        }
+        if of_earlier * SECTOR_BYTES == bytes.len() {
+            self.found.of_earlier_runs += 1;
+        } else {
+            self.found.unverifiable += 1;
+        }
+        true
+    }
+
+    /// A key block could not be read because the target ends before its end; whether that is as it should be.
+    #[cold]
+    pub(super) fn missing(&mut self, map: &TargetMap, key: usize, read: &[u8]) -> bool {
+        let Known::Write(expected) = map.known(key) else { return true };
+        self.found.verified += 1;
+        self.wrong(DataError {
+            target: map.name.clone(),
+            offset_bytes: expected.first.offset_bytes,
+            sectors: (map.key_bytes as usize / SECTOR_BYTES) as u32,
+            fault: Fault::Truncated,
+            expected: expected.first,
+            failed_writes: expected.failed_writes,
+            found: None,
+            expected_hex: expected_hex(&expected.first),
+            found_hex: hex(read),
+        });
+        false
+    }
+
+    fn wrong(&mut self, error: DataError) {
+        self.found.wrong += 1;
+        if self.found.errors.len() < ERRORS_KEPT {
+            self.found.errors.push(error);
+        }
+    }
+}
+
+/// The header that should be there; what its checksum covers is not known any more.
+fn expected_hex(expected: &block::Identity) -> String {
+    let header = block::header(expected);
+    format!("{}........{}", hex(&header[..8]), hex(&header[12..]))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * SHOWN);
+    for byte in bytes.iter().take(SHOWN) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

@@ -1,0 +1,281 @@
+//! An engine around another one that gives writes their headers and looks at what was read.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_results::data::DataChecks;
+use assay_workload::block;
+use assay_workload::pattern::OpKind;
+
+use super::TargetMap;
+use super::checked::Checked;
+use crate::clock::RealClock;
+use crate::seam::{
+    AnyEngine, Buffer, BufferPool, Capabilities, Clock as _, Completion, Completions, Engine, EngineError,
+    Io, Notes, QueueFull, Submitted, TargetTable, Wait,
+};
+
+/// Looks for a block that another thread uses before sleeping between them.
+const YIELDS: u32 = 100;
+/// The sleep between two looks.
+const NAP: Duration = Duration::from_micros(20);
+
+/// An I/O in a slot.
+#[derive(Debug, Clone)]
+struct Held {
+    io: Io,
+    keys: Range<usize>,
+    exclusive: bool,
+}
+
+/// An engine whose data is validated.
+pub(crate) struct ValidatedEngine {
+    // It goes before the buffers do.
+    inner: Box<dyn AnyEngine>,
+    /// What is known of each target of the thread; `None`: it is not verified.
+    maps: Vec<Option<Arc<TargetMap>>>,
+    buffers: Vec<Buffer>,
+    /// What each slot holds of a map.
+    held: Vec<Option<Held>>,
+    /// I/Os on blocks that others use, in their order.
+    waiting: Vec<Io>,
+    /// I/Os that the inner engine has.
+    running: usize,
+    checked: Checked,
+}
+
+impl ValidatedEngine {
+    /// Around `inner`, for a thread with `depth` outstanding I/Os on targets of which `maps` know.
+    pub(crate) fn new(
+        inner: Box<dyn AnyEngine>,
+        maps: Vec<Option<Arc<TargetMap>>>,
+        run: u64,
+        depth: u32,
+    ) -> ValidatedEngine {
+        ValidatedEngine {
+            inner,
+            maps,
+            buffers: Vec::new(),
+            held: vec![None; depth as usize],
+            waiting: Vec::with_capacity(depth as usize),
+            running: 0,
+            checked: Checked::new(run),
+        }
+    }
+
+    fn map(&self, io: &Io) -> Option<Arc<TargetMap>> {
+        if io.kind.is_flush() { None } else { self.maps.get(usize::from(io.target))?.clone() }
+    }
+
+    /// Whether an I/O that came before this one waits for the same block.
+    fn is_behind(&self, io: &Io, waiting: usize) -> bool {
+        let end = |io: &Io| io.offset_bytes + u64::from(io.len_bytes);
+        let touches = |other: &Io| {
+            other.target == io.target && other.offset_bytes < end(io) && io.offset_bytes < end(other)
+        };
+        !io.kind.is_flush() && self.waiting[..waiting].iter().any(touches)
+    }
+
+    /// Starts an I/O if its blocks are free; whether they are.
+    fn start(&mut self, io: Io) -> Result<bool, QueueFull> {
+        if let Some(map) = self.map(&io) {
+            let keys = map.keys(io.offset_bytes, u64::from(io.len_bytes));
+            let exclusive = io.kind != OpKind::Read;
+            if !map.acquire(keys.clone(), exclusive) {
+                return Ok(false);
+            }
+            if io.kind == OpKind::Write {
+                self.seal(&map, &io, keys.clone());
+            }
+            if let Some(held) = self.held.get_mut(io.slot as usize) {
+                *held = Some(Held { io, keys, exclusive });
+            }
+        }
+        let queued = self.inner.queue(io);
+        if queued.is_err() {
+            self.give_back(io.slot);
+        }
+        queued?;
+        self.running += 1;
+        Ok(true)
+    }
+
+    /// The bytes of a slot whose I/O is not outstanding.
+    fn bytes(&mut self, slot: u32, len: usize) -> &mut [u8] {
+        let Some(buffer) = self.buffers.get(slot as usize) else { return &mut [] };
+        // SAFETY: the pool outlives the engine, slots do not overlap, and this one's I/O is not outstanding.
+        unsafe { std::slice::from_raw_parts_mut(buffer.address, len.min(buffer.len_bytes)) }
+    }
+
+    fn seal(&mut self, map: &TargetMap, io: &Io, keys: Range<usize>) {
+        let len = u64::from(io.len_bytes);
+        for key in keys {
+            let (part, is_whole) = map.part(key, io.offset_bytes, len);
+            self.checked.found.written += u64::from(is_whole);
+            let first = map.next(key, io.offset_bytes + part.start as u64);
+            if let Some(bytes) = self.bytes(io.slot, io.len_bytes as usize).get_mut(part) {
+                block::seal(bytes, &first);
+            }
+        }
+    }
+
+    /// Starts what waited and need not any more, in the order it came.
+    fn start_waiting(&mut self) {
+        let mut index = 0;
+        while let Some(io) = self.waiting.get(index).copied() {
+            // The inner engine has room for every slot.
+            if !self.is_behind(&io, index) && self.start(io).unwrap_or(false) {
+                self.waiting.remove(index);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Waits until something that waits may start: all of it is for blocks that other threads use.
+    #[cold]
+    fn wait_for_others(&mut self, wait: Wait) {
+        let clock = RealClock::new();
+        let mut looks = 0;
+        while self.running == 0 && wait != Wait::Poll {
+            if matches!(wait, Wait::Until(at_ns) if clock.now_ns() >= at_ns) {
+                return;
+            }
+            if looks < YIELDS {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(NAP);
+            }
+            looks += 1;
+            self.start_waiting();
+        }
+    }
+
+    /// Gives the blocks of a slot back as they were: nothing happened to them.
+    fn give_back(&mut self, slot: u32) {
+        let Some(Held { io, keys, exclusive }) = self.held.get_mut(slot as usize).and_then(Option::take)
+        else {
+            return;
+        };
+        if let Some(map) = self.map(&io) {
+            keys.for_each(|key| map.release(key, exclusive));
+        }
+    }
+
+    /// Takes note of what an I/O did; how many blocks are not as they should be.
+    fn judge(&mut self, completion: Completion) -> u32 {
+        let held = self.held.get_mut(completion.slot as usize).and_then(Option::take);
+        let Some(Held { io, keys, .. }) = held else { return 0 };
+        let Some(map) = self.map(&io) else { return 0 };
+        match io.kind {
+            OpKind::Read => self.judge_read(&map, &io, keys, completion.result),
+            OpKind::Write => {
+                let succeeded = completion.result == io.len_bytes as i32;
+                for key in keys {
+                    match map.part(key, io.offset_bytes, u64::from(io.len_bytes)) {
+                        (_, true) => map.written(key, succeeded),
+                        (_, false) => map.overwritten(key),
+                    }
+                }
+                0
+            }
+            _ => {
+                keys.for_each(|key| map.overwritten(key));
+                0
+            }
+        }
+    }
+
+    fn judge_read(&mut self, map: &TargetMap, io: &Io, keys: Range<usize>, result: i32) -> u32 {
+        let mut wrong = 0;
+        let len = io.len_bytes as usize;
+        // Of no field of this, so that what is found can be noted beside it.
+        let bytes: &[u8] = self.buffers.get(io.slot as usize).map_or(&[], |buffer| {
+            // SAFETY: as in `bytes`; the I/O has completed.
+            unsafe { std::slice::from_raw_parts(buffer.address, len.min(buffer.len_bytes)) }
+        });
+        for key in keys {
+            let (part, is_whole) = map.part(key, io.offset_bytes, len as u64);
+            let is_right = match usize::try_from(result) {
+                // It failed, and is counted as failed.
+                Err(_) => true,
+                Ok(_) if !is_whole => {
+                    self.checked.found.unverifiable += 1;
+                    true
+                }
+                Ok(moved) if moved < part.end => {
+                    self.checked.missing(map, key, &bytes[part.start.min(moved)..moved])
+                }
+                Ok(_) => bytes.get(part).is_none_or(|bytes| self.checked.read(map, key, bytes)),
+            };
+            wrong += u32::from(!is_right);
+            map.release(key, false);
+        }
+        wrong
+    }
+}
+
+impl Drop for ValidatedEngine {
+    /// What a thread leaves outstanding must not keep others waiting; its writes may have happened or not.
+    fn drop(&mut self) {
+        for slot in 0..self.held.len() as u32 {
+            let Some(Held { io, keys, exclusive }) = self.held[slot as usize].take() else { continue };
+            let Some(map) = self.map(&io) else { continue };
+            keys.for_each(|key| if exclusive { map.overwritten(key) } else { map.release(key, false) });
+        }
+    }
+}
+
+impl Notes for ValidatedEngine {
+    fn notes(&self) -> Vec<String> {
+        self.inner.notes()
+    }
+
+    fn data(&self) -> Option<DataChecks> {
+        Some(self.checked.found.clone())
+    }
+}
+
+impl Engine for ValidatedEngine {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn prepare(&mut self, targets: &TargetTable, buffers: &dyn BufferPool) -> Result<(), EngineError> {
+        self.buffers = (0..buffers.slots()).map(|slot| buffers.buffer(slot)).collect();
+        self.inner.prepare(targets, buffers)
+    }
+
+    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
+        let waits = self.is_behind(&io, self.waiting.len()) || !self.start(io)?;
+        if waits {
+            self.checked.found.waited += 1;
+            self.waiting.push(io);
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, wait: Wait) -> Result<Submitted, EngineError> {
+        if !self.waiting.is_empty() {
+            self.start_waiting();
+            self.wait_for_others(wait);
+        }
+        if self.running == 0 { Ok(Submitted::default()) } else { self.inner.submit(wait) }
+    }
+
+    fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError> {
+        // Of what only waits nothing can complete.
+        if self.running == 0 {
+            return Ok(());
+        }
+        let before = out.as_slice().len();
+        self.inner.reap(out, wait)?;
+        self.running -= out.as_slice().len() - before;
+        Ok(())
+    }
+
+    fn judge(&mut self, completed: &Completions) -> u32 {
+        completed.as_slice().iter().map(|completion| self.judge(*completion)).sum()
+    }
+}

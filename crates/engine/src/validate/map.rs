@@ -1,0 +1,207 @@
+//! The last write of each key block, and who uses it now.
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use assay_workload::block::{self, Expected, Identity};
+use assay_workload::plan::VerifiedTarget;
+
+use crate::seam::EngineError;
+
+/// A write is outstanding.
+const WRITING: u32 = 1 << 31;
+/// What the block holds is not known: it was trimmed, or written in part, or without headers.
+const UNKNOWN: u32 = 1 << 30;
+/// Writes that failed since the last one that did not.
+const FAILED_SHIFT: u32 = 27;
+const FAILED_MAX: u32 = 7;
+/// Reads outstanding.
+const READER: u32 = 1 << 22;
+const READERS_MAX: u32 = 31;
+/// The generation: the last write, failed ones included; 0: none in this run.
+const GENERATION: u32 = block::GENERATION_MAX;
+
+/// What is known of a key block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// It was not written in this run.
+    NotWritten,
+    /// Nothing: any of several writes, or none.
+    Nothing,
+    /// Its last write.
+    Write(Expected),
+}
+
+/// The key blocks of one target, shared by all threads that use it.
+///
+/// One I/O at a time changes a key block, and none reads it meanwhile, so that what a read should find is known exactly. Whoever
+/// finds a block in use comes again later; nobody holds a block while waiting for another one.
+#[derive(Debug)]
+pub(crate) struct TargetMap {
+    pub(crate) name: String,
+    id: u32,
+    run: u64,
+    pub(crate) key_bytes: u64,
+    states: Box<[AtomicU32]>,
+}
+
+impl TargetMap {
+    pub(crate) fn new(name: &str, run: u64, target: &VerifiedTarget) -> Result<TargetMap, EngineError> {
+        Ok(TargetMap {
+            name: name.to_owned(),
+            id: block::target_id(name),
+            run,
+            key_bytes: target.key_block_bytes,
+            states: zeroed(target.key_blocks()).ok_or(EngineError::Memory(target.state_bytes()))?,
+        })
+    }
+
+    /// The key blocks that a range touches.
+    pub(crate) fn keys(&self, offset_bytes: u64, len_bytes: u64) -> Range<usize> {
+        let first = (offset_bytes / self.key_bytes) as usize;
+        let end = offset_bytes.saturating_add(len_bytes).div_ceil(self.key_bytes) as usize;
+        first.min(self.states.len())..end.min(self.states.len())
+    }
+
+    /// The part of a key block that a range covers, as offsets in the range, and whether that is all of it.
+    pub(crate) fn part(&self, key: usize, offset_bytes: u64, len_bytes: u64) -> (Range<usize>, bool) {
+        let start = key as u64 * self.key_bytes;
+        let (from, to) = (start.max(offset_bytes), (start + self.key_bytes).min(offset_bytes + len_bytes));
+        let is_whole = to - from == self.key_bytes;
+        ((from - offset_bytes) as usize..(to - offset_bytes) as usize, is_whole)
+    }
+
+    /// Takes the key blocks for an I/O, all or none of them; whether they were free.
+    pub(crate) fn acquire(&self, keys: Range<usize>, exclusive: bool) -> bool {
+        for key in keys.clone() {
+            if !self.acquire_one(key, exclusive) {
+                (keys.start..key).for_each(|taken| self.release(taken, exclusive));
+                return false;
+            }
+        }
+        true
+    }
+
+    fn acquire_one(&self, key: usize, exclusive: bool) -> bool {
+        let taken = |state: u32| {
+            let readers = state / READER % (READERS_MAX + 1);
+            match exclusive {
+                _ if state & WRITING != 0 => None,
+                true if readers == 0 => Some(state | WRITING),
+                false if readers < READERS_MAX => Some(state + READER),
+                _ => None,
+            }
+        };
+        self.states[key].fetch_update(Ordering::Acquire, Ordering::Relaxed, taken).is_ok()
+    }
+
+    /// Gives a key block back as it was.
+    pub(crate) fn release(&self, key: usize, exclusive: bool) {
+        if exclusive {
+            self.states[key].fetch_and(!WRITING, Ordering::Release);
+        } else {
+            self.states[key].fetch_sub(READER, Ordering::Release);
+        }
+    }
+
+    /// Who writes `key` next, at `offset_bytes` in it: what the first sector there is to say.
+    pub(crate) fn next(&self, key: usize, offset_bytes: u64) -> Identity {
+        let generation = block::next_generation(self.states[key].load(Ordering::Relaxed) & GENERATION);
+        Identity { target: self.id, offset_bytes, generation: u64::from(generation), run: self.run }
+    }
+
+    /// A write of a whole key block has ended; it is free again.
+    pub(crate) fn written(&self, key: usize, succeeded: bool) {
+        let state = self.states[key].load(Ordering::Relaxed);
+        let generation = block::next_generation(state & GENERATION);
+        let failed = state >> FAILED_SHIFT & FAILED_MAX;
+        let known_before = state & GENERATION != 0 && state & UNKNOWN == 0;
+        let new = match succeeded {
+            true => generation,
+            false if known_before && failed < FAILED_MAX => generation | (failed + 1) << FAILED_SHIFT,
+            false => generation | UNKNOWN,
+        };
+        self.states[key].store(new, Ordering::Release);
+    }
+
+    /// A key block may hold anything from now on; it is free again.
+    pub(crate) fn overwritten(&self, key: usize) {
+        let generation = block::next_generation(self.states[key].load(Ordering::Relaxed) & GENERATION);
+        self.states[key].store(generation | UNKNOWN, Ordering::Release);
+    }
+
+    /// Whatever is in a range is not ours: nothing is outstanding there.
+    pub(crate) fn forget(&self, offset_bytes: u64, len_bytes: u64) {
+        for key in self.keys(offset_bytes, len_bytes) {
+            if self.states[key].load(Ordering::Relaxed) != 0 {
+                self.overwritten(key);
+            }
+        }
+    }
+
+    /// Gives the sectors of `bytes`, which are written at `offset_bytes` before a phase, their headers.
+    pub(crate) fn seal_layout(&self, bytes: &mut [u8], offset_bytes: u64) {
+        let skipped = (offset_bytes.next_multiple_of(block::SECTOR_BYTES as u64) - offset_bytes) as usize;
+        let start = offset_bytes + skipped as u64;
+        let Some(bytes) = bytes.get_mut(skipped..) else { return };
+        for key in self.keys(start, bytes.len() as u64) {
+            let (part, _) = self.part(key, start, bytes.len() as u64);
+            let first = self.next(key, start + part.start as u64);
+            block::seal(&mut bytes[part], &first);
+        }
+    }
+
+    /// A range was written before a phase, and nothing is outstanding there.
+    pub(crate) fn laid_out(&self, offset_bytes: u64, len_bytes: u64) {
+        for key in self.keys(offset_bytes, len_bytes) {
+            match self.part(key, offset_bytes, len_bytes) {
+                (_, true) => self.written(key, true),
+                (_, false) => self.overwritten(key),
+            }
+        }
+    }
+
+    /// What is known of a key block that is held.
+    pub(crate) fn known(&self, key: usize) -> Known {
+        let state = self.states[key].load(Ordering::Relaxed);
+        let generation = state & GENERATION;
+        match generation {
+            _ if state & UNKNOWN != 0 => Known::Nothing,
+            0 => Known::NotWritten,
+            _ => Known::Write(Expected {
+                first: self.identity(key, generation),
+                failed_writes: state >> FAILED_SHIFT & FAILED_MAX,
+            }),
+        }
+    }
+
+    /// What the first sector of a key block says of itself if `generation` is its last.
+    pub(crate) fn identity(&self, key: usize, generation: u32) -> Identity {
+        let offset_bytes = key as u64 * self.key_bytes;
+        Identity { target: self.id, offset_bytes, generation: u64::from(generation), run: self.run }
+    }
+
+    /// The first key block of a range whose last write is known, and the end of those that follow it without a gap, as many as
+    /// `most`.
+    pub(crate) fn next_written(&self, keys: Range<usize>, most: usize) -> Option<Range<usize>> {
+        let is_written = |key: &usize| matches!(self.known(*key), Known::Write(_));
+        let first = keys.clone().find(is_written)?;
+        let run = (first..keys.end).take(most.max(1)).take_while(is_written).count();
+        Some(first..first + run)
+    }
+}
+
+/// Zeroed states; the kernel gives the memory when it is touched first. `None`: there is none.
+fn zeroed(count: u64) -> Option<Box<[AtomicU32]>> {
+    let count = usize::try_from(count).ok().filter(|count| *count > 0)?;
+    let layout = Layout::array::<AtomicU32>(count).ok()?;
+    // SAFETY: the layout is not of size 0; all-zero is a valid AtomicU32; the box has the layout it was allocated with.
+    unsafe {
+        let memory = alloc_zeroed(layout).cast::<AtomicU32>();
+        (!memory.is_null()).then(|| Box::from_raw(std::ptr::slice_from_raw_parts_mut(memory, count)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

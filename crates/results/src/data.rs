@@ -1,0 +1,155 @@
+//! What the validation of data found.
+
+pub use assay_workload::block::{Fault, Identity};
+use serde::{Deserialize, Serialize};
+
+/// Errors that are kept of a job, each with what was found; the others are counted.
+pub const ERRORS_KEPT: usize = 50;
+
+/// A block that did not hold what was written there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DataError {
+    /// Name of the target in the plan.
+    pub target: String,
+    /// Offset of the first sector at fault in the target, bytes.
+    pub offset_bytes: u64,
+    /// Sectors of 512 bytes at fault in its key block.
+    pub sectors: u32,
+    /// What is wrong.
+    pub fault: Fault,
+    /// What that sector should be.
+    pub expected: Identity,
+    /// Older generations that are as good, because writes failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_writes: u32,
+    /// What it says of itself; `None`: nothing.
+    pub found: Option<Identity>,
+    /// The first bytes that it should hold, in hex; the checksum in bytes 8 to 11, which covers data that is not kept, is left out.
+    pub expected_hex: String,
+    /// The first bytes that it holds.
+    pub found_hex: String,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+impl DataError {
+    /// Where and what, in a sentence.
+    pub fn describe(&self) -> String {
+        let DataError { target, offset_bytes, sectors, fault, expected, .. } = self;
+        let sectors = if *sectors == 1 { "1 sector".to_owned() } else { format!("{sectors} sectors") };
+        let found = self.found.map_or("no header".to_owned(), |found| found.to_string());
+        format!(
+            "{target} offset {offset_bytes}: {sectors} {}; expected {expected}; found {found}",
+            fault.describe()
+        )
+    }
+}
+
+/// How much of a job's data was validated, and what was wrong. Blocks are key blocks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct DataChecks {
+    /// The number that sectors of this run carry.
+    pub run: u64,
+    /// Blocks written with a header.
+    pub written: u64,
+    /// Blocks read that this run had written, each compared with its last write.
+    pub verified: u64,
+    /// Blocks read that an earlier run had written: they are whole and in their place, whether they are of its last write is not
+    /// known.
+    pub of_earlier_runs: u64,
+    /// Blocks read of which nothing is known: this run did not write them, trimmed them, or wrote a part of them.
+    pub unverifiable: u64,
+    /// Blocks that did not hold what was written there.
+    pub wrong: u64,
+    /// I/Os that waited until another one on the same block was complete.
+    pub waited: u64,
+    /// The first errors.
+    pub errors: Vec<DataError>,
+}
+
+impl DataChecks {
+    /// Adds what another thread or host found.
+    pub fn merge(&mut self, other: &DataChecks) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        self.run = if self.run == 0 { other.run } else { self.run };
+        add(&mut self.written, other.written);
+        add(&mut self.verified, other.verified);
+        add(&mut self.of_earlier_runs, other.of_earlier_runs);
+        add(&mut self.unverifiable, other.unverifiable);
+        add(&mut self.wrong, other.wrong);
+        add(&mut self.waited, other.waited);
+        let room = ERRORS_KEPT.saturating_sub(self.errors.len());
+        self.errors.extend(other.errors.iter().take(room).cloned());
+    }
+
+    /// What several found together; `None`: nothing was validated.
+    pub fn merged<'a>(parts: impl Iterator<Item = &'a DataChecks>) -> Option<DataChecks> {
+        parts.fold(None, |sum, part| {
+            let mut sum = sum.unwrap_or_default();
+            sum.merge(part);
+            Some(sum)
+        })
+    }
+
+    /// Blocks that were read.
+    pub fn read(&self) -> u64 {
+        [self.of_earlier_runs, self.unverifiable]
+            .iter()
+            .fold(self.verified, |sum, more| sum.saturating_add(*more))
+    }
+
+    /// Share of the blocks read that could be compared with their last write; `None`: none were read.
+    pub fn verified_share(&self) -> Option<f64> {
+        let read = self.read();
+        (read > 0).then(|| self.verified as f64 / read as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(offset_bytes: u64) -> DataError {
+        let expected = Identity { target: 0xab, offset_bytes, generation: 2, run: 3 };
+        DataError {
+            target: "data".to_owned(),
+            offset_bytes,
+            sectors: 8,
+            fault: Fault::Stale,
+            expected,
+            failed_writes: 0,
+            found: Some(Identity { generation: 1, ..expected }),
+            expected_hex: String::new(),
+            found_hex: String::new(),
+        }
+    }
+
+    #[test]
+    fn an_error_says_where_and_what() {
+        assert_eq!(
+            error(4096).describe(),
+            "data offset 4096: 8 sectors stale (lost write); expected target 000000ab, offset 4096, generation 2, run \
+             0000000000000003; found target 000000ab, offset 4096, generation 1, run 0000000000000003"
+        );
+    }
+
+    #[test]
+    fn all_are_counted_and_some_are_kept() {
+        let part = DataChecks {
+            verified: 30,
+            wrong: 40,
+            errors: (0..40).map(error).collect(),
+            ..Default::default()
+        };
+        let sum = DataChecks::merged([&part, &part].into_iter()).unwrap();
+        assert_eq!((sum.wrong, sum.errors.len(), sum.read()), (80, ERRORS_KEPT, 60));
+        assert_eq!(DataChecks::merged(std::iter::empty()), None);
+        let share = DataChecks { verified: 1, unverifiable: 2, of_earlier_runs: 1, ..DataChecks::default() };
+        assert_eq!(share.verified_share(), Some(0.25));
+    }
+}

@@ -1,0 +1,98 @@
+//! The targets whose data a plan verifies, and what that takes.
+
+use std::collections::BTreeMap;
+
+use super::{Carrier, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedTarget};
+use crate::block::SECTOR_BYTES;
+use crate::job::PhaseKind;
+use crate::pattern::OpKind;
+use crate::target::TargetKind;
+
+/// Bytes that are kept of each key block.
+const KEY_BLOCK_STATE_BYTES: u64 = 4;
+
+/// A target whose data is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifiedTarget {
+    /// Bytes of a key block: what jobs write whole, and what has a generation.
+    pub key_block_bytes: u64,
+    /// End of the part that is verified.
+    pub end_bytes: u64,
+    /// The target that stands for all with the same path.
+    pub stands_for: u32,
+}
+
+impl VerifiedTarget {
+    /// How many key blocks there are.
+    pub fn key_blocks(&self) -> u64 {
+        self.end_bytes.div_ceil(self.key_block_bytes)
+    }
+
+    /// Memory for what is known of each of them.
+    pub fn state_bytes(&self) -> u64 {
+        self.key_blocks().saturating_mul(KEY_BLOCK_STATE_BYTES)
+    }
+}
+
+impl PlannedJob {
+    /// Whether its data is verified: block I/O whose content says so, by an engine of this program that has data.
+    pub fn verifies(&self, phase: &PlannedPhase) -> bool {
+        let has_data = phase.carried_by == Carrier::Native && self.engine != PlannedEngine::Null;
+        self.content.verify && self.is_blocks() && has_data
+    }
+
+    /// Whether it changes data on a target.
+    pub fn changes_data(&self) -> bool {
+        self.is_blocks() && self.pattern.kinds().any(|kind| kind != OpKind::Read)
+    }
+
+    /// Whether it reads what was written before it in the run, and nothing else.
+    pub fn reads_what_was_written(&self, phase: &PlannedPhase) -> bool {
+        phase.kind == PhaseKind::Verify && self.verifies(phase) && !self.changes_data()
+    }
+}
+
+impl Plan {
+    /// The targets whose data some job verifies, by their number. Key blocks are so large that every job that verifies reads and
+    /// writes whole ones.
+    pub fn verified(&self) -> BTreeMap<u32, VerifiedTarget> {
+        let mut places: BTreeMap<u32, VerifiedTarget> = BTreeMap::new();
+        let jobs = self.phases.iter().flat_map(|phase| phase.jobs.iter().map(move |job| (phase, job)));
+        for (_, job) in jobs.filter(|(phase, job)| job.verifies(phase)) {
+            let align = job.pattern.align();
+            for site in job.slices.iter().flat_map(|slice| &slice.sites) {
+                let Some(stands_for) = self.first_of_path(site.target) else { continue };
+                let end_bytes = site.offset_bytes.saturating_add(site.length_bytes);
+                let unknown = VerifiedTarget { key_block_bytes: 0, end_bytes: 0, stands_for };
+                let place = places.entry(stands_for).or_insert(unknown);
+                let key = greatest_divisor(align, site.offset_bytes);
+                place.key_block_bytes = greatest_divisor(place.key_block_bytes, key);
+                place.end_bytes = place.end_bytes.max(end_bytes);
+            }
+        }
+        let sector = SECTOR_BYTES as u64;
+        // Jobs whose offsets are not whole sectors are refused.
+        places.retain(|_, place| place.key_block_bytes > 0 && place.key_block_bytes.is_multiple_of(sector));
+        let numbers = 0..self.targets.len() as u32;
+        numbers.filter_map(|number| Some((number, *places.get(&self.first_of_path(number)?)?))).collect()
+    }
+
+    /// Memory for what is known of all verified targets.
+    pub(super) fn verified_state_bytes(&self) -> u64 {
+        let own = self.verified().into_iter().filter(|(number, target)| *number == target.stands_for);
+        own.fold(0, |sum, (_, target)| sum.saturating_add(target.state_bytes()))
+    }
+
+    /// The first target with the path of this one; `None`: it has no data.
+    fn first_of_path(&self, number: u32) -> Option<u32> {
+        let target = self.targets.get(number as usize)?;
+        let is_same = |other: &PlannedTarget| (other.host, &other.path) == (target.host, &target.path);
+        let has_data = matches!(target.kind, TargetKind::File | TargetKind::BlockDevice);
+        self.targets.iter().position(is_same).filter(|_| has_data).map(|first| first as u32)
+    }
+}
+
+/// The greatest common divisor; with 0 the other one.
+fn greatest_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_divisor(b, a % b) }
+}

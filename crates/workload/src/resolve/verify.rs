@@ -1,0 +1,128 @@
+//! What jobs that verify their data need.
+
+use super::ResolveError;
+use crate::block::SECTOR_BYTES;
+use crate::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite};
+
+/// # Errors
+/// [`ResolveError::Invalid`]: a job verifies blocks that are not whole sectors, or another one would overwrite them unsaid.
+pub(super) fn check(plan: &Plan) -> Result<(), ResolveError> {
+    plan.phases.iter().try_for_each(|phase| {
+        phase.jobs.iter().filter(|job| job.verifies(phase)).try_for_each(|job| of_job(plan, phase, job))
+    })
+}
+
+fn of_job(plan: &Plan, phase: &PlannedPhase, job: &PlannedJob) -> Result<(), ResolveError> {
+    let invalid = |what| Err(ResolveError::Invalid { job: job.name.clone(), what });
+    let is_odd = |bytes: &u64| !bytes.is_multiple_of(SECTOR_BYTES as u64);
+    let offsets = sites(job).map(|site| site.offset_bytes);
+    if let Some(odd) = std::iter::once(job.pattern.align()).chain(offsets).find(is_odd) {
+        return invalid(format!(
+            "'verify' needs blocks of whole sectors, and offsets follow multiples of {odd} bytes: a multiple of {SECTOR_BYTES} is possible"
+        ));
+    }
+    let others = phase.jobs.iter().filter(|other| other.changes_data() && !other.verifies(phase));
+    for other in others {
+        let shared = sites(job).find(|mine| sites(other).any(|theirs| overlap(plan, mine, theirs)));
+        if let Some(site) = shared {
+            return invalid(format!(
+                "it verifies '{}', which job '{}' of the same phase writes without 'verify': give both jobs 'verify', or \
+                 ranges that do not overlap",
+                plan.targets[site.target as usize].name, other.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn sites(job: &PlannedJob) -> impl Iterator<Item = &PlannedSite> {
+    job.slices.iter().flat_map(|slice| &slice.sites)
+}
+
+fn overlap(plan: &Plan, a: &PlannedSite, b: &PlannedSite) -> bool {
+    let place =
+        |site: &PlannedSite| plan.targets.get(site.target as usize).map(|target| (target.host, &target.path));
+    let end = |site: &PlannedSite| site.offset_bytes.saturating_add(site.length_bytes);
+    place(a) == place(b) && a.offset_bytes < end(b) && b.offset_bytes < end(a)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::job::{EngineKind, Job, Phase, Workload};
+    use crate::pattern::{AccessPattern, Mix, Placement};
+    use crate::plan::{Plan, VerifiedTarget};
+    use crate::resolve::{self, Inventory, ResolveError, TargetFacts};
+    use crate::target::{Extent, Target, TargetKind};
+    use crate::units::Bytes;
+
+    fn job(name: &str, target: &str, block: u64, verify: bool) -> Job {
+        Job::new(name, &[target], AccessPattern::new(Mix::WRITE, block, Placement::sequential())).with(
+            |job| {
+                job.traits.content.verify = verify;
+                job.engine = EngineKind::Psync;
+            },
+        )
+    }
+
+    /// Two names of one file, and another file.
+    fn plan(jobs: Vec<Job>) -> Result<Plan, ResolveError> {
+        let facts = |path: &str| TargetFacts {
+            path: path.to_owned(),
+            kind: TargetKind::File,
+            existing_bytes: 0,
+            direct_align_bytes: None,
+            engine_choice: None,
+        };
+        let named = |name: &str| Target {
+            name: name.to_owned(),
+            path: name.to_owned(),
+            kind: None,
+            size: Some(Bytes(1 << 20)),
+        };
+        let workload = Workload {
+            name: "w".to_owned(),
+            seed: Some(1),
+            hosts: Vec::new(),
+            targets: ["a", "b", "other"].map(named).to_vec(),
+            phases: vec![Phase::measure("p", jobs)],
+        };
+        let inventory = Inventory {
+            targets: [("a", "/x"), ("b", "/x"), ("other", "/y")]
+                .map(|(name, path)| (name.to_owned(), facts(path)))
+                .into(),
+            engines: vec![EngineKind::Psync],
+            ..Inventory::default()
+        };
+        resolve::plan(&workload, &inventory, 0)
+    }
+
+    #[test]
+    fn blocks_are_whole_sectors() {
+        let error = plan(vec![job("odd", "a", 1000, true)]).unwrap_err().to_string();
+        assert!(error.contains("job 'odd'") && error.contains("multiples of 1000 bytes"), "{error}");
+        assert!(plan(vec![job("odd", "a", 1000, false)]).is_ok());
+    }
+
+    #[test]
+    fn nobody_overwrites_unsaid_what_a_job_verifies() {
+        let error =
+            plan(vec![job("one", "a", 4096, true), job("two", "b", 4096, false)]).unwrap_err().to_string();
+        assert!(error.contains("'a'") && error.contains("job 'two'"), "{error}");
+        assert!(plan(vec![job("one", "a", 4096, true), job("two", "other", 4096, false)]).is_ok());
+        let behind = job("two", "b", 4096, false).with(|job| job.offset = Extent::Bytes(1 << 19));
+        let before = job("one", "a", 4096, true).with(|job| job.length = Some(Extent::Bytes(1 << 19)));
+        assert!(plan(vec![before, behind]).is_ok());
+    }
+
+    #[test]
+    fn key_blocks_suit_all_jobs_on_a_path() {
+        let shifted = job("two", "b", 8192, true).with(|job| job.offset = Extent::Bytes(4096 * 3));
+        let plan =
+            plan(vec![job("one", "a", 16384, true), shifted, job("three", "other", 512, false)]).unwrap();
+        let verified = plan.verified();
+        let expected = VerifiedTarget { key_block_bytes: 4096, end_bytes: 1 << 20, stands_for: 0 };
+        assert_eq!(verified.into_iter().collect::<Vec<_>>(), [(0, expected), (1, expected)]);
+        assert_eq!(expected.state_bytes(), 1024);
+        assert_eq!(plan.memory_bytes_max() % 4096, 1024);
+    }
+}
