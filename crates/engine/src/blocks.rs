@@ -186,7 +186,7 @@ impl BlockThread<'_> {
             // Refused on what has no page cache; then there is nothing to forget either.
             open.fds().for_each(|fd| drop(targets::invalidate(fd)));
         }
-        let spec = LoopSpec::of(self.job, 0);
+        let spec = LoopSpec { reread: job.rereads(context.planned()), ..LoopSpec::of(self.job, 0) };
         let shared = Arc::clone(&self.prepared.shared[self.at.job][self.at.thread]);
         let parts = LoopParts {
             engine,

@@ -21,6 +21,7 @@ pub(crate) mod errors;
 mod flushes;
 mod operations;
 mod pacing;
+mod reread;
 mod short;
 mod slot_list;
 mod slots;
@@ -31,6 +32,7 @@ use errors::Errors;
 use flushes::Flushes;
 use operations::Operations;
 use pacing::Pacing;
+use reread::Rereads;
 use slot_list::SlotList;
 pub use slots::{Outstanding, Slots};
 pub use spec::LoopSpec;
@@ -107,6 +109,7 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     operations: Operations,
     pacing: Pacing,
     flushes: Flushes,
+    rereads: Rereads,
     batch: Batch,
     errors: Errors,
 
@@ -168,6 +171,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             operations: Operations::new(source, parts.pass_hook),
             pacing: Pacing::new(parts.arrivals, parts.spec.start_ns),
             flushes: Flushes::new(parts.spec.flush, depth),
+            rereads: Rereads::new(parts.spec.reread, depth),
             batch: Batch::new(&parts.spec, capabilities),
             errors: Errors::new(parts.spec.errors_tolerated),
             issue_from_ns: parts.spec.start_ns,
@@ -312,7 +316,9 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             if self.until_zero_sample == 0 {
                 self.look_for_zeros(slot, len);
             }
-        } else if op == OpKind::Write as usize && self.flushes.keeps(slot, target) {
+        } else if op == OpKind::Write as usize
+            && (self.rereads.keeps(slot) || self.flushes.keeps(slot, target))
+        {
             return;
         }
         self.free.push(slot);
@@ -331,7 +337,16 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[cold]
     fn wrong_content(&mut self, blocks: u32) {
         self.end.verify_failed += u64::from(blocks);
-        (0..blocks).for_each(|_| self.count_error(libc::EILSEQ));
+        let Some(most) = self.spec.data_errors_max else {
+            return (0..blocks).for_each(|_| self.count_error(libc::EILSEQ));
+        };
+        if let Some(recorder) = self.recorder.as_mut() {
+            (0..blocks).for_each(|_| recorder.error());
+        }
+        if self.end.verify_failed >= most {
+            self.end.fatal_errno = libc::EILSEQ;
+            self.draining = true;
+        }
     }
 
     #[cold]
@@ -363,6 +378,9 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn refill(&mut self, now: u64) {
         while let Some((slot, target)) = self.flushes.kept() {
             self.queue_flush(slot, target);
+        }
+        while let Some(slot) = self.rereads.kept() {
+            self.queue_reread(slot);
         }
         let limit = self.batch.limit();
         while let Some(slot) = self.free.last() {
@@ -470,7 +488,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[inline(always)]
     fn hand_over(&mut self, reaped_ns: u64) -> Result<Pending, EngineError> {
         if self.draining {
-            while let Some((slot, _)) = self.flushes.kept() {
+            while let Some(slot) = self.flushes.kept().map(|(slot, _)| slot).or_else(|| self.rereads.kept()) {
                 self.free.push(slot);
             }
         }
@@ -563,7 +581,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn record_submit(&mut self, stamp: u64) {
         let took = self.clock.now_ns() - stamp;
         let mut counts = [0_u32; 4];
-        for &slot in self.pending.as_slice() {
+        for &slot in self.pending.as_slice().iter().filter(|slot| !self.slots.at(**slot).is_reread()) {
             counts[usize::from(self.slots.at(slot).what().0).min(3)] += 1;
         }
         let Some(recorder) = self.recorder.as_mut() else { return };

@@ -10,14 +10,16 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_results::histogram::{BUCKETS, bucket_of};
-use assay_results::{JobCounts, LatencyHistogram};
+use assay_results::{JobCounts, LatencyHistogram, OpCounts};
+use assay_workload::operation::{Counted, OpId};
 
 /// How long the sampler is waited for at the end of the ramp.
 const SAMPLER_WAIT: Duration = Duration::from_millis(10);
 
-/// Histograms of a half: completion, response and submit of four operations, and lateness.
-const HISTOGRAMS: usize = 13;
+/// Histograms of a half: completion, response and submit of four operations, lateness, and completion of re-reads.
+const HISTOGRAMS: usize = 14;
 const LATENESS: usize = 12;
+const REREAD: usize = 13;
 
 /// Which latency of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,19 +99,32 @@ pub trait Counting: std::fmt::Debug + Send + 'static {
 pub struct BlockCounts {
     histograms: Histograms<HISTOGRAMS>,
     bytes: [u64; 4],
+    reread_bytes: u64,
     errors: u64,
     idle_slot_ns: u64,
 }
 
 impl Default for BlockCounts {
     fn default() -> Self {
-        BlockCounts { histograms: Histograms::new(), bytes: [0; 4], errors: 0, idle_slot_ns: 0 }
+        BlockCounts {
+            histograms: Histograms::new(),
+            bytes: [0; 4],
+            reread_bytes: 0,
+            errors: 0,
+            idle_slot_ns: 0,
+        }
     }
 }
 
 impl Counting for BlockCounts {
     fn take(&mut self, counts: &mut JobCounts) {
-        for histogram in 0..HISTOGRAMS {
+        let mut reread = OpCounts::default();
+        if let Some((ios, sum_ns)) = self.histograms.take(REREAD, &mut reread.completion) {
+            (reread.ios, reread.bytes) = (ios, std::mem::take(&mut self.reread_bytes));
+            counts.named_mut(OpId::REREAD, Counted::Beside).merge(&reread);
+            counts.busy_slot_ns += sum_ns;
+        }
+        for histogram in 0..REREAD {
             let target: &mut LatencyHistogram = match histogram {
                 LATENESS => &mut counts.lateness,
                 h if h >= Latency::Submit as usize => &mut counts.ops[h - Latency::Submit as usize].submit,
@@ -408,6 +423,15 @@ impl Recorder {
     #[inline(always)]
     pub fn bytes(&mut self, op: usize, bytes: u64) {
         self.counts().bytes[op & 3] += bytes;
+    }
+
+    /// Records that a write was read back at once.
+    #[cold]
+    pub fn reread(&mut self, completion_ns: u64, bytes: u64) {
+        let counts = self.counts();
+        // SAFETY: REREAD is below HISTOGRAMS.
+        unsafe { counts.histograms.record(REREAD, completion_ns, 1) };
+        counts.reread_bytes += bytes;
     }
 
     /// Adds time in which free slots had something to do and were not handed over yet, summed over the slots.

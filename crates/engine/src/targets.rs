@@ -227,7 +227,11 @@ impl LayOut<'_> {
     ) -> Result<Vec<LaidOut>, EngineError> {
         let mut done = Vec::new();
         // What a tree lacks is not laid out: its files are as large as they are.
-        let jobs = || self.plan.phases[phase].jobs.iter().filter(|job| job.is_blocks() && chosen(job));
+        let planned = &self.plan.phases[phase];
+        // What is missing of what was written is to be found, and not to be made good.
+        let lays_out =
+            |job: &&PlannedJob| job.is_blocks() && !job.reads_what_was_written(planned) && chosen(job);
+        let jobs = || planned.jobs.iter().filter(lays_out);
         let needs_data = |job: &&PlannedJob| job.pattern.needs_data() || job.layout == FileLayout::Data;
         // A file that one job reads and another one writes has data.
         for (index, end) in jobs().filter(needs_data).flat_map(|job| wanted(self.plan, job)) {

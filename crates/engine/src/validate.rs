@@ -11,6 +11,7 @@ use assay_workload::plan::Plan;
 use crate::seam::EngineError;
 
 mod checked;
+mod checksum;
 pub(crate) mod engine;
 mod map;
 mod written;

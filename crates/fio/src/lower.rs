@@ -356,6 +356,8 @@ impl<'a> Lowering<'a> {
                 _ => source.job.access().sizes[1].min_bytes().max(512),
             },
             verify: false,
+            reread: false,
+            data_errors_max: None,
         }
     }
 

@@ -148,14 +148,17 @@ fn content() -> impl Strategy<Value = Content> {
         "\\PC{1,20}".prop_map(|text| Payload::Pattern(text.into_bytes())),
     ];
     let refresh = select(vec![Refresh::EveryWrite, Refresh::Stamp, Refresh::Never]);
-    (payload, refresh, 1.0..50.0_f64, 1.0..50.0_f64, block(), any::<bool>()).prop_map(
-        |(payload, refresh, compression_ratio, dedup_ratio, dedup_unit_bytes, verify)| Content {
+    let checked = (any::<bool>(), any::<bool>(), of(1..u64::MAX));
+    (payload, refresh, 1.0..50.0_f64, 1.0..50.0_f64, block(), checked).prop_map(
+        |(payload, refresh, compression_ratio, dedup_ratio, dedup_unit_bytes, checked)| Content {
             payload,
             refresh,
             compression_ratio,
             dedup_ratio,
             dedup_unit_bytes,
-            verify,
+            verify: checked.0,
+            reread: checked.1,
+            data_errors_max: checked.2,
         },
     )
 }

@@ -4,6 +4,8 @@ use assay_results::Run;
 use assay_results::environment::{BlockDevice, Resolution, TargetEnvironment};
 use assay_results::run::{JobResult, OpResult};
 
+use assay_workload::operation::OpId;
+
 use crate::{data, format, hosts};
 
 /// One fact a phrase: pattern, outstanding I/Os, engine, caching, durability, how long and on how many workers.
@@ -87,6 +89,12 @@ pub(crate) fn remarks(job: &JobResult) -> Vec<String> {
     if let Some(found) = &job.data {
         remarks.push(data::summary(found));
         remarks.extend(data::errors(found));
+    }
+    if let Some(reread) = job.ops.get(OpId::REREAD_NAME) {
+        let writes = format::plural(reread.ios, "write");
+        remarks.push(format!(
+            "{writes} read back at once: these reads ('reread') are in no other figure of the job"
+        ));
     }
     let short = job.evidence.short;
     if !short.is_none() {

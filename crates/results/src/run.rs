@@ -274,7 +274,8 @@ pub struct JobResult {
     /// fsync and fdatasync.
     pub flush: Option<OpResult>,
     /// Operations that the job names (on files and directories: mkdir, rmdir, create, delete, open, close, getattr, setattr,
-    /// access, copy, move), those done beside others included; empty for jobs on blocks.
+    /// access, copy, move), those done beside others included; jobs on blocks have at most `reread`: writes that were read back at
+    /// once to be compared, which no other figure of the job counts.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub ops: std::collections::BTreeMap<String, OpResult>,
     /// Everything that was asked for together: reads, writes and trims; of the named operations those that were not done beside

@@ -248,6 +248,8 @@ impl<'f> Lowering<'f> {
             dedup_ratio: pick(own.ratio, shared.ratio),
             dedup_unit_bytes: own.unit.or(shared.unit).unwrap_or(4096),
             verify: false,
+            reread: false,
+            data_errors_max: None,
         }
     }
 

@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 pub const SECTOR_BYTES: usize = 512;
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 40;
+/// Sectors whose checksums are computed together: 4 KiB.
+pub const GROUP: usize = 8;
 /// Generations are counted up to here, and from 1 again.
 pub const GENERATION_MAX: u32 = (1 << 22) - 1;
 const MAGIC: [u8; 8] = *b"ASSAYSEC";
@@ -156,19 +158,48 @@ pub enum Sector {
     Whole(Identity),
 }
 
-/// Makes every whole sector of `bytes` self-describing; `first` is of the first one. Bytes behind the headers are left as they are.
+/// The checksums of a group, each of the bytes from 12 on, one sector after the other.
+pub fn checksums(group: &[[u8; SECTOR_BYTES]; GROUP]) -> [u32; GROUP] {
+    std::array::from_fn(|index| checksum(&group[index]))
+}
+
 #[inline]
+fn checksum(sector: &[u8; SECTOR_BYTES]) -> u32 {
+    crc32c::crc32c(&sector[SUMMED..])
+}
+
+/// Makes every whole sector of `bytes` self-describing; `first` is of the first one. Bytes behind the headers are left as they are.
 pub fn seal(bytes: &mut [u8], first: &Identity) {
+    seal_by(bytes, first, checksums);
+}
+
+/// As [`seal`], with another way to the checksums of a group.
+#[inline]
+pub fn seal_by(
+    bytes: &mut [u8],
+    first: &Identity,
+    checksums: impl Fn(&[[u8; SECTOR_BYTES]; GROUP]) -> [u32; GROUP],
+) {
+    let mut written = header(first);
     let mut offset = first.offset_bytes;
-    for sector in bytes.chunks_exact_mut(SECTOR_BYTES) {
-        sector[..8].copy_from_slice(&MAGIC);
-        sector[12..16].copy_from_slice(&first.target.to_le_bytes());
-        sector[16..24].copy_from_slice(&offset.to_le_bytes());
-        sector[24..32].copy_from_slice(&first.generation.to_le_bytes());
-        sector[32..40].copy_from_slice(&first.run.to_le_bytes());
-        let sum = crc32c::crc32c(&sector[SUMMED..]);
-        sector[8..SUMMED].copy_from_slice(&sum.to_le_bytes());
+    let mut identify = |sector: &mut [u8; SECTOR_BYTES]| {
+        written[16..24].copy_from_slice(&offset.to_le_bytes());
+        sector[..HEADER_BYTES].copy_from_slice(&written);
         offset += SECTOR_BYTES as u64;
+    };
+    let sum_up = |sector: &mut [u8; SECTOR_BYTES], sum: u32| {
+        sector[8..SUMMED].copy_from_slice(&sum.to_le_bytes());
+    };
+    let (groups, rest) = bytes.as_chunks_mut::<SECTOR_BYTES>().0.as_chunks_mut::<GROUP>();
+    for group in groups {
+        group.iter_mut().for_each(&mut identify);
+        let sums = checksums(group);
+        group.iter_mut().zip(sums).for_each(|(sector, sum)| sum_up(sector, sum));
+    }
+    for sector in rest {
+        identify(sector);
+        let sum = checksum(sector);
+        sum_up(sector, sum);
     }
 }
 
@@ -184,22 +215,39 @@ pub fn header(identity: &Identity) -> [u8; HEADER_BYTES] {
 }
 
 /// Whether every whole sector of `bytes` is what was sealed with `first`.
-#[inline]
 pub fn holds(bytes: &[u8], first: &Identity) -> bool {
+    holds_by(bytes, first, checksums)
+}
+
+/// As [`holds`], with another way to the checksums of a group.
+#[inline]
+pub fn holds_by(
+    bytes: &[u8],
+    first: &Identity,
+    checksums: impl Fn(&[[u8; SECTOR_BYTES]; GROUP]) -> [u32; GROUP],
+) -> bool {
     let mut expected = header(first);
     let mut offset = first.offset_bytes;
-    for sector in bytes.chunks_exact(SECTOR_BYTES) {
+    let mut is_expected = |sector: &[u8; SECTOR_BYTES], sum: u32| {
+        expected[8..SUMMED].copy_from_slice(&sum.to_le_bytes());
         expected[16..24].copy_from_slice(&offset.to_le_bytes());
-        let sum = crc32c::crc32c(&sector[SUMMED..]);
-        if sector[..8] != expected[..8]
-            || sector[8..SUMMED] != sum.to_le_bytes()
-            || sector[SUMMED..HEADER_BYTES] != expected[SUMMED..]
-        {
-            return false;
-        }
         offset += SECTOR_BYTES as u64;
+        sector[..HEADER_BYTES] == expected
+    };
+    let (groups, rest) = bytes.as_chunks::<SECTOR_BYTES>().0.as_chunks::<GROUP>();
+    let in_groups = groups
+        .iter()
+        .all(|group| group.iter().zip(checksums(group)).all(|(sector, sum)| is_expected(sector, sum)));
+    in_groups && rest.iter().all(|sector| is_expected(sector, checksum(sector)))
+}
+
+/// Makes sure that a buffer does not hold what a read of it should find before it is read: storage that says that it has read
+/// something and has not is found then.
+#[inline]
+pub fn spoil(bytes: &mut [u8]) {
+    for sector in bytes.as_chunks_mut::<SECTOR_BYTES>().0 {
+        sector[..8].fill(0);
     }
-    true
 }
 
 /// What a sector is.

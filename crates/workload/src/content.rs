@@ -47,6 +47,14 @@ pub struct Content {
     /// Whether writes carry self-describing blocks ([`crate::block`]) and reads check them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub verify: bool,
+    /// With `verify`: what was written is read back and compared at once (vdbench `-vr`, fio `verify_backlog=1`). These reads are
+    /// counted apart from those of the pattern.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reread: bool,
+    /// With `verify`: a thread ends its job at this many wrong blocks, at least 1, which do not count among the errors that a job
+    /// tolerates; `None`: they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_errors_max: Option<u64>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -63,6 +71,8 @@ impl Default for Content {
             dedup_ratio: 1.0,
             dedup_unit_bytes: 4096,
             verify: false,
+            reread: false,
+            data_errors_max: None,
         }
     }
 }

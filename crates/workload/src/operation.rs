@@ -11,6 +11,11 @@ impl OpId {
     /// So many at most, as stored intervals have seven bits for a number.
     pub const COUNT_MAX: u8 = 128;
 
+    /// What was written is read back at once, to be compared. Jobs of block I/O name no operations; this one they may do.
+    pub const REREAD: OpId = OpId(Self::COUNT_MAX - 1);
+    /// Its name in results.
+    pub const REREAD_NAME: &'static str = "reread";
+
     /// # Panics
     /// From [`OpId::COUNT_MAX`] on.
     pub const fn new(number: u8) -> Self {

@@ -244,7 +244,8 @@ impl PlannedJob {
 
     /// The name of an operation.
     pub fn operation_name(&self, operation: OpId) -> Option<&str> {
-        self.operations.get(usize::from(operation.number())).map(String::as_str)
+        let named = self.operations.get(usize::from(operation.number())).map(String::as_str);
+        named.or((operation == OpId::REREAD).then_some(OpId::REREAD_NAME))
     }
 
     /// Outstanding I/Os in total: threads x per thread.

@@ -15,9 +15,12 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     #[cold]
     #[inline(never)]
     pub(super) fn not_whole(&mut self, slot: u32, result: i32) {
-        let (kind, target, len) = self.slots.at(slot).what();
+        let (kind, target, len) = self.slots.at(slot).transfer();
         let result =
             if result > 0 && (result as u32) < len { self.continued(slot, result as u32) } else { result };
+        if self.slots.at(slot).is_reread() {
+            return self.read_back(slot, result);
+        }
         if result != len as i32 {
             return self.failed(result, slot);
         }
@@ -39,7 +42,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     /// Moves the rest of a transfer of which `moved` bytes are done: the bytes moved in all, or what the rest failed with.
     fn continued(&mut self, slot: u32, mut moved: u32) -> i32 {
-        let (kind, target, len_bytes) = self.slots.at(slot).what();
+        let (kind, target, len_bytes) = self.slots.at(slot).transfer();
         let offset_bytes = self.slots.at(slot).offset_bytes();
         let Some(&target_open) = self.targets.get(usize::from(target)) else { return moved as i32 };
         let kind = if kind == OpKind::Write as u8 { OpKind::Write } else { OpKind::Read };

@@ -10,6 +10,10 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 
 use assay_workload::pattern::OpKind;
 
+/// This bit of a slot's length says that what was written is read back. Such a length is the result of no I/O, so that re-reads are
+/// told apart where an I/O did not do what it was to do, and nowhere else.
+const REREAD: u32 = 1 << 31;
+
 /// One slot.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
@@ -64,16 +68,38 @@ impl Slot {
         self.offset_bytes.load(Relaxed)
     }
 
-    /// Kind, target and length.
+    /// What it wrote is going to be read back: its target, offset and length.
+    #[cold]
+    pub(super) fn queue_reread(&self) -> (u16, u64, u32) {
+        let (_, target, len_bytes) = self.what();
+        let offset_bytes = self.offset_bytes();
+        self.queue(OpKind::Read, target, len_bytes | REREAD, offset_bytes, 0);
+        (target, offset_bytes, len_bytes)
+    }
+
+    /// Whether it reads back what was written.
+    #[cold]
+    pub(super) fn is_reread(&self) -> bool {
+        self.len_bytes.load(Relaxed) & REREAD != 0
+    }
+
+    /// Kind, target and length; of a re-read more than any length, see [`Slot::transfer`].
     #[inline(always)]
     pub(super) fn what(&self) -> (u8, u16, u32) {
         (self.kind.load(Relaxed), self.target.load(Relaxed), self.len_bytes.load(Relaxed))
     }
 
+    /// As [`Slot::what`], with the length of a re-read.
+    #[cold]
+    pub(super) fn transfer(&self) -> (u8, u16, u32) {
+        let (kind, target, len_bytes) = self.what();
+        (kind, target, len_bytes & !REREAD)
+    }
+
     /// The operation in it.
     #[cold]
     pub(super) fn outstanding(&self) -> Outstanding {
-        let (kind, target, len_bytes) = self.what();
+        let (kind, target, len_bytes) = self.transfer();
         let mut kinds = OpKind::DATA.into_iter().chain([OpKind::Fsync]);
         let kind = kinds.find(|one| *one as u8 == kind).unwrap_or(OpKind::Fdatasync);
         let (issued_ns, offset_bytes) = (self.issued_ns(), self.offset_bytes());

@@ -24,6 +24,10 @@ pub struct LoopSpec {
     pub think: Option<ThinkTime>,
     /// Errors that may happen before the job gives up.
     pub errors_tolerated: u64,
+    /// Blocks with wrong content that end the job; `None`: they count among the errors above.
+    pub data_errors_max: Option<u64>,
+    /// What was written is read back at once.
+    pub reread: bool,
 }
 
 impl LoopSpec {
@@ -38,6 +42,8 @@ impl LoopSpec {
             flush: None,
             think: None,
             errors_tolerated: 0,
+            data_errors_max: None,
+            reread: false,
         }
     }
 
@@ -54,6 +60,8 @@ impl LoopSpec {
             flush: job.flush.periodic,
             think: job.think_time,
             errors_tolerated: job.errors_tolerated,
+            data_errors_max: job.content.data_errors_max,
+            reread: false,
         }
     }
 

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use assay_results::JobCounts;
 use assay_workload::content::Content;
 use assay_workload::job::{Arrival, FlushCall, FlushOrder, OperationRates, PeriodicFlush, ThinkTime};
+use assay_workload::operation::{Counted, OpId};
 use assay_workload::ops::{Generator, SiteSpec};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::plan::{SliceRate, ThreadSlice};
@@ -388,4 +389,51 @@ fn a_rest_that_cannot_be_moved_is_an_error_with_its_own_name() {
         (counts.op(OpKind::Read).ios, end.errors, end.fatal_errno),
         (7, vec![(END_OF_FILE, 1)], END_OF_FILE)
     );
+}
+
+#[test]
+fn each_write_is_read_back_in_its_slot_and_counted_apart() {
+    for depth in [1, 4] {
+        let mut setup = Setup { ios: Some(100), ..Setup::new(Mix::WRITE, depth) };
+        setup.spec.reread = true;
+        let world = Rc::clone(&setup.world);
+        let (_, counts, end, _) = setup.run();
+        assert_eq!(
+            (counts.op(OpKind::Write).ios, counts.data().ios, counts.op(OpKind::Read).ios),
+            (100, 100, 0)
+        );
+        let [reread] = counts.named.as_slice() else { panic!("{:?}", counts.named) };
+        assert_eq!((reread.operation, reread.counted), (OpId::REREAD, Counted::Beside));
+        assert_eq!((reread.counts.ios, reread.counts.bytes), (100, 100 * 4096));
+        assert_eq!(reread.counts.completion.max_ns(), LATENCY_NS);
+        assert_eq!((world.outstanding_max.get() as u32, end.errors.len(), end.fatal_errno), (depth, 0, 0));
+        let kinds: Vec<OpKind> = world.issued.borrow().iter().map(|issued| issued.1).collect();
+        let mut turns = kinds.chunks(depth as usize);
+        assert!(turns.all(|turn| turn.iter().all(|kind| *kind == turn[0])), "{kinds:?}");
+    }
+}
+
+#[test]
+fn a_flush_behind_a_write_comes_behind_its_re_read() {
+    let mut setup = Setup { ios: Some(10), ..Setup::new(Mix::WRITE, 1) };
+    setup.spec.reread = true;
+    setup.spec.flush =
+        Some(PeriodicFlush { call: FlushCall::Fsync, every_writes: 1, order: FlushOrder::AfterWrite });
+    let world = Rc::clone(&setup.world);
+    let (_, counts, ..) = setup.run();
+    let kinds: Vec<OpKind> = world.issued.borrow().iter().map(|issued| issued.1).collect();
+    assert_eq!(kinds, [OpKind::Write, OpKind::Read, OpKind::Fsync].repeat(10));
+    assert_eq!((counts.op(OpKind::Fsync).ios, counts.named[0].counts.ios), (10, 10));
+}
+
+#[test]
+fn a_re_read_that_fails_is_an_error_like_others() {
+    let mut setup = Setup { ios: Some(100), ..Setup::new(Mix::WRITE, 1) };
+    setup.spec.reread = true;
+    setup.world.fail_from.set(5);
+    let (_, counts, end, _) = setup.run();
+    assert_eq!((end.fatal_errno, end.errors), (libc::EIO, vec![(libc::EIO, 1)]));
+    assert_eq!((counts.op(OpKind::Write).ios, counts.named[0].counts.ios), (3, 2));
+    let (io, _) = end.fatal_io.expect("which it was");
+    assert_eq!((io.kind, io.len_bytes), (OpKind::Read, 4096));
 }

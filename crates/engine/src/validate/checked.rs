@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use assay_results::data::{DataChecks, DataError, ERRORS_KEPT};
 use assay_workload::block::{self, Expected, Fault, SECTOR_BYTES, Sector};
 
+use super::checksum::checksums;
 use super::map::{Known, TargetMap};
 
 /// Bytes that are shown of what was expected and of what was found.
@@ -29,7 +30,7 @@ impl Checked {
         match map.known(key) {
             Known::Write(expected) => {
                 self.found.verified += 1;
-                block::holds(bytes, &expected.first) || self.diagnose(map, &expected, bytes)
+                block::holds_by(bytes, &expected.first, checksums) || self.diagnose(map, &expected, bytes)
             }
             Known::NotWritten => self.read_unwritten(map, key, bytes),
             Known::Nothing => {

@@ -10,6 +10,7 @@ use assay_workload::pattern::OpKind;
 
 use super::TargetMap;
 use super::checked::Checked;
+use super::checksum::checksums;
 use crate::clock::RealClock;
 use crate::seam::{
     AnyEngine, Buffer, BufferPool, Capabilities, Clock as _, Completion, Completions, Engine, EngineError,
@@ -85,8 +86,10 @@ impl ValidatedEngine {
             if !map.acquire(keys.clone(), exclusive) {
                 return Ok(false);
             }
-            if io.kind == OpKind::Write {
-                self.seal(&map, &io, keys.clone());
+            match io.kind {
+                OpKind::Write => self.seal(&map, &io, keys.clone()),
+                OpKind::Read => block::spoil(self.bytes(io.slot, io.len_bytes as usize)),
+                _ => {}
             }
             if let Some(held) = self.held.get_mut(io.slot as usize) {
                 *held = Some(Held { io, keys, exclusive });
@@ -115,7 +118,7 @@ impl ValidatedEngine {
             self.checked.found.written += u64::from(is_whole);
             let first = map.next(key, io.offset_bytes + part.start as u64);
             if let Some(bytes) = self.bytes(io.slot, io.len_bytes as usize).get_mut(part) {
-                block::seal(bytes, &first);
+                block::seal_by(bytes, &first, checksums);
             }
         }
     }

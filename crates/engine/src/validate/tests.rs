@@ -426,9 +426,10 @@ mod phases {
     use std::path::Path;
     use std::time::Duration;
 
-    use assay_results::{HostEvent, JobOutcome};
+    use assay_results::{HostEvent, JobCounts, JobOutcome};
     use assay_workload::PhaseKind;
     use assay_workload::job::{Job, Limits, Phase, Workload};
+    use assay_workload::operation::{Counted, OpId};
     use assay_workload::pattern::{AccessPattern, Mix, Placement};
     use assay_workload::plan::Plan;
     use assay_workload::resolve::{self, Inventory, TargetFacts};
@@ -469,6 +470,32 @@ mod phases {
 
     /// Runs all phases as one run; what is done to the file in between.
     fn run(plan: &Plan, path: &Path, between: impl Fn(usize)) -> Vec<DataChecks> {
+        let (found, errors) = run_with_errors(plan, path, between);
+        assert!(errors.iter().all(Option::is_none), "{errors:?}");
+        found
+    }
+
+    /// What was counted in all phases together.
+    fn counted(plan: &Plan, path: &Path) -> JobCounts {
+        let counts = std::cell::RefCell::new(JobCounts::default());
+        let _ = run_counting(plan, path, |_| {}, &mut |more| counts.borrow_mut().merge(more));
+        counts.into_inner()
+    }
+
+    fn run_with_errors(
+        plan: &Plan,
+        path: &Path,
+        between: impl Fn(usize),
+    ) -> (Vec<DataChecks>, Vec<Option<String>>) {
+        run_counting(plan, path, between, &mut |_| {})
+    }
+
+    fn run_counting(
+        plan: &Plan,
+        path: &Path,
+        between: impl Fn(usize),
+        count: &mut dyn FnMut(&JobCounts),
+    ) -> (Vec<DataChecks>, Vec<Option<String>>) {
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path).unwrap();
         let blocks = Blocks { held: [(0, Arc::new(file))].into(), ..Blocks::default() };
         let kinds: [&dyn crate::JobKind<crate::ThisMachine>; 1] = [&blocks];
@@ -478,21 +505,21 @@ mod phases {
             kinds: &kinds,
             given_up: &|_| {},
         };
-        let mut found = Vec::new();
+        let (mut found, mut errors) = (Vec::new(), Vec::new());
         for phase in 0..plan.phases.len() {
             between(phase);
             let mut outcomes: Vec<JobOutcome> = Vec::new();
-            let mut sink = |event| {
-                if let HostEvent::JobFinished { outcome, .. } = event {
-                    outcomes.push(*outcome);
-                }
+            let mut sink = |event| match event {
+                HostEvent::JobFinished { outcome, .. } => outcomes.push(*outcome),
+                HostEvent::Interval(interval) => count(&interval.counts),
+                _ => {}
             };
             let end = run_phase(plan, phase, &options, &mut sink, &mut |_| {}).unwrap();
-            assert_eq!(end.error, None);
+            errors.push(end.error);
             let parts = outcomes.iter().filter_map(|outcome| outcome.data.as_ref());
             found.push(DataChecks::merged(parts).unwrap_or_default());
         }
-        found
+        (found, errors)
     }
 
     fn verify_phase(engine: EngineKind) -> Phase {
@@ -566,6 +593,79 @@ mod phases {
         let found = run(&plan(&path, 0, phases), &path, zero_last);
         assert_eq!((found[2].verified, found[2].wrong), (SIZE / KEY / 2, 1));
         assert_eq!((found[2].errors[0].fault, found[2].errors[0].offset_bytes), (Fault::Zeros, SIZE - 512));
+    }
+
+    #[test]
+    fn what_was_cut_off_before_it_is_read_back_is_not_made_good() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t");
+        let write = job("write", Mix::WRITE, Placement::sequential(), true);
+        let write = write.with(|job| job.engine = EngineKind::Psync);
+        let phases = vec![Phase::measure("write", vec![write]), verify_phase(EngineKind::Psync)];
+        let cut = |phase: usize| {
+            if phase == 1 {
+                File::options().write(true).open(&path).unwrap().set_len(SIZE - 2 * KEY).unwrap();
+            }
+        };
+        let found = run(&plan(&path, 0, phases), &path, cut);
+        assert_eq!((found[1].verified, found[1].wrong), (SIZE / KEY, 2));
+        assert!(found[1].errors.iter().all(|error| error.fault == Fault::Truncated), "{:?}", found[1].errors);
+    }
+
+    fn reread(engine: EngineKind, mix: Mix) -> Job {
+        job("reread", mix, Placement::random_map(), true).with(|job| {
+            job.traits.content.reread = true;
+            (job.engine, job.traits.outstanding_per_thread) = (engine, 8);
+        })
+    }
+
+    #[test]
+    fn each_write_is_read_back_at_once_and_these_reads_are_counted_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        for (engine, path) in ENGINES.iter().zip(["a", "b", "c"].map(|name| directory.path().join(name))) {
+            let plan = plan(&path, 0, vec![Phase::measure("p", vec![reread(*engine, Mix::WRITE)])]);
+            let counts = counted(&plan, &path);
+            let named: Vec<_> = counts.named.iter().map(|named| (named.operation, named.counted)).collect();
+            assert_eq!(named, [(OpId::REREAD, Counted::Beside)], "{engine:?}");
+            let reread = &counts.named[0].counts;
+            assert_eq!((reread.ios, reread.bytes, reread.completion.n()), (SIZE / KEY, SIZE, SIZE / KEY));
+            assert_eq!((counts.data().ios, counts.data().bytes), (SIZE / KEY, SIZE), "the pattern's own");
+            assert_eq!((counts.op(OpKind::Read).ios, counts.errors), (0, 0));
+            let found = run(&plan, &path, |_| {});
+            assert_eq!((found[0].verified, found[0].written, found[0].wrong), (SIZE / KEY, SIZE / KEY, 0));
+        }
+    }
+
+    #[test]
+    fn a_job_ends_at_so_many_wrong_blocks_whatever_errors_it_tolerates() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t");
+        let phases = |most: Option<u64>, tolerated: u64| {
+            let write = job("write", Mix::WRITE, Placement::sequential(), true);
+            let write = write.with(|job| job.engine = EngineKind::Psync);
+            let mut check = verify_phase(EngineKind::Psync);
+            check.jobs[0].traits.pattern = AccessPattern::new(Mix::READ, KEY, Placement::sequential());
+            check.jobs[0].traits.errors_tolerated = tolerated;
+            check.jobs[0].traits.content.data_errors_max = most;
+            vec![Phase::measure("write", vec![write]), check]
+        };
+        let zero = |phase: usize| {
+            if phase == 1 {
+                let file = File::options().write(true).open(&path).unwrap();
+                file.write_all_at(&vec![0; (20 * KEY) as usize], 10 * KEY).unwrap();
+            }
+        };
+        for (most, tolerated, wrong, error) in [
+            (Some(3), u64::MAX, 3, true),
+            (Some(1), u64::MAX, 1, true),
+            (Some(u64::MAX), 0, 20, false),
+            (None, 4, 5, true),
+            (None, u64::MAX, 20, false),
+        ] {
+            let (found, errors) = run_with_errors(&plan(&path, 0, phases(most, tolerated)), &path, zero);
+            assert_eq!((found[1].wrong, errors[1].is_some()), (wrong, error), "{most:?} {tolerated}");
+            std::fs::remove_file(&path).unwrap();
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use assay_workload::job::{
 };
 use assay_workload::units::Nanos;
 
-use super::forms::{BLOCK_SIZE, FLAG, PERCENT, TEXT, TIME, count_u32, number, quote, word};
+use super::forms::{BLOCK_SIZE, FLAG, PERCENT, TEXT, TIME, count, count_u32, number, quote, word};
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::scalar;
 use super::words::{Word, names, words};
@@ -86,6 +86,8 @@ pub(super) const CONTENT_KEYS: Table<Content> = Table {
         key!(set "dedup_ratio", RATIO, dedup_ratio, "1", "the ratio a deduplicating target should reach; 1 is no duplicates"),
         key!(set "dedup_unit", BLOCK_SIZE, dedup_unit_bytes, "`\"4k\"`", "the size within which duplicates are made"),
         key!(set "verify", FLAG, verify, "`false`", "`true`: every sector written says its target, offset, generation and run under a CRC-32C, and what is read is compared with the last write; the jobs of a phase of kind `verify` that only read then read everything the run wrote"),
+        key!(set "reread", FLAG, reread, "`false`", "`true`, with `verify`: what was written is read back and compared at once, in the slot of the write; these reads are counted apart. Through the page cache they check nothing below it: use direct I/O"),
+        key!(none "data_errors_max", count(1, u64::MAX), data_errors_max, "`errors_tolerated` counts them", "with `verify`: each thread ends its job at this many wrong blocks, whatever `errors_tolerated` says"),
     ]],
 };
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use assay_workload::Plan;
 use assay_workload::host::HostId;
+use assay_workload::operation::OpId;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Carrier, PlannedEngine, PlannedPhase, PlannedTarget};
 
@@ -21,7 +22,10 @@ pub(super) struct RequestedBytes {
 impl RequestedBytes {
     /// Adds what a job did in a period.
     pub(super) fn add(&mut self, counts: &JobCounts) {
-        self.read_bytes = self.read_bytes.saturating_add(counts.op(OpKind::Read).bytes);
+        let reread = counts.named.iter().filter(|named| named.operation == OpId::REREAD);
+        let reread_bytes = reread.map(|named| named.counts.bytes).fold(0, u64::saturating_add);
+        let read_bytes = counts.op(OpKind::Read).bytes.saturating_add(reread_bytes);
+        self.read_bytes = self.read_bytes.saturating_add(read_bytes);
         self.written_bytes = self.written_bytes.saturating_add(counts.op(OpKind::Write).bytes);
     }
 

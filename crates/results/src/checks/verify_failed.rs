@@ -1,5 +1,7 @@
 //! `verify-failed`: blocks did not hold what was written to them.
 
+use assay_workload::operation::OpId;
+
 use super::draft::{Draft, count, percent};
 use super::io_errors::VERIFY_KIND;
 use super::subject::{Subject, all};
@@ -8,13 +10,19 @@ use crate::run::{Finding, FindingSeverity, Run};
 pub(super) const ID: &str = "verify-failed";
 
 const BIAS: &str = "results of storage that loses data are meaningless";
+/// Below this share nothing is said: readers of metadata and the ends of windows do not balance exactly.
+const CACHED_SHARE_MIN: f64 = 0.02;
 const ADVICE: &str = "do not use this storage for data until the cause is known";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let told = run.remarks.iter().filter(|remark| remark.id == ID).map(|remark| {
         Draft::new(ID, FindingSeverity::Invalid, remark.text.as_str()).bias(BIAS).advise(ADVICE)
     });
-    all(run).flat_map(|subject| [wrong(&subject), not_verified(&subject)]).flatten().chain(told).collect()
+    all(run)
+        .flat_map(|subject| [wrong(&subject), not_verified(&subject), from_cache(&subject)])
+        .flatten()
+        .chain(told)
+        .collect()
 }
 
 fn wrong(subject: &Subject<'_>) -> Option<Finding> {
@@ -63,6 +71,31 @@ fn not_verified(subject: &Subject<'_>) -> Option<Finding> {
     Some(draft.advise("write the whole range in an earlier phase of the same plan"))
 }
 
+/// What was compared and did not come from the storage.
+fn from_cache(subject: &Subject<'_>) -> Option<Finding> {
+    subject.job.data.as_ref().filter(|data| data.verified > 0)?;
+    let reread = subject.job.ops.get(OpId::REREAD_NAME).filter(|_| !subject.job.direct);
+    let share = subject.job.cached_read_share.filter(|share| *share >= CACHED_SHARE_MIN);
+    let (message, advice) = match (reread, share) {
+        (Some(reread), _) => (
+            format!(
+                "{} read back at once came from the page cache: whether the storage holds the data is not known",
+                count(reread.ios, "write")
+            ),
+            "use direct I/O",
+        ),
+        (None, Some(share)) => (
+            format!(
+                "{} of the bytes read for validation came from the page cache, not from the storage",
+                percent(share)
+            ),
+            "use direct I/O, or write dirty pages back (drain_after) before a phase that reads with invalidate",
+        ),
+        (None, None) => return None,
+    };
+    Some(subject.draft(ID, FindingSeverity::Unchecked, message).advise(advice))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +137,24 @@ mod tests {
         assert_eq!(finding.severity, FindingSeverity::Invalid);
         assert!(finding.message.contains("first data offset 8192: 8 sectors stale"), "{}", finding.message);
         assert_eq!((&finding.evidence["expected"], &finding.evidence["found"]), (&"02".into(), &"01".into()));
+    }
+
+    #[test]
+    fn what_came_from_the_page_cache_is_said() {
+        let mut run = run();
+        run.plan.phases[0].jobs[0].traits.content.verify = true;
+        let job = &mut run.phases[0].jobs[0];
+        job.data = Some(DataChecks { verified: 3, ..DataChecks::default() });
+        (job.direct, job.cached_read_share) = (false, Some(0.4));
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Unchecked);
+        assert!(finding.message.starts_with("40 % of the bytes read"), "{}", finding.message);
+        let job = &mut run.phases[0].jobs[0];
+        job.cached_read_share = None;
+        job.ops.insert(OpId::REREAD_NAME.to_owned(), crate::run::OpResult { ios: 7, ..job.total.clone() });
+        assert!(only(ID, &run).message.starts_with("7 writes read back at once came from the page cache"));
+        run.phases[0].jobs[0].direct = true;
+        silent(ID, &run);
     }
 
     #[test]

@@ -41,6 +41,11 @@ impl PlannedJob {
         self.content.verify && self.is_blocks() && has_data
     }
 
+    /// Whether what it writes is read back at once.
+    pub fn rereads(&self, phase: &PlannedPhase) -> bool {
+        self.content.reread && self.verifies(phase)
+    }
+
     /// Whether it changes data on a target.
     pub fn changes_data(&self) -> bool {
         self.is_blocks() && self.pattern.kinds().any(|kind| kind != OpKind::Read)

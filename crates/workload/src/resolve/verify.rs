@@ -5,8 +5,18 @@ use crate::block::SECTOR_BYTES;
 use crate::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite};
 
 /// # Errors
-/// [`ResolveError::Invalid`]: a job verifies blocks that are not whole sectors, or another one would overwrite them unsaid.
+/// [`ResolveError::Invalid`]: a job verifies blocks that are not whole sectors, or another one would overwrite them unsaid, or
+/// an option of verifying stands without it.
 pub(super) fn check(plan: &Plan) -> Result<(), ResolveError> {
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    for job in jobs.filter(|job| !job.content.verify) {
+        let options =
+            [("reread", job.content.reread), ("data_errors_max", job.content.data_errors_max.is_some())];
+        if let Some((option, _)) = options.into_iter().find(|option| option.1) {
+            let what = format!("'{option}' does nothing without 'verify': add verify = true, or remove it");
+            return Err(ResolveError::Invalid { job: job.name.clone(), what });
+        }
+    }
     plan.phases.iter().try_for_each(|phase| {
         phase.jobs.iter().filter(|job| job.verifies(phase)).try_for_each(|job| of_job(plan, phase, job))
     })
@@ -101,6 +111,21 @@ mod tests {
         let error = plan(vec![job("odd", "a", 1000, true)]).unwrap_err().to_string();
         assert!(error.contains("job 'odd'") && error.contains("multiples of 1000 bytes"), "{error}");
         assert!(plan(vec![job("odd", "a", 1000, false)]).is_ok());
+    }
+
+    #[test]
+    fn options_of_verifying_stand_with_it() {
+        let with = |option: &str, verify: bool| {
+            plan(vec![job("one", "a", 4096, verify).with(|job| match option {
+                "'reread'" => job.content.reread = true,
+                _ => job.content.data_errors_max = Some(3),
+            })])
+        };
+        for option in ["'reread'", "'data_errors_max'"] {
+            let error = with(option, false).unwrap_err().to_string();
+            assert!(error.contains("job 'one'") && error.contains(option), "{error}");
+            assert!(with(option, true).is_ok());
+        }
     }
 
     #[test]
