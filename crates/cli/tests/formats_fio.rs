@@ -14,6 +14,8 @@ mod schema;
 mod skip;
 #[path = "formats_support/mod.rs"]
 mod support;
+#[path = "formats_fio/verify.rs"]
+mod verify;
 
 /// Whether fio is there; else the test is declared as skipped.
 fn has_fio() -> bool {

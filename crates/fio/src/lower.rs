@@ -5,6 +5,7 @@ mod ends;
 mod pace;
 mod stride;
 mod targets;
+mod verify;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -58,6 +59,8 @@ pub(super) struct Lowering<'a> {
     /// Lines in [global] are remarked on once.
     said: HashSet<(&'static str, Position)>,
     targets: Targets,
+    /// Targets that earlier phases write with headers.
+    verified: HashSet<String>,
 }
 
 /// One clone of a job as its options describe it, for a result that was measured elsewhere: how it accesses, paces and
@@ -88,7 +91,13 @@ pub(super) struct Source<'a> {
 
 impl<'a> Lowering<'a> {
     fn of(file: &'a JobFile) -> Self {
-        Lowering { file, report: Report::default(), said: HashSet::new(), targets: Targets::default() }
+        Lowering {
+            file,
+            report: Report::default(),
+            said: HashSet::new(),
+            targets: Targets::default(),
+            verified: HashSet::new(),
+        }
     }
 
     fn loss(&mut self, source: Source<'_>, id: &'static str, key: &str, what: impl Into<String>, help: &str) {
@@ -146,11 +155,13 @@ impl<'a> Lowering<'a> {
         let mut phases = Vec::new();
         let count = stages.len();
         for (_, sections) in stages {
-            let mut jobs = Vec::new();
+            let (mut jobs, mut read_back) = (Vec::new(), Vec::new());
             let mut all = Vec::new();
             for (index, mut clones) in sections {
                 clones.sort_by_key(|clone| clone.clone_number);
+                let before = jobs.len();
                 self.section(index, &clones, &groups, &mut jobs);
+                read_back.extend(self.read_back(&clones, &jobs[before..]));
                 all.append(&mut clones);
             }
             unique_names(&mut jobs);
@@ -158,7 +169,10 @@ impl<'a> Lowering<'a> {
                 self.exit_all(&all, count, &mut jobs);
                 let mut phase = Phase::measure(&phase_name(&jobs), jobs);
                 self.latency_target(&all, &mut phase);
+                self.verified.extend(verify::written(&phase));
+                let behind = verify::phase(&mut phase, read_back);
                 phases.push(phase);
+                phases.extend(behind);
             }
         }
         phases
@@ -213,6 +227,7 @@ impl<'a> Lowering<'a> {
                 job.group = groups.get(&first.group).cloned();
             }
             self.scale_rate(source, &mut job);
+            self.foreign_headers(source, &job);
             jobs.push(job);
         }
     }
@@ -255,7 +270,8 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn errors(&mut self, source: Source<'_>) -> u64 {
         match source.job.errors() {
-            "none" => return 0,
+            // Wrong blocks are counted apart, see `lower::verify`.
+            "none" | "verify" => return 0,
             "all" | "io" => {}
             some => {
                 let message = format!("errors of every kind are tolerated, not of {some} alone");
@@ -332,9 +348,11 @@ impl<'a> Lowering<'a> {
             let message = "%o stays zero in the pattern";
             self.loss(source, "pattern-offset", "buffer_pattern", message, "");
         }
-        let pattern = content.pattern.as_ref().map(|pattern| pattern.bytes.clone());
+        // What is checked holds its own pattern.
+        let verified = source.job.verify().pattern;
+        let pattern = verified.as_ref().or(content.pattern.as_ref()).map(|pattern| pattern.bytes.clone());
         let payload = match pattern {
-            _ if content.zero => Payload::Zero,
+            _ if content.zero && verified.is_none() => Payload::Zero,
             Some(bytes) => Payload::Pattern(bytes),
             None => Payload::Random,
         };

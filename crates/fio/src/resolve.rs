@@ -202,6 +202,11 @@ impl ResolvedJob {
         self.read.content.get_or_init(|| content(self.given()))
     }
 
+    /// Which data is checked.
+    pub(crate) fn verify(&self) -> Verify {
+        verify(self.given())
+    }
+
     /// Which file next.
     pub(crate) fn service(&self) -> FileService {
         service(self.given())
@@ -418,8 +423,25 @@ fn durability(read: Given<'_>) -> Durability {
 
 /// Whether what is written is to be checked, which fio fills anew for each write.
 pub(super) fn verifies(read: Given<'_>) -> bool {
-    // A pattern alone selects the form with a header.
-    !matches!(read.word("verify", "0").0, "0" | "none") || read.pattern("verify_pattern").is_some()
+    verify(read).method.is_some()
+}
+
+fn verify(read: Given<'_>) -> Verify {
+    let pattern = read.pattern("verify_pattern");
+    let method = match read.word("verify", "0").0 {
+        // A pattern alone selects the form with a header.
+        "0" | "none" => pattern.is_some().then_some("pattern_hdr"),
+        method => Some(method),
+    };
+    Verify {
+        method,
+        pattern,
+        read_back: read.flag("do_verify", true),
+        only: read.flag("verify_only", false),
+        backlog: read.unsigned("verify_backlog", 0),
+        fatal: read.flag("verify_fatal", false),
+        serialized: read.flag("serialize_overlap", false),
+    }
 }
 
 /// Later rules win over earlier ones: compression and duplicates, then a pattern, then zeros, then random bytes.

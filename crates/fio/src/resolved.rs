@@ -340,6 +340,25 @@ pub(crate) struct Content {
     pub(crate) dedupe_percent: u8,
 }
 
+/// Which data is checked, and when.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Verify {
+    /// The method; `None`: nothing is checked.
+    pub(crate) method: Option<&'static str>,
+    /// What blocks hold instead of random bytes.
+    pub(crate) pattern: Option<Arc<Pattern>>,
+    /// What was written is read back behind the last write of the job.
+    pub(crate) read_back: bool,
+    /// Nothing is written: what an earlier run wrote is checked.
+    pub(crate) only: bool,
+    /// Blocks written before they are read back; 0: all of them.
+    pub(crate) backlog: u64,
+    /// The first wrong block ends the job, whatever errors it tolerates.
+    pub(crate) fatal: bool,
+    /// I/Os on the same blocks are done one after the other.
+    pub(crate) serialized: bool,
+}
+
 /// When the load counts as steady and stops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Steady {

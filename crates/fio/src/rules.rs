@@ -19,6 +19,7 @@ impl Rule {
             Rule::Content => job.content = lowering.content(source),
             Rule::Flush => job.flush = lowering.flush(source),
             Rule::Errors => job.errors_tolerated = lowering.errors(source),
+            Rule::Verify => lowering.verify(source, job),
             Rule::Steady => lowering.steady(source, job),
             Rule::Region => lowering.region(source, job),
             // The files themselves follow from all clones, see `lower::targets`.
@@ -38,13 +39,14 @@ impl Rule {
             Rule::Limits => writer.limits(job, lines),
             Rule::Content => writer.content(job, lines),
             Rule::Flush => writer.flush(job, lines),
-            Rule::Errors if job.errors_tolerated > 0 => lines.set("continue_on_error", "all"),
+            Rule::Errors => writer.errors(job, lines),
+            Rule::Verify => writer.verify(section, lines),
             Rule::Order if !section.alone => lines.set("numjobs", job.threads),
             Rule::Region => writer.region(section, lines),
             // The names of the files are written with the section itself.
             Rule::Files => writer.selection(section, lines),
             // What is lost of steadiness is said with the limits; a search is a rule of its phase here, and is never written.
-            Rule::Errors | Rule::Order | Rule::Steady | Rule::Search => {}
+            Rule::Order | Rule::Steady | Rule::Search => {}
         }
     }
 

@@ -78,6 +78,8 @@ pub(super) enum Rule {
     Flush,
     /// Which errors do not end the job.
     Errors,
+    /// Which data is checked, and when.
+    Verify,
     /// Whether the job ends when it is steady.
     Steady,
     /// Which jobs run beside and behind each other: made of all sections together.
@@ -92,7 +94,7 @@ pub(super) enum Rule {
 
 impl Rule {
     /// All of them, in the order in which options are written.
-    pub(super) const ALL: [Rule; 12] = [
+    pub(super) const ALL: [Rule; 13] = [
         Rule::Engine,
         Rule::Access,
         Rule::Pace,
@@ -100,6 +102,7 @@ impl Rule {
         Rule::Content,
         Rule::Flush,
         Rule::Errors,
+        Rule::Verify,
         Rule::Steady,
         Rule::Order,
         Rule::Region,
@@ -117,6 +120,7 @@ impl Rule {
             Rule::Content => "what is written",
             Rule::Flush => "how writes reach the medium",
             Rule::Errors => "which errors end the job",
+            Rule::Verify => "which data is checked",
             Rule::Steady => "when the job is steady",
             Rule::Order => "which jobs run together",
             Rule::Region => "which part of the files is used",

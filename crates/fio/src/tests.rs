@@ -193,8 +193,10 @@ fn a_loss_says_whether_the_test_changes() {
         lost
     };
     for line in [
-        "verify=md5",
-        "verify_pattern=0x1",
+        "verify_state_load=1",
+        "verify=md5\nverify_only",
+        "verify=pattern\nverify_pattern=0x1",
+        "trim_percentage=10",
         "cpus_allowed=0",
         "lockmem=1g",
         "zonemode=strided",
@@ -205,7 +207,9 @@ fn a_loss_says_whether_the_test_changes() {
     for line in ["write_iolog=x", "unlink=1", "stats=0", "randseed=7", "write_bw_log", "write_lat_log=x"] {
         assert_eq!(of(line), [Some(Affects::Report)], "{line}");
     }
-    for line in ["verify=0\nverify_fatal=1\ndo_verify=1", "percentile_list=99"] {
+    for line in
+        ["verify=0\nverify_fatal=1\ndo_verify=1", "verify=md5", "verify_pattern=0x1", "percentile_list=99"]
+    {
         assert_eq!(of(line), [], "{line}");
     }
 }

@@ -3,6 +3,7 @@
 mod access;
 mod pace;
 mod planned;
+mod verify;
 
 use std::collections::BTreeMap;
 
@@ -151,6 +152,8 @@ pub(super) struct Writer<'a> {
     group: Option<(bool, String)>,
     /// Whether the next section opens a phase behind another one.
     wall: bool,
+    /// The jobs that read back what those of the phase write.
+    read_back: Vec<&'a Job>,
 }
 
 impl<'a> Writer<'a> {
@@ -167,6 +170,7 @@ impl<'a> Writer<'a> {
             jobs: 0,
             group: None,
             wall: false,
+            read_back: Vec::new(),
         }
     }
 
@@ -195,12 +199,17 @@ impl<'a> Writer<'a> {
             let seed = if i64::try_from(seed).is_ok() { seed } else { seed >> 1 };
             self.text.push_str(&format!("[global]\nrandseed={seed}\n"));
         }
-        if phases.len() > 1 {
+        if phases.iter().filter(|phase| phase.kind != PhaseKind::Verify).count() > 1 {
             let message = "fio lays out the files of all phases before the first one";
             self.report.general(Severity::Note, "fio-layout-first", message);
         }
         for (index, phase) in phases.iter().enumerate() {
-            self.phase(index, phase);
+            let behind = phases.get(index + 1).filter(|behind| verify::reads_back(phase, behind));
+            self.read_back = behind.map_or(Vec::new(), |behind| behind.jobs.clone());
+            let before = index.checked_sub(1).map(|before| &phases[before]);
+            if !before.is_some_and(|before| verify::reads_back(before, phase)) {
+                self.phase(index, phase);
+            }
         }
         (self.text, self.report.finish())
     }
@@ -209,7 +218,7 @@ impl<'a> Writer<'a> {
         if phase.kind != PhaseKind::Measure {
             self.phase_loss("fio-phase-kind", phase, "fio measures and reports it like any other");
         }
-        if phase.drains {
+        if phase.drains && self.read_back.is_empty() {
             self.phase_loss("fio-no-drain", phase, "fio does not wait for write-back behind it");
         }
         if phase.pause.0 > 0 {

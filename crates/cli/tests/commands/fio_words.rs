@@ -297,18 +297,18 @@ fn options_of_the_program_fio_are_refused_or_said() {
 #[test]
 fn a_lost_option_that_changes_the_test_stops_it_unless_that_is_allowed() {
     let world = World::new();
-    fs::write(world.path().join("v.fio"), "[v]\nfilename=v.dat\nrw=write\nsize=64k\nverify=crc32c\n")
+    fs::write(world.path().join("v.fio"), "[v]\nfilename=v.dat\nrw=write\nsize=64k\nlockmem=1m\n")
         .expect("written");
-    let vdbench = "validate=yes\nsd=sd1,lun=v.dat,size=1m\nwd=wd1,sd=sd1,xf=4k,rdpct=0\nrd=rd1,wd=wd1,iorate=100,elapsed=2\n";
+    let vdbench = "pattern=file\nsd=sd1,lun=v.dat,size=1m\nwd=wd1,sd=sd1,xf=4k,rdpct=0\nrd=rd1,wd=wd1,iorate=100,elapsed=2\n";
     fs::write(world.path().join("v.vdb"), vdbench).expect("written");
-    let words = ["--name=v", "--filename=v.dat", "--rw=write", "--size=64k", "--verify=crc32c"];
+    let words = ["--name=v", "--filename=v.dat", "--rw=write", "--size=64k", "--lockmem=1m"];
     let lines =
         [vec!["fio"], vec!["run", "v.fio"], vec!["run", "v.vdb"], vec!["run", "--engine", "sim", "v.fio"]];
     for mut line in lines {
         line.push("--quiet");
         let line = if line[0] == "fio" { [&line, &words[..]].concat() } else { line };
         let said = world.assay(&line).ended(1);
-        let named = ["verify=crc32c", "validate"].iter().any(|word| said.err.contains(word));
+        let named = ["lockmem=1m", "pattern"].iter().any(|word| said.err.contains(word));
         assert!(
             named && said.err.contains("not honoured") && said.err.contains("--allow-loss"),
             "{}",
@@ -318,13 +318,13 @@ fn a_lost_option_that_changes_the_test_stops_it_unless_that_is_allowed() {
         assert!(!world.path().join("v.dat").exists() && entries(&world.runs()).is_empty(), "{line:?}");
     }
     let said = world.assay(&[&["fio", "--quiet", "--allow-loss"][..], &words].concat()).ended(0);
-    assert_eq!(said.err.matches("not honoured: `verify=crc32c`").count(), 1, "{}", said.err);
+    assert_eq!(said.err.matches("not honoured: `lockmem=1m`").count(), 1, "{}", said.err);
     let run = world.only_run();
     let remark = &run["remarks"][0];
     assert_eq!(remark["id"], "not-honoured", "{remark}");
-    assert!(remark["text"].as_str().is_some_and(|text| text.contains("verify=crc32c")), "{remark}");
+    assert!(remark["text"].as_str().is_some_and(|text| text.contains("lockmem=1m")), "{remark}");
     let page = fs::read_to_string(world.run_directories()[0].join("report.html")).expect("a page");
-    assert!(page.contains("not honoured: `verify=crc32c`") && said.out.contains("verify=crc32c"));
+    assert!(page.contains("not honoured: `lockmem=1m`") && said.out.contains("lockmem=1m"));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::world::{Said, World, json, path_text};
 
-/// A job of fio that loses `verify`.
-const LOSSY: &str = "[a]\nfilename=a\nsize=64k\nrw=write\nverify=crc32c\n";
+/// A job of fio that loses `lockmem`.
+const LOSSY: &str = "[a]\nfilename=a\nsize=64k\nrw=write\nlockmem=1m\n";
 /// A job of fio that loses nothing.
 const PLAIN: &str = "[a]\nfilename=a\nsize=64k\nrw=write\n";
 
@@ -124,7 +124,7 @@ fn every_report_says_what_was_not_honoured() {
     let files = ["f.json", "p.json", "h.html", "r.md", "r.csv"].map(str::to_owned);
     for file in files.into_iter().chain(vdbench) {
         let text = fs::read_to_string(world.path().join(&file)).expect("a report");
-        assert!(text.contains("verify=crc32c"), "{file} does not say it: {text}");
+        assert!(text.contains("lockmem=1m"), "{file} does not say it: {text}");
     }
     let document = json(&fs::read_to_string(world.path().join("f.json")).expect("there"));
     assert_eq!(document["assay"]["notes"].as_array().map(Vec::len), Some(1), "{document}");
@@ -143,12 +143,12 @@ fn crosscheck_runs_nothing_else_than_what_is_asked_for() {
     let world = with(&format!("{LOSSY}time_based\nruntime=1\n"));
     let words = ["crosscheck", "job.fio", "--pairs", "1", "--runtime", "100ms", "--json"];
     let said = world.assay(&words).ended(1);
-    assert!(said.err.contains("nothing was run: 'verify' is not honoured"), "{}", said.err);
+    assert!(said.err.contains("nothing was run: 'lockmem' is not honoured"), "{}", said.err);
     assert!(said.out.is_empty() && !world.path().join("a").exists() && world.run_directories().is_empty());
     let said = world.assay(&[words.as_slice(), &["--allow-loss"]].concat()).ended(0);
     let lost = json(&said.out)["not_honoured"][0].as_str().map(str::to_owned);
-    assert!(lost.as_deref().is_some_and(|lost| lost.contains("verify=crc32c")), "{}", said.out);
-    assert!(world.only_run()["notes"].to_string().contains("verify=crc32c"));
+    assert!(lost.as_deref().is_some_and(|lost| lost.contains("lockmem=1m")), "{}", said.out);
+    assert!(world.only_run()["notes"].to_string().contains("lockmem=1m"));
 }
 
 #[test]

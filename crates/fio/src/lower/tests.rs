@@ -1,6 +1,6 @@
 use assay_workload::content::{Payload, Refresh};
 use assay_workload::job::{
-    Arrival, Caching, EngineKind, FileLayout, FlushCall, Job, OpenSync, OperationRates, Rate,
+    Arrival, Caching, EngineKind, FileLayout, FlushCall, Job, OpenSync, OperationRates, PhaseKind, Rate,
     TargetSelection, TargetSharing, Workload,
 };
 use assay_workload::pattern::{BlockSizes, Distribution, Mix, Placement, ZoneSize};
@@ -8,8 +8,8 @@ use assay_workload::target::{Extent, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
 
 use crate::{lower, parse};
-use assay_formats::Diagnostic;
 use assay_formats::loader::MemoryLoader;
+use assay_formats::{Diagnostic, Severity};
 
 fn run(text: &str) -> (Option<Workload>, Vec<Diagnostic>) {
     let (file, said) = parse("t.fio", text, &MemoryLoader::default());
@@ -418,4 +418,110 @@ fn what_fio_does_otherwise_is_said() {
     assert_eq!(ids("rw=randtrim"), ["file-trim"]);
     assert_eq!(ids("rw=randread\nrandom_generator=lfsr"), [""; 0]);
     assert_eq!(ids("rw=randread\nrandom_generator=lfsr\nbsrange=4k-16k"), ["lfsr-sizes"]);
+}
+
+/// The phases of a file with their jobs, and what is said of it.
+type Checked = (Vec<(PhaseKind, Vec<Job>)>, Vec<(Severity, &'static str)>);
+
+fn checked(text: &str) -> Checked {
+    let (workload, said) = run(text);
+    let phases = workload.unwrap_or_else(|| panic!("{text}: {said:?}")).phases;
+    let said = said.iter().map(|said| (said.severity, said.id)).collect();
+    (phases.into_iter().map(|phase| (phase.kind, phase.jobs)).collect(), said)
+}
+
+fn verifying(lines: &str) -> Checked {
+    checked(&format!("[a]\nsize=1m\nfilename=f\n{lines}\n"))
+}
+
+#[test]
+fn what_a_job_writes_is_read_back_in_a_phase_of_its_own() {
+    let (phases, said) =
+        verifying("rw=randwrite\nbs=8k\nverify=md5\nioengine=libaio\niodepth=4\nrate_iops=100");
+    assert_eq!(said, [(Severity::Note, "verify-header")]);
+    let [(PhaseKind::Measure, writes), (PhaseKind::Verify, reads)] = phases.as_slice() else {
+        panic!("{phases:?}")
+    };
+    let (write, read) = (&writes[0], &reads[0]);
+    assert!(write.content.verify && write.content.refresh == Refresh::EveryWrite && !write.content.reread);
+    assert!(read.content.verify && read.invalidate && read.name == write.name);
+    assert_eq!((read.pattern.mix, &read.pattern.read_sizes), (Mix::READ, &BlockSizes::Fixed(8192)));
+    assert_eq!((read.outstanding_per_thread, read.rate, &read.targets), (4, Rate::Unlimited, &write.targets));
+    let drains = |lines: &str| {
+        workload(&format!("[a]\nsize=1m\nrw=write\nverify=md5\n{lines}\n")).phases[0].drain_after
+    };
+    assert_eq!(
+        (drains("direct=0"), drains("direct=1")),
+        (true, false),
+        "what is cached is written back first"
+    );
+}
+
+#[test]
+fn what_is_not_read_back_by_fio_is_not_here() {
+    let kinds = |lines: &str| verifying(lines).0.iter().map(|phase| phase.0).collect::<Vec<_>>();
+    let once = [PhaseKind::Measure];
+    assert_eq!(kinds("rw=write\nverify=crc32c\ndo_verify=0"), once);
+    assert_eq!(kinds("rw=write\nverify=0"), once);
+    assert_eq!(kinds("rw=write\nverify=none"), once);
+    assert_eq!(kinds("rw=randrw\nverify=sha256"), [PhaseKind::Measure, PhaseKind::Verify]);
+    let (phases, said) = verifying("rw=write\nverify=xxhash\nverify_backlog=16\nverify_backlog_batch=4");
+    assert!(phases.len() == 1 && phases[0].1[0].content.reread, "{phases:?}");
+    assert!(said.contains(&(Severity::Note, "verify-backlog")), "{said:?}");
+}
+
+#[test]
+fn the_first_wrong_block_ends_a_job_or_none_does() {
+    let most = |lines: &str| {
+        let job = job(&format!("rw=write\nverify=md5\n{lines}"));
+        (job.errors_tolerated, job.content.data_errors_max)
+    };
+    assert_eq!(most(""), (0, None));
+    assert_eq!(most("verify_fatal=1"), (0, Some(1)));
+    assert_eq!(most("continue_on_error=verify"), (0, Some(u64::MAX)));
+    assert_eq!(most("continue_on_error=all"), (u64::MAX, None));
+    assert_eq!(most("continue_on_error=io"), (u64::MAX, Some(1)));
+    assert_eq!(most("continue_on_error=all\nverify_fatal=1"), (u64::MAX, Some(1)));
+    assert_eq!(ids("rw=write\nverify=md5\ncontinue_on_error=verify"), ["verify-header"]);
+}
+
+#[test]
+fn reads_of_what_no_job_of_the_file_wrote_are_said_to_lose() {
+    let loss = (Severity::Loss, "verify-foreign-headers");
+    assert!(verifying("rw=randread\nverify=crc32c").1.contains(&loss));
+    let both = "[global]\nsize=1m\nverify=crc32c\n[w]\nfilename=f\nrw=write\ndo_verify=0\n[r]\nstonewall\nrw=read\nfilename=";
+    let (phases, said) = checked(&format!("{both}f\n"));
+    assert!(!said.contains(&loss), "{said:?}");
+    assert!(phases.len() == 2 && phases[1].1[0].content.verify, "{phases:?}");
+    assert!(checked(&format!("{both}g\n")).1.contains(&loss));
+}
+
+#[test]
+fn verify_only_writes_nothing() {
+    for rw in ["write", "randwrite", "randrw", "trimwrite"] {
+        let (phases, said) = verifying(&format!("rw={rw}\nbs=4k,16k\nverify=crc32c\nverify_only"));
+        assert!(said.contains(&(Severity::Loss, "verify-only")), "{rw}: {said:?}");
+        let [(PhaseKind::Measure, jobs)] = phases.as_slice() else { panic!("{phases:?}") };
+        assert!(jobs[0].content.verify && !jobs[0].may_write(), "{rw}");
+        assert_eq!(jobs[0].pattern.read_sizes, BlockSizes::Fixed(16384), "{rw}: the blocks of writes");
+    }
+}
+
+#[test]
+fn what_cannot_be_checked_as_in_fio_is_lost() {
+    for (lines, id) in [
+        ("rw=write\nbs=1000\nverify=md5", "verify-sectors"),
+        ("rw=write\nverify=pattern\nverify_pattern=0xab", "verify-pattern"),
+        ("rw=write\nverify_pattern=0xab%o", "pattern-offset"),
+        ("rw=write\nloops=3\nverify=md5", "verify-loops"),
+        ("rw=randwrite\nioengine=libaio\niodepth=8\nserialize_overlap=1", "overlap"),
+    ] {
+        assert!(verifying(lines).1.contains(&(Severity::Loss, id)), "{lines}: {:?}", verifying(lines).1);
+    }
+    let serialized = verifying("rw=randwrite\nioengine=libaio\niodepth=8\nserialize_overlap=1\nverify=md5").1;
+    assert!(serialized.iter().all(|said| said.0 == Severity::Note), "{serialized:?}");
+    let pattern = job("rw=write\nverify=pattern_hdr\nverify_pattern=0xab\nbuffer_pattern=0xcd");
+    assert_eq!(pattern.content.payload, Payload::Pattern(vec![0xab]));
+    let late = verifying("rw=write\nverify=md5\nruntime=5").1;
+    assert!(late.contains(&(Severity::Note, "verify-beyond-runtime")), "{late:?}");
 }

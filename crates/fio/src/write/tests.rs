@@ -370,3 +370,45 @@ fn walks_that_end_with_their_region_do_so_in_fio() {
     unknown.targets[0].size = None;
     assert_eq!(lost(&unknown), ["fio-wraps"]);
 }
+
+/// A job that writes, and what is said of its data.
+fn written(change: fn(&mut Job)) -> Job {
+    job().with(|job| {
+        job.pattern.mix = Mix::WRITE;
+        job.limits = Limits { passes: Some(1), ..Limits::default() };
+        (job.content.verify, job.content.refresh) = (true, Refresh::EveryWrite);
+        change(job);
+    })
+}
+
+#[test]
+fn options_that_check_data_come_back() {
+    round_trip(written(|_| {}));
+    round_trip(written(|job| job.content.reread = true));
+    round_trip(written(|job| job.content.data_errors_max = Some(1)));
+    round_trip(written(|job| job.content.data_errors_max = Some(u64::MAX)));
+    round_trip(written(|job| (job.errors_tolerated, job.content.data_errors_max) = (u64::MAX, Some(1))));
+    round_trip(written(|job| job.errors_tolerated = u64::MAX));
+    assert_eq!(
+        lost(&workload(vec![written(|job| job.content.data_errors_max = Some(5))])),
+        ["fio-data-errors"]
+    );
+}
+
+#[test]
+fn a_phase_that_reads_back_is_part_of_the_jobs_before_it() {
+    let text = "[a]\nioengine=libaio\niodepth=8\ndirect=1\nrw=randwrite\nbs=4k\nsize=1m\nfilename=/d/f\nverify=md5\n";
+    let read = |text: &str| lower("w", &parse("w", text, &MemoryLoader::default()).0.unwrap()).0.unwrap();
+    let asked = read(text);
+    assert_eq!(asked.phases.len(), 2);
+    let (written, said) = write(&asked);
+    assert!(said.iter().all(|said| said.severity == Severity::Note), "{said:?}");
+    assert!(written.contains("verify=crc32c\n") && written.contains("do_verify=1\n"), "{written}");
+    assert_eq!(written.matches("\n[").count(), 1, "one job: {written}");
+    let found = read(&written);
+    let shape = |found: &Workload| {
+        let of = |phase: &Phase| (phase.kind, phase.jobs[0].pattern.clone(), phase.jobs[0].content.clone());
+        found.phases.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(shape(&found), shape(&asked));
+}

@@ -1,0 +1,160 @@
+//! Which data is checked: what fio reads back is a phase behind that of the writes, or read back right behind each write.
+
+use std::collections::HashSet;
+
+use assay_workload::block::SECTOR_BYTES;
+use assay_workload::job::{Caching, FileLayout, FlushPolicy, Job, Limits, Phase, PhaseKind, Rate};
+use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
+use assay_workload::units::Nanos;
+
+use super::super::resolved::{Direction, ResolvedJob, Verify};
+use super::{BY_FIO, Lowering, Source};
+
+impl Lowering<'_> {
+    /// Whether and how the data of a job is checked.
+    pub(crate) fn verify(&mut self, source: Source<'_>, job: &mut Job) {
+        let verify = source.job.verify();
+        let Some(method) = verify.method else {
+            if verify.serialized {
+                let message = "overlapping I/Os in flight are not held back";
+                self.loss(source, "overlap", "serialize_overlap", message, "iodepth=1");
+            }
+            if verify.only {
+                let message = "without verify= nothing is checked: fio does nothing, and here the job runs as it stands";
+                self.loss(source, "verify-only", "verify_only", message, "verify=crc32c");
+            }
+            return;
+        };
+        let option =
+            if source.section.settings.get("verify").is_some() { "verify" } else { "verify_pattern" };
+        let align = job.pattern.align();
+        if !align.is_multiple_of(SECTOR_BYTES as u64) {
+            let message = format!(
+                "no data is checked: blocks begin at multiples of {align} bytes, not of whole sectors"
+            );
+            return self.loss(source, "verify-sectors", option, message, "bs= a multiple of 512");
+        }
+        self.method(source, method, &verify);
+        job.content.verify = true;
+        job.content.data_errors_max = match source.job.errors() {
+            _ if verify.fatal => Some(1),
+            "verify" => Some(u64::MAX),
+            "io" | "read" | "write" => Some(1),
+            _ => None,
+        };
+        if verify.only && job.may_write() {
+            self.check_only(source, job);
+        } else if verify.backlog > 0 && writes(job) {
+            job.content.reread = true;
+            let message = "each block is read back right behind its write, in the slot of the write";
+            self.note(source, "verify-backlog", "verify_backlog", message, "");
+            if source.job.lifetime().number_ios > 0 {
+                let message =
+                    "number_ios= counts the writes; fio counts what it reads back of a backlog as well";
+                self.note(source, "verify-backlog-ios", "number_ios", message, "");
+            }
+        }
+    }
+
+    fn method(&mut self, source: Source<'_>, method: &str, verify: &Verify) {
+        let offsets = verify.pattern.as_ref().is_some_and(|pattern| !pattern.offset_at.is_empty());
+        if offsets {
+            let message = "%o stays zero in the pattern";
+            self.loss(source, "pattern-offset", "verify_pattern", message, "");
+        }
+        match method {
+            "pattern" => {
+                let message = "40 bytes of each sector of 512 are a header instead of the pattern";
+                self.loss(source, "verify-pattern", "verify", message, "verify=pattern_hdr, or fio itself");
+            }
+            method => {
+                let option =
+                    if source.section.settings.get("verify").is_some() { "verify" } else { "verify_pattern" };
+                let message = format!(
+                    "each sector of 512 bytes has a header with CRC-32C, place, generation and run instead of fio's with {method}"
+                );
+                self.note(source, "verify-header", option, message, "");
+            }
+        }
+    }
+
+    /// Reads what it would have written.
+    fn check_only(&mut self, source: Source<'_>, job: &mut Job) {
+        job.pattern.mix = Mix::READ;
+        job.pattern.read_sizes = job.pattern.write_sizes.clone();
+        let message = "nothing is written; each block that Assay wrote is checked by itself (checksum and place), and whether it is of the last write is not known; what fio wrote with its own headers is not verifiable";
+        self.loss(source, "verify-only", "verify_only", message, BY_FIO);
+    }
+
+    /// A job that only reads checks what is there: fio's own headers say nothing here.
+    pub(super) fn foreign_headers(&mut self, source: Source<'_>, job: &Job) {
+        let reads = source.job.access().direction == Direction::Read;
+        if !reads || !job.content.verify || job.targets.iter().all(|target| self.verified.contains(target)) {
+            return;
+        }
+        let message = "blocks that Assay wrote are checked; those that fio wrote with its own headers are not verifiable, and the result says how many they are";
+        self.loss(
+            source,
+            "verify-foreign-headers",
+            "verify",
+            message,
+            "write them with verify= in the same file",
+        );
+    }
+
+    /// The jobs that read back what those of a section wrote.
+    pub(super) fn read_back(&mut self, clones: &[&ResolvedJob], jobs: &[Job]) -> Vec<Job> {
+        let Some(first) = clones.first() else { return Vec::new() };
+        let verify = first.verify();
+        let checked = || jobs.iter().filter(|job| job.content.verify && writes(job));
+        if !verify.read_back || verify.backlog > 0 || checked().next().is_none() {
+            return Vec::new();
+        }
+        let file = self.file;
+        let source = Source { section: &file.jobs[first.section_index], job: first };
+        if first.lifetime().loops > 1 {
+            let message = "what was written is read back once, behind the last pass; fio reads it back behind each pass";
+            self.loss(source, "verify-loops", "loops", message, "loops=1 and --repeat");
+        }
+        if first.lifetime().runtime_us > 0 {
+            let message = "everything that was written is read back when the runtime is over; fio leaves out what it has not read back by then";
+            self.note(source, "verify-beyond-runtime", "runtime", message, "");
+        }
+        checked().map(reading).collect()
+    }
+}
+
+fn writes(job: &Job) -> bool {
+    job.pattern.kinds().any(|kind| kind == OpKind::Write)
+}
+
+/// The job that reads back what `job` wrote, in the order of offsets.
+fn reading(job: &Job) -> Job {
+    let block_bytes = job.pattern.write_sizes.max_bytes();
+    job.clone().with(|job| {
+        job.pattern = AccessPattern::new(Mix::READ, block_bytes, Placement::sequential());
+        job.limits = Limits { passes: Some(1), ..Limits::default() };
+        job.rate = Rate::Unlimited;
+        (job.think_time, job.ramp, job.start_delay) = (None, Nanos(0), Nanos(0));
+        (job.flush, job.layout) = (FlushPolicy::default(), FileLayout::AsNeeded);
+        // As fio, which drops cached pages between writing and reading back.
+        job.invalidate = true;
+    })
+}
+
+/// The phase of these jobs, behind the one that writes: fio makes what was written durable before it reads it back.
+pub(super) fn phase(before: &mut Phase, mut jobs: Vec<Job>) -> Option<Phase> {
+    if jobs.is_empty() {
+        return None;
+    }
+    before.drain_after = jobs.iter().any(|job| job.caching != Caching::Direct);
+    super::unique_names(&mut jobs);
+    let name = format!("{} verify", before.name);
+    Some(Phase { kind: PhaseKind::Verify, ..Phase::measure(&name, jobs) })
+}
+
+/// The targets that a phase writes with headers.
+pub(super) fn written(phase: &Phase) -> HashSet<String> {
+    let writing = phase.jobs.iter().filter(|job| job.content.verify && writes(job));
+    writing.flat_map(|job| &job.targets).cloned().collect()
+}
