@@ -20,7 +20,7 @@ use crate::pipe;
 /// How a workload file is read.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ReadingArgs {
-    /// name=value words for a vdbench file: $name in it stands for the value
+    /// name=value words for a vdbench file: $name in it stands for the value; validate=, journal= and data_errors= hold for all of it
     #[arg(value_name = "NAME=VALUE")]
     pub(crate) variables: Vec<String>,
     /// The language of the file: auto, fio, vdbench or toml

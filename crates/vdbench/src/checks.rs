@@ -48,7 +48,7 @@ pub(crate) fn check(file: &mut ParameterFile, options: &Options, sink: &mut Sink
 }
 
 fn storages(file: &ParameterFile, sink: &mut Sink) {
-    let validating = file.general.validates;
+    let validating = file.general.validation.is_some();
     for sd in &file.storages {
         if sd.luns.is_empty() {
             let message = format!("no lun name specified for sd `{}`", sd.name);
@@ -157,7 +157,7 @@ fn hit_area(wd: &WorkloadDef, file: &ParameterFile, sink: &mut Sink) {
 }
 
 fn file_definitions(file: &ParameterFile, sink: &mut Sink) {
-    let validating = file.general.validates;
+    let validating = file.general.validation.is_some();
     let mut anchors = BTreeSet::new();
     for fsd in &file.file_systems {
         name_rule(&fsd.name, "fsd", validating, fsd.at, sink);

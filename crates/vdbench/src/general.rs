@@ -32,6 +32,21 @@ pub enum DataErrors {
     Command(String),
 }
 
+/// How data is validated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validation {
+    /// What was written is read back at once.
+    pub reread: bool,
+    /// A block is read and compared before it is written over.
+    pub preread: bool,
+}
+
+impl Default for Validation {
+    fn default() -> Self {
+        Validation { reread: false, preread: true }
+    }
+}
+
 /// Parameters that hold for the whole file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct General {
@@ -41,8 +56,8 @@ pub struct General {
     pub dedup: Dedup,
     /// What happens after a data error.
     pub data_errors: Option<DataErrors>,
-    /// Whether written data is to be validated, which makes rules about names stricter.
-    pub validates: bool,
+    /// How data is validated, which makes rules about names stricter; `None`: it is not.
+    pub validation: Option<Validation>,
     /// Transfer size of format runs in bytes.
     pub format_transfer_bytes: Option<u64>,
     /// Format file SDs: `Some(false)` never.
@@ -77,14 +92,9 @@ impl Definition for General {
         ),
         sets(&["data_errors", "dataerrors"], "7", |general, args| general.data_errors = data_errors(args)),
         refused(&["swat"], "swat is no longer part of the language", "remove the line"),
-        sets(&["validate"], "yes", |general, args| {
-            general.validates = true;
-            let help =
-                "a plan with content = { verify = true } checks what it reads (assay convert --to toml)";
-            args.lose("data-validation", "blocks are not validated during the run", help);
-        }),
+        sets(&["validate"], "yes", |general, args| general.validation = validation(general.validation, args)),
         in_full(sets(&["journal"], "yes", |general, args| {
-            general.validates = true;
+            general.validation = general.validation.or_else(|| Some(Validation::default()));
             args.lose("data-validation", NO_JOURNAL, JUDGE);
         })),
         command(&["startcmd", "start_cmd"]),
@@ -157,6 +167,31 @@ pub(crate) fn dedup(dedup: &mut Dedup, args: &mut Args<'_>) {
         "dedupratio" => dedup.ratio = args.number(1.0, 1e6),
         _ => dedup.unit = args.whole(512, 1 << 30),
     }
+}
+
+/// `validate=` with one word or several; `before` is what was said already.
+fn validation(before: Option<Validation>, args: &mut Args<'_>) -> Option<Validation> {
+    let mut found = before.unwrap_or_default();
+    for (index, word) in args.words().into_iter().enumerate() {
+        match word.to_ascii_lowercase().as_str() {
+            "no" | "n" | "off" => return None,
+            "yes" | "y" | "on" => {}
+            word if word.starts_with("read") => found.reread = true,
+            word if word.starts_with("no_pre") => found.preread = false,
+            "time" | "reportdedupsets" => {
+                let message = format!(
+                    "`{word}` has no effect: each wrong block is listed with the generations and runs of its sectors"
+                );
+                args.note("no-effect", message, "");
+            }
+            _ => args.reject(
+                index,
+                "expected yes, read, no_preread or time",
+                "write validate=yes or validate=(yes,read)",
+            ),
+        }
+    }
+    Some(found)
 }
 
 fn data_errors(args: &mut Args<'_>) -> Option<DataErrors> {

@@ -278,7 +278,8 @@ pub(crate) const fn journal<D>() -> Keyword<D> {
 }
 
 /// What is lost with a journal, and what keeps one.
-pub(crate) const NO_JOURNAL: &str = "no validation journal is kept";
+pub(crate) const NO_JOURNAL: &str =
+    "the journal is not kept yet; what is written is validated while the run lasts";
 pub(crate) const JUDGE: &str = "vdbench itself: assay judge -- vdbench -f <file>";
 
 /// A trace to replay.

@@ -45,7 +45,7 @@ pub use expand::{ExpandedRun, RunKind, RunRate, curve_rate, expand};
 pub use file::ParameterFile;
 pub use file_system::FileSystemDef;
 pub use file_workload::{FileIo, FileOperation, FileWorkloadDef};
-pub use general::{DataErrors, Dedup, General};
+pub use general::{DataErrors, Dedup, General, Validation};
 pub use host::HostDef;
 pub use import::{ImportError, import};
 pub use loops::{Loop, LoopKind, LoopValue, loop_u64};

@@ -5,6 +5,7 @@ mod files;
 mod hosts;
 mod rates;
 mod storage;
+mod validation;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -45,6 +46,7 @@ pub fn lower(name: &str, file: &ParameterFile) -> (Option<Workload>, Vec<Diagnos
             phases.push(phase);
         }
     }
+    lowering.read_back(&mut phases);
     let (targets, hosts) = (lowering.targets(), lowering.hosts());
     let workload = Workload { name: name.to_owned(), seed: None, hosts, targets, phases };
     (Some(workload), lowering.sink.finish())
@@ -186,6 +188,7 @@ impl<'f> Lowering<'f> {
             let at = place("fwd_thread_adjust");
             self.lose("thread-adjust", at, "fwd_thread_adjust", message, "give enough threads");
         }
+        self.validation_losses();
         self.host_remarks();
     }
 
@@ -241,14 +244,15 @@ impl<'f> Lowering<'f> {
             }
         }
         let shared = &general.dedup;
+        let validation = general.validation.filter(|_| run.kind == RunKind::Storage);
         Content {
             payload: Payload::Random,
             refresh: Refresh::Stamp,
             compression_ratio: ratio,
             dedup_ratio: pick(own.ratio, shared.ratio),
             dedup_unit_bytes: own.unit.or(shared.unit).unwrap_or(4096),
-            verify: false,
-            reread: false,
+            verify: validation.is_some(),
+            reread: validation.is_some_and(|validation| validation.reread),
             data_errors_max: None,
         }
     }

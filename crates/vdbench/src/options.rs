@@ -35,7 +35,8 @@ impl Default for Limits {
 /// Words of the command line that change what a parameter file means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// `name=value` words: `$name` and `!name` in the file become the value.
+    /// `name=value` words: `$name` and `!name` in the file become the value. Where no line uses them, `validate`, `journal` and
+    /// `data_errors` are general parameters of the file.
     pub variables: Vec<(String, String)>,
     /// Words behind `+`: appended to each run definition's line.
     pub extra: Vec<String>,

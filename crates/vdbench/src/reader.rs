@@ -65,7 +65,7 @@ impl<'r> Reader<'r> {
             .filter(|(n, _)| !n.is_empty())
             .collect();
         variables.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-        let extra = extra_params(options, sink);
+        let extra = params_of(&options.extra, sink);
         let budget = options.limits.text_bytes;
         Self {
             options,
@@ -285,24 +285,35 @@ impl<'r> Reader<'r> {
         }
     }
 
-    fn finish(self) -> Vec<Param> {
-        for (name, _) in &self.options.variables {
-            if !self.used.contains(name.as_str()) && !self.stopped {
-                let message = format!("`{name}=` was given, but no line uses `${name}`");
-                self.sink.error("unused-variable", None, name, message, "remove it, or use it in the file");
+    fn finish(mut self) -> Vec<Param> {
+        let mut parameters = Vec::new();
+        for (name, value) in &self.options.variables {
+            if self.used.contains(name.as_str()) || self.stopped {
+                continue;
             }
+            if GENERAL_WORDS.contains(&name.as_str()) {
+                parameters.push(format!("{name}={value}"));
+                continue;
+            }
+            let message = format!("`{name}=` was given, but no line uses `${name}`");
+            self.sink.error("unused-variable", None, name, message, "remove it, or use it in the file");
         }
-        self.params
+        let mut params = params_of(&parameters, self.sink);
+        params.append(&mut self.params);
+        params
     }
 }
 
-/// The words behind a `+` on the command line, as parameters.
-fn extra_params(options: &Options, sink: &mut Sink) -> Vec<Param> {
-    if options.extra.is_empty() {
+/// Variables that are parameters of the file where no line uses them: what vdbench's options `-v` and `-j` say of any file.
+const GENERAL_WORDS: [&str; 3] = ["validate", "journal", "data_errors"];
+
+/// Words of the command line as parameters.
+fn params_of(words: &[String], sink: &mut Sink) -> Vec<Param> {
+    if words.is_empty() {
         return Vec::new();
     }
     let id = sink.add_file("command line");
-    let text = options.extra.join(",");
+    let text = words.join(",");
     let at = |i: usize| At { file: id, line: 1, column: u32::try_from(i + 1).unwrap_or(0) };
     let chars: Vec<Ch> = text.chars().enumerate().map(|(i, c)| Ch { c, quoted: false, at: at(i) }).collect();
     split_params(&chars, sink)

@@ -4,6 +4,7 @@ mod files;
 mod hosts;
 mod names;
 mod storage;
+mod validation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -22,8 +23,11 @@ use names::Names;
 #[must_use]
 pub fn write(workload: &Workload) -> (String, Vec<Diagnostic>) {
     let mut writer = Writer::new(workload);
-    for phase in &workload.phases {
-        writer.phase(phase);
+    for (index, phase) in workload.phases.iter().enumerate() {
+        let behind = workload.phases.get(index + 1);
+        if !validation::reads_back(phase) {
+            writer.phase(phase, behind.is_some_and(validation::reads_back));
+        }
     }
     writer.finish()
 }
@@ -103,7 +107,8 @@ impl<'w> Writer<'w> {
         }
     }
 
-    fn phase(&mut self, phase: &Phase) {
+    /// `read_back`: behind it a phase reads back what was written.
+    fn phase(&mut self, phase: &Phase, read_back: bool) {
         for job in phase.jobs.iter().filter(|job| job.application.is_some()) {
             self.lose_of_job(job, "application", "an application's load is not part of the language", "");
         }
@@ -123,7 +128,7 @@ impl<'w> Writer<'w> {
             let what = "trees and devices cannot run side by side; one follows the other";
             self.lose_of_phase(phase, "mixed-run", what, "run two files at once");
         }
-        if phase.drain_after {
+        if phase.drain_after && !read_back {
             self.lose_of_phase(phase, "drain", "dirty pages are not awaited behind it", "use pause=");
         }
         if phase.until.is_some() {
@@ -243,6 +248,7 @@ impl<'w> Writer<'w> {
             }
         }
         self.repetition();
+        lines.extend(self.validation());
         if let Some(errors) = first_errors.filter(|n| *n != 49) {
             lines.push(format!("data_errors={}", errors.saturating_add(1)));
         }

@@ -2,7 +2,7 @@
 
 use assay_formats::loader::MemoryLoader;
 use assay_formats::{Diagnostic, Severity};
-use assay_vdbench::{Options, ParameterFile, Seek, Sizes, expand, parse};
+use assay_vdbench::{DataErrors, Options, ParameterFile, Seek, Sizes, Validation, expand, parse};
 
 const RAW: &str = "sd=sd1,lun=/dev/x,openflags=o_direct\nwd=wd1,sd=sd1\n";
 const TREE: &str = "fsd=fsd1,anchor=/t,depth=1,width=1,files=5,size=4k\nfwd=fwd1,fsd=fsd1,operation=read\n";
@@ -224,6 +224,28 @@ fn variables_come_from_the_command_line() {
     let (parsed, diagnostics) = read_with(RAW, &options, &MemoryLoader::default());
     assert!(parsed.is_none() && diagnostics.iter().any(|d| d.id == "unused-variable"));
     assert_error(&format!("{RAW}rd=r,wd=wd1,iorate=$rate"), "unset-variable 3:20");
+}
+
+#[test]
+fn validation_and_its_errors_hold_for_any_file_from_the_command_line() {
+    let with = |words: &[(&str, &str)], text: &str| {
+        let variables = words.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let options = Options { variables, ..Options::default() };
+        read_with(text, &options, &MemoryLoader::default())
+    };
+    let text = format!("{RAW}rd=r,wd=wd1,iorate=max");
+    let (parsed, said) = with(&[("validate", "(yes,read)"), ("data_errors", "3")], &text);
+    let general = parsed.unwrap_or_else(|| panic!("{said:?}")).general;
+    assert_eq!(general.validation, Some(Validation { reread: true, preread: true }));
+    assert_eq!(general.data_errors, Some(DataErrors::Stop { count: 3, after_s: None }));
+    let (parsed, said) = with(&[("journal", "recover")], &text);
+    assert!(parsed.is_some_and(|file| file.general.validation.is_some()));
+    let lost = said.iter().find(|said| said.id == "data-validation").expect("a loss");
+    assert_eq!(lost.position.as_ref().map(|at| at.file.as_str()), Some("command line"));
+    // A line that uses the name makes it a variable.
+    let (parsed, said) = with(&[("validate", "7")], &text.replace("iorate=max", "iorate=$validate"));
+    assert!(parsed.is_some_and(|file| file.general.validation.is_none()), "{said:?}");
+    assert!(with(&[("validate", "perhaps")], &text).0.is_none());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use assay_formats::{Diagnostic, Severity};
 use assay_vdbench::{Options, expand, lower, parse};
 use assay_workload::host::HostRanges;
 use assay_workload::job::{
-    Arrival, Caching, EngineKind, Job, OpenSync, PhaseKind, Rate, TargetSharing, Workload,
+    Arrival, Caching, EngineKind, Job, OpenSync, Phase, PhaseKind, Rate, TargetSharing, Workload,
 };
 use assay_workload::pattern::{BlockSizes, Distribution, Placement};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
@@ -39,7 +39,9 @@ fn losses(text: &str) -> Vec<&'static str> {
 
 #[test]
 fn data_that_would_not_be_checked_is_another_test() {
-    for general in ["validate=yes", "journal=yes", "data_errors=stop.sh", "pattern=file"] {
+    for general in
+        ["journal=yes", "data_errors=stop.sh", "pattern=file", "validate=yes\ndedupratio=2,dedupunit=4k"]
+    {
         let said = lowered(&format!("{general}\n{}", one("xf=4k,rdpct=0", "iorate=max,elapsed=2"))).1;
         let lost: Vec<&Diagnostic> = said.iter().filter(|d| d.severity == Severity::Loss).collect();
         assert!(!lost.is_empty() && lost.iter().all(|d| d.changes_test()), "{general}: {lost:?}");
@@ -360,7 +362,7 @@ fn all_of_a_tree_carries_over() {
 #[test]
 fn what_the_model_lacks_is_reported_once_with_its_place() {
     let text = one("seekpct=100,priority=1", "iorate=(1,2,3),stopcurve=5,startcmd=\"echo\"");
-    let (_, diagnostics) = lowered(&format!("validate=yes\n{text}"));
+    let (_, diagnostics) = lowered(&format!("journal=yes\n{text}"));
     let lost: Vec<(&str, Option<u32>)> = diagnostics
         .iter()
         .filter(|d| d.severity == Severity::Loss)
@@ -434,4 +436,59 @@ fn a_run_ends_with_its_workloads_of_seekpct_eof() {
                 rd=r,wd=w*,iorate=max,elapsed=60";
     let with: Vec<Option<EndsWith>> = jobs(text).iter().map(|job| job.limits.ends_with).collect();
     assert_eq!(with, [None, Some(EndsWith::Others)]);
+}
+
+type Checked = (PhaseKind, Vec<(bool, bool)>);
+
+/// Kinds of the phases, and of each job whether its data is verified and read back at once.
+fn validated(general: &str, wd: &str) -> (Vec<Checked>, Vec<Diagnostic>) {
+    let (workload, said) = lowered(&format!("{general}\n{}", one(wd, "iorate=max,elapsed=2")));
+    let job = |job: &Job| (job.content.verify, job.content.reread);
+    let phase = |phase: &Phase| (phase.kind, phase.jobs.iter().map(job).collect());
+    (workload.phases.iter().map(phase).collect(), said)
+}
+
+#[test]
+fn validated_data_is_compared_and_read_back_in_the_end() {
+    let write = "xf=4k,rdpct=50";
+    let (measure, verify) = (PhaseKind::Measure, PhaseKind::Verify);
+    let (yes, at_once) = (vec![(true, false)], vec![(true, true)]);
+    for (general, phases) in [
+        ("validate=yes", vec![(measure, yes.clone()), (verify, yes.clone())]),
+        ("validate=(yes,read)", vec![(measure, at_once.clone()), (verify, yes.clone())]),
+        ("validate=no_preread", vec![(measure, yes.clone())]),
+        ("validate=(read,no_preread,time)", vec![(measure, at_once)]),
+        ("validate=no", vec![(measure, vec![(false, false)])]),
+        ("journal=yes", vec![(measure, yes.clone()), (verify, yes.clone())]),
+    ] {
+        let (found, said) = validated(general, write);
+        assert_eq!(found, phases, "{general}");
+        let lost = said.iter().any(|said| said.severity == Severity::Loss);
+        assert_eq!(lost, general.starts_with("journal"), "{general}: {said:?}");
+    }
+    assert_eq!(validated("validate=yes", "xf=4k,rdpct=100").0, [(measure, yes)], "nothing was written");
+    let (workload, _) = lowered(&format!("validate=yes\n{}", one(write, "iorate=max,elapsed=2")));
+    let [written, read] = workload.phases.as_slice() else { panic!("{:?}", workload.phases) };
+    let read = &read.jobs[0];
+    let write = &written.jobs[0];
+    assert_eq!((&read.targets, read.offset, read.length), (&write.targets, write.offset, write.length));
+    assert!(!read.may_write() && read.rate == Rate::Unlimited && read.limits.time.is_none());
+    assert_eq!(read.errors_tolerated, 49, "vdbench stops at the fiftieth wrong block or failed operation");
+}
+
+#[test]
+fn several_runs_on_one_range_are_read_back_once() {
+    let text = "validate=yes\nsd=sd1,lun=/dev/sdx,size=1g,openflags=o_direct\nwd=wd1,sd=sd1,xf=4k,rdpct=0\n\
+                rd=r,wd=wd1,iorate=max,elapsed=2,forthreads=(1,2)\nrd=s,wd=wd1,iorate=100,elapsed=2";
+    let phases = lowered(text).0.phases;
+    assert_eq!(phases.iter().map(|phase| phase.jobs.len()).collect::<Vec<_>>(), [1, 1, 1, 1]);
+    assert_eq!(phases[3].kind, PhaseKind::Verify);
+}
+
+#[test]
+fn formatted_files_have_headers_before_they_are_read() {
+    let text = "validate=yes\nsd=sd1,lun=/tmp/nowhere/f,size=8m\nwd=wd1,sd=sd1,xf=4k,rdpct=100\nrd=r,wd=wd1,iorate=max,elapsed=2";
+    let phases = lowered(text).0.phases;
+    assert_eq!((phases[0].name.as_str(), phases[0].jobs[0].content.verify), ("SD_format", true));
+    assert!(phases[0].drain_after || phases.iter().any(|phase| phase.drain_after), "{phases:?}");
 }

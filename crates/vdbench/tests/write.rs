@@ -219,3 +219,32 @@ fn corpus_files_can_be_written_and_read_again() {
         assert_eq!(second.phases.len(), first.phases.len(), "{name}\n{written}");
     }
 }
+
+#[test]
+fn validation_survives_a_round_trip() {
+    let sd = "sd=sd1,lun=/dev/a,openflags=o_direct\n";
+    for general in
+        ["validate=yes", "validate=(yes,read)", "validate=no_preread", "validate=(read,no_preread)"]
+    {
+        let text = format!(
+            "{general}\n{sd}wd=w,sd=sd1,rdpct=50\nrd=r,wd=w,iorate=max,threads=4,warmup=10,elapsed=60"
+        );
+        assert_round_trip(&text);
+        let (written, said) = write(&read(&text));
+        assert!(written.contains("\nvalidate="), "{written}");
+        assert!(said.iter().all(|said| said.severity == Severity::Note), "{general}: {said:?}");
+    }
+}
+
+#[test]
+fn what_validation_cannot_say_is_lost() {
+    let mut first = read(
+        "validate=(yes,read)\nsd=sd1,lun=/dev/a,openflags=o_direct\nwd=w,sd=sd1,rdpct=50\nwd=v,sd=sd1\n\
+                          rd=r,wd=(w,v),iorate=max,elapsed=60",
+    );
+    first.phases[0].jobs[1].content = assay_workload::content::Content::default();
+    first.phases[0].jobs[0].content.data_errors_max = Some(3);
+    let ids: Vec<&str> =
+        write(&first).1.iter().filter(|said| said.severity == Severity::Loss).map(|said| said.id).collect();
+    assert!(ids.contains(&"validation-differs") && ids.contains(&"data-errors"), "{ids:?}");
+}

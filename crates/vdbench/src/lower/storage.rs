@@ -301,6 +301,7 @@ impl Lowering<'_> {
             let mut job = Job::new("SD_format", &[&sd.name], pattern);
             job.outstanding_per_thread = FORMAT_THREADS;
             job.limits.passes = Some(1);
+            job.content.verify = self.file.general.validation.is_some();
             (job.caching, job.flush) = caching(&sd.open_flags.clone().unwrap_or_default());
             job.invalidate = false;
             self.on_one_host(&mut job, sd);
