@@ -185,7 +185,7 @@ fn measure(
     prepared.finish(&mut |id, text| sink(note(phase, id, text)));
     let process_cpu = outcome::process_cpu().since(process_before);
     let ends = join_all(running, planned.jobs.len(), gate)?;
-    Ok(finish_jobs(context, start_ns, &ends, process_cpu, sink))
+    Ok(finish_jobs((context, prepared), start_ns, &ends, process_cpu, sink))
 }
 
 /// Has the watchdog look at what threads have outstanding: why the phase should end without them, if it should.
@@ -305,7 +305,7 @@ fn join_all(running: Vec<Running<'_>>, jobs: usize, gate: &Gate) -> Result<Vec<V
 }
 
 fn finish_jobs(
-    context: PhaseContext<'_>,
+    (context, prepared): (PhaseContext<'_>, &PreparedPhase<'_, ThisMachine>),
     start_ns: u64,
     ends: &[Vec<ThreadEnd>],
     process_cpu: ThreadCpu,
@@ -320,7 +320,8 @@ fn finish_jobs(
         if job.slices.is_empty() {
             continue;
         }
-        let (result, failed) = outcome::of_job(job, ends, starts[index], start_ns, extra, jobs.len());
+        let (mut result, failed) = outcome::of_job(job, ends, starts[index], start_ns, extra, jobs.len());
+        result.figures = prepared.with(index).map(|jobs| jobs.figures(index)).unwrap_or_default();
         let failed = outcome::failed_io(context.plan, job, ends).or(failed);
         error = error.or(failed);
         sink(HostEvent::JobFinished { phase, job: index as u32, outcome: Box::new(result) });

@@ -5,12 +5,14 @@
 //! before the common start. Kinds are generic over the [`Machine`] they run on: one that needs nothing but its clock runs on
 //! every machine, one that needs real files only on this one, and the compiler knows which.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use assay_results::run::Metric;
 use assay_workload::operation::OpId;
 use assay_workload::plan::{Plan, PlannedJob, PlannedPhase};
 
@@ -136,6 +138,11 @@ pub trait PreparedJobs<M: Machine>: Sync {
 
     /// Tells what is to be said of the jobs once all their threads have ended.
     fn finish(&self, _say: &mut Say<'_>) {}
+
+    /// The figures of job `job` beside what its operations count, by name. Asked for after [`PreparedJobs::finish`].
+    fn figures(&self, _job: usize) -> BTreeMap<String, Metric> {
+        BTreeMap::new()
+    }
 }
 
 /// What one job thread does, as a step machine.

@@ -27,6 +27,7 @@ use crate::event::{HostEvent, HostId, RunEnd, RunEvent};
 use crate::evidence::Remark;
 use crate::hosts::{HostLoss, HostPhase};
 use crate::interval::{Interval, IntervalKey};
+use crate::metric::Metric;
 use crate::probe::Probe;
 use crate::run::{JobResult, PhaseResult, Producer, Run, SCHEMA, Verdict};
 
@@ -276,6 +277,7 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
     indices.sort_unstable();
     indices.dedup();
     let rows = host_rows(&tally, planned, start, hosts);
+    let metrics = figures(&tally, planned);
     let starts = Starts::new(&tally.starts);
     let mut jobs: Vec<JobResult> = Vec::new();
     for (name, members) in groups_of(&start.plan, index, indices.into_iter()) {
@@ -312,12 +314,33 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
         point: planned.map(|phase| phase.point.clone()).unwrap_or_default(),
         repeat: planned.map_or(0, |phase| phase.repeat),
         jobs,
-        metrics: BTreeMap::new(),
+        metrics,
         device,
         plan_phase: index,
         evidence,
         hosts: rows,
     }
+}
+
+/// The figures that jobs have of their own; where several have one of a name, each under the name of its job.
+fn figures(tally: &PhaseTally, planned: Option<&PlannedPhase>) -> BTreeMap<String, Metric> {
+    let all = || {
+        let of_job = |(index, job): (&u32, &'_ JobTally)| {
+            let name = planned.and_then(|phase| phase.jobs.get(*index as usize)).map(|job| job.name.clone());
+            job.outcomes()
+                .flat_map(|outcome| outcome.figures.clone())
+                .map(move |figure| (name.clone(), figure))
+                .collect::<Vec<_>>()
+        };
+        tally.jobs.iter().flat_map(of_job)
+    };
+    let mut named = BTreeMap::new();
+    for (job, (name, metric)) in all() {
+        let alone = all().filter(|(_, (other, _))| *other == name).count() == 1;
+        let name = job.filter(|_| !alone).map_or(name.clone(), |job| format!("{job}: {name}"));
+        named.insert(name, metric);
+    }
+    named
 }
 
 /// Each host's counters of a phase, against its own devices and what its own jobs asked for.

@@ -1,5 +1,7 @@
 //! The stream of events of a run: the live screen, the journal and every other consumer see the same.
 
+use std::collections::BTreeMap;
+
 pub use assay_workload::host::HostId;
 use assay_workload::pattern::OpKind;
 use assay_workload::units::{Bytes, Nanos};
@@ -10,6 +12,7 @@ use crate::counters::Counters;
 use crate::data::DataChecks;
 use crate::environment::Environment;
 use crate::interval::Interval;
+use crate::metric::Metric;
 use crate::probe::Probe;
 
 /// How a job ended, beside its counts.
@@ -59,6 +62,9 @@ pub struct JobOutcome {
     pub run_queue_ns: Option<u64>,
     /// CPU and run-queue wait of the busiest job thread as a share of its time, 0 to 1; `None`: not known.
     pub busiest_thread_share: Option<f64>,
+    /// Figures that its kind of job has beside what is counted of operations, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, Metric>,
 }
 
 /// I/Os that moved less than was asked for.
@@ -290,8 +296,8 @@ pub enum HostEvent {
     Note {
         /// The phase it belongs to, if to one.
         phase: Option<u32>,
-        /// A stable word (`drain`, `prefill`). The ids `cache-drop-failed`, `clock-unstable`, `verify-failed` and
-        /// `short-run` are findings.
+        /// A stable word (`drain`, `prefill`). The ids `cache-drop-failed`, `clock-unstable`, `verify-failed`, `short-run`,
+        /// `server-on-this-host` and `volatile-write-cache` are findings.
         id: String,
         /// A sentence.
         text: String,

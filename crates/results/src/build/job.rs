@@ -125,6 +125,11 @@ impl JobTally {
         self.parts.iter().flat_map(|(host, part)| part.held.iter().map(|held| (*host, held)))
     }
 
+    /// How it ended, on each host.
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = &JobOutcome> {
+        self.parts.values().flat_map(|part| &part.outcomes)
+    }
+
     /// Everything that was counted, where the hosts need no common time.
     pub(super) fn into_total(self) -> JobTotal {
         let mut total = JobTotal::default();

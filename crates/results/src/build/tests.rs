@@ -399,3 +399,31 @@ fn operations_have_the_names_that_their_job_gives_them() {
     assert_eq!((job.completion_histogram().n(), job.total.completion_ns.n), (10_010 + 500, 10_010 + 500));
     assert_eq!(job.series[3].iops, 2103.0);
 }
+
+#[test]
+fn figures_of_kinds_are_metrics_of_the_phase() {
+    let mut events = crate::fixture::events();
+    for event in &mut events {
+        if let RunEvent::Host { event: HostEvent::JobFinished { outcome, .. }, .. } = event {
+            let metric = crate::run::Metric {
+                value: 5908.0,
+                unit: "new orders/min".to_owned(),
+                n: 1,
+                interval: None,
+                basis: None,
+            };
+            outcome.figures.insert("NOPM".to_owned(), metric);
+        }
+    }
+    let mut builder = RunBuilder::default();
+    // As the journal has them.
+    for event in &events {
+        let event = match event {
+            RunEvent::Host { event: HostEvent::Interval(_), .. } => event.clone(),
+            other => serde_json::from_str(&serde_json::to_string(other).unwrap()).unwrap(),
+        };
+        builder.feed(&event);
+    }
+    let run = builder.finish().unwrap();
+    assert_eq!(run.phases[0].metrics["NOPM"].value, 5908.0);
+}

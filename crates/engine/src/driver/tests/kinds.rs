@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Condvar, Mutex};
 
 use assay_results::JobOutcome;
+use assay_results::run::Metric;
 use assay_workload::operation::OpId;
 
 use super::*;
@@ -76,6 +77,11 @@ impl PreparedJobs<ThisMachine> for PreparedToy<'_> {
         let schedule = Schedule { start_ns: 0, measured_start_ns: 0, interval_ns: 50_000_000 };
         let recorder = Recorder::new(Arc::clone(&self.shared[&at.job][at.thread]), schedule);
         Ok(Box::new(ToyRunner { toy: self.toy, recorder }))
+    }
+
+    fn figures(&self, job: usize) -> BTreeMap<String, Metric> {
+        let metric = Metric { value: job as f64, unit: "jobs".to_owned(), n: 1, interval: None, basis: None };
+        BTreeMap::from([("place".to_owned(), metric)])
     }
 
     fn interrupt(&self, _: usize) {
@@ -152,6 +158,8 @@ fn a_job_that_fails_keeps_what_it_measured_and_the_others_theirs() {
     assert!(!outcomes[&0].engine_notes.is_empty());
     // Errors have the names that the kind gives them, added up over its threads.
     assert_eq!(outcomes[&1].errors_by_kind, [("57P01".to_owned(), 2)]);
+    // So have figures of the kind's own.
+    assert_eq!((outcomes[&1].figures["place"].value, outcomes[&0].figures.len()), (1.0, 0));
 }
 
 #[test]
