@@ -31,6 +31,12 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         (subject.memory_file_system().is_none() && switched_off(&subject).is_none())
             .then_some((subject, truth))
     });
+    // A kind of job knows what its server makes durable.
+    findings.extend(run.remarks.iter().filter(|remark| remark.id == ID).map(|remark| {
+        Draft::new(ID, FindingSeverity::Warning, remark.text.as_str())
+            .bias(unbounded(NOT_DURABLE))
+            .advise("switch it on, or do not call these commits durable")
+    }));
     findings.extend(unseen.map(|(subject, truth)| {
         let why = truth.unknown_because.as_deref();
         let why = why.unwrap_or("the kernel does not count flushes of the device");
@@ -131,6 +137,15 @@ mod tests {
         run.plan.phases[0].jobs[0].flush.open = OpenSync::Dsync;
         run.phases[0].device.as_mut().unwrap().device_flushes = Some(10_000);
         run
+    }
+
+    #[test]
+    fn a_kind_of_job_tells_of_a_server_that_does_not_flush() {
+        let mut run = crate::fixture::run();
+        let text = "fsync is off on the server".to_owned();
+        run.remarks = vec![crate::evidence::Remark { phase: Some(0), id: ID.to_owned(), text: text.clone() }];
+        let finding = only(ID, &run);
+        assert_eq!((finding.message, finding.severity), (text, FindingSeverity::Warning));
     }
 
     #[test]

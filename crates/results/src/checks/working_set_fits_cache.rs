@@ -8,7 +8,7 @@ use assay_workload::resolve::misses::{TouchedBy, touched_by};
 use assay_workload::units::Bytes;
 
 use super::draft::{iops_high, iops_served, percent, served, time};
-use super::subject::{Subject, memory_bytes, on_storage};
+use super::subject::{Subject, measured, memory_bytes, on_storage};
 use crate::probe::Probe;
 use crate::run::{Effect, Finding, FindingSeverity, Run};
 
@@ -23,7 +23,41 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         on_storage(run).filter(|subject| !subject.job.direct && subject.memory_file_system().is_none());
     let above = buffered.flat_map(|subject| reads(&subject).into_iter().chain(writes(&subject)));
     let below = on_storage(run).filter_map(|subject| probed(&subject).or_else(|| touched(&subject)));
-    above.chain(below).collect()
+    above.chain(below).chain(databases(run)).collect()
+}
+
+/// Figure of a kind of job: bytes of its database.
+const DATABASE_SIZE: &str = "database size";
+/// Figure of a kind of job: per cent of the blocks that the server's buffers held.
+const HIT_RATIO: &str = "buffer hit ratio";
+/// From here on next to nothing was read.
+const HIT_RATIO_MAX: f64 = 99.0;
+
+/// Databases that memory holds: reads of them are not reads of the storage.
+fn databases(run: &Run) -> impl Iterator<Item = Finding> {
+    let memory = memory_bytes(run);
+    let remote =
+        run.plan.targets.is_empty() && !run.remarks.iter().any(|remark| remark.id == "server-on-this-host");
+    measured(run).filter_map(move |subject| {
+        let figure = |name: &str| subject.phase.metrics.get(name).map(|metric| metric.value);
+        let (bytes, hits) = (figure(DATABASE_SIZE)?, figure(HIT_RATIO));
+        let fits = memory.filter(|memory| !remote && bytes <= *memory as f64);
+        let buffered = hits.filter(|ratio| *ratio > HIT_RATIO_MAX);
+        let size = Bytes(bytes as u64);
+        let message = match (fits, buffered) {
+            (Some(memory), _) => format!("the database of {size} fits in the memory of {} of this host", Bytes(memory)),
+            (None, Some(ratio)) => format!("{ratio:.1} % of the blocks that the database of {size} was asked for were in the server's buffers"),
+            (None, None) => return None,
+        };
+        let finding = subject
+            .draft(ID, FindingSeverity::Warning, message)
+            .bias("the storage was tested with the log and checkpoints only, not with reads")
+            .evidence("database_bytes", bytes)
+            .evidence("memory_bytes", fits)
+            .evidence("buffer_hit_percent", hits)
+            .advise("build more warehouses, several times as large as memory, or read the figure as one of commits");
+        Some(finding)
+    })
 }
 
 /// Blocks that a job was to read for the first time, and that this run had written or read before.
@@ -153,6 +187,25 @@ mod tests {
         run.environment.cgroup.memory_bytes = None;
         run.phases[0].jobs[0].cached_read_share = Some(0.9);
         silent(ID, &run);
+    }
+
+    #[test]
+    fn a_database_that_memory_or_its_buffers_hold() {
+        let mut run = run();
+        let figure = |value: f64, unit: &str| crate::run::Metric {
+            value,
+            unit: unit.to_owned(),
+            n: 1,
+            interval: None,
+            basis: None,
+        };
+        run.phases[0].metrics.insert(DATABASE_SIZE.to_owned(), figure(4.0 * GIB as f64, "bytes"));
+        let finding = only(ID, &run);
+        assert_eq!(finding.message, "the database of 4 GiB fits in the memory of 16 GiB of this host");
+        run.phases[0].metrics.insert(DATABASE_SIZE.to_owned(), figure(40.0 * GIB as f64, "bytes"));
+        silent(ID, &run);
+        run.phases[0].metrics.insert(HIT_RATIO.to_owned(), figure(99.6, "%"));
+        assert!(only(ID, &run).message.starts_with("99.6 % of the blocks"), "{}", only(ID, &run).message);
     }
 
     #[test]
