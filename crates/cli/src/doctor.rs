@@ -1,10 +1,8 @@
 //! `assay doctor`: what this machine offers, and what each shortcoming means for a measurement.
 
-mod limits;
-
 use assay_engine::available::{Availability, availability};
 use assay_engine::clock::RealClock;
-use assay_host::inventory::{self, Helper, Inventory, Offer};
+use assay_host::inventory::{self, Helper, Inventory, Limit, Offer};
 use assay_report::format;
 use assay_report::terminal::{self, Mark, Row, Section, row};
 use assay_results::environment::AssayVersion;
@@ -63,13 +61,28 @@ pub(crate) fn doctor(args: &DoctorArgs, context: &Context) -> Result<Outcome, Fa
         machine(&inventory),
         engines(&inventory, &trials),
         clocks(&inventory, clock),
-        limits::limits(&inventory),
+        limits(&inventory),
         terminal::block_devices(&inventory.block_devices),
         terminal::file_systems(&inventory.file_systems),
         helpers(&inventory.helpers, installer),
     ];
     context.out(&terminal::sections(&sections, &context.style));
     Ok(Outcome::Done)
+}
+
+fn limits(inventory: &Inventory) -> Section {
+    let (limits, may) = (&inventory.limits, &inventory.privileges);
+    let limit = |limit: Limit| terminal::Limit { soft: limit.soft, hard: limit.hard };
+    let mut rows = terminal::process_limits(&terminal::ProcessLimits {
+        locked_memory: limits.locked_memory_bytes.map(limit),
+        ipc_lock: may.ipc_lock == Some(true),
+        open_files: limits.open_files.map(limit),
+        file_size: limits.file_size_bytes.map(limit),
+        drop_caches: may.drop_caches,
+        seccomp_filter: may.seccomp_filter == Some(true),
+    });
+    rows.extend(terminal::control_group(&inventory.cgroup));
+    Section { title: "Limits".to_owned(), rows }
 }
 
 impl Trial<'_> {

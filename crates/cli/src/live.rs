@@ -1,5 +1,6 @@
 //! Progress on stderr: one live line on a terminal, a line every ten seconds elsewhere.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,23 @@ use crate::input;
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 /// How often the live line is drawn at most.
 const LIVE_EVERY: Duration = Duration::from_millis(150);
+/// The same of what comes before a run.
+const STAGE_EVERY: Duration = Duration::from_millis(400);
 /// What a phase without a time limit is taken to need, for the estimate of what is left.
 const UNKNOWN_PHASE_S: f64 = 8.0;
+
+/// Says how far something is that comes before a run: on a terminal one line, which is left as it is.
+pub(crate) fn stages(context: &Context) -> impl FnMut(&dyn Display) + use<> {
+    let (every, before, behind) =
+        if context.live { (STAGE_EVERY, "\r\x1b[2K", "") } else { (PLAIN_EVERY, "", "\n") };
+    let (quiet, mut said) = (context.quiet, Instant::now());
+    move |stage| {
+        if !quiet && said.elapsed() >= every {
+            said = Instant::now();
+            to_stderr(format_args!("{before}{stage}{behind}"));
+        }
+    }
+}
 
 /// Where a run stands, drawn as its events come.
 #[derive(Debug)]

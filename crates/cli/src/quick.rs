@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use assay_conduct::series::{self, Prepared, Series, assay1, stb};
 use assay_formats::near;
@@ -18,7 +17,7 @@ use assay_workload::{Plan, Workload};
 
 use crate::context::{Context, to_stderr};
 use crate::failure::{Failure, Outcome, outcome_of};
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::location::{Location, pasted};
 use crate::output::{self, Outputs};
 use crate::remote::{self, RemoteDirectory};
@@ -109,7 +108,7 @@ fn series_list(context: &Context) -> String {
     let mut text = String::new();
     for series in &series::ALL {
         text.push_str(&format!("{}\n  {}\n", series.id, series.summary));
-        for line in wrap(series.about, context.style.width.clamp(40, 100) - 4) {
+        for line in terminal::wrapped(series.about, context.style.width.clamp(40, 100) - 4) {
             text.push_str(&format!("    {line}\n"));
         }
         for name in (series.tests)() {
@@ -118,22 +117,6 @@ fn series_list(context: &Context) -> String {
         text.push('\n');
     }
     text
-}
-
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.len() - 1;
-        if !lines[line].is_empty() && lines[line].len() + 1 + word.len() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !lines[line].is_empty() {
-                lines[line].push(' ');
-            }
-            lines[line].push_str(word);
-        }
-    }
-    lines
 }
 
 /// Whether a path could be meant as the name of a host.
@@ -268,20 +251,8 @@ fn fill(
     run: (&Claims, &Site),
     context: &Context,
 ) -> Result<Filled, Failure> {
-    let mut said = Instant::now();
-    let mut progress = |done: Bytes| {
-        let every = if context.live { Duration::from_millis(400) } else { Duration::from_secs(10) };
-        if context.quiet || said.elapsed() < every {
-            return;
-        }
-        said = Instant::now();
-        let line = format!("prefill  {done} of {}", Bytes(wanted));
-        if context.live {
-            to_stderr(format_args!("\r\x1b[2K{line}"));
-        } else {
-            to_stderr(format_args!("{line}\n"));
-        }
-    };
+    let mut said = live::stages(context);
+    let mut progress = |done: Bytes| said(&format_args!("prefill  {done} of {}", Bytes(wanted)));
     let filled = assay_runner::fill(file, wanted, time_max, seed, run, &mut progress);
     if context.live {
         to_stderr(format_args!("\r\x1b[2K"));

@@ -1,12 +1,11 @@
 //! How runs are loaded, shown and written: what every command that ends in a run shares.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use assay_conduct::series::assay1;
-use assay_report::quick::{Reference, ReferenceIops};
+use assay_report::quick::Reference;
 use assay_report::{Style, terminal};
-use assay_results::baseline::{Baseline, builtins};
+use assay_results::baseline::builtins;
 use assay_results::{Run, baseline, store};
 
 use crate::context::Context;
@@ -27,68 +26,23 @@ pub(crate) fn find_references(
 ) -> Result<Vec<Reference>, Failure> {
     if names.is_empty() {
         let own = builtins().into_iter().filter(|baseline| baseline.series.as_deref() == series);
-        let mut references: Vec<Reference> = own.map(|baseline| reference(&baseline)).collect();
+        let mut references: Vec<Reference> = own.map(|baseline| Reference::of_baseline(&baseline)).collect();
         if series == Some(assay1::ID) {
-            references.extend(typical_references());
+            references.extend(assay1::typical_drives().into_iter().map(Reference::typical_of));
         }
         return Ok(references);
     }
     let directory = context.baselines_root()?;
     names
         .iter()
-        .map(|name| baseline::show(&directory, name).map(|found| reference(&found)).map_err(Failure::usage))
+        .map(|name| baseline::show(&directory, name).map(|found| Reference::of_baseline(&found)))
+        .map(|found| found.map_err(Failure::usage))
         .collect()
 }
 
 /// The references of a stored run.
 pub(crate) fn references(run: &Run, names: &[String], context: &Context) -> Result<Vec<Reference>, Failure> {
     find_references(names, run.plan.series.as_deref(), context)
-}
-
-fn reference(baseline: &Baseline) -> Reference {
-    let iops = baseline.tests.iter().map(|test| (test.name.clone(), ReferenceIops::Measured(test.iops)));
-    let mut footnotes = baseline.footnotes.clone();
-    if footnotes.is_empty() {
-        let from = &baseline.provenance;
-        footnotes.push(format!(
-            "{}: {}, {}, kernel {}, {}",
-            baseline.name, from.device, from.file_system, from.kernel, from.date
-        ));
-    }
-    footnotes.extend(baseline.doubts());
-    Reference { name: baseline.name.clone(), iops: iops.collect(), footnotes }
-}
-
-fn typical_references() -> Vec<Reference> {
-    let hdd: BTreeMap<String, ReferenceIops> = assay1::TYPICAL
-        .iter()
-        .filter_map(|cell| Some((cell.cell.to_owned(), ReferenceIops::Measured(cell.hdd?))))
-        .collect();
-    let range = |pick: fn(&assay1::Typical) -> (f64, f64)| {
-        let one = |cell: &assay1::Typical| {
-            let (low, high) = pick(cell);
-            (cell.cell.to_owned(), ReferenceIops::Typical { low, high })
-        };
-        assay1::TYPICAL.iter().map(one).collect::<BTreeMap<_, _>>()
-    };
-    let sheet = "what data sheets of common drives of 2020-2024 state, rounded; typical, not measured here";
-    vec![
-        Reference {
-            name: "HDD".to_owned(),
-            iops: hdd,
-            footnotes: vec![
-                "HDD: one 7200 rpm SATA disk (6 TB), published with storage-tuner-benchmark 2.1, where it measured \
-                 the same thing."
-                    .to_owned(),
-            ],
-        },
-        Reference {
-            name: "SATA SSD".to_owned(),
-            iops: range(|cell| cell.sata_ssd),
-            footnotes: vec![format!("SATA SSD: {sheet}.")],
-        },
-        Reference { name: "NVMe".to_owned(), iops: range(|cell| cell.nvme), footnotes: vec![format!("NVMe: {sheet}.")] },
-    ]
 }
 
 /// Prints a run: the table of its series, or its summary, and the findings.

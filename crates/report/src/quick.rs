@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_results::baseline::Baseline;
 use assay_results::foreign::planned_of;
 use assay_results::run::{JobResult, LatencySummary, Metric, PhaseResult, Row};
 use assay_results::stats::{median, median_interval};
@@ -117,6 +118,32 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// Of a baseline, with where its figures come from.
+    pub fn of_baseline(baseline: &Baseline) -> Self {
+        let iops = baseline.tests.iter().map(|test| (test.name.clone(), ReferenceIops::Measured(test.iops)));
+        let mut footnotes = baseline.footnotes.clone();
+        if footnotes.is_empty() {
+            let from = &baseline.provenance;
+            footnotes.push(format!(
+                "{}: {}, {}, kernel {}, {}",
+                baseline.name, from.device, from.file_system, from.kernel, from.date
+            ));
+        }
+        footnotes.extend(baseline.doubts());
+        Reference { name: baseline.name.clone(), iops: iops.collect(), footnotes }
+    }
+
+    /// Of a kind of drive: its name, what it does in each test from and to (the same where it was measured), and a footnote.
+    pub fn typical_of((name, values, footnote): (&str, Vec<(&str, f64, f64)>, String)) -> Self {
+        let value = |(test, low, high): (&str, f64, f64)| {
+            let iops =
+                if low == high { ReferenceIops::Measured(low) } else { ReferenceIops::Typical { low, high } };
+            (test.to_owned(), iops)
+        };
+        let iops = values.into_iter().map(value).collect();
+        Reference { name: name.to_owned(), iops, footnotes: vec![footnote] }
+    }
+
     /// Its name as people write it: a baseline called `hdd` is an HDD.
     pub fn title(&self) -> &str {
         match self.name.as_str() {

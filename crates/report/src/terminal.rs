@@ -6,6 +6,7 @@ mod control_group;
 mod curve;
 mod findings;
 mod grid;
+mod limits;
 mod page;
 mod plan;
 mod progress;
@@ -18,6 +19,7 @@ mod summary;
 pub use compare::comparison;
 pub use control_group::control_group;
 pub use findings::{answer, causes, findings, verdict_line};
+pub use limits::{Limit, ProcessLimits, process_limits};
 pub use page::{Words, figures, page, word_page};
 pub use plan::{plan, writes_ahead};
 pub use progress::{Progress, progress_line};
@@ -27,6 +29,11 @@ pub use storage::{block_devices, file_systems};
 pub use summary::{heading, run_summary};
 
 use crate::text::{Hang, Style, Tone, wrap};
+
+/// The lines of a text at this width.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    wrap(text, Hang::flat(0), &Style::plain(width))
+}
 
 /// Adds a paragraph in one tone.
 fn paragraph(text: &mut String, tone: Tone, words: &str, hang: Hang, style: &Style) {

@@ -139,6 +139,24 @@ pub const TYPICAL: [Typical; 14] = [
     typical(CELLS[13].name, None, (400.0, 505.0), (1_000.0, 5_000.0)),
 ];
 
+/// A kind of drive: its name, what it does from and to by cell, and where that is from.
+pub type Drive = (&'static str, Vec<(&'static str, f64, f64)>, String);
+
+/// Kinds of drives for the references of a table.
+pub fn typical_drives() -> [Drive; 3] {
+    let range = |of: fn(&Typical) -> (f64, f64)| {
+        TYPICAL.iter().map(|cell| (cell.cell, of(cell).0, of(cell).1)).collect::<Vec<_>>()
+    };
+    let disk = TYPICAL.iter().filter_map(|cell| cell.hdd.map(|iops| (cell.cell, iops, iops))).collect();
+    let sheet = "what data sheets of common drives of 2020-2024 state, rounded; typical, not measured here";
+    let measured = "HDD: one 7200 rpm SATA disk (6 TB), published with storage-tuner-benchmark 2.1, where it measured the same thing.";
+    [
+        ("HDD", disk, measured.to_owned()),
+        ("SATA SSD", range(|cell| cell.sata_ssd), format!("SATA SSD: {sheet}.")),
+        ("NVMe", range(|cell| cell.nvme), format!("NVMe: {sheet}.")),
+    ]
+}
+
 impl Cell {
     fn phase(&self, windows: &Windows) -> Phase {
         let placement = if self.random { Placement::random_independent() } else { Placement::sequential() };

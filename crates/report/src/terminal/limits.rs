@@ -1,8 +1,33 @@
 //! Limits of the process and of its control group, with what they do to a measurement.
 
-use assay_host::inventory::{Inventory, Limit};
-use assay_report::format;
-use assay_report::terminal::{Mark, Row, Section, control_group, row};
+use super::{Mark, Row, row};
+use crate::format;
+
+/// A limit of the process: the soft one, and how far it can be raised; `None`: without bounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// What holds.
+    pub soft: Option<u64>,
+    /// The most that it can be set to.
+    pub hard: Option<u64>,
+}
+
+/// The limits of a process, and what it may do; `None`: not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessLimits {
+    /// Bytes of memory that can be locked.
+    pub locked_memory: Option<Limit>,
+    /// Whether it may lock all the same.
+    pub ipc_lock: bool,
+    /// Open files.
+    pub open_files: Option<Limit>,
+    /// Bytes of a file.
+    pub file_size: Option<Limit>,
+    /// Whether it may drop caches.
+    pub drop_caches: Option<bool>,
+    /// Whether a filter decides over its system calls.
+    pub seccomp_filter: bool,
+}
 
 /// What registered buffers of a large plan take: 256 outstanding I/Os of 256 KiB.
 const REGISTERED_BYTES: u64 = 64 << 20;
@@ -11,19 +36,14 @@ const OPEN_FILES: u64 = 4096;
 /// File size that the quick series makes.
 const FILE_BYTES: u64 = 4 << 30;
 
-pub(super) fn limits(inventory: &Inventory) -> Section {
-    let limits = &inventory.limits;
+/// A line for each of them.
+pub fn process_limits(limits: &ProcessLimits) -> Vec<Row> {
     let mut rows = Vec::new();
-    rows.extend(
-        limits
-            .locked_memory_bytes
-            .map(|limit| locked_memory(limit, inventory.privileges.ipc_lock == Some(true))),
-    );
+    rows.extend(limits.locked_memory.map(|limit| locked_memory(limit, limits.ipc_lock)));
     rows.extend(limits.open_files.map(open_files));
-    rows.extend(limits.file_size_bytes.and_then(file_size));
-    rows.extend(privileges(inventory));
-    rows.extend(control_group(&inventory.cgroup));
-    Section { title: "Limits".to_owned(), rows }
+    rows.extend(limits.file_size.and_then(file_size));
+    rows.extend(privileges(limits));
+    rows
 }
 
 fn locked_memory(limit: Limit, ipc_lock: bool) -> Row {
@@ -69,10 +89,9 @@ fn file_size(limit: Limit) -> Option<Row> {
     Some(row("file size", text, mark))
 }
 
-fn privileges(inventory: &Inventory) -> Vec<Row> {
-    let privileges = &inventory.privileges;
+fn privileges(limits: &ProcessLimits) -> Vec<Row> {
     let mut rows = Vec::new();
-    match privileges.drop_caches {
+    match limits.drop_caches {
         Some(true) => rows.push(row("drop caches", "allowed", Mark::Good)),
         Some(false) => {
             let text = "not allowed: buffered reads start from whatever is cached; only the plan's own files can be \
@@ -81,7 +100,7 @@ fn privileges(inventory: &Inventory) -> Vec<Row> {
         }
         None => {}
     }
-    if privileges.seccomp_filter == Some(true) {
+    if limits.seccomp_filter {
         let text = "a seccomp filter is active; if it refuses io_uring, the trial under Engines says so";
         rows.push(row("system calls", text, Mark::Plain));
     }
