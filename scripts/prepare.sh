@@ -46,6 +46,7 @@ missing_for_tests() {
     have ip || echo iproute2
     have ethtool || echo ethtool
     have sshfs || echo sshfs
+    compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || echo postgresql
 }
 
 apt() {

@@ -20,7 +20,7 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("conduct", &["results", "workload"]),
     ("engine", &["host", "results", "workload"]),
     ("sim", &["engine", "host", "results", "workload"]),
-    ("apps", &["engine", "host", "results", "workload"]),
+    ("oltp", &["engine", "host", "results", "workload"]),
     ("runner", &["conduct", "engine", "fio", "formats", "host", "results", "sim", "workload"]),
     ("fleet", &["conduct", "host", "results", "workload"]),
     ("web", &["report", "results", "workload"]),
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn arrows_that_are_drawn_are_allowed() {
         assert!(messages(package("sim", &["engine", "host", "results", "workload"])).is_empty());
-        assert!(messages(package("cli", &["web", "fleet", "apps", "report", "formats"])).is_empty());
+        assert!(messages(package("cli", &["web", "fleet", "oltp", "report", "formats"])).is_empty());
     }
 
     #[test]

@@ -1,0 +1,486 @@
+//! `assay oltp build`, `run` and `check`: from what was given to a database, a workload, or a list of what was checked.
+
+use std::path::{Path, PathBuf};
+
+use assay_host::space;
+use assay_host::workdir::{WorkDir, is_assay_dir};
+use assay_workload::job::{Arrival, Job, Limits, Phase, Rate, Workload};
+use assay_workload::pattern::{AccessPattern, Mix as BlockMix};
+use assay_workload::rng::derive_seed;
+use assay_workload::target::{Target, TargetKind};
+use assay_workload::units::Nanos;
+
+use crate::admin::{Admin, Facts};
+use crate::conditions::{self, Checked, Held};
+use crate::error::{Asked, Error, Unfit};
+use crate::inputs::{HomeWarehouse, Mix};
+use crate::kind::Oltp;
+use crate::ledger::Ledger;
+use crate::options::{Given, WHERE};
+use crate::postgres::{self, PostgresAdmin, ServerUrl};
+use crate::progress::Watcher;
+use crate::rows::Load;
+use crate::scale::{Scale, advised_users, advised_warehouses};
+use crate::settings::{Place, Settings, Synchronous};
+use crate::sqlite::{self, SqliteStore};
+
+/// The directory that is made in the one that was named.
+const WORK_DIR: &str = "assay-oltp";
+const WAREHOUSES_DEFAULT: u32 = 10;
+const WAREHOUSES_MAX: u32 = 100_000;
+const USERS_MAX: u32 = 10_000;
+const RAMP_DEFAULT: Nanos = Nanos::from_secs(20);
+const TIME_DEFAULT: Nanos = Nanos::from_secs(60);
+const LEDGER: &str = "ledger";
+
+/// Where and when a command is given: what only the program around it knows.
+#[derive(Debug, Clone)]
+pub struct Here {
+    /// Microseconds since 1970.
+    pub now_us: i64,
+    /// A random number.
+    pub random: u64,
+    /// Processors that may be used.
+    pub cpus: u32,
+    /// The password of a server, where its URL has none.
+    pub password: Option<String>,
+    /// Where Assay keeps what it has to remember.
+    pub data: Option<PathBuf>,
+}
+
+/// Which database is meant.
+#[derive(Debug, Clone)]
+enum Database {
+    Sqlite(PathBuf),
+    Postgres(ServerUrl),
+}
+
+/// A run that is ready to be carried out.
+#[derive(Debug)]
+pub struct PreparedRun {
+    /// What is to be done.
+    pub workload: Workload,
+    /// Where.
+    pub directory: PathBuf,
+    /// What carries it out.
+    pub kind: Oltp,
+    /// What was done on the way, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Database {
+    fn of(given: &Given, here: &Here) -> Result<Self, Error> {
+        let place = given.text(WHERE).unwrap_or(".");
+        if postgres::is_url(place) || place.contains("://") {
+            let url = ServerUrl::parse(place)?;
+            return Ok(Database::Postgres(url.or_password(here.password.clone())));
+        }
+        let path = Path::new(place);
+        let failed = |source| Error::File { path: path.to_owned(), source };
+        let directory = std::fs::canonicalize(path).map_err(failed)?;
+        if !directory.is_dir() {
+            return Err(failed(std::io::ErrorKind::NotADirectory.into()));
+        }
+        Ok(Database::Sqlite(if is_assay_dir(&directory) { directory } else { directory.join(WORK_DIR) }))
+    }
+
+    /// What it says of its build.
+    fn facts(&self) -> Result<Facts, Error> {
+        match self {
+            Database::Sqlite(directory) => Facts::read(&mut SqliteStore::open(directory)?.admin()?),
+            Database::Postgres(url) => {
+                let mut admin = PostgresAdmin::connect(url)?;
+                admin.expect_schema()?;
+                Facts::read(&mut admin)
+            }
+        }
+    }
+
+    /// Where acknowledged commits are written down.
+    fn ledger(&self, given: &Given, facts: &Facts, here: &Here) -> Result<PathBuf, Error> {
+        if let Some(path) = given.text("ledger") {
+            return std::path::absolute(path).map_err(|source| Error::File { path: path.into(), source });
+        }
+        match self {
+            Database::Sqlite(directory) => Ok(directory.join(LEDGER)),
+            Database::Postgres(_) => {
+                let data = here.data.as_ref().map(|data| data.join("oltp").join(&facts.build));
+                let nowhere = || Asked::Option {
+                    option: WHERE,
+                    why: "names a server, and there is no place for the ledger: set HOME or XDG_DATA_HOME"
+                        .to_owned(),
+                };
+                Ok(data.ok_or_else(nowhere)?)
+            }
+        }
+    }
+
+    /// Space of its file system; `None`: not known.
+    fn usable_bytes(&self) -> Option<u64> {
+        let Database::Sqlite(directory) = self else { return None };
+        let existing = directory.ancestors().find(|path| path.exists())?;
+        space::of(existing).ok().filter(|space| space.is_known()).map(|space| space.usable_bytes())
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Database::Sqlite(directory) => directory.display().to_string(),
+            Database::Postgres(url) => url.shown(),
+        }
+    }
+}
+
+/// How many warehouses are to be built.
+fn warehouses(given: &Given, database: &Database, here: &Here) -> Result<u32, Error> {
+    let possible = format!("a number of warehouses, 1 to {WAREHOUSES_MAX}");
+    let asked = given.value::<u32>("warehouses", |n| (1..=WAREHOUSES_MAX).contains(n), &possible)?;
+    given.value::<String>(
+        "size",
+        |size| size == "auto",
+        "'auto'; a number of warehouses is given by --warehouses",
+    )?;
+    Ok(match (asked, given.has("size")) {
+        (Some(_), true) => given.without("size", "and --warehouses exclude each other").map(|()| 0)?,
+        (Some(warehouses), false) => warehouses,
+        (None, true) => advised_warehouses(here.cpus, database.usable_bytes()),
+        (None, false) => WAREHOUSES_DEFAULT,
+    })
+}
+
+fn seed(given: &Given, here: &Here) -> Result<u64, Error> {
+    Ok(given.value("seed", |_| true, "a whole number")?.unwrap_or(here.random))
+}
+
+/// Builds a database; what was built, in a line.
+///
+/// # Errors
+/// [`Error`]; what was begun is removed then, where that is possible.
+pub fn build(given: &Given, here: &Here, watcher: &mut Watcher<'_>) -> Result<String, Error> {
+    build_scaled(given, (Scale::STANDARD, here), watcher)
+}
+
+/// The same at another scale, for tests.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_scaled(
+    given: &Given,
+    (scale, here): (Scale, &Here),
+    watcher: &mut Watcher<'_>,
+) -> Result<String, Error> {
+    let database = Database::of(given, here)?;
+    build_in(&database, given, (scale, here), watcher)
+}
+
+fn build_in(
+    database: &Database,
+    given: &Given,
+    (scale, here): (Scale, &Here),
+    watcher: &mut Watcher<'_>,
+) -> Result<String, Error> {
+    let warehouses = warehouses(given, database, here)?;
+    let loaders =
+        given.value::<u32>("loaders", |n| (1..=256).contains(n), "a number of connections, 1 to 256")?;
+    let seed = seed(given, here)?;
+    let load = Load::new(scale, seed, here.now_us);
+    let facts = Facts {
+        build: format!("{:016x}", derive_seed(here.random, here.now_us as u64)),
+        warehouses,
+        scale,
+        load_last: load.nurand.last,
+        functions: matches!(database, Database::Postgres(_)),
+        runs: 0,
+    };
+    let replace = given.has("rebuild");
+    match database {
+        Database::Sqlite(directory) => {
+            given.without("loaders", "is for PostgreSQL: SQLite is loaded by one connection")?;
+            let work = work_dir(directory)?;
+            room(directory, warehouses, scale, database)?;
+            let built = sqlite::build(&work, &facts, &load, replace, watcher);
+            if built.is_err() && work.created() {
+                // Nothing was made in it.
+                let _ = work.remove();
+            }
+            built?;
+        }
+        Database::Postgres(url) => {
+            let threads = loaders.unwrap_or(here.cpus).max(1);
+            postgres::build(url, &facts, &load, (replace, threads), watcher)?;
+        }
+    }
+    let plural = if warehouses == 1 { "" } else { "s" };
+    Ok(format!("built {warehouses} warehouse{plural} in {}", database.shown()))
+}
+
+fn work_dir(directory: &Path) -> Result<WorkDir, Error> {
+    WorkDir::create(directory, env!("CARGO_PKG_VERSION"), "oltp").map_err(|error| {
+        let (place, what) = (directory.display().to_string(), error.to_string());
+        Unfit::Foreign { place, what }.into()
+    })
+}
+
+/// Refuses a database that does not fit. One that is replaced goes first.
+fn room(directory: &Path, warehouses: u32, scale: Scale, database: &Database) -> Result<(), Error> {
+    let there = std::fs::metadata(directory.join(sqlite::FILE)).map_or(0, |meta| meta.len());
+    let needed_bytes = u64::from(warehouses) * scale.warehouse_bytes();
+    match database.usable_bytes().map(|usable| usable.saturating_add(there)) {
+        Some(usable_bytes) if usable_bytes < needed_bytes => {
+            Err(Asked::Space { warehouses, needed_bytes, usable_bytes, path: directory.to_owned() }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prepares a run: builds the database of SQLite where there is none, or where a new one is asked for.
+///
+/// # Errors
+/// [`Error`]: what was given, or the database, does not do.
+pub fn prepare_run(given: &Given, here: &Here, watcher: &mut Watcher<'_>) -> Result<PreparedRun, Error> {
+    prepare_scaled(given, (Scale::STANDARD, here), watcher)
+}
+
+/// The same at another scale, for tests.
+///
+/// # Errors
+/// As [`prepare_run`].
+pub fn prepare_scaled(
+    given: &Given,
+    (scale, here): (Scale, &Here),
+    watcher: &mut Watcher<'_>,
+) -> Result<PreparedRun, Error> {
+    let database = Database::of(given, here)?;
+    // Everything that was given is read before anything is built.
+    let how = How::of(given, &database)?;
+    let mut notes = Vec::new();
+    let mut build = || -> Result<Facts, Error> {
+        users_of(&how, warehouses(given, &database, here)?)?;
+        notes.push(build_in(&database, given, (scale, here), watcher)?);
+        database.facts()
+    };
+    let facts = match database.facts() {
+        Ok(facts) if !given.has("rebuild") => facts,
+        Err(Error::Database(Unfit::Missing { .. })) if matches!(database, Database::Sqlite(_)) => build()?,
+        Ok(_) | Err(Error::Database(Unfit::HalfBuilt { .. } | Unfit::Version { .. }))
+            if given.has("rebuild") =>
+        {
+            build()?
+        }
+        Ok(facts) => facts,
+        Err(error) => return Err(error),
+    };
+    let asked = given.has("warehouses") || given.has("size");
+    let wanted = if asked { warehouses(given, &database, here)? } else { facts.warehouses };
+    if wanted != facts.warehouses {
+        return Err(Unfit::Size { place: database.shown(), found: facts.warehouses, asked: wanted }.into());
+    }
+    let users = users_of(&how, facts.warehouses)?;
+    let ledger = database.ledger(given, &facts, here)?;
+    let place = match &database {
+        Database::Sqlite(directory) => {
+            Place::Sqlite { directory: directory.clone(), synchronous: how.synchronous }
+        }
+        Database::Postgres(url) => Place::Postgres { url: url.shown(), server_side: how.server_side },
+    };
+    let settings = Settings {
+        place,
+        build: facts.build,
+        warehouses: facts.warehouses,
+        scale: facts.scale,
+        load_last: facts.load_last,
+        mix: how.mix,
+        home: how.home,
+        thinks: how.thinks,
+        ledger,
+        started_us: here.now_us,
+    };
+    let workload = how.workload(&settings, users);
+    let (directory, password) = match &database {
+        Database::Sqlite(directory) => (directory.clone(), None),
+        Database::Postgres(url) => (PathBuf::from("."), url.password().map(str::to_owned)),
+    };
+    Ok(PreparedRun { workload, directory, kind: Oltp::with_password(password), notes })
+}
+
+/// How many users work on so many warehouses.
+fn users_of(how: &How, warehouses: u32) -> Result<u32, Error> {
+    let users = how.users.unwrap_or(advised_users(warehouses));
+    if users > warehouses { Err(Asked::Users { users, warehouses }.into()) } else { Ok(users) }
+}
+
+/// How a run is done.
+#[derive(Debug)]
+struct How {
+    name: String,
+    users: Option<u32>,
+    mix: Mix,
+    home: HomeWarehouse,
+    ramp: Nanos,
+    time: Nanos,
+    rate: Option<f64>,
+    poisson: bool,
+    thinks: bool,
+    synchronous: Synchronous,
+    server_side: bool,
+    tolerated: u64,
+    seed: Option<u64>,
+}
+
+impl How {
+    fn of(given: &Given, database: &Database) -> Result<Self, Error> {
+        let time = |option, possible: &str| given.value::<Nanos>(option, |time| time.0 < 1 << 60, possible);
+        let rate = given.value::<f64>("rate", |rate| *rate > 0.0 && rate.is_finite(), "a number above 0")?;
+        if rate.is_some() && given.has("think") {
+            given.without("rate", "and --think exclude each other: think times set the rate")?;
+        }
+        if rate.is_none() {
+            given.without("poisson", "needs --rate")?;
+        }
+        match database {
+            Database::Sqlite(_) => given.without("server-side", "is for PostgreSQL: SQLite has no server")?,
+            Database::Postgres(_) => given.without(
+                "synchronous",
+                "is for SQLite; on PostgreSQL set synchronous_commit of the server or of the user",
+            )?,
+        }
+        let measured = time("time", "a time such as 30s or 5m")?.unwrap_or(TIME_DEFAULT);
+        if measured.0 == 0 {
+            return Err(Asked::Option { option: "time", why: "of 0 measures nothing".to_owned() }.into());
+        }
+        let engine = match database {
+            Database::Sqlite(_) => "sqlite",
+            Database::Postgres(_) => "postgresql",
+        };
+        Ok(How {
+            name: given.text("name").map_or_else(|| format!("oltp-{engine}"), str::to_owned),
+            users: given.value(
+                "users",
+                |n| (1..=USERS_MAX).contains(n),
+                &format!("a number of users, 1 to {USERS_MAX}"),
+            )?,
+            mix: given.one_of("mix", &Mix::NAMES)?,
+            home: given.one_of("home", &[("all", HomeWarehouse::All), ("fixed", HomeWarehouse::Fixed)])?,
+            ramp: time("ramp", "a time such as 20s or 2m")?.unwrap_or(RAMP_DEFAULT),
+            time: measured,
+            rate,
+            poisson: given.has("poisson"),
+            thinks: given.has("think"),
+            synchronous: given.one_of("synchronous", &Synchronous::NAMES)?,
+            server_side: given.has("server-side"),
+            tolerated: given.value("tolerate", |_| true, "a number of transactions")?.unwrap_or(0),
+            seed: given.value("seed", |_| true, "a whole number")?,
+        })
+    }
+
+    /// A phase of one job, whose threads are the users. SQLite's directory is its target, so that its devices are watched.
+    fn workload(&self, settings: &Settings, users: u32) -> Workload {
+        let target = match &settings.place {
+            Place::Sqlite { directory, .. } => Some(Target {
+                name: "database".to_owned(),
+                path: directory.display().to_string(),
+                kind: Some(TargetKind::Directory),
+                size: None,
+            }),
+            Place::Postgres { .. } => None,
+        };
+        let targets: Vec<&str> = target.iter().map(|target| target.name.as_str()).collect();
+        let name = format!("oltp-{}", settings.place.engine());
+        let none = BlockMix { read_percent: 0.0, write_percent: 0.0, trim_percent: 0.0 };
+        let job = Job::new(&name, &targets, AccessPattern::unknown(none)).with(|job| {
+            job.application = Some(settings.application(users));
+            job.threads = users;
+            job.ramp = self.ramp;
+            job.errors_tolerated = self.tolerated;
+            job.invalidate = false;
+            job.limits = Limits { time: Some(self.time), ..Limits::default() };
+            job.rate = self.rate.map_or(Rate::Unlimited, Rate::Iops);
+            job.arrival = if self.poisson { Arrival::Poisson } else { Arrival::Deterministic };
+        });
+        Workload {
+            name: self.name.clone(),
+            seed: self.seed,
+            hosts: Vec::new(),
+            targets: target.into_iter().collect(),
+            phases: vec![Phase::measure(&name, vec![job])],
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Which database.
+    pub database: String,
+    /// One after the other.
+    pub checked: Vec<Checked>,
+}
+
+impl Report {
+    /// How many checks did not hold.
+    pub fn failed(&self) -> usize {
+        self.checked.iter().filter(|checked| matches!(checked.held, Held::No { .. })).count()
+    }
+
+    /// A line each.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.database);
+        for Checked { what, held } in &self.checked {
+            let line = match held {
+                Held::Yes => format!("  holds        {what}\n"),
+                Held::No { rows, example } => {
+                    format!("  DOES NOT HOLD  {what}: {rows} times, the first: {example}\n")
+                }
+                Held::NotAsked(why) => format!("  not checked  {what} ({why})\n"),
+            };
+            text.push_str(&line);
+        }
+        text
+    }
+}
+
+/// Checks a database; `say` is told what comes next.
+///
+/// # Errors
+/// [`Error`]: there is none, or it cannot be read. What does not hold is no error but in the report.
+pub fn check(
+    given: &Given,
+    here: &Here,
+    say: &mut dyn FnMut(&str),
+    stopped: &dyn Fn() -> bool,
+) -> Result<Report, Error> {
+    let database = Database::of(given, here)?;
+    match &database {
+        Database::Sqlite(directory) => {
+            let store = SqliteStore::open(directory)?;
+            check_all(&mut store.admin()?, &database, (given, here), say, stopped)
+        }
+        Database::Postgres(url) => {
+            let mut admin = PostgresAdmin::connect(url)?;
+            admin.expect_schema()?;
+            check_all(&mut admin, &database, (given, here), say, stopped)
+        }
+    }
+}
+
+fn check_all(
+    admin: &mut dyn Admin,
+    database: &Database,
+    (given, here): (&Given, &Here),
+    say: &mut dyn FnMut(&str),
+    stopped: &dyn Fn() -> bool,
+) -> Result<Report, Error> {
+    let facts = Facts::read(admin)?;
+    let ledger = Ledger::read(&database.ledger(given, &facts, here)?, &facts.build)?;
+    let damage = admin.damage()?;
+    let mut checked = Vec::new();
+    if let Database::Sqlite(_) = database {
+        let held = match damage.first() {
+            None => Held::Yes,
+            Some(first) => Held::No { rows: damage.len() as u64, example: first.clone() },
+        };
+        checked.push(Checked { what: "integrity of the file (PRAGMA integrity_check)".to_owned(), held });
+    }
+    checked.extend(conditions::check(admin, &facts, say, stopped)?);
+    checked.push(ledger.check(admin)?);
+    Ok(Report { database: database.shown(), checked })
+}

@@ -1,0 +1,383 @@
+//! OLTP as a kind of job: a thread is a user, an operation is a transaction.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use assay_engine::clock::RealClock;
+use assay_engine::kind::{Intervals, Pending, Say, ThreadEnd};
+use assay_engine::operations::{Entry, OperationCounts};
+use assay_engine::recorder::{Recorder, Schedule, Shared};
+use assay_engine::{
+    Clock as _, EngineError, JobKind, JobRunner, PhaseContext, PreparedJobs, ThisMachine, ThreadIndex,
+};
+use assay_results::run::Metric;
+use assay_workload::arrival::ArrivalSource;
+use assay_workload::operation::OpId;
+use assay_workload::plan::PlannedJob;
+use assay_workload::rng::{Rng, derive_seed};
+
+use crate::error::{Asked, Error, Unfit};
+use crate::inputs::{Inputs, Transaction, UserPlace};
+use crate::ledger::LedgerWriter;
+use crate::monitor::{Monitor, Watch, Watched};
+use crate::postgres::{ClientSession, Interrupt, ServerSideSession, ServerUrl, Statistics};
+use crate::settings::{Place, Settings, Synchronous};
+use crate::sqlite::{SqliteSession, SqliteStore, sql_error};
+use crate::text::NuRand;
+use crate::user::{Bounds, User, UserCounts};
+
+/// The names of operations, by number: the five transactions, and a New-Order that was to be rolled back. A commit that is durable when
+/// it returns is counted as a flush.
+pub const OPERATIONS: [&str; 6] = {
+    let [a, b, c, d, e] = Transaction::ALL;
+    [a.name(), b.name(), c.name(), d.name(), e.name(), "new-order rolled back"]
+};
+
+/// The id of notes.
+const NOTE: &str = "oltp";
+
+pub(crate) fn failed(error: impl std::fmt::Display) -> EngineError {
+    EngineError::Kind { kind: "oltp", why: error.to_string() }
+}
+
+/// The kind of job.
+#[derive(Default)]
+pub struct Oltp {
+    /// Of the user of a server; `None`: it needs none.
+    password: Option<String>,
+}
+
+impl std::fmt::Debug for Oltp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Oltp").finish_non_exhaustive()
+    }
+}
+
+impl Oltp {
+    /// One that has a password: plans have none.
+    pub fn with_password(password: Option<String>) -> Self {
+        Oltp { password }
+    }
+}
+
+/// Where the users of a job connect to.
+enum Store {
+    Sqlite { store: SqliteStore, gate: Mutex<()> },
+    Postgres(ServerUrl),
+}
+
+/// A job that is ready.
+struct Job {
+    settings: Settings,
+    /// Before the users' connections end, nothing of it does.
+    store: Store,
+    shared: Vec<Arc<Shared<OperationCounts>>>,
+    counts: Arc<Vec<UserCounts>>,
+    monitor: Monitor,
+    watched: Mutex<Option<Watched>>,
+    interrupts: Mutex<Vec<AnyInterrupt>>,
+    /// Microseconds since 1970 when the clock shows 0.
+    epoch_us: i64,
+}
+
+enum AnyInterrupt {
+    Sqlite(rusqlite::InterruptHandle),
+    Postgres(Interrupt),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl JobKind<ThisMachine> for Oltp {
+    fn takes(&self, job: &PlannedJob) -> bool {
+        Settings::of(job).is_some()
+    }
+
+    fn operations(&self, _: &PlannedJob) -> Vec<String> {
+        OPERATIONS.map(str::to_owned).into()
+    }
+
+    fn prepare<'p>(
+        &'p self,
+        context: PhaseContext<'p>,
+        own: &[usize],
+        say: &mut Say<'_>,
+    ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
+        let mut jobs = BTreeMap::new();
+        for index in own {
+            let job = self.job(context.job(*index), say)?;
+            jobs.insert(*index, job);
+        }
+        Ok(Box::new(PreparedOltp { context, jobs }))
+    }
+}
+
+/// Refuses a database that is not the one that was planned for.
+fn expect_build(settings: &Settings, facts: &crate::admin::Facts, place: String) -> Result<(), Error> {
+    if facts.build == settings.build {
+        return Ok(());
+    }
+    Err(Unfit::Foreign { place, what: "another build than the one the plan is for".to_owned() }.into())
+}
+
+impl Oltp {
+    fn job(&self, planned: &PlannedJob, say: &mut Say<'_>) -> Result<Job, EngineError> {
+        let settings =
+            Settings::of(planned).ok_or_else(|| failed("a job of another kind"))?.map_err(failed)?;
+        let users = planned.slices.len() as u32;
+        if users > settings.warehouses {
+            return Err(failed(Asked::Users { users, warehouses: settings.warehouses }));
+        }
+        let counts: Arc<Vec<UserCounts>> = Arc::new((0..users).map(|_| UserCounts::default()).collect());
+        let (store, watch) = self.connect(&settings, &counts, say).map_err(failed)?;
+        let length = planned.end.time.map(|time| time.0);
+        let monitor =
+            Monitor::spawn(watch, planned.start_delay.0 + planned.ramp.0, length).map_err(failed)?;
+        let table =
+            std::array::from_fn::<_, { OPERATIONS.len() }, _>(|number| Entry::Named(OpId::new(number as u8)));
+        Ok(Job {
+            epoch_us: settings.started_us - (RealClock::new().now_ns() / 1000) as i64,
+            settings,
+            store,
+            shared: (0..users).map(|_| OperationCounts::shared(&table)).collect(),
+            counts,
+            monitor,
+            watched: Mutex::new(None),
+            interrupts: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Opens the database, counts the run, begins its ledger.
+    fn connect(
+        &self,
+        settings: &Settings,
+        counts: &Arc<Vec<UserCounts>>,
+        say: &mut Say<'_>,
+    ) -> Result<(Store, Box<dyn Watch>), Error> {
+        match &settings.place {
+            Place::Sqlite { directory, .. } => {
+                let mut store = SqliteStore::open(directory)?;
+                let mut admin = store.admin()?;
+                let facts = crate::admin::Facts::read(&mut admin)?;
+                expect_build(settings, &facts, directory.display().to_string())?;
+                facts.begin_run(&mut admin)?;
+                if settings.ledger.parent() == Some(directory) {
+                    store.begin_ledger(&settings.ledger)?;
+                } else {
+                    begin_ledger(&settings.ledger)?;
+                }
+                let watch = crate::sqlite::SqliteWatch::new(admin, &store, Arc::clone(counts));
+                Ok((Store::Sqlite { store, gate: Mutex::new(()) }, Box::new(watch)))
+            }
+            Place::Postgres { url, server_side } => {
+                let url = ServerUrl::parse(url)?.or_password(self.password.clone());
+                let mut admin = crate::postgres::PostgresAdmin::connect(&url)?;
+                admin.expect_schema()?;
+                let facts = crate::admin::Facts::read(&mut admin)?;
+                expect_build(settings, &facts, url.shown())?;
+                if *server_side && !facts.functions {
+                    return Err(Unfit::NoFunctions { place: url.shown() }.into());
+                }
+                facts.begin_run(&mut admin)?;
+                begin_ledger(&settings.ledger)?;
+                crate::postgres::ServerFacts::read(&mut admin)?.tell(say);
+                let watch = Statistics::connect(&url)?;
+                Ok((Store::Postgres(url), Box::new(watch)))
+            }
+        }
+    }
+}
+
+/// Makes an empty ledger.
+fn begin_ledger(path: &Path) -> Result<(), Error> {
+    let made =
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::File::create(path));
+    made.map(drop).map_err(|source| Error::File { path: path.to_owned(), source })
+}
+
+struct PreparedOltp<'p> {
+    context: PhaseContext<'p>,
+    jobs: BTreeMap<usize, Job>,
+}
+
+impl PreparedOltp<'_> {
+    fn job(&self, job: usize) -> Result<&Job, EngineError> {
+        self.jobs.get(&job).ok_or_else(|| failed("a job of another kind"))
+    }
+}
+
+impl PreparedJobs<ThisMachine> for PreparedOltp<'_> {
+    fn intervals(&self, at: ThreadIndex) -> Arc<dyn Intervals> {
+        match self.jobs.get(&at.job).and_then(|job| job.shared.get(at.thread)) {
+            Some(shared) => Arc::clone(shared) as Arc<dyn Intervals>,
+            None => Shared::new(),
+        }
+    }
+
+    fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
+        let job = self.job(at.job)?;
+        let backend = job.backend().map_err(failed)?;
+        Ok(Box::new(UserRunner { job, user: Some(job.user(self.context, at)?), backend: Some(backend) }))
+    }
+
+    fn interrupt(&self, job: usize) {
+        let Some(job) = self.jobs.get(&job) else { return };
+        for interrupt in lock(&job.interrupts).iter() {
+            match interrupt {
+                AnyInterrupt::Sqlite(handle) => handle.interrupt(),
+                AnyInterrupt::Postgres(interrupt) => interrupt.interrupt(),
+            }
+        }
+    }
+
+    fn finish(&self, say: &mut Say<'_>) {
+        for job in self.jobs.values() {
+            let watched = job.monitor.end();
+            let checkpoints = job.monitor.checkpoints_s(&watched);
+            if let (Some(first), Place::Postgres { .. }) = (checkpoints.first(), &job.settings.place) {
+                let rest: String = checkpoints[1..].iter().map(|second| format!(", {second}")).collect();
+                say(
+                    "checkpoints",
+                    format!("checkpoints were completed at second {first}{rest} of the measured time"),
+                );
+            }
+            if let Some(why) = watched.error() {
+                say(NOTE, format!("what the database counts is incomplete: {why}"));
+            }
+            *lock(&job.watched) = Some(watched);
+        }
+    }
+
+    fn figures(&self, job: usize) -> BTreeMap<String, Metric> {
+        let Some(job) = self.jobs.get(&job) else { return BTreeMap::new() };
+        let mut figures = lock(&job.watched).as_ref().map(Watched::figures).unwrap_or_default();
+        let sum = |of: fn(&UserCounts) -> &std::sync::atomic::AtomicU64| {
+            job.counts.iter().map(|user| of(user).load(std::sync::atomic::Ordering::Relaxed)).sum::<u64>()
+        };
+        let count = |value: u64| Metric {
+            value: value as f64,
+            unit: String::new(),
+            n: 1,
+            interval: None,
+            basis: None,
+        };
+        figures.insert("retries".to_owned(), count(sum(|user| &user.retries)));
+        figures
+    }
+}
+
+impl Job {
+    fn backend(&self) -> Result<Backend, Error> {
+        let (backend, interrupt) = match (&self.store, &self.settings.place) {
+            (Store::Sqlite { store, .. }, Place::Sqlite { synchronous, .. }) => {
+                let connection = store.connect(*synchronous)?;
+                let interrupt = AnyInterrupt::Sqlite(connection.get_interrupt_handle());
+                (Backend::Sqlite(connection), interrupt)
+            }
+            (Store::Postgres(url), Place::Postgres { server_side: true, .. }) => {
+                let session = ServerSideSession::connect(url)?;
+                let interrupt = AnyInterrupt::Postgres(session.interrupt()?);
+                (Backend::ServerSide(session), interrupt)
+            }
+            (Store::Postgres(url), _) => {
+                let session = ClientSession::connect(url)?;
+                let interrupt = AnyInterrupt::Postgres(session.interrupt()?);
+                (Backend::Client(Box::new(session)), interrupt)
+            }
+            (Store::Sqlite { .. }, Place::Postgres { .. }) => return Err(Error::Interrupted),
+        };
+        lock(&self.interrupts).push(interrupt);
+        Ok(backend)
+    }
+
+    fn user(&self, context: PhaseContext<'_>, at: ThreadIndex) -> Result<User<'_>, EngineError> {
+        let planned = context.job(at.job);
+        let slice = &planned.slices[at.thread];
+        let bounds = Bounds::of(planned, slice);
+        let schedule = Schedule {
+            start_ns: bounds.start_ns,
+            measured_start_ns: bounds.measured_start_ns,
+            interval_ns: context.interval_ns,
+        };
+        let settings = &self.settings;
+        // The constants of the draws are of the run, not of a user.
+        let seed = planned.slices.first().map_or(0, |slice| slice.seed);
+        let nurand = NuRand::of_run(&mut Rng::new(derive_seed(seed, 11)), settings.load_last);
+        let users = planned.slices.len() as u32;
+        let place = UserPlace { user: at.thread as u32, users, home: settings.home };
+        let rng = Rng::new(derive_seed(slice.seed, 12));
+        let size = (settings.scale, settings.warehouses);
+        let rate = planned.slice_iops(slice);
+        Ok(User {
+            clock: RealClock::new(),
+            recorder: Recorder::new(Arc::clone(&self.shared[at.thread]), schedule),
+            bounds,
+            stop: Arc::clone(&context.stops[at.job]),
+            arrivals: rate.map(|rate| ArrivalSource::of_thread(planned.pace.arrival(), rate, slice.seed)),
+            inputs: Inputs::new(rng, nurand, size, settings.mix, place),
+            thinks: settings.thinks,
+            flushes: matches!(&settings.place, Place::Sqlite { synchronous: Synchronous::Full, .. }),
+            epoch_us: self.epoch_us,
+            ledger: LedgerWriter::open(&settings.ledger, &settings.build).map_err(failed)?,
+            counts: &self.counts[at.thread],
+            errors_tolerated: planned.errors_tolerated,
+            errors: BTreeMap::new(),
+            end: assay_engine::job_loop::LoopEnd::default(),
+            done: 0,
+        })
+    }
+}
+
+/// A connection with what it needs to carry transactions out.
+enum Backend {
+    Sqlite(rusqlite::Connection),
+    Client(Box<ClientSession>),
+    ServerSide(ServerSideSession),
+}
+
+/// The thread of a user.
+struct UserRunner<'p> {
+    job: &'p Job,
+    user: Option<User<'p>>,
+    backend: Option<Backend>,
+}
+
+impl UserRunner<'_> {
+    fn work(&mut self) -> Result<(), EngineError> {
+        let (Some(user), Some(backend)) = (&mut self.user, self.backend.take()) else { return Ok(()) };
+        match backend {
+            Backend::Sqlite(connection) => {
+                let Store::Sqlite { gate, .. } = &self.job.store else { return Ok(()) };
+                let mut session = SqliteSession::new(&connection, gate).map_err(failed)?;
+                user.work(&mut session)?;
+                drop(session);
+                connection.close().map_err(|(_, error)| failed(sql_error(error)))
+            }
+            Backend::Client(mut session) => user.work(&mut *session),
+            Backend::ServerSide(mut session) => user.work(&mut session),
+        }
+    }
+}
+
+impl JobRunner for UserRunner<'_> {
+    fn arm(&mut self, start_ns: u64) {
+        self.job.monitor.arm(start_ns);
+        self.user.iter_mut().for_each(|user| user.arm(start_ns));
+    }
+
+    /// Everything: transactions wait inside, and no machine but this one has them.
+    fn step(&mut self) -> Result<Pending, EngineError> {
+        self.run().map(|()| Pending::Done)
+    }
+
+    fn run(&mut self) -> Result<(), EngineError> {
+        self.work()
+    }
+
+    fn end(self: Box<Self>) -> ThreadEnd {
+        let (end, errors_by_name) = self.user.map(User::finish).unwrap_or_default();
+        ThreadEnd { end, errors_by_name, engine: self.job.settings.place.engine(), ..ThreadEnd::default() }
+    }
+}

@@ -1,0 +1,298 @@
+//! What the database acknowledged: written down for each transaction when its commit has returned, and looked for afterwards.
+//!
+//! A record has a fixed length and a check of its own, so that one that was cut short counts as not written. It is written by one
+//! call and not flushed: a killed database or a power cut below the database does not touch it, and what is missing here only was not
+//! claimed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use assay_workload::rng::splitmix64;
+
+use crate::admin::Admin;
+use crate::conditions::{Checked, Held};
+use crate::error::Error;
+use crate::inputs::{Input, Transaction};
+use crate::session::Reply;
+
+/// Bytes of a record.
+const RECORD: usize = 48;
+
+/// What was acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Entry {
+    Order { w: u32, d: u8, order: u32 },
+    Payment { w: u32, d: u8, c_w: u32, c_d: u8, customer: u32, amount: u32, at_us: i64 },
+    Delivery { w: u32, d: u8, order: u32, carrier: u8 },
+}
+
+/// Of which build records are.
+fn mark_of(build: &str) -> u64 {
+    u64::from_str_radix(build, 16).unwrap_or(0)
+}
+
+fn check_of(bytes: &[u8]) -> u64 {
+    let words =
+        bytes.chunks_exact(8).map(|word| word.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte)));
+    words.fold(1, |state, word| {
+        let mut state = state ^ word;
+        splitmix64(&mut state)
+    })
+}
+
+impl Entry {
+    fn bytes(self, mark: u64) -> [u8; RECORD] {
+        let mut bytes = [0; RECORD];
+        let mut put = |at: usize, value: u32| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        let (heads, at_us) = match self {
+            Entry::Order { w, d, order } => {
+                put(4, w);
+                put(16, order);
+                ([1, d, 0, 0], 0)
+            }
+            Entry::Payment { w, d, c_w, c_d, customer, amount, at_us } => {
+                put(4, w);
+                put(8, c_w);
+                put(12, customer);
+                put(16, amount);
+                ([2, d, c_d, 0], at_us)
+            }
+            Entry::Delivery { w, d, order, carrier } => {
+                put(4, w);
+                put(16, order);
+                ([3, d, 0, carrier], 0)
+            }
+        };
+        bytes[..4].copy_from_slice(&heads);
+        bytes[24..32].copy_from_slice(&at_us.to_le_bytes());
+        bytes[32..40].copy_from_slice(&mark.to_le_bytes());
+        let check = check_of(&bytes[..40]);
+        bytes[40..].copy_from_slice(&check.to_le_bytes());
+        bytes
+    }
+
+    /// `None`: it is none of this build, or was cut short.
+    fn of(bytes: &[u8], mark: u64) -> Option<Entry> {
+        let long =
+            |at: usize| bytes[at..at + 8].iter().rev().fold(0, |n: u64, byte| n << 8 | u64::from(*byte));
+        let int =
+            |at: usize| bytes[at..at + 4].iter().rev().fold(0, |n: u32, byte| n << 8 | u32::from(*byte));
+        if bytes.len() != RECORD || long(32) != mark || long(40) != check_of(&bytes[..40]) {
+            return None;
+        }
+        let (w, d, order) = (int(4), bytes[1], int(16));
+        match bytes[0] {
+            1 => Some(Entry::Order { w, d, order }),
+            2 => Some(Entry::Payment {
+                w,
+                d,
+                c_w: int(8),
+                c_d: bytes[2],
+                customer: int(12),
+                amount: order,
+                at_us: long(24) as i64,
+            }),
+            3 => Some(Entry::Delivery { w, d, order, carrier: bytes[3] }),
+            _ => None,
+        }
+    }
+}
+
+/// Writes down what one user was acknowledged.
+#[derive(Debug)]
+pub(crate) struct LedgerWriter {
+    file: File,
+    mark: u64,
+}
+
+impl LedgerWriter {
+    /// Appends to a ledger that is there.
+    pub(crate) fn open(path: &Path, build: &str) -> Result<Self, Error> {
+        let file = File::options().append(true).open(path);
+        let file = file.map_err(|source| Error::File { path: path.to_owned(), source })?;
+        Ok(LedgerWriter { file, mark: mark_of(build) })
+    }
+
+    /// Writes a transaction down whose commit has returned.
+    pub(crate) fn acknowledge(&mut self, input: &Input, reply: &Reply) -> std::io::Result<()> {
+        if reply.rolled_back {
+            return Ok(());
+        }
+        let (w, d) = (input.w as u32, input.d as u8);
+        match input.transaction {
+            Transaction::NewOrder => self.put(Entry::Order { w, d, order: reply.number as u32 }),
+            Transaction::Payment => self.put(Entry::Payment {
+                w,
+                d,
+                c_w: input.c_w as u32,
+                c_d: input.c_d as u8,
+                customer: reply.customer as u32,
+                amount: input.amount as u32,
+                at_us: input.at_us,
+            }),
+            Transaction::Delivery => {
+                let delivered = (1..).zip(&reply.delivered).filter(|(_, order)| **order > 0);
+                let carrier = input.carrier as u8;
+                let mut put = |(d, order): (u8, &i64)| {
+                    self.put(Entry::Delivery { w, d, order: *order as u32, carrier })
+                };
+                delivered.into_iter().try_for_each(&mut put)
+            }
+            Transaction::OrderStatus | Transaction::StockLevel => Ok(()),
+        }
+    }
+
+    fn put(&mut self, entry: Entry) -> std::io::Result<()> {
+        self.file.write_all(&entry.bytes(self.mark))
+    }
+}
+
+/// What a ledger says of one build.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    entries: Vec<Entry>,
+}
+
+impl Ledger {
+    /// Reads one; empty where there is none.
+    pub(crate) fn read(path: &Path, build: &str) -> Result<Self, Error> {
+        let mut bytes = Vec::new();
+        match File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::File { path: path.to_owned(), source: error });
+            }
+            _ => {}
+        }
+        let mark = mark_of(build);
+        Ok(Ledger {
+            entries: bytes.chunks_exact(RECORD).filter_map(|record| Entry::of(record, mark)).collect(),
+        })
+    }
+
+    /// Looks for everything that was acknowledged.
+    pub(crate) fn check(&self, admin: &mut dyn Admin) -> Result<Checked, Error> {
+        let mut missing = Missing::default();
+        self.check_orders(admin, &mut missing)?;
+        self.check_payments(admin, &mut missing)?;
+        let what = format!("ledger: {} acknowledged changes are there", self.entries.len());
+        let held = match missing.rows {
+            0 if self.entries.is_empty() => Held::NotAsked("no run has written one for this build"),
+            0 => Held::Yes,
+            rows => Held::No { rows, example: missing.example },
+        };
+        Ok(Checked { what, held })
+    }
+
+    fn check_orders(&self, admin: &mut dyn Admin, missing: &mut Missing) -> Result<(), Error> {
+        let mut of_district: BTreeMap<(u32, u8), Vec<Entry>> = BTreeMap::new();
+        for entry in &self.entries {
+            if let Entry::Order { w, d, .. } | Entry::Delivery { w, d, .. } = *entry {
+                of_district.entry((w, d)).or_default().push(*entry);
+            }
+        }
+        for ((w, d), entries) in of_district {
+            let first = entries.iter().map(order_of).min().unwrap_or(0);
+            let mut carriers: HashMap<i64, Option<i64>> = HashMap::new();
+            let query = format!(
+                "SELECT o_id, o_carrier_id FROM orders WHERE o_w_id = {w} AND o_d_id = {d} AND o_id >= {first}"
+            );
+            admin.numbers(&query, &mut |row| {
+                if let [Some(order), carrier] = row {
+                    carriers.insert(*order, *carrier);
+                }
+            })?;
+            for entry in entries {
+                let order = order_of(&entry);
+                let there = match (entry, carriers.get(&order)) {
+                    (Entry::Delivery { carrier, .. }, Some(found)) => *found == Some(i64::from(carrier)),
+                    (_, found) => found.is_some(),
+                };
+                if !there {
+                    let kind =
+                        if matches!(entry, Entry::Order { .. }) { "order" } else { "delivery of order" };
+                    missing.add(|| format!("{kind} {order} of warehouse {w} district {d} is lost"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_payments(&self, admin: &mut dyn Admin, missing: &mut Missing) -> Result<(), Error> {
+        let mut wanted: HashMap<[i64; 7], (u64, Entry)> = HashMap::new();
+        let mut first_us = i64::MAX;
+        for entry in &self.entries {
+            let Entry::Payment { w, d, c_w, c_d, customer, amount, at_us } = *entry else { continue };
+            first_us = first_us.min(at_us);
+            let key = [w, u32::from(d), c_w, u32::from(c_d), customer, amount].map(i64::from);
+            let key = [key[0], key[1], key[2], key[3], key[4], key[5], at_us];
+            wanted.entry(key).or_insert((0, *entry)).0 += 1;
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let query = format!(
+            "SELECT h_w_id, h_d_id, h_c_w_id, h_c_d_id, h_c_id, h_amount, h_date FROM history WHERE h_date >= {first_us}"
+        );
+        admin.numbers(&query, &mut |row| {
+            let mut key = [0; 7];
+            key.iter_mut().zip(row).for_each(|(place, value)| *place = value.unwrap_or(0));
+            if let Some((left, _)) = wanted.get_mut(&key) {
+                *left = left.saturating_sub(1);
+            }
+        })?;
+        for (left, entry) in wanted.into_values().filter(|(left, _)| *left > 0) {
+            (0..left).for_each(|_| missing.add(|| format!("{entry:?} is lost")));
+        }
+        Ok(())
+    }
+}
+
+fn order_of(entry: &Entry) -> i64 {
+    match entry {
+        Entry::Order { order, .. } | Entry::Delivery { order, .. } => i64::from(*order),
+        Entry::Payment { .. } => 0,
+    }
+}
+
+/// What was acknowledged and is not there.
+#[derive(Debug, Default)]
+struct Missing {
+    rows: u64,
+    example: String,
+}
+
+impl Missing {
+    fn add(&mut self, example: impl FnOnce() -> String) {
+        if self.rows == 0 {
+            self.example = example();
+        }
+        self.rows += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_back_and_cut_ones_are_not() {
+        let entries = [
+            Entry::Order { w: 7, d: 10, order: 3001 },
+            Entry::Payment { w: 7, d: 1, c_w: 300, c_d: 9, customer: 17, amount: 500_000, at_us: -5 },
+            Entry::Delivery { w: 1, d: 2, order: 2101, carrier: 10 },
+        ];
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger");
+        let mut bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.bytes(0xcafe)).collect();
+        bytes.extend(entries[0].bytes(1));
+        bytes.extend(&entries[1].bytes(0xcafe)[..30]);
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(Ledger::read(&path, "cafe").unwrap().entries, entries);
+        bytes[20] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(Ledger::read(&path, "cafe").unwrap().entries, entries[1..]);
+        assert!(Ledger::read(&directory.path().join("none"), "cafe").unwrap().entries.is_empty());
+    }
+}

@@ -1,0 +1,35 @@
+//! OLTP as a load: a database and five transactions derived from the TPC-C standard (revision 5.11), on PostgreSQL and on SQLite.
+//!
+//! Its results are not TPC results and cannot be compared with any; see `docs/decisions/2026-11-23-oltp.md`. Money is whole cents.
+//! This crate knows nothing of how results are stored or shown, of arguments or of exit codes.
+
+mod admin;
+mod command;
+mod conditions;
+mod error;
+mod inputs;
+mod kind;
+mod ledger;
+mod monitor;
+mod options;
+mod postgres;
+mod progress;
+mod rows;
+mod scale;
+mod schema;
+mod session;
+mod settings;
+mod sqlite;
+mod text;
+mod user;
+
+pub use command::{Here, PreparedRun, Report, build, build_scaled, check, prepare_run, prepare_scaled};
+pub use conditions::{Checked, Held};
+pub use error::{Asked, Class, Error, Unfit};
+pub use inputs::{HomeWarehouse, Mix};
+pub use kind::{OPERATIONS, Oltp};
+pub use options::{Given, OPTIONS, OptionWords, Verb, WHERE};
+pub use postgres::ServerUrl;
+pub use progress::{Progress, Watcher};
+pub use scale::Scale;
+pub use settings::{KIND, Place, Settings, Synchronous};

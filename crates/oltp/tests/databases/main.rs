@@ -1,0 +1,9 @@
+//! Databases as users have them: built, run on, checked, killed.
+
+mod postgres;
+mod power;
+mod server;
+#[path = "../../../../xtask/support/skip.rs"]
+mod skip;
+mod sqlite;
+mod support;

@@ -1,0 +1,140 @@
+//! PostgreSQL, with a real server of the distribution.
+
+use std::sync::Arc;
+
+use assay_oltp::{Error, Given, Here, Scale, Unfit, Watcher};
+
+use crate::support::{
+    Ran, given, here, holds, ledger_of, prepare, run, run_whole, stop_after, wait_for_ledger,
+};
+
+use crate::server::Server;
+
+/// Enough for tests, and soon started.
+const SETTINGS: &[&str] = &["shared_buffers=32MB", "max_connections=30", "checkpoint_timeout=30s"];
+
+fn server() -> Option<Server> {
+    match Server::start(SETTINGS) {
+        Ok(server) => Some(server),
+        Err(why) => {
+            crate::skip::declare("postgresql", &why);
+            None
+        }
+    }
+}
+
+fn build(options: &Given, here: &Here) -> Result<String, Error> {
+    let mut watcher = Watcher { progress: &mut |_| {}, stopped: &|| false };
+    assay_oltp::build_scaled(options, (Scale::TINY, here), &mut watcher)
+}
+
+fn ran_with(url: &str, here: &Here, more: &[(&'static str, &str)]) -> Ran {
+    let options = [&[("where", url), ("users", "4"), ("ramp", "300ms"), ("time", "2s")], more].concat();
+    run_whole(&prepare(&given(&options), here).expect("a database")).well()
+}
+
+#[test]
+fn both_ways_of_transactions_keep_every_condition() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    let database = given(&[("where", &url)]);
+    let error = prepare(&database, &here).expect_err("nothing is there");
+    assert!(matches!(&error, Error::Database(Unfit::Missing { .. })), "{error}");
+    let said = build(&given(&[("where", &url), ("warehouses", "5")]), &here).expect("built");
+    assert!(
+        said.starts_with("built 5 warehouses in postgres://postgres@127.0.0.1") && !said.contains("secret"),
+        "{said}"
+    );
+    holds(&database, &here);
+    let client = ran_with(&url, &here, &[]);
+    let report = holds(&database, &here);
+    assert!(report.text().contains("holds        ledger: "), "{}", report.text());
+    let server_side = ran_with(&url, &here, &[("server-side", ""), ("mix", "spec")]);
+    holds(&database, &here);
+    for ran in [&client, &server_side] {
+        for name in ["new-order", "payment", "order-status", "delivery", "stock-level"] {
+            assert!(ran.counts.get(name).is_some_and(|count| *count > 0), "{name}: {:?}", ran.counts);
+        }
+        let new_orders = ran.counts["new-order"] as f64 * 30.0;
+        assert!((ran.figure("NOPM") / new_orders - 1.0).abs() < 0.15, "{} {new_orders}", ran.figure("NOPM"));
+        assert!(ran.figure("WAL written") > 0.0 && ran.figure("buffer hit ratio") > 50.0);
+        assert_eq!(ran.outcome.engine, "postgresql");
+        let ids: Vec<&str> = ran.notes.iter().map(|note| note.0.as_str()).collect();
+        assert!(
+            ids.contains(&"server-on-this-host") && !ids.contains(&"volatile-write-cache"),
+            "{:?}",
+            ran.notes
+        );
+        assert!(!format!("{:?}", ran.notes).contains("secret"));
+    }
+}
+
+#[test]
+fn what_the_server_refuses_is_said_without_the_password() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let here = here(data.path());
+    let port = server.port;
+    for (url, words) in [
+        (format!("postgres://postgres:wrongly@127.0.0.1:{port}/postgres"), "set PGPASSWORD"),
+        (format!("postgres://postgres@127.0.0.1:{port}/postgres"), "it asks for a password"),
+        (format!("postgres://postgres:secret@127.0.0.1:{port}/nowhere"), "make it with createdb"),
+        ("postgres://postgres:secret@127.0.0.1:1/postgres".to_owned(), "onnection refused"),
+    ] {
+        let error = prepare(&given(&[("where", &url)]), &here).expect_err("refused").to_string();
+        assert!(error.contains(words) && !error.contains("wrongly") && !error.contains("secret"), "{error}");
+    }
+}
+
+#[test]
+fn nothing_is_dropped_that_assay_did_not_make() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    let sql = |statement: &str| server.sql(statement);
+    // A schema of somebody else's.
+    sql("CREATE SCHEMA assay_oltp");
+    sql("CREATE TABLE assay_oltp.precious (n integer)");
+    let options = given(&[("where", &url), ("warehouses", "1"), ("rebuild", "")]);
+    let error = build(&options, &here).expect_err("refused");
+    assert!(matches!(&error, Error::Database(Unfit::Foreign { .. })), "{error}");
+    sql("DROP TABLE assay_oltp.precious");
+    sql("DROP SCHEMA assay_oltp");
+    // Something of somebody else's in ours.
+    build(&options, &here).expect("built");
+    let error = build(&given(&[("where", &url)]), &here).expect_err("it is there");
+    assert!(matches!(&error, Error::Database(Unfit::Exists { warehouses: 1, .. })), "{error}");
+    sql("CREATE TABLE assay_oltp.precious (n integer)");
+    let error = build(&options, &here).expect_err("refused");
+    assert!(error.to_string().contains("'precious' in the schema assay_oltp"), "{error}");
+    sql("DROP TABLE assay_oltp.precious");
+    // Half built: the load has not said that it ended.
+    sql("DELETE FROM assay_oltp.assay_oltp WHERE name = 'state'");
+    let error = prepare(&given(&[("where", &url)]), &here).expect_err("half built");
+    assert!(matches!(&error, Error::Database(Unfit::HalfBuilt { .. })), "{error}");
+    build(&options, &here).expect("built anew");
+    holds(&given(&[("where", &url)]), &here);
+}
+
+#[test]
+fn acknowledged_commits_survive_a_crash_of_the_server() {
+    let Some(mut server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    build(&given(&[("where", &url), ("warehouses", "4")]), &here).expect("built");
+    for round in 0..3 {
+        let options = given(&[("where", &url), ("users", "4"), ("ramp", "0s"), ("time", "30s")]);
+        let prepared = prepare(&options, &here).expect("a database");
+        let stop = Arc::default();
+        let ran = std::thread::scope(|scope| {
+            let running = scope.spawn(|| run(&prepared, &stop));
+            wait_for_ledger(&ledger_of(&prepared), 4800 * (round + 1));
+            stop_after(&stop, || server.crash(SETTINGS).expect("it starts again"));
+            running.join().expect("no panic")
+        });
+        assert!(ran.end.is_some());
+        let report = holds(&given(&[("where", &url)]), &here);
+        assert!(report.text().contains("holds        ledger: "), "{}", report.text());
+    }
+}

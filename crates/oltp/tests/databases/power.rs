@@ -1,0 +1,93 @@
+//! SQLite when the power is cut: what was acknowledged is there, or its loss is told.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_faultfs::{Cut, FaultFs, Options, missing};
+use assay_host::workdir::{WorkDir, claim_file};
+
+use crate::support::{check, given, here, prepare, run, stop_after, wait_for_ledger};
+
+/// Makes everything in a directory durable, and the directory.
+fn sync_all(directory: &Path) {
+    for entry in std::fs::read_dir(directory).expect("readable").flatten() {
+        if entry.path().is_dir() {
+            sync_all(&entry.path());
+        } else {
+            std::fs::File::open(entry.path()).and_then(|file| file.sync_all()).expect("synced");
+        }
+    }
+    std::fs::File::open(directory).and_then(|directory| directory.sync_all()).expect("synced");
+}
+
+/// What a cut left, as another directory of ours: the file system that served it gives everything a new identity.
+fn survivors(directory: &Path, outside: &Path) -> PathBuf {
+    let place =
+        WorkDir::create(&outside.join("survivors"), "1", "oltp").expect("a directory").path().to_owned();
+    for name in ["oltp.sqlite", "oltp.sqlite-wal"] {
+        if directory.join(name).exists() {
+            std::fs::copy(directory.join(name), place.join(name)).expect("copied");
+        }
+    }
+    let file = place.join("oltp.sqlite");
+    claim_file(&std::fs::File::open(&file).expect("open"), &file).expect("marked");
+    place
+}
+
+/// A run whose power is cut `after` its start; how many acknowledged changes are lost, and what the check says.
+fn cut_during(synchronous: &str, after: Duration, cut: Cut) -> Option<(bool, String)> {
+    if let Some(why) = missing() {
+        crate::skip::declare("fuse", &why);
+        return None;
+    }
+    // The index of SQLite's log is shared memory: files need the page cache.
+    let fs =
+        FaultFs::mount(Options { cached: true, power_cuts: true, ..Options::default() }).expect("mounted");
+    let outside = tempfile::tempdir().expect("a directory");
+    let (here, ledger) = (here(outside.path()), outside.path().join("ledger"));
+    let place: PathBuf = fs.path().to_owned();
+    let options = [
+        ("where", place.to_str().expect("UTF-8")),
+        ("warehouses", "2"),
+        ("users", "2"),
+        ("ramp", "0s"),
+        ("time", "20s"),
+        ("synchronous", synchronous),
+        ("ledger", ledger.to_str().expect("UTF-8")),
+    ];
+    let prepared = prepare(&given(&options), &here).expect("a database");
+    sync_all(&place);
+    let stop = Arc::default();
+    let ran = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(&prepared, &stop));
+        stop_after(&stop, || {
+            wait_for_ledger(&ledger, 4800);
+            std::thread::sleep(after);
+            fs.cut(cut);
+        });
+        running.join().expect("no panic")
+    });
+    assert!(ran.end.is_some_and(|end| end.is_ok()), "what was measured is kept");
+    let survivors = survivors(&place.join("assay-oltp"), outside.path());
+    let found = check(&given(&[("where", survivors.to_str().expect("UTF-8")), options[6]]), &here);
+    Some((found.failed() == 0, found.text()))
+}
+
+#[test]
+fn full_synchronous_commits_survive_power_cuts() {
+    for seed in 0..20 {
+        let cut = match seed % 3 {
+            0 => Cut::KeepNothing,
+            _ => Cut::KeepSome { seed, probability: 0.5 },
+        };
+        let Some((whole, text)) = cut_during("full", Duration::from_millis(seed * 7), cut) else { return };
+        assert!(whole && text.contains("holds        ledger: "), "{seed}: {text}");
+    }
+}
+
+#[test]
+fn commits_that_were_lost_without_flushes_are_told() {
+    let Some((whole, text)) = cut_during("off", Duration::from_millis(100), Cut::KeepNothing) else { return };
+    assert!(!whole && text.contains("DOES NOT HOLD  ledger: ") && text.contains(" is lost"), "{text}");
+}
