@@ -48,6 +48,12 @@ pub(crate) enum Command {
     Crosscheck(crate::crosscheck::CrosscheckArgs),
     /// Show how a workload is spread over an array's cores and caches, and repair it
     Audit(crate::audit::AuditArgs),
+    /// Measure transactions of a database (TPC-C-derived) on SQLite or PostgreSQL
+    #[cfg(feature = "oltp")]
+    Oltp(crate::oltp::OltpArgs),
+    /// Not in this build (cargo build --release --features oltp)
+    #[cfg(not(feature = "oltp"))]
+    Oltp(AbsentArgs),
     /// Show what a plan would do, without doing it
     Plan(crate::run::PlanArgs),
     /// Write a workload file, or a grid of them, from options or answers
@@ -80,6 +86,19 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Write a manual page: assay man | man -l -
     Man(ManArgs),
+}
+
+/// What is said instead of a command that this build does not have.
+#[cfg(not(feature = "oltp"))]
+pub(crate) const NO_OLTP: &str =
+    "this build has no 'oltp'; build one with cargo build --release --features oltp";
+
+/// Options of a command that this build does not have.
+#[cfg(not(feature = "oltp"))]
+#[derive(Debug, Args)]
+pub(crate) struct AbsentArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -72,7 +72,8 @@ pub(crate) struct Context {
     /// The machine.
     pub(crate) host: HostRoot,
     runs: Option<PathBuf>,
-    data: Option<PathBuf>,
+    /// Where Assay keeps what it has to remember.
+    pub(crate) data: Option<PathBuf>,
     /// Why stdout could not be written to.
     stdout_failed: OnceLock<String>,
 }

@@ -26,6 +26,8 @@ mod languages;
 mod live;
 mod location;
 mod new;
+#[cfg(feature = "oltp")]
+mod oltp;
 mod options;
 mod output;
 mod pipe;
@@ -101,6 +103,10 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Fio(args) => fio_command::fio(args, &|| command_line::help_of("fio"), context),
         Command::Crosscheck(args) => crosscheck::crosscheck(&args, context),
         Command::Audit(args) => audit::audit(&args, context),
+        #[cfg(feature = "oltp")]
+        Command::Oltp(args) => oltp::oltp(&args, context),
+        #[cfg(not(feature = "oltp"))]
+        Command::Oltp(_) => Err(Failure::usage(command_line::NO_OLTP)),
         Command::Plan(args) => run::plan(&args, context),
         Command::New(args) => new::new(&args, context),
         Command::Convert(args) => convert::convert(&args, context),

@@ -23,10 +23,11 @@ use crate::audit::{self, source};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::fio_install;
+use crate::foreign::ForeignArgs;
 use crate::input::{self, ReadingArgs};
 use crate::languages::Format;
 use crate::live::Live;
-use crate::options::HowArgs;
+use crate::options::{HowArgs, OutputArgs};
 use crate::output::Outputs;
 use crate::shown;
 use crate::signals;
@@ -204,7 +205,7 @@ pub(crate) fn execute(
     if let Some(directory) = work_dir.filter(|directory| useless && directory.created()) {
         let _ = directory.remove();
     }
-    present(&finished?, how.common, context)
+    present(&finished?, &how.common.output, Some(&how.common.foreign), context)
 }
 
 /// `--engine sim`.
@@ -234,25 +235,30 @@ fn simulate(wanted: Wanted<'_>, how: &RunOptions<'_>, context: &Context) -> Resu
     let site = context.site(signals::stop_flag()?);
     context.say(&assay_runner::remark(&model, plan.seed));
     let finished = simulated::simulate(&plan, &model, notes, &site, context)?.finished;
-    present(&finished, how.common, context)
+    present(&finished, &how.common.output, Some(&how.common.foreign), context)
 }
 
 /// Shows what came of a run, writes what is to be written of it, and says where it is kept.
-pub(crate) fn present(finished: &Finished, how: &HowArgs, context: &Context) -> Result<Outcome, Failure> {
-    if how.output.json {
+pub(crate) fn present(
+    finished: &Finished,
+    output: &OutputArgs,
+    foreign: Option<&ForeignArgs>,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    if output.json {
         context.out(&shown::json(&finished.run)?);
     } else {
         shown::show(&finished.run, &[], context)?;
     }
     let targets = finished.run.plan.targets.iter().map(|target| &target.path);
-    let outputs = Outputs::new(how.output.force).reading(targets);
-    how.foreign.write(&finished.run, Some(&finished.directory), &outputs)?;
-    match &how.output.html {
+    let outputs = Outputs::new(output.force).reading(targets);
+    foreign.map_or(Ok(()), |to| to.write(&finished.run, Some(&finished.directory), &outputs))?;
+    match &output.html {
         Some(path) => outputs.write("--html", path, &shown::page(&finished.run, &[], context)?)?,
         None => shown::keep_page(&finished.run, &finished.directory, context)?,
     }
     context.say(&format!("kept in {}", finished.directory.display()));
-    outcome_of(finished, how.output.require_valid)
+    outcome_of(finished, output.require_valid)
 }
 
 /// Whether everything can be written that is to be written of a run: told before anything is measured. The files that

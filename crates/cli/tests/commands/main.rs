@@ -15,6 +15,8 @@ mod help;
 mod looks;
 mod matrix;
 mod mounts;
+#[cfg(feature = "oltp")]
+mod oltp;
 mod outputs;
 mod plan_is_run;
 mod remote;

@@ -1,0 +1,114 @@
+//! `assay oltp`: a load derived from TPC-C on SQLite and PostgreSQL. Its options are those of the crate's table.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::UNIX_EPOCH;
+
+use assay_oltp::{Given, Here, OPTIONS, OptionWords, Verb, WHERE, Watcher};
+use assay_runner::{Request, Work};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
+use crate::live::{self, Live};
+use crate::options::OutputArgs;
+use crate::output::Outputs;
+use crate::{run, signals};
+
+#[derive(Debug)]
+pub(crate) struct OltpArgs {
+    verb: Verb,
+    given: Given,
+    /// Of a run.
+    output: Option<OutputArgs>,
+}
+
+fn options_of(verb: Verb) -> impl Iterator<Item = &'static OptionWords> {
+    OPTIONS.iter().filter(move |words| words.of.contains(&verb))
+}
+
+impl Args for OltpArgs {
+    fn augment_args(command: Command) -> Command {
+        let option = |words: &OptionWords| {
+            let arg = Arg::new(words.name).help(words.help);
+            let arg = if words.name == WHERE { arg } else { arg.long(words.name) };
+            words.value.map_or(arg.clone().action(ArgAction::SetTrue), |value| arg.value_name(value))
+        };
+        let verbs = Verb::ALL.map(|verb| {
+            let one = Command::new(verb.name()).args(options_of(verb).map(option));
+            if verb == Verb::Run { OutputArgs::augment_args(one) } else { one }.about(verb.about())
+        });
+        command.subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for OltpArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let found = Verb::ALL.into_iter().find_map(|v| Some((v, matches.subcommand_matches(v.name())?)));
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (verb, own) = found.ok_or_else(missing)?;
+        let text = |words: &OptionWords| match words.value {
+            Some(_) => own.get_one::<String>(words.name).cloned(),
+            None => own.get_flag(words.name).then(String::new),
+        };
+        let given = options_of(verb).filter_map(|words| Some((words.name, text(words)?))).collect();
+        let output = (verb == Verb::Run).then(|| OutputArgs::from_arg_matches(own)).transpose()?;
+        Ok(OltpArgs { verb, given, output })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        Self::from_arg_matches(matches).map(|args| *self = args)
+    }
+}
+
+impl From<assay_oltp::Error> for Failure {
+    fn from(error: assay_oltp::Error) -> Self {
+        match error {
+            assay_oltp::Error::Interrupted => Failure::Interrupted,
+            error if error.is_request() => Failure::usage(error),
+            error => Failure::failed(error),
+        }
+    }
+}
+
+pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failure> {
+    let mut site = context.site(signals::stop_flag()?);
+    let stop = Arc::clone(&site.stop);
+    let stopped = move || stop.load(Ordering::Relaxed);
+    let here = Here {
+        now_us: UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros() as i64),
+        random: assay_runner::random_u64().map_err(Failure::failed)?,
+        cpus: std::thread::available_parallelism().map_or(1, NonZero::get) as u32,
+        password: std::env::var("PGPASSWORD").ok(),
+        data: context.data.clone(),
+    };
+    let mut said = live::stages(context);
+    let mut watcher = Watcher { progress: &mut |progress| said(&progress), stopped: &stopped };
+    match args.verb {
+        Verb::Build => context.out(&assay_oltp::build(&args.given, &here, &mut watcher)?),
+        Verb::Check => {
+            let report = assay_oltp::check(&args.given, &here, &mut |what| context.say(what), &stopped)?;
+            context.out(&report.text());
+            if report.failed() > 0 {
+                return Err(Failure::failed(format!("{} of the checks do not hold", report.failed())));
+            }
+        }
+        Verb::Run => {
+            let output = args.output.as_ref().ok_or_else(|| Failure::usage("no options of a run"))?;
+            output.checked(Outputs::new(output.force))?;
+            context.make_runs_root()?;
+            let prepared = assay_oltp::prepare_run(&args.given, &here, &mut watcher)?;
+            prepared.notes.iter().for_each(|note| context.say(note));
+            site.kinds.native.push(Arc::new(prepared.kind));
+            let request = Request::new(Work::Asked(prepared.workload), &prepared.directory);
+            let done = run::recorded(request, &site, Live::new(context), context)?;
+            return run::present(&done.finished, output, None, context);
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,76 @@
+//! `assay oltp` as people type it.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use crate::world::{World, entries, json, path_text, signal, wait_for};
+
+#[test]
+fn a_database_from_nothing_is_measured_checked_killed_and_removed() {
+    let world = World::new();
+    let data = world.data();
+    let run =
+        ["oltp", "run", path_text(&data), "--warehouses", "1", "--synchronous", "normal", "--ramp", "200ms"];
+    let said = world.assay(&[&run[..], &["--time", "1500ms", "--json"]].concat()).ended(0);
+    let document = json(&said.out);
+    let (phase, job) = (&document["phases"][0], &document["phases"][0]["jobs"][0]);
+    assert_eq!((&phase["name"], &job["engine"]), (&"oltp-sqlite".into(), &"sqlite".into()));
+    let pattern = job["pattern"].as_str().expect("words");
+    assert!(
+        pattern.starts_with("TPC-C-derived, not a TPC result: SQLite (embedded, single writer)"),
+        "{pattern}"
+    );
+    assert!(!said.out.to_lowercase().contains("tpmc"));
+    let new_orders = job["ops"]["new-order"]["iops"].as_f64().expect("transactions") * 60.0;
+    let nopm = phase["metrics"]["NOPM"]["value"].as_f64().expect("NOPM");
+    assert!((nopm / new_orders - 1.0).abs() < 0.2, "{nopm} {new_orders}");
+    let fits = document["findings"].as_array().expect("a list").iter();
+    assert!(fits.filter(|finding| finding["id"] == "working-set-fits-cache").count() == 1, "{}", said.out);
+    let check = ["oltp", "check", path_text(&data)];
+    assert!(world.assay(&check).ended(0).out.contains("holds        ledger: "));
+    // Killed in the middle, and recovered.
+    let mut command = world.command(&[&run[..], &["--time", "30s"]].concat());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let ledger = data.join("assay-oltp/ledger");
+    wait_for("transactions", || {
+        // The ledger of the run before is emptied first.
+        data.join("assay-oltp/oltp.sqlite-wal").exists()
+            && std::fs::metadata(&ledger).is_ok_and(|meta| meta.len() > 4800)
+    });
+    signal(&child, Signal::KILL);
+    child.wait().expect("ended");
+    assert!(world.assay(&check).ended(0).out.contains("holds        ledger: "));
+    world.assay(&["cleanup", path_text(&data)]).ended(0);
+    assert!(entries(&data).is_empty(), "{:?}", entries(&data));
+}
+
+#[test]
+fn what_is_wrong_is_one_line_and_makes_nothing() {
+    let world = World::new();
+    let data = world.data();
+    for (words, code, expected) in [
+        (
+            vec!["run", path_text(&data), "--warehouses", "2", "--users", "3"],
+            2,
+            "error: 3 users on 2 warehouses",
+        ),
+        (vec!["check", path_text(&data)], 2, "error: no OLTP database in "),
+        (
+            vec!["run", path_text(&data), "--mix", "tpcc"],
+            2,
+            "error: --mix: 'tpcc' is not one of hammerdb, spec",
+        ),
+        (vec!["run", "postgres://u:hidden@127.0.0.1:1/d"], 1, "error: PostgreSQL at 127.0.0.1:1: "),
+        (
+            vec!["run", "postgres://u:hidden@h/d?sslmode=require"],
+            2,
+            "error: 'postgres://u@h/d?sslmode=require' is not",
+        ),
+    ] {
+        let said = world.assay(&[&["oltp"], &words[..]].concat()).ended(code);
+        assert!(said.err.starts_with(expected) && said.err.lines().count() == 1, "{}", said.err);
+        assert!(!said.err.contains("hidden"), "{}", said.err);
+    }
+    assert!(entries(&data).is_empty() && world.run_directories().is_empty());
+}
