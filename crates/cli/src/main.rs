@@ -53,6 +53,9 @@ use command_line::{Cli, Command};
 use context::Context;
 use failure::{Failure, Outcome};
 
+#[global_allocator]
+static MEMORY: assay_engine::memory::OrExit = assay_engine::memory::OrExit;
+
 fn main() -> ExitCode {
     assay_engine::clock::begin();
     signals::outlive_file_limits();

@@ -396,6 +396,7 @@ fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: 
     let consent = how.common.allowed.consent(host);
     let consent = assay_runner::check_consent(plan, host, &consent).err().filter(|_| !is_made);
     let memory = assay_runner::check_memory(plan, host).err();
+    let descriptors = assay_runner::check_descriptors(plan).err();
     let fio = assay_runner::fio::losses(plan, how.common.allowed.strict).err();
     let found = [
         losses.map(|failure| Refusal::new("loss-not-allowed", failure)),
@@ -404,6 +405,7 @@ fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: 
         fio.map(|error| Refusal::new("not-for-fio", error.into())),
         consent.map(|error| Refusal::new("write-refused", error.into())),
         memory.map(|error| Refusal::new("not-enough-memory", error.into())),
+        descriptors.map(|error| Refusal::new("not-enough-descriptors", error.into())),
         check_space(plan, Layout::AsNeeded, &largest, host).err().map(Refusal::too_large),
     ];
     found.into_iter().flatten().collect()

@@ -15,11 +15,12 @@ use crate::buffers::MappedBuffers;
 use crate::clock::RealClock;
 use crate::engines::psync::PsyncEngine;
 use crate::engines::{self, AnyEngine, EngineEntry, NativeEngine};
-use crate::job_loop::{JobLoop, LoopParts, LoopSpec, PassHook};
+use crate::job_loop::{JobLoop, LoopParts, LoopSpec, PassHook, Slots};
 use crate::kind::{
-    Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, Slots, ThisMachine, ThreadEnd,
-    ThreadIndex,
+    Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, ThisMachine, ThreadEnd,
+    ThreadIndex, Waits,
 };
+use crate::preparation::Preparation;
 use crate::recorder::{Recorder, Shared};
 use crate::seam::{Clock as _, EngineError};
 use crate::targets::{self, Held, LayOut, OpenTargets};
@@ -36,6 +37,8 @@ pub struct Blocks {
     pub held: Held,
     /// What the run has written with headers.
     pub validation: Arc<Validation>,
+    /// Where it can be seen what is being done before the start.
+    pub preparation: Arc<Preparation>,
 }
 
 impl JobKind<ThisMachine> for Blocks {
@@ -53,7 +56,8 @@ impl JobKind<ThisMachine> for Blocks {
         self.validation.prepare(context.plan, context.phase)?;
         let own = |job: &PlannedJob| jobs.iter().any(|&own| std::ptr::eq(context.job(own), job));
         let go_on = || !context.stopped();
-        let layout = LayOut { plan: context.plan, held: &self.held, validation: &self.validation };
+        let (held, validation, preparation) = (&self.held, &self.validation, &self.preparation);
+        let layout = LayOut { plan: context.plan, held, validation, preparation };
         for file in layout.phase(context.phase, &own, &go_on)? {
             say("layout", file.to_string());
         }
@@ -83,8 +87,9 @@ impl PreparedJobs<ThisMachine> for PreparedBlocks<'_> {
         Arc::clone(&self.shared[at.job][at.thread]) as Arc<dyn Intervals>
     }
 
-    fn outstanding(&self, at: ThreadIndex) -> Option<&Slots> {
-        self.slots[at.job][at.thread].get()
+    fn waits(&self, at: ThreadIndex, until_ns: u64) -> Option<Waits> {
+        let slots = self.slots[at.job][at.thread].get()?;
+        slots.oldest(until_ns).map(|io| Waits::For(io.into()))
     }
 
     fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
@@ -169,7 +174,9 @@ impl BlockThread<'_> {
         engine_fallback: Option<String>,
     ) -> Result<LoopRunner<E, OPEN>, EngineError> {
         let (context, job, slice) = (&self.prepared.context, self.job, self.slice);
-        let open = targets::open_for(context.plan, self.job, self.at.thread, &self.prepared.blocks.held)?;
+        let blocks = self.prepared.blocks;
+        let open =
+            targets::open_for(context.plan, self.job, self.at.thread, &blocks.held, &blocks.preparation)?;
         let depth = job.outstanding_per_thread;
         let mut buffers = MappedBuffers::new(depth, job.pattern.max_block_bytes() as usize)?;
         let mut filler = Filler::new(&job.content, derive_seed(slice.seed, 2));

@@ -197,9 +197,9 @@ fn look_for_hung(
 ) -> Option<String> {
     // Read first: what is handed over meanwhile is younger than nothing.
     let now_ns = RealClock::new().now_ns();
-    let outstanding = |at: ThreadIndex| prepared.with(at.job)?.outstanding(at)?.oldest(now_ns);
+    let waits = |at: ThreadIndex| prepared.with(at.job)?.waits(at, now_ns);
     let threads = running.iter().filter(|thread| !thread.ended());
-    let threads: Vec<_> = threads.map(|thread| (thread.at, outstanding(thread.at))).collect();
+    let threads: Vec<_> = threads.map(|thread| (thread.at, waits(thread.at))).collect();
     watchdog.look(now_ns, &threads, sink)
 }
 
@@ -278,7 +278,11 @@ fn spawn_all<'s>(
                     gate.call_off(None);
                     // Whatever else went wrong meanwhile: this is what the phase failed by.
                     let _ = join_all(running, planned.jobs.len(), gate);
-                    return Err(EngineError::Setup { engine: "driver", what: "a job thread", source });
+                    return Err(EngineError::Setup {
+                        engine: "driver",
+                        what: "a job thread (limited by ulimit -u and -v)",
+                        source,
+                    });
                 }
             }
         }

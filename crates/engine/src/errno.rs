@@ -7,6 +7,7 @@ use crate::job_loop::errors::END_OF_FILE;
 const WORDS: &[(i32, &str, Option<&str>)] = &[
     (END_OF_FILE, "end of file", Some("the file or device ends before what was to be read or written")),
     (libc::EPERM, "EPERM", None),
+    (libc::ENOENT, "ENOENT", None),
     (libc::EINTR, "EINTR", None),
     (libc::EIO, "EIO", Some("I/O error")),
     (libc::ENXIO, "ENXIO", Some("the device is gone")),
@@ -16,10 +17,23 @@ const WORDS: &[(i32, &str, Option<&str>)] = &[
     (libc::EACCES, "EACCES", None),
     (libc::EFAULT, "EFAULT", None),
     (libc::EBUSY, "EBUSY", None),
+    (libc::EEXIST, "EEXIST", None),
     (libc::ENODEV, "ENODEV", Some("the device is gone")),
+    (libc::ENOTDIR, "ENOTDIR", None),
+    (libc::EISDIR, "EISDIR", None),
     (libc::EINVAL, "EINVAL", None),
-    (libc::EFBIG, "EFBIG", None),
+    (libc::ENFILE, "ENFILE", Some("the system has no file descriptors left (sysctl fs.file-max)")),
+    (libc::EMFILE, "EMFILE", Some("the process has no file descriptors left (ulimit -n)")),
+    (
+        libc::EFBIG,
+        "EFBIG",
+        Some("the file would be larger than its file system or the limit of the process (ulimit -f) allows"),
+    ),
     (libc::ENOSPC, "ENOSPC", None),
+    (libc::EMLINK, "EMLINK", None),
+    (libc::ENAMETOOLONG, "ENAMETOOLONG", None),
+    (libc::ENOTEMPTY, "ENOTEMPTY", None),
+    (libc::ELOOP, "ELOOP", None),
     (libc::EROFS, "EROFS", Some("the file system has become read-only")),
     (libc::EBADE, "EBADE", Some("reservation conflict: another host has reserved the device")),
     (libc::ENODATA, "ENODATA", Some("medium error")),
@@ -32,7 +46,7 @@ const WORDS: &[(i32, &str, Option<&str>)] = &[
     (libc::ETIMEDOUT, "ETIMEDOUT", Some("the device did not answer in time")),
     (libc::ESTALE, "ESTALE", Some("the server no longer knows the file")),
     (libc::EUCLEAN, "EUCLEAN", Some("the file system is damaged")),
-    (libc::EDQUOT, "EDQUOT", None),
+    (libc::EDQUOT, "EDQUOT", Some("the quota of the user, group or project is used up")),
     (libc::EREMOTEIO, "EREMOTEIO", Some("the device reports an error of its own")),
 ];
 
@@ -62,6 +76,10 @@ mod tests {
     fn storage_has_words_of_its_own() {
         assert_eq!(errno_words(libc::EILSEQ), "the data does not match its protection information (EILSEQ)");
         assert_eq!(errno_words(libc::ENOSPC), "No space left on device (ENOSPC)");
+        assert_eq!(errno_words(libc::EDQUOT), "the quota of the user, group or project is used up (EDQUOT)");
+        assert!(errno_words(libc::EFBIG).contains("ulimit -f"));
+        assert_eq!(errno_words(libc::EROFS), "the file system has become read-only (EROFS)");
+        assert_eq!(errno_words(libc::ENODEV), "the device is gone (ENODEV)");
         assert_eq!(errno_words(END_OF_FILE), "the file or device ends before what was to be read or written");
         assert_eq!(
             (errno_name(libc::ENODATA), errno_name(77)),

@@ -12,6 +12,7 @@ use assay_workload::ops::{Op, OpSource};
 use assay_workload::pattern::OpKind;
 
 use crate::buffers::MappedBuffers;
+use crate::in_flight::InFlight;
 use crate::recorder::{Latency, Recorder};
 use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, OpenTarget, Wait};
 
@@ -88,7 +89,7 @@ pub struct LoopEnd {
     /// The errno that ended the job; 0: none.
     pub fatal_errno: i32,
     /// The I/O that failed so, where it was one, and its errno.
-    pub fatal_io: Option<(Outstanding, i32)>,
+    pub fatal_io: Option<(InFlight, i32)>,
     /// The engine had no room for an I/O of a free slot, which ended the job.
     pub queue_full: bool,
 }
@@ -358,7 +359,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         self.free.push(slot);
         self.count_error(errno);
         if self.end.fatal_errno != 0 {
-            self.end.fatal_io.get_or_insert((io, errno));
+            self.end.fatal_io.get_or_insert((io.into(), errno));
         }
     }
 

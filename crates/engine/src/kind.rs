@@ -17,7 +17,8 @@ use assay_workload::operation::OpId;
 use assay_workload::plan::{Plan, PlannedJob, PlannedPhase};
 
 use crate::clock::RealClock;
-pub use crate::job_loop::{Pending, Slots};
+pub use crate::in_flight::Waits;
+pub use crate::job_loop::Pending;
 pub use crate::outcome::ThreadEnd;
 pub use crate::recorder::Intervals;
 use crate::seam::{Clock, EngineError};
@@ -119,8 +120,9 @@ pub trait PreparedJobs<M: Machine>: Sync {
     /// Where a thread's intervals come from.
     fn intervals(&self, at: ThreadIndex) -> Arc<dyn Intervals>;
 
-    /// What a thread that has been made has outstanding; `None`: this kind does not keep it.
-    fn outstanding(&self, _at: ThreadIndex) -> Option<&Slots> {
+    /// What a thread that has been made waits for: what it handed over first, at `until_ns` or before. `None`: nothing, or this
+    /// kind does not keep it.
+    fn waits(&self, _at: ThreadIndex, _until_ns: u64) -> Option<Waits> {
         None
     }
 

@@ -126,8 +126,7 @@ impl ThreadEnd {
 pub(crate) fn failed_io(plan: &Plan, job: &PlannedJob, ends: &[ThreadEnd]) -> Option<String> {
     let (slice, (io, errno)) =
         job.slices.iter().zip(ends).find_map(|(slice, end)| Some((slice, end.end.fatal_io?)))?;
-    let target = plan.targets.get(slice.sites.get(usize::from(io.target))?.target as usize)?;
-    let which = which_io(io.kind, io.len_bytes, io.offset_bytes, &target.path);
+    let which = which_io(io.operation, io.len_bytes, io.offset_bytes, &io.path(plan, job, slice)?);
     Some(format!("job '{}' stopped: {which}: {}", job.name, errno_words(errno)))
 }
 

@@ -24,6 +24,8 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use crate::buffers::MappedBuffers;
+use crate::errno::errno_words;
+use crate::preparation::{Doing, Preparation};
 use crate::seam::{EngineError, OpenTarget, TargetTable};
 use crate::validate::{TargetMap, Validation};
 
@@ -94,6 +96,7 @@ pub fn open_for(
     job: &PlannedJob,
     thread: usize,
     held: &Held,
+    preparation: &Preparation,
 ) -> Result<OpenTargets, EngineError> {
     let slice = &job.slices[thread];
     let mut open = OpenTargets { fds: Vec::new(), table: TargetTable::default() };
@@ -111,7 +114,9 @@ pub fn open_for(
             None if !job_writes(job) => target.path.clone(),
             held => path_of_open(open_of(held, target)?, std::process::id()),
         };
+        let opening = preparation.begins("open", &target.path);
         let fd = open_target(&path, target, job)?;
+        drop(opening);
         if job.access_hint && !job.direct {
             hint(fd.as_raw_fd(), job.pattern.placement.is_random());
         }
@@ -199,7 +204,22 @@ pub fn lay_out(
     held: &Held,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<LaidOut>, EngineError> {
-    LayOut { plan, held, validation: &Validation::default() }.phase(phase, &|_| true, go_on)
+    lay_out_seen(plan, phase, held, &Preparation::default(), go_on)
+}
+
+/// The same, with a place where it can be seen what is being done.
+///
+/// # Errors
+/// As [`LayOut::phase`].
+pub fn lay_out_seen(
+    plan: &Plan,
+    phase: usize,
+    held: &Held,
+    preparation: &Preparation,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<LaidOut>, EngineError> {
+    let validation = &Validation::default();
+    LayOut { plan, held, validation, preparation }.phase(phase, &|_| true, go_on)
 }
 
 /// Lays out files before a phase.
@@ -210,6 +230,8 @@ pub(crate) struct LayOut<'a> {
     pub(crate) held: &'a Held,
     /// What the run knows of its data.
     pub(crate) validation: &'a Validation,
+    /// Where it can be seen what is being done.
+    pub(crate) preparation: &'a Preparation,
 }
 
 impl LayOut<'_> {
@@ -240,6 +262,7 @@ impl LayOut<'_> {
         for job in jobs().filter(|job| !needs_data(job) && !job.layout.is_as_needed()) {
             for (index, end) in wanted(self.plan, job) {
                 let target = &self.plan.targets[index as usize];
+                let _doing = self.preparation.begins("allocate", &target.path);
                 allocate(target, self.held.get(&index), end, job.layout)?;
             }
         }
@@ -261,13 +284,18 @@ impl LayOut<'_> {
         let file = open_of(held, target)?;
         // Reads that compare what they find must find sectors of ours.
         let map = self.validation.map(index);
-        let done = write_out(file, size..end, self.plan.seed ^ target.existing_bytes, map.as_deref(), go_on);
+        let content = Laying { seed: self.plan.seed ^ target.existing_bytes, map: map.as_deref() };
+        let writing = self.preparation.begins("write", &target.path);
+        let done = write_out(file, size..end, &content, &writing, go_on);
+        drop(writing);
         if !matches!(done, Ok(offset) if offset >= end) {
             // Half a file is of no use, and takes space from others.
             let _ = file.set_len(size);
             return done.map(|_| None).map_err(|source| error("lay out", source));
         }
+        let flushing = self.preparation.begins("fsync", &target.path);
         fsync(file.as_raw_fd()).map_err(|source| error("fsync", source))?;
+        drop(flushing);
         invalidate(file.as_raw_fd()).map_err(|source| error("invalidate", source))?;
         if let Some(map) = map {
             map.laid_out(size, end - size);
@@ -320,17 +348,24 @@ fn allocate(
     }
 }
 
+/// What a file is laid out with.
+struct Laying<'a> {
+    seed: u64,
+    /// Where its data is verified later.
+    map: Option<&'a TargetMap>,
+}
+
 /// Writes random data; how far it came.
 fn write_out(
     file: &File,
     range: Range<u64>,
-    seed: u64,
-    map: Option<&TargetMap>,
+    content: &Laying<'_>,
+    writing: &Doing<'_>,
     go_on: &dyn Fn() -> bool,
 ) -> io::Result<u64> {
     let memory = |_| io::Error::from_raw_os_error(libc::ENOMEM);
     let mut buffer = MappedBuffers::new(1, LAYOUT_BLOCK).map_err(memory)?;
-    let mut filler = Filler::new(&Content::default(), seed);
+    let mut filler = Filler::new(&Content::default(), content.seed);
     // SAFETY: no I/O on the buffer is outstanding, here and below: pwrite is synchronous.
     filler.fill(unsafe { buffer.slice_mut(0, LAYOUT_BLOCK) });
     let (mut offset, mut looked) = (range.start, None);
@@ -345,13 +380,21 @@ fn write_out(
         // SAFETY: as above.
         let bytes = unsafe { buffer.slice_mut(0, block.min(range.end - offset) as usize) };
         filler.refresh(bytes);
-        if let Some(map) = map {
+        if let Some(map) = content.map {
             map.seal_layout(bytes, offset);
         }
-        file.write_all_at(bytes, offset)?;
+        writing.at(offset, bytes.len() as u32);
+        file.write_all_at(bytes, offset).map_err(|error| failed_at(error, bytes.len(), offset))?;
         offset += bytes.len() as u64;
     }
     Ok(offset)
+}
+
+/// What failed, where, in the words of storage.
+fn failed_at(error: io::Error, len_bytes: usize, offset_bytes: u64) -> io::Error {
+    let Some(errno) = error.raw_os_error() else { return error };
+    let which = format!("write of {} at offset {offset_bytes}", Bytes(len_bytes as u64));
+    io::Error::other(format!("{which}: {}", errno_words(errno)))
 }
 
 /// Whether the reserve stays free behind what is written before the next look: the plan fits, but others write too.

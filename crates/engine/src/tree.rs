@@ -5,6 +5,7 @@
 //! step by step. A tree stands in a directory that Assay made or that was named for destruction; see [`check_anchor`].
 
 mod anchor;
+mod doing;
 mod meter;
 mod mix;
 mod scan;
@@ -30,14 +31,16 @@ use rustix::fs::{Mode, OFlags};
 
 use self::anchor::{Anchor, PathText};
 pub use self::anchor::{AnchorError, NamedDirectories, check_anchor};
+use self::doing::Doing;
 use self::meter::{Bounds, Meter};
 use self::steps::Steps;
 use self::worker::{ThreadBuffers, Worker};
 use crate::kind::{
     Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, ThisMachine, ThreadEnd,
-    ThreadIndex,
+    ThreadIndex, Waits,
 };
 use crate::operations::{self, OperationCounts};
+use crate::preparation::{Doing as Step, Preparation};
 use crate::recorder::{Recorder, Schedule, Shared};
 use crate::seam::EngineError;
 
@@ -67,10 +70,11 @@ impl Tree {
     }
 
     /// Asks the kernel to forget the clean pages of all files.
-    fn invalidate(&self) {
+    fn invalidate(&self, step: &Step<'_>) {
         let layout = self.state.layout();
         let mut text = PathText::new();
         for file in (0..layout.working_files()).filter(|file| self.state.has_bytes(*file)) {
+            step.goes_on();
             let opened = self.anchor.open_at(text.set_file(layout, file), OFlags::RDONLY, Mode::empty());
             if let Ok(file) = opened {
                 // Refused on what has no page cache; then there is nothing to forget either.
@@ -142,6 +146,8 @@ impl TreeJob {
 pub struct Trees {
     /// Directories that may be used although Assay did not make them.
     pub named: NamedDirectories,
+    /// Where it can be seen what is being done before the start.
+    pub preparation: Arc<Preparation>,
 }
 
 impl JobKind<ThisMachine> for Trees {
@@ -156,7 +162,7 @@ impl JobKind<ThisMachine> for Trees {
         own: &[usize],
         say: &mut Say<'_>,
     ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
-        let jobs = jobs_of(context, own, &self.named, &mut |text| say(NOTE, text))?;
+        let jobs = jobs_of(context, own, self, &mut |text| say(NOTE, text))?;
         Ok(Box::new(PreparedTrees { context, jobs }))
     }
 }
@@ -187,7 +193,7 @@ fn unsupported(what: String) -> EngineError {
 fn jobs_of(
     context: PhaseContext<'_>,
     own: &[usize],
-    named: &NamedDirectories,
+    Trees { named, preparation }: &Trees,
     say: &mut dyn FnMut(String),
 ) -> Result<Vec<Option<Vec<TreeThread>>>, EngineError> {
     let (plan, planned) = (context.plan, context.planned());
@@ -195,12 +201,19 @@ fn jobs_of(
     let mut open: Vec<(u32, Arc<Tree>)> = Vec::new();
     for (target, (layout, active, shape)) in shapes {
         let planned_target = &plan.targets[target as usize];
+        let opening = preparation.begins("open", &planned_target.path);
         let mut anchor = Anchor::open(planned_target.path.as_ref(), named)?;
         keep_apart(&open, &anchor)?;
         anchor.plan(shape)?;
         let state = TreeState::new(layout, active);
         let tree = Tree { anchor, state, leftovers: AtomicBool::new(false) };
-        let strangers = tree.look(&|| !context.stopped())?;
+        drop(opening);
+        let looking = preparation.begins("scan", &planned_target.path);
+        let go_on = || {
+            looking.goes_on();
+            !context.stopped()
+        };
+        let strangers = tree.look(&go_on)?;
         if strangers > 0 {
             let path = tree.anchor.path().display();
             say(format!("{path} holds {strangers} files or directories that are not the tree's; they stay"));
@@ -209,9 +222,10 @@ fn jobs_of(
     }
     let threads = planned.jobs.iter().enumerate().map(|(index, job)| {
         let tree = job.tree.as_ref().filter(|_| own.contains(&index));
-        let threads = tree.map(|tree| threads_of(tree, job, planned.kind.in_steps(), &open));
+        let threads = tree.map(|tree| threads_of(tree, job, planned.kind.in_steps(), &open, preparation));
         let table = operations();
-        let with_counts = |job| TreeThread { job, shared: OperationCounts::shared(&table) };
+        let with_counts =
+            |job| TreeThread { job, shared: OperationCounts::shared(&table), doing: Arc::default() };
         Ok(threads.transpose()?.map(|threads| threads.into_iter().map(with_counts).collect()))
     });
     threads.collect()
@@ -232,6 +246,10 @@ impl PreparedJobs<ThisMachine> for PreparedTrees<'_> {
             Some(thread) => Arc::clone(&thread.shared) as Arc<dyn Intervals>,
             None => Shared::new(),
         }
+    }
+
+    fn waits(&self, at: ThreadIndex, until_ns: u64) -> Option<Waits> {
+        self.at(at)?.doing.waits(until_ns)
     }
 
     fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
@@ -294,6 +312,7 @@ fn threads_of(
     job: &PlannedJob,
     in_steps: bool,
     open: &[(u32, Arc<Tree>)],
+    preparation: &Preparation,
 ) -> Result<Vec<Arc<TreeJob>>, EngineError> {
     let operations = operations_of(tree, job)?;
     let moves = [TreeOperation::Copy, TreeOperation::Move];
@@ -315,7 +334,10 @@ fn threads_of(
             let own: Vec<&Tree> = trees[..copy_to.unwrap_or(trees.len())].iter().map(AsRef::as_ref).collect();
             let steps = in_steps.then(|| Steps::new(&own, &operations, number));
             if job.invalidate && !in_steps && operations.contains(&TreeOperation::Read) {
-                own.iter().for_each(|tree| tree.invalidate());
+                for tree in &own {
+                    let dropping = preparation.begins("fadvise", &tree.anchor.path().to_string_lossy());
+                    tree.invalidate(&dropping);
+                }
             }
             let cursors = Cursors::new(tree, job.slices[index].seed, job.end.passes);
             let shared = TreeJob {
@@ -338,6 +360,7 @@ fn threads_of(
 struct TreeThread {
     job: Arc<TreeJob>,
     shared: Arc<Shared<OperationCounts>>,
+    doing: Arc<Doing>,
 }
 
 impl TreeThread {
@@ -364,7 +387,8 @@ impl TreeThread {
         let arrivals =
             arrivals.map(|rate| ArrivalSource::of_thread(planned.pace.arrival(), rate, slice.seed));
         let recorder = Recorder::new(Arc::clone(&self.shared), schedule);
-        let meter = Meter::new(recorder, arrivals, bounds, Arc::clone(&context.stops[at.job]));
+        let stop = Arc::clone(&context.stops[at.job]);
+        let meter = Meter::new(recorder, arrivals, bounds, stop, Arc::clone(&self.doing));
         let worker = Worker::new(&self.job, planned, slice, buffers, meter);
         Ok(TreeRunner { worker, generator, started: false, turn: 0 })
     }

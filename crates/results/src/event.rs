@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 pub use assay_workload::host::HostId;
-use assay_workload::pattern::OpKind;
 use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Plan, PlannedPhase, empty_as_none};
 use serde::{Deserialize, Serialize};
@@ -139,26 +138,26 @@ impl std::fmt::Display for LostReason {
 }
 
 /// Which I/O it is: `read of 4 KiB at offset 8192 of data`. Flushes are of no place; they and trims have no length.
-pub fn which_io(kind: OpKind, len_bytes: u32, offset_bytes: u64, target: &str) -> String {
+pub fn which_io(operation: &str, len_bytes: u32, offset_bytes: Option<u64>, target: &str) -> String {
     let length = if len_bytes > 0 { format!(" of {}", Bytes(u64::from(len_bytes))) } else { String::new() };
-    let place = if kind.is_flush() { String::new() } else { format!(" at offset {offset_bytes}") };
-    format!("{}{length}{place} of {target}", kind.name())
+    let place = offset_bytes.map_or_else(String::new, |offset| format!(" at offset {offset}"));
+    format!("{operation}{length}{place} of {target}")
 }
 
-/// An I/O that does not complete.
+/// An I/O or an operation on files that does not complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HungIo {
-    /// The name of its job.
+    /// The name of its job; empty for what is done before a phase starts.
     pub job: String,
-    /// What it does.
-    pub kind: OpKind,
+    /// What it does: `read`, `fsync`, `mkdir`.
+    pub operation: &'static str,
     /// The path of its target.
     pub target: String,
-    /// Where it begins; flushes begin nowhere.
-    pub offset_bytes: u64,
-    /// How long it is; 0 for trims and flushes.
+    /// Where it begins; `None`: flushes and operations on whole files.
+    pub offset_bytes: Option<u64>,
+    /// How long it is; 0 for trims, flushes and operations on whole files.
     pub len_bytes: u32,
-    /// When it was handed over, from the start of the phase.
+    /// When it was handed over, from the start of the phase, or of its preparation.
     pub since: Nanos,
     /// How long ago that was.
     pub outstanding_for: Nanos,
@@ -167,7 +166,12 @@ pub struct HungIo {
 impl HungIo {
     /// Which it is: `read of 4 KiB at offset 8192 of data`.
     pub fn which(&self) -> String {
-        which_io(self.kind, self.len_bytes, self.offset_bytes, &self.target)
+        which_io(self.operation, self.len_bytes, self.offset_bytes, &self.target)
+    }
+
+    /// Whether it is the same as `other`, seen at another time.
+    pub fn is(&self, other: &HungIo) -> bool {
+        HungIo { outstanding_for: other.outstanding_for, ..self.clone() } == *other
     }
 
     /// For a line that has little room: `read of 4 KiB at offset 8192 of data hangs for 12 s`.

@@ -14,13 +14,14 @@ use assay_workload::plan::Carrier;
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Workload, resolve};
 
-use crate::consent::{check_consent, check_memory, claim};
+use crate::consent::{check_consent, claim};
 use crate::error::RunError;
 use crate::executor::HostExecutor;
 use crate::files::{make_anchors, make_files};
 use crate::fio::{self, FioExecutor};
 use crate::hold::Permits;
 use crate::inventory;
+use crate::limits::{check_descriptors, check_memory};
 use crate::native::NativeExecutor;
 use crate::recording::{Finished, record};
 use crate::request::{Observer, Request, Site, Work};
@@ -136,6 +137,8 @@ pub fn carry_out(
         }
         notes.extend(fio::losses(&plan, request.strict)?);
     }
+    // Before the first of many is opened.
+    check_descriptors(&plan)?;
     // Held until the run has ended and what it made in vain is removed.
     let claims = request.claims.clone();
     claim(&plan, &claims, &site.host)?;
@@ -147,7 +150,9 @@ pub fn carry_out(
     }
     let start = Start::of(&plan);
     let done = begin(plan, permits, request, notes, site, observer);
-    if done.as_ref().map_or(true, |done| done.finished.came_to_nothing()) {
+    // Where storage does not answer, removing would not end either: it is told what is left.
+    let is_undone = |done: &Done| done.finished.came_to_nothing() && !done.finished.met_hung_ios();
+    if done.as_ref().map_or(true, is_undone) {
         start.undo(&claims, &site.host);
         return done.map(Some);
     }

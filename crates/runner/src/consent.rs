@@ -5,11 +5,11 @@ use std::path::Path;
 
 use assay_engine::loops::Backing;
 use assay_engine::tree::{NamedDirectories, check_anchor};
+use assay_host::HostRoot;
 use assay_host::claim::{Access, Claims};
 use assay_host::guard::{
     Consent, NodeIdentity, Permit, Refusal, check_read, check_unused, check_write, overlapping,
 };
-use assay_host::{HostRoot, environment};
 use assay_workload::Plan;
 use assay_workload::target::TargetKind;
 
@@ -145,19 +145,5 @@ pub(crate) fn not_in_a_loop(host: &HostRoot, permit: &Permit) -> Result<(), Refu
         check_unused(host, number).map_err(|why| Refusal::InUseBelow { path: path(), why: Box::new(why) })?;
         passed.push(own);
         below = overlapping(host, number);
-    }
-}
-
-/// Asks whether there is memory for the plan's buffers, before the kernel ends us for taking it.
-///
-/// # Errors
-/// [`RunError::Memory`] with how much is wanted and how much is there.
-pub fn check_memory(plan: &Plan, host: &HostRoot) -> Result<(), RunError> {
-    let wanted_bytes = plan.memory_bytes_max();
-    match environment::memory(host).available_bytes {
-        Some(available_bytes) if wanted_bytes > available_bytes => {
-            Err(RunError::Memory { wanted_bytes, available_bytes })
-        }
-        _ => Ok(()),
     }
 }

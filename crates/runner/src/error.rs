@@ -163,6 +163,33 @@ pub enum RunError {
         /// What there is.
         available_bytes: u64,
     },
+    /// The buffers do not fit into the addresses that this process may use.
+    #[error(
+        "the plan takes {} of address space, and the limit of {} leaves {}: raise it with 'ulimit -v unlimited', or use \
+         fewer outstanding I/Os, fewer threads, or smaller blocks",
+        Bytes(*wanted_bytes),
+        Bytes(*limit_bytes),
+        Bytes(*available_bytes)
+    )]
+    AddressSpace {
+        /// What buffers, stacks and counters take.
+        wanted_bytes: u64,
+        /// What is left of the limit.
+        available_bytes: u64,
+        /// The limit (`RLIMIT_AS`).
+        limit_bytes: u64,
+    },
+    /// The plan opens more files than this process may.
+    #[error(
+        "the plan takes {wanted} file descriptors, and this process may open {allowed}: raise the limit with \
+         'ulimit -n {wanted}' (the hard limit as root, or in /etc/security/limits.conf), or use fewer targets or threads"
+    )]
+    Descriptors {
+        /// How many are wanted.
+        wanted: u64,
+        /// How many are allowed.
+        allowed: u64,
+    },
     /// A file system has too little space for the plan.
     #[error(transparent)]
     Space(#[from] Shortage),
@@ -288,6 +315,8 @@ impl RunError {
                 | RunError::ShortFile { .. }
                 | RunError::Tree(_)
                 | RunError::Memory { .. }
+                | RunError::AddressSpace { .. }
+                | RunError::Descriptors { .. }
                 | RunError::NotForFio { .. }
                 | RunError::TraceOfFio
                 | RunError::NoStore

@@ -26,6 +26,7 @@ use assay_workload::units::Nanos;
 
 use crate::error::RunError;
 use crate::hold::{Permits, hold};
+use crate::layout::lay_out;
 use crate::native::sampler;
 use crate::period::period;
 use crate::request::Site;
@@ -175,18 +176,9 @@ impl FioExecutor {
 
     fn run(&mut self, plan: &Plan, phase: usize, sink: &mut dyn FnMut(HostEvent)) -> Result<(), String> {
         let holding = hold(plan, phase, &self.permits, &self.host)?;
+        let laid_out = lay_out(plan, phase, holding, &self.stop, sink)?;
+        let Some(holding) = laid_out.filter(|_| !self.stopped()) else { return Ok(()) };
         let held = &holding.held;
-        let laid_out = targets::lay_out(plan, phase, held, &|| !self.stopped());
-        for file in laid_out.map_err(|error| error.to_string())? {
-            sink(HostEvent::Note {
-                phase: Some(phase as u32),
-                id: "layout".to_owned(),
-                text: file.to_string(),
-            });
-        }
-        if self.stopped() {
-            return Ok(());
-        }
         reserve(plan, phase, held)?;
         let (text, _) = job_file(&through(plan, held), phase);
         let period = period(plan, phase);

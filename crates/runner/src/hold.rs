@@ -17,9 +17,9 @@ use assay_host::workdir::{Ownership, Writing, ownership};
 use assay_workload::Plan;
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::consent::not_in_a_loop;
+use crate::limits::as_many_files_as_allowed;
 
 /// What a plan may read and write, by index of its targets.
 pub type Permits = BTreeMap<u32, Permit>;
@@ -82,12 +82,6 @@ pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Re
         holding.held.insert(index, file);
     }
     Ok(holding)
-}
-
-/// A descriptor is held for each target, beside those of each thread: more than the usual 1024 may be wanted.
-fn as_many_files_as_allowed() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// The files and devices that a phase uses, and whether it writes to them.

@@ -6,6 +6,7 @@
 
 mod bound;
 mod carry_out;
+mod clocks;
 mod consent;
 mod error;
 mod executor;
@@ -14,6 +15,8 @@ pub mod fio;
 mod hold;
 mod idle_windows;
 mod inventory;
+mod layout;
+mod limits;
 mod native;
 pub mod observe;
 mod period;
@@ -32,12 +35,13 @@ mod trace;
 
 pub use bound::bound_points;
 pub use carry_out::{Done, carry_out, environment_of, plan};
-pub use consent::{check_consent, check_hosts, check_memory, claim};
+pub use consent::{check_consent, check_hosts, claim};
 pub use error::{ProbeProblem, RunError, TargetProblem};
 pub use files::make_files;
 pub use hold::{Permits, hold};
 pub use idle_windows::expected_s as idle_windows_s;
 pub use inventory::{bytes_of, look_at};
+pub use limits::{check_descriptors, check_memory};
 pub use period::period;
 pub use prefill::{Filled, bytes_in, fill};
 pub use readonly::{Change, check_readonly};

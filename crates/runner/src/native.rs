@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use assay_conduct::{Executor, PhaseOutcome, When};
 use assay_engine::driver::PhaseEnd;
+use assay_engine::preparation::Preparation;
 use assay_engine::targets::sync_file_system;
 use assay_engine::tracing::TraceSink;
 use assay_engine::tree::NamedDirectories;
@@ -18,6 +19,7 @@ use assay_results::probe::Probe;
 use assay_results::{HostEvent, HostId, HostSink};
 use assay_workload::Plan;
 
+use crate::clocks::Clocks;
 use crate::hold::{Permits, hold};
 use crate::idle_windows::IdleWindows;
 use crate::period::period;
@@ -45,6 +47,7 @@ pub(crate) struct NativeExecutor {
     /// What the run has written with headers.
     validation: Arc<Validation>,
     trees: Trees,
+    preparation: Arc<Preparation>,
 }
 
 /// Counters of the devices under the targets, of the network interfaces to their servers, and of this process.
@@ -99,6 +102,7 @@ impl NativeExecutor {
         trace: Option<Arc<TraceSink>>,
         permits: Arc<Permits>,
     ) -> Self {
+        let preparation = Arc::default();
         NativeExecutor {
             stop: Arc::clone(&site.stop),
             host: site.host.clone(),
@@ -113,7 +117,11 @@ impl NativeExecutor {
             trace,
             validation: Arc::new(Validation::new(run_number())),
             // Directories named for destruction: trees may stand in them.
-            trees: Trees { named: NamedDirectories::at(&request.consent) },
+            trees: Trees {
+                named: NamedDirectories::at(&request.consent),
+                preparation: Arc::clone(&preparation),
+            },
+            preparation,
         }
     }
 }
@@ -131,12 +139,14 @@ impl Executor for NativeExecutor {
             trace: self.trace.clone(),
             held: holding.held.clone(),
             validation: Arc::clone(&self.validation),
+            preparation: Arc::clone(&self.preparation),
         };
         let mut kinds = self.kinds.native.clone();
         kinds
             .extend([Arc::new(blocks) as Arc<dyn JobKind<ThisMachine> + Send>, Arc::new(self.trees.clone())]);
         let interval = period(plan, phase);
-        let thread = PhaseThread { plan: Arc::clone(plan), phase, interval, stop, kinds, holding };
+        let (plan, preparation) = (Arc::clone(plan), Arc::clone(&self.preparation));
+        let thread = PhaseThread { plan, phase, interval, stop, kinds, holding, preparation };
         let (counters, watch) = (&mut self.counters, self.watch);
         let mut tick = |sink: &mut dyn FnMut(HostEvent)| {
             if watch == Watch::Nothing {
@@ -144,7 +154,11 @@ impl Executor for NativeExecutor {
             }
             sink(HostEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
         };
+        let before = Clocks::now();
         let end = thread.run(sink, &mut tick);
+        for (id, text) in Clocks::now().since(&before) {
+            sink(HostEvent::Note { phase: Some(phase as u32), id: id.to_owned(), text });
+        }
         if let Some(why) = space.and_then(SpaceWatch::end) {
             return PhaseOutcome::Failed(why);
         }

@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use assay_engine::clock::RealClock;
 use assay_engine::driver::{PhaseEnd, PhaseOptions, Tick, run_phase};
-use assay_engine::{EngineError, JobKind, ThisMachine};
+use assay_engine::preparation::Preparation;
+use assay_engine::watchdog::PreparationWatch;
+use assay_engine::{Clock as _, EngineError, JobKind, ThisMachine};
 use assay_results::HostEvent;
 use assay_workload::Plan;
 
@@ -22,7 +25,12 @@ pub(crate) struct PhaseThread {
     pub(crate) kinds: Vec<Arc<dyn JobKind<ThisMachine> + Send>>,
     /// Held until the last thread has ended.
     pub(crate) holding: Holding,
+    /// What its kinds of jobs do before the start.
+    pub(crate) preparation: Arc<Preparation>,
 }
+
+/// How often the preparation is looked at.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What the thread tells.
 enum Told {
@@ -43,16 +51,25 @@ impl PhaseThread {
         tick: &mut Tick<'_>,
     ) -> Result<PhaseEnd, EngineError> {
         let (tell, told) = mpsc::channel();
+        let (preparation, stop) = (Arc::clone(&self.preparation), Arc::clone(&self.stop));
+        let clock = RealClock::new();
+        let mut watch = PreparationWatch::new(self.phase, clock.now_ns());
         let spawned =
             std::thread::Builder::new().name("assay-phase".to_owned()).spawn(move || self.work(&tell));
         let thread =
             spawned.map_err(|source| EngineError::Setup { engine: "driver", what: "a thread", source })?;
-        for told in told {
-            match told {
-                Told::Event(event) => sink(event),
-                Told::Tick => tick(sink),
+        loop {
+            match told.recv_timeout(LOOK) {
+                Ok(Told::Event(event)) => sink(event),
+                Ok(Told::Tick) => tick(sink),
                 // Where I/Os hang, the thread stays.
-                Told::Ended(end) => return end,
+                Ok(Told::Ended(end)) => return end,
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            let stopped = stop.load(Ordering::Relaxed);
+            if watch.look(clock.now_ns(), &preparation, stopped, sink).is_break() {
+                return Ok(PhaseEnd::default());
             }
         }
         match thread.join() {
@@ -62,7 +79,7 @@ impl PhaseThread {
     }
 
     fn work(self, tell: &mpsc::Sender<Told>) {
-        let PhaseThread { plan, phase, interval, stop, kinds, holding } = self;
+        let PhaseThread { plan, phase, interval, stop, kinds, holding, preparation: _ } = self;
         let taking: Vec<&dyn JobKind<ThisMachine>> =
             kinds.iter().map(|kind| -> &dyn JobKind<ThisMachine> { kind.as_ref() }).collect();
         let given_up = |end| drop(tell.send(Told::Ended(Ok(end))));

@@ -95,9 +95,16 @@ pub fn fill(
     let space = SpaceWatch::over(vec![file.to_owned()], &site.stop);
     let halt = space.as_ref().map_or_else(|| Arc::clone(&site.stop), SpaceWatch::halt);
     let blocks = Arc::new(Blocks { held: holding.held.clone(), ..Blocks::default() });
-    let interval = Duration::from_millis(500);
-    let thread =
-        PhaseThread { plan: Arc::clone(&plan), phase: 0, interval, stop: halt, kinds: vec![blocks], holding };
+    let (interval, preparation) = (Duration::from_millis(500), Arc::clone(&blocks.preparation));
+    let thread = PhaseThread {
+        plan: Arc::clone(&plan),
+        phase: 0,
+        interval,
+        stop: halt,
+        kinds: vec![blocks],
+        holding,
+        preparation,
+    };
     let started = Instant::now();
     let mut written = 0;
     let mut sink = |event: HostEvent| {

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use assay_engine::watchdog::HUNG_IO;
 use assay_host::HostRoot;
 use assay_host::claim::{Access, Claims};
 use assay_host::cleanup;
@@ -114,6 +115,11 @@ impl fmt::Display for Left {
 }
 
 impl Finished {
+    /// Whether some I/O did not complete in time, or at all.
+    pub(crate) fn met_hung_ios(&self) -> bool {
+        self.run.remarks.iter().any(|remark| remark.id == HUNG_IO)
+    }
+
     /// Whether it ended before it measured anything: what it made is of no use then.
     pub fn came_to_nothing(&self) -> bool {
         self.end != RunEnd::Completed && !measured(&self.run)

@@ -12,6 +12,7 @@ mod crash;
 mod doctor;
 mod fio_words;
 mod help;
+mod limits;
 mod looks;
 mod matrix;
 mod mounts;

@@ -122,7 +122,9 @@ fn a_thread_that_cannot_be_made_ends_those_that_wait_for_it() {
         let limited = |seat| all_but_the_fourth(seat, scope);
         let error = spawn_all(&plan.phases[0], &prepared, &gate, &limited).unwrap_err();
         assert!(
-            error.to_string().starts_with("driver: a job thread: Resource temporarily unavailable"),
+            error.to_string().starts_with(
+                "driver: a job thread (limited by ulimit -u and -v): Resource temporarily unavailable"
+            ),
             "{error}"
         );
     });

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 
 use assay_workload::pattern::OpKind;
 
+use crate::in_flight::InFlight;
+
 /// This bit of a slot's length says that what was written is read back. Such a length is the result of no I/O, so that re-reads are
 /// told apart where an I/O did not do what it was to do, and nowhere else.
 const REREAD: u32 = 1 << 31;
@@ -124,6 +126,19 @@ pub struct Outstanding {
     pub offset_bytes: u64,
     /// 0 for trims and flushes.
     pub len_bytes: u32,
+}
+
+impl From<Outstanding> for InFlight {
+    fn from(io: Outstanding) -> Self {
+        InFlight {
+            issued_ns: io.issued_ns,
+            operation: io.kind.name(),
+            target: io.target,
+            item: None,
+            offset_bytes: (!io.kind.is_flush()).then_some(io.offset_bytes),
+            len_bytes: io.len_bytes,
+        }
+    }
 }
 
 impl Slots {

@@ -9,6 +9,7 @@ use assay_workload::plan::{PlannedJob, ThreadSlice};
 use assay_workload::tree::TreeOperation;
 use rustix::io::Errno;
 
+use super::doing::{Doing, Touch};
 use crate::clock::RealClock;
 use crate::job_loop::LoopEnd;
 use crate::operations::OperationCounts;
@@ -66,6 +67,7 @@ pub(super) struct Meter {
     arrivals: Option<Arrivals>,
     bounds: Bounds,
     stop: Arc<AtomicBool>,
+    doing: Arc<Doing>,
     ios: u64,
     bytes: u64,
     end: LoopEnd,
@@ -79,6 +81,7 @@ impl Meter {
         arrivals: Option<ArrivalSource>,
         bounds: Bounds,
         stop: Arc<AtomicBool>,
+        doing: Arc<Doing>,
     ) -> Self {
         Meter {
             clock: RealClock::new(),
@@ -86,6 +89,7 @@ impl Meter {
             arrivals: arrivals.map(|source| Arrivals { source, times: [0; 32], next: 32 }),
             bounds,
             stop,
+            doing,
             ios: 0,
             bytes: 0,
             end: LoopEnd::default(),
@@ -167,9 +171,21 @@ impl Meter {
         self.wait_until(intended).then_some(Some(intended))
     }
 
-    /// Notes how late an operation begins.
-    pub(super) fn begins(&mut self, intended: Option<u64>) -> u64 {
+    /// Where it can be seen what the thread is doing.
+    pub(super) fn doing(&self) -> &Doing {
+        &self.doing
+    }
+
+    /// An operation that comes along with another begins.
+    pub(super) fn starts(&self, touch: Touch) -> u64 {
         let now = self.now_ns();
+        self.doing.begins(touch, now);
+        now
+    }
+
+    /// An operation begins; notes how late.
+    pub(super) fn begins(&mut self, touch: Touch, intended: Option<u64>) -> u64 {
+        let now = self.starts(touch);
         if let Some(intended) = intended {
             self.recorder.late(now.saturating_sub(intended));
         }
@@ -195,6 +211,7 @@ impl Meter {
         done: Result<u64, Errno>,
     ) -> bool {
         let now = self.stamp();
+        self.doing.ends();
         self.end.last_completion_ns = now;
         match done {
             Ok(bytes) => {
@@ -211,6 +228,7 @@ impl Meter {
     /// Records an operation that came along with another; whether it succeeded.
     pub(super) fn along(&mut self, operation: TreeOperation, start_ns: u64, done: Result<(), Errno>) -> bool {
         let now = self.stamp();
+        self.doing.ends();
         match done {
             Ok(()) => {
                 self.recorder.beside(operation as usize, now.saturating_sub(start_ns), 0);
@@ -223,6 +241,7 @@ impl Meter {
     /// Records a flush; whether it succeeded.
     pub(super) fn flushed(&mut self, start_ns: u64, done: Result<(), Errno>) -> bool {
         let now = self.stamp();
+        self.doing.ends();
         match done {
             Ok(()) => {
                 self.end.last_completion_ns = now;
@@ -241,6 +260,7 @@ impl Meter {
         self.recorder.failed();
         if self.errors > self.bounds.errors_tolerated {
             self.end.fatal_errno = errno;
+            self.end.fatal_io.get_or_insert_with(|| (self.doing.last(), errno));
         }
         false
     }

@@ -46,7 +46,7 @@ pub(super) fn scan(
         };
         let opened = opened.map_err(error)?;
         let mut entries = Dir::read_from(&opened).map_err(error)?;
-        while let Some(entry) = entries.read() {
+        while let Some(entry) = entries.read().filter(|_| go_on()) {
             let entry = entry.map_err(error)?;
             let name = entry.file_name();
             if is_dots_or_tag(name, directory.is_none()) {

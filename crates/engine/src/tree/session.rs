@@ -9,6 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::FILE_MODE;
+use super::doing::Touch;
 use super::worker::Worker;
 
 /// Every so many reads the buffer is looked at.
@@ -89,14 +90,14 @@ impl Worker<'_> {
         let place = self.text.set_file(held.state.layout(), item);
         let mut flags = (flags, TreeOperation::Open);
         if how.anew && writes {
-            let start = self.meter.now_ns();
+            let start = self.meter.starts(Touch::whole(TreeOperation::Delete, tree, item));
             if !self.meter.along(TreeOperation::Delete, start, held.anchor.unlink(place)) {
                 held.state.release_file(item);
                 return false;
             }
             flags = (flags.0 | OFlags::CREATE | OFlags::EXCL, TreeOperation::Create);
         }
-        let start = self.meter.now_ns();
+        let start = self.meter.starts(Touch::whole(flags.1, tree, item));
         let opened = held.anchor.open_at(place, flags.0, FILE_MODE);
         let stat = opened.as_ref().map_err(|errno| *errno).and_then(rustix::fs::fstat);
         self.meter.along(flags.1, start, opened.as_ref().map(|_| ()).map_err(|errno| *errno));
@@ -160,7 +161,8 @@ impl Worker<'_> {
         if write {
             self.filler.refresh(buffer);
         }
-        let start = self.meter.begins(intended);
+        let touch = Touch::block(operation, session.tree, session.item, offset, len);
+        let start = self.meter.begins(touch, intended);
         let moved = if write {
             rustix::io::pwrite(&session.file, buffer, offset)
         } else {
@@ -191,7 +193,8 @@ impl Worker<'_> {
         if !session.writes.is_multiple_of(u64::from(flush.every_writes.max(1))) {
             return;
         }
-        let start = self.meter.now_ns();
+        let data_only = flush.call == FlushCall::Fdatasync;
+        let start = self.meter.starts(Touch::flush(data_only, session.tree, session.item));
         let done = match flush.call {
             FlushCall::Fsync => rustix::fs::fsync(&session.file),
             FlushCall::Fdatasync => rustix::fs::fdatasync(&session.file),
@@ -214,10 +217,11 @@ impl Worker<'_> {
         let Some(session) = self.session.take() else { return };
         let Session { file, tree, item, how, existing, written_end, writes, .. } = session;
         if writes > 0 && self.planned.flush.at_end {
-            let start = self.meter.now_ns();
-            self.meter.flushed(start, rustix::fs::fsync(file.as_fd()));
+            let start = self.meter.starts(Touch::flush(false, tree, item));
+            let done = rustix::fs::fsync(file.as_fd());
+            self.meter.flushed(start, done);
         }
-        self.close_along(file);
+        self.close_along(file, tree, item);
         let state = &self.job.trees[tree].state;
         let bytes = existing.max(written_end);
         if how.shared {
@@ -228,8 +232,8 @@ impl Worker<'_> {
     }
 
     /// Closes a file that was opened for something else.
-    pub(super) fn close_along(&mut self, file: OwnedFd) {
-        let start = self.meter.now_ns();
+    pub(super) fn close_along(&mut self, file: OwnedFd, tree: usize, item: u64) {
+        let start = self.meter.starts(Touch::whole(TreeOperation::Close, tree, item));
         self.meter.along(TreeOperation::Close, start, close(file));
     }
 }

@@ -85,13 +85,21 @@ impl Worker<'_> {
                     }
                 }
                 Work::Sweep => {
-                    if steps.barrier.wait().is_leader() && self.goes_on() {
+                    if self.wait_for_others(steps) && self.goes_on() {
                         self.sweep(step.tree);
                     }
                 }
             }
-            steps.barrier.wait();
+            self.wait_for_others(steps);
         }
+    }
+
+    /// Waits until all threads of the job have come here; whether this one goes ahead.
+    fn wait_for_others(&self, steps: &Steps) -> bool {
+        self.meter.doing().waits_for_others(self.meter.now_ns());
+        let leads = steps.barrier.wait().is_leader();
+        self.meter.doing().ends();
+        leads
     }
 
     fn goes_on(&self) -> bool {
@@ -174,12 +182,16 @@ impl Worker<'_> {
         if !held.has_leftovers() {
             return;
         }
-        let go_on = || self.meter.goes_on();
+        let go_on = || {
+            self.meter.doing().sweeps(tree, self.meter.now_ns());
+            self.meter.goes_on()
+        };
         let swept = scan::sweep(&held.anchor, &go_on).and_then(|removed| {
             held.state.clear();
             held.look(&go_on)?;
             Ok(removed)
         });
+        self.meter.doing().ends();
         let path = held.anchor.path().display();
         self.job.note(match swept {
             Ok(removed) => {

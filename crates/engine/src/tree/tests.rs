@@ -66,7 +66,7 @@ fn run_with(plan: &Arc<Plan>, named: &[PathBuf]) -> (Vec<JobCounts>, Vec<String>
     let options = PhaseOptions {
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
-        kinds: &[&Trees { named: NamedDirectories::at(named) }],
+        kinds: &[&Trees { named: NamedDirectories::at(named), ..Trees::default() }],
         given_up: &|_| {},
     };
     let mut counts = vec![JobCounts::default(); plan.phases[0].jobs.len()];

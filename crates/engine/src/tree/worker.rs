@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::anchor::PathText;
+use super::doing::Touch;
 use super::meter::Meter;
 use super::session::{Session, close};
 use super::{FILE_MODE, TreeJob};
@@ -116,7 +117,7 @@ impl<'a> Worker<'a> {
         let held = &self.job.trees[tree];
         let place = self.text.set_directory(held.state.layout(), task.item);
         let make = task.operation == TreeOperation::Mkdir;
-        let start = self.meter.begins(intended);
+        let start = self.meter.begins(Touch::whole(task.operation, tree, task.item), intended);
         let done = if make { held.anchor.mkdir(place) } else { held.anchor.rmdir(place) };
         self.meter.requested(task.operation, start, intended, done.map(|()| 0));
         // What the kernel says it is, it is.
@@ -135,13 +136,13 @@ impl<'a> Worker<'a> {
         let held = &self.job.trees[tree];
         let place = self.text.set_file(held.state.layout(), item);
         let flags = self.write_flags | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let start = self.meter.begins(intended);
+        let start = self.meter.begins(Touch::whole(TreeOperation::Create, tree, item), intended);
         let made = held.anchor.open_at(place, flags, FILE_MODE);
         let done = made.as_ref().map(|_| 0).map_err(|errno| *errno);
         self.meter.requested(TreeOperation::Create, start, intended, done);
         match made {
             Ok(file) => {
-                self.close_along(file);
+                self.close_along(file, tree, item);
                 held.state.release_written(item, 0);
             }
             Err(_) => held.state.release_absent(item),
@@ -151,7 +152,7 @@ impl<'a> Worker<'a> {
     fn delete(&mut self, tree: usize, item: u64, intended: Option<u64>) {
         let held = &self.job.trees[tree];
         let place = self.text.set_file(held.state.layout(), item);
-        let start = self.meter.begins(intended);
+        let start = self.meter.begins(Touch::whole(TreeOperation::Delete, tree, item), intended);
         let done = held.anchor.unlink(place);
         self.meter.requested(TreeOperation::Delete, start, intended, done.map(|()| 0));
         match done {
@@ -164,21 +165,22 @@ impl<'a> Worker<'a> {
         let held = &self.job.trees[tree];
         let place = self.text.set_file(held.state.layout(), task.item);
         let flags = self.read_flags | OFlags::RDONLY;
+        let touch = |operation| Touch::whole(operation, tree, task.item);
         if task.operation == TreeOperation::Open {
-            let start = self.meter.begins(intended);
+            let start = self.meter.begins(touch(TreeOperation::Open), intended);
             let opened = held.anchor.open_at(place, flags, FILE_MODE);
             let done = opened.as_ref().map(|_| 0).map_err(|errno| *errno);
             self.meter.requested(TreeOperation::Open, start, intended, done);
             if let Ok(file) = opened {
-                self.close_along(file);
+                self.close_along(file, tree, task.item);
             }
         } else {
-            let start = self.meter.now_ns();
+            let start = self.meter.starts(touch(TreeOperation::Open));
             let opened = held.anchor.open_at(place, flags, FILE_MODE);
             let done = opened.as_ref().map(|_| ()).map_err(|errno| *errno);
             self.meter.along(TreeOperation::Open, start, done);
             if let Ok(file) = opened {
-                let start = self.meter.begins(intended);
+                let start = self.meter.begins(touch(TreeOperation::Close), intended);
                 let done = close(file).map(|()| 0);
                 self.meter.requested(TreeOperation::Close, start, intended, done);
             }
@@ -189,7 +191,7 @@ impl<'a> Worker<'a> {
     fn attributes(&mut self, tree: usize, task: Task, intended: Option<u64>) {
         let held = &self.job.trees[tree];
         let place = self.text.set_file(held.state.layout(), task.item);
-        let start = self.meter.begins(intended);
+        let start = self.meter.begins(Touch::whole(task.operation, tree, task.item), intended);
         let done = match task.operation {
             TreeOperation::Getattr => held.anchor.stat(place).map(|_| 0),
             TreeOperation::Setattr => held.anchor.touch(place).map(|()| 0),
@@ -210,7 +212,7 @@ impl<'a> Worker<'a> {
     fn copy(&mut self, tree: usize, task: Task, intended: Option<u64>) {
         let (to, item) = self.destination(tree, task);
         let (from, target) = (&self.job.trees[tree], &self.job.trees[to]);
-        let start = self.meter.begins(intended);
+        let start = self.meter.begins(Touch::whole(TreeOperation::Copy, tree, task.item), intended);
         let source = self.text.set_file(from.state.layout(), task.item);
         let place = self.other.set_file(target.state.layout(), item);
         let read = from.anchor.open_at(source, self.read_flags | OFlags::RDONLY, FILE_MODE);
@@ -262,7 +264,7 @@ impl<'a> Worker<'a> {
         let (from, target) = (&self.job.trees[tree], &self.job.trees[to]);
         let source = self.text.set_file(from.state.layout(), task.item);
         let place = self.other.set_file(target.state.layout(), item);
-        let start = self.meter.begins(intended);
+        let start = self.meter.begins(Touch::whole(TreeOperation::Move, tree, task.item), intended);
         let done = from.anchor.rename(source, &target.anchor, place);
         self.meter.requested(TreeOperation::Move, start, intended, done.map(|()| 0));
         if done.is_ok() {

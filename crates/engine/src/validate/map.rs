@@ -1,6 +1,6 @@
 //! The last write of each key block, and who uses it now.
 
-use std::alloc::{Layout, alloc_zeroed};
+use std::alloc::{GlobalAlloc as _, Layout, System};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -196,9 +196,10 @@ impl TargetMap {
 fn zeroed(count: u64) -> Option<Box<[AtomicU32]>> {
     let count = usize::try_from(count).ok().filter(|count| *count > 0)?;
     let layout = Layout::array::<AtomicU32>(count).ok()?;
-    // SAFETY: the layout is not of size 0; all-zero is a valid AtomicU32; the box has the layout it was allocated with.
+    // SAFETY: the layout is not of size 0; all-zero is a valid AtomicU32; the box has the layout it was allocated with, and frees
+    // it through the program's allocator, which is the system's (`crate::memory`). Asked here, that says when there is no memory.
     unsafe {
-        let memory = alloc_zeroed(layout).cast::<AtomicU32>();
+        let memory = System.alloc_zeroed(layout).cast::<AtomicU32>();
         (!memory.is_null()).then(|| Box::from_raw(std::ptr::slice_from_raw_parts_mut(memory, count)))
     }
 }

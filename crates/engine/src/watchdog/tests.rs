@@ -7,6 +7,8 @@ use assay_workload::lun;
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 
 use super::*;
+use crate::in_flight::TreeItem;
+use crate::job_loop::Outstanding;
 
 const S: u64 = 1_000_000_000;
 /// The phase starts here on the job's clock.
@@ -19,25 +21,20 @@ fn plan(time: Option<Nanos>) -> Plan {
     lun::plan(1, 1 << 30, vec![Phase::measure("p", vec![job])]).unwrap()
 }
 
-fn read(issued_s: u64, offset_bytes: u64) -> Outstanding {
-    Outstanding {
-        issued_ns: START + issued_s * S,
-        kind: OpKind::Read,
-        target: 0,
-        offset_bytes,
-        len_bytes: 4096,
-    }
+fn read(issued_s: u64, offset_bytes: u64) -> Waits {
+    let issued_ns = START + issued_s * S;
+    Waits::For(Outstanding { issued_ns, kind: OpKind::Read, target: 0, offset_bytes, len_bytes: 4096 }.into())
 }
 
 /// What each look tells: notes, whether an I/O hangs, why the phase is given up.
 type Looks = Vec<(Vec<String>, Option<bool>, Option<String>)>;
 
 /// Looks at these seconds after the start; the run is stopped at `stop_s`.
-fn looks(time: Option<Nanos>, stop_s: u64, outstanding: &[(u64, Option<Outstanding>)]) -> Looks {
+fn looks(time: Option<Nanos>, stop_s: u64, outstanding: &[(u64, Option<Waits>)]) -> Looks {
     let (plan, stop) = (plan(time), Arc::new(AtomicBool::new(false)));
     let context = PhaseContext { plan: &plan, phase: 0, interval_ns: S, stop: &stop, stops: &[] };
     let mut watchdog = Watchdog::new(context, START);
-    let look = |(at_s, io): &(u64, Option<Outstanding>)| {
+    let look = |(at_s, io): &(u64, Option<Waits>)| {
         stop.store(*at_s >= stop_s, Ordering::Relaxed);
         let (mut notes, mut hangs) = (Vec::new(), None);
         let mut sink = |event| match event {
@@ -94,4 +91,76 @@ fn a_job_whose_time_is_over_waits_five_minutes() {
     assert_eq!(given_up, [false, false, true]);
     let without = looks(None, u64::MAX, &[(20, io), (3000, io)]);
     assert!(without.iter().all(|look| look.2.is_none()), "a job without a time is not over");
+}
+
+/// Threads that wait for one that hangs do not keep a stopped run from ending; those that do something else do.
+#[test]
+fn who_waits_for_others_is_not_waited_for() {
+    let (plan, stop) = (plan(None), Arc::new(AtomicBool::new(true)));
+    let context = PhaseContext { plan: &plan, phase: 0, interval_ns: S, stop: &stop, stops: &[] };
+    let mut watchdog = Watchdog::new(context, START);
+    let mut look = |at_s: u64, other| {
+        watchdog.look(START + at_s * S, &[(AT, Some(read(1, 0))), (AT, other)], &mut |_| {}).is_some()
+    };
+    assert!(!look(6, Some(Waits::ForOthers)), "it was stopped just now");
+    assert!(!look(8, None) && !look(8, Some(read(7, 4096))));
+    assert!(look(9, Some(Waits::ForOthers)));
+    // Nothing hangs where all wait for each other: that is an error of ours.
+    let mut watchdog = Watchdog::new(context, START);
+    let others = [(AT, Some(Waits::ForOthers))];
+    assert!((0..20).all(|at_s| watchdog.look(START + at_s * S, &others, &mut |_| {}).is_none()));
+}
+
+#[test]
+fn operations_on_trees_are_named_by_their_files() {
+    let tree = assay_workload::tree::TreeWorkload {
+        width: 2,
+        depth: 1,
+        files: 3,
+        sizes: vec![(4096, 1.0)],
+        ..Default::default()
+    };
+    let mut plan = plan(None);
+    plan.phases[0].jobs[0].traits.tree = Some(tree);
+    let stop = AtomicBool::new(false);
+    let context = PhaseContext { plan: &plan, phase: 0, interval_ns: S, stop: &stop, stops: &[] };
+    let named = |operation, item, offset_bytes, len_bytes| {
+        let io = InFlight { issued_ns: START, operation, target: 0, item, offset_bytes, len_bytes };
+        let io = Watchdog::new(context, START).hung(AT, io, START + 6 * S);
+        io.which().replacen(&plan.targets[0].path, "TREE", 1)
+    };
+    let file = Some(TreeItem::File(4));
+    assert_eq!(
+        named("read", file, Some(0), 4096),
+        "read of 4 KiB at offset 0 of TREE/vdb.1_2.dir/vdb_f0004.file"
+    );
+    assert_eq!(named("mkdir", Some(TreeItem::Directory(1)), None, 0), "mkdir of TREE/vdb.1_2.dir");
+    assert_eq!(named("sweep", None, None, 0), "sweep of TREE");
+}
+
+#[test]
+fn what_hangs_before_the_start_is_told_and_given_up_when_the_run_is_stopped() {
+    let preparation = Preparation::default();
+    let write = preparation.begins("write", "/t/data");
+    write.at(8192, 4096);
+    let begun_ns = preparation.under_way()[0].since_ns - S;
+    let mut watch = PreparationWatch::new(0, begun_ns);
+    let mut told = Vec::new();
+    let mut look = |at_s: u64, stopped| {
+        let mut sink = |event| match event {
+            HostEvent::Note { text, .. } => told.push(text),
+            HostEvent::Hung { .. } => {}
+            other => panic!("{other:?}"),
+        };
+        watch.look(begun_ns + at_s * S, &preparation, stopped, &mut sink).is_break()
+    };
+    assert!(!look(3, false) && !look(7, false) && !look(400, false), "without a stop it is waited for");
+    assert!(!look(401, true) && look(402, true));
+    let which = "before the phase: write of 4 KiB at offset 8192 of /t/data";
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(
+        told[0],
+        format!("{which} has not completed for 6 s; it was handed over 1 s after its preparation began")
+    );
+    assert!(told[1].starts_with(which) && told[1].contains("when the run was stopped: it was given up"));
 }

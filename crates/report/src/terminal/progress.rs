@@ -100,7 +100,6 @@ fn cut(text: &str, room: usize, unicode: bool) -> String {
 #[cfg(test)]
 mod tests {
     use assay_results::event::HungIo;
-    use assay_workload::pattern::OpKind;
     use assay_workload::units::Nanos;
 
     use super::*;
@@ -139,9 +138,9 @@ mod tests {
     fn an_io_that_hangs_comes_before_the_figures() {
         let io = HungIo {
             job: "j".to_owned(),
-            kind: OpKind::Read,
+            operation: "read",
             target: "/mnt/data".to_owned(),
-            offset_bytes: 8192,
+            offset_bytes: Some(8192),
             len_bytes: 4096,
             since: Nanos(1_200_000_000),
             outstanding_for: Nanos(12_400_000_000),
