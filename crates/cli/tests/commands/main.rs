@@ -22,6 +22,7 @@ mod outputs;
 mod plan_is_run;
 mod remote;
 mod room;
+mod samples;
 mod schema;
 mod sixty_ways;
 mod space;
