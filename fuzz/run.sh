@@ -3,6 +3,7 @@
 # TIMEOUT: seconds that one input may take (10), longer where the machine is taken away from it meanwhile.
 #
 # The collection of foreign files ($ASSAY_CORPUS, else beside the checkout) is read as seeds where it is at hand.
+# Of each it says how many inputs there were, and how many of them were accepted (ASSAY_FUZZ_STATS names a file for that).
 # Needs a C++ compiler for libFuzzer, and nothing of a nightly toolchain: coverage is a pass of LLVM that stable rustc
 # runs. Inputs that were found are kept in fuzz/corpus, inputs that fail in fuzz/artifacts; the seeds are committed.
 set -euo pipefail
@@ -30,6 +31,8 @@ for target in "${targets[@]}"; do
     log="artifacts/$target/log"
     seeds=("seeds/$target")
     case $target in fio | vdbench) [ ! -d "$collection/$target" ] || seeds+=("$collection/$target") ;; esac
+    export ASSAY_FUZZ_STATS="artifacts/$target/share"
+    rm -f "$ASSAY_FUZZ_STATS"
     if "target/$host/release/$target" "corpus/$target" "${seeds[@]}" \
         -max_total_time="$seconds" -timeout="${TIMEOUT:-10}" -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
         -artifact_prefix="artifacts/$target/" >"$log" 2>&1; then
@@ -41,7 +44,9 @@ for target in "${targets[@]}"; do
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     peak=$(sed -n 's/^stat::peak_rss_mb: *//p' "$log")
     coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
-    printf '%-12s %-6s %s inputs, %s edges, %s MiB at most\n' "$target" "$result" "${runs:-?}" "${coverage:-?}" "${peak:-?}"
+    share=$(cat "$ASSAY_FUZZ_STATS" 2>/dev/null || echo "share accepted not known")
+    printf '%-12s %-6s %s inputs, %s; %s edges, %s MiB at most\n' \
+        "$target" "$result" "${runs:-?}" "$share" "${coverage:-?}" "${peak:-?}"
 done
 if [ ${#failed[@]} -gt 0 ]; then
     echo "what failed is in fuzz/artifacts: ${failed[*]}" >&2

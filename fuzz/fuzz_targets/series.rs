@@ -5,25 +5,36 @@
 
 #![no_main]
 
+use assay_fuzz::{Input, series, share};
 use assay_results::series::{Level, SeriesEncoder, SeriesReader, read_level};
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
-fuzz_target!(|data: &[u8]| {
-    match data.split_first() {
-        Some((kind, rest)) if kind % 2 == 1 => read(&framed(rest)),
-        Some((_, rest)) => read(rest),
-        None => {}
-    }
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    series::mutate(Input { data, size, max_size, seed, of_bytes: fuzzer_mutate })
 });
 
-fn read(file: &[u8]) {
+fuzz_target!(|data: &[u8]| {
+    share::count(match data.split_first() {
+        Some((kind, rest)) if series::is_payloads(*kind) => read(&framed(rest)),
+        Some((_, rest)) => read(rest),
+        None => false,
+    });
+});
+
+/// Whether there is a frame, and all of them are whole.
+fn read(file: &[u8]) -> bool {
+    let mut whole = false;
     if let Ok(mut reader) = SeriesReader::open(file) {
-        while let Ok(Some(_)) = reader.next_frame() {}
-        let _ = reader.tail();
+        while let Ok(Some(_)) = reader.next_frame() {
+            whole = true;
+        }
+        let tail = reader.tail();
+        whole &= tail.damaged_frames == 0 && tail.lost_bytes == 0;
     }
     for level in [Level::Period, Level::TenSeconds, Level::Minute] {
         let _ = read_level(file, level);
     }
+    whole
 }
 
 fn framed(mut data: &[u8]) -> Vec<u8> {
