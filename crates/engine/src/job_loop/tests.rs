@@ -435,5 +435,5 @@ fn a_re_read_that_fails_is_an_error_like_others() {
     assert_eq!((end.fatal_errno, end.errors), (libc::EIO, vec![(libc::EIO, 1)]));
     assert_eq!((counts.op(OpKind::Write).ios, counts.named[0].counts.ios), (3, 2));
     let (io, _) = end.fatal_io.expect("which it was");
-    assert_eq!((io.kind, io.len_bytes), (OpKind::Read, 4096));
+    assert_eq!((io.operation, io.len_bytes), ("read", 4096));
 }
