@@ -35,9 +35,11 @@ fn identity(stat: &Stat) -> Identity {
 }
 
 /// What one command reads and writes.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Outputs {
     force: bool,
+    /// Whether a file that begins so may be replaced like one of ours.
+    former: Option<fn(&[u8]) -> bool>,
     inputs: Vec<Identity>,
     inputs_to_be: Vec<Name>,
     checked: Vec<(Name, String)>,
@@ -50,6 +52,13 @@ impl Outputs {
     /// `force`: whether files of others may be replaced.
     pub fn new(force: bool) -> Self {
         Outputs { force, ..Outputs::default() }
+    }
+
+    /// The same where a file may be replaced, too, that begins as `former` says: one that a script had another tool write, and
+    /// now has Assay write in its place. Of each file at most [`FORMER_BYTES_MAX`] bytes are looked at.
+    #[must_use]
+    pub fn replacing(&self, former: fn(&[u8]) -> bool) -> Self {
+        Outputs { former: Some(former), ..self.clone() }
     }
 
     /// Notes a file that the command reads, or a target that it works on: it is never replaced. One that does not
@@ -134,12 +143,21 @@ impl Outputs {
         if is_stuck(directory, &stat) {
             return Err(Reason::OtherOwner);
         }
-        if !self.force && !mark::is_ours(directory, name, &stat) {
+        if !self.force && !mark::is_ours(directory, name, &stat) && !self.is_former(directory, name, &stat) {
             return Err(Reason::Foreign);
         }
         Ok(Some(stat))
     }
+
+    /// Whether the regular file that `stat` is of begins as those do that may be replaced.
+    fn is_former(&self, directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> bool {
+        let Some(former) = self.former else { return false };
+        mark::beginning(directory, name, stat, FORMER_BYTES_MAX).is_some_and(|head| former(&head))
+    }
 }
+
+/// How much of a file is looked at to see what it is.
+pub const FORMER_BYTES_MAX: u64 = 1 << 16;
 
 /// Whether the file is another user's in a directory where only owners replace (the sticky bit).
 fn is_stuck(directory: &HeldDirectory, stat: &Stat) -> bool {

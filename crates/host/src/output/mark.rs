@@ -63,15 +63,29 @@ pub(super) fn set(file: &File, digest: &str) {
     let _ = rustix::fs::fsetxattr(file, ATTRIBUTE, of_file(&stat, digest).as_bytes(), XattrFlags::empty());
 }
 
-/// Whether the regular file that `stat` is of carries its own mark.
-pub(super) fn is_ours(directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> bool {
+/// The regular file that `stat` is of; `None`: the name is another's by now.
+fn opened(directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> Option<File> {
     // Should a pipe have taken the name by now, it is not waited for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(directory, name, flags, Mode::empty());
-    let Ok(file) = opened.map(File::from) else { return false };
-    if !rustix::fs::fstat(&file).is_ok_and(|open| identity(&open) == identity(stat)) {
-        return false;
-    }
+    let file = rustix::fs::openat(directory, name, flags, Mode::empty()).map(File::from).ok()?;
+    rustix::fs::fstat(&file).is_ok_and(|open| identity(&open) == identity(stat)).then_some(file)
+}
+
+/// What a regular file begins with.
+pub(super) fn beginning(
+    directory: &HeldDirectory,
+    name: &OsStr,
+    stat: &Stat,
+    bytes_max: u64,
+) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    opened(directory, name, stat)?.take(bytes_max).read_to_end(&mut head).ok()?;
+    Some(head)
+}
+
+/// Whether the regular file that `stat` is of carries its own mark.
+pub(super) fn is_ours(directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> bool {
+    let Some(file) = opened(directory, name, stat) else { return false };
     let Some(found) = read(&file) else { return false };
     // Without the attribute, nothing need be read.
     digest_of(&file).is_ok_and(|digest| found == of_file(stat, &digest))

@@ -553,3 +553,27 @@ fn a_file_of_another_user_in_a_directory_for_all_is_left_alone() {
     stat.st_uid = 4711;
     assert!(!stuck_for(Uid::from_raw(4711), &above, &stat), "the owner may");
 }
+
+#[test]
+fn former_files_of_another_tool_are_replaced_only_where_that_is_allowed() {
+    let root = tempfile::tempdir().unwrap();
+    let (result, other, link) =
+        (root.path().join("result"), root.path().join("other"), root.path().join("link"));
+    fs::write(&result, "tool: 1").unwrap();
+    fs::write(&other, PRECIOUS).unwrap();
+    symlink(&result, &link).unwrap();
+    let outputs = Outputs::new(false);
+    assert!(outputs.write("-o", &result, b"ours").is_err());
+    let mut allowed = outputs.replacing(|head| head.starts_with(b"tool: "));
+    for refused in [&other, &link] {
+        assert!(allowed.check("-o", refused).is_err(), "{}", refused.display());
+        assert!(allowed.write("-o", refused, b"ours").is_err(), "{}", refused.display());
+    }
+    allowed.check("-o", &result).unwrap();
+    allowed.write("-o", &result, b"ours").unwrap();
+    assert_eq!((fs::read(&result).unwrap(), fs::read(&other).unwrap()), (b"ours".to_vec(), PRECIOUS.into()));
+    // What the command reads stays, whatever it looks like.
+    fs::write(&result, "tool: 2").unwrap();
+    allowed.reads(&result);
+    assert!(allowed.write("-o", &result, b"ours").is_err());
+}
