@@ -9,6 +9,7 @@ pub mod loader;
 pub mod native;
 pub mod near;
 pub mod recognise;
+pub mod shell;
 pub mod terms;
 pub mod trace;
 
