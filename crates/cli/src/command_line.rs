@@ -1,5 +1,8 @@
 //! The command line as a whole. Its options are beside the commands they belong to.
 
+use std::cell::LazyCell;
+use std::ffi::OsString;
+
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::context::{Context, Global};
@@ -135,6 +138,20 @@ pub(crate) fn man(args: &ManArgs, context: &Context) -> Result<Outcome, Failure>
     clap_mangen::Man::new(described).render(&mut page).map_err(Failure::failed)?;
     context.out(&String::from_utf8(page).map_err(Failure::failed)?);
     Ok(Outcome::Done)
+}
+
+/// The words of the command line, those of `assay fio` in Assay's order.
+pub(crate) fn words() -> Vec<OsString> {
+    let all = LazyCell::new(|| {
+        let mut all = Cli::command();
+        all.build();
+        all
+    });
+    let own = |name: &str| {
+        let mut arguments = all.find_subcommand("fio")?.get_arguments();
+        Some(arguments.find(|argument| argument.get_long() == Some(name))?.get_action().takes_values())
+    };
+    assay_fio::in_order(std::env::args_os().collect(), &own)
 }
 
 /// The help of one command.

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use assay_fio::{self as fio, Action, CommandLine, JobFile, Program};
-use assay_formats::{Diagnostic, Severity};
+use assay_fio::{self as fio, Action, CommandLine, Eta};
+use assay_formats::{Affects, Diagnostic, Severity};
 use clap::Args;
 
 use crate::asked::{Origin, Wanted};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{self, SystemLoader};
-use crate::location::pasted;
 use crate::options::HowArgs;
 use crate::run::{self, RunOptions};
 
@@ -27,7 +26,8 @@ use crate::run::{self, RunOptions};
   assay fio --showcmd job.fio
   assay fio --parse-only job.fio
 
-Options of Assay come before the first option of fio.")]
+Options of Assay may stand anywhere among those of fio. Called by the name fio
+it is 'assay fio --output-format=normal'.")]
 pub(crate) struct FioArgs {
     #[command(flatten)]
     pub(crate) how: HowArgs,
@@ -36,36 +36,41 @@ pub(crate) struct FioArgs {
     pub(crate) words: Vec<String>,
 }
 
-pub(crate) fn fio(args: FioArgs, help: &dyn Fn() -> String, context: &Context) -> Result<Outcome, Failure> {
-    let CommandLine { program, jobs, diagnostics } =
-        fio::parse_command_line_with(&args.words, &SystemLoader, &input::system());
-    match program.action {
-        Action::Version => context.out(&Context::version_line()),
+pub(crate) fn fio(args: FioArgs, help: fn() -> String, context: &mut Context) -> Result<Outcome, Failure> {
+    let line = fio::parse_command_line_with(&args.words, &SystemLoader, &input::system());
+    match &line.program.action {
+        Action::Version => context.out(&fio::version(&Context::version().version)),
         Action::Help => context.out(&help()),
-        Action::Show => show(jobs.as_ref(), &program, &diagnostics, context)?,
-        Action::Parse => parse_only(jobs, &program, diagnostics, context)?,
-        Action::Run => return run(args.how, jobs, &program, diagnostics, context),
+        Action::Explain(text) => context.out(text),
+        Action::Show => show(&line, context)?,
+        Action::Parse => parse_only(line, context)?,
+        Action::Run => return run(args.how, line, context),
     }
     Ok(Outcome::Done)
 }
 
-fn run(
-    how: HowArgs,
-    jobs: Option<JobFile>,
-    program: &Program,
-    diagnostics: Vec<Diagnostic>,
-    context: &Context,
-) -> Result<Outcome, Failure> {
-    refuse_writes(jobs.as_ref(), program, context)?;
-    let origin = Origin::Read(input::of_fio("fio", jobs, diagnostics));
-    let wanted = Wanted::from(origin, Path::new("."), how.allowed.strict);
-    run::execute(wanted, &RunOptions { readonly: program.readonly, ..RunOptions::usual(&how) }, context)
+fn run(mut how: HowArgs, line: CommandLine, context: &mut Context) -> Result<Outcome, Failure> {
+    refuse_writes(&line, context)?;
+    let CommandLine { program, jobs, diagnostics } = line;
+    how.allowed.strict |= program.strict;
+    let input = input::of_fio("fio", jobs, diagnostics);
+    context.live &= program.eta != Eta::Never;
+    if program.is_silent(context.live) && !context.quiet {
+        // Scripts take what is on stderr for an error: only what is lost is said.
+        context.quiet = true;
+        let lost = input.diagnostics.iter().filter(|one| one.affects == Some(Affects::Report));
+        lost.for_each(|one| context.warn(&one.to_string()));
+    }
+    let readonly = program.readonly;
+    how.foreign.program = Some(Box::new(program));
+    let wanted = Wanted::from(Origin::Read(input), Path::new("."), how.allowed.strict);
+    run::execute(wanted, &RunOptions { readonly, ..RunOptions::usual(&how) }, context)
 }
 
 /// With `--readonly`, no job may write or trim.
-fn refuse_writes(jobs: Option<&JobFile>, program: &Program, context: &Context) -> Result<(), Failure> {
-    match jobs {
-        Some(jobs) if program.readonly => failed(&jobs.writing_jobs(), context),
+fn refuse_writes(line: &CommandLine, context: &Context) -> Result<(), Failure> {
+    match &line.jobs {
+        Some(jobs) if line.program.readonly => failed(&jobs.writing_jobs(), context),
         _ => Ok(()),
     }
 }
@@ -76,44 +81,19 @@ fn failed(diagnostics: &[Diagnostic], context: &Context) -> Result<(), Failure> 
 }
 
 /// `--showcmd`: the job files as command lines.
-fn show(
-    jobs: Option<&JobFile>,
-    program: &Program,
-    diagnostics: &[Diagnostic],
-    context: &Context,
-) -> Result<(), Failure> {
-    let Some(jobs) = jobs else { return failed(diagnostics, context) };
-    refuse_writes(Some(jobs), program, context)?;
-    // fio ends each word with a blank, the last one too.
-    for words in jobs.command_lines() {
-        let words: Vec<String> = words.iter().map(|word| for_shell(word)).collect();
-        context.out(&format!("{} ", words.join(" ")));
-    }
+fn show(line: &CommandLine, context: &Context) -> Result<(), Failure> {
+    let Some(jobs) = &line.jobs else { return failed(&line.diagnostics, context) };
+    refuse_writes(line, context)?;
+    jobs.shell_lines().iter().for_each(|line| context.out(line));
     Ok(())
 }
 
-/// A word as fio prints it, but such that a shell reads the same word: fio quotes descriptions only.
-fn for_shell(word: &str) -> String {
-    let quoted = word.strip_prefix("--description=\"").and_then(|rest| rest.strip_suffix('"'));
-    match (quoted, word.split_once('=')) {
-        (Some(text), _) if !text.contains(['"', '$', '`', '\\', '!']) => word.to_owned(),
-        (Some(text), _) => format!("--description={}", pasted(text)),
-        (None, Some((name, value))) if !value.is_empty() => format!("{name}={}", pasted(value)),
-        (None, _) => word.to_owned(),
-    }
-}
-
 /// `--parse-only`: what there is to say of the jobs, what they lose here included.
-fn parse_only(
-    jobs: Option<JobFile>,
-    program: &Program,
-    diagnostics: Vec<Diagnostic>,
-    context: &Context,
-) -> Result<(), Failure> {
-    refuse_writes(jobs.as_ref(), program, context)?;
-    let readable = jobs.is_some();
-    let jobs = jobs.filter(|jobs| jobs.job_count() > 0);
-    let mut said = input::of_fio("fio", jobs, diagnostics).diagnostics;
+fn parse_only(line: CommandLine, context: &Context) -> Result<(), Failure> {
+    refuse_writes(&line, context)?;
+    let readable = line.jobs.is_some();
+    let jobs = line.jobs.filter(|jobs| jobs.job_count() > 0);
+    let mut said = input::of_fio("fio", jobs, line.diagnostics).diagnostics;
     // What only fio can run is understood all the same; its loss is said.
     said.retain(|one| !readable || one.severity != Severity::Error);
     failed(&said, context)

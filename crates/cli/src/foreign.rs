@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_fio::{FioLogOptions, LogPrefix, fio_json_with, fio_logs};
+use assay_fio::{FioLogOptions, LogPrefix, Program, fio_json_with, fio_logs};
 use assay_results::series::{Level, read_level};
 use assay_results::{Interval, Run, store};
 use assay_vdbench::vdbench_files;
@@ -30,6 +30,9 @@ pub(crate) struct ForeignArgs {
     /// Write vdbench's flatfile, summary, totals and histogram into a directory
     #[arg(long, value_name = "DIR")]
     pub(crate) vdbench: Option<PathBuf>,
+    /// What the options of the program fio ask for.
+    #[arg(skip)]
+    pub(crate) program: Option<Box<Program>>,
 }
 
 impl ForeignArgs {
@@ -57,7 +60,10 @@ impl ForeignArgs {
         if let Some(path) = &self.vdbench {
             outputs.write_directory("--vdbench", path, &vdbench_files(run, &intervals))?;
         }
-        Ok(())
+        let Some(program) = &self.program else { return Ok(()) };
+        let outputs = outputs.replacing(assay_fio::is_report);
+        let mut documents = program.documents(run, &intervals).into_iter();
+        documents.try_for_each(|(option, path, text)| outputs.write(option, &path, &text))
     }
 
     /// Whether everything asked for can be written, as far as that can be told before there is anything to write.
@@ -65,11 +71,15 @@ impl ForeignArgs {
         outputs.check("--fio-json", self.fio_json.as_deref())?;
         outputs.check("--fio-json-plus", self.fio_json_plus.as_deref())?;
         outputs.check_directory("--fio-logs", self.fio_logs.as_deref())?;
-        outputs.check_directory("--vdbench", self.vdbench.as_deref())
+        outputs.check_directory("--vdbench", self.vdbench.as_deref())?;
+        let Some(program) = &self.program else { return Ok(()) };
+        let mut outputs = outputs.replacing(assay_fio::is_report);
+        program.paths().iter().try_for_each(|(option, path)| outputs.check(option, Some(path)))
     }
 
     fn is_empty(&self) -> bool {
-        [&self.fio_json, &self.fio_json_plus, &self.fio_logs, &self.vdbench].iter().all(|path| path.is_none())
+        let paths = [&self.fio_json, &self.fio_json_plus, &self.fio_logs, &self.vdbench];
+        self.program.is_none() && paths.iter().all(|path| path.is_none())
     }
 }
 

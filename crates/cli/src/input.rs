@@ -59,7 +59,7 @@ pub(crate) struct SystemLoader;
 
 impl Loader for SystemLoader {
     fn load(&self, path: &str) -> Result<Option<String>, String> {
-        match std::fs::metadata(path) {
+        match std::fs::metadata(named(Path::new(path))) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.to_string()),
             Ok(_) => read(Path::new(path)).map(Some).map_err(|error| error.to_string()),

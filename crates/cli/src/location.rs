@@ -47,16 +47,6 @@ impl Location {
     }
 }
 
-/// `word` as it can be pasted into a shell.
-pub(crate) fn pasted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-:@,+=%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,13 +63,6 @@ mod tests {
         assert_eq!(Location::parse("/srv/a:b").unwrap(), Location::Local("/srv/a:b".into()));
         assert_eq!(Location::parse("./db1:x").unwrap(), Location::Local("./db1:x".into()));
         assert_eq!(Location::parse("nowhere/at:all").unwrap(), Location::Local("nowhere/at:all".into()));
-    }
-
-    #[test]
-    fn words_can_be_pasted() {
-        assert_eq!(pasted("db1:/srv/a-b"), "db1:/srv/a-b");
-        assert_eq!(pasted("it's $x"), r"'it'\''s $x'");
-        assert_eq!(pasted(""), "''");
     }
 
     #[test]

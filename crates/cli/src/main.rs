@@ -59,13 +59,14 @@ static MEMORY: assay_engine::memory::OrExit = assay_engine::memory::OrExit;
 fn main() -> ExitCode {
     assay_engine::clock::begin();
     signals::outlive_file_limits();
-    let cli = match Cli::try_parse() {
+    let words = command_line::words();
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are errors to clap; they go to stdout and are none to us.
             let code = if error.use_stderr() { failure::USAGE } else { 0 };
             // A wrong word may hold what moves a cursor: it is said as it can be seen.
-            let seen = std::env::args_os().map(|word| visible(&word.to_string_lossy()).into_owned());
+            let seen = words.iter().map(|word| visible(&word.to_string_lossy()).into_owned());
             if code != 0 {
                 let seen: Vec<String> = seen.collect();
                 wrong_words::print(&Cli::try_parse_from(&seen).err().unwrap_or(error), &seen);
@@ -80,8 +81,8 @@ fn main() -> ExitCode {
             };
         }
     };
-    let context = Context::new(&cli.global);
-    match dispatch(cli.command, &context).and_then(|outcome| context.printed().map(|()| outcome)) {
+    let mut context = Context::new(&cli.global);
+    match dispatch(cli.command, &mut context).and_then(|outcome| context.printed().map(|()| outcome)) {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
             context.error(&failure);
@@ -90,7 +91,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
+fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure> {
     match command {
         Command::Quick(args) => quick::quick(&args, context),
         Command::Cleanup(args) => cleanup::cleanup(&args, context),
@@ -103,7 +104,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, Failure> {
         Command::Runs(args) => runs::runs(&args, context),
         Command::Baseline(args) => baseline::baseline(&args, context),
         Command::Run(args) => run::run(&args, context),
-        Command::Fio(args) => fio_command::fio(args, &|| command_line::help_of("fio"), context),
+        Command::Fio(args) => fio_command::fio(args, || command_line::help_of("fio"), context),
         Command::Crosscheck(args) => crosscheck::crosscheck(&args, context),
         Command::Audit(args) => audit::audit(&args, context),
         #[cfg(feature = "oltp")]

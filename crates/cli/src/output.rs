@@ -15,7 +15,7 @@ use crate::input;
 pub(crate) const FLATFILE: &str = "flatfile.html";
 
 /// What a command writes, and what it must not write over.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Outputs {
     rules: output::Outputs,
     /// The option whose document goes to stdout.
@@ -40,6 +40,11 @@ impl Outputs {
     /// `force`: whether files that Assay did not write may be replaced. Workload files that were read so far are inputs.
     pub(crate) fn new(force: bool) -> Self {
         Outputs { rules: output::Outputs::new(force), on_stdout: None }.reading(input::files_read())
+    }
+
+    /// The same where files that begin as `former` says may be replaced, too.
+    pub(crate) fn replacing(&self, former: fn(&[u8]) -> bool) -> Self {
+        Outputs { rules: self.rules.replacing(former), on_stdout: self.on_stdout.clone() }
     }
 
     /// Notes files that the command reads or works on.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use assay_conduct::series::{self, Prepared, Series, assay1, stb};
 use assay_formats::near;
+use assay_formats::shell::pasted;
 use assay_host::claim::{Access, Claims};
 use assay_host::space;
 use assay_host::workdir::{WorkDir, WorkDirError, is_assay_dir};
@@ -18,7 +19,7 @@ use assay_workload::{Plan, Workload};
 use crate::context::{Context, to_stderr};
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::live::{self, Live};
-use crate::location::{Location, pasted};
+use crate::location::Location;
 use crate::output::{self, Outputs};
 use crate::remote::{self, RemoteDirectory};
 use crate::run;

@@ -1,18 +1,27 @@
 //! `fio --name=job --rw=read ... [file]`: the same options without sections.
 
+use std::path::PathBuf;
+
 use assay_formats::loader::Loader;
 use assay_formats::{Diagnostic, Position, Severity};
+use assay_results::foreign::{planned_of, reported_phases};
+use assay_results::run::{JobResult, PhaseResult};
+use assay_results::{Interval, Run};
 
 use super::job_file::{Builder, COMMAND_LINE, JobFile};
 use super::lines::{RawOption, RawSection};
+use super::logs::{aggregate_logs, aggregate_names, fio_logs_asked};
 use super::program::{self, Argument, Fate, Setting};
+use super::program_words::{engine_help, option_help, wants_next};
 use super::report::WordPosition;
+use super::reporting::{self, Reporting};
 use super::settings::Settings;
 use super::substitute::System;
-use super::table::{self, Kind};
+use super::table;
+use super::text::{ReportForm, ReportForms, TerseVersion};
 
 /// What a command line asks fio to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Action {
     /// Run the jobs.
     #[default]
@@ -25,15 +34,95 @@ pub enum Action {
     Version,
     /// `--help`.
     Help,
+    /// `--cmdhelp`, `--enghelp`: print this.
+    Explain(String),
 }
 
-/// What the options of the program fio ask for.
+/// When progress is shown: `--eta`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eta {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What stands for the options that ask for logs.
+const LOG: &str = "the log";
+
+/// What the options of the program fio ask for.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Program {
     /// What is done.
     pub action: Action,
     /// `--readonly`: no job may write or trim, and no file may be laid out.
     pub readonly: bool,
+    /// The forms of fio's report that are asked for; without one, Assay reports.
+    pub report: ReportForms,
+    /// `--output`: where the report goes; `None`: to stdout.
+    pub output: Option<String>,
+    /// `--bandwidth-log`: what the names of logs of all jobs together begin with.
+    pub bandwidth_log: Option<String>,
+    /// `--eta`.
+    pub eta: Eta,
+    /// `--warnings-fatal`: whatever is lost is an error.
+    pub strict: bool,
+    /// How the jobs are to be reported and logged.
+    pub reporting: Reporting,
+}
+
+impl Program {
+    /// Whether fio's report takes the place of Assay's.
+    pub fn reports(&self) -> bool {
+        !self.report.forms.is_empty()
+    }
+
+    /// Whether nothing is said but what is wrong or lost; `live`: there is a terminal to show progress on.
+    pub fn is_silent(&self, live: bool) -> bool {
+        self.reports() && (self.eta == Eta::Never || self.eta == Eta::Auto && !live)
+    }
+
+    /// What may be written, and the option that asks for it.
+    pub fn paths(&self) -> Vec<(&'static str, PathBuf)> {
+        let of_jobs = self.reporting.log_names().into_iter();
+        let of_all = self.bandwidth_log.iter().flat_map(|prefix| aggregate_names(prefix));
+        let logs = of_jobs.chain(of_all).map(|name| (LOG, PathBuf::from(name)));
+        self.report_path().map(|path| ("--output", path)).into_iter().chain(logs).collect()
+    }
+
+    /// What there is to write of a run: the option, where to (`-`: stdout), and the text.
+    pub fn documents(&self, run: &Run, intervals: &[Interval]) -> Vec<(&'static str, PathBuf, String)> {
+        let report = self.report_path();
+        let report =
+            report.map(|path| ("--output", path, self.report.print(run, intervals, &self.reporting)));
+        let of_jobs = fio_logs_asked(run, intervals, &self.reporting);
+        let of_all = self.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(run, intervals, prefix));
+        let logs = of_jobs.into_iter().chain(of_all).map(|(name, text)| (LOG, PathBuf::from(name), text));
+        report.into_iter().chain(logs).collect()
+    }
+
+    /// Where the report goes; `None`: nowhere.
+    fn report_path(&self) -> Option<PathBuf> {
+        let path = self.output.as_deref().unwrap_or("-");
+        (self.reports() && path != "/dev/null").then(|| PathBuf::from(path))
+    }
+
+    /// fio's exit status of a run, how many jobs failed; 0 where Assay reports.
+    pub fn status(&self, run: &Run) -> u8 {
+        if !self.reports() {
+            return 0;
+        }
+        let failed = |phase: &PhaseResult, job: &JobResult| {
+            let (_, planned) = planned_of(run, phase, job);
+            job.errors > planned.iter().map(|planned| planned.errors_tolerated).fold(0, u64::saturating_add)
+        };
+        let phases = reported_phases(run);
+        let jobs = phases.iter().flat_map(|phase| phase.jobs.iter().map(move |job| (phase, job)));
+        u8::try_from(jobs.filter(|(phase, job)| failed(phase, job)).count()).unwrap_or(u8::MAX)
+    }
 }
 
 /// A command line that was read.
@@ -83,11 +172,6 @@ struct Reader<'a> {
     program: Program,
 }
 
-/// Whether an option takes its value from the next word if none is attached.
-fn wants_value(name: &str) -> bool {
-    table::core(name).is_none_or(|entry| !matches!(entry.kind, Kind::Flag | Kind::OptionalText))
-}
-
 impl Reader<'_> {
     fn word(&mut self, word: &str, at: Position, next: impl FnOnce() -> Option<String>) {
         let place = WordPosition { at: at.clone(), word: word.to_owned() };
@@ -105,7 +189,7 @@ impl Reader<'_> {
         if let Some(entry) = program::option(&name) {
             return self.program_option(entry, attached, next, &place);
         }
-        let value = attached.or_else(|| if wants_value(&name) { next() } else { None });
+        let value = attached.or_else(|| if wants_next(&name) { next() } else { None });
         if name == "name" {
             self.close();
             let job = value.unwrap_or_default();
@@ -163,20 +247,58 @@ impl Reader<'_> {
     }
 
     fn set(&mut self, setting: Setting, value: Option<String>, place: &WordPosition) {
-        let action = &mut self.program.action;
+        let program = &mut self.program;
+        let text = value.as_deref().unwrap_or_default();
+        let mut wrong = |message: String, help: &str| {
+            self.builder.report.error("fio-program-option", place, message, help);
+        };
         match setting {
-            Setting::Readonly => self.program.readonly = true,
+            Setting::Readonly => program.readonly = true,
             Setting::Section => self.sections.extend(value),
-            Setting::Version => *action = Action::Version,
-            Setting::Help => *action = Action::Help,
-            Setting::ShowCommand if matches!(action, Action::Run | Action::Parse) => *action = Action::Show,
-            Setting::ParseOnly if *action == Action::Run => *action = Action::Parse,
+            Setting::Version => program.action = Action::Version,
+            Setting::Help => program.action = Action::Help,
+            Setting::ShowCommand if matches!(program.action, Action::Run | Action::Parse) => {
+                program.action = Action::Show;
+            }
+            Setting::ParseOnly if program.action == Action::Run => program.action = Action::Parse,
             Setting::ShowCommand | Setting::ParseOnly => {}
-            Setting::OutputFormat => {
-                let value = value.unwrap_or_default();
-                if value != "normal" {
-                    let message = format!("fio's report is not printed as {value}");
-                    self.builder.report.error("fio-program-option", place, message, program::OUTPUT);
+            Setting::OutputFormat => match forms(text) {
+                Ok(forms) => program.report.forms = forms,
+                Err(word) => {
+                    wrong(
+                        format!("fio has no output format '{word}'"),
+                        "normal, terse, json, json+, several by commas",
+                    );
+                }
+            },
+            Setting::Output => program.output = value.filter(|path| !path.is_empty()),
+            Setting::Minimal => program.report.forms = vec![ReportForm::Terse],
+            Setting::AppendTerse => {
+                if program.report.forms.is_empty() {
+                    program.report.forms.push(ReportForm::Normal);
+                }
+                program.report.forms.push(ReportForm::Terse);
+            }
+            Setting::TerseVersion => match TerseVersion::from_number(text) {
+                Some(version) => program.report.terse = version,
+                None => wrong(format!("fio has no terse version '{text}'"), "2, 3, 4 or 5"),
+            },
+            Setting::BandwidthLog => program.bandwidth_log = Some(value.unwrap_or_else(|| "agg".to_owned())),
+            Setting::Eta => match text {
+                "auto" => program.eta = Eta::Auto,
+                "always" => program.eta = Eta::Always,
+                "never" => program.eta = Eta::Never,
+                _ => wrong(format!("--eta={text} is none of fio's"), "auto, always or never"),
+            },
+            Setting::WarningsFatal => program.strict = true,
+            Setting::OptionHelp | Setting::EngineHelp => {
+                let said = match setting {
+                    Setting::OptionHelp => option_help(value.as_deref()),
+                    _ => engine_help(value.as_deref()),
+                };
+                match said {
+                    Ok(text) => program.action = Action::Explain(text),
+                    Err(message) => wrong(message, ""),
                 }
             }
         }
@@ -218,8 +340,19 @@ impl Reader<'_> {
             let message = format!("no section is named {}", self.sections.join(" or "));
             self.builder.report.general(Severity::Error, "section-missing", message);
         }
-        let program = self.program;
-        let (jobs, diagnostics) = self.builder.finish(&name, runs);
+        let mut program = self.program;
+        let (mut jobs, mut diagnostics) = self.builder.finish(&name, runs);
+        // A report of fio goes to a file or has a form: Assay's own has neither.
+        if program.output.is_some() && !program.reports() {
+            program.report.forms.push(ReportForm::Normal);
+        }
+        if let Some(jobs) = &mut jobs {
+            jobs.apart = program.reports();
+            program.reporting = Reporting::of(jobs);
+            // What is logged here is not lost.
+            let logged = program.reporting.wants_logs();
+            diagnostics.retain(|one| !(logged && reporting::is_honoured(&one.word)));
+        }
         CommandLine { program, jobs, diagnostics }
     }
 
@@ -233,6 +366,23 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// The forms of a list by commas.
+///
+/// # Errors
+/// The word that is none.
+fn forms(list: &str) -> Result<Vec<ReportForm>, &str> {
+    fn form(word: &str) -> Result<ReportForm, &str> {
+        match word {
+            "normal" => Ok(ReportForm::Normal),
+            "terse" | "minimal" | "csv" => Ok(ReportForm::Terse),
+            "json" => Ok(ReportForm::Json),
+            "json+" => Ok(ReportForm::JsonPlus),
+            other => Err(other),
+        }
+    }
+    list.split(',').map(form).collect()
 }
 
 /// Unique abbreviations are allowed on the command line.

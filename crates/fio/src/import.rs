@@ -2,7 +2,7 @@
 
 mod contradictions;
 mod job;
-mod options;
+pub(crate) mod options;
 
 use assay_results::foreign::{ENTRIES_MAX, Found, TEXT_BYTES_MAX, assemble, cut};
 use assay_results::run::{DeviceTruth, PhaseResult, Run};

@@ -1,6 +1,7 @@
 //! A job file that was read: its sections with the options that hold for each.
 
 use assay_formats::loader::Loader;
+use assay_formats::shell::pasted;
 use assay_formats::{Diagnostic, Severity};
 
 use super::lines::{self, RawSection};
@@ -27,6 +28,8 @@ struct Printed {
 pub struct JobFile {
     /// The name it was given.
     pub name: String,
+    /// Whether each clone is to have a result of its own where it does not ask for `group_reporting`.
+    pub apart: bool,
     pub(super) jobs: Vec<JobSection>,
     printed: Vec<Printed>,
     /// Where in `printed` each job file of a command line starts.
@@ -36,7 +39,8 @@ pub struct JobFile {
 impl JobFile {
     /// One without jobs, which no text is.
     pub(super) fn empty() -> Self {
-        JobFile { name: String::new(), jobs: Vec::new(), printed: Vec::new(), file_starts: Vec::new() }
+        let (name, apart) = (String::new(), false);
+        JobFile { name, apart, jobs: Vec::new(), printed: Vec::new(), file_starts: Vec::new() }
     }
 
     /// Number of job sections, without clones.
@@ -75,6 +79,13 @@ impl JobFile {
         lines
     }
 
+    /// The same as text: a line for each job file, such that a shell reads the same words; fio quotes descriptions only.
+    pub fn shell_lines(&self) -> Vec<String> {
+        // fio ends each word with a blank, the last one too.
+        let line = |words: &Vec<String>| words.iter().map(|word| for_shell(word) + " ").collect();
+        self.command_lines().iter().map(line).collect()
+    }
+
     /// The jobs that `--readonly` forbids, each an error at the line that makes it write or trim.
     pub fn writing_jobs(&self) -> Vec<Diagnostic> {
         let mut report = Report::default();
@@ -89,6 +100,17 @@ impl JobFile {
             }
         }
         report.finish()
+    }
+}
+
+/// A word as fio prints it, but such that a shell reads the same word.
+fn for_shell(word: &str) -> String {
+    let quoted = word.strip_prefix("--description=\"").and_then(|rest| rest.strip_suffix('"'));
+    match (quoted, word.split_once('=')) {
+        (Some(text), _) if !text.contains(['"', '$', '`', '\\', '!']) => word.to_owned(),
+        (Some(text), _) => format!("--description={}", pasted(text)),
+        (None, Some((name, value))) if !value.is_empty() => format!("{name}={}", pasted(value)),
+        (None, _) => word.to_owned(),
     }
 }
 
@@ -190,7 +212,7 @@ impl<'a> Builder<'a> {
             self.report.general(Severity::Error, "no-jobs", message);
         }
         let (jobs, printed, file_starts) = (self.jobs, self.printed, self.file_starts);
-        let file = JobFile { name: name.to_owned(), jobs, printed, file_starts };
+        let file = JobFile { name: name.to_owned(), apart: false, jobs, printed, file_starts };
         super::checks::check(&file, &mut self.report);
         let file = (!self.report.has_errors()).then_some(file);
         (file, self.report.finish())

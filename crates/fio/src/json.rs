@@ -5,7 +5,8 @@
 //! to hold it against. That, the response time, and what fio counts and Assay does not, is said in the extra
 //! members `assay` of the document and of each job.
 //!
-//! Each reported job has one entry, all threads together, as fio writes with `group_reporting`. Its minima and maxima of
+//! Each reported job has one entry, all threads together, as fio writes with `group_reporting`; a file that is lowered with
+//! [`apart`](crate::JobFile::apart) has a job for each clone. Its minima and maxima of
 //! bandwidth and IOPS are those of the sum over the threads, where fio adds up each thread's own.
 
 pub(crate) mod document;
@@ -14,12 +15,13 @@ mod operation;
 pub(crate) mod options;
 mod samples;
 mod shares;
+mod steady;
 
-use assay_results::run::PhaseResult;
+use assay_results::run::{JobResult, PhaseResult};
 use assay_results::{Interval, Run};
 
 use self::document::{Json, Object};
-use self::operation::Detail;
+use crate::reporting::{JobReporting, Reporting};
 use assay_results::foreign::{Moment, reported_phases};
 
 /// The run as fio's JSON, or with `plus` as JSON+, which adds the counts of all latency buckets.
@@ -32,21 +34,35 @@ pub fn fio_json(run: &Run, plus: bool) -> String {
 /// As [`fio_json`], with the stored reporting periods, from which each operation has its own `bw_min` to
 /// `iops_samples`. `intervals` may be in any order.
 pub fn fio_json_with(run: &Run, intervals: &[Interval], plus: bool) -> String {
-    let detail = if plus { Detail::Bins } else { Detail::Percentiles };
+    fio_json_reported(run, intervals, plus, &Reporting::default())
+}
+
+/// As [`fio_json_with`], with names, groups, percentiles and totals as a job file wants them.
+pub fn fio_json_reported(run: &Run, intervals: &[Interval], plus: bool, reporting: &Reporting) -> String {
     let phases = reported_phases(run);
     let mut jobs = Vec::new();
     let mut all_options = Vec::new();
+    let mut start = Moment::parse(&run.started);
     for (group, phase) in phases.iter().enumerate() {
-        for job in &phase.jobs {
-            let options = options::options(run, phase, job);
-            let place = job::ReportedPhase { run, phase, group: group as u64 };
-            jobs.push(Json::from(job::job(&place, job, &options, intervals, detail)));
+        let how = |job: &JobResult| match reporting.job(run, phase, job) {
+            Some(how) => how.clone(),
+            None => JobReporting::plain(&job.name, group as u64),
+        };
+        let mut reported: Vec<(JobReporting, &JobResult)> =
+            phase.jobs.iter().map(|job| (how(job), job)).collect();
+        reported.sort_by_key(|(how, _)| how.thread);
+        for (how, job) in &reported {
+            let mut options = options::options(run, phase, job);
+            how.name(&mut options);
+            let place = job::ReportedPhase { run, phase, how, start_ms: start.unix_ms(), intervals, plus };
+            jobs.push(Json::from(job::job(&place, job, &options)));
             all_options.push(options);
         }
+        start = start.plus_seconds(phase.measured_s);
     }
     let end = Moment::parse(&run.started).plus_seconds(run.elapsed_s);
     let mut root = Object::new()
-        .with("fio version", format!("fio-3.33-assay-{}", run.assay.version))
+        .with("fio version", version(&run.assay.version))
         .with("timestamp", end.unix_ms() / 1000)
         .with("timestamp_ms", end.unix_ms())
         .with("time", end.ctime())
@@ -58,6 +74,11 @@ pub fn fio_json_with(run: &Run, intervals: &[Interval], plus: bool) -> String {
     }
     root.put("assay", about(run, &phases));
     Json::from(root).print()
+}
+
+/// What stands for fio's version, in the form of fio's own builds between two releases.
+pub fn version(assay: &str) -> String {
+    format!("fio-3.33-assay-{assay}")
 }
 
 /// What all jobs have in common.

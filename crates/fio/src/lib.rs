@@ -32,9 +32,11 @@ mod lower;
 mod number;
 mod pattern;
 mod program;
+mod program_words;
 mod read_value;
 mod recognise;
 mod report;
+mod reporting;
 mod resolve;
 mod resolved;
 mod resolved_line;
@@ -44,6 +46,7 @@ mod settings;
 pub mod status;
 mod substitute;
 mod table;
+mod text;
 mod value;
 mod write;
 
@@ -53,17 +56,20 @@ mod tests;
 use assay_formats::Diagnostic;
 use assay_formats::loader::Loader;
 
-pub use command_line::{Action, CommandLine, Program, parse_command_line, parse_command_line_with};
+pub use command_line::{Action, CommandLine, Eta, Program, parse_command_line, parse_command_line_with};
 pub use import::{ImportError, import};
 pub use iolog::iolog;
 pub use job_file::JobFile;
-pub use json::{fio_json, fio_json_with};
-pub use logs::{FioLogOptions, LogPrefix, fio_logs};
+pub use json::{fio_json, fio_json_reported, fio_json_with, version};
+pub use logs::{FioLogOptions, LogPrefix, aggregate_logs, fio_logs, fio_logs_asked};
 pub use lower::{lower, settle_offsets};
+pub use program_words::in_order;
 pub use recognise::recognise;
+pub use reporting::Reporting;
 pub use resolved::ResolvedJob;
 pub use settings::{OptionFate, OptionLine};
 pub use substitute::System;
+pub use text::{FioReport, ReportForm, ReportForms, TerseVersion, is_report};
 pub use write::{write, write_plan};
 
 /// Reads a job file. `name` is what positions say; `loader` gives included files and environment variables.

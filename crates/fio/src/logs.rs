@@ -12,8 +12,10 @@ use assay_results::run::{JobResult, PhaseResult};
 use assay_results::{Interval, LatencyHistogram, OpCounts, Run};
 use assay_workload::pattern::OpKind;
 
+use crate::bins::{FIO_BINS, fio_bin_of, to_fio_bins};
 use crate::json::options::rw_word;
-use assay_results::foreign::{planned_of, reported_phases};
+use crate::reporting::Reporting;
+use assay_results::foreign::{Moment, planned_of, reported_phases};
 
 /// What the names of the logs begin with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,7 +41,7 @@ pub struct FioLogOptions {
 
 /// The value in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum LogValue {
     /// KiB a second.
     Bandwidth,
     /// Operations a second.
@@ -50,15 +52,26 @@ enum Kind {
     Clat,
     /// Mean time of a submitting call, nanoseconds.
     Slat,
+    /// Counts of all of fio's latency buckets.
+    Histogram,
 }
 
-const KINDS: [(Kind, &str); 5] = [
-    (Kind::Bandwidth, "bw"),
-    (Kind::Iops, "iops"),
-    (Kind::Lat, "lat"),
-    (Kind::Clat, "clat"),
-    (Kind::Slat, "slat"),
-];
+impl LogValue {
+    /// Its word in the name of a file.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            LogValue::Bandwidth => "bw",
+            LogValue::Iops => "iops",
+            LogValue::Lat => "lat",
+            LogValue::Clat => "clat",
+            LogValue::Slat => "slat",
+            LogValue::Histogram => "clat_hist",
+        }
+    }
+}
+
+const KINDS: [LogValue; 5] =
+    [LogValue::Bandwidth, LogValue::Iops, LogValue::Lat, LogValue::Clat, LogValue::Slat];
 
 /// File names and texts: `NAME_bw.1.log`, `NAME_iops.1.log`, `NAME_lat.1.log`, `NAME_clat.1.log` and, where submitting
 /// calls were timed, `NAME_slat.1.log` for every job of every phase that measures; the number counts the jobs. A job is one
@@ -68,10 +81,7 @@ const KINDS: [(Kind, &str); 5] = [
 /// end of the period; the mean; 0 read, 1 write, 2 trim; 0 and 0. With [`FioLogOptions::offset`] a 0 stands before the
 /// last.
 pub fn fio_logs(run: &Run, intervals: &[Interval], options: &FioLogOptions) -> Vec<(String, String)> {
-    let mut by_job: BTreeMap<(u32, u32), Vec<&Interval>> = BTreeMap::new();
-    for interval in intervals.iter().filter(|interval| !interval.key.ramp && interval.key.length_ns > 0) {
-        by_job.entry((interval.key.phase, interval.key.job)).or_default().push(interval);
-    }
+    let by_job = by_job(intervals);
     let mut files = Vec::new();
     let mut used = BTreeMap::new();
     let mut number = 0;
@@ -80,20 +90,142 @@ pub fn fio_logs(run: &Run, intervals: &[Interval], options: &FioLogOptions) -> V
             let mut prefix = None;
             for plan_job in &job.evidence.plan_jobs {
                 number += 1;
-                let Some(periods) = by_job.get_mut(&(phase.plan_phase, *plan_job)) else { continue };
-                periods.sort_by_key(|interval| interval.key.start_ns);
+                let Some(periods) = by_job.get(&(phase.plan_phase, *plan_job)) else { continue };
                 let prefix =
                     prefix.get_or_insert_with(|| prefix_of(run, phase, job, &options.prefix, &mut used));
-                for (kind, word) in KINDS {
-                    let text = log(periods, kind, options.offset);
+                for kind in KINDS {
+                    let text = log(periods, kind, 0, options.offset);
                     if !text.is_empty() {
-                        files.push((format!("{prefix}_{word}.{number}.log"), text));
+                        files.push((format!("{prefix}_{}.{number}.log", kind.word()), text));
                     }
                 }
             }
         }
     }
     files
+}
+
+/// The measured periods of each planned job, by phase and job.
+fn by_job(intervals: &[Interval]) -> BTreeMap<(u32, u32), Vec<&Interval>> {
+    let mut by_job: BTreeMap<(u32, u32), Vec<&Interval>> = BTreeMap::new();
+    for interval in intervals.iter().filter(|interval| !interval.key.ramp && interval.key.length_ns > 0) {
+        by_job.entry((interval.key.phase, interval.key.job)).or_default().push(interval);
+    }
+    by_job.values_mut().for_each(|periods| periods.sort_by_key(|interval| interval.key.start_ns));
+    by_job
+}
+
+/// The logs that the jobs of a file ask for, with fio's names: one set for each job or clone that has results of its own. Lines
+/// as of [`fio_logs`], of as many periods together as `log_avg_msec` has; those of `write_hist_log` hold the counts of fio's
+/// latency buckets.
+pub fn fio_logs_asked(run: &Run, intervals: &[Interval], reporting: &Reporting) -> Vec<(String, String)> {
+    let by_job = by_job(intervals);
+    let mut files: Vec<(String, String)> = Vec::new();
+    let mut start = Moment::parse(&run.started);
+    for phase in reported_phases(run) {
+        for plan_job in phase.jobs.iter().flat_map(|job| &job.evidence.plan_jobs) {
+            let Some(how) = reporting.planned(run, phase, *plan_job) else { continue };
+            let Some(periods) = by_job.get(&(phase.plan_phase, *plan_job)) else { continue };
+            let logs = &how.logs;
+            let start_ms = if logs.unix_epoch { start.unix_ms() } else { 0 };
+            let together = |ms: u64| merged(periods, ms.saturating_mul(1_000_000));
+            let (averaged, counted) = (together(logs.average_ms), together(logs.histogram_ms));
+            for (value, name) in how.log_names() {
+                let text = match value {
+                    LogValue::Histogram => histogram_log(&counted, start_ms, logs.coarseness),
+                    _ => log(&averaged.iter().collect::<Vec<_>>(), value, start_ms, logs.offset),
+                };
+                match files.iter_mut().find(|file| file.0 == name) {
+                    // Without per_job_logs all jobs write to one.
+                    Some(file) => file.1.push_str(&text),
+                    None if text.is_empty() => {}
+                    None => files.push((name, text)),
+                }
+            }
+        }
+        start = start.plus_seconds(phase.measured_s);
+    }
+    files
+}
+
+/// Periods put together until they are `length_ns` long.
+fn merged(periods: &[&Interval], length_ns: u64) -> Vec<Interval> {
+    let mut all: Vec<Interval> = Vec::new();
+    for period in periods {
+        match all.last_mut() {
+            // A tenth of a period more or less is the clock's.
+            Some(last) if last.key.length_ns.saturating_add(period.key.length_ns / 10) < length_ns => {
+                last.merge(period)
+            }
+            _ => all.push((*period).clone()),
+        }
+    }
+    all
+}
+
+/// Lines of time, direction, block size and the counts of fio's latency buckets.
+fn histogram_log(periods: &[Interval], start_ms: u64, coarseness: u32) -> String {
+    let origin_ns = periods.first().map_or(0, |interval| interval.key.start_ns);
+    let mut text = String::new();
+    for interval in periods {
+        for op in OpKind::DATA {
+            let counts = interval.counts.op(op);
+            if counts.ios == 0 {
+                continue;
+            }
+            let mut bins = [0_u64; FIO_BINS];
+            for (middle_ns, count) in to_fio_bins(&counts.completion) {
+                bins[fio_bin_of(middle_ns)] += count;
+            }
+            let sums = bins.chunks(1 << coarseness).map(|chunk| chunk.iter().sum::<u64>().to_string());
+            let end_ms = start_ms + end_ms(interval, origin_ns);
+            let size = counts.bytes / counts.ios;
+            let _ = writeln!(text, "{end_ms}, {}, {size}, {}", op as u8, sums.collect::<Vec<_>>().join(", "));
+        }
+    }
+    text
+}
+
+/// The names of the logs of all jobs together: reads, writes, trims.
+pub(crate) fn aggregate_names(prefix: &str) -> [String; 3] {
+    OpKind::DATA.map(|op| format!("{prefix}-{}_bw.log", op.name()))
+}
+
+/// `--bandwidth-log`: the bandwidth of all jobs side by side, a log for each direction that occurs.
+pub fn aggregate_logs(run: &Run, intervals: &[Interval], prefix: &str) -> Vec<(String, String)> {
+    let mut texts = [const { String::new() }; 3];
+    let mut before_ms = 0;
+    for phase in reported_phases(run) {
+        let mine = |interval: &&Interval| {
+            let key = interval.key;
+            key.phase == phase.plan_phase && !key.ramp && key.length_ns > 0
+        };
+        let mut by_index: BTreeMap<u32, Interval> = BTreeMap::new();
+        for interval in intervals.iter().filter(mine) {
+            by_index
+                .entry(interval.key.index)
+                .and_modify(|sum| sum.merge(interval))
+                .or_insert_with(|| interval.clone());
+        }
+        let origin_ns = by_index.values().map(|interval| interval.key.start_ns).min().unwrap_or(0);
+        for interval in by_index.values() {
+            for (op, text) in OpKind::DATA.into_iter().zip(&mut texts) {
+                let value = value(interval.counts.op(op), LogValue::Bandwidth, interval.key.length_ns);
+                if let Some(value) = value.filter(|value| *value > 0) {
+                    let ms = before_ms + end_ms(interval, origin_ns);
+                    let _ = writeln!(text, "{ms}, {value}, {}, 0, 0", op as u8);
+                }
+            }
+        }
+        before_ms += (phase.measured_s * 1e3) as u64;
+    }
+    let files = aggregate_names(prefix).into_iter().zip(texts);
+    files.filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// The end of a period in milliseconds.
+fn end_ms(interval: &Interval, origin_ns: u64) -> u64 {
+    interval.key.end_ns().saturating_sub(origin_ns).saturating_add(500_000) / 1_000_000
 }
 
 /// What the names of a job's logs begin with. `used` counts how often fio-plot would find each.
@@ -133,7 +265,7 @@ pub(crate) fn file_name(name: &str) -> String {
 }
 
 /// One log; empty where no operation has a value. A period that is cut short to less than a tenth is left out.
-fn log(periods: &[&Interval], kind: Kind, offset: bool) -> String {
+fn log(periods: &[&Interval], kind: LogValue, start_ms: u64, offset: bool) -> String {
     let occurs = |op: OpKind| periods.iter().any(|interval| interval.counts.op(op).ios > 0);
     let kinds: Vec<OpKind> = OpKind::DATA.into_iter().filter(|op| occurs(*op)).collect();
     let origin_ns = periods.first().map_or(0, |interval| interval.key.start_ns);
@@ -141,8 +273,7 @@ fn log(periods: &[&Interval], kind: Kind, offset: bool) -> String {
     let mut text = String::new();
     for interval in periods.iter().filter(|interval| interval.key.length_ns >= longest / 10) {
         let key = interval.key;
-        let end_ns = key.start_ns.saturating_add(key.length_ns).saturating_sub(origin_ns);
-        let end_ms = end_ns.saturating_add(500_000) / 1_000_000;
+        let end_ms = start_ms + end_ms(interval, origin_ns);
         for op in &kinds {
             if let Some(value) = value(interval.counts.op(*op), kind, key.length_ns) {
                 let offset = if offset { "0, " } else { "" };
@@ -153,13 +284,14 @@ fn log(periods: &[&Interval], kind: Kind, offset: bool) -> String {
     text
 }
 
-fn value(counts: &OpCounts, kind: Kind, length_ns: u64) -> Option<u64> {
+fn value(counts: &OpCounts, kind: LogValue, length_ns: u64) -> Option<u64> {
     let seconds = length_ns as f64 / 1e9;
     let mean = |histogram: &LatencyHistogram| (!histogram.is_empty()).then(|| histogram.mean_ns() as u64);
     match kind {
-        Kind::Bandwidth => Some((counts.bytes as f64 / 1024.0 / seconds) as u64),
-        Kind::Iops => Some((counts.ios as f64 / seconds).round() as u64),
-        Kind::Lat | Kind::Clat => mean(&counts.completion),
-        Kind::Slat => mean(&counts.submit),
+        LogValue::Bandwidth => Some((counts.bytes as f64 / 1024.0 / seconds) as u64),
+        LogValue::Iops => Some((counts.ios as f64 / seconds).round() as u64),
+        LogValue::Lat | LogValue::Clat => mean(&counts.completion),
+        LogValue::Slat => mean(&counts.submit),
+        LogValue::Histogram => None,
     }
 }

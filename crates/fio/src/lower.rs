@@ -61,6 +61,15 @@ pub(super) struct Lowering<'a> {
     targets: Targets,
     /// Targets that earlier phases write with headers.
     verified: HashSet<String>,
+    /// By phase and job that were made so far: fio's number of the job's first clone.
+    origins: Vec<Vec<u32>>,
+}
+
+/// Which clone each job stands for first, by phase of the workload that a file is lowered to, and job of it.
+pub(super) fn origins(file: &JobFile) -> Vec<Vec<u32>> {
+    let mut lowering = Lowering::of(file);
+    lowering.phases(&file.resolved(false));
+    lowering.origins
 }
 
 /// One clone of a job as its options describe it, for a result that was measured elsewhere: how it accesses, paces and
@@ -91,13 +100,8 @@ pub(super) struct Source<'a> {
 
 impl<'a> Lowering<'a> {
     fn of(file: &'a JobFile) -> Self {
-        Lowering {
-            file,
-            report: Report::default(),
-            said: HashSet::new(),
-            targets: Targets::default(),
-            verified: HashSet::new(),
-        }
+        let (report, said, targets) = (Report::default(), HashSet::new(), Targets::default());
+        Lowering { file, report, said, targets, verified: HashSet::new(), origins: Vec::new() }
     }
 
     fn loss(&mut self, source: Source<'_>, id: &'static str, key: &str, what: impl Into<String>, help: &str) {
@@ -157,6 +161,7 @@ impl<'a> Lowering<'a> {
         for (_, sections) in stages {
             let (mut jobs, mut read_back) = (Vec::new(), Vec::new());
             let mut all = Vec::new();
+            self.origins.push(Vec::new());
             for (index, mut clones) in sections {
                 clones.sort_by_key(|clone| clone.clone_number);
                 let before = jobs.len();
@@ -173,6 +178,8 @@ impl<'a> Lowering<'a> {
                 let behind = verify::phase(&mut phase, read_back);
                 phases.push(phase);
                 phases.extend(behind);
+            } else {
+                self.origins.pop();
             }
         }
         phases
@@ -202,7 +209,8 @@ impl<'a> Lowering<'a> {
         steps
     }
 
-    /// Lowers one section with its clones to one job, or to one per clone where threads cannot stand for them.
+    /// Lowers one section with its clones to one job, or to one per clone where threads cannot stand for them, or where each is
+    /// to be reported by itself.
     fn section(
         &mut self,
         index: usize,
@@ -213,7 +221,11 @@ impl<'a> Lowering<'a> {
         let Some(first) = clones.first() else { return };
         let source = Source { section: &self.file.jobs[index], job: first };
         let Some(template) = self.template(source) else { return };
-        for Part { clones, targets, sharing, fixed_offset } in self.parts(source, clones, template.engine) {
+        let apart = self.file.apart && !first.group_reporting && first.latency_target().is_none();
+        for Part { clones, targets, sharing, fixed_offset } in
+            self.parts(source, clones, template.engine, apart)
+        {
+            self.origins.last_mut().into_iter().for_each(|jobs| jobs.push(clones[0].thread_number));
             let mut job = template.clone();
             job.threads = u32::try_from(clones.len()).unwrap_or(u32::MAX);
             (job.targets, job.sharing) = (targets, sharing);
@@ -221,7 +233,7 @@ impl<'a> Lowering<'a> {
                 job.offset = offset;
                 job.offset_increment = assay_workload::target::Extent::Bytes(0);
                 job.name = format!("{}.{}", job.name, clones[0].clone_number);
-                job.group = Some(first.name.clone());
+                job.group = (!apart).then(|| first.name.clone());
             }
             if first.group_reporting {
                 job.group = groups.get(&first.group).cloned();

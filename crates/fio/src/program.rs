@@ -1,7 +1,7 @@
 //! Options of the program fio itself, which describe no job, and what becomes of each. Pure data.
 //!
-//! None is dropped silently: what writes a file, answers a question or ends a run otherwise than asked is refused with what
-//! to use instead; what only changes how fio shows its progress and its report is a loss of the report.
+//! None is dropped silently: what ends a run otherwise than asked is refused with what to use instead; what only changes how
+//! fio shows its progress is a loss of the report.
 
 use assay_formats::Affects;
 
@@ -31,8 +31,26 @@ pub(super) enum Setting {
     Version,
     /// Print the help and end.
     Help,
-    /// The form of the report: fio's own word for a readable one asks for nothing.
+    /// The forms of the report.
     OutputFormat,
+    /// The file of the report.
+    Output,
+    /// The terse form and no other.
+    Minimal,
+    /// The terse form, too.
+    AppendTerse,
+    /// The version of the terse form.
+    TerseVersion,
+    /// Logs of the bandwidth of all jobs together.
+    BandwidthLog,
+    /// When progress is shown.
+    Eta,
+    /// Whatever is lost is an error.
+    WarningsFatal,
+    /// Explain an option and end.
+    OptionHelp,
+    /// Explain an engine and end.
+    EngineHelp,
 }
 
 /// What becomes of an option of the program.
@@ -67,10 +85,6 @@ const fn report(lost: &'static str, instead: &'static str) -> Fate {
     Fate::Lost(Affects::Report, lost, instead)
 }
 
-/// What to use for fio's report in a form or a place of its own.
-pub(super) const OUTPUT: &str =
-    "before the options of fio: --fio-json FILE, --fio-json-plus FILE, --json or --html FILE";
-const TERSE: &str = "fio's terse report is not written";
 const NO_NETWORK: &str = "fio's client and server mode is not used";
 const NO_TRIGGER: &str = "nothing is triggered while jobs run";
 const ITSELF: &str = "leave it out, or run fio itself: assay judge -- fio ..";
@@ -87,28 +101,20 @@ pub(super) static OPTIONS: &[Entry] = &[
     entry("version", No, Set(Setting::Version)),
     entry("help", No, Set(Setting::Help)),
     entry("output-format", Required, Set(Setting::OutputFormat)),
-    entry("output", Required, Refused("fio's report is not written to a file", OUTPUT)),
-    entry("minimal", No, Refused(TERSE, OUTPUT)),
-    entry("append-terse", Optional, Refused(TERSE, OUTPUT)),
-    entry("terse-version", Required, Refused(TERSE, OUTPUT)),
-    entry(
-        "bandwidth-log",
-        No,
-        Refused("no aggregate bandwidth logs are written", "before the options of fio: --fio-logs DIR"),
-    ),
+    entry("output", Required, Set(Setting::Output)),
+    entry("minimal", No, Set(Setting::Minimal)),
+    entry("append-terse", Optional, Set(Setting::AppendTerse)),
+    entry("terse-version", Required, Set(Setting::TerseVersion)),
+    entry("bandwidth-log", Optional, Set(Setting::BandwidthLog)),
     entry(
         "latency-log",
         Required,
         Refused("no latency logs are written here", "before the options of fio: --fio-logs DIR"),
     ),
     entry("inflate-log", Required, Refused("fio's compressed logs are not read", "run fio itself")),
-    entry(
-        "eta",
-        Required,
-        report("progress is shown as Assay does", "-q before the options of fio shows none"),
-    ),
-    entry("eta-newline", Required, report("progress is shown as Assay does", "")),
-    entry("eta-interval", Required, report("progress is shown as Assay does", "")),
+    entry("eta", Required, Set(Setting::Eta)),
+    entry("eta-newline", Required, NoEffect("progress is one line on stderr")),
+    entry("eta-interval", Required, NoEffect("progress is shown as it comes")),
     entry(
         "status-interval",
         Required,
@@ -124,26 +130,15 @@ pub(super) static OPTIONS: &[Entry] = &[
         Required,
         Refused("idle processors are not profiled", "leave it out: each run keeps the use of its processors"),
     ),
-    entry(
-        "warnings-fatal",
-        No,
-        Refused(
-            "warnings of fio are not made fatal",
-            "--strict before the options of fio: whatever is lost is an error",
-        ),
-    ),
+    entry("warnings-fatal", No, Set(Setting::WarningsFatal)),
     entry("max-jobs", Required, NoEffect("fio ignores it too")),
     entry("alloc-size", Required, NoEffect("memory is taken as it is needed")),
     entry("aux-path", Required, NoEffect("no files of state are left")),
     entry("merge-blktrace-only", No, Refused("traces are not merged", ITSELF)),
     entry("cpuclock-test", No, Refused("the clock of the processor is not tested", "assay doctor")),
     entry("crctest", Optional, Refused("checksum functions are not timed", "run fio itself")),
-    entry("cmdhelp", Optional, Refused("fio's help on options is not printed", "assay explain OPTION")),
-    entry(
-        "enghelp",
-        Optional,
-        Refused("fio's help on engines is not printed", "assay doctor shows the engines"),
-    ),
+    entry("cmdhelp", Optional, Set(Setting::OptionHelp)),
+    entry("enghelp", Optional, Set(Setting::EngineHelp)),
     entry("trigger-file", Required, Refused(NO_TRIGGER, ITSELF)),
     entry("trigger-timeout", Required, Refused(NO_TRIGGER, ITSELF)),
     entry("trigger", Required, Refused(NO_TRIGGER, ITSELF)),

@@ -273,7 +273,7 @@ impl Pacing {
 }
 
 /// The search for the depth that keeps a latency.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LatencyTarget {
     /// The latency to keep, in microseconds.
     pub(crate) target_us: u64,

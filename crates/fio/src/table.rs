@@ -287,6 +287,11 @@ pub(super) fn engine(name: &str) -> Option<&'static EngineEntry> {
     TABLE.engine.iter().find(|entry| entry.name == name)
 }
 
+/// Every engine of fio.
+pub(super) fn engines() -> &'static [EngineEntry] {
+    &TABLE.engine
+}
+
 /// All names an option of a job with this engine may have, for suggestions.
 pub(super) fn names(engine: Option<&'static EngineEntry>) -> impl Iterator<Item = &'static str> {
     let private = engine.map_or(&[][..], EngineEntry::options);

@@ -418,9 +418,12 @@ mod command_line {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             parse_command_line_with(&words, &MemoryLoader::default(), &System::default())
         };
-        let asked = |words: &[&str]| read(&[words, &["--name=a", "--size=1m", "--rw=trim"]].concat()).program;
+        let asked = |words: &[&str]| Program {
+            reporting: Reporting::default(),
+            ..read(&[words, &["--name=a", "--size=1m", "--rw=trim"]].concat()).program
+        };
         assert_eq!(asked(&[]), Program::default());
-        assert_eq!(asked(&["--reado"]), Program { readonly: true, action: Action::Run });
+        assert_eq!(asked(&["--reado"]), Program { readonly: true, ..Program::default() });
         assert_eq!(asked(&["--showcmd", "-parse-only"]).action, Action::Show);
         assert_eq!(asked(&["--parse"]).action, Action::Parse);
         assert!(read(&["--showcmd"]).jobs.is_some() && read(&["--readonly"]).jobs.is_none());
@@ -430,11 +433,19 @@ mod command_line {
             refused.iter().map(|d| (d.severity, d.position.as_ref().unwrap().line)).collect();
         assert_eq!(places, [(Severity::Error, 3)]);
         for word in
-            ["--output=x", "--minimal", "--trigger=x", "--output-format=json", "--readonly=1", "--section"]
+            ["--output", "--minimal=1", "--trigger=x", "--output-format=xml", "--readonly=1", "--section"]
         {
             assert!(read(&["--name=a", "--size=1m", word]).jobs.is_none(), "{word}");
         }
-        let said = read(&["--eta=never", "--max-jobs=3", "--name=a", "--size=1m"]).diagnostics;
+        let forms = |words: &[&str]| asked(words).report.forms;
+        assert_eq!(forms(&["--append-terse"]), [ReportForm::Normal, ReportForm::Terse]);
+        assert_eq!(
+            forms(&["--minimal", "--output-format=json+,normal"]),
+            [ReportForm::JsonPlus, ReportForm::Normal]
+        );
+        assert_eq!(forms(&["--output=x"]), [ReportForm::Normal]);
+        assert!(asked(&["--bandwidth-log"]).paths()[0].1.ends_with("agg-read_bw.log"));
+        let said = read(&["--status-interval=2", "--max-jobs=3", "--name=a", "--size=1m"]).diagnostics;
         assert_eq!(said.iter().map(|d| d.affects).collect::<Vec<_>>(), [Some(Affects::Report), None]);
     }
 

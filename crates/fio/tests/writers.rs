@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use assay_fio::{FioLogOptions, LogPrefix, fio_json, fio_json_with, fio_logs};
+use assay_fio::{FioLogOptions, FioReport, LogPrefix, ReportForm, ReportForms, Reporting, TerseVersion};
+use assay_fio::{fio_json, fio_json_with, fio_logs};
 use serde_json::Value;
 
 use assay_results::samples::{intervals_of, mixed_run, stb_run};
@@ -69,7 +70,7 @@ fn every_member_of_fio_is_there_with_its_kind() {
 #[test]
 fn what_is_not_of_fio_is_marked() {
     let theirs: Vec<String> = list(&original()).into_iter().map(|entry| entry.0).collect();
-    let later = ["read_sectors", "write_sectors", "total_err", "first_error", "desc"];
+    let later = ["read_sectors", "write_sectors", "total_err", "first_error", "desc", "job_start"];
     let extra: Vec<String> = list(&ours(true)).into_iter().map(|entry| entry.0).collect();
     for path in extra.iter().filter(|path| !theirs.contains(path)) {
         let known = path.ends_with("/assay") || later.iter().any(|name| path.ends_with(name));
@@ -168,6 +169,48 @@ fn json_of_runs() {
     let mut one = stb_run();
     one.phases.truncate(1);
     insta::assert_snapshot!("fio_json_plus", fio_json(&one, true));
+}
+
+#[test]
+fn text_of_runs() {
+    let forms = |forms: &[ReportForm], terse| ReportForms { forms: forms.to_vec(), terse };
+    let print = |forms: ReportForms| forms.print(&mixed_run(), &[], &Reporting::default());
+    insta::assert_snapshot!("fio_normal", print(forms(&[ReportForm::Normal], TerseVersion::V3)));
+    let terse = [TerseVersion::V2, TerseVersion::V3, TerseVersion::V4, TerseVersion::V5];
+    let terse: String = terse.map(|version| print(forms(&[ReportForm::Terse], version))).concat();
+    insta::assert_snapshot!("fio_terse", terse);
+    // All forms are there, each once, people's last.
+    let all = print(forms(&[ReportForm::Normal, ReportForm::Json, ReportForm::Terse], TerseVersion::V3));
+    let at = |what: &str| all.find(what).unwrap_or_else(|| panic!("{what} in {all}"));
+    let order = ["Starting ", "\n3;fio-", "\n{\n", "Run status group 0", "\nassay: "].map(at);
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+#[test]
+fn several_machines_are_added_up() {
+    let one = FioReport::read(&fio_json(&mixed_run(), true)).expect("JSON of fio");
+    let (alone, both) = (
+        FioReport::all_clients(std::slice::from_ref(&one)),
+        FioReport::all_clients(&[one.clone(), one.clone()]),
+    );
+    for text in [&alone, &both] {
+        assert!(text.starts_with("All clients: (groupid=1, jobs="), "{text}");
+        assert!(text.contains("clat percentiles"), "{text}");
+    }
+    let issued = |text: &str| {
+        let line = text.lines().find(|line| line.contains("issued rwts")).expect("a line").to_owned();
+        let total =
+            line.split("total=").nth(1).expect("a total").split(' ').next().expect("numbers").to_owned();
+        total.split(',').map(|count| count.parse::<u64>().expect("a number")).collect::<Vec<_>>()
+    };
+    let twice: Vec<u64> = issued(&alone).iter().map(|count| count * 2).collect();
+    assert_eq!(issued(&both), twice);
+    // The same latencies twice are the same latencies.
+    let latency = |text: &str| {
+        text.lines().filter(|line| line.contains(" lat (")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(latency(&alone), latency(&both));
+    assert_eq!(FioReport::all_clients(&[]), "");
 }
 
 /// The mixed run with periods of its mixed job, and the numbers of plan and job in place.

@@ -10,6 +10,7 @@ mod consent;
 mod control;
 mod crash;
 mod doctor;
+mod drop_in;
 mod fio_words;
 mod help;
 mod limits;

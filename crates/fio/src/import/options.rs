@@ -21,21 +21,26 @@ use serde_json::Value;
 use crate::lines::{RawOption, RawSection};
 use crate::lower::described;
 use crate::report::Report;
-use crate::resolve::Given;
+use crate::reporting::percentiles;
+use crate::resolve::{Given, resolve};
+use crate::resolved::FileSet;
 use crate::section::JobSection;
 use crate::settings::{Applier, Settings};
 use crate::substitute::System;
+use crate::text::head::head;
 use crate::value::Size;
 
 /// More threads, and more outstanding each, are not believed.
 pub(super) const THREADS_MAX: u64 = 4096;
 const OUTSTANDING_MAX: u64 = 1 << 20;
+/// Digits behind the point of fio's own list of percentiles.
+const PERCENTILE_DECIMALS: usize = 2;
 /// More targets are left out of the plan.
 const TARGETS_MAX: usize = 4096;
 
 /// The options of a job.
 #[derive(Debug, Clone)]
-pub(super) struct FioOptions(Settings);
+pub(crate) struct FioOptions(Settings);
 
 /// Options of which one at least stands in every result with `job options`.
 const WHAT_IT_DOES: [&str; 8] =
@@ -43,7 +48,7 @@ const WHAT_IT_DOES: [&str; 8] =
 
 impl FioOptions {
     /// Those of a job over those of all jobs. fio writes the latter as an object, and servers as a list of one.
-    pub(super) fn of(global: Option<&Value>, own: Option<&Value>) -> Self {
+    pub(crate) fn of(global: Option<&Value>, own: Option<&Value>) -> Self {
         let global = global.map(|value| value.get(0).unwrap_or(value));
         let mut texts = BTreeMap::new();
         for (name, value) in [global, own].into_iter().flatten().filter_map(Value::as_object).flatten() {
@@ -64,6 +69,30 @@ impl FioOptions {
         Given::look(&self.0)
     }
 
+    fn section(&self, name: &str) -> JobSection {
+        let at = Position { file: String::new(), line: 0, column: 0 };
+        JobSection { name: name.to_owned(), at, settings: self.0.clone(), opens_file: false }
+    }
+
+    /// What fio says of the job before it begins.
+    pub(crate) fn head(&self) -> String {
+        head(&resolve(&self.section(""), FileSet::Taken { name: String::new() }, false))
+    }
+
+    /// The percentiles that fio lists of completion latencies.
+    pub(crate) fn percentiles(&self) -> Vec<f64> {
+        let given = self.given();
+        let lists = given.flag("clat_percentiles", true) || given.flag("lat_percentiles", false);
+        if lists { percentiles(given) } else { Vec::new() }
+    }
+
+    /// Digits behind the point with which fio prints percentiles: as many as the longest in the list has.
+    pub(crate) fn percentile_decimals(&self) -> usize {
+        let Some(list) = self.0.get("percentile_list") else { return PERCENTILE_DECIMALS };
+        let decimals = |number: &str| number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        list.written().split(':').map(decimals).max().unwrap_or(PERCENTILE_DECIMALS)
+    }
+
     pub(super) fn engine(&self) -> &str {
         self.0.engine_name()
     }
@@ -73,7 +102,7 @@ impl FioOptions {
     }
 
     /// Clones of the job.
-    pub(super) fn clones(&self) -> u64 {
+    pub(crate) fn clones(&self) -> u64 {
         self.given().unsigned("numjobs", 1).clamp(1, THREADS_MAX)
     }
 
@@ -92,9 +121,7 @@ impl FioOptions {
 
     /// The job as one clone of it. `block_size` is used where the options do not say one.
     fn job(&self, name: &str, block_size: u64) -> Job {
-        let at = Position { file: String::new(), line: 0, column: 0 };
-        let settings = self.0.clone();
-        let mut job = described(&JobSection { name: name.to_owned(), at, settings, opens_file: false });
+        let mut job = described(&self.section(name));
         // Results imported so far do not say it, and are to stay comparable.
         job.pattern.repeat_passes = false;
         if WHAT_IT_DOES.iter().all(|option| self.0.get(option).is_none()) {

@@ -8,10 +8,12 @@ use assay_workload::pattern::OpKind;
 use crate::errno;
 
 use super::document::{Json, Object};
-use super::operation::{Detail, latency, operation, response, runtime_ms, sync};
+use super::operation::{Detail, Details, Neighbours, latency, operation, response, runtime_ms, sync};
 use super::options::Options;
 use super::samples::samples;
 use super::shares::{batch_levels, depth_levels, latency_tables};
+use super::steady::steady;
+use crate::reporting::{JobReporting, Unified};
 use assay_results::foreign::planned_of;
 
 /// Where a job stands.
@@ -19,8 +21,30 @@ use assay_results::foreign::planned_of;
 pub(super) struct ReportedPhase<'r> {
     pub(super) run: &'r Run,
     pub(super) phase: &'r PhaseResult,
-    /// Its phase's number among those reported: fio's group.
-    pub(super) group: u64,
+    /// How it is to be reported.
+    pub(super) how: &'r JobReporting,
+    /// When its phase began, as far as the run tells: milliseconds since 1970.
+    pub(super) start_ms: u64,
+    /// The stored reporting periods of the run.
+    pub(super) intervals: &'r [Interval],
+    /// With the counts of all buckets.
+    pub(super) plus: bool,
+}
+
+impl<'r> ReportedPhase<'r> {
+    fn detail(&self, wanted: bool) -> Detail<'r> {
+        let percentiles = if wanted { &self.how.percentiles[..] } else { &[] };
+        Detail { percentiles, bins: self.plus }
+    }
+
+    /// What of each latency is written.
+    fn details(&self) -> Details<'r> {
+        Details {
+            slat: self.detail(self.how.slat_percentiles),
+            clat: self.detail(self.how.clat_percentiles),
+            lat: self.detail(self.how.lat_percentiles),
+        }
+    }
 }
 
 /// The operations that fio lists.
@@ -32,52 +56,65 @@ fn listed(job: &JobResult) -> [(OpKind, Option<&OpResult>); 3] {
     ]
 }
 
-pub(super) fn job(
-    place: &ReportedPhase<'_>,
-    job: &JobResult,
-    options: &Options,
-    intervals: &[Interval],
-    detail: Detail,
-) -> Object {
+pub(super) fn job(place: &ReportedPhase<'_>, job: &JobResult, options: &Options) -> Object {
+    let how = place.how;
     let (_, planned) = planned_of(place.run, place.phase, job);
     let tolerated = planned.iter().map(|planned| planned.errors_tolerated).fold(0, u64::saturating_add);
     let first_error = job.errors_by_kind.first().map_or(0, |(kind, _)| errno::number_of(kind));
     let mut option_object = Object::new();
     options.iter().for_each(|(name, value)| option_object.put(name.as_str(), value.as_str()));
     let mut object = Object::new()
-        .with("jobname", job.name.as_str())
-        .with("groupid", place.group)
+        .with("jobname", how.name.as_str())
+        .with("groupid", how.group)
+        .with("job_start", place.start_ms)
         .with("error", if job.errors > tolerated { first_error } else { 0 })
         .with("eta", 0_u64)
         .with("elapsed", place.run.elapsed_s.max(0.0).ceil() as u64)
         .with("job options", option_object);
-    for (kind, op) in listed(job) {
-        let samples = samples(place.phase, job, kind, intervals);
-        let group = group_bytes_per_s(place.phase, kind);
-        object.put(kind.name(), operation(op, job.measured_s, &samples, (group, short(job, kind)), detail));
+    let done = |kind: Option<OpKind>, op: Option<&OpResult>| {
+        let samples = samples(place.phase, job, kind, place.intervals);
+        let group_bytes_per_s = group_bytes_per_s(place.phase, kind);
+        let short = OpKind::DATA.into_iter().filter(|one| kind.is_none_or(|kind| kind == *one));
+        let short_ios = short.map(|kind| short_ios(job, kind)).fold(0, u64::saturating_add);
+        let beside = Neighbours { group_bytes_per_s, short_ios };
+        operation(op, job.measured_s, &samples, &beside, &place.details())
+    };
+    if how.unified != Unified::Mixed {
+        for (kind, op) in listed(job) {
+            object.put(kind.name(), done(Some(kind), op));
+        }
     }
-    object.put("sync", sync(job.flush.as_ref(), detail));
+    let total = || done(None, (job.total.ios > 0).then_some(&job.total));
+    if how.unified == Unified::Mixed {
+        object.put("mixed", total());
+    }
+    let flushes = place.detail(how.clat_percentiles || how.lat_percentiles);
+    object.put("sync", sync(job.flush.as_ref(), flushes));
+    if how.unified == Unified::Both {
+        object.put("mixed", total());
+    }
     put_processor(&mut object, job);
     put_shares(&mut object, job);
     if tolerated > 0 || job.errors > 0 {
         object.put("total_err", job.errors);
         object.put("first_error", first_error);
     }
-    put_limits(&mut object, job);
+    put_limits(&mut object, job, how);
     let description = description(place.phase);
     if !description.is_empty() {
         object.put("desc", description);
     }
-    object.with("assay", extra(place.phase, job, detail))
+    if let Some(found) = steady(job, how, planned.first().and_then(|planned| planned.end.time)) {
+        object.put("steadystate", found);
+    }
+    object.with("assay", extra(place, job))
 }
 
-fn group_bytes_per_s(phase: &PhaseResult, kind: OpKind) -> f64 {
+/// What all jobs side by side moved a second, of one kind or of all.
+fn group_bytes_per_s(phase: &PhaseResult, kind: Option<OpKind>) -> f64 {
     let of = |job: &JobResult| {
-        listed(job)
-            .into_iter()
-            .find(|entry| entry.0 == kind)
-            .and_then(|entry| entry.1)
-            .map_or(0.0, |op| op.bytes_per_s)
+        let ops = listed(job).into_iter().filter(|entry| kind.is_none_or(|kind| entry.0 == kind));
+        ops.filter_map(|entry| entry.1).map(|op| op.bytes_per_s).sum::<f64>()
     };
     phase.jobs.iter().map(of).sum()
 }
@@ -108,7 +145,7 @@ fn put_shares(object: &mut Object, job: &JobResult) {
 }
 
 /// I/Os of a kind that moved less than was asked for.
-fn short(job: &JobResult, kind: OpKind) -> u64 {
+fn short_ios(job: &JobResult, kind: OpKind) -> u64 {
     match kind {
         OpKind::Read => job.evidence.short.reads,
         OpKind::Write => job.evidence.short.writes,
@@ -116,13 +153,14 @@ fn short(job: &JobResult, kind: OpKind) -> u64 {
     }
 }
 
-/// fio's search for a depth that keeps a latency: not used, which it says with these.
-fn put_limits(object: &mut Object, job: &JobResult) {
+/// fio's search for a depth that keeps a latency: where it is not asked for, fio says these with 0.
+fn put_limits(object: &mut Object, job: &JobResult, how: &JobReporting) {
     let threads = u64::from(job.evidence.threads.max(1));
+    let search = how.search.as_ref();
     object.put("latency_depth", (job.outstanding_io / threads).max(1));
-    object.put("latency_target", 0_u64);
-    object.put("latency_percentile", 100.0);
-    object.put("latency_window", 0_u64);
+    object.put("latency_target", search.map_or(0, |search| search.target_us.saturating_mul(1000)));
+    object.put("latency_percentile", search.map_or(100.0, |search| search.percentile));
+    object.put("latency_window", search.map_or(0, |search| search.window_us));
 }
 
 /// The point of a sweep and the repetition, where there are any.
@@ -134,7 +172,8 @@ fn description(phase: &PhaseResult) -> String {
     parts.join(" ")
 }
 
-fn extra(phase: &PhaseResult, job: &JobResult, detail: Detail) -> Object {
+fn extra(place: &ReportedPhase<'_>, job: &JobResult) -> Object {
+    let (phase, detail) = (place.phase, place.detail(true));
     let mut responses = Object::new();
     for (kind, op) in listed(job) {
         if op.is_some_and(|op| op.response_ns.is_some()) {
@@ -151,6 +190,7 @@ fn extra(phase: &PhaseResult, job: &JobResult, detail: Detail) -> Object {
         .with("durability", job.durability.as_str())
         .with("engine", job.engine.as_str())
         .with("workers", u64::from(job.workers))
+        .with("clones", u64::from(job.evidence.threads.max(1)))
         .with("outstanding_io", job.outstanding_io)
         .with("outstanding_io_mean", job.outstanding_io_mean)
         .with("measured_s", job.measured_s)

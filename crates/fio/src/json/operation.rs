@@ -8,16 +8,12 @@ use assay_results::run::{LatencySummary, OpResult};
 use super::document::{Json, Object};
 use super::samples::{Sample, Spread};
 
-/// fio's list of percentiles.
-const PERCENTILES: [f64; 17] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
-
 /// A latency: `min`, `max`, `mean`, `stddev`, `N`, and where asked for and known `percentile` and `bins`. Without the
 /// distribution there are those percentiles that the summary holds.
 pub(super) fn latency(
     summary: &LatencySummary,
     distribution: Option<&SparseHistogram>,
-    with: Detail,
+    with: Detail<'_>,
 ) -> Object {
     let mut object = Object::new()
         .with("min", summary.min)
@@ -25,7 +21,7 @@ pub(super) fn latency(
         .with("mean", summary.mean)
         .with("stddev", summary.stddev)
         .with("N", summary.n);
-    if summary.n == 0 || with == Detail::Brief {
+    if summary.n == 0 || with.percentiles.is_empty() {
         return object;
     }
     let Some(sparse) = distribution else {
@@ -43,13 +39,13 @@ pub(super) fn latency(
     let histogram = LatencyHistogram::from_sparse(sparse);
     let bins = to_fio_bins(&histogram);
     let mut percentiles = Object::new();
-    for percent in PERCENTILES {
-        if let Some(value) = fio_percentile_ns(&bins, histogram.n(), percent) {
+    for percent in with.percentiles {
+        if let Some(value) = fio_percentile_ns(&bins, histogram.n(), *percent) {
             percentiles.put(format!("{percent:.6}"), value);
         }
     }
     object.put("percentile", percentiles);
-    if with == Detail::Bins {
+    if with.bins {
         let mut counts = Object::new();
         bins.iter().for_each(|(middle, count)| counts.put(middle.to_string(), *count));
         object.put("bins", counts);
@@ -58,14 +54,29 @@ pub(super) fn latency(
 }
 
 /// How much of a latency is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
-    /// No percentiles.
-    Brief,
-    /// Percentiles.
-    Percentiles,
-    /// Percentiles and the counts of all buckets.
-    Bins,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Detail<'l> {
+    /// Those to list; none, and no buckets either, where it is empty.
+    pub(super) percentiles: &'l [f64],
+    /// The counts of all buckets, too.
+    pub(super) bins: bool,
+}
+
+/// How much of each of an operation's latencies is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Details<'l> {
+    pub(super) slat: Detail<'l>,
+    pub(super) clat: Detail<'l>,
+    pub(super) lat: Detail<'l>,
+}
+
+/// What an operation is written with that is not its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Neighbours {
+    /// What all jobs side by side moved of it.
+    pub(super) group_bytes_per_s: f64,
+    /// Those that moved less than was asked for.
+    pub(super) short_ios: u64,
 }
 
 /// Measured time in milliseconds as fio counts it: rounded up, at least one.
@@ -73,14 +84,13 @@ pub(super) fn runtime_ms(measured_s: f64) -> u64 {
     ((measured_s * 1e3).ceil() as u64).max(1)
 }
 
-/// What a reported job did of one operation; `None`: nothing, and everything is 0. `group_bytes_per_s` is what all jobs
-/// side by side moved of it.
+/// What a reported job did of one operation; `None`: nothing, and everything is 0.
 pub(super) fn operation(
     op: Option<&OpResult>,
     measured_s: f64,
     samples: &[Sample],
-    (group_bytes_per_s, short): (f64, u64),
-    detail: Detail,
+    beside: &Neighbours,
+    details: &Details<'_>,
 ) -> Object {
     let nothing = OpResult::default();
     let done = op.unwrap_or(&nothing);
@@ -88,8 +98,10 @@ pub(super) fn operation(
     let iops = Spread::of(samples.iter().map(|sample| sample.iops));
     let submission = submission(done);
     let (behind, histogram) = behind(done, submission.mean);
-    let completion = latency(&behind, histogram.as_ref(), detail);
-    let share = if group_bytes_per_s > 0.0 { bandwidth.mean * 1024.0 / group_bytes_per_s } else { 0.0 };
+    let completion = latency(&behind, histogram.as_ref(), details.clat);
+    let whole = latency(&done.completion_ns, done.completion_histogram.as_ref(), details.lat);
+    let group = beside.group_bytes_per_s;
+    let share = if group > 0.0 { bandwidth.mean * 1024.0 / group } else { 0.0 };
     Object::new()
         .with("io_bytes", done.bytes)
         .with("io_kbytes", done.bytes / 1024)
@@ -98,11 +110,11 @@ pub(super) fn operation(
         .with("iops", done.iops)
         .with("runtime", op.map_or(0, |_| runtime_ms(measured_s)))
         .with("total_ios", done.ios)
-        .with("short_ios", short)
+        .with("short_ios", beside.short_ios)
         .with("drop_ios", 0_u64)
-        .with("slat_ns", latency(&submission, None, Detail::Brief))
+        .with("slat_ns", latency(&submission, None, details.slat))
         .with("clat_ns", completion)
-        .with("lat_ns", latency(&done.completion_ns, None, Detail::Brief))
+        .with("lat_ns", whole)
         .with("bw_min", bandwidth.min as u64)
         .with("bw_max", bandwidth.max as u64)
         .with("bw_agg", (share * 100.0).min(100.0))
@@ -155,7 +167,7 @@ fn behind(done: &OpResult, submit_ns_mean: f64) -> (LatencySummary, Option<Spars
 }
 
 /// fsync and fdatasync.
-pub(super) fn sync(op: Option<&OpResult>, detail: Detail) -> Object {
+pub(super) fn sync(op: Option<&OpResult>, detail: Detail<'_>) -> Object {
     let nothing = OpResult::default();
     let done = op.unwrap_or(&nothing);
     Object::new()
@@ -164,7 +176,7 @@ pub(super) fn sync(op: Option<&OpResult>, detail: Detail) -> Object {
 }
 
 /// A response time, with its percentiles where the distribution is known; null in a closed loop.
-pub(super) fn response(op: Option<&OpResult>, detail: Detail) -> Json {
+pub(super) fn response(op: Option<&OpResult>, detail: Detail<'_>) -> Json {
     match op.and_then(|op| Some((op.response_ns?, op.response_histogram.as_ref()))) {
         Some((summary, distribution)) => latency(&summary, distribution, detail).into(),
         None => Json::Null,

@@ -1,7 +1,7 @@
 //! Bandwidth and IOPS from period to period: fio's `bw_min` to `iops_samples`.
 
-use assay_results::Interval;
 use assay_results::run::{JobResult, PhaseResult};
+use assay_results::{Interval, OpCounts};
 use assay_workload::pattern::OpKind;
 
 /// One full reporting period of a reported job, for one operation.
@@ -48,12 +48,12 @@ struct Period {
     bytes: u64,
 }
 
-/// The samples of one operation of a job. From the intervals where there are some; else from the points of the run,
+/// The samples of one operation of a job, or of all reads, writes and trims. From the intervals where there are some; else from the points of the run,
 /// which hold all operations together and so serve only a job of one operation; else none.
 pub(super) fn samples(
     phase: &PhaseResult,
     job: &JobResult,
-    kind: OpKind,
+    kind: Option<OpKind>,
     intervals: &[Interval],
 ) -> Vec<Sample> {
     let periods = periods(phase, job, kind, intervals);
@@ -67,7 +67,10 @@ pub(super) fn samples(
             .collect();
     }
     let data = [&job.read, &job.write, &job.trim];
-    if data.iter().filter(|op| op.is_some()).count() != 1 || data[kind as usize % 3].is_none() {
+    let only = |kind: OpKind| {
+        data.iter().filter(|op| op.is_some()).count() == 1 && data[kind as usize % 3].is_some()
+    };
+    if !kind.is_none_or(only) {
         return Vec::new();
     }
     let longest = job.series.iter().map(|point| point.length_s).fold(0.0, f64::max);
@@ -76,7 +79,12 @@ pub(super) fn samples(
 }
 
 /// Full periods of the measured part: the last one, where it is cut short, says little.
-fn periods(phase: &PhaseResult, job: &JobResult, kind: OpKind, intervals: &[Interval]) -> Vec<Period> {
+fn periods(
+    phase: &PhaseResult,
+    job: &JobResult,
+    kind: Option<OpKind>,
+    intervals: &[Interval],
+) -> Vec<Period> {
     let mine = |interval: &&Interval| {
         let key = interval.key;
         !key.ramp && key.phase == phase.plan_phase && job.evidence.plan_jobs.contains(&key.job)
@@ -85,12 +93,15 @@ fn periods(phase: &PhaseResult, job: &JobResult, kind: OpKind, intervals: &[Inte
         .iter()
         .filter(mine)
         .map(|interval| {
-            let op = interval.counts.op(kind);
+            let kinds = || OpKind::DATA.into_iter().filter(|one| kind.is_none_or(|kind| kind == *one));
+            let sum = |of: fn(&OpCounts) -> u64| {
+                kinds().map(|kind| of(interval.counts.op(kind))).fold(0, u64::saturating_add)
+            };
             Period {
                 start_ns: interval.key.start_ns,
                 length_ns: interval.key.length_ns,
-                ios: op.ios,
-                bytes: op.bytes,
+                ios: sum(|op| op.ios),
+                bytes: sum(|op| op.bytes),
             }
         })
         .collect();

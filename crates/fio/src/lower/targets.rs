@@ -67,12 +67,13 @@ pub(super) fn is_device(path: &str) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Cuts the clones of a section into jobs of the model.
+    /// Cuts the clones of a section into jobs of the model: as few as can be, or with `apart` one for each.
     pub(super) fn parts<'c>(
         &mut self,
         source: Source<'_>,
         clones: &[&'c ResolvedJob],
         engine: EngineKind,
+        apart: bool,
     ) -> Vec<Part<'c>> {
         let null = engine == EngineKind::Null;
         let busy: Vec<&ResolvedJob> =
@@ -86,7 +87,7 @@ impl Lowering<'_> {
         let single = busy.iter().all(|clone| clone.files.len() == 1);
         let stepped = source.job.region().offset_increment != Size::Bytes(0);
         let complete = busy.len() == clones.len();
-        if busy.len() == 1 || named || (single && (complete || !stepped)) {
+        if busy.len() == 1 || !apart && (named || (single && (complete || !stepped))) {
             let sharing =
                 if named || busy.len() == 1 { TargetSharing::Shared } else { TargetSharing::PerThread };
             let first = if named { &busy[..1] } else { &busy[..] };
