@@ -57,8 +57,8 @@ impl Outputs {
     pub(crate) fn reading_run(self, wanted: &str, context: &Context) -> Self {
         let found = context.runs_root().ok().and_then(|root| store::find(&root, wanted).ok());
         let stored = found.map(|run| run.path().to_owned()).unwrap_or_else(|| PathBuf::from(wanted));
-        let names = [store::PLAN_FILE, store::JOURNAL_FILE, store::SERIES_FILE, store::RUN_FILE];
-        let names = names.into_iter().chain([FLATFILE]);
+        let own = [store::PLAN_FILE, store::JOURNAL_FILE, store::SERIES_FILE, store::RUN_FILE];
+        let names = own.into_iter().chain([store::DATA_JOURNAL_FILE, FLATFILE]);
         let files: Vec<PathBuf> = names.map(|name| stored.join(name)).chain([wanted.into()]).collect();
         self.reading(files)
     }

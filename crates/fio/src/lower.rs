@@ -388,6 +388,7 @@ impl<'a> Lowering<'a> {
             verify: false,
             reread: false,
             data_errors_max: None,
+            journal: None,
         }
     }
 

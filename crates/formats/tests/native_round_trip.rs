@@ -3,7 +3,7 @@
 use assay_formats::native::{parse, write};
 use assay_formats::{Diagnostic, Severity};
 use assay_workload::SweepPoint;
-use assay_workload::content::{Content, Payload, Refresh};
+use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
 use assay_workload::host::{Host, HostRanges};
 use assay_workload::job::*;
 use assay_workload::pattern::*;
@@ -149,8 +149,11 @@ fn content() -> impl Strategy<Value = Content> {
     ];
     let refresh = select(vec![Refresh::EveryWrite, Refresh::Stamp, Refresh::Never]);
     let checked = (any::<bool>(), any::<bool>(), of(1..u64::MAX));
-    (payload, refresh, 1.0..50.0_f64, 1.0..50.0_f64, block(), checked).prop_map(
-        |(payload, refresh, compression_ratio, dedup_ratio, dedup_unit_bytes, checked)| Content {
+    let acknowledged = select(vec![Acknowledged::Flushed, Acknowledged::Completed]);
+    let journal = (acknowledged, of("/[a-z ]{0,9}"))
+        .prop_map(|(acknowledged, directory)| DataJournal { acknowledged, directory });
+    (payload, refresh, 1.0..50.0_f64, 1.0..50.0_f64, block(), checked, of(journal)).prop_map(
+        |(payload, refresh, compression_ratio, dedup_ratio, dedup_unit_bytes, checked, journal)| Content {
             payload,
             refresh,
             compression_ratio,
@@ -159,6 +162,7 @@ fn content() -> impl Strategy<Value = Content> {
             verify: checked.0,
             reread: checked.1,
             data_errors_max: checked.2,
+            journal,
         },
     )
 }

@@ -23,6 +23,14 @@ pub(crate) fn summary(data: &DataChecks) -> String {
     if data.unverifiable > 0 {
         facts.push(format!("{} not verifiable", blocks(data.unverifiable)));
     }
+    if let Some(crash) = &data.crash {
+        let in_flight = format!("{} with a write in flight at the crash", blocks(crash.in_flight));
+        facts.push(format!(
+            "{in_flight} ({} hold it, {} torn)",
+            format::count(crash.newer),
+            format::count(crash.torn)
+        ));
+    }
     facts.push(format!("{} wrong", format::count(data.wrong)));
     if data.waited > 0 {
         let waited = format::plural(data.waited, "I/O");

@@ -48,6 +48,35 @@ impl DataError {
     }
 }
 
+/// What blocks of a run that crashed hold, by its journal. What the storage lost is among the wrong blocks of [`DataChecks`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct CrashChecks {
+    /// Blocks with an acknowledged write, which were compared with it.
+    pub acknowledged: u64,
+    /// Blocks with a write that was not acknowledged when the run crashed.
+    pub in_flight: u64,
+    /// Blocks that hold such a write, whole.
+    pub newer: u64,
+    /// Blocks with sectors of such a write and of one before it.
+    pub torn: u64,
+    /// The first of them.
+    pub torn_first: Vec<DataError>,
+}
+
+impl CrashChecks {
+    fn merge(&mut self, other: &CrashChecks) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.acknowledged, other.acknowledged);
+        add(&mut self.in_flight, other.in_flight);
+        add(&mut self.newer, other.newer);
+        add(&mut self.torn, other.torn);
+        let room = ERRORS_KEPT.saturating_sub(self.torn_first.len());
+        self.torn_first.extend(other.torn_first.iter().take(room).cloned());
+    }
+}
+
 /// How much of a job's data was validated, and what was wrong. Blocks are key blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -70,6 +99,9 @@ pub struct DataChecks {
     pub waited: u64,
     /// The first errors.
     pub errors: Vec<DataError>,
+    /// What was found of a run that crashed; `None`: it was no such check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crash: Option<CrashChecks>,
 }
 
 impl DataChecks {
@@ -85,6 +117,9 @@ impl DataChecks {
         add(&mut self.waited, other.waited);
         let room = ERRORS_KEPT.saturating_sub(self.errors.len());
         self.errors.extend(other.errors.iter().take(room).cloned());
+        if let Some(crash) = &other.crash {
+            self.crash.get_or_insert_default().merge(crash);
+        }
     }
 
     /// What several found together; `None`: nothing was validated.

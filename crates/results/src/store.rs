@@ -41,6 +41,12 @@ pub const JOURNAL_FILE: &str = "journal.jsonl";
 pub const SERIES_FILE: &str = "series.bin";
 /// The summary.
 pub const RUN_FILE: &str = "run.json";
+/// The journal of validated writes, which outlives a crash of the host.
+pub const DATA_JOURNAL_FILE: &str = "data.journal";
+/// A snapshot of it that was being made when the program was killed.
+pub const DATA_JOURNAL_DRAFT: &str = "data.journal.new";
+/// What it begins with.
+pub const DATA_JOURNAL_MAGIC: [u8; 8] = *b"ASSAYVJ1";
 /// The page.
 pub const PAGE_FILE: &str = "report.html";
 

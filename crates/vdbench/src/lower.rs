@@ -254,6 +254,7 @@ impl<'f> Lowering<'f> {
             verify: validation.is_some(),
             reread: validation.is_some_and(|validation| validation.reread),
             data_errors_max: None,
+            journal: None,
         }
     }
 

@@ -15,6 +15,10 @@
 
 use serde::{Deserialize, Serialize};
 
+mod crash;
+
+pub use crash::{Survived, Survivor, after_crash};
+
 /// Bytes of a sector.
 pub const SECTOR_BYTES: usize = 512;
 /// Bytes of a header.
@@ -56,6 +60,12 @@ pub fn target_id(name: &str) -> u32 {
 /// The generation behind `generation`.
 pub fn next_generation(generation: u32) -> u32 {
     if generation >= GENERATION_MAX { 1 } else { generation + 1 }
+}
+
+/// Whether generation `a` was written after `b`.
+pub fn is_newer(a: u32, b: u32) -> bool {
+    let behind = generations_behind(u64::from(a), u64::from(b));
+    behind.is_some_and(|behind| (1..=u64::from(GENERATION_MAX) / 2).contains(&behind))
 }
 
 /// How many writes `older` is behind `newer`; about half of all generations are ahead of it instead.

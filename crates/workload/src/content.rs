@@ -29,6 +29,30 @@ pub enum Refresh {
     Never,
 }
 
+/// When a write counts as acknowledged: from then on no crash may lose it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Acknowledged {
+    /// When a flush that began after it had completed has succeeded; with O_SYNC or O_DSYNC when it completes.
+    #[default]
+    Flushed,
+    /// When it completes: for direct writes to storage without a volatile cache, and for crashes of the program alone.
+    Completed,
+}
+
+/// How a run remembers its writes across a crash.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DataJournal {
+    /// What the storage must not lose.
+    pub acknowledged: Acknowledged,
+    /// The directory of the journal; `None`: that of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+}
+
 /// Content of writes, with the reduction a reducing target should find.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -55,6 +79,9 @@ pub struct Content {
     /// tolerates; `None`: they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_errors_max: Option<u64>,
+    /// With `verify`: a journal of the writes, by which they are proved after a crash; `None`: none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<DataJournal>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -73,6 +100,7 @@ impl Default for Content {
             verify: false,
             reread: false,
             data_errors_max: None,
+            journal: None,
         }
     }
 }

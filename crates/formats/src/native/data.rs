@@ -1,13 +1,13 @@
 //! What a job writes, how it makes that durable, and the options of its path: tables within a job.
 
-use assay_workload::content::{Content, Payload, Refresh};
+use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
 use assay_workload::job::{
     EngineOptions, FlushCall, FlushOrder, FlushPolicy, OpenSync, PeriodicFlush, SteadyFigure, SteadyLimit,
     ThinkTime,
 };
 use assay_workload::units::Nanos;
 
-use super::forms::{BLOCK_SIZE, FLAG, PERCENT, TEXT, TIME, count, count_u32, number, quote, word};
+use super::forms::{BLOCK_SIZE, FLAG, NAME, PERCENT, TEXT, TIME, count, count_u32, number, quote, word};
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::scalar;
 use super::words::{Word, names, words};
@@ -76,6 +76,32 @@ const PAYLOAD: Form<Payload> = Form {
 
 const RATIO: Form<f64> = number(1.0, f64::MAX);
 
+words! { Acknowledged { "flushed" = Flushed, "completed" = Completed } }
+
+pub(super) const JOURNAL_KEYS: Table<DataJournal> = Table {
+    who: "'journal'",
+    example: "journal = { acknowledged = \"completed\", directory = \"/var/lib/assay\" }",
+    sections: &[&[
+        key!(set "acknowledged", word::<Acknowledged>(), acknowledged, "`flushed`", "when the storage must not lose a write any more: `flushed`, when a flush that began after it completed has succeeded (with `flush = { open = \"dsync\" }` or `\"sync\"`: when it completes); `completed`: when it completes, for direct writes to storage without a volatile write cache"),
+        key!(some "directory", NAME, directory, "the run's own", "where the journal is kept; not on the tested device, which may lose it together with the data"),
+    ]],
+};
+
+/// When writes count, or a table.
+const JOURNAL: Form<DataJournal> = Form {
+    shape: Shape::Any(&[Shape::Words(names::<Acknowledged>), Shape::Table(|| JOURNAL_KEYS.about())]),
+    read: |sink, entry, _| match entry.as_str() {
+        Some(_) => word::<Acknowledged>()
+            .take(sink, entry)
+            .map(|acknowledged| DataJournal { acknowledged, directory: None }),
+        None => JOURNAL_KEYS.read(sink, entry, DataJournal::default()),
+    },
+    write: |journal| match &journal.directory {
+        None => quote(journal.acknowledged.word()),
+        Some(_) => JOURNAL_KEYS.inline(journal, &DataJournal::default()),
+    },
+};
+
 pub(super) const CONTENT_KEYS: Table<Content> = Table {
     who: "'content'",
     example: "content = { compression_ratio = 2 }",
@@ -88,6 +114,7 @@ pub(super) const CONTENT_KEYS: Table<Content> = Table {
         key!(set "verify", FLAG, verify, "`false`", "`true`: every sector written says its target, offset, generation and run under a CRC-32C, and what is read is compared with the last write; the jobs of a phase of kind `verify` that only read then read everything the run wrote"),
         key!(set "reread", FLAG, reread, "`false`", "`true`, with `verify`: what was written is read back and compared at once, in the slot of the write; these reads are counted apart. Through the page cache they check nothing below it: use direct I/O"),
         key!(none "data_errors_max", count(1, u64::MAX), data_errors_max, "`errors_tolerated` counts them", "with `verify`: each thread ends its job at this many wrong blocks, whatever `errors_tolerated` says"),
+        key!(some "journal", JOURNAL, journal, "none", "with `verify`: writes are kept in a journal that survives a crash of the host, and `assay runs verify RUN` then proves that every acknowledged one is there; `\"flushed\"`, `\"completed\"` or a table"),
     ]],
 };
 

@@ -13,16 +13,48 @@ const BIAS: &str = "results of storage that loses data are meaningless";
 /// Below this share nothing is said: readers of metadata and the ends of windows do not balance exactly.
 const CACHED_SHARE_MIN: f64 = 0.02;
 const ADVICE: &str = "do not use this storage for data until the cause is known";
+/// What is told of the journal of writes.
+const JOURNAL: &str = "validation-journal";
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     let told = run.remarks.iter().filter(|remark| remark.id == ID).map(|remark| {
         Draft::new(ID, FindingSeverity::Invalid, remark.text.as_str()).bias(BIAS).advise(ADVICE)
     });
-    all(run)
-        .flat_map(|subject| [wrong(&subject), not_verified(&subject), from_cache(&subject)])
-        .flatten()
-        .chain(told)
-        .collect()
+    let journal = run.remarks.iter().filter(|remark| remark.id == JOURNAL).map(|remark| {
+        let draft = Draft::new(ID, FindingSeverity::Warning, remark.text.as_str());
+        draft.advise("keep the journal on other storage: `directory` of the job's `journal`")
+    });
+    let of_jobs =
+        all(run).flat_map(|subject| {
+            [wrong(&subject), not_verified(&subject), from_cache(&subject), after_crash(&subject)]
+        });
+    of_jobs.flatten().chain(told).chain(journal).collect()
+}
+
+/// What a run that crashed left, by its journal.
+fn after_crash(subject: &Subject<'_>) -> Option<Finding> {
+    let data = subject.job.data.as_ref()?;
+    let crash = data.crash.as_ref()?;
+    let proved = match data.wrong {
+        0 => "it or a later one".to_owned(),
+        wrong => format!("it or a later one, but for {}", count(wrong, "block")),
+    };
+    let first = crash.torn_first.first().map_or(String::new(), |torn| format!(": first {}", torn.describe()));
+    let message = format!(
+        "{} with an acknowledged write: each holds {proved}; {} with a write in flight at the crash: {} hold it, {} torn{first}",
+        count(crash.acknowledged, "block"),
+        count(crash.in_flight, "block"),
+        crash.newer,
+        crash.torn
+    );
+    let draft =
+        subject.draft(ID, FindingSeverity::Info, message).evidence("blocks_acknowledged", crash.acknowledged);
+    let draft = draft.evidence("blocks_in_flight", crash.in_flight).evidence("blocks_torn", crash.torn);
+    Some(
+        draft.advise(
+            "storage promises whole sectors only: torn writes that were not acknowledged are no loss",
+        ),
+    )
 }
 
 fn wrong(subject: &Subject<'_>) -> Option<Finding> {
@@ -100,7 +132,7 @@ fn from_cache(subject: &Subject<'_>) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::checks::tests::{only, silent};
-    use crate::data::{DataChecks, DataError, Fault, Identity};
+    use crate::data::{CrashChecks, DataChecks, DataError, Fault, Identity};
     use crate::evidence::Remark;
     use crate::fixture::run;
 
@@ -155,6 +187,25 @@ mod tests {
         assert!(only(ID, &run).message.starts_with("7 writes read back at once came from the page cache"));
         run.phases[0].jobs[0].direct = true;
         silent(ID, &run);
+    }
+
+    #[test]
+    fn what_a_crash_left_is_said() {
+        let mut run = run();
+        let crash = CrashChecks { acknowledged: 9, in_flight: 3, newer: 1, torn: 1, torn_first: Vec::new() };
+        let data = DataChecks { verified: 9, crash: Some(crash), ..DataChecks::default() };
+        run.phases[0].jobs[0].data = Some(data);
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Info);
+        assert_eq!(
+            finding.message,
+            "9 blocks with an acknowledged write: each holds it or a later one; 3 blocks with a write in flight at the crash: \
+             1 hold it, 1 torn"
+        );
+        run.phases[0].jobs[0].data = None;
+        run.remarks =
+            vec![Remark { phase: None, id: JOURNAL.to_owned(), text: "it is on the device".to_owned() }];
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
     }
 
     #[test]

@@ -11,12 +11,16 @@ use rustix::io::Errno;
 use serde::Deserialize;
 
 use super::directory::{choose, directories, lock};
-use super::{HeldDirectory, JOURNAL_FILE, PAGE_FILE, PLAN_FILE, RUN_FILE, RunDir, SERIES_FILE, StoreError};
+use super::{
+    DATA_JOURNAL_DRAFT, DATA_JOURNAL_FILE, DATA_JOURNAL_MAGIC, HeldDirectory, JOURNAL_FILE, PAGE_FILE,
+    PLAN_FILE, RUN_FILE, RunDir, SERIES_FILE, StoreError,
+};
 use crate::series::MAGIC;
 
 /// What a run directory consists of, in the order of removal: what makes it a run goes last, so that a removal that was
 /// interrupted can be repeated.
-const FILES: [&str; 5] = [PAGE_FILE, PLAN_FILE, SERIES_FILE, RUN_FILE, JOURNAL_FILE];
+const FILES: [&str; 7] =
+    [PAGE_FILE, PLAN_FILE, SERIES_FILE, DATA_JOURNAL_DRAFT, DATA_JOURNAL_FILE, RUN_FILE, JOURNAL_FILE];
 
 /// What removing a run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -115,6 +119,7 @@ fn is_of_a_run(directory: &HeldDirectory, file: &str) -> bool {
     };
     let schema = match file {
         SERIES_FILE => return begins(&MAGIC),
+        DATA_JOURNAL_FILE | DATA_JOURNAL_DRAFT => return begins(&DATA_JOURNAL_MAGIC),
         // Of whatever version.
         JOURNAL_FILE => return begins(b"{\"journal\":\"assay.journal/"),
         RUN_FILE => "assay.run/",

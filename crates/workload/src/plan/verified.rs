@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use super::{Carrier, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedTarget};
 use crate::block::SECTOR_BYTES;
-use crate::job::PhaseKind;
+use crate::content::{Acknowledged, DataJournal};
+use crate::job::{OpenSync, PhaseKind};
 use crate::pattern::OpKind;
 use crate::target::TargetKind;
 
 /// Bytes that are kept of each key block.
 const KEY_BLOCK_STATE_BYTES: u64 = 4;
+/// And of each in a journal: the last acknowledged write, and the last one.
+const JOURNALED_STATE_BYTES: u64 = 8;
 
 /// A target whose data is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +47,12 @@ impl PlannedJob {
     /// Whether what it writes is read back at once.
     pub fn rereads(&self, phase: &PlannedPhase) -> bool {
         self.content.reread && self.verifies(phase)
+    }
+
+    /// Whether its writes are acknowledged when they complete, as a journal takes it.
+    pub fn acknowledges_at_completion(&self) -> bool {
+        let asked = self.content.journal.as_ref().map(|journal| journal.acknowledged);
+        self.flush.open != OpenSync::None || asked == Some(Acknowledged::Completed)
     }
 
     /// Whether it changes data on a target.
@@ -85,7 +94,31 @@ impl Plan {
     /// Memory for what is known of all verified targets.
     pub(super) fn verified_state_bytes(&self) -> u64 {
         let own = self.verified().into_iter().filter(|(number, target)| *number == target.stands_for);
-        own.fold(0, |sum, (_, target)| sum.saturating_add(target.state_bytes()))
+        let known = own.fold(0_u64, |sum, (_, target)| sum.saturating_add(target.state_bytes()));
+        let blocks = |target: &VerifiedTarget| target.key_blocks().saturating_mul(JOURNALED_STATE_BYTES);
+        self.journaled().values().map(blocks).fold(known, u64::saturating_add)
+    }
+
+    /// The targets whose writes are kept in a journal, by their number: those that a job with a journal verifies, each path once.
+    pub fn journaled(&self) -> BTreeMap<u32, VerifiedTarget> {
+        let jobs = self.journals().map(|(job, _)| job);
+        let sites = jobs.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites);
+        let numbers: Vec<u32> = sites.filter_map(|site| self.first_of_path(site.target)).collect();
+        let mut targets = self.verified();
+        targets.retain(|number, _| numbers.contains(number));
+        targets
+    }
+
+    /// The directory that a job names for the journal.
+    pub fn journal_directory(&self) -> Option<&str> {
+        self.journals().find_map(|(_, journal)| journal.directory.as_deref())
+    }
+
+    /// The jobs whose writes are kept in a journal.
+    pub(crate) fn journals(&self) -> impl Iterator<Item = (&PlannedJob, &DataJournal)> {
+        let jobs = self.phases.iter().flat_map(|phase| phase.jobs.iter().map(move |job| (phase, job)));
+        let verifying = jobs.filter(|(phase, job)| job.verifies(phase)).map(|(_, job)| job);
+        verifying.filter_map(|job| Some((job, job.content.journal.as_ref()?)))
     }
 
     /// The first target with the path of this one; `None`: it has no data.

@@ -2,7 +2,7 @@
 
 use super::ResolveError;
 use crate::block::SECTOR_BYTES;
-use crate::plan::{Plan, PlannedJob, PlannedPhase, PlannedSite};
+use crate::plan::{Carrier, Plan, PlannedJob, PlannedPhase, PlannedSite};
 
 /// # Errors
 /// [`ResolveError::Invalid`]: a job verifies blocks that are not whole sectors, or another one would overwrite them unsaid, or
@@ -17,9 +17,42 @@ pub(super) fn check(plan: &Plan) -> Result<(), ResolveError> {
             return Err(ResolveError::Invalid { job: job.name.clone(), what });
         }
     }
+    check_journals(plan)?;
     plan.phases.iter().try_for_each(|phase| {
         phase.jobs.iter().filter(|job| job.verifies(phase)).try_for_each(|job| of_job(plan, phase, job))
     })
+}
+
+/// A run has one journal, and it is of writes that carry headers.
+fn check_journals(plan: &Plan) -> Result<(), ResolveError> {
+    let mut directory: Option<&Option<String>> = None;
+    let other = plan.phases.iter().find(|phase| phase.carried_by != Carrier::Native);
+    if let Some(((job, _), phase)) = plan.journals().next().zip(other) {
+        let what = format!(
+            "its journal knows nothing of phase '{}', which Assay's own engines do not carry out",
+            phase.name
+        );
+        return Err(ResolveError::Invalid { job: job.name.clone(), what });
+    }
+    for job in plan.phases.iter().flat_map(|phase| &phase.jobs) {
+        let invalid = |what| Err(ResolveError::Invalid { job: job.name.clone(), what });
+        let Some(journal) = &job.content.journal else { continue };
+        if !job.content.verify {
+            return invalid("'journal' needs 'verify = true'".to_owned());
+        }
+        if let Some(relative) = journal.directory.as_deref().filter(|path| !path.starts_with('/')) {
+            return invalid(format!(
+                "'{relative}', the directory of its journal, is to be found after a crash: give an absolute path"
+            ));
+        }
+        if *directory.get_or_insert(&journal.directory) != &journal.directory {
+            let place = journal.directory.as_deref().unwrap_or("the run's own directory");
+            return invalid(format!(
+                "its journal is in {place} and that of an earlier job elsewhere: a run has one journal, name the same directory"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn of_job(plan: &Plan, phase: &PlannedPhase, job: &PlannedJob) -> Result<(), ResolveError> {
@@ -58,6 +91,7 @@ fn overlap(plan: &Plan, a: &PlannedSite, b: &PlannedSite) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::content::DataJournal;
     use crate::job::{EngineKind, Job, Phase, Workload};
     use crate::pattern::{AccessPattern, Mix, Placement};
     use crate::plan::{Plan, VerifiedTarget};
@@ -137,6 +171,34 @@ mod tests {
         let behind = job("two", "b", 4096, false).with(|job| job.offset = Extent::Bytes(1 << 19));
         let before = job("one", "a", 4096, true).with(|job| job.length = Some(Extent::Bytes(1 << 19)));
         assert!(plan(vec![before, behind]).is_ok());
+    }
+
+    #[test]
+    fn a_run_has_one_journal_of_writes_with_headers() {
+        let with = |name: &str, verify: bool, directory: Option<&str>| {
+            job(name, "a", 4096, verify).with(|job| {
+                job.traits.content.journal =
+                    Some(DataJournal { directory: directory.map(str::to_owned), ..DataJournal::default() });
+            })
+        };
+        let error = plan(vec![with("one", false, None)]).unwrap_err().to_string();
+        assert!(error.contains("'journal' needs 'verify = true'"), "{error}");
+        let two = vec![with("one", true, Some("/j")), with("two", true, None)];
+        let error = plan(two).unwrap_err().to_string();
+        assert!(error.contains("job 'two'") && error.contains("one journal"), "{error}");
+        let error = plan(vec![with("one", true, Some("j"))]).unwrap_err().to_string();
+        assert!(error.contains("'j'") && error.contains("absolute path"), "{error}");
+        let both = vec![
+            with("one", true, Some("/j")),
+            with("two", true, Some("/j")),
+            job("three", "other", 4096, true),
+        ];
+        let plan = plan(both).unwrap();
+        assert_eq!(plan.journaled().into_keys().collect::<Vec<_>>(), [0]);
+        assert_eq!(plan.journal_directory(), Some("/j"));
+        let mut without = plan.clone();
+        without.phases[0].jobs.iter_mut().for_each(|job| job.traits.content.journal = None);
+        assert_eq!(plan.memory_bytes_max() - without.memory_bytes_max(), 256 * 8, "256 key blocks");
     }
 
     #[test]
