@@ -26,7 +26,7 @@ use crate::seam::{Clock as _, EngineError};
 use crate::targets::{self, Held, LayOut, OpenTargets};
 use crate::tracing::{TraceSink, TracedEngine};
 use crate::validate::engine::ValidatedEngine;
-use crate::validate::{Validation, WrittenBlocks};
+use crate::validate::{TargetJournal, Validation, WrittenBlocks};
 
 /// Block I/O through the engines of this crate.
 #[derive(Debug, Clone, Default)]
@@ -153,7 +153,8 @@ impl BlockThread<'_> {
         let validation = &self.prepared.blocks.validation;
         let maps = self.slice.sites.iter().map(|site| validation.map(site.target)).collect();
         let depth = self.job.outstanding_per_thread;
-        self.paced(ValidatedEngine::new(Box::new(engine), maps, validation.run(), depth), fallback)
+        let engine = ValidatedEngine::new(Box::new(engine), maps, validation.run(), depth);
+        self.paced(engine.acknowledging(self.job.acknowledges_at_completion()), fallback)
     }
 
     fn paced<E: AnyEngine + 'static>(
@@ -209,7 +210,10 @@ impl BlockThread<'_> {
         };
         let job_loop = JobLoop::new(parts, self.operations());
         let _ = self.prepared.slots[self.at.job][self.at.thread].set(job_loop.slots().clone());
-        Ok(LoopRunner { job_loop, open, flush_at_end: job.flush.at_end, flushed_ns: 0, engine_fallback })
+        let validation = &self.prepared.blocks.validation;
+        let journals = slice.sites.iter().map(|site| validation.map(site.target)?.journal.clone()).collect();
+        let flush_at_end = job.flush.at_end;
+        Ok(LoopRunner { job_loop, open, journals, flush_at_end, flushed_ns: 0, engine_fallback })
     }
 
     /// What was written, where that is what is to be read; else what the pattern says.
@@ -218,7 +222,8 @@ impl BlockThread<'_> {
         if job.reads_what_was_written(self.prepared.context.planned()) {
             let sites = self.slice.sites.iter().enumerate().filter_map(|(index, site)| {
                 let map = validation.map(site.target)?;
-                Some((map, index as u16, site.offset_bytes, site.length_bytes))
+                let (offset_bytes, length_bytes) = map.read_range(site.offset_bytes, site.length_bytes);
+                Some((map, index as u16, offset_bytes, length_bytes))
             });
             if let Some(written) = WrittenBlocks::new(sites, job.pattern.max_block_bytes()) {
                 return Box::new(written);
@@ -251,6 +256,8 @@ struct LoopRunner<E: AnyEngine, const OPEN: bool> {
     // The engine goes before the files it may still use.
     job_loop: JobLoop<E, RealClock, OPEN>,
     open: OpenTargets,
+    /// Of each of its targets, where it is kept in one.
+    journals: Vec<Option<TargetJournal>>,
     flush_at_end: bool,
     flushed_ns: u64,
     engine_fallback: Option<String>,
@@ -277,9 +284,14 @@ impl<E: AnyEngine, const OPEN: bool> LoopRunner<E, OPEN> {
             return Ok(());
         }
         for (target, fd) in self.open.fds().enumerate() {
+            let journal = self.journals.get(target).and_then(Option::as_ref);
+            let kept = journal.map(|journal| (journal, journal.flush_begins()));
             self.job_loop.slots().flush_begins(target as u16, RealClock::new().now_ns());
             let flushed = targets::fsync(fd);
             self.job_loop.slots().flush_ends();
+            if let Some((journal, flush)) = kept {
+                journal.flush_ended(flush, flushed.is_ok());
+            }
             flushed.map_err(|source| EngineError::Call { engine: "driver", call: "fsync", source })?;
         }
         self.flushed_ns = RealClock::new().now_ns();

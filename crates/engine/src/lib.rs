@@ -42,4 +42,4 @@ pub use seam::{
     QueueFull, Submitted, TargetTable, Wait,
 };
 pub use tree::Trees;
-pub use validate::Validation;
+pub use validate::{CrashedRun, Journal, JournalError, JournaledTarget, Validation};

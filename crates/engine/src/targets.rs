@@ -284,6 +284,9 @@ impl LayOut<'_> {
         let file = open_of(held, target)?;
         // Reads that compare what they find must find sectors of ours.
         let map = self.validation.map(index);
+        if let Some(map) = &map {
+            map.begins(size, end - size, true);
+        }
         let content = Laying { seed: self.plan.seed ^ target.existing_bytes, map: map.as_deref() };
         let writing = self.preparation.begins("write", &target.path);
         let done = write_out(file, size..end, &content, &writing, go_on);

@@ -6,16 +6,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use assay_workload::plan::Plan;
+use assay_workload::plan::{Plan, VerifiedTarget};
 
 use crate::seam::EngineError;
 
+mod after_crash;
 mod checked;
 mod checksum;
 pub(crate) mod engine;
+mod journal;
 mod map;
 mod written;
 
+pub(crate) use journal::TargetJournal;
+pub use journal::{CrashedRun, Journal, JournalError, JournaledTarget};
+use map::Crash;
 pub(crate) use map::TargetMap;
 pub(crate) use written::WrittenBlocks;
 
@@ -24,6 +29,8 @@ pub(crate) use written::WrittenBlocks;
 pub struct Validation {
     run: u64,
     known: Mutex<Known>,
+    /// Where writes are kept.
+    journal: Option<Arc<Journal>>,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +51,34 @@ impl Default for Validation {
 impl Validation {
     /// Of the run whose sectors carry the number `run`.
     pub fn new(run: u64) -> Validation {
-        Validation { run, known: Mutex::default() }
+        Validation { run, known: Mutex::default(), journal: None }
+    }
+
+    /// Of a run whose writes are kept in a journal.
+    pub fn journaled(run: u64, journal: Arc<Journal>) -> Validation {
+        Validation { journal: Some(journal), ..Validation::new(run) }
+    }
+
+    /// Of a plan that reads what a run that crashed had written: its targets are those of the journal, in their order.
+    ///
+    /// # Errors
+    /// [`EngineError::Memory`]
+    pub fn after_crash(crashed: CrashedRun) -> Result<Validation, EngineError> {
+        let mut maps = BTreeMap::new();
+        for (number, (target, keys)) in (0..).zip(crashed.targets.iter().zip(crashed.keys)) {
+            let JournaledTarget { key_block_bytes, end_bytes, buffered, .. } = *target;
+            let verified = VerifiedTarget { key_block_bytes, end_bytes, stands_for: number };
+            let mut map = TargetMap::new(&target.name, crashed.run, &verified)?;
+            map.crash = Some(Crash { keys, buffered });
+            maps.insert(number, Arc::new(map));
+        }
+        let known = Mutex::new(Known { maps, phases: 0 });
+        Ok(Validation { known, ..Validation::new(crashed.run) })
+    }
+
+    /// The journal, where there is one.
+    pub fn journal(&self) -> Option<&Arc<Journal>> {
+        self.journal.as_ref()
     }
 
     /// Before a phase: makes room for what is going to be known, and forgets what jobs without headers overwrite.
@@ -62,7 +96,9 @@ impl Validation {
                 Some(map) => Arc::clone(map),
                 None => {
                     let name = &plan.targets[target.stands_for as usize].name;
-                    Arc::new(TargetMap::new(name, self.run, &target)?)
+                    let mut map = TargetMap::new(name, self.run, &target)?;
+                    map.journal = self.journal.as_ref().and_then(|journal| journal.of(target.stands_for));
+                    Arc::new(map)
                 }
             };
             known.maps.insert(number, map);

@@ -64,6 +64,9 @@ impl Checked {
     #[cold]
     #[inline(never)]
     fn read_unwritten(&mut self, map: &TargetMap, key: usize, bytes: &[u8]) -> bool {
+        if let Some(crash) = &map.crash {
+            return self.read_after_crash(map, crash, key, bytes);
+        }
         let mut of_earlier = 0;
         for (index, sector) in bytes.chunks_exact(SECTOR_BYTES).enumerate() {
             let mut expected = map.identity(key, 0);
@@ -109,6 +112,9 @@ impl Checked {
     /// A key block could not be read because the target ends before its end; whether that is as it should be.
     #[cold]
     pub(super) fn missing(&mut self, map: &TargetMap, key: usize, read: &[u8]) -> bool {
+        if let Some(crash) = &map.crash {
+            return self.missing_after_crash(map, crash, key, read);
+        }
         let Known::Write(expected) = map.known(key) else { return true };
         self.found.verified += 1;
         self.wrong(DataError {
@@ -125,7 +131,7 @@ impl Checked {
         false
     }
 
-    fn wrong(&mut self, error: DataError) {
+    pub(super) fn wrong(&mut self, error: DataError) {
         self.found.wrong += 1;
         if self.found.errors.len() < ERRORS_KEPT {
             self.found.errors.push(error);
@@ -134,12 +140,12 @@ impl Checked {
 }
 
 /// The header that should be there; what its checksum covers is not known any more.
-fn expected_hex(expected: &block::Identity) -> String {
+pub(super) fn expected_hex(expected: &block::Identity) -> String {
     let header = block::header(expected);
     format!("{}........{}", hex(&header[..8]), hex(&header[12..]))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * SHOWN);
     for byte in bytes.iter().take(SHOWN) {
         let _ = write!(text, "{byte:02x}");

@@ -11,6 +11,7 @@ use assay_workload::pattern::OpKind;
 use super::TargetMap;
 use super::checked::Checked;
 use super::checksum::checksums;
+use super::journal::TargetJournal;
 use crate::clock::RealClock;
 use crate::seam::{
     AnyEngine, Buffer, BufferPool, Capabilities, Clock as _, Completion, Completions, Engine, EngineError,
@@ -44,6 +45,10 @@ pub(crate) struct ValidatedEngine {
     /// I/Os that the inner engine has.
     running: usize,
     checked: Checked,
+    /// Writes are acknowledged when they complete; else a flush behind them does it.
+    acknowledges: bool,
+    /// The flush in each slot: its target, and its number in the journal.
+    flushes: Vec<Option<(u16, u64)>>,
 }
 
 impl ValidatedEngine {
@@ -62,6 +67,28 @@ impl ValidatedEngine {
             waiting: Vec::with_capacity(depth as usize),
             running: 0,
             checked: Checked::new(run),
+            acknowledges: false,
+            flushes: vec![None; depth as usize],
+        }
+    }
+
+    /// The journal takes writes for acknowledged when they complete, if that is so.
+    pub(crate) fn acknowledging(mut self, acknowledges: bool) -> ValidatedEngine {
+        self.acknowledges = acknowledges;
+        self
+    }
+
+    fn journal(&self, target: u16) -> Option<&TargetJournal> {
+        self.maps.get(usize::from(target))?.as_ref()?.journal.as_ref()
+    }
+
+    /// Keeps in the journal that a flush ended, where one was in the slot.
+    #[cold]
+    fn flush_ended(&mut self, completion: Completion) {
+        let flush = self.flushes.get_mut(completion.slot as usize).and_then(Option::take);
+        let Some((target, flush)) = flush else { return };
+        if let Some(journal) = self.journal(target) {
+            journal.flush_ended(flush, completion.result == 0);
         }
     }
 
@@ -86,6 +113,9 @@ impl ValidatedEngine {
             if !map.acquire(keys.clone(), exclusive) {
                 return Ok(false);
             }
+            if exclusive {
+                map.begins(io.offset_bytes, u64::from(io.len_bytes), io.kind == OpKind::Write);
+            }
             match io.kind {
                 OpKind::Write => self.seal(&map, &io, keys.clone()),
                 OpKind::Read => block::spoil(self.bytes(io.slot, io.len_bytes as usize)),
@@ -93,6 +123,11 @@ impl ValidatedEngine {
             }
             if let Some(held) = self.held.get_mut(io.slot as usize) {
                 *held = Some(Held { io, keys, exclusive });
+            }
+        } else if io.kind.is_flush() {
+            let flush = self.journal(io.target).map(|journal| (io.target, journal.flush_begins()));
+            if let Some(place) = self.flushes.get_mut(io.slot as usize) {
+                *place = flush;
             }
         }
         let queued = self.inner.queue(io);
@@ -169,12 +204,18 @@ impl ValidatedEngine {
     /// Takes note of what an I/O did; how many blocks are not as they should be.
     fn judge(&mut self, completion: Completion) -> u32 {
         let held = self.held.get_mut(completion.slot as usize).and_then(Option::take);
-        let Some(Held { io, keys, .. }) = held else { return 0 };
+        let Some(Held { io, keys, .. }) = held else {
+            self.flush_ended(completion);
+            return 0;
+        };
         let Some(map) = self.map(&io) else { return 0 };
         match io.kind {
             OpKind::Read => self.judge_read(&map, &io, keys, completion.result),
             OpKind::Write => {
                 let succeeded = completion.result == io.len_bytes as i32;
+                if succeeded {
+                    map.completed(io.offset_bytes, u64::from(io.len_bytes), self.acknowledges);
+                }
                 for key in keys {
                     match map.part(key, io.offset_bytes, u64::from(io.len_bytes)) {
                         (_, true) => map.written(key, succeeded),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use assay_workload::block::{self, Expected, Identity};
 use assay_workload::plan::VerifiedTarget;
 
+use super::journal::{Keys, Kind, TargetJournal};
 use crate::seam::EngineError;
 
 /// A write is outstanding.
@@ -44,6 +45,18 @@ pub(crate) struct TargetMap {
     run: u64,
     pub(crate) key_bytes: u64,
     states: Box<[AtomicU32]>,
+    /// Where its writes are kept.
+    pub(crate) journal: Option<TargetJournal>,
+    /// What a run that crashed had written.
+    pub(super) crash: Option<Crash>,
+}
+
+/// What a run that crashed had written to a target.
+#[derive(Debug)]
+pub(super) struct Crash {
+    pub(super) keys: Keys,
+    /// It wrote through the page cache.
+    pub(super) buffered: bool,
 }
 
 impl TargetMap {
@@ -54,6 +67,8 @@ impl TargetMap {
             run,
             key_bytes: target.key_block_bytes,
             states: zeroed(target.key_blocks()).ok_or(EngineError::Memory(target.state_bytes()))?,
+            journal: None,
+            crash: None,
         })
     }
 
@@ -105,9 +120,54 @@ impl TargetMap {
         }
     }
 
+    /// The key blocks that a range covers whole, of those that it touches.
+    fn whole_keys(&self, offset_bytes: u64, len_bytes: u64) -> Range<usize> {
+        let touched = self.keys(offset_bytes, len_bytes);
+        let first = (offset_bytes.div_ceil(self.key_bytes) as usize).clamp(touched.start, touched.end);
+        let end = (offset_bytes.saturating_add(len_bytes) / self.key_bytes) as usize;
+        first..end.clamp(first, touched.end)
+    }
+
+    /// Keeps in the journal what happens to key blocks that are held, by their next write; the number of the last record.
+    fn keep(&self, journal: &TargetJournal, kind: Kind, keys: Range<usize>) -> Option<u64> {
+        let (mut from, mut last) = (keys.start, None);
+        while from < keys.end {
+            let generation = self.next_generation(from);
+            let alike = |key: &usize| self.next_generation(*key) == generation;
+            let count = 1 + (from + 1..keys.end).take_while(alike).count();
+            last = Some(journal.push(kind, from, count, generation));
+            from += count;
+        }
+        last
+    }
+
+    /// A write to a range that is held is going to be handed over, or where it is none, something else that changes it.
+    pub(crate) fn begins(&self, offset_bytes: u64, len_bytes: u64, is_write: bool) {
+        let Some(journal) = &self.journal else { return };
+        let touched = self.keys(offset_bytes, len_bytes);
+        let whole =
+            if is_write { self.whole_keys(offset_bytes, len_bytes) } else { touched.start..touched.start };
+        let parts = [touched.start..whole.start, whole.end..touched.end];
+        let unknown = parts.map(|part| self.keep(journal, Kind::Unknown, part));
+        // Else a crash would find something there that looks like a loss.
+        unknown.into_iter().flatten().for_each(|record| journal.keep(record));
+        self.keep(journal, Kind::Issued, whole);
+    }
+
+    /// That write has succeeded, and nothing is known of it here yet. `acknowledged`: no flush is needed behind it.
+    pub(crate) fn completed(&self, offset_bytes: u64, len_bytes: u64, acknowledged: bool) {
+        let Some(journal) = &self.journal else { return };
+        let kind = if acknowledged { Kind::Acknowledged } else { Kind::Completed };
+        self.keep(journal, kind, self.whole_keys(offset_bytes, len_bytes));
+    }
+
+    fn next_generation(&self, key: usize) -> u32 {
+        block::next_generation(self.states[key].load(Ordering::Relaxed) & GENERATION)
+    }
+
     /// Who writes `key` next, at `offset_bytes` in it: what the first sector there is to say.
     pub(crate) fn next(&self, key: usize, offset_bytes: u64) -> Identity {
-        let generation = block::next_generation(self.states[key].load(Ordering::Relaxed) & GENERATION);
+        let generation = self.next_generation(key);
         Identity { target: self.id, offset_bytes, generation: u64::from(generation), run: self.run }
     }
 
@@ -127,16 +187,26 @@ impl TargetMap {
 
     /// A key block may hold anything from now on; it is free again.
     pub(crate) fn overwritten(&self, key: usize) {
-        let generation = block::next_generation(self.states[key].load(Ordering::Relaxed) & GENERATION);
+        let generation = self.next_generation(key);
         self.states[key].store(generation | UNKNOWN, Ordering::Release);
     }
 
     /// Whatever is in a range is not ours: nothing is outstanding there.
     pub(crate) fn forget(&self, offset_bytes: u64, len_bytes: u64) {
-        for key in self.keys(offset_bytes, len_bytes) {
-            if self.states[key].load(Ordering::Relaxed) != 0 {
-                self.overwritten(key);
+        let written = |key: &usize| self.states[*key].load(Ordering::Relaxed) != 0;
+        let mut keys = self.keys(offset_bytes, len_bytes);
+        let mut last = None;
+        while let Some(from) = keys.find(written) {
+            let end = (from..keys.end).find(|key| !written(key)).unwrap_or(keys.end);
+            if let Some(journal) = &self.journal {
+                last = self.keep(journal, Kind::Unknown, from..end);
             }
+            (from..end).for_each(|key| self.overwritten(key));
+            keys.start = end;
+        }
+        // Nothing is written before that is known.
+        if let Some((journal, record)) = self.journal.as_ref().zip(last) {
+            journal.keep(record);
         }
     }
 
@@ -152,8 +222,9 @@ impl TargetMap {
         }
     }
 
-    /// A range was written before a phase, and nothing is outstanding there.
+    /// A range was written before a phase and flushed, and nothing is outstanding there.
     pub(crate) fn laid_out(&self, offset_bytes: u64, len_bytes: u64) {
+        self.completed(offset_bytes, len_bytes, true);
         for key in self.keys(offset_bytes, len_bytes) {
             match self.part(key, offset_bytes, len_bytes) {
                 (_, true) => self.written(key, true),
@@ -182,10 +253,19 @@ impl TargetMap {
         Identity { target: self.id, offset_bytes, generation: u64::from(generation), run: self.run }
     }
 
+    /// The part of the target that is to be read: all that a run that crashed had written, else what is asked for.
+    pub(crate) fn read_range(&self, offset_bytes: u64, len_bytes: u64) -> (u64, u64) {
+        let whole = (0, self.states.len() as u64 * self.key_bytes);
+        if self.crash.is_some() { whole } else { (offset_bytes, len_bytes) }
+    }
+
     /// The first key block of a range whose last write is known, and the end of those that follow it without a gap, as many as
     /// `most`.
     pub(crate) fn next_written(&self, keys: Range<usize>, most: usize) -> Option<Range<usize>> {
-        let is_written = |key: &usize| matches!(self.known(*key), Known::Write(_));
+        let is_written = |key: &usize| match &self.crash {
+            Some(crash) => crash.keys.get(*key).last != 0,
+            None => matches!(self.known(*key), Known::Write(_)),
+        };
         let first = keys.clone().find(is_written)?;
         let run = (first..keys.end).take(most.max(1)).take_while(is_written).count();
         Some(first..first + run)

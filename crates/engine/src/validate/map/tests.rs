@@ -80,3 +80,148 @@ fn written_blocks_are_found_in_their_order() {
     assert_eq!(map.next_written(4..10, 0), Some(6..7));
     assert_eq!(map.next_written(7..10, 4), None);
 }
+
+/// How a block is taken and given back: as it is, and in ways that would be wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Order {
+    AsItIs,
+    /// Whether it is free is looked at before it is taken, not with it.
+    CheckThenTake,
+    /// It is free before its new generation is known.
+    FreeThenTell,
+    /// Reads do not hold off writes.
+    ReadersNotCounted,
+}
+
+/// Key blocks of four sectors each, with a generation in each sector, under a map.
+struct Stressed {
+    map: TargetMap,
+    order: Order,
+    sectors: Vec<[std::sync::atomic::AtomicU64; 4]>,
+}
+
+impl Stressed {
+    fn take(&self, key: usize, exclusive: bool) -> bool {
+        let state = self.map.states[key].load(Ordering::Relaxed);
+        let is_read = !(state / READER).is_multiple_of(READERS_MAX + 1);
+        let is_free = state & WRITING == 0 && !(exclusive && is_read);
+        match self.order {
+            Order::CheckThenTake if is_free => {
+                std::thread::yield_now();
+                if exclusive {
+                    self.map.states[key].fetch_or(WRITING, Ordering::Acquire);
+                } else {
+                    self.map.states[key].fetch_add(READER, Ordering::Acquire);
+                }
+                true
+            }
+            Order::CheckThenTake => false,
+            Order::ReadersNotCounted if !exclusive => is_free,
+            _ => self.map.acquire(key..key + 1, exclusive),
+        }
+    }
+
+    fn write(&self, key: usize) {
+        let generation = self.map.next(key, 0).generation;
+        for sector in &self.sectors[key] {
+            sector.store(generation, Ordering::Relaxed);
+            std::thread::yield_now();
+        }
+        if self.order == Order::FreeThenTell {
+            self.map.release(key, true);
+            std::thread::yield_now();
+        }
+        self.map.written(key, true);
+    }
+
+    /// Whether what is known is what is there.
+    fn read(&self, key: usize) -> bool {
+        let known = match self.map.known(key) {
+            Known::Write(expected) => expected.first.generation,
+            _ => 0,
+        };
+        let is_right = self.sectors[key].iter().all(|sector| {
+            std::thread::yield_now();
+            sector.load(Ordering::Relaxed) == known
+        });
+        if self.order != Order::ReadersNotCounted {
+            self.map.release(key, false);
+        }
+        is_right
+    }
+}
+
+/// Reads of four threads that did not find what the map said.
+fn wrong_reads(order: Order) -> usize {
+    let sectors = (0..3).map(|_| Default::default()).collect();
+    let stressed = &Stressed { map: map(), order, sectors };
+    let work = |seed: u64| {
+        let mut rng = assay_workload::rng::Rng::new(seed);
+        let mut wrong = 0;
+        for _ in 0..4000 {
+            let (key, writes) = (rng.below(3) as usize, rng.below(2) == 0);
+            match (stressed.take(key, writes), writes) {
+                (true, true) => stressed.write(key),
+                (true, false) => wrong += usize::from(!stressed.read(key)),
+                (false, _) => std::thread::yield_now(),
+            }
+        }
+        wrong
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|seed| scope.spawn(move || work(seed))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    })
+}
+
+/// The order of atomic steps, not of memory: on x86 each of these exchanges is a full fence. That the test can fail is seen by the wrong
+/// orders.
+#[test]
+fn threads_find_what_the_map_says_and_would_not_in_another_order_of_its_steps() {
+    assert_eq!(wrong_reads(Order::AsItIs), 0);
+    for order in [Order::CheckThenTake, Order::FreeThenTell, Order::ReadersNotCounted] {
+        assert!(wrong_reads(order) > 0, "{order:?} is found");
+    }
+}
+
+#[test]
+fn what_happens_to_key_blocks_is_in_the_journal_before_it_is_known_here() {
+    use crate::validate::{CrashedRun, Journal, JournaledTarget};
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data.journal");
+    let target = JournaledTarget {
+        number: 0,
+        name: "data".to_owned(),
+        path: "/data".to_owned(),
+        key_block_bytes: 4096,
+        end_bytes: 40_000,
+        buffered: false,
+    };
+    let journal = std::sync::Arc::new(Journal::create(&path, 7, vec![target]).unwrap());
+    let mut map = map();
+    map.journal = journal.of(0);
+    let states = || {
+        journal.of(0).unwrap().keep(journal.of(0).unwrap().push(Kind::FlushFailed, 99, 0, 0));
+        let keys = CrashedRun::read(&path).unwrap().keys.remove(0);
+        (0..5).map(|key| (keys.get(key).acknowledged(), keys.get(key).last)).collect::<Vec<_>>()
+    };
+    // A write of 1 to 3 and a part of 4.
+    map.begins(4096, 3 * 4096 + 100, true);
+    assert_eq!(states(), [(0, 0), (0, 1), (0, 1), (0, 1), (0, 1)]);
+    map.completed(4096, 3 * 4096 + 100, true);
+    (1..4).for_each(|key| map.written(key, true));
+    map.overwritten(4);
+    map.begins(2 * 4096, 4096, true);
+    assert_eq!(states(), [(0, 0), (1, 1), (1, 2), (1, 1), (0, 1)]);
+    map.written(2, false);
+    // Generations of one record are alike.
+    map.begins(0, 4 * 4096, true);
+    map.completed(0, 4 * 4096, true);
+    assert_eq!(states(), [(1, 1), (2, 2), (3, 3), (2, 2), (0, 1)]);
+    (0..4).for_each(|key| map.written(key, true));
+    map.begins(4096, 4096, false);
+    map.overwritten(1);
+    map.forget(3 * 4096, 40_000);
+    assert_eq!(states(), [(1, 1), (0, 3), (3, 3), (0, 3), (0, 2)]);
+    assert_eq!(map.known(6), Known::NotWritten);
+}

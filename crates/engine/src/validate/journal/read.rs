@@ -1,0 +1,157 @@
+//! Reading the journal of a run that crashed.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use super::record::{self, BLOCK_BYTES, Block, BlockKind, JournaledTarget};
+use super::state::{Keys, State};
+use super::writer::BATCH_BLOCKS;
+
+/// Why a journal says nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The journal.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is something else, or its beginning is gone.
+    #[error("{path} is not a validation journal of Assay, or its beginning is damaged")]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Whole blocks follow a damaged one: its storage lost what it had acknowledged.
+    #[error(
+        "{path} is damaged at offset {offset_bytes}, and records follow: its storage has lost acknowledged writes, so that nothing \
+         can be proved by it"
+    )]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// The first block that is not whole.
+        offset_bytes: u64,
+    },
+}
+
+/// What the journal of a run says that has ended, or crashed.
+#[derive(Debug)]
+pub struct CrashedRun {
+    /// The number that its sectors carry.
+    pub run: u64,
+    /// The targets.
+    pub targets: Vec<JournaledTarget>,
+    /// Records that were read.
+    pub records: u64,
+    /// Bytes at its end that were being written when the host crashed, and are left out.
+    pub torn_bytes: u64,
+    pub(crate) keys: Vec<Keys>,
+}
+
+impl CrashedRun {
+    /// Reads the journal at `path`.
+    ///
+    /// # Errors
+    /// [`JournalError`]
+    pub fn read(path: &Path) -> Result<CrashedRun, JournalError> {
+        let failed = |source| JournalError::Io { path: path.to_owned(), source };
+        let file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let mut blocks =
+            Blocks { file: BufReader::with_capacity(1 << 20, file), bytes: vec![0; BLOCK_BYTES] };
+        let not_a_journal = || JournalError::NotAJournal { path: path.to_owned() };
+        let (run, targets, mut number) = read_head(&mut blocks).map_err(failed)?.ok_or_else(not_a_journal)?;
+        let mut state = State::new(&targets);
+        let (mut records, mut torn_at) = (0, None);
+        while blocks.next().map_err(failed)? {
+            match (blocks.block().filter(|block| (block.run, block.number) == (run, number)), torn_at) {
+                (Some(block), None) => {
+                    for record in block.records() {
+                        state.apply(record);
+                        records += 1;
+                    }
+                }
+                (None, None) => torn_at = Some(number),
+                // Behind what one write may have left.
+                (Some(_), Some(torn)) if number >= torn + BATCH_BLOCKS as u64 => {
+                    let offset_bytes = torn * BLOCK_BYTES as u64;
+                    return Err(JournalError::Damaged { path: path.to_owned(), offset_bytes });
+                }
+                _ => {}
+            }
+            number += 1;
+        }
+        let end = torn_at.unwrap_or(number) * BLOCK_BYTES as u64;
+        let torn_bytes = length.saturating_sub(end);
+        Ok(CrashedRun { run, targets, records, torn_bytes, keys: state.into_keys() })
+    }
+
+    /// What it says of some targets alone, by their position.
+    #[must_use]
+    pub fn only(mut self, targets: &[usize]) -> CrashedRun {
+        let keep = |index: usize| targets.contains(&index);
+        let mut index = 0..;
+        self.targets.retain(|_| index.next().is_some_and(keep));
+        let mut index = 0..;
+        self.keys.retain(|_| index.next().is_some_and(keep));
+        self
+    }
+
+    /// Key blocks of a target with an acknowledged write.
+    pub fn acknowledged_blocks(&self, target: usize) -> u64 {
+        self.count(target, |keys, key| keys.get(key).acknowledged() != 0)
+    }
+
+    /// Key blocks of a target that were written.
+    pub fn written_blocks(&self, target: usize) -> u64 {
+        self.count(target, |keys, key| keys.get(key).last != 0)
+    }
+
+    fn count(&self, target: usize, is: impl Fn(&Keys, usize) -> bool) -> u64 {
+        self.keys.get(target).map_or(0, |keys| (0..keys.len()).filter(|key| is(keys, *key)).count() as u64)
+    }
+}
+
+/// The run, its targets and the number of the first block behind them; `None`: it is no whole head.
+fn read_head(blocks: &mut Blocks) -> io::Result<Option<(u64, Vec<JournaledTarget>, u64)>> {
+    let (mut content, mut number, mut run) = (Vec::new(), 0, None);
+    while blocks.next()? {
+        let Some(block) = blocks.block() else { return Ok(None) };
+        let is_next = block.number == number && run.is_none_or(|run| run == block.run);
+        if !is_next || block.kind != BlockKind::Head {
+            return Ok(None);
+        }
+        run = Some(block.run);
+        content.extend(block.head());
+        number += 1;
+        if let Some(targets) = record::read_head(&content) {
+            return Ok(Some((block.run, targets, number)));
+        }
+    }
+    Ok(None)
+}
+
+/// The blocks of a file.
+struct Blocks {
+    file: BufReader<File>,
+    bytes: Vec<u8>,
+}
+
+impl Blocks {
+    /// Goes on to the next block; `false`: there is none, or a part of one.
+    fn next(&mut self) -> io::Result<bool> {
+        match self.file.read_exact(&mut self.bytes) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
+    /// `None`: it is not whole.
+    fn block(&self) -> Option<Block<'_>> {
+        Block::read(&self.bytes)
+    }
+}

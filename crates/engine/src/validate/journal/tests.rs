@@ -1,0 +1,144 @@
+//! A journal on a file.
+
+use super::*;
+use crate::validate::journal::record::{BLOCK_BYTES, RECORDS};
+
+fn target(number: u32) -> JournaledTarget {
+    JournaledTarget {
+        number,
+        name: format!("t{number}"),
+        path: format!("/t{number}"),
+        key_block_bytes: 4096,
+        end_bytes: 4096 * 100_000,
+        buffered: false,
+    }
+}
+
+/// What the journal at `path` says of key blocks: acknowledged, last.
+fn known(path: &Path, keys: &[usize]) -> Vec<(u32, u32)> {
+    let read = CrashedRun::read(path).unwrap();
+    keys.iter().map(|key| (read.keys[1].get(*key).acknowledged(), read.keys[1].get(*key).last)).collect()
+}
+
+#[test]
+fn what_is_durable_is_read_while_the_journal_grows() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data.journal");
+    let journal = Arc::new(Journal::create(&path, 77, vec![target(3), target(5)]).unwrap());
+    assert!(Journal::create(&path, 77, Vec::new()).is_err(), "it is there");
+    assert!(journal.of(4).is_none());
+    let of = journal.of(5).unwrap();
+    of.push(Kind::Issued, 10, 5, 1);
+    of.push(Kind::Completed, 10, 5, 1);
+    let flush = of.flush_begins();
+    of.push(Kind::Issued, 10, 1, 2);
+    of.flush_ended(flush, true);
+    of.keep(of.push(Kind::Unknown, 12, 1, 2));
+    assert_eq!(known(&path, &[9, 10, 11, 12]), [(0, 0), (1, 2), (1, 1), (0, 2)]);
+    let read = CrashedRun::read(&path).unwrap();
+    assert_eq!((read.run, read.records, read.torn_bytes), (77, 6, 0));
+    assert_eq!(read.targets, [target(3), target(5)]);
+    assert_eq!((read.written_blocks(0), read.written_blocks(1), read.acknowledged_blocks(1)), (0, 5, 4));
+    journal.close();
+    // Nothing is kept behind that, and nothing waits for it.
+    of.keep(of.push(Kind::Issued, 20, 1, 1));
+    assert_eq!((known(&path, &[20]), journal.failure()), (vec![(0, 0)], None));
+}
+
+/// A journal of some blocks, each key block acknowledged once, and its bytes.
+fn filled(blocks: usize) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data.journal");
+    let journal = Arc::new(Journal::create(&path, 77, vec![target(3), target(5)]).unwrap());
+    let of = journal.of(5).unwrap();
+    (0..blocks * RECORDS).for_each(|key| {
+        of.push(Kind::Acknowledged, key, 1, 1);
+    });
+    journal.close();
+    let bytes = std::fs::read(&path).unwrap();
+    (directory, path, bytes)
+}
+
+#[test]
+fn a_torn_tail_is_left_out_and_damage_in_the_middle_is_an_error() {
+    let (_directory, path, bytes) = filled(100);
+    let total = CrashedRun::read(&path).unwrap().acknowledged_blocks(1);
+    assert_eq!(total, 100 * RECORDS as u64);
+    let mut last = 0;
+    for cut in [BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES - 1, bytes.len() - 1, bytes.len()] {
+        std::fs::write(&path, &bytes[..cut]).unwrap();
+        let read = CrashedRun::read(&path).unwrap();
+        assert_eq!(read.torn_bytes, (cut % BLOCK_BYTES) as u64, "{cut}");
+        assert!(read.acknowledged_blocks(1) >= last);
+        last = read.acknowledged_blocks(1);
+    }
+    assert_eq!(last, total);
+    // One block of the last write did not arrive.
+    let damaged = |offset: usize| {
+        let mut bytes = bytes.clone();
+        bytes[offset] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        CrashedRun::read(&path)
+    };
+    let read = damaged(bytes.len() - 2 * BLOCK_BYTES + 50).unwrap();
+    assert_eq!(read.torn_bytes, 2 * BLOCK_BYTES as u64);
+    let error = damaged(2 * BLOCK_BYTES + 50).unwrap_err();
+    assert!(
+        matches!(error, JournalError::Damaged { offset_bytes, .. } if offset_bytes == 2 * BLOCK_BYTES as u64)
+    );
+    for error in [damaged(50), {
+        std::fs::write(&path, b"").unwrap();
+        CrashedRun::read(&path)
+    }] {
+        assert!(matches!(error, Err(JournalError::NotAJournal { .. })), "{error:?}");
+    }
+    assert!(matches!(CrashedRun::read(Path::new("/no/such")), Err(JournalError::Io { .. })));
+}
+
+#[test]
+fn a_snapshot_takes_the_place_of_what_it_says() {
+    let (_directory, path, bytes) = filled(1200);
+    // 100,000 key blocks are all there are, in one state.
+    assert!(bytes.len() < 4 * BLOCK_BYTES, "{}", bytes.len());
+    assert_eq!(CrashedRun::read(&path).unwrap().acknowledged_blocks(1), 100_000);
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+}
+
+#[test]
+fn threads_wait_for_a_full_ring_and_nothing_is_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data.journal");
+    let journal = Arc::new(Journal::with_ring(&path, 1, vec![target(0), target(5)], 64).unwrap());
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let of = journal.of(5).unwrap();
+            scope.spawn(move || {
+                for key in 0..2000 {
+                    of.push(Kind::Issued, thread * 2000 + key, 1, 1);
+                    of.push(Kind::Acknowledged, thread * 2000 + key, 1, 1);
+                }
+            });
+        }
+    });
+    journal.close();
+    let read = CrashedRun::read(&path).unwrap();
+    // By its records or by the snapshot that is left of them.
+    assert_eq!((read.acknowledged_blocks(1), read.written_blocks(1)), (8000, 8000));
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_says_so_and_holds_nothing_up() {
+    // No space: the file is a full device.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data.journal");
+    let journal = Arc::new(Journal::create(&path, 1, vec![target(5)]).unwrap());
+    let halt = Arc::new(AtomicBool::new(false));
+    journal.halt_on_failure(Arc::clone(&halt));
+    journal.shared.fail("no space".to_owned());
+    let of = journal.of(5).unwrap();
+    (0..200_000).for_each(|key| {
+        of.push(Kind::Issued, key, 1, 1);
+    });
+    of.keep(of.push(Kind::Unknown, 0, 1, 1));
+    assert_eq!((journal.failure(), halt.load(Ordering::Relaxed)), (Some("no space"), true));
+}
