@@ -139,6 +139,11 @@ impl FaultFs {
         self.state().capacity_bytes = bytes;
     }
 
+    /// What the file made under this name would hold after a power cut if every flush had told the truth; `None`: there is none.
+    pub fn promised(&self, file: &str) -> Option<Vec<u8>> {
+        self.state().tree.promised(file.as_ref()).map(<[u8]>::to_vec)
+    }
+
     /// The power is cut, and comes back. Nothing is moved by what hangs, which is answered with `EIO`.
     ///
     /// # Panics

@@ -187,7 +187,7 @@ impl State {
         let fault = self.fault(Op::Flush, number, 0, 0)?;
         match fault {
             Some(Fault::Error(errno)) => return Err(errno),
-            Some(Fault::Lost) => {}
+            Some(Fault::Lost) => self.tree.promise(number),
             _ => self.tree.sync(number),
         }
         Ok(fault)

@@ -62,6 +62,10 @@ pub(crate) struct File {
     pending: Vec<Change>,
     /// What each write replaced, by its offset.
     before: BTreeMap<u64, Vec<u8>>,
+    /// What would be durable if every flush had told the truth.
+    promised: Vec<u8>,
+    /// Since `promised`, in order.
+    unpromised: Vec<Change>,
 }
 
 impl File {
@@ -196,6 +200,7 @@ impl Tree {
         }
         change.apply(&mut file.data);
         if keep {
+            file.unpromised.push(change.clone());
             file.pending.push(change);
         }
     }
@@ -208,8 +213,24 @@ impl Tree {
         self.change(number, Change::Resize(bytes));
     }
 
+    /// Says that a file is durable.
+    pub(crate) fn promise(&mut self, number: u64) {
+        if let Some(Node { body: Body::File(File { promised, unpromised, .. }), .. }) =
+            self.nodes.get_mut(&number)
+        {
+            unpromised.drain(..).for_each(|change| change.apply(promised));
+        }
+    }
+
+    /// What files of a name hold as far as flushes said that it is durable.
+    pub(crate) fn promised(&self, name: &OsStr) -> Option<&[u8]> {
+        let mut named = self.nodes.values().filter(|node| node.name == name);
+        named.find_map(|node| if let Body::File(file) = &node.body { Some(&file.promised[..]) } else { None })
+    }
+
     /// Makes a file, or the names in a directory, durable.
     pub(crate) fn sync(&mut self, number: u64) {
+        self.promise(number);
         match self.nodes.get_mut(&number).map(|node| &mut node.body) {
             Some(Body::File(File { durable, pending, .. })) => {
                 pending.drain(..).for_each(|change| change.apply(durable));
@@ -265,6 +286,7 @@ impl Tree {
             }
             file.data = file.durable.clone();
             file.before.clear();
+            file.unpromised.clear();
         }
         self.serve_anew();
     }

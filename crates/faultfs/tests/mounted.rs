@@ -236,8 +236,10 @@ fn a_flush_that_lies_makes_nothing_durable() {
     sync_dir(fs.path());
     fs.inject(Rule::new(Op::Flush, Fault::Lost));
     file.write_all_at(b"x", 0).and_then(|()| file.sync_all()).expect("said to be durable");
+    file.write_all_at(b"y", 1).expect("written");
     fs.cut(Cut::KeepNothing);
     assert_eq!(fs::read(fs.join("a")).expect("there"), b"");
+    assert_eq!((fs.promised("a").as_deref(), fs.promised("b")), (Some(&b"x"[..]), None));
 }
 
 #[test]
