@@ -1,16 +1,20 @@
 //! `assay runs`: what has been measured.
 
+use std::path::PathBuf;
+
 use assay_host::output::is_unedited;
 use assay_report::terminal;
-use assay_results::checks;
 use assay_results::store::{self, StoreError};
+use assay_results::{Run, checks};
 use clap::{Args, Subcommand};
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, outcome_of};
+use crate::live::Live;
 use crate::options::StoredArgs;
 use crate::output::Outputs;
 use crate::shown;
+use crate::signals;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {
@@ -35,6 +39,15 @@ pub(crate) enum RunsAction {
     },
     /// Make a result of what a killed run has recorded
     Recover(StoredArgs),
+    /// After a crash: prove that every write that the storage had acknowledged to a run is still there (plans with a
+    /// validation journal); status 1 if one is lost
+    Verify {
+        #[command(flatten)]
+        stored: StoredArgs,
+        /// The journal [default: where the plan says, else the run's directory]
+        #[arg(long, value_name = "FILE")]
+        journal: Option<PathBuf>,
+    },
 }
 
 pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failure> {
@@ -43,11 +56,7 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
         RunsAction::Show(stored) => {
             let run = shown::load(&stored.run, context)?;
             let outputs = checked(stored, context)?;
-            if stored.output.json {
-                context.out(&shown::json(&run)?);
-            } else {
-                shown::show(&run, &[], context)?;
-            }
+            print(&run, stored, context)?;
             shown::finish(&run, &stored.output, &outputs, context)
         }
         RunsAction::Rm { run } => remove(run, context),
@@ -58,16 +67,32 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
             let mut run = store::recover(directory.path()).map_err(Failure::failed)?;
             checks::judge(&mut run);
             // It is shown also where there is no room to keep it.
-            if stored.output.json {
-                context.out(&shown::json(&run)?);
-            } else {
-                shown::show(&run, &[], context)?;
-            }
+            print(&run, stored, context)?;
             directory.write_run(&run).map_err(Failure::failed)?;
             context.say(&format!("recovered into {}", directory.path().display()));
             shown::finish(&run, &stored.output, &outputs, context)
         }
+        RunsAction::Verify { stored, journal } => {
+            let directory = store::find(&context.runs_root()?, &stored.run).map_err(Failure::usage)?;
+            let outputs = checked(stored, context)?;
+            let (site, mut live) = (context.site(signals::stop_flag()?), Live::new(context));
+            let finished = assay_runner::recover_data(&directory, journal.as_deref(), &site, &mut live)?;
+            print(&finished.run, stored, context)?;
+            context.say(&format!("kept in {}", finished.directory.display()));
+            shown::finish(&finished.run, &stored.output, &outputs, context)?;
+            finished.data_is_proved().map_err(Failure::failed)?;
+            outcome_of(&finished, stored.output.require_valid)
+        }
     }
+}
+
+/// The run on stdout.
+fn print(run: &Run, stored: &StoredArgs, context: &Context) -> Result<(), Failure> {
+    if stored.output.json {
+        context.out(&shown::json(run)?);
+        return Ok(());
+    }
+    shown::show(run, &[], context)
 }
 
 /// Whether the page of a stored run can be written.

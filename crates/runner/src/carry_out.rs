@@ -15,6 +15,7 @@ use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Workload, resolve};
 
 use crate::consent::{check_consent, claim};
+use crate::data_journal;
 use crate::error::RunError;
 use crate::executor::HostExecutor;
 use crate::files::{make_anchors, make_files};
@@ -23,7 +24,7 @@ use crate::hold::Permits;
 use crate::inventory;
 use crate::limits::{check_descriptors, check_memory};
 use crate::native::NativeExecutor;
-use crate::recording::{Finished, record};
+use crate::recording::{Finished, Place, record_in};
 use crate::request::{Observer, Request, Site, Work};
 use crate::seed::random_seed;
 use crate::space::check_space;
@@ -144,6 +145,7 @@ pub fn carry_out(
     claim(&plan, &claims, &site.host)?;
     let permits = check_consent(&plan, &site.host, &request.consent(&site.host))?;
     check_memory(&plan, &site.host)?;
+    let notes = [notes, data_journal::check(&plan, &request, site)?].concat();
     check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
     if !observer.before_writing(&plan) {
         return Ok(None);
@@ -176,13 +178,22 @@ fn begin(
     let environment = environment_of(&plan, &site.host, site.version.clone());
     let trace = request.trace_max.map(|max| Arc::new(TraceSink::new(max)));
     let fio = request.fio.clone().filter(|_| plan.uses(Carrier::Fio));
+    let place = Place::new(&plan, site)?;
+    let journal = data_journal::create(&plan, &request, &place)
+        .inspect_err(|_| drop(std::fs::remove_dir(place.path())))?;
+    let kept = journal.as_ref().map(|(_, journal)| Arc::clone(journal));
+    let native =
+        NativeExecutor::new(&environment, &request, site, trace.clone(), Arc::clone(&permits), journal);
     let mut executor = HostExecutor {
-        native: NativeExecutor::new(&environment, &request, site, trace.clone(), Arc::clone(&permits)),
+        native,
         fio: fio.map(|fio| {
             FioExecutor::new(fio, &environment, site, Arc::clone(&permits), request.claims.clone())
         }),
     };
-    let finished = record(Arc::new(plan), environment, notes, &mut executor, site, observer)?;
+    let finished = record_in(place, Arc::new(plan), environment, notes, &mut executor, site, observer)?;
+    if let Some(journal) = kept {
+        journal.close();
+    }
     let fio_cpu_ns = executor.fio.map_or(Vec::new(), |fio| fio.process_cpu_ns);
     Ok(Done { finished, trace: trace.map(|trace| trace.take()), fio_cpu_ns, left: None })
 }

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use assay_engine::EngineError;
 use assay_engine::fio_bridge::FioError;
 use assay_engine::tree::AnchorError;
+use assay_engine::{EngineError, JournalError};
 use assay_host::claim::InUse;
 use assay_host::guard::Refusal;
 use assay_host::workdir::WorkDirError;
@@ -255,6 +255,37 @@ pub enum RunError {
     /// No place to keep the run was given.
     #[error("nowhere to keep runs")]
     NoStore,
+    /// The journal of a run that crashed cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// There is no journal of the run's writes.
+    #[error(
+        "the run in {run} has no validation journal at {journal}: it is kept with `content = {{ verify = true, journal = \"flushed\" }}`"
+    )]
+    NoJournal {
+        /// The run's directory.
+        run: PathBuf,
+        /// Where it would be.
+        journal: PathBuf,
+    },
+    /// Nothing was written by the time a run crashed.
+    #[error(
+        "{journal}: no write that could be there is in the validation journal, so there is nothing to prove"
+    )]
+    NothingWritten {
+        /// The journal.
+        journal: PathBuf,
+    },
+    /// A file is gone, or has less than a block, although writes to it were acknowledged.
+    #[error("{path} {what}: lost blocks with an acknowledged write: {blocks}")]
+    TargetLost {
+        /// The file.
+        path: PathBuf,
+        /// What is left of it.
+        what: String,
+        /// Blocks that are lost.
+        blocks: u64,
+    },
     /// The run could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -320,6 +351,9 @@ impl RunError {
                 | RunError::NotForFio { .. }
                 | RunError::TraceOfFio
                 | RunError::NoStore
+                | RunError::Store(StoreError::Running(_))
+                | RunError::NoJournal { .. }
+                | RunError::NothingWritten { .. }
                 | RunError::Probe { .. }
                 | RunError::Command { .. }
                 | RunError::Simulation(SimError::Model(_))

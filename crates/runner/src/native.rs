@@ -11,7 +11,7 @@ use assay_engine::preparation::Preparation;
 use assay_engine::targets::sync_file_system;
 use assay_engine::tracing::TraceSink;
 use assay_engine::tree::NamedDirectories;
-use assay_engine::{Blocks, JobKind, ThisMachine, Trees, Validation};
+use assay_engine::{Blocks, JobKind, Journal, ThisMachine, Trees, Validation};
 use assay_host::HostRoot;
 use assay_host::counters::{Sampler, Selection, own_pid};
 use assay_results::environment::Environment;
@@ -88,21 +88,30 @@ pub(crate) fn settle(plan: &Plan, phase: usize, stopped: &dyn Fn() -> bool, sink
 }
 
 /// The number that sectors of a run carry: no two runs have the same, whatever their seeds are.
-fn run_number() -> u64 {
+pub(crate) fn run_number() -> u64 {
     let by_time = || std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_nanos() as u64);
     random_u64().unwrap_or_else(|_| by_time())
 }
 
 impl NativeExecutor {
-    /// For a plan whose environment was collected; of the request, what is observed and what consent was given for.
+    /// For a plan whose environment was collected; of the request, what is observed and what consent was given for. Writes are kept
+    /// in `journal`.
     pub(crate) fn new(
         environment: &Environment,
         request: &Request,
         site: &Site,
         trace: Option<Arc<TraceSink>>,
         permits: Arc<Permits>,
+        journal: Option<(u64, Arc<Journal>)>,
     ) -> Self {
         let preparation = Arc::default();
+        let known = request.validation.clone();
+        let validation = known.unwrap_or_else(|| {
+            Arc::new(match journal {
+                Some((run, journal)) => Validation::journaled(run, journal),
+                None => Validation::new(run_number()),
+            })
+        });
         NativeExecutor {
             stop: Arc::clone(&site.stop),
             host: site.host.clone(),
@@ -115,7 +124,7 @@ impl NativeExecutor {
             probes: request.probes.clone(),
             kinds: site.kinds.clone(),
             trace,
-            validation: Arc::new(Validation::new(run_number())),
+            validation,
             // Directories named for destruction: trees may stand in them.
             trees: Trees {
                 named: NamedDirectories::at(&request.consent),
@@ -135,6 +144,9 @@ impl Executor for NativeExecutor {
         };
         let space = SpaceWatch::of(plan, phase, &self.stop);
         let stop = space.as_ref().map_or_else(|| Arc::clone(&self.stop), SpaceWatch::halt);
+        if let Some(journal) = self.validation.journal() {
+            journal.halt_on_failure(Arc::clone(&stop));
+        }
         let blocks = Blocks {
             trace: self.trace.clone(),
             held: holding.held.clone(),
@@ -159,7 +171,8 @@ impl Executor for NativeExecutor {
         for (id, text) in Clocks::now().since(&before) {
             sink(HostEvent::Note { phase: Some(phase as u32), id: id.to_owned(), text });
         }
-        if let Some(why) = space.and_then(SpaceWatch::end) {
+        let unkept = self.validation.journal().and_then(|journal| journal.failure().map(str::to_owned));
+        if let Some(why) = space.and_then(SpaceWatch::end).or(unkept) {
             return PhaseOutcome::Failed(why);
         }
         match end {

@@ -1,6 +1,6 @@
 //! One run from its plan to its stored result.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_conduct::{Executor, conduct};
@@ -45,10 +45,46 @@ pub fn record(
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Finished, RunError> {
-    let id = format!("{:08x}", random_u64()? as u32);
-    let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let store = site.store.as_ref().ok_or(RunError::NoStore)?;
-    let directory = RunDir::create(store, &started, &plan.name, &id)?;
+    record_in(Place::new(&plan, site)?, plan, environment, notes, executor, site, observer)
+}
+
+/// Where a run is going to be recorded.
+#[derive(Debug)]
+pub(crate) struct Place {
+    id: String,
+    started: String,
+    directory: RunDir,
+}
+
+impl Place {
+    /// Makes the directory of a run of `plan`.
+    ///
+    /// # Errors
+    /// [`RunError`] if there is no place for runs, or it cannot be written to.
+    pub(crate) fn new(plan: &Plan, site: &Site) -> Result<Place, RunError> {
+        let id = format!("{:08x}", random_u64()? as u32);
+        let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let store = site.store.as_ref().ok_or(RunError::NoStore)?;
+        let directory = RunDir::create(store, &started, &plan.name, &id)?;
+        Ok(Place { id, started, directory })
+    }
+
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// As [`record`], in a directory that is there.
+pub(crate) fn record_in(
+    Place { id, started, directory }: Place,
+    plan: Arc<Plan>,
+    environment: Environment,
+    notes: Vec<(String, String)>,
+    executor: &mut dyn Executor,
+    site: &Site,
+    observer: &mut dyn Observer,
+) -> Result<Finished, RunError> {
     let mut recorder = RunRecorder::new(directory)?;
     let mut builder = RunBuilder::new();
     let mut sink = |event: RunEvent| {

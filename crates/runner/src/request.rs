@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_engine::fio_bridge::Fio;
-use assay_engine::{JobKind, ThisMachine};
+use assay_engine::{JobKind, ThisMachine, Validation};
 use assay_host::HostRoot;
 use assay_host::claim::Claims;
 use assay_host::guard::Consent;
@@ -70,6 +70,8 @@ pub struct Request {
     pub notes: Vec<(String, String)>,
     /// What the run has claimed already; the targets are claimed beside it.
     pub claims: Claims,
+    /// What is known of the targets' data already; `None`: nothing.
+    pub validation: Option<Arc<Validation>>,
 }
 
 impl Request {
@@ -90,6 +92,7 @@ impl Request {
             strict: false,
             notes: Vec::new(),
             claims: Claims::default(),
+            validation: None,
         }
     }
 
