@@ -5,8 +5,10 @@ use assay_workload::job::EngineKind;
 
 mod faults {
     pub(crate) mod content;
+    pub(crate) mod device;
     pub(crate) mod hang;
     pub(crate) mod matrix;
+    pub(crate) mod power;
     pub(crate) mod stage;
 }
 #[path = "../../../xtask/support/skip.rs"]

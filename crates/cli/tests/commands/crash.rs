@@ -188,3 +188,80 @@ fn a_results_disk_that_fills_up_keeps_what_was_stored() {
     fs.set_capacity(1 << 30);
     assert_eq!(ios_of(&json(&recovered(&world, &runs).ended(0).out)), stored);
 }
+
+/// Starts a run that writes with a journal until it is ended.
+fn start_journaled(world: &World) -> Child {
+    let plan = world.path().join("plan.toml");
+    let text = r#"
+name = "validated"
+target = [{ name = "data", path = "data", size = "8m" }]
+[[phase]]
+name = "write"
+[[phase.job]]
+name = "write"
+read_percent = 30
+write_percent = 70
+block_size = "4k"
+pattern = "random"
+outstanding = 8
+runtime = "60s"
+content = { verify = true, journal = "completed" }
+"#;
+    fs::write(&plan, text).expect("a plan");
+    let data = world.data();
+    let mut command =
+        world.command(&["run", path_text(&plan), "--target", path_text(&data), "--watch", "nothing"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+/// Runs that are killed while they write with a journal: kills of the page cache's owner alone.
+const JOURNALED_KILLS: u64 = 3;
+
+#[test]
+fn each_acknowledged_write_of_a_killed_run_is_proved_and_one_that_is_gone_is_found() {
+    let kills = std::env::var("ASSAY_KILLS").ok().and_then(|kills| kills.parse().ok());
+    for kill in 0..kills.unwrap_or(JOURNALED_KILLS) {
+        let world = World::new();
+        let mut child = start_journaled(&world);
+        let journal = || world.run_directories().pop().map(|run| run.join("data.journal"));
+        let length = || journal().and_then(|path| fs::metadata(path).ok()).map_or(0, |meta| meta.len());
+        wait_for("the journal", || length() > (1 + kill % 7) * 50_000);
+        signal(&child, Signal::KILL);
+        child.wait().expect("ended");
+        let said = world.assay(&["runs", "verify", "last", "--json"]).ended(0);
+        let data = &json(&said.out)["phases"][0]["jobs"][0]["data"];
+        assert!(data["crash"]["acknowledged"].as_u64() > Some(500), "{kill}: {data}");
+        assert_eq!((&data["wrong"], &data["unverifiable"]), (&0.into(), &0.into()), "{kill}: {data}");
+        if kill > 0 {
+            continue;
+        }
+        // The run that proved it is one like others, and the last; a block that is lost is found.
+        let crashed = world.run_directories().remove(0);
+        let file = fs::File::options().write(true).open(world.data().join("data")).expect("the file");
+        std::os::unix::fs::FileExt::write_all_at(&file, &[0; 512], 4096).expect("written");
+        let said = world.assay(&["runs", "verify", path_text(&crashed)]).ended(1);
+        assert!(said.err.contains("blocks lost or wrong: 1 of "), "{}", said.err);
+        assert!(said.out.contains("data offset 4096"), "{}", said.out);
+        let said =
+            world.assay(&["runs", "rm", crashed.file_name().and_then(|name| name.to_str()).expect("a name")]);
+        said.ended(0);
+        assert!(!crashed.exists(), "with its journal");
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_is_not_verified_and_one_without_a_journal_says_what_is_needed() {
+    let world = World::new();
+    let mut child = start_journaled(&world);
+    wait_for("the journal", || {
+        world.run_directories().pop().is_some_and(|run| run.join("data.journal").exists())
+    });
+    let said = world.assay(&["runs", "verify", "last"]).ended(2);
+    assert!(said.err.contains("is still going"), "{}", said.err);
+    signal(&child, Signal::KILL);
+    child.wait().expect("ended");
+    let run = world.run_directories().remove(0);
+    fs::remove_file(run.join("data.journal")).expect("removed");
+    let said = world.assay(&["runs", "verify", "last"]).ended(2);
+    assert!(said.err.contains("no validation journal") && said.err.contains("journal = "), "{}", said.err);
+}

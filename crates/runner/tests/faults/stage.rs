@@ -1,5 +1,6 @@
 //! A run on a file system that fails: what is asked for, and what comes of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use assay_faultfs::{Fault, FaultFs, Injected, Op, Options, Rule, missing};
 use assay_results::event::HungIo;
 use assay_results::run::JobResult;
 use assay_results::{HostEvent, RunEvent};
-use assay_runner::{Finished, Observer, Watch, carry_out};
+use assay_runner::{Finished, Observer, Request, Watch, carry_out};
 use assay_workload::job::{Caching, EngineKind, FlushCall, FlushOrder, Limits, PeriodicFlush, Rate};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::{Job, Workload};
@@ -129,10 +130,21 @@ fn run(case: Case) -> Came {
 }
 
 /// Carries `workload` out on a file system of its own that fails from one of its phases on.
-pub(crate) fn run_of(case: Case, workload: Workload, from_phase: u32) -> Came {
+fn run_of(case: Case, workload: Workload, from_phase: u32) -> Came {
+    run_over(None, case, workload, from_phase)
+}
+
+/// The same, behind a run of `before` on the same file, which meets no fault.
+pub(crate) fn run_over(before: Option<Workload>, case: Case, workload: Workload, from_phase: u32) -> Came {
     let fs = FaultFs::mount(Options { cached: case.cached, ..Options::default() }).expect("it mounts");
     let store = tempfile::tempdir().expect("a store");
-    let request = request(workload, Watch::Nothing, fs.path());
+    let consent: Vec<PathBuf> = before.iter().map(|_| fs.join(FILE)).collect();
+    if let Some(before) = before {
+        let done = carry_out(request(before, Watch::Nothing, fs.path()), &site(store.path()), &mut ());
+        assert_eq!(done.expect("carried out").expect("begun").finished.error, None);
+    }
+    // What it made cannot be marked there.
+    let request = Request { consent, ..request(workload, Watch::Nothing, fs.path()) };
     let (rules, site) = (case.rules.clone(), site(store.path()));
     let stop = case.stops.then(|| Arc::clone(&site.stop));
     let mut observer = Injecting { fs: &fs, from_phase, rules, stop, hung: Vec::new() };
