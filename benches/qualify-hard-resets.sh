@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Hard resets of a virtual machine during validated writes with a journal: RESETS (5) times a machine boots, writes to one disk, keeps the
+# journal on another, is reset without warning after a few seconds, boots again and proves what was acknowledged. Then once more with a
+# part of the disk overwritten while the machine is off: that must be found. A few minutes. Needs qemu-system-x86_64 (software emulation is
+# enough), mkfs.ext4, cpio, and Debian's package mirror for a kernel and busybox. ASSAY must be static: scripts/build-static.sh.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+ASSAY=$(realpath "${ASSAY:-$(scripts/build-static.sh)}")
+dir=$(mktemp -d "${WHERE:-${TMPDIR:-/tmp}}/assay-resets-XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+
+# A kernel and a shell, taken apart and not installed.
+mkdir -p "$dir/packages" "$dir/root"/{bin,proc,sys,dev,runs,modules,tmp}
+kernel=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -1)
+(cd "$dir/packages" && apt-get download -q "$kernel" busybox-static > /dev/null)
+for package in "$dir/packages"/*.deb; do dpkg-deb -x "$package" "$dir/packages/files"; done
+find "$dir/packages/files" -name 'virtio*.ko*' -exec cp {} "$dir/root/modules" \;
+cp "$dir"/packages/files/boot/vmlinuz-* "$dir/kernel"
+cp "$(find "$dir/packages/files" -name busybox -type f | head -1)" "$dir/root/bin/busybox"
+cp "$ASSAY" "$dir/root/bin/assay"
+cat > "$dir/root/plan.toml" <<'PLAN'
+name = "reset"
+target = [{ name = "disk", path = "/dev/vda" }]
+[[phase]]
+name = "write"
+[[phase.job]]
+name = "write"
+op = "write"
+block_size = "16k"
+pattern = "random"
+outstanding = 8
+caching = "direct"
+runtime = "600s"
+flush = { every_writes = 32 }
+content = { verify = true, journal = "flushed" }
+PLAN
+cat > "$dir/root/init" <<'INIT'
+#!/bin/busybox sh
+export PATH=/bin HOME=/tmp ASSAY_RUNS=/runs/runs
+/bin/busybox --install -s /bin
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+for round in 1 2 3; do for module in /modules/*.ko*; do insmod "$module" 2> /dev/null; done; done
+while [ ! -b /dev/vdb ]; do sleep 0.1; done
+mount -t ext4 /dev/vdb /runs || echo "SAID mount failed"
+if [ -e /runs/armed ]; then
+    assay --quiet runs verify last --json > /tmp/proved.json 2> /tmp/why
+    echo "SAID status $?: $(cat /tmp/why)"
+    echo "SAID $(grep -A8 '"crash": {' /tmp/proved.json | grep -E 'acknowledged|in_flight|newer|torn"' | tr -d '\n')"
+    poweroff -f
+fi
+touch /runs/armed; sync
+assay --quiet run /plan.toml --destroy-data /dev/vda --watch nothing 2>&1 &
+while true; do sleep 1; echo "JOURNAL $(cat /runs/runs/*/data.journal 2> /dev/null | wc -c)"; done
+INIT
+chmod +x "$dir/root/init"
+(cd "$dir/root" && find . | cpio --quiet -o -H newc | gzip -1 > "$dir/initramfs")
+
+# Talks to the machine's monitor.
+monitor() {
+    python3 - "$dir/monitor" "$1" <<'PYTHON'
+import json
+import socket
+import sys
+
+link = socket.socket(socket.AF_UNIX)
+link.connect(sys.argv[1])
+lines = link.makefile("rw")
+lines.readline()
+for command in ("qmp_capabilities", sys.argv[2]):
+    lines.write(json.dumps({"execute": command}) + "\n")
+    lines.flush()
+    lines.readline()
+PYTHON
+}
+
+boot() {
+    rm -f "$dir/monitor"
+    qemu-system-x86_64 -machine q35,accel=tcg -m 768 -display none -serial "file:$dir/console" \
+        -kernel "$dir/kernel" -initrd "$dir/initramfs" -append "console=ttyS0 quiet panic=1" \
+        -drive "file=$dir/disk,format=raw,if=virtio,cache=writeback" \
+        -drive "file=$dir/runs,format=raw,if=virtio,cache=writeback" \
+        -qmp "unix:$dir/monitor,server=on,wait=off" > /dev/null 2> "$dir/qemu" &
+    machine=$!
+}
+
+# Waits for a line on the console, while the machine is on.
+await() {
+    for _ in $(seq 1800); do
+        if grep -aqE "$1" "$dir/console" 2> /dev/null; then return; fi
+        kill -0 "$machine" 2> /dev/null || break
+        sleep 0.1
+    done
+    grep -aqE "$1" "$dir/console" || { echo "not seen: $1"; tail -20 "$dir/console" "$dir/qemu"; exit 1; }
+}
+
+fresh() {
+    rm -f "$dir/disk" "$dir/runs" "$dir/console"
+    truncate -s 64M "$dir/disk" && truncate -s 256M "$dir/runs"
+    mkfs.ext4 -q "$dir/runs"
+}
+
+for reset in $(seq "${RESETS:-5}"); do
+    fresh
+    boot
+    # 100,000 bytes of journal: thousands of writes.
+    await 'JOURNAL [0-9]{6}'
+    sleep "$((reset % 4)).$((reset * 3 % 10))"
+    monitor system_reset
+    await 'SAID .*acknowledged'
+    wait "$machine" || true
+    echo "reset $reset: $(grep -a '^SAID' "$dir/console" | tr -d '\r' | tr '\n' ' ')"
+    grep -aq '^SAID status 0' "$dir/console" || { echo "a false alarm"; exit 1; }
+done
+
+fresh
+boot
+await 'JOURNAL [0-9]{6}'
+monitor quit
+wait "$machine" || true
+dd if=/dev/zero of="$dir/disk" bs=64k count=1 seek=100 conv=notrunc status=none
+rm -f "$dir/console"
+boot
+await 'SAID .*acknowledged'
+wait "$machine" || true
+echo "overwritten: $(grep -a '^SAID' "$dir/console" | tr -d '\r' | tr '\n' ' ')"
+grep -aq '^SAID status 1: error: blocks lost or wrong: [1-4] of' "$dir/console" || { echo "a missed loss"; exit 1; }
