@@ -620,3 +620,13 @@ pub struct Workload {
     /// In sequence.
     pub phases: Vec<Phase>,
 }
+
+impl Workload {
+    /// Whether some job on the target leaves the choice of its engine to us. Others need no trial, which reads the target. `engine` is
+    /// that of all jobs, where one is asked for.
+    pub fn leaves_engine_open(&self, target: &Target, engine: Option<EngineKind>) -> bool {
+        let jobs = self.phases.iter().flat_map(|phase| &phase.jobs);
+        let mut on_it = jobs.filter(|job| job.targets.contains(&target.name));
+        on_it.any(|job| engine.unwrap_or(job.engine) == EngineKind::Auto)
+    }
+}

@@ -8,6 +8,8 @@ mod verify;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use self::hosts::{PlanHost, PlanHosts, part_of};
 use crate::application::Body;
 pub use crate::bounds::{OUTSTANDING_MAX, TARGETS_MAX, THREADS_MAX};
@@ -24,7 +26,7 @@ use crate::target::{Extent, TargetKind};
 use crate::units::Bytes;
 
 /// What is known of a target before planning.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetFacts {
     /// Absolute path.
     pub path: String,
@@ -39,7 +41,8 @@ pub struct TargetFacts {
 }
 
 /// What is known of this system before planning.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Inventory {
     /// By target name.
     pub targets: BTreeMap<String, TargetFacts>,

@@ -2,15 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Offered, Pace, Plan, PlannedJob};
+use super::{Offered, Pace, Plan, PlannedJob, PlannedPhase, PlannedTarget, ThreadSlice};
 use crate::host::HostId;
 
 impl PlannedJob {
     /// What the chosen hosts do of it: their slices, and their share of what is offered. Jobs of the other hosts have no slices.
     #[must_use]
     pub fn part(&self, chosen: impl Fn(HostId) -> bool) -> PlannedJob {
-        let mut part = self.clone();
-        part.slices.retain(|slice| chosen(slice.host));
+        let slices: Vec<ThreadSlice> =
+            self.slices.iter().filter(|slice| chosen(slice.host)).cloned().collect();
+        // The slices of a thousand hosts are not copied for each of them.
+        let mut part = PlannedJob {
+            traits: self.traits.clone(),
+            engine: self.engine,
+            engine_reason: self.engine_reason.clone(),
+            direct: self.direct,
+            pace: self.pace,
+            end: self.end,
+            operations: self.operations.clone(),
+            slices,
+        };
         if part.slices.len() < self.slices.len()
             && let Pace::Open { offered, .. } = &mut part.pace
         {
@@ -38,21 +49,52 @@ impl Plan {
     /// their places, so that events of a worker need no translation; a job that the host has no part in has no slices.
     #[must_use]
     pub fn for_host(&self, host: HostId) -> Plan {
-        let mine = || self.targets.iter().enumerate().filter(|(_, target)| target.host == host);
-        let numbers: BTreeMap<u32, u32> = mine().map(|(old, _)| old as u32).zip(0..).collect();
-        let mut plan = Plan { hosts: Vec::new(), targets: Vec::new(), phases: Vec::new(), ..self.clone() };
-        plan.targets.extend(mine().map(|(_, target)| target.clone()));
-        plan.targets.iter_mut().for_each(|target| target.host = HostId::FIRST);
-        plan.phases.extend(self.phases.iter().cloned());
-        for job in plan.phases.iter_mut().flat_map(|phase| &mut phase.jobs) {
-            *job = job.part(|other| other == host);
-            for slice in &mut job.slices {
-                slice.host = HostId::FIRST;
-                let sites = slice.sites.iter_mut();
-                sites.for_each(|site| site.target = numbers.get(&site.target).copied().unwrap_or(u32::MAX));
-            }
+        let mine = self.targets.iter().filter(|target| target.host == host);
+        let mut targets: Vec<PlannedTarget> = mine.cloned().collect();
+        targets.iter_mut().for_each(|target| target.host = HostId::FIRST);
+        let phases = (0..self.phases.len()).map(|phase| self.phase_for_host(phase, host)).collect();
+        Plan {
+            schema: self.schema.clone(),
+            name: self.name.clone(),
+            series: self.series.clone(),
+            seed: self.seed,
+            seed_given: self.seed_given,
+            hosts: Vec::new(),
+            targets,
+            phases,
         }
-        plan
+    }
+
+    /// One phase of [`Plan::for_host`].
+    #[must_use]
+    pub fn phase_for_host(&self, phase: usize, host: HostId) -> PlannedPhase {
+        let mine = self.targets.iter().enumerate().filter(|(_, target)| target.host == host);
+        let numbers: BTreeMap<u32, u32> = mine.map(|(old, _)| old as u32).zip(0..).collect();
+        let planned = &self.phases[phase];
+        let mut jobs: Vec<PlannedJob> =
+            planned.jobs.iter().map(|job| job.part(|other| other == host)).collect();
+        for slice in jobs.iter_mut().flat_map(|job| &mut job.slices) {
+            slice.host = HostId::FIRST;
+            let sites = slice.sites.iter_mut();
+            sites.for_each(|site| site.target = numbers.get(&site.target).copied().unwrap_or(u32::MAX));
+        }
+        PlannedPhase {
+            name: planned.name.clone(),
+            kind: planned.kind,
+            jobs,
+            drain_after: planned.drain_after,
+            pause_after: planned.pause_after,
+            point: planned.point.clone(),
+            repeat: planned.repeat,
+            step: planned.step,
+            carried_by: planned.carried_by,
+        }
+    }
+
+    /// Whether a host has a part in a phase. Where the plan names no hosts, whatever carries it out does all of it.
+    pub fn has_part(&self, phase: usize, host: HostId) -> bool {
+        let mut slices = self.phases[phase].jobs.iter().flat_map(|job| &job.slices);
+        self.hosts.is_empty() || slices.any(|slice| slice.host == host)
     }
 
     /// The traffic of all hosts as if one machine made it: targets of one name are one target. For what looks at the storage
