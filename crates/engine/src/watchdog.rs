@@ -156,7 +156,7 @@ impl<'p> Watchdog<'p> {
         let job = self.context.job(at.job);
         HungIo {
             job: job.name.clone(),
-            operation: io.operation,
+            operation: io.operation.into(),
             target: io.path(self.context.plan, job, &job.slices[at.thread]).unwrap_or_default(),
             offset_bytes: io.offset_bytes,
             len_bytes: io.len_bytes,
@@ -212,7 +212,7 @@ impl PreparationWatch {
     fn hung(&self, step: &Step, now_ns: u64) -> HungIo {
         HungIo {
             job: String::new(),
-            operation: step.operation,
+            operation: step.operation.into(),
             target: step.path.clone(),
             offset_bytes: step.offset_bytes,
             len_bytes: step.len_bytes,

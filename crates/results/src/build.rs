@@ -137,6 +137,10 @@ impl RunBuilder {
             HostEvent::Clock(clock) => known.clock = Some(*clock),
             HostEvent::Lost { phase, why } => known.lost = Some(HostLoss { phase: *phase, why: why.clone() }),
             HostEvent::Interval(interval) => self.feed_interval(host, interval),
+            HostEvent::Started { phase, at_ns } => {
+                let start = self.hosts.moment(host, *at_ns);
+                self.phase(*phase).starts.extend(start.map(|start| (host, start)));
+            }
             HostEvent::Counters { phase, record } => {
                 let start = self.hosts.moment(host, record.at_ns);
                 let tally = self.phase(*phase);

@@ -37,6 +37,7 @@ mod start_skew;
 mod subject;
 mod throttled;
 mod too_few_samples;
+mod unequal_hosts;
 mod unrepresentative_block_size;
 mod unwritten_reads;
 mod unwritten_trims;
@@ -79,7 +80,7 @@ macro_rules! check_of {
 }
 
 /// All checks, in the order of the documentation.
-pub const ALL: [Check; 31] = [
+pub const ALL: [Check; 32] = [
     check_of!(cache_served_reads, "reads answered by a cache instead of the storage"),
     check_of!(cache_absorbed_writes, "direct writes kept by a cache above the device"),
     check_of!(unwritten_reads, "reads of holes and of blocks that were never written"),
@@ -106,6 +107,7 @@ pub const ALL: [Check; 31] = [
     check_of!(cache_drop_failed, "the page cache could not be dropped"),
     check_of!(lost_worker, "a worker's numbers are missing"),
     check_of!(start_skew, "workers did not start together"),
+    check_of!(unequal_hosts, "hosts of one run that are not alike"),
     check_of!(io_errors, "operations that failed"),
     check_of!(verify_failed, "blocks that did not hold what was written"),
     check_of!(contradictory_figures, "figures of an imported result that cannot all be true"),

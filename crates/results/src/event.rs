@@ -1,5 +1,6 @@
 //! The stream of events of a run: the live screen, the journal and every other consumer see the same.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub use assay_workload::host::HostId;
@@ -145,12 +146,12 @@ pub fn which_io(operation: &str, len_bytes: u32, offset_bytes: Option<u64>, targ
 }
 
 /// An I/O or an operation on files that does not complete.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HungIo {
     /// The name of its job; empty for what is done before a phase starts.
     pub job: String,
     /// What it does: `read`, `fsync`, `mkdir`.
-    pub operation: &'static str,
+    pub operation: Cow<'static, str>,
     /// The path of its target.
     pub target: String,
     /// Where it begins; `None`: flushes and operations on whole files.
@@ -166,7 +167,7 @@ pub struct HungIo {
 impl HungIo {
     /// Which it is: `read of 4 KiB at offset 8192 of data`.
     pub fn which(&self) -> String {
-        which_io(self.operation, self.len_bytes, self.offset_bytes, &self.target)
+        which_io(&self.operation, self.len_bytes, self.offset_bytes, &self.target)
     }
 
     /// Whether it is the same as `other`, seen at another time.
@@ -270,6 +271,14 @@ pub enum HostEvent {
     },
     /// What its clock shows against that of the run, from here on.
     Clock(HostClock),
+    /// Its threads of a phase are let go, at a moment that the conductor gave. Without it, the first counters of a phase mark its
+    /// start on the host.
+    Started {
+        /// The phase.
+        phase: u32,
+        /// When, on its monotonic clock.
+        at_ns: u64,
+    },
     /// A reporting period of one job is complete. Kept in `series.bin`, not in the journal.
     #[serde(skip)]
     Interval(Box<Interval>),

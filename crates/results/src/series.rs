@@ -67,6 +67,18 @@ pub struct Frame {
     pub interval: Interval,
 }
 
+/// An interval as it is sent from host to host: the payload of its frame.
+pub fn encode_interval(interval: &Interval) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    codec::encode(HostId::FIRST, Level::Period, interval, &mut out);
+    out
+}
+
+/// What [`encode_interval`] made; `None` for what makes no sense.
+pub fn decode_interval(payload: &[u8]) -> Option<Interval> {
+    codec::decode_head(payload)?.decode().map(|frame| frame.interval)
+}
+
 /// Why a file cannot be read as a series.
 #[derive(Debug, thiserror::Error)]
 pub enum SeriesError {

@@ -44,7 +44,7 @@ fn an_io_that_hangs_is_named_and_does_not_keep_a_stopped_run_from_ending() {
         assert_eq!(said.iter().filter(named).count(), 2, "{which}: seen and given up: {said:?}");
         // A flush locks its file: writes that were handed over with it hang as long.
         if came.case.op != Op::Flush || came.case.engine == EngineKind::Psync {
-            let found = (hung.operation, hung.len_bytes, hung.offset_bytes);
+            let found = (&*hung.operation, hung.len_bytes, hung.offset_bytes);
             let offset = (came.case.op != Op::Flush).then_some(injected.offset);
             assert_eq!(found, (name, len, offset), "{which}");
         }
@@ -81,7 +81,7 @@ fn stopped(op: Op, rules: Vec<Rule>, of: impl FnOnce(&Case) -> Workload) -> Came
 fn ended_without(came: &Came, job: &str, operation: &str) {
     let which = came.which();
     let hung = came.hung.first().unwrap_or_else(|| panic!("{which}: not told"));
-    assert_eq!((hung.job.as_str(), hung.operation), (job, operation), "{which}: {hung:?}");
+    assert_eq!((hung.job.as_str(), &*hung.operation), (job, operation), "{which}: {hung:?}");
     let took = Duration::from_nanos(hung.outstanding_for.0).as_secs();
     assert!((HUNG_AFTER_S..HUNG_AFTER_S + 3).contains(&took), "{which}: {hung:?}");
     let said: Vec<&str> = came.finished.run.remarks.iter().map(|remark| remark.text.as_str()).collect();

@@ -225,3 +225,22 @@ fn without_a_clock_nothing_is_shifted() {
     assert_eq!((job.total.ios, job.evidence.workers[1].start_skew_ns), (20_020, 0));
     assert_eq!(interval(0, 0, OpKind::Read, 1).key.start_ns, 0);
 }
+
+/// What says when threads were let go counts, and not the counters that are read a little before or after.
+#[test]
+fn a_start_that_is_told_is_the_start() {
+    let events = three();
+    let counted = |event: &RunEvent| match event {
+        RunEvent::Host { host: HostId(1), event: HostEvent::Counters { record, .. } } => Some(record.at_ns),
+        _ => None,
+    };
+    let (at, counted_ns) =
+        events.iter().enumerate().find_map(|(at, event)| Some((at, counted(event)?))).unwrap();
+    // On the side of the counters that it was sent on makes no difference.
+    for at in [at, at + 1] {
+        let mut told = events.clone();
+        told.insert(at, HostEvent::Started { phase: 0, at_ns: counted_ns + SECOND / 2 }.of(HostId(1)));
+        let skew_ns = build(&told).phases[0].jobs[0].evidence.workers[1].start_skew_ns;
+        assert_eq!(skew_ns, 1_500_000_000);
+    }
+}
