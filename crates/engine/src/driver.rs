@@ -19,11 +19,11 @@ use crate::seam::{Clock, EngineError};
 use crate::watchdog::Watchdog;
 
 mod gate;
+mod start;
 
 use gate::{Gate, GatePass};
+pub use start::CommonStart;
 
-/// Time between everybody being ready and the start, so that threads are waiting when it comes.
-const START_AHEAD_NS: u64 = 2_000_000;
 /// How long behind the end of an interval the sampler comes, so that threads have published it.
 const LAG: Duration = Duration::from_millis(5);
 /// How often it looks whether everybody has finished.
@@ -43,6 +43,8 @@ pub struct PhaseOptions<'k> {
     pub stop: Arc<AtomicBool>,
     /// What can run as a job; the first that takes a job has it.
     pub kinds: &'k [&'k dyn JobKind<ThisMachine>],
+    /// Says when to start; `None`: as soon as all threads are ready.
+    pub start: Option<&'k CommonStart>,
     /// Told when the phase is over but for threads whose I/Os hang. [`run_phase`] waits for them all the same: a caller that does not
     /// want to goes on without it, and without what it returns.
     pub given_up: &'k dyn Fn(PhaseEnd),
@@ -83,6 +85,7 @@ impl Running<'_> {
 struct Minding<'a> {
     endings: Endings,
     gate: &'a Gate,
+    start: Option<&'a CommonStart>,
     given_up: &'a dyn Fn(PhaseEnd),
 }
 
@@ -116,7 +119,7 @@ pub fn run_phase(
         let spawn = |seat| ThreadStart::spawn(seat, scope);
         let _guard = EndIfPanicking(&gate, &stops);
         let running = spawn_all(planned, &prepared, &gate, &spawn)?;
-        let minding = Minding { endings, gate: &gate, given_up: options.given_up };
+        let minding = Minding { endings, gate: &gate, start: options.start, given_up: options.given_up };
         measure(context, &prepared, running, minding, sink, tick)
     })
 }
@@ -146,16 +149,22 @@ fn measure(
     sink: &mut dyn FnMut(HostEvent),
     tick: &mut Tick<'_>,
 ) -> Result<PhaseEnd, EngineError> {
-    let Minding { mut endings, gate, given_up } = minding;
+    let Minding { mut endings, gate, start, given_up } = minding;
     let (planned, phase) = (context.planned(), context.phase);
     let mut interrupts = Interrupts::new(context, prepared);
     if !gate.wait_ready(running.len(), &mut || interrupts.look(0)) {
         let ended = join_all(running, planned.jobs.len(), gate);
         return ended.map(|_| PhaseEnd { error: Some("a job thread ended before the start".to_owned()) });
     }
+    let Some(start_ns) = start::wait_for(start, context.stop) else {
+        gate.call_off(None);
+        return join_all(running, planned.jobs.len(), gate).map(|_| PhaseEnd::default());
+    };
     let process_before = outcome::process_cpu();
-    let start_ns = RealClock::new().now_ns() + START_AHEAD_NS;
     gate.open(start_ns);
+    if start.is_some() {
+        sink(HostEvent::Started { phase: phase as u32, at_ns: start_ns });
+    }
     tick(sink);
     let threads = running.iter().map(|thread| (thread.at.job, Arc::clone(&thread.intervals))).collect();
     let mut sampler = Sampler::new(threads, phase, start_ns, measured_starts(planned, start_ns));

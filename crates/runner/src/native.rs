@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_conduct::{Executor, PhaseOutcome, When};
-use assay_engine::driver::PhaseEnd;
+use assay_engine::driver::{CommonStart, PhaseEnd};
 use assay_engine::preparation::Preparation;
 use assay_engine::targets::sync_file_system;
 use assay_engine::tracing::TraceSink;
@@ -43,7 +43,9 @@ pub(crate) struct NativeExecutor {
     probes: Vec<Probe>,
     /// The kinds of jobs: those of the site before the others.
     kinds: Kinds,
-    trace: Option<Arc<TraceSink>>,
+    pub(crate) trace: Option<Arc<TraceSink>>,
+    /// Says when each phase starts; `None`: at once.
+    pub(crate) start: Option<CommonStart>,
     /// What the run has written with headers.
     validation: Arc<Validation>,
     trees: Trees,
@@ -124,6 +126,7 @@ impl NativeExecutor {
             probes: request.probes.clone(),
             kinds: site.kinds.clone(),
             trace,
+            start: None,
             validation,
             // Directories named for destruction: trees may stand in them.
             trees: Trees {
@@ -158,7 +161,8 @@ impl Executor for NativeExecutor {
             .extend([Arc::new(blocks) as Arc<dyn JobKind<ThisMachine> + Send>, Arc::new(self.trees.clone())]);
         let interval = period(plan, phase);
         let (plan, preparation) = (Arc::clone(plan), Arc::clone(&self.preparation));
-        let thread = PhaseThread { plan, phase, interval, stop, kinds, holding, preparation };
+        let start = self.start.clone();
+        let thread = PhaseThread { plan, phase, interval, stop, start, kinds, holding, preparation };
         let (counters, watch) = (&mut self.counters, self.watch);
         let mut tick = |sink: &mut dyn FnMut(HostEvent)| {
             if watch == Watch::Nothing {

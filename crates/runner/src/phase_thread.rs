@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use assay_engine::clock::RealClock;
-use assay_engine::driver::{PhaseEnd, PhaseOptions, Tick, run_phase};
+use assay_engine::driver::{CommonStart, PhaseEnd, PhaseOptions, Tick, run_phase};
 use assay_engine::preparation::Preparation;
 use assay_engine::watchdog::PreparationWatch;
 use assay_engine::{Clock as _, EngineError, JobKind, ThisMachine};
@@ -21,6 +21,8 @@ pub(crate) struct PhaseThread {
     pub(crate) phase: usize,
     pub(crate) interval: Duration,
     pub(crate) stop: Arc<AtomicBool>,
+    /// Says when it starts; `None`: at once.
+    pub(crate) start: Option<CommonStart>,
     /// The first that takes a job has it.
     pub(crate) kinds: Vec<Arc<dyn JobKind<ThisMachine> + Send>>,
     /// Held until the last thread has ended.
@@ -79,11 +81,17 @@ impl PhaseThread {
     }
 
     fn work(self, tell: &mpsc::Sender<Told>) {
-        let PhaseThread { plan, phase, interval, stop, kinds, holding, preparation: _ } = self;
+        let PhaseThread { plan, phase, interval, stop, start, kinds, holding, preparation: _ } = self;
         let taking: Vec<&dyn JobKind<ThisMachine>> =
             kinds.iter().map(|kind| -> &dyn JobKind<ThisMachine> { kind.as_ref() }).collect();
         let given_up = |end| drop(tell.send(Told::Ended(Ok(end))));
-        let options = PhaseOptions { interval, stop: Arc::clone(&stop), kinds: &taking, given_up: &given_up };
+        let options = PhaseOptions {
+            interval,
+            stop: Arc::clone(&stop),
+            kinds: &taking,
+            start: start.as_ref(),
+            given_up: &given_up,
+        };
         let mut sink = |event| {
             if tell.send(Told::Event(event)).is_err() {
                 // Nothing listens any more: the run has failed.

@@ -101,6 +101,7 @@ pub fn fill(
         phase: 0,
         interval,
         stop: halt,
+            start: None,
         kinds: vec![blocks],
         holding,
         preparation,

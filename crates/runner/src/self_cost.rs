@@ -57,6 +57,7 @@ pub fn measure(depth: u32, time: Nanos) -> Result<Cost, RunError> {
         interval: Duration::from_secs(1),
         stop: Arc::new(AtomicBool::new(false)),
         kinds: &[&Blocks::default()],
+        start: None,
         given_up: &|_| {},
     };
     let (mut ios, mut outcome) = (0, JobOutcome::default());

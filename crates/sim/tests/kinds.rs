@@ -77,6 +77,7 @@ fn the_same_kind_runs_for_real() {
         interval: Duration::from_millis(50),
         stop,
         kinds: &[&ticking, &Blocks::default()],
+        start: None,
         given_up: &|_| {},
     };
     let mut seen = Seen::default();

@@ -49,6 +49,7 @@ fn options<'k>(kinds: &'k [&'k dyn JobKind<ThisMachine>]) -> PhaseOptions<'k> {
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
         kinds,
+        start: None,
         given_up: &|_| {},
     }
 }

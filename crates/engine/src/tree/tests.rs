@@ -67,6 +67,7 @@ fn run_with(plan: &Arc<Plan>, named: &[PathBuf]) -> (Vec<JobCounts>, Vec<String>
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
         kinds: &[&Trees { named: NamedDirectories::at(named), ..Trees::default() }],
+        start: None,
         given_up: &|_| {},
     };
     let mut counts = vec![JobCounts::default(); plan.phases[0].jobs.len()];
@@ -346,6 +347,7 @@ fn refused(plan: &Arc<Plan>) -> String {
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
         kinds: &[&Trees::default()],
+        start: None,
         given_up: &|_| {},
     };
     run_phase(plan, 0, &options, &mut |_| (), &mut |_| ()).unwrap_err().to_string()
@@ -398,6 +400,7 @@ fn a_full_file_system_or_a_missing_directory_ends_the_job() {
         interval: Duration::from_millis(50),
         stop: Arc::new(AtomicBool::new(false)),
         kinds: &[&Trees::default()],
+        start: None,
         given_up: &|_| {},
     };
     let mut errors = 0;

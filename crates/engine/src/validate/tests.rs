@@ -503,6 +503,7 @@ mod phases {
             interval: Duration::from_millis(50),
             stop: Arc::new(AtomicBool::new(false)),
             kinds: &kinds,
+            start: None,
             given_up: &|_| {},
         };
         let (mut found, mut errors) = (Vec::new(), Vec::new());

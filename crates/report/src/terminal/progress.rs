@@ -138,7 +138,7 @@ mod tests {
     fn an_io_that_hangs_comes_before_the_figures() {
         let io = HungIo {
             job: "j".to_owned(),
-            operation: "read",
+            operation: "read".into(),
             target: "/mnt/data".to_owned(),
             offset_bytes: Some(8192),
             len_bytes: 4096,
