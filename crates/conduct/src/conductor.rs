@@ -61,6 +61,11 @@ pub trait Executor {
         None
     }
 
+    /// Whether the run goes on when hosts were lost, with those that are left. The result says so.
+    fn goes_on_after_loss(&self) -> bool {
+        false
+    }
+
     /// Whether everything is to end.
     fn stopped(&self) -> bool;
 
@@ -98,6 +103,9 @@ pub fn conduct(
             break;
         }
         match progress.phase(phase, executor, sink) {
+            PhaseOutcome::Lost(_) if executor.goes_on_after_loss() => {
+                phase = progress.next_phase(phase, sink)
+            }
             PhaseOutcome::Done => phase = progress.next_phase(phase, sink),
             PhaseOutcome::Stopped => {
                 end = RunEnd::Interrupted;

@@ -17,6 +17,7 @@ mod seen;
 pub mod series;
 mod steady;
 mod watch;
+pub mod workplace;
 
 pub use conductor::{Executor, HostInfo, PhaseOutcome, When, conduct};
 pub use interleave::interleaved;

@@ -93,6 +93,7 @@ fn a_stop_between_phases_is_an_interruption() {
 struct Silent {
     hosts: Vec<HostInfo>,
     outcome: PhaseOutcome,
+    goes_on: bool,
 }
 
 impl Executor for Silent {
@@ -102,7 +103,13 @@ impl Executor for Silent {
     fn execute(&mut self, _: &Arc<Plan>, _: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let outcome = Box::new(assay_results::JobOutcome::default());
         sink(HostId::FIRST, HostEvent::JobFinished { phase: 0, job: 0, outcome });
+        if self.goes_on {
+            self.hosts.truncate(1);
+        }
         self.outcome.clone()
+    }
+    fn goes_on_after_loss(&self) -> bool {
+        self.goes_on
     }
     fn stopped(&self) -> bool {
         false
@@ -113,15 +120,28 @@ impl Executor for Silent {
     }
 }
 
+fn host(id: u16, name: &str) -> HostInfo {
+    HostInfo { id: HostId(id), name: name.to_owned(), environment: Environment::default() }
+}
+
+/// A run goes on with the hosts that are left where the executor wants it to, and tells the loss once.
+#[test]
+fn a_run_that_goes_on_after_a_loss_does_all_phases() {
+    let hosts = vec![host(0, "left"), host(1, "right")];
+    let mut silent = Silent { hosts, outcome: PhaseOutcome::Done, goes_on: true };
+    let mut events = Vec::new();
+    let (end, error) = conduct(&plan(1), &mut silent, &mut |event| events.push(event));
+    assert_eq!((end, error), (RunEnd::Completed, None));
+    let lost =
+        events.iter().filter(|event| matches!(event, RunEvent::Host { event: HostEvent::Lost { .. }, .. }));
+    assert_eq!(lost.count(), 1);
+}
+
 #[test]
 fn a_host_that_tells_nothing_is_lost() {
-    let host = |id, name: &str| HostInfo {
-        id: HostId(id),
-        name: name.to_owned(),
-        environment: Environment::default(),
-    };
     for outcome in [PhaseOutcome::Done, PhaseOutcome::Lost(vec![HostId(1)])] {
-        let mut silent = Silent { hosts: vec![host(0, "left"), host(1, "right")], outcome };
+        let hosts = vec![host(0, "left"), host(1, "right")];
+        let mut silent = Silent { hosts, outcome, goes_on: false };
         let mut events = Vec::new();
         let (end, error) = conduct(&plan(2), &mut silent, &mut |event| events.push(event));
         assert_eq!((end, error.as_deref()), (RunEnd::Failed, Some("lost: right")));
