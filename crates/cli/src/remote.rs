@@ -11,7 +11,6 @@ mod fetch;
 mod fio;
 mod native;
 mod relay;
-mod script;
 
 pub(crate) use cleanup::cleanup;
 
@@ -24,10 +23,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::series::QuickArgs;
 use crate::signals;
+use assay_fleet::program::{CACHE, CHECKSUM, Program};
+use assay_fleet::shell::{directory_word, quoted};
 use assay_runner::Finished;
-use binary::{Binary, CACHE, CHECKSUM};
 use connection::{Connection, RemoteError};
-use script::{directory_word, quoted};
 
 /// A directory on another machine.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +66,7 @@ fn measure(
     context: &Context,
 ) -> Result<Finished, RemoteError> {
     let connection = Connection::open(there.host, stop)?;
-    let binary = Binary::own()?;
+    let binary = binary::own()?;
     let machine = Machine::ask(&connection, &binary)?;
     context.make_runs_root()?;
     match machine.refusal(&connection, &binary, context)? {
@@ -103,7 +102,7 @@ const SEARCH_PATH: &str =
     "PATH=\"$PATH:/usr/local/bin:/opt/homebrew/bin:/opt/local/bin:/usr/pkg/bin\"\nexport PATH\n";
 
 impl Machine {
-    fn ask(connection: &Connection, binary: &Binary) -> Result<Self, RemoteError> {
+    fn ask(connection: &Connection, binary: &Program) -> Result<Self, RemoteError> {
         let name = quoted(&binary.name());
         let script = format!(
             "{CACHE}{CHECKSUM}{SEARCH_PATH}echo {ANSWER}
@@ -150,7 +149,7 @@ exit 0
     fn refusal(
         &self,
         connection: &Connection,
-        binary: &Binary,
+        binary: &Program,
         context: &Context,
     ) -> Result<Option<String>, RemoteError> {
         if self.system != "Linux" || !same_architecture(&self.architecture) {
@@ -161,7 +160,7 @@ exit 0
                 self.architecture
             )));
         }
-        let refused = binary.settle(connection, self.copied, context)?.err();
+        let refused = binary::settle(binary, connection, self.copied, context)?.err();
         Ok(refused.map(|why| format!("this program does not run there: {why}")))
     }
 

@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use assay_host::workdir::{LEDGER_FILE, MARKER_FILE, TAG_FILE, TAG_SIGNATURE};
 
-use super::binary::{Binary, CACHE};
 use super::connection::{Connection, RemoteError, all_of, last_line};
 use super::relay::relay;
-use super::script::{directory_word, quoted};
 use super::{Machine, RemoteDirectory};
 use crate::context::{Context, SERVED_VARIABLE};
 use crate::failure::{Failure, Outcome};
 use crate::signals;
+use assay_fleet::program::{CACHE, Program};
+use assay_fleet::shell::{directory_word, quoted};
 
 /// Removes what quick left there.
 pub(crate) fn cleanup(there: RemoteDirectory<'_>, context: &Context) -> Result<Outcome, Failure> {
@@ -27,7 +27,7 @@ pub(crate) fn cleanup(there: RemoteDirectory<'_>, context: &Context) -> Result<O
 
 fn clean(host: &str, directory: &str, stop: &Arc<AtomicBool>, context: &Context) -> Result<(), RemoteError> {
     let connection = Connection::open(host, stop)?;
-    let binary = Binary::own()?;
+    let binary = super::binary::own()?;
     let machine = Machine::ask(&connection, &binary)?;
     // Nothing is copied there only to be removed again: without a copy the shell can do it.
     let settled = machine.copied && machine.refusal(&connection, &binary, context)?.is_none();
@@ -44,7 +44,7 @@ fn clean(host: &str, directory: &str, stop: &Arc<AtomicBool>, context: &Context)
 fn by_assay(
     connection: &Connection,
     directory: &str,
-    binary: &Binary,
+    binary: &Program,
     context: &Context,
 ) -> Result<(), RemoteError> {
     let quiet = if context.quiet { " --quiet" } else { "" };

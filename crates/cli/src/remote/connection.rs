@@ -9,18 +9,16 @@ use std::fs::{DirBuilder, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::script::command_line;
 use crate::failure::Failure;
+use assay_fleet::shell::{SSH_VARIABLE, command_line, ssh_program};
 
-/// The variable that names another command than `ssh`.
-const PROGRAM_VARIABLE: &str = "ASSAY_SSH";
 /// ssh's own exit status.
 const SSH_FAILED: i32 = 255;
 /// How often a running ssh is looked at.
@@ -88,7 +86,7 @@ impl Connection {
     pub(super) fn open(host: &str, stop: &Arc<AtomicBool>) -> Result<Self, RemoteError> {
         let connection = Connection {
             host: host.to_owned(),
-            program: program(std::env::var_os(PROGRAM_VARIABLE)),
+            program: ssh_program(std::env::var_os(SSH_VARIABLE)),
             directory: private_directory()?,
             stop: Arc::clone(stop),
         };
@@ -124,7 +122,7 @@ impl Connection {
     fn spawn(&self, command: &mut Command) -> Result<Child, Failure> {
         command.spawn().map_err(|error| {
             let name = self.program[0].to_string_lossy();
-            Failure::failed(format!("cannot run {name}: {error} ({PROGRAM_VARIABLE} names another ssh)"))
+            Failure::failed(format!("cannot run {name}: {error} ({SSH_VARIABLE} names another ssh)"))
         })
     }
 
@@ -303,17 +301,6 @@ impl Drop for Connection {
     }
 }
 
-/// The words of the command to use for ssh.
-fn program(named: Option<OsString>) -> Vec<OsString> {
-    let named = named.unwrap_or_default();
-    // A file of that name, blanks and all, or words.
-    if Path::new(&named).is_file() {
-        return vec![named];
-    }
-    let words: Vec<OsString> = named.to_string_lossy().split_whitespace().map(OsString::from).collect();
-    if words.is_empty() { vec![OsString::from("ssh")] } else { words }
-}
-
 /// A directory that nobody else can look into, with a short name.
 fn private_directory() -> Result<PathBuf, Failure> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -361,18 +348,6 @@ pub(super) fn last_line(said: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_variable_is_a_file_or_words() {
-        let words = |text: &str| program(Some(text.into()));
-        assert_eq!(words("ssh -p 2222"), ["ssh", "-p", "2222"]);
-        assert_eq!(words("  "), ["ssh"]);
-        assert_eq!(program(None), ["ssh"]);
-        let directory = tempfile::tempdir().expect("a directory");
-        let file = directory.path().join("my ssh");
-        std::fs::write(&file, "").expect("written");
-        assert_eq!(program(Some(file.clone().into())), [file.into_os_string()]);
-    }
 
     #[test]
     fn the_reason_is_the_last_line() {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use assay_results::store::{self, RunDir};
 use assay_results::{RunEnd, checks};
 
-use super::binary::CACHE;
 use super::connection::{Connection, RemoteError, last_line};
 use crate::context::Context;
 use crate::failure::Failure;
+use assay_fleet::program::CACHE;
 use assay_runner::Finished;
 
 /// The first line of the stream.

@@ -5,17 +5,17 @@ use crate::failure::Failure;
 use crate::series::QuickArgs;
 use assay_runner::Finished;
 
-use super::binary::{Binary, CACHE};
 use super::connection::{Connection, RemoteError};
 use super::fetch;
 use super::relay::relay;
-use super::script::quoted;
+use assay_fleet::program::{CACHE, Program};
+use assay_fleet::shell::quoted;
 
 /// Runs the series in `directory`, a word of the shell there, and brings the run back.
 pub(super) fn run(
     args: &QuickArgs,
     directory: &str,
-    binary: &Binary,
+    binary: &Program,
     connection: &Connection,
     context: &Context,
 ) -> Result<Finished, RemoteError> {
@@ -64,7 +64,7 @@ fn nothing_measured(host: &str, code: i32, said: &str) -> RemoteError {
 }
 
 /// The command there, as text for its shell. `$cache` and `$out` are set.
-fn command(args: &QuickArgs, directory: &str, binary: &Binary, context: &Context) -> String {
+fn command(args: &QuickArgs, directory: &str, binary: &Program, context: &Context) -> String {
     let served = if context.live { "live" } else { "plain" };
     let mut words =
         vec![format!("{SERVED_VARIABLE}={served}"), format!("COLUMNS={}", context.error_style.width)];

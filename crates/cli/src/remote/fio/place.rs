@@ -151,7 +151,7 @@ exit 0
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::script::quoted;
+    use assay_fleet::shell::quoted;
 
     #[test]
     fn the_space_is_found_whatever_the_names_are() {

@@ -4,14 +4,31 @@
 //! quotes with nothing in it that any shell treats specially there; `printf %b` turns it back into the script that
 //! `/bin/sh` reads. In the script, values stand in single quotes.
 
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The variable that names another command than `ssh`.
+pub const SSH_VARIABLE: &str = "ASSAY_SSH";
+
+/// The words of the command to use for ssh.
+pub fn ssh_program(named: Option<OsString>) -> Vec<OsString> {
+    let named = named.unwrap_or_default();
+    // A file of that name, blanks and all, or words.
+    if Path::new(&named).is_file() {
+        return vec![named];
+    }
+    let words: Vec<OsString> = named.to_string_lossy().split_whitespace().map(OsString::from).collect();
+    if words.is_empty() { vec![OsString::from("ssh")] } else { words }
+}
+
 /// `text` as one word of `sh`: in single quotes, each single quote within as `'\''`. Any character but NUL.
-pub(super) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The command line that runs `script` in `/bin/sh`, whichever shell it passes through. The script's standard input is
 /// that of the ssh session.
-pub(super) fn command_line(script: &str) -> String {
+pub fn command_line(script: &str) -> String {
     let mut encoded = String::with_capacity(script.len() * 2);
     for byte in script.bytes() {
         match byte {
@@ -39,7 +56,7 @@ pub(super) fn command_line(script: &str) -> String {
 ///
 /// # Errors
 /// `~name`, which only a shell can look up, and NUL.
-pub(super) fn directory_word(dir: &str) -> Result<String, String> {
+pub fn directory_word(dir: &str) -> Result<String, String> {
     if dir.contains('\0') {
         return Err("a path cannot contain NUL".to_owned());
     }
@@ -87,6 +104,18 @@ mod tests {
         let output = Command::new("/bin/sh").args(["-c", line]).env("HOME", "/h").output().expect("sh");
         assert!(output.status.success(), "{output:?}");
         output.stdout
+    }
+
+    #[test]
+    fn the_variable_is_a_file_or_words() {
+        let words = |text: &str| ssh_program(Some(text.into()));
+        assert_eq!(words("ssh -p 2222"), ["ssh", "-p", "2222"]);
+        assert_eq!(words("  "), ["ssh"]);
+        assert_eq!(ssh_program(None), ["ssh"]);
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("my ssh");
+        std::fs::write(&file, "").expect("written");
+        assert_eq!(ssh_program(Some(file.clone().into())), [file.into_os_string()]);
     }
 
     #[test]

@@ -1,0 +1,150 @@
+//! What starts workers: a launcher is a file here, and a line of [`LAUNCHERS`].
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::Arc;
+
+use assay_workload::host::Host;
+use assay_workload::{Target, Workload};
+
+mod local;
+mod ssh;
+
+/// Workers of one run at most: a thousand hosts, and what they need of file descriptors.
+pub const WORKERS_MAX: usize = 4000;
+
+/// What a launcher is told.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Targets with relative paths are in it, where workers run on this machine.
+    pub directory: PathBuf,
+    /// The words of the command to use for ssh.
+    pub ssh: Vec<OsString>,
+}
+
+/// A worker that is to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// What it is called in results, and how it is reached; with paths of its own for targets.
+    pub host: Host,
+    /// Targets with relative paths are in it; empty: the directory that the worker is started in.
+    pub directory: PathBuf,
+}
+
+/// What connects to a worker: a process whose standard streams are the worker's.
+#[derive(Debug)]
+pub struct Process {
+    /// All three of its standard streams are pipes.
+    pub child: Child,
+    /// The program, where the worker's side may ask for it.
+    pub binary: Option<Arc<[u8]>>,
+    /// The exit status with which it says that there is no connection.
+    pub no_connection: Option<i32>,
+}
+
+/// Starts workers.
+pub trait Launcher {
+    /// Which, in the order of their numbers. `workload` says which targets they will use.
+    fn places(&self, workload: &Workload) -> Vec<Place>;
+
+    /// Starts one of them. The process is in a group of its own: Ctrl-C reaches it through us.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn start(&self, place: &Place) -> std::io::Result<Process>;
+}
+
+/// What is wrong with the words that choose a launcher.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--on {words}: {what}")]
+pub struct BadWords {
+    words: String,
+    what: String,
+}
+
+/// What is behind the colon, the hosts that the workload names, and the setting.
+type Parse = fn(Option<&str>, &[Host], &Setting) -> Result<Box<dyn Launcher>, String>;
+
+/// All launchers: the word, the form of what follows, and what reads it.
+const LAUNCHERS: [(&str, &str, Parse); 2] =
+    [("local", "local[:N]", local::parse), ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse)];
+
+/// The launcher of `--on WORDS`.
+///
+/// # Errors
+/// What is wrong with the words, and what is possible.
+pub fn launcher(words: &str, hosts: &[Host], setting: &Setting) -> Result<Box<dyn Launcher>, BadWords> {
+    let bad = |what: String| BadWords { words: words.to_owned(), what };
+    let (name, rest) = words.split_once(':').map_or((words, None), |(name, rest)| (name, Some(rest)));
+    let Some((_, _, parse)) = LAUNCHERS.iter().find(|(known, _, _)| *known == name) else {
+        let forms: Vec<&str> = LAUNCHERS.iter().map(|(_, form, _)| *form).collect();
+        return Err(bad(format!("there is no launcher '{name}'; available: {}", forms.join(", "))));
+    };
+    parse(rest, hosts, setting).map_err(bad)
+}
+
+/// Paths of a worker that shares its machine with others, so that each has files of its own: `data.bin` is `data.bin.2` of the second.
+/// Devices cannot be made: they stay, and are shared.
+fn own_paths(targets: &[Target], number: usize) -> BTreeMap<String, String> {
+    let own = targets.iter().filter(|target| !target.path.starts_with("/dev/"));
+    own.map(|target| (target.name.clone(), format!("{}.{number}", target.path))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting() -> Setting {
+        Setting { directory: PathBuf::from("/d"), ssh: vec!["ssh".into()] }
+    }
+
+    fn names(words: &str, hosts: &[Host]) -> Result<Vec<String>, String> {
+        let launcher = launcher(words, hosts, &setting()).map_err(|bad| bad.to_string())?;
+        let places = launcher.places(&Workload::default());
+        Ok(places.into_iter().map(|place| place.host.name).collect())
+    }
+
+    #[test]
+    fn words_choose_a_launcher() {
+        assert_eq!(names("local:3", &[]).expect("three"), ["w1", "w2", "w3"]);
+        assert_eq!(names("local", &[]).expect("one"), ["w1"]);
+        let named = [Host::new("db1"), Host::new("db2")];
+        assert_eq!(names("local", &named).expect("as named"), ["db1", "db2"]);
+        assert_eq!(names("ssh:db1,me@db2:/srv/x", &[]).expect("two"), ["db1", "db2"]);
+        assert_eq!(names("ssh", &named).expect("as named"), ["db1", "db2"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_is_possible() {
+        let named = [Host::new("db1"), Host::new("db2")];
+        let cases: [(&str, &[Host], &str); 9] = [
+            ("slurm:4", &[], "available: local[:N], ssh[:HOST,..|@FILE]"),
+            ("local:0", &[], "from 1 to 4000"),
+            ("local:x", &[], "from 1 to 4000"),
+            ("local:3", &named, "the plan names 2 hosts"),
+            ("ssh", &[], "no hosts"),
+            ("ssh:db1,db1", &[], "twice"),
+            ("ssh:", &[], "no hosts"),
+            ("ssh:-oProxyCommand=x", &[], "begins with '-'"),
+            ("ssh:@/nowhere/at/all", &[], "/nowhere/at/all"),
+        ];
+        for (words, hosts, expected) in cases {
+            let why = names(words, hosts).expect_err(words);
+            assert!(why.starts_with(&format!("--on {words}: ")) && why.contains(expected), "{why}");
+        }
+    }
+
+    #[test]
+    fn workers_of_one_machine_have_files_of_their_own() {
+        let target = |name: &str, path: &str| Target {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            kind: None,
+            size: None,
+        };
+        let paths = own_paths(&[target("a", "data.bin"), target("b", "/dev/sdx")], 2);
+        assert_eq!(paths, BTreeMap::from([("a".to_owned(), "data.bin.2".to_owned())]));
+    }
+}

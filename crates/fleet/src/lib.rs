@@ -1,0 +1,22 @@
+//! Many workers, one run: a coordinator that starts workers, gives each its part of a plan, starts phases at one instant, and passes on
+//! what each tells; and the worker at the other end of the stream.
+//!
+//! [`Fleet`] is an [`assay_conduct::Executor`]: results, checks and renderers see hosts, not a fleet. A worker carries phases out through an
+//! [`assay_conduct::workplace::Workplace`]; this crate knows no engine and measures nothing. Streams are the standard streams of processes
+//! that a launcher started: no port is open.
+
+mod clock;
+mod error;
+mod fleet;
+pub mod frame;
+pub mod launch;
+mod links;
+pub mod message;
+pub mod program;
+pub mod session;
+pub mod shell;
+pub mod worker;
+
+pub use error::FleetError;
+pub use fleet::{Fleet, OnLoss, Options, Terms};
+pub use links::Patience;

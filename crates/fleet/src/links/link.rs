@@ -1,0 +1,299 @@
+//! The streams to one worker.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::Instant;
+
+use assay_results::event::LostReason;
+
+use super::{Heard, Outgoing};
+use crate::clock::{ClockEstimate, EXCHANGES};
+use crate::frame::{Frame, FrameError, FrameReader, PREAMBLE};
+use crate::launch::Process;
+use crate::program::NEEDS_BINARY;
+use crate::session::Session;
+
+/// What is read at once.
+const READ_BYTES: usize = 64 << 10;
+/// What a login may print before the worker speaks.
+const NOISE_BYTES_MAX: usize = 256 << 10;
+/// What is kept of the standard error.
+const SAID_BYTES_MAX: usize = 4 << 10;
+/// How often a worker's clock is asked for between starts; the answers show that it is there.
+const ASK_EVERY_NS: u64 = 1_000_000_000;
+/// How long a process may take to end once its output has ended.
+const END_NS: u64 = 1_000_000_000;
+
+/// One worker.
+#[derive(Debug)]
+pub(super) struct Link {
+    child: Option<Child>,
+    /// The standard streams of what connects to it; `None`: ended.
+    pub(super) input: Option<OwnedFd>,
+    pub(super) output: Option<OwnedFd>,
+    pub(super) said_by: Option<OwnedFd>,
+    /// The program, where the other side may ask for it.
+    binary: Option<Arc<[u8]>>,
+    /// The exit status with which what connects says that it could not.
+    no_connection: Option<i32>,
+    pub(super) session: Session,
+    frames: FrameReader,
+    /// What came before the worker spoke; `None`: it speaks.
+    noise: Option<Vec<u8>>,
+    outgoing: Outgoing,
+    said: Vec<u8>,
+    epoch: Instant,
+    clock: ClockEstimate,
+    /// The question that is not answered: its number, and when it was asked.
+    asked: Option<(u64, u64)>,
+    asked_last_ns: u64,
+    questions: u64,
+    /// Exchanges that are left of a measurement.
+    left: u32,
+    pub(super) heard_ns: u64,
+    ended_ns: Option<u64>,
+    /// What came makes no sense.
+    fault: Option<FrameError>,
+}
+
+impl Link {
+    pub(super) fn new(process: Process, epoch: Instant) -> io::Result<Self> {
+        let Process { mut child, binary, no_connection } = process;
+        let stream = |stream: Option<OwnedFd>| -> io::Result<Option<OwnedFd>> {
+            stream.as_ref().map(|stream| rustix::io::ioctl_fionbio(stream, true)).transpose()?;
+            Ok(stream)
+        };
+        Ok(Link {
+            input: stream(child.stdin.take().map(OwnedFd::from))?,
+            output: stream(child.stdout.take().map(OwnedFd::from))?,
+            said_by: stream(child.stderr.take().map(OwnedFd::from))?,
+            child: Some(child),
+            binary,
+            no_connection,
+            session: Session::default(),
+            frames: FrameReader::default(),
+            noise: Some(Vec::new()),
+            outgoing: None,
+            said: Vec::new(),
+            epoch,
+            clock: ClockEstimate::default(),
+            asked: None,
+            asked_last_ns: 0,
+            questions: 0,
+            left: 0,
+            heard_ns: 0,
+            ended_ns: None,
+            fault: None,
+        })
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    /// Whether bytes wait for room in the stream.
+    pub(super) fn is_writing(&self) -> bool {
+        self.outgoing.is_some()
+    }
+
+    /// Writes as much as the stream takes.
+    pub(super) fn write(&mut self) {
+        let Some(input) = &self.input else { return };
+        loop {
+            if self.outgoing.is_none() && self.noise.is_none() {
+                self.outgoing = self.session.next_bytes().map(|bytes| (bytes, 0));
+            }
+            let Some((bytes, done)) = &mut self.outgoing else { return };
+            match rustix::io::write(input, &bytes[*done..]) {
+                Ok(written) => *done += written,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return,
+                // What it has still sent is read; then its output ends, too.
+                Err(_) => {
+                    self.input = None;
+                    self.outgoing = None;
+                    return;
+                }
+            }
+            if *done == bytes.len() {
+                self.outgoing = None;
+            }
+        }
+    }
+
+    /// Reads what has come.
+    pub(super) fn read(&mut self, now_ns: u64, tell: &mut dyn FnMut(Heard)) {
+        let Some(output) = &self.output else { return };
+        let mut buffer = [0; READ_BYTES];
+        match rustix::io::read(output, &mut buffer[..]) {
+            Ok(0) => self.output_ended(now_ns),
+            Ok(got) => {
+                self.heard_ns = now_ns;
+                self.take(&buffer[..got], now_ns, tell);
+                self.write();
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(_) => self.output_ended(now_ns),
+        }
+    }
+
+    fn output_ended(&mut self, now_ns: u64) {
+        (self.output, self.input, self.outgoing) = (None, None, None);
+        self.ended_ns = Some(now_ns);
+    }
+
+    /// Keeps the end of what is written to the standard error.
+    pub(super) fn read_said(&mut self) {
+        let Some(said_by) = &self.said_by else { return };
+        let mut buffer = [0; SAID_BYTES_MAX];
+        match rustix::io::read(said_by, &mut buffer[..]) {
+            Ok(got @ 1..) => {
+                self.said.extend_from_slice(&buffer[..got]);
+                let over = self.said.len().saturating_sub(SAID_BYTES_MAX);
+                self.said.drain(..over);
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Ok(0) | Err(_) => self.said_by = None,
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], now_ns: u64, tell: &mut dyn FnMut(Heard)) {
+        if let Some(noise) = &mut self.noise {
+            noise.extend_from_slice(bytes);
+            let Some(at) = find(noise, PREAMBLE) else {
+                if let Some(at) = find(noise, NEEDS_BINARY) {
+                    noise.drain(..at + NEEDS_BINARY.len());
+                    self.outgoing = self.binary.take().map(|binary| (binary, 0));
+                } else if noise.len() > NOISE_BYTES_MAX {
+                    self.fault = Some(FrameError::Content);
+                }
+                return;
+            };
+            let rest = noise.split_off(at + PREAMBLE.len());
+            self.noise = None;
+            self.frames.push(&rest);
+            self.session.send_urgent(&Frame::Resume { instance: 0, received: 0 });
+            self.measure_clock();
+        } else {
+            self.frames.push(bytes);
+        }
+        loop {
+            match self.frames.next_frame() {
+                Ok(None) => return,
+                Ok(Some(frame)) => {
+                    if let Err(fault) = self.take_frame(frame, now_ns, tell) {
+                        self.fault = Some(fault);
+                        return;
+                    }
+                }
+                Err(fault) => {
+                    self.fault = Some(fault);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take_frame(
+        &mut self,
+        frame: Frame,
+        now_ns: u64,
+        tell: &mut dyn FnMut(Heard),
+    ) -> Result<(), FrameError> {
+        match frame {
+            Frame::Data { number, payload } => {
+                let payload = self.session.receive(number, payload)?;
+                payload.into_iter().for_each(|payload| tell(Heard::Payload(payload)));
+            }
+            Frame::Ack { received } | Frame::Resume { received, .. } => self.session.acknowledge(received),
+            Frame::Pong { id, at_ns } => {
+                let Some((_, asked_ns)) = self.asked.take_if(|(asked, _)| *asked == id) else {
+                    return Ok(());
+                };
+                if let Some(by_ns) = self.clock.feed(asked_ns, now_ns, at_ns) {
+                    tell(Heard::ClockJumped { by_ns });
+                }
+                if self.left > 0 {
+                    self.left -= 1;
+                    if self.left > 0 {
+                        self.ask(self.now_ns());
+                    } else if let (Some(clock), Some(round_trip_ns)) =
+                        (self.clock.at(now_ns), self.clock.round_trip_ns_min)
+                    {
+                        tell(Heard::Clock { clock, round_trip_ns });
+                    }
+                }
+            }
+            Frame::Ping { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Has the clock measured anew.
+    pub(super) fn measure_clock(&mut self) {
+        self.left = EXCHANGES;
+    }
+
+    /// Whether a measurement of the clock is under way.
+    pub(super) fn is_measuring(&self) -> bool {
+        self.left > 0 && self.asked.is_some()
+    }
+
+    /// Asks for the clock where it is time to; `may_measure`: a measurement may begin. Says whether one began.
+    pub(super) fn ask_clock(&mut self, now_ns: u64, may_measure: bool) -> bool {
+        if self.noise.is_some() || self.input.is_none() || self.asked.is_some() {
+            return false;
+        }
+        let begins = self.left > 0 && may_measure;
+        if begins || (self.left == 0 && now_ns.saturating_sub(self.asked_last_ns) >= ASK_EVERY_NS) {
+            self.ask(self.now_ns());
+            self.write();
+        }
+        begins
+    }
+
+    fn ask(&mut self, now_ns: u64) {
+        self.questions += 1;
+        self.asked = Some((self.questions, now_ns));
+        self.asked_last_ns = now_ns;
+        self.session.send_urgent(&Frame::Ping { id: self.questions });
+    }
+
+    /// Whether nothing more comes of it, and why.
+    pub(super) fn lost(&mut self, now_ns: u64, silence_ns: u64) -> Option<Heard> {
+        let child = self.child.as_mut()?;
+        let why = if let Some(fault) = &self.fault {
+            LostReason::Failed { error: fault.to_string() }
+        } else if let Some(ended_ns) = self.ended_ns {
+            match child.try_wait() {
+                Ok(Some(status)) if status.code().is_some() && status.code() == self.no_connection => {
+                    LostReason::ConnectionClosed
+                }
+                Ok(Some(status)) => LostReason::Exited { status: status.code() },
+                Ok(None) if now_ns.saturating_sub(ended_ns) < END_NS => return None,
+                Ok(None) | Err(_) => LostReason::ConnectionClosed,
+            }
+        } else if self.noise.is_none() && now_ns.saturating_sub(self.heard_ns) > silence_ns {
+            LostReason::NoAnswer { for_ms: (now_ns - self.heard_ns) / 1_000_000 }
+        } else {
+            return None;
+        };
+        // What it said last may have come with its end.
+        self.read_said();
+        let said = String::from_utf8_lossy(&self.said);
+        let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned();
+        Some(Heard::Lost { why, said })
+    }
+
+    /// Closes the streams: the worker stops when its input ends, and so does what connects to it. That is left to be collected.
+    pub(super) fn end(&mut self) -> Option<Child> {
+        (self.input, self.output, self.said_by, self.outgoing) = (None, None, None, None);
+        self.child.take()
+    }
+}
+
+fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    bytes.windows(mark.len()).position(|window| window == mark)
+}
