@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use assay_engine::Journal;
 use assay_engine::kind::name_operations;
 use assay_engine::tracing::{TraceSink, Traced};
 use assay_host::{HostRoot, environment};
@@ -66,6 +67,14 @@ pub fn plan(request: &Request, site: &Site) -> Result<Plan, RunError> {
             plan.check()?;
             plan.clone()
         }
+        Work::LookedAt(workload, inventory) => {
+            let seed = request.seed.or(workload.seed).map_or_else(random_seed, Ok)?;
+            resolve::plan(
+                &Workload { seed: request.seed.or(workload.seed), ..workload.clone() },
+                inventory,
+                seed,
+            )?
+        }
         Work::Asked(workload) => {
             let mut plan = planned(workload, request, site)?;
             if request.carrier == Carrier::Fio || plan.uses(Carrier::Fio) {
@@ -103,7 +112,7 @@ fn planned(workload: &Workload, request: &Request, site: &Site) -> Result<Plan, 
 }
 
 /// Refuses an application that no kind of job here takes: as anything else it would be another test.
-fn has_kinds(plan: &Plan, site: &Site) -> Result<(), RunError> {
+pub(crate) fn has_kinds(plan: &Plan, site: &Site) -> Result<(), RunError> {
     let jobs = plan.phases.iter().flat_map(|phase| phase.jobs.iter().map(|job| (phase.carried_by, job)));
     for (carrier, job) in jobs {
         let Body::Application(of) = job.body() else { continue };
@@ -138,20 +147,15 @@ pub fn carry_out(
         }
         notes.extend(fio::losses(&plan, request.strict)?);
     }
-    // Before the first of many is opened.
-    check_descriptors(&plan)?;
     // Held until the run has ended and what it made in vain is removed.
     let claims = request.claims.clone();
-    claim(&plan, &claims, &site.host)?;
-    let permits = check_consent(&plan, &site.host, &request.consent(&site.host))?;
-    check_memory(&plan, &site.host)?;
+    let permits = permitted(&plan, &request, site)?;
     let notes = [notes, data_journal::check(&plan, &request, site)?].concat();
-    check_space(&plan, Layout::AsNeeded, &[], &site.host)?;
     if !observer.before_writing(&plan) {
         return Ok(None);
     }
     let start = Start::of(&plan);
-    let done = begin(plan, permits, request, notes, site, observer);
+    let done = begin(plan, permits, &request, notes, site, observer);
     // Where storage does not answer, removing would not end either: it is told what is left.
     let is_undone = |done: &Done| done.finished.came_to_nothing() && !done.finished.met_hung_ios();
     if done.as_ref().map_or(true, is_undone) {
@@ -161,39 +165,69 @@ pub fn carry_out(
     done.map(|done| Some(Done { left: start.left(), ..done }))
 }
 
+/// Claims the targets of a plan, and asks whether all of it may be done here.
+pub(crate) fn permitted(plan: &Plan, request: &Request, site: &Site) -> Result<Permits, RunError> {
+    // Before the first of many is opened.
+    check_descriptors(plan)?;
+    claim(plan, &request.claims, &site.host)?;
+    let permits = check_consent(plan, &site.host, &request.consent(&site.host))?;
+    check_memory(plan, &site.host)?;
+    check_space(plan, Layout::AsNeeded, &[], &site.host)?;
+    Ok(permits)
+}
+
+/// Makes what a plan needs: where it is carried out, and what may be opened there.
+pub(crate) fn make(
+    plan: &Plan,
+    mut permits: Permits,
+    request: &Request,
+    site: &Site,
+) -> Result<(Environment, Arc<Permits>), RunError> {
+    make_files(plan, &mut permits, &site.host)?;
+    make_anchors(plan)?;
+    // What did not exist before.
+    claim(plan, &request.claims, &site.host)?;
+    Ok((environment_of(plan, &site.host, site.version.clone()), Arc::new(permits)))
+}
+
+/// What carries a plan out, with a journal of its validated writes where one is kept.
+pub(crate) fn executor_of(
+    plan: &Plan,
+    (environment, permits): (&Environment, Arc<Permits>),
+    request: &Request,
+    site: &Site,
+    journal: Option<(u64, Arc<Journal>)>,
+) -> HostExecutor {
+    let trace = request.trace_max.map(|max| Arc::new(TraceSink::new(max)));
+    let fio = request.fio.clone().filter(|_| plan.uses(Carrier::Fio));
+    HostExecutor {
+        native: NativeExecutor::new(environment, request, site, trace, Arc::clone(&permits), journal),
+        fio: fio.map(|fio| {
+            FioExecutor::new(fio, environment, site, Arc::clone(&permits), request.claims.clone())
+        }),
+    }
+}
+
 /// Makes what the plan needs and carries it out.
 fn begin(
     plan: Plan,
-    mut permits: Permits,
-    request: Request,
+    permits: Permits,
+    request: &Request,
     notes: Vec<(String, String)>,
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Done, RunError> {
-    make_files(&plan, &mut permits, &site.host)?;
-    make_anchors(&plan)?;
-    // What did not exist before.
-    claim(&plan, &request.claims, &site.host)?;
-    let permits = Arc::new(permits);
-    let environment = environment_of(&plan, &site.host, site.version.clone());
-    let trace = request.trace_max.map(|max| Arc::new(TraceSink::new(max)));
-    let fio = request.fio.clone().filter(|_| plan.uses(Carrier::Fio));
+    let (environment, permits) = make(&plan, permits, request, site)?;
     let place = Place::new(&plan, site)?;
-    let journal = data_journal::create(&plan, &request, &place)
+    let journal = data_journal::create(&plan, request, &place)
         .inspect_err(|_| drop(std::fs::remove_dir(place.path())))?;
     let kept = journal.as_ref().map(|(_, journal)| Arc::clone(journal));
-    let native =
-        NativeExecutor::new(&environment, &request, site, trace.clone(), Arc::clone(&permits), journal);
-    let mut executor = HostExecutor {
-        native,
-        fio: fio.map(|fio| {
-            FioExecutor::new(fio, &environment, site, Arc::clone(&permits), request.claims.clone())
-        }),
-    };
+    let mut executor = executor_of(&plan, (&environment, permits), request, site, journal);
     let finished = record_in(place, Arc::new(plan), environment, notes, &mut executor, site, observer)?;
     if let Some(journal) = kept {
         journal.close();
     }
     let fio_cpu_ns = executor.fio.map_or(Vec::new(), |fio| fio.process_cpu_ns);
-    Ok(Done { finished, trace: trace.map(|trace| trace.take()), fio_cpu_ns, left: None })
+    let trace = executor.native.trace.map(|trace| trace.take());
+    Ok(Done { finished, trace, fio_cpu_ns, left: None })
 }

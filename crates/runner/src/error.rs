@@ -36,6 +36,14 @@ pub enum TargetProblem {
         /// What the plan says.
         asked: TargetKind,
     },
+    /// Not what the plan was made for.
+    #[error("it holds {found}, and the plan was made for a device of {planned}")]
+    OtherSize {
+        /// What it holds; 0: it is no device, or it is not there.
+        found: Bytes,
+        /// What the plan says.
+        planned: Bytes,
+    },
     /// Its path cannot stand in a plan.
     #[error("its path is not valid UTF-8")]
     NotUtf8,
@@ -118,8 +126,8 @@ pub enum RunError {
     },
     /// The plan is for other machines.
     #[error(
-        "the plan is for {}, and Assay does not reach other hosts yet: leave the hosts out to do all of it on this \
-         machine; 'assay plan' shows what each would do",
+        "the plan is for {}: --on ssh reaches them, and '--on local' does all of it by processes of this machine; \
+         'assay plan' shows what each would do",
         describe_hosts(hosts)
     )]
     OtherHosts {
@@ -201,6 +209,18 @@ pub enum RunError {
         /// What it is.
         application: Box<Application>,
     },
+    /// Workers carry out Assay's own engines only.
+    #[error(
+        "phase {} of the plan is not for Assay's own engines, and workers have no others: leave out --on, or what asks for fio",
+        phase + 1
+    )]
+    NotOnWorkers {
+        /// Index into the plan's phases.
+        phase: usize,
+    },
+    /// A plan for workers wants a journal of its validated writes.
+    #[error("workers keep no journal of validated writes: leave out 'journal', or run the plan on the machine itself")]
+    NoJournalOnWorkers,
     /// fio was asked for and was not given.
     #[error("the plan is for fio, and no fio was given to carry it out")]
     NoFio,
@@ -342,6 +362,8 @@ impl RunError {
                 | RunError::NoStorage
                 | RunError::OtherHosts { .. }
                 | RunError::NoKind { .. }
+                | RunError::NotOnWorkers { .. }
+                | RunError::NoJournalOnWorkers
                 | RunError::Refused(_)
                 | RunError::ShortFile { .. }
                 | RunError::Tree(_)

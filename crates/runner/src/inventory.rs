@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use assay_conduct::workplace::{Look, Sought};
 use assay_engine::targets::direct_align;
 use assay_engine::{available, choose};
 use assay_host::guard::{Class, check_read, classify};
@@ -31,11 +32,11 @@ pub fn look_at(
     let mut inventory =
         Inventory { engines: available::available(), engine_override: engine, ..Inventory::default() };
     let look = |target: &Target| {
-        let mut facts = facts(target, directory, host)?;
-        if leaves_engine_open(workload, target, engine) {
-            facts.engine_choice = engine_choice(&facts, host, choices)?;
-        }
-        Ok((target.name.clone(), facts))
+        let sought = Sought {
+            target: target.clone(),
+            leaves_engine_open: workload.leaves_engine_open(target, engine),
+        };
+        look_at_target(&sought, directory, host, choices)
     };
     if let [] | [_] = &workload.hosts[..]
         && workload.hosts.iter().all(Host::is_local)
@@ -73,11 +74,31 @@ fn assumed(target: &Target) -> TargetFacts {
     }
 }
 
-/// Whether some job on the target leaves the choice of its engine to us. Others need no trial, which reads the target.
-fn leaves_engine_open(workload: &Workload, target: &Target, engine: Option<EngineKind>) -> bool {
-    let jobs = workload.phases.iter().flat_map(|phase| &phase.jobs);
-    let mut on_it = jobs.filter(|job| job.targets.contains(&target.name));
-    on_it.any(|job| engine.unwrap_or(job.engine) == EngineKind::Auto)
+/// What planning elsewhere has to know of this machine.
+///
+/// # Errors
+/// As [`look_at`].
+pub(crate) fn look_for(look: &Look, host: &HostRoot, choices: Option<&Path>) -> Result<Inventory, RunError> {
+    let looked = look.targets.iter().map(|sought| look_at_target(sought, &look.directory, host, choices));
+    Ok(Inventory {
+        targets: looked.collect::<Result<_, RunError>>()?,
+        engines: available::available(),
+        engine_override: look.engine,
+        ..Inventory::default()
+    })
+}
+
+fn look_at_target(
+    sought: &Sought,
+    directory: &Path,
+    host: &HostRoot,
+    choices: Option<&Path>,
+) -> Result<(String, TargetFacts), RunError> {
+    let mut facts = facts(&sought.target, directory, host)?;
+    if sought.leaves_engine_open {
+        facts.engine_choice = engine_choice(&facts, host, choices)?;
+    }
+    Ok((sought.target.name.clone(), facts))
 }
 
 /// The absolute path of a target.

@@ -27,6 +27,8 @@ pub struct Finished {
     pub end: RunEnd,
     /// Why it failed, if it did.
     pub error: Option<String>,
+    /// Whether hosts were lost, so that the result is of fewer than planned.
+    pub lost: bool,
     /// What could not be kept of it, each a sentence.
     pub warnings: Vec<String>,
     /// Why the result is not in the directory; `None`: it is.
@@ -87,7 +89,9 @@ pub(crate) fn record_in(
 ) -> Result<Finished, RunError> {
     let mut recorder = RunRecorder::new(directory)?;
     let mut builder = RunBuilder::new();
+    let mut lost = false;
     let mut sink = |event: RunEvent| {
+        lost |= matches!(event, RunEvent::Host { event: HostEvent::Lost { .. }, .. });
         recorder.record(&event);
         builder.feed(&event);
         observer.event(&event);
@@ -116,7 +120,7 @@ pub(crate) fn record_in(
         Ok(warnings) => (warnings, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
-    Ok(Finished { run, directory, end, error, warnings, store_error })
+    Ok(Finished { run, directory, end, error, lost, warnings, store_error })
 }
 
 /// Whether Assay's own engines do I/O on storage in a phase.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use assay_conduct::workplace::Watch;
 use assay_engine::fio_bridge::Fio;
 use assay_engine::{JobKind, ThisMachine, Validation};
 use assay_host::HostRoot;
@@ -15,6 +16,7 @@ use assay_results::probe::Probe;
 use assay_sim::SimMachine;
 use assay_workload::job::EngineKind;
 use assay_workload::plan::Carrier;
+use assay_workload::resolve::Inventory;
 use assay_workload::{Plan, Workload};
 
 /// What is to be done: asked for, to be planned here, or planned already.
@@ -22,20 +24,10 @@ use assay_workload::{Plan, Workload};
 pub enum Work {
     /// To be planned on this machine's targets.
     Asked(Workload),
+    /// To be planned on targets that other machines have looked at.
+    LookedAt(Workload, Inventory),
     /// Planned already; seeds, sizes and engines are the plan's.
     Planned(Plan),
-}
-
-/// What is observed beside the jobs of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Watch {
-    /// Device and CPU counters, and for half a second before and after, what other processes do with the devices.
-    #[default]
-    All,
-    /// The counters only: the run begins at once, and less is known of others on the devices.
-    Counters,
-    /// Nothing: to measure what observing costs.
-    Nothing,
 }
 
 /// A run that is wanted.

@@ -112,7 +112,7 @@ impl Fetched {
             }
         };
         let (end, error) = (run.end.unwrap_or(RunEnd::Interrupted), run.error.clone());
-        Ok(Finished { run, directory, end, error, warnings: Vec::new(), store_error: None })
+        Ok(Finished { run, directory, end, error, lost: false, warnings: Vec::new(), store_error: None })
     }
 
     /// Writes the files beside their place and moves them there together.

@@ -280,7 +280,7 @@ fn plans_for_other_hosts_are_shown_and_not_run() {
     let before = tree(&world);
     for words in [&["run", "two.parm"][..], &["run", "two.parm", "--engine", "sim"]] {
         let refused = world.assay(words).ended(2);
-        let why = "the plan is for h1 (10.0.0.1), h2 (10.0.0.2), and Assay does not reach other hosts yet";
+        let why = "the plan is for h1 (10.0.0.1), h2 (10.0.0.2): --on ssh reaches them";
         assert!(refused.err.contains(why) && refused.err.contains("two.parm:1"), "{}", refused.err);
         assert_eq!(refused.out, "");
     }
