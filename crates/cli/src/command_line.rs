@@ -89,6 +89,9 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Write a manual page: assay man | man -l -
     Man(ManArgs),
+    /// Do the part of another Assay's run that it asks for over the standard streams
+    #[command(hide = true)]
+    Worker,
 }
 
 /// What is said instead of a command that this build does not have.

@@ -44,6 +44,8 @@ pub(crate) enum Failure {
     Failed(String),
     /// It was stopped before there was anything to keep: exit 5.
     Interrupted,
+    /// Some of it was lost; what was measured is kept: exit 5.
+    Incomplete(String),
 }
 
 impl Failure {
@@ -51,7 +53,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => USAGE,
             Failure::Failed(_) => 1,
-            Failure::Interrupted => Outcome::Interrupted.code(),
+            Failure::Interrupted | Failure::Incomplete(_) => Outcome::Interrupted.code(),
         }
     }
 
@@ -81,7 +83,9 @@ impl From<Shortage> for Failure {
 
 /// What a command ends with whose run ended so.
 pub(crate) fn outcome_of(finished: &Finished, require_valid: bool) -> Result<Outcome, Failure> {
+    let why = || finished.error.clone().unwrap_or_default();
     match (finished.end, &finished.store_error) {
+        (RunEnd::Failed, None) if finished.lost => Err(Failure::Incomplete(why())),
         (RunEnd::Failed, _) => Err(Failure::failed(finished.error.as_deref().unwrap_or("the run failed"))),
         (_, Some(why)) => Err(Failure::failed(format!("the result could not be kept: {why}"))),
         (RunEnd::Interrupted, None) => Ok(Outcome::Interrupted),
@@ -95,7 +99,9 @@ pub(crate) fn outcome_of(finished: &Finished, require_valid: bool) -> Result<Out
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) | Failure::Failed(message) => f.write_str(message),
+            Failure::Usage(message) | Failure::Failed(message) | Failure::Incomplete(message) => {
+                f.write_str(message)
+            }
             Failure::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -28,6 +28,7 @@ mod location;
 mod new;
 #[cfg(feature = "oltp")]
 mod oltp;
+mod on;
 mod options;
 mod output;
 mod pipe;
@@ -119,5 +120,6 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => command_line::completions(&args, context),
         Command::Man(args) => command_line::man(&args, context),
+        Command::Worker => on::worker(context),
     }
 }

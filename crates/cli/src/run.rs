@@ -27,6 +27,7 @@ use crate::foreign::ForeignArgs;
 use crate::input::{self, ReadingArgs};
 use crate::languages::Format;
 use crate::live::Live;
+use crate::on::{self, OnArgs};
 use crate::options::{HowArgs, OutputArgs};
 use crate::output::Outputs;
 use crate::shown;
@@ -44,6 +45,8 @@ use crate::traced::{self, RunTrace};
   assay run --profile real-life --target /mnt/data
   # what it would do
   assay run plan.toml --dry-run
+  # on several hosts at once, each on its own targets
+  assay run plan.toml --on ssh:db1,db2,admin@db3
   # a plan that writes to a device must be allowed to
   assay run device.toml --destroy-data /dev/sdx")]
 pub(crate) struct RunArgs {
@@ -84,6 +87,8 @@ pub(crate) struct RunArgs {
     /// Write every I/O as CSV (time, operation, offset, length, target, latency): for 'assay audit --trace'
     #[arg(long, value_name = "OUT")]
     pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) on: OnArgs,
     #[command(flatten)]
     pub(crate) how: HowArgs,
 }
@@ -167,7 +172,12 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         context.out(&asked::profile_list(context));
         return Ok(Outcome::Done);
     }
-    execute(wanted(args)?, &RunOptions::of(args), context)
+    let how = RunOptions::of(args);
+    if let Some(words) = &args.on.on {
+        let asked = asked::asked(wanted(args)?, context)?;
+        return on::execute(asked, (words, &args.on), args.how.dry_run, &how, context);
+    }
+    execute(wanted(args)?, &how, context)
 }
 
 /// Carries out what is wanted, here or simulated, and shows what came of it; or shows the plan only.
@@ -349,6 +359,9 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
     }
     let mut asked = asked::asked(wanted(&args.run)?, context)?;
     let how = RunOptions::of(&args.run);
+    if let Some(words) = &args.run.on.on {
+        return on::execute(asked, (words, &args.run.on), true, &how, context);
+    }
     let plan = resolved(&how, &asked, &context.site(idle()))?;
     // A plan that would not be run is shown, and ends as running it would.
     let refusals = refusals(&plan, &how, &asked, context);

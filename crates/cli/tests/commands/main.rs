@@ -12,6 +12,7 @@ mod crash;
 mod doctor;
 mod drop_in;
 mod fio_words;
+mod fleet;
 mod help;
 mod limits;
 mod looks;
