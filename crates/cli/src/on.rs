@@ -108,7 +108,7 @@ pub(crate) fn execute(
     let finished =
         assay_runner::record(Arc::new(plan), environment, asked.notes, &mut fleet, &site, &mut live)?;
     fleet.finish(finished.came_to_nothing());
-    run::present(&finished, how.common, context)
+    run::present(&finished, &how.common.output, Some(&how.common.foreign), context)
 }
 
 /// `assay worker`: serves the coordinator at the other end of the standard streams.
