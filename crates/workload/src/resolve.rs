@@ -299,7 +299,8 @@ impl Planner<'_> {
             traits: self.job.traits.clone(),
             engine: PlannedEngine::Foreign,
             engine_reason: None,
-            direct: false,
+            // What it opens is its own business; this is what it says of it.
+            direct: self.job.caching == Caching::Direct,
             pace: self.pace(),
             end: self.end(limits.passes),
             operations: Vec::new(),

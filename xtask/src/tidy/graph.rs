@@ -21,6 +21,7 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("engine", &["host", "results", "workload"]),
     ("sim", &["engine", "host", "results", "workload"]),
     ("oltp", &["engine", "host", "results", "workload"]),
+    ("mail", &["engine", "host", "results", "workload"]),
     ("runner", &["conduct", "engine", "fio", "formats", "host", "results", "sim", "workload"]),
     ("fleet", &["conduct", "host", "results", "workload"]),
     ("web", &["report", "results", "workload"]),

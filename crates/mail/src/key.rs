@@ -1,0 +1,47 @@
+//! Keys: a message of a folder of a mailbox.
+
+/// Bytes of a stored key.
+pub const KEY_BYTES: usize = 16;
+
+/// A message. Ordered by mailbox, folder and message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Whose.
+    pub mailbox: u32,
+    /// Which folder of it.
+    pub folder: u32,
+    /// Later ones have higher numbers.
+    pub message: u64,
+}
+
+impl Key {
+    /// The smallest.
+    pub const FIRST: Key = Key { mailbox: 0, folder: 0, message: 0 };
+
+    /// A message.
+    pub fn new(mailbox: u32, folder: u32, message: u64) -> Self {
+        Key { mailbox, folder, message }
+    }
+
+    /// As it is stored.
+    pub fn encode(&self) -> [u8; KEY_BYTES] {
+        let mut bytes = [0; KEY_BYTES];
+        bytes[..4].copy_from_slice(&self.mailbox.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.folder.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.message.to_be_bytes());
+        bytes
+    }
+
+    /// From what is stored: [`KEY_BYTES`] bytes.
+    pub fn decode(bytes: &[u8]) -> Self {
+        let number = |range: std::ops::Range<usize>| {
+            bytes[range].iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte))
+        };
+        Key::new(number(0..4) as u32, number(4..8) as u32, number(8..16))
+    }
+
+    /// Whether both are of one folder.
+    pub fn same_folder(&self, other: &Key) -> bool {
+        (self.mailbox, self.folder) == (other.mailbox, other.folder)
+    }
+}
