@@ -57,6 +57,12 @@ pub(crate) enum Command {
     /// Not in this build (cargo build --release --features oltp)
     #[cfg(not(feature = "oltp"))]
     Oltp(AbsentArgs),
+    /// Build mail databases, test the storage with their transactions (Jetstress-like), verify them
+    #[cfg(feature = "mail")]
+    Mail(crate::mail::MailArgs),
+    /// Not in this build (cargo build --release --features mail)
+    #[cfg(not(feature = "mail"))]
+    Mail(AbsentArgs),
     /// Show what a plan would do, without doing it
     Plan(crate::run::PlanArgs),
     /// Write a workload file, or a grid of them, from options or answers

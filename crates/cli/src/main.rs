@@ -25,6 +25,8 @@ mod judge;
 mod languages;
 mod live;
 mod location;
+#[cfg(feature = "mail")]
+mod mail;
 mod new;
 #[cfg(feature = "oltp")]
 mod oltp;
@@ -117,6 +119,10 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Convert(args) => convert::convert(&args, context),
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
+        #[cfg(feature = "mail")]
+        Command::Mail(args) => mail::mail(&args, context),
+        #[cfg(not(feature = "mail"))]
+        Command::Mail(_) => Err(Failure::usage(command_line::NO_MAIL)),
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => command_line::completions(&args, context),
         Command::Man(args) => command_line::man(&args, context),

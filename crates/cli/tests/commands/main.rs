@@ -16,6 +16,8 @@ mod fleet;
 mod help;
 mod limits;
 mod looks;
+#[cfg(feature = "mail")]
+mod mail;
 mod matrix;
 mod mounts;
 #[cfg(feature = "oltp")]

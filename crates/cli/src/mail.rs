@@ -1,0 +1,35 @@
+//! `assay mail`: a mail workload, Jetstress-like, on databases of its own.
+
+use std::path::{Path, PathBuf};
+
+use assay_mail::{Action, Mail, report};
+use assay_runner::{Request, Work};
+
+use crate::failure::{Failure, Outcome};
+use crate::{context::Context, live::Live, options::HowArgs, run, signals};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = assay_mail::settings::help())]
+pub(crate) struct MailArgs {
+    /// build, run or check
+    pub(crate) action: Action,
+    /// The directory of the databases; one that does not exist is made
+    pub(crate) directory: PathBuf,
+    /// Settings, each name=value; see below
+    pub(crate) settings: Vec<String>,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+pub(crate) fn mail(args: &MailArgs, context: &Context) -> Result<Outcome, Failure> {
+    let workload = assay_mail::asked(args.action, &args.directory, &args.settings).map_err(Failure::usage)?;
+    let mut site = context.site(signals::stop_flag()?);
+    site.kinds.native.push(std::sync::Arc::new(Mail::default()));
+    let request = Request::new(Work::Asked(workload), Path::new("."));
+    let finished = run::recorded(request, &site, Live::new(context), context)?.finished;
+    if !args.how.output.json {
+        context.out(&report::text(&finished.run));
+    }
+    let outcome = run::present(&finished, &args.how, context)?;
+    report::failure(&finished.run).map_or(Ok(outcome), |why| Err(Failure::failed(why)))
+}
