@@ -105,8 +105,13 @@ pub(crate) enum Command {
 pub(crate) const NO_OLTP: &str =
     "this build has no 'oltp'; build one with cargo build --release --features oltp";
 
+/// The same of mail.
+#[cfg(not(feature = "mail"))]
+pub(crate) const NO_MAIL: &str =
+    "this build has no 'mail'; build one with cargo build --release --features mail";
+
 /// Options of a command that this build does not have.
-#[cfg(not(feature = "oltp"))]
+#[cfg(not(all(feature = "mail", feature = "oltp")))]
 #[derive(Debug, Args)]
 pub(crate) struct AbsentArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

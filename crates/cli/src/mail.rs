@@ -30,6 +30,6 @@ pub(crate) fn mail(args: &MailArgs, context: &Context) -> Result<Outcome, Failur
     if !args.how.output.json {
         context.out(&report::text(&finished.run));
     }
-    let outcome = run::present(&finished, &args.how, context)?;
+    let outcome = run::present(&finished, &args.how.output, Some(&args.how.foreign), context)?;
     report::failure(&finished.run).map_or(Ok(outcome), |why| Err(Failure::failed(why)))
 }
