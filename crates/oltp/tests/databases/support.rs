@@ -92,6 +92,7 @@ pub(crate) fn run(prepared: &PreparedRun, stop: &Arc<AtomicBool>) -> Ran {
         interval: Duration::from_millis(200),
         stop: Arc::clone(stop),
         kinds: &kinds,
+        start: None,
         given_up: &|_| {},
     };
     let mut ran = Ran::default();
