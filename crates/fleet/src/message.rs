@@ -230,7 +230,6 @@ fn of_json<T: DeserializeOwned>(payload: &[u8]) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use assay_results::{IntervalKey, JobCounts, JobOutcome};
-    use assay_workload::pattern::OpKind;
     use assay_workload::units::Nanos;
 
     use super::*;
@@ -243,9 +242,9 @@ mod tests {
         counts.ops[0].completion.record_n(70_000, 2);
         let io = assay_results::event::HungIo {
             job: "j".to_owned(),
-            kind: OpKind::Read,
+            operation: "read".into(),
             target: "/t".to_owned(),
-            offset_bytes: 4096,
+            offset_bytes: Some(4096),
             len_bytes: 4096,
             since: Nanos(1),
             outstanding_for: Nanos(2),

@@ -219,7 +219,9 @@ pub enum RunError {
         phase: usize,
     },
     /// A plan for workers wants a journal of its validated writes.
-    #[error("workers keep no journal of validated writes: leave out 'journal', or run the plan on the machine itself")]
+    #[error(
+        "workers keep no journal of validated writes: leave out 'journal', or run the plan on the machine itself"
+    )]
     NoJournalOnWorkers,
     /// fio was asked for and was not given.
     #[error("the plan is for fio, and no fio was given to carry it out")]

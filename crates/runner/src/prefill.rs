@@ -101,7 +101,7 @@ pub fn fill(
         phase: 0,
         interval,
         stop: halt,
-            start: None,
+        start: None,
         kinds: vec![blocks],
         holding,
         preparation,

@@ -24,10 +24,9 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
         let draft = Draft::new(ID, FindingSeverity::Warning, remark.text.as_str());
         draft.advise("keep the journal on other storage: `directory` of the job's `journal`")
     });
-    let of_jobs =
-        all(run).flat_map(|subject| {
-            [wrong(&subject), not_verified(&subject), from_cache(&subject), after_crash(&subject)]
-        });
+    let of_jobs = all(run).flat_map(|subject| {
+        [wrong(&subject), not_verified(&subject), from_cache(&subject), after_crash(&subject)]
+    });
     of_jobs.flatten().chain(told).chain(journal).collect()
 }
 

@@ -130,7 +130,7 @@ fn run(case: Case) -> Came {
 }
 
 /// Carries `workload` out on a file system of its own that fails from one of its phases on.
-fn run_of(case: Case, workload: Workload, from_phase: u32) -> Came {
+pub(crate) fn run_of(case: Case, workload: Workload, from_phase: u32) -> Came {
     run_over(None, case, workload, from_phase)
 }
 

@@ -20,7 +20,10 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["run", "victim.fio", "--destroy-data", "/"], FOREIGN),
     (&["crosscheck", "victim.fio", "--pairs", "1"], ""),
     (&["fio", "--name=a", "--rw=write", "--size=64k", "--filename=@V"], FOREIGN),
-    (&["fio", "--output=@V", "--name=a", "--rw=write", "--size=64k", "--filename=data/x"], "did not write it"),
+    (
+        &["fio", "--output=@V", "--name=a", "--rw=write", "--size=64k", "--filename=data/x"],
+        "did not write it",
+    ),
     (&["convert", "job.fio", "--to", "toml", "-o", "@V"], "Assay did not write it"),
     (&["convert", "job.fio", "--to", "toml", "-o", "job.fio", "--force"], "reads or measures"),
     (&["convert", "job.fio", "--to", "toml", "-o", "@D", "--force"], "directory"),
