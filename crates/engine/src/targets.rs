@@ -197,7 +197,7 @@ impl std::fmt::Display for LaidOut {
 /// Lays out files before a phase whose data is not verified.
 ///
 /// # Errors
-/// As [`LayOut::phase`].
+/// [`EngineError::Target`] naming the file.
 pub fn lay_out(
     plan: &Plan,
     phase: usize,
@@ -210,7 +210,7 @@ pub fn lay_out(
 /// The same, with a place where it can be seen what is being done.
 ///
 /// # Errors
-/// As [`LayOut::phase`].
+/// [`EngineError::Target`] naming the file.
 pub fn lay_out_seen(
     plan: &Plan,
     phase: usize,
