@@ -301,7 +301,7 @@ fn a_plan_for_other_hosts_is_refused_by_what_does_all_of_a_plan() {
         let request = Request { work: Work::Planned(planned), fio: Some(fio), ..asked.clone() };
         let error = carry_out(request, &site(store.path()), &mut ()).expect_err("refused");
         assert!(matches!(&error, RunError::OtherHosts { .. }) && error.is_request(), "{error}");
-        assert!(error.to_string().starts_with("the plan is for h1, h2 (10.0.0.2), and"), "{error}");
+        assert!(error.to_string().starts_with("the plan is for h1, h2 (10.0.0.2): --on ssh"), "{error}");
     }
     let model = Model::shipped("known-latency").expect("a model");
     let error = simulate(&planned, &model, Vec::new(), &site(store.path()), &mut ()).expect_err("refused");
