@@ -435,7 +435,7 @@ impl Page {
             && (0..count).all(|index| {
                 let offset = self.offset_of(index);
                 offset >= self.heap()
-                    && offset + KEY_BYTES + 4 <= PAGE_BYTES
+                    && offset + KEY_BYTES + 3 <= PAGE_BYTES
                     && offset + self.len_at(offset) <= PAGE_BYTES
             });
         in_page && (1..count).all(|index| self.key(index - 1) < self.key(index))

@@ -90,3 +90,10 @@ fn what_is_wrong_is_named() {
 fn counters_have_a_byte_that_is_never_that_of_no_write() {
     assert_eq!([0, 1, 255, 256, 510, 511].map(counter_byte), [0, 1, 255, 1, 255, 1]);
 }
+
+#[test]
+fn a_cell_without_a_value_is_whole_at_the_end_of_the_page() {
+    let mut page = Page::zeroed();
+    page.format(PageKind::Leaf, 0);
+    assert!(page.insert(0, &cell(0, 0)) && page.is_ordered());
+}
