@@ -1,4 +1,4 @@
-//! What starts workers: a launcher is a file here, and a line of [`LAUNCHERS`].
+//! What starts workers: a launcher is a file here, and a line of `LAUNCHERS`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
