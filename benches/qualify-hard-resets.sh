@@ -10,15 +10,15 @@ dir=$(mktemp -d "${WHERE:-${TMPDIR:-/tmp}}/assay-resets-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 
 # A kernel and a shell, taken apart and not installed.
-mkdir -p "$dir/packages" "$dir/root"/{bin,proc,sys,dev,runs,modules,tmp}
+mkdir -p "$dir/packages" "$dir/initramfs"/{bin,proc,sys,dev,runs,modules,tmp}
 kernel=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -1)
 (cd "$dir/packages" && apt-get download -q "$kernel" busybox-static > /dev/null)
 for package in "$dir/packages"/*.deb; do dpkg-deb -x "$package" "$dir/packages/files"; done
-find "$dir/packages/files" -name 'virtio*.ko*' -exec cp {} "$dir/root/modules" \;
+find "$dir/packages/files" -name 'virtio*.ko*' -exec cp {} "$dir/initramfs/modules" \;
 cp "$dir"/packages/files/boot/vmlinuz-* "$dir/kernel"
-cp "$(find "$dir/packages/files" -name busybox -type f | head -1)" "$dir/root/bin/busybox"
-cp "$ASSAY" "$dir/root/bin/assay"
-cat > "$dir/root/plan.toml" <<'PLAN'
+cp "$(find "$dir/packages/files" -name busybox -type f | head -1)" "$dir/initramfs/bin/busybox"
+cp "$ASSAY" "$dir/initramfs/bin/assay"
+cat > "$dir/initramfs/plan.toml" <<'PLAN'
 name = "reset"
 target = [{ name = "disk", path = "/dev/vda" }]
 [[phase]]
@@ -34,7 +34,7 @@ runtime = "600s"
 flush = { every_writes = 32 }
 content = { verify = true, journal = "flushed" }
 PLAN
-cat > "$dir/root/init" <<'INIT'
+cat > "$dir/initramfs/init" <<'INIT'
 #!/bin/busybox sh
 export PATH=/bin HOME=/tmp ASSAY_RUNS=/runs/runs
 /bin/busybox --install -s /bin
@@ -52,8 +52,8 @@ touch /runs/armed; sync
 assay --quiet run /plan.toml --destroy-data /dev/vda --watch nothing 2>&1 &
 while true; do sleep 1; echo "JOURNAL $(cat /runs/runs/*/data.journal 2> /dev/null | wc -c)"; done
 INIT
-chmod +x "$dir/root/init"
-(cd "$dir/root" && find . | cpio --quiet -o -H newc | gzip -1 > "$dir/initramfs")
+chmod +x "$dir/initramfs/init"
+(cd "$dir/initramfs" && find . | cpio --quiet -o -H newc | gzip -1 > "$dir/initramfs")
 
 # Talks to the machine's monitor.
 monitor() {

@@ -24,7 +24,7 @@ impl Random {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True with probability 1 in this number.
     pub fn one_in(&mut self, number: usize) -> bool {
         self.below(number) == 0
     }

@@ -259,7 +259,7 @@ impl Session {
         Ok(data.len() as u64)
     }
 
-    /// Whether everything is done that this session is for.
+    /// Whether all its transactions are done.
     fn is_over(&self, now_ns: u64) -> bool {
         let by_time = self.limits.length_ns.is_some_and(|length_ns| now_ns >= self.start_ns + length_ns);
         by_time || self.instance.stop.load(Ordering::Relaxed) || self.limits.stop.load(Ordering::Relaxed)

@@ -83,7 +83,7 @@ impl Checked {
                     of_earlier += 1;
                     continue;
                 }
-                // What was here before may have been written under another name, or moved by whoever owned the storage.
+                // What was here before may have been written under another name, or moved by the previous owner of the storage.
                 () if found.run != expected.run || !is_whole => continue,
                 () if found.target != expected.target => Fault::OtherTarget,
                 () => Fault::Misplaced,

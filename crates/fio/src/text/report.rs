@@ -1,4 +1,4 @@
-//! fio's report as its JSON holds it: read from that, whoever wrote it, and printed otherwise.
+//! fio's report as its JSON holds it: read from that, whichever program wrote it, and printed otherwise.
 
 use assay_results::foreign::TEXT_BYTES_MAX;
 use serde_json::Value;

@@ -93,7 +93,7 @@ fn nothing_is_dropped_that_assay_did_not_make() {
     let data = tempfile::tempdir().expect("a directory");
     let (here, url) = (here(data.path()), server.url());
     let sql = |statement: &str| server.sql(statement);
-    // A schema of somebody else's.
+    // A schema of another user.
     sql("CREATE SCHEMA assay_oltp");
     sql("CREATE TABLE assay_oltp.precious (n integer)");
     let options = given(&[("where", &url), ("warehouses", "1"), ("rebuild", "")]);
@@ -101,7 +101,7 @@ fn nothing_is_dropped_that_assay_did_not_make() {
     assert!(matches!(&error, Error::Database(Unfit::Foreign { .. })), "{error}");
     sql("DROP TABLE assay_oltp.precious");
     sql("DROP SCHEMA assay_oltp");
-    // Something of somebody else's in ours.
+    // A foreign table in ours.
     build(&options, &here).expect("built");
     let error = build(&given(&[("where", &url)]), &here).expect_err("it is there");
     assert!(matches!(&error, Error::Database(Unfit::Exists { warehouses: 1, .. })), "{error}");

@@ -1,6 +1,6 @@
 //! Records on their way from the threads of jobs to the writer: a ring with room for a fixed number of them.
 //!
-//! Whoever pushes takes the next number with one atomic addition, so that all records have one order. It is also an order in time: of
+//! A thread that pushes takes the next number with one atomic addition, so that all records have one order. It is also an order in time: of
 //! two records, the one with the lower number was pushed before the other one's push ended. Each place says which number it is free for, or
 //! holds, as in Dmitry Vyukov's bounded queue.
 

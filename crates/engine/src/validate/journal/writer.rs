@@ -18,7 +18,7 @@ pub(super) const BATCH_BLOCKS: usize = 64;
 const GATHER: Duration = Duration::from_millis(1);
 /// Bytes from which on a snapshot takes the place of the journal.
 const SNAPSHOT_MIN: u64 = 64 << 20;
-/// The next snapshot is made when the journal is so many times as long as the last one.
+/// The next snapshot is made when the journal is this multiple of the last one's length.
 const GROWTH: u64 = 4;
 
 /// What stores a journal.
