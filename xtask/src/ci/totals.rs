@@ -23,7 +23,12 @@ impl Totals {
         }
     }
 
-    /// The names of the tests that failed.
+    /// Takes what did not end by itself, a sentence each.
+    pub(super) fn add_killed(&mut self, killed: Vec<String>) {
+        self.failures.extend(killed.into_iter().map(|told| format!("(killed) {told}")));
+    }
+
+    /// The names of the tests that failed, and what was killed.
     pub(super) fn failures(&self) -> &[String] {
         &self.failures
     }
