@@ -21,6 +21,7 @@ import json
 import math
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -539,6 +540,46 @@ def others_pair(bench):
     return alone, lambda: alone(int(BASE * 0.35))
 
 
+def stops_pair(engine, depth, stop_ms, every_ms, freeze=False):
+    """The whole process does not run for a part of each period: stopped by a signal, or frozen with its control group."""
+
+    def stage(bench):
+        path = bench.whole_file()
+        job = READS + f'engine = "{engine}"\noutstanding = {depth}\nruntime = "2s"'
+
+        def staged():
+            with freezer() as (by, switch) if freeze else contextlib.nullcontext(((), None)) as (by, switch):
+                process = bench.start(path, job, by=by)
+                switch = switch or (lambda on: process.send_signal(signal.SIGSTOP if on else signal.SIGCONT))
+                while process.poll() is None:
+                    for on, ms in ((True, stop_ms), (False, every_ms - stop_ms)):
+                        switch(on)
+                        time.sleep(ms / 1000)
+                return bench.end(process)
+
+        return (lambda: bench.run(path, job)), staged
+
+    return stage
+
+
+@contextlib.contextmanager
+def freezer():
+    """How to start a process in a group, and what freezes and thaws it (version 1)."""
+    path = f"/sys/fs/cgroup/freezer/assay-qualify-{os.getpid()}"
+    os.mkdir(path)
+
+    def switch(on):
+        with open(os.path.join(path, "freezer.state"), "w") as out:
+            out.write("FROZEN" if on else "THAWED")
+
+    try:
+        yield ["sh", "-c", f'echo $$ > {path}/cgroup.procs && exec "$0" "$@"'], switch
+    finally:
+        switch(False)
+        time.sleep(0.1)
+        os.rmdir(path)
+
+
 # What is staged, what has to find it, and the two runs of a pair: the twin's and the staged one's.
 PAIRS = {
     "direct writes kept by a loop device": (["cache-absorbed-writes"], absorbed_pair),
@@ -552,6 +593,9 @@ PAIRS = {
     "holes in a file": (["unwritten-reads"], holes_pair),
     "reads of zeros": (["unwritten-reads", "compressible-data"], zeros),
     "fio's figures, judged: holes in a file": (["unwritten-reads"], judged),
+    "stopped 10 of 20 ms, psync": (["generator-bound", "outlier-interval"], stops_pair("psync", 1, 10, 20)),
+    "stopped 20 of 40 ms, io_uring": (["generator-bound", "outlier-interval"], stops_pair("io_uring", 8, 20, 40)),
+    "frozen 10 of 20 ms": (["generator-bound", "outlier-interval"], stops_pair("psync", 1, 10, 20, freeze=True)),
 }
 
 

@@ -15,6 +15,7 @@ mod device;
 mod interface;
 mod kernel;
 mod process;
+mod pulse;
 mod source;
 mod system;
 
@@ -23,6 +24,7 @@ use device::DeviceSampler;
 use interface::InterfaceSampler;
 use process::ProcessSampler;
 pub use process::process_tree;
+pub use pulse::Pulse;
 use system::SystemSampler;
 
 /// What to sample.

@@ -17,7 +17,7 @@ mod system;
 pub use cgroup::{CgroupCounters, CgroupIo};
 pub use device::DeviceCounters;
 pub use interface::InterfaceCounters;
-pub use process::{ProcessCounters, ProcessRole, ThreadCounters};
+pub use process::{PULSE_NS, ProcessCounters, ProcessRole, ThreadCounters};
 pub use system::{CpuTimes, PressureTotals, SystemCounters};
 
 /// All counters at one moment, or (from [`Counters::delta`]) over a span.

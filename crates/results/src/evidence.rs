@@ -151,6 +151,12 @@ pub struct PhaseEvidence {
     pub throttled_period_share: Option<f64>,
     /// Time threads were held back by the quota, nanoseconds.
     pub throttled_ns: Option<u64>,
+    /// Time in which Assay did not run, stopped or frozen, nanoseconds: at least this. `None`: not watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_ns: Option<u64>,
+    /// How often it was stopped; `None`: not watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stops: Option<u64>,
     /// Limits of the control group on devices, with when each held; empty: there was none, or they were not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub device_limits: Vec<LimitInForce>,

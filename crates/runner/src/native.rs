@@ -13,7 +13,7 @@ use assay_engine::tracing::TraceSink;
 use assay_engine::tree::NamedDirectories;
 use assay_engine::{Blocks, JobKind, Journal, ThisMachine, Trees, Validation};
 use assay_host::HostRoot;
-use assay_host::counters::{Sampler, Selection, own_pid};
+use assay_host::counters::{Pulse, Sampler, Selection, own_pid};
 use assay_results::environment::Environment;
 use assay_results::probe::Probe;
 use assay_results::{HostEvent, HostId, HostSink};
@@ -164,11 +164,12 @@ impl Executor for NativeExecutor {
         let start = self.start.clone();
         let thread = PhaseThread { plan, phase, interval, stop, start, kinds, holding, preparation };
         let (counters, watch) = (&mut self.counters, self.watch);
+        let pulse = (watch != Watch::Nothing).then(|| Pulse::start(&self.host));
         let mut tick = |sink: &mut dyn FnMut(HostEvent)| {
-            if watch == Watch::Nothing {
-                return;
-            }
-            sink(HostEvent::Counters { phase: phase as u32, record: Box::new(counters.snapshot()) });
+            let Some(pulse) = &pulse else { return };
+            let mut record = Box::new(counters.snapshot());
+            pulse.note(&mut record);
+            sink(HostEvent::Counters { phase: phase as u32, record });
         };
         let before = Clocks::now();
         let end = thread.run(sink, &mut tick);

@@ -1,6 +1,7 @@
 //! What happens above the device: processors, rates, repetitions.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::look::until;
 use crate::stage::{Group, Loop, Run, Running, Stage, one_job, random_file, text};
@@ -42,6 +43,40 @@ fn a_cpu_quota_of_the_group_above() {
     let quota = run.findings().into_iter().find(|finding| finding["evidence"]["throttled_share"].is_number());
     let share = quota.and_then(|finding| finding["evidence"]["throttled_share"].as_f64()).unwrap_or(0.0);
     assert!((0.2..=1.0).contains(&share), "{:#?}", run.findings());
+}
+
+/// Stops far shorter than an interval: neither the storage's latencies nor readings once a second tell them.
+#[test]
+fn a_process_that_is_stopped_again_and_again() {
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+    let half = Duration::from_millis(10);
+    for (engine, outstanding) in [("psync", 1), ("io_uring", 8)] {
+        until(&format!("stops, {engine}"), || {
+            let stage = Stage::new();
+            let file = stage.file("data", 64);
+            let job = format!(
+                "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\nengine = \"{engine}\"\n\
+                 outstanding = {outstanding}\nruntime = \"2s\""
+            );
+            let plan = stage.plan(&one_job(text(&file), &job));
+            let mut command = stage.command(&["run", text(&plan), "--json", "--quiet"]);
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("assay");
+            // Its number may be another's once it has ended.
+            let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).expect("the process");
+            let stopper = std::thread::spawn(move || {
+                while pidfd_send_signal(&process, Signal::STOP).is_ok() {
+                    std::thread::sleep(half);
+                    let _ = pidfd_send_signal(&process, Signal::CONT);
+                    std::thread::sleep(half);
+                }
+            });
+            let run = Run::of(child.wait_with_output().expect("its end"));
+            stopper.join().expect("signals");
+            let found = run.found("generator-bound").ok_or("nothing was found")?;
+            let share = found["evidence"]["stopped_share"].as_f64().unwrap_or(0.0);
+            if (0.3..0.7).contains(&share) { Ok(()) } else { Err(format!("{found:#}")) }
+        });
+    }
 }
 
 #[test]

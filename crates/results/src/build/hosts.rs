@@ -271,6 +271,7 @@ pub(super) fn devices_together(rows: &[HostPhase]) -> Option<DeviceTruth> {
 pub(super) fn machines_together(rows: &[HostPhase]) -> PhaseEvidence {
     let all = || rows.iter().map(|row| &row.evidence);
     let most = |field: fn(&PhaseEvidence) -> Option<f64>| all().filter_map(field).reduce(f64::max);
+    let stopped = all().max_by_key(|evidence| evidence.stopped_ns);
     PhaseEvidence {
         span_ns: all().map(|evidence| evidence.span_ns).max().unwrap_or(0),
         cpu_busy_share: most(|evidence| evidence.cpu_busy_share),
@@ -280,6 +281,8 @@ pub(super) fn machines_together(rows: &[HostPhase]) -> PhaseEvidence {
         device_limits: Vec::new(),
         throttled_period_share: most(|evidence| evidence.throttled_period_share),
         throttled_ns: all().filter_map(|evidence| evidence.throttled_ns).max(),
+        stopped_ns: stopped.and_then(|evidence| evidence.stopped_ns),
+        stops: stopped.and_then(|evidence| evidence.stops),
         io_workers_max: all().map(|evidence| evidence.io_workers_max).max().unwrap_or(0),
         dirty_bytes_max: all().filter_map(|evidence| evidence.dirty_bytes_max).max(),
         quiet_before: all().filter_map(|evidence| evidence.quiet_before).reduce(quiet_together),

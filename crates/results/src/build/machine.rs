@@ -227,6 +227,9 @@ impl MachineTally {
             let cpu_ns: u64 = whole.processes.iter().map(|process| process.cpu_ns()).sum();
             evidence.process_cpus_used = Some(cpu_ns as f64 / whole.at_ns as f64);
         }
+        let own = whole.processes.iter().find(|process| process.stops.is_some());
+        (evidence.stopped_ns, evidence.stops) =
+            own.map_or((None, None), |process| (process.stopped_ns, process.stops));
         if let Some(cgroup) = &whole.cgroup {
             evidence.throttled_ns = cgroup.throttled_ns;
             let periods = cgroup.periods.filter(|periods| *periods > 0);

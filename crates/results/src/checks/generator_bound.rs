@@ -20,7 +20,7 @@ pub(super) const ID: &str = "generator-bound";
 const BUSY_MIN: f64 = 0.9;
 /// Share of their time in which the threads waited for a processor.
 const QUEUED_MIN: f64 = 0.05;
-/// Share of slots' time in which there was something to do and nobody to hand it over.
+/// Share of slots' time in which there was something to do and no thread handed it over.
 const IDLE_SLOTS_MIN: f64 = 0.1;
 /// Share of its time in which the busiest thread must have worked, or waited for a processor, for empty slots to be its
 /// fault: a thread that sleeps keeps slots empty on purpose, as a batch that is handed over in parts.
@@ -103,21 +103,17 @@ pub(super) fn held_back_share(subject: &Subject<'_>) -> f64 {
 fn stopped(subject: &Subject<'_>) -> Option<Finding> {
     let stops = repeated_stops(subject)?;
     let message = format!(
-        "Assay did not run for {} of the time: {} of {} readings of its counters were late by up to {}, and I/Os took up to {} of a median of {}",
+        "Assay did not run for {} of the time: it was stopped {} times, by {} on average",
         percent(stops.share),
-        stops.late,
-        stops.readings,
-        time(stops.late_s_max * 1e9),
-        time(subject.job.total.completion_ns.max as f64),
-        time(subject.job.completion_histogram().quantile_ns(0.5)? as f64)
+        stops.stops,
+        time(stops.mean_s * 1e9)
     );
     let finding = subject
         .draft(ID, FindingSeverity::Warning, message)
-        .bias(lost_cpu_time(stops.share))
-        .effect(lost(stops.share))
+        .bias(lost_cpu_time(stops.share_max))
+        .effect(lost(stops.share_max))
         .evidence("stopped_share", stops.share)
-        .evidence("late_readings", stops.late)
-        .evidence("late_s_max", stops.late_s_max)
+        .evidence("stops", stops.stops)
         .evidence("run_queue_share", queued_share(subject))
         .evidence("device_depth_mean", subject.truth().and_then(|truth| truth.device_depth_mean))
         .advise(STOPPED_ADVICE);

@@ -4,8 +4,9 @@
 //! them. The thread that reads the machine's counters can: storage does not hold it up, a stop does, and afterwards it catches up.
 
 use super::subject::{Subject, upper_quartile};
+use super::throttled::quota_share;
+use crate::counters::PULSE_NS;
 use crate::histogram::{bucket_low_ns, bucket_width_ns};
-use crate::stats::median;
 
 /// Readings fewer than this do not show how often they come.
 const READINGS_MIN: usize = 4;
@@ -41,26 +42,20 @@ pub(super) fn own_stop(subject: &Subject<'_>) -> Option<OwnStop> {
     stops.max_by(|a, b| a.length_s.total_cmp(&b.length_s))
 }
 
-/// A reading was late from so many seconds on: undisturbed ones are within a millisecond, and the one behind a late one comes earlier.
-const LATE_READING_S_MIN: f64 = 0.015;
-/// An I/O is long if it takes this long and `LONG_FACTOR` times the median: the thread that reaps it may not have run.
-const LONG_NS_MIN: f64 = 1e7;
-const LONG_FACTOR: f64 = 20.0;
-/// Less of the time in long I/Os is not told.
-const STOPPED_MIN: f64 = 0.05;
+/// Less of the time is not told.
+const STOPPED_MIN: f64 = 0.03;
 /// Fewer stops are single ones, of which `outlier-interval` speaks.
-const STOPS_MIN: f64 = 2.5;
+const STOPS_MIN: u64 = 3;
 
 /// Stops of the process that came again and again, each shorter than an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RepeatedStops {
-    /// Share of the time that they took, 0 to 1.
+    /// Share of the time that they took, 0 to 1: what is likely, and at most.
     pub(super) share: f64,
-    /// Readings of the counters that were late, and all of them.
-    pub(super) late: usize,
-    pub(super) readings: usize,
-    /// The latest of them, seconds.
-    pub(super) late_s_max: f64,
+    pub(super) share_max: f64,
+    pub(super) stops: u64,
+    /// Mean length, seconds.
+    pub(super) mean_s: f64,
 }
 
 /// Share of the slots' time in I/Os that took this long or longer, by the distribution of their completion latency.
@@ -74,42 +69,26 @@ pub(super) fn share_in_long_ios(subject: &Subject<'_>, from_ns: f64) -> f64 {
     (long_ns / (evidence.measured_ns.max(1) as f64 * slots as f64)).min(1.0)
 }
 
-/// Stops in a closed loop: I/Os that took far longer than usual while the thread that reads the counters was late as well. One late
-/// reading is enough where the device had nothing to do in the time of these I/Os, nor the threads a CPU or the run queue.
+/// Stops in a closed loop, as the thread saw them that only sleeps. What the hypervisor or a quota took is not the process's.
 pub(super) fn repeated_stops(subject: &Subject<'_>) -> Option<RepeatedStops> {
-    let (job, evidence) = (subject.job, &subject.job.evidence);
-    let histogram = job.completion_histogram();
-    let p50 = histogram.quantile_ns(0.5)? as f64;
-    let share = share_in_long_ios(subject, LONG_NS_MIN.max(LONG_FACTOR * p50));
-    let longest = histogram.max_ns() as f64 / evidence.measured_ns.max(1) as f64;
-    if !subject.closed_loop() || subject.is_of_a_command() || share < STOPPED_MIN.max(STOPS_MIN * longest) {
+    let evidence = &subject.phase.evidence;
+    let (stopped_ns, stops) = (evidence.stopped_ns? as f64, evidence.stops?);
+    if !subject.closed_loop() || subject.is_of_a_command() || stops < STOPS_MIN || evidence.span_ns == 0 {
         return None;
     }
-    let lengths: Vec<f64> = subject.phase.evidence.seconds.iter().map(|reading| reading.length_s).collect();
-    let usual = median(&lengths).filter(|_| lengths.len() >= READINGS_MIN)?;
-    let lates: Vec<f64> = lengths
-        .windows(2)
-        .map(|pair| (pair[0] - usual, usual - pair[1]))
-        .filter(|(late, early)| *late >= LATE_READING_S_MIN && *early >= CAUGHT_UP_MAX * late)
-        .map(|(late, _)| late)
-        .collect();
-    let threads = f64::from(evidence.threads.max(1));
-    let time_ns = evidence.measured_ns.max(1) as f64 * threads;
-    let on_cpu = (evidence.cpus_used() / threads).min(1.0);
-    let queued = evidence.run_queue_ns.unwrap_or(0) as f64 / time_ns;
-    let depth = subject.truth().and_then(|truth| truth.device_depth_mean);
-    let slots = job.outstanding_io.max(1) as f64;
-    let unaccounted = depth.map_or(0.0, |depth| 1.0 - depth / slots - on_cpu - queued);
-    let needed = if unaccounted >= share { 1 } else { 2 };
-    // A stop also comes while the thread works and nothing of its own is outstanding.
-    let share = if slots > threads { share } else { share / (1.0 - on_cpu).max(0.5) };
-    let late_s_max = lates.iter().copied().fold(0.0, f64::max);
-    (lates.len() >= needed).then_some(RepeatedStops {
-        share: share.min(1.0),
-        late: lates.len(),
-        readings: lengths.len(),
-        late_s_max,
-    })
+    let online = f64::from(subject.run.environment.machine.cpu.online.unwrap_or(1));
+    let quota = quota_share(subject.run, subject.phase).unwrap_or(0.0);
+    let others = evidence.steal_share.unwrap_or(0.0) * online + quota;
+    // A stop begins somewhere in the sleep of that thread: what is left of the sleep passes unseen.
+    let unseen_ns = stops as f64 * PULSE_NS as f64;
+    let share = |ns: f64| (ns / evidence.span_ns as f64 - others).clamp(0.0, 1.0);
+    let found = RepeatedStops {
+        share: share(stopped_ns + unseen_ns / 2.0),
+        share_max: share(stopped_ns + unseen_ns),
+        stops,
+        mean_s: (stopped_ns / stops as f64 + PULSE_NS as f64 / 2.0) / 1e9,
+    };
+    (found.share >= STOPPED_MIN).then_some(found)
 }
 
 #[cfg(test)]
@@ -132,64 +111,60 @@ mod tests {
         measured(&run).next().and_then(|subject| own_stop(&subject))
     }
 
-    /// One outstanding read of 47 us, 4 s; ten of them took 100 ms. The readings came after these seconds.
-    fn stopped_often(lengths: &[f64]) -> crate::run::Run {
+    /// One outstanding read at a time for 4 s, in which the process was stopped so often for so long.
+    fn stopped_often(stops: u64, each_ms: u64) -> crate::run::Run {
         let mut run = run();
         let phase = &mut run.phases[0];
-        let reading = |length_s: &f64| MachineSecond { length_s: *length_s, ..MachineSecond::default() };
-        phase.evidence.seconds = lengths.iter().map(reading).collect();
-        let truth = phase.device.as_mut().expect("counters");
-        truth.device_depth_mean = Some(0.6);
+        phase.evidence.span_ns = 4_000_000_000;
+        phase.evidence.stops = Some(stops);
+        phase.evidence.stopped_ns = Some(stops * (each_ms * 1_000_000 - PULSE_NS / 2));
         let job = &mut phase.jobs[0];
         (job.outstanding_io, job.evidence.threads) = (1, 1);
         job.evidence.measured_ns = 4_000_000_000;
         job.evidence.busy_slot_ns = 4_000_000_000;
-        let mut completion = crate::histogram::LatencyHistogram::new();
-        completion.record_n(47_000, 42_000);
-        completion.record_n(100_000_000, 10);
-        let read = job.read.as_mut().expect("reads");
-        read.completion_histogram = Some(completion.to_sparse());
         run
     }
 
     #[test]
     fn stops_that_come_again_and_again() {
         let stops = |run: &crate::run::Run| measured(run).next().and_then(|one| repeated_stops(&one));
-        // As recorded with SIGSTOP of 0.1 s in every 0.4 s.
-        let late = [0.507, 0.5, 0.5, 0.525, 0.474, 0.5, 0.5, 0.555, 0.445, 0.5, 0.5, 0.5];
-        let run = stopped_often(&late);
+        // SIGSTOP of 0.1 s in every 0.4 s.
+        let found = stops(&stopped_often(10, 100)).expect("stops");
+        assert!((found.share - 0.25).abs() < 0.001 && (found.mean_s - 0.1).abs() < 0.001, "{found:?}");
+        // And of 10 ms in every 20 ms.
+        let run = stopped_often(200, 10);
         let found = stops(&run).expect("stops");
-        assert!((0.24..0.28).contains(&found.share) && found.late == 2, "{found:?}");
+        assert!((found.share - 0.5).abs() < 0.001 && (found.share_max - 0.625).abs() < 0.001, "{found:?}");
         let told = crate::checks::tests::only("generator-bound", &run);
-        assert!(told.message.starts_with("Assay did not run for 2"), "{}", told.message);
-        // The twin had 14,000 where this had 10,552.
-        assert!(told.effect.unwrap().low <= -(14_000.0 / 10_552.0 - 1.0), "{told:?}");
-        // Storage that stalls holds no reading up.
-        assert_eq!(stops(&stopped_often(&[0.5; 12])), None);
-        // One late reading of a machine that is busy, beside a device that is.
-        let mut run = stopped_often(&[0.5, 0.5, 0.525, 0.474, 0.5, 0.5, 0.5, 0.5]);
-        run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(0.9);
-        assert_eq!(stops(&run), None);
-        run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(0.5);
+        assert_eq!(
+            told.message,
+            "Assay did not run for 50 % of the time: it was stopped 200 times, by 10 ms on average"
+        );
+        assert!(told.effect.unwrap().low <= -1.0, "{told:?}");
+        // One long stop is outlier-interval's, and a timer that is late now and then is none.
+        assert_eq!(stops(&stopped_often(1, 1000)), None);
+        assert_eq!(stops(&stopped_often(8, 5)), None);
+    }
+
+    #[test]
+    fn what_the_hypervisor_or_a_quota_took_is_no_stop() {
+        let stops = |run: &crate::run::Run| measured(run).next().and_then(|one| repeated_stops(&one));
+        let mut run = stopped_often(40, 10);
         assert!(stops(&run).is_some());
+        run.environment.machine.cpu.online = Some(2);
+        run.phases[0].evidence.steal_share = Some(0.05);
+        assert_eq!(stops(&run), None);
     }
 
     #[test]
     fn a_depth_that_stops_explain_is_not_blamed() {
-        let late = [0.569, 0.438, 0.5, 0.5, 0.588, 0.412, 0.5, 0.5, 0.5, 0.526, 0.474, 0.5];
-        let mut run = stopped_often(&late);
-        let job = &mut run.phases[0].jobs[0];
-        job.outstanding_io = 32;
-        let mut completion = crate::histogram::LatencyHistogram::new();
-        completion.record_n(382_000, 170_000);
-        completion.record_n(100_000_000, 320);
-        job.read.as_mut().unwrap().completion_histogram = Some(completion.to_sparse());
+        let mut run = stopped_often(8, 250);
+        run.phases[0].jobs[0].outstanding_io = 32;
         // As recorded: 15.3 of 32.
-        let truth = run.phases[0].device.as_mut().unwrap();
-        truth.device_depth_mean = Some(15.3);
+        run.phases[0].device.as_mut().unwrap().device_depth_mean = Some(15.3);
         crate::checks::tests::silent("effective-depth", &run);
         assert!(crate::checks::tests::only("generator-bound", &run).message.contains("did not run"));
-        run.phases[0].evidence.seconds.iter_mut().for_each(|reading| reading.length_s = 0.5);
+        run.phases[0].evidence.stops = Some(0);
         crate::checks::tests::only("effective-depth", &run);
         // Nor one of threads that waited for a CPU.
         run.phases[0].jobs[0].evidence.run_queue_ns = Some(1_500_000_000);

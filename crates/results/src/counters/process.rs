@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How often the thread wakes that sees whether the process runs, nanoseconds.
+pub const PULSE_NS: u64 = 5_000_000;
+
 /// Whose process it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,6 +59,13 @@ pub struct ProcessCounters {
     pub io_workers: u64,
     /// Gauge: io_uring submission pollers (`iou-sqp-*`).
     pub submission_pollers: u64,
+    /// Time in which it was stopped (a signal, a freezer, a paused machine), as its thread that only sleeps woke late: what it was
+    /// late by, which leaves out up to [`PULSE_NS`] of each stop. `None`: not watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_ns: Option<u64>,
+    /// Stops that were seen so; `None`: not watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stops: Option<u64>,
     /// Each thread, when threads were asked for.
     pub thread_list: Vec<ThreadCounters>,
 }
@@ -85,6 +95,8 @@ impl ProcessCounters {
             threads: later.threads,
             io_workers: later.io_workers,
             submission_pollers: later.submission_pollers,
+            stopped_ns: maybe(|p| p.stopped_ns),
+            stops: maybe(|p| p.stops),
             thread_list: later
                 .thread_list
                 .iter()
