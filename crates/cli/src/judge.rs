@@ -57,7 +57,7 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
     let outputs = Outputs::new(args.output.force).reading(args.target.iter().chain(figures));
     let outputs = args.output.checked(outputs)?;
     for path in &args.target {
-        // The command may make the file; nobody makes its directory by accident.
+        // The command may make the file; its directory is not made by accident.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if !path.exists() && parent.is_some_and(|parent| !parent.is_dir()) {
             return Err(Failure::usage(format!(

@@ -20,7 +20,7 @@ pub(super) const ID: &str = "generator-bound";
 const BUSY_MIN: f64 = 0.9;
 /// Share of their time in which the threads waited for a processor.
 const QUEUED_MIN: f64 = 0.05;
-/// Share of slots' time in which there was something to do and nobody to hand it over.
+/// Share of slots' time in which there was something to do and no thread handed it over.
 const IDLE_SLOTS_MIN: f64 = 0.1;
 /// Share of its time in which the busiest thread must have worked, or waited for a processor, for empty slots to be its
 /// fault: a thread that sleeps keeps slots empty on purpose, as a batch that is handed over in parts.
@@ -84,7 +84,7 @@ fn cpus_of_others(subject: &Subject<'_>) -> Option<f64> {
 /// Share of the job threads' time in which they waited for a CPU that other processes used.
 fn starved_share(subject: &Subject<'_>) -> Option<f64> {
     // The kernel counts as waiting also the time that an idle processor takes to wake up, which on a virtual machine is
-    // long, and longer than all that others do: nobody waits for them longer than they work.
+    // long, and longer than all that others do: a thread does not wait for them longer than they work.
     let others = cpus_of_others(subject);
     // What a quota took is `throttled`'s.
     let quota = quota_share(subject.run, subject.phase).unwrap_or(0.0);
