@@ -85,8 +85,7 @@ fn killed(seed: u64) {
     let Some(fs) = store() else { return };
     let (world, runs) = (World::new(), fs.join("runs"));
     let mut child = start(&world, &runs, 20);
-    // splitmix64's first step spreads the seeds.
-    let drawn = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let drawn = assay_workload::rng::splitmix64(&mut { seed }) >> 32;
     wait_for_series(&runs, 600);
     std::thread::sleep(Duration::from_millis(drawn % 700));
     signal(&child, Signal::KILL);
