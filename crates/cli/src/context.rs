@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use assay_engine::standard_streams::stdout_was_closed;
+use assay_fleet::login::FAILURE_MARK;
 use assay_host::HostRoot;
 use assay_report::{Style, visible, visible_lines};
 use assay_results::environment::AssayVersion;
@@ -46,13 +47,11 @@ pub(crate) enum Colour {
     Never,
 }
 
-/// Columns where nobody says.
+/// Columns where nothing says.
 const WIDTH_DEFAULT: usize = 100;
 
 /// Set to `live` or `plain` where another machine's Assay reads our stderr over ssh: whether it shows a live line.
 pub(crate) const SERVED_VARIABLE: &str = "ASSAY_SERVED";
-/// What comes before the message of a failure on stderr where another machine's Assay reads it: ASCII's record separator.
-pub(crate) const FAILURE_MARK: u8 = 0x1e;
 
 /// How to speak and where things are.
 #[derive(Debug)]
@@ -262,7 +261,7 @@ impl Write for Stdout {
     }
 }
 
-/// Writes to stderr. Where that fails there is nobody to tell, and nothing depends on it.
+/// Writes to stderr. Where that fails there is no one to tell, and nothing depends on it.
 pub(crate) fn to_stderr(text: fmt::Arguments<'_>) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.to_string().as_bytes()).and_then(|()| stderr.flush());

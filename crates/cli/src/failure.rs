@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use assay_fleet::login::LoginError;
 use assay_results::{RunEnd, Verdict};
 use assay_runner::{Finished, RunError, Shortage};
 
@@ -72,6 +73,16 @@ impl From<RunError> for Failure {
             return Failure::Interrupted;
         }
         if error.is_request() { Failure::usage(error) } else { Failure::failed(error) }
+    }
+}
+
+impl From<LoginError> for Failure {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::Stopped => Failure::Interrupted,
+            LoginError::Refused(why) => Failure::Usage(why),
+            LoginError::Failed(why) => Failure::Failed(why),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! `assay judge -- COMMAND`: runs any other tool, and judges its storage traffic by the same checks.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use assay_fio::{FioFigures, program_of};
 use assay_report::terminal;
 use assay_results::store::{self, RunDir};
 use assay_results::{Run, Verdict};
@@ -15,10 +16,6 @@ use crate::options::OutputArgs;
 use crate::output::Outputs;
 use crate::shown;
 use crate::{languages, signals};
-
-/// How fio is told to write its figures as JSON, and where.
-const FIO_FORMAT: &str = "--output-format";
-const FIO_OUTPUT: &str = "--output";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -57,7 +54,7 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
     let outputs = Outputs::new(args.output.force).reading(args.target.iter().chain(figures));
     let outputs = args.output.checked(outputs)?;
     for path in &args.target {
-        // The command may make the file; nobody makes its directory by accident.
+        // The command may make the file; its directory is not made by accident.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if !path.exists() && parent.is_some_and(|parent| !parent.is_dir()) {
             return Err(Failure::usage(format!(
@@ -85,7 +82,7 @@ pub(crate) fn judge(args: &JudgeArgs, context: &Context) -> Result<Outcome, Fail
     for path in args.target.iter().filter(|path| !path.exists()) {
         context.say(&format!("note: --target {}: not there after the command, either", path.display()));
     }
-    let figures = fio.read(&seen.output);
+    let figures = read(&fio, &seen.output);
     if let Some(Err(error)) = &figures {
         context.say(&format!("note: fio's figures could not be read: {error}"));
     }
@@ -114,53 +111,17 @@ fn output_of(keep: bool, divert: bool) -> CommandOutput {
     }
 }
 
-/// The name of the program that does the work: behind wrappers such as sudo or taskset, fio is looked for.
-fn program_of(command: &[String]) -> String {
-    let base = |word: &String| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
-    let names: Vec<String> = command.iter().filter_map(base).collect();
-    let fio = names.iter().find(|name| *name == "fio");
-    fio.or(names.first()).cloned().unwrap_or_else(|| "command".to_owned())
-}
-
-/// Where a command that is fio writes its figures as JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum FioFigures {
-    None,
-    OnStdout,
-    In(PathBuf),
-}
-
-impl FioFigures {
-    fn of(command: &[String]) -> Self {
-        if program_of(command) != "fio" {
-            return FioFigures::None;
+/// The figures as a run, or why there are none; `None`: the command gives no figures.
+fn read(fio: &FioFigures, stdout: &str) -> Option<Result<Run, String>> {
+    let text = match fio {
+        FioFigures::None => return None,
+        FioFigures::OnStdout => Ok(stdout.to_owned()),
+        FioFigures::In(path) => {
+            let text = store::open_regular(path).and_then(std::io::read_to_string);
+            text.map_err(|error| format!("{}: {error}", path.display()))
         }
-        let value = |option: &str| {
-            command.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
-                "" => command.get(at + 1).cloned(),
-                rest => rest.strip_prefix('=').map(str::to_owned),
-            })
-        };
-        let json = value(FIO_FORMAT).is_some_and(|format| format.contains("json"));
-        match (json, value(FIO_OUTPUT)) {
-            (false, _) => FioFigures::None,
-            (true, None) => FioFigures::OnStdout,
-            (true, Some(path)) => FioFigures::In(PathBuf::from(path)),
-        }
-    }
-
-    /// The figures as a run, or why there are none; `None`: the command gives no figures.
-    fn read(&self, stdout: &str) -> Option<Result<Run, String>> {
-        let text = match self {
-            FioFigures::None => return None,
-            FioFigures::OnStdout => Ok(stdout.to_owned()),
-            FioFigures::In(path) => {
-                let text = store::open_regular(path).and_then(std::io::read_to_string);
-                text.map_err(|error| format!("{}: {error}", path.display()))
-            }
-        };
-        Some(text.and_then(|text| languages::import(&text).map_err(|error| error.to_string())))
-    }
+    };
+    Some(text.and_then(|text| languages::import(&text).map_err(|error| error.to_string())))
 }
 
 fn show(run: &Run, args: &JudgeArgs, context: &Context) -> Result<(), Failure> {
@@ -186,25 +147,5 @@ fn outcome(run: &Run, seen: &ObservedCommand, require_valid: bool) -> Outcome {
         0 if require_valid && run.verdict != Verdict::Valid => Outcome::NotValid,
         0 => Outcome::Done,
         code => Outcome::Passed(code as u8),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(line: &str) -> Vec<String> {
-        line.split(' ').map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn fio_says_where_its_figures_are() {
-        let of = |line: &str| FioFigures::of(&words(line));
-        assert_eq!(of("fio --output-format=json+ a.fio"), FioFigures::OnStdout);
-        assert_eq!(of("taskset -c 1 /usr/bin/fio --output-format json a.fio"), FioFigures::OnStdout);
-        assert_eq!(of("fio a.fio --output-format=json --output=x.json"), FioFigures::In("x.json".into()));
-        assert_eq!(of("fio a.fio"), FioFigures::None);
-        assert_eq!(of("dd --output-format=json"), FioFigures::None);
-        assert_eq!(program_of(&words("/usr/bin/dd if=/x")), "dd");
     }
 }

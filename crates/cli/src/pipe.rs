@@ -1,6 +1,6 @@
 //! Files that are read: whatever has the name, no wait for what never comes.
 //!
-//! A pipe that somebody writes to is read to its end, as is what stdin is; a pipe that nobody writes to is an error, and so
+//! A pipe with a writer is read to its end, as is what stdin is; a pipe without one is an error, and so
 //! is what is no file: devices, sockets, directories.
 
 use std::fs::{File, OpenOptions};
@@ -20,9 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Opens what has the name for reading.
 ///
 /// # Errors
-/// Where it is nothing to read, nobody writes to it, or the system refuses.
+/// Where it is nothing to read, no one writes to it, or the system refuses.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    // Opening it otherwise waits for somebody who opens a pipe for writing, or for a device.
+    // Opening it otherwise waits for a writer of a pipe, or for a device.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let what =
         |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, not a file")));
@@ -62,12 +62,12 @@ fn is_stdin(number: u64) -> bool {
     null || rustix::fs::fstat(io::stdin()).is_ok_and(|stdin| stdin.st_rdev == number)
 }
 
-/// Waits until somebody writes to a pipe; what was written by then.
+/// Waits until something is written to a pipe; what was written by then.
 fn first_of(mut pipe: &File) -> io::Result<Vec<u8>> {
     let (mut part, opened) = (vec![0; 1 << 16], Instant::now());
     loop {
         match pipe.read(&mut part) {
-            // No writer: nobody opened it yet, or it was closed with nothing in it.
+            // No writer: it was not opened yet, or it was closed with nothing in it.
             Ok(0) if opened.elapsed() > WRITER_WITHIN => {
                 return Err(io::Error::new(io::ErrorKind::NotConnected, "no process writes to this pipe"));
             }

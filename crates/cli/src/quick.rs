@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_conduct::series::{self, Prepared, Series, assay1, stb};
+use assay_conduct::series::{self, Prepared, Series, WORK_DIR, assay1, stb};
 use assay_formats::near;
 use assay_formats::shell::pasted;
 use assay_host::claim::{Access, Claims};
@@ -23,7 +23,7 @@ use crate::location::Location;
 use crate::output::{self, Outputs};
 use crate::remote::{self, RemoteDirectory};
 use crate::run;
-use crate::series::{QuickArgs, WORK_DIR, announce, check_test, series_failure, stb_tests};
+use crate::series::{QuickArgs, announce, check_test, series_failure, stb_tests};
 use crate::shown;
 use crate::signals;
 

@@ -58,8 +58,6 @@ pub(crate) struct QuickArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// The directory that quick makes where it was told to measure.
-pub(crate) const WORK_DIR: &str = "assay-quick";
 pub(crate) fn check_test(test: Option<&str>, series: &Series) -> Result<(), Failure> {
     let Some(name) = test else { return Ok(()) };
     let names = (series.tests)();

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// A write beyond the limit for files (`ulimit -f`) is an error that is told, not the end of the process. Programs that are
 /// started have the usual again.
 pub(crate) fn outlive_file_limits() {
-    // Nobody looks at the flag: that something is called is what keeps the process.
+    // The flag is not looked at: that something is called is what keeps the process.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 

@@ -6,6 +6,9 @@ use assay_workload::units::Bytes;
 pub mod assay1;
 pub mod stb;
 
+/// The directory that is made for its files where it is told to measure.
+pub const WORK_DIR: &str = "assay-quick";
+
 /// One built-in series.
 #[derive(Debug, Clone, Copy)]
 pub struct Series {

@@ -9,7 +9,7 @@ use assay_workload::steps::Until;
 
 use crate::conductor::HostInfo;
 
-/// The events of one phase; nothing where nobody asks what others did.
+/// The events of one phase; nothing where it is not asked what others did.
 pub(crate) struct Watch(Option<RunBuilder>);
 
 impl Watch {

@@ -22,6 +22,7 @@ mod command_line;
 mod distribution;
 mod errno;
 mod expand;
+mod figures;
 mod import;
 mod iolog;
 mod job_file;
@@ -57,6 +58,7 @@ use assay_formats::Diagnostic;
 use assay_formats::loader::Loader;
 
 pub use command_line::{Action, CommandLine, Eta, Program, parse_command_line, parse_command_line_with};
+pub use figures::{FioFigures, program_of};
 pub use import::{ImportError, import};
 pub use iolog::iolog;
 pub use job_file::JobFile;

@@ -11,6 +11,7 @@ mod fleet;
 pub mod frame;
 pub mod launch;
 mod links;
+pub mod login;
 pub mod message;
 pub mod program;
 pub mod session;

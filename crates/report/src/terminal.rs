@@ -1,6 +1,7 @@
 //! What the command line shows, as text: nothing here prints. Each function answers whole lines, the last one ended,
 //! except [`progress_line`], which is one line without an end.
 
+mod check_page;
 mod compare;
 mod control_group;
 mod curve;
@@ -16,6 +17,7 @@ mod sections;
 mod storage;
 mod summary;
 
+pub use check_page::check_page;
 pub use compare::comparison;
 pub use control_group::control_group;
 pub use findings::{answer, causes, findings, verdict_line};

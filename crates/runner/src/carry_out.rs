@@ -25,7 +25,7 @@ use crate::hold::Permits;
 use crate::inventory;
 use crate::limits::{check_descriptors, check_memory};
 use crate::native::NativeExecutor;
-use crate::recording::{Finished, Place, record_in};
+use crate::recording::{Finished, Place, Recorded, record_in};
 use crate::request::{Observer, Request, Site, Work};
 use crate::seed::random_seed;
 use crate::space::check_space;
@@ -223,7 +223,8 @@ fn begin(
         .inspect_err(|_| drop(std::fs::remove_dir(place.path())))?;
     let kept = journal.as_ref().map(|(_, journal)| Arc::clone(journal));
     let mut executor = executor_of(&plan, (&environment, permits), request, site, journal);
-    let finished = record_in(place, Arc::new(plan), environment, notes, &mut executor, site, observer)?;
+    let recorded = Recorded { plan: Arc::new(plan), environment, notes };
+    let finished = record_in(place, recorded, &mut executor, site, observer)?;
     if let Some(journal) = kept {
         journal.close();
     }

@@ -47,7 +47,8 @@ pub fn record(
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Finished, RunError> {
-    record_in(Place::new(&plan, site)?, plan, environment, notes, executor, site, observer)
+    let place = Place::new(&plan, site)?;
+    record_in(place, Recorded { plan, environment, notes }, executor, site, observer)
 }
 
 /// Where a run is going to be recorded.
@@ -77,12 +78,19 @@ impl Place {
     }
 }
 
+/// What a run is of.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) environment: Environment,
+    /// Kept with it.
+    pub(crate) notes: Vec<(String, String)>,
+}
+
 /// As [`record`], in a directory that is there.
 pub(crate) fn record_in(
     Place { id, started, directory }: Place,
-    plan: Arc<Plan>,
-    environment: Environment,
-    notes: Vec<(String, String)>,
+    Recorded { plan, environment, notes }: Recorded,
     executor: &mut dyn Executor,
     site: &Site,
     observer: &mut dyn Observer,

@@ -122,7 +122,7 @@ impl FromStr for FindRate {
             }
         };
         let limit = limit.trim_start_matches('=').trim();
-        // A bare number is seconds elsewhere, which nobody means here.
+        // A bare number is seconds elsewhere, which is not what is meant here.
         if limit.parse::<f64>().is_ok() {
             return Err(format!("'{text}': the limit needs a unit: ns, us, ms or s"));
         }

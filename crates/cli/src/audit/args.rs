@@ -9,7 +9,7 @@ use crate::input::ReadingArgs;
 
 /// The array of the published case.
 pub(crate) const ARRAY_DEFAULT: &str = "two-brick";
-/// The size of a target that nobody gives one for.
+/// The size of a target for which none is given.
 pub(crate) const SIZE_DEFAULT: &str = "1t";
 
 /// The size in bytes.

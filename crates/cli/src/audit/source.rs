@@ -18,7 +18,7 @@ use crate::input;
 use crate::languages::Format;
 use assay_results::store;
 
-/// The seed where nobody gives one: an audit is the same each time.
+/// The seed where none is given: an audit is the same each time.
 const SEED_DEFAULT: u64 = 1;
 
 /// Larger files are no models.
@@ -86,7 +86,7 @@ impl Source {
     }
 }
 
-/// The plan of a workload on targets that nobody looks at, for the simulator; and the targets whose size is assumed.
+/// The plan of a workload on targets that are not looked at, for the simulator; and the targets whose size is assumed.
 pub(crate) fn planned(
     workload: &Workload,
     size: Bytes,

@@ -18,7 +18,7 @@ pub(super) fn complete(args: &NewArgs, context: &Context) -> Result<(Common, Cel
     answers(args, &mut asker)
 }
 
-/// Asks, where there is somebody to ask.
+/// Asks, where there is a user to ask.
 struct Asker<'a, R: BufRead> {
     input: Option<&'a mut R>,
     say: &'a mut dyn FnMut(&str),
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn without_a_terminal_only_the_target_is_needed() {
         let mut say = |_: &str| {};
-        let mut nobody = Asker::<&[u8]> { input: None, say: &mut say };
-        let (answers, cell) = super::answers(&flags(&["--target", "a"]), &mut nobody).expect("answers");
+        let mut silent = Asker::<&[u8]> { input: None, say: &mut say };
+        let (answers, cell) = super::answers(&flags(&["--target", "a"]), &mut silent).expect("answers");
         assert_eq!((cell, answers.size), (DEFAULT, Some(Bytes(1 << 30))));
-        assert!(super::answers(&flags(&[]), &mut nobody).is_err());
+        assert!(super::answers(&flags(&[]), &mut silent).is_err());
     }
 }

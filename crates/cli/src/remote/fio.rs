@@ -4,7 +4,6 @@
 
 mod options;
 mod output;
-mod place;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,14 +18,15 @@ use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Workload};
 
-use super::connection::{Connection, EndedCommand, RemoteError, all_of, last_line};
-use super::{Machine, RemoteDirectory, SEARCH_PATH};
+use super::RemoteDirectory;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::live::Live;
 use crate::series::{self, QuickArgs};
+use assay_fleet::login::{
+    Connection, EndedCommand, LoginError, Machine, SEARCH_PATH, TaggedDirectory, all_of, last_line,
+};
 use assay_runner::Finished;
-use place::Work;
 
 /// The fio that stands in, and for what reason.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(super) fn run(
     stand: &SubstituteFio<'_>,
     connection: &Connection,
     context: &Context,
-) -> Result<Finished, RemoteError> {
+) -> Result<Finished, Failure> {
     let host = there.host;
     if asked.id != stb::ID {
         let series = assay_conduct::series::by_id(stb::ID).unwrap_or(asked);
@@ -68,12 +68,12 @@ pub(super) fn run(
         stand.version,
         stb::ID
     );
-    let work = Work::make(connection, directory)?;
+    let work = TaggedDirectory::make(connection, directory)?;
     let result = record(args, there, stand, &reason, &work, connection, context);
     if result.is_err() {
         work.remove_if_made(connection);
     }
-    Ok(result?)
+    result
 }
 
 fn record(
@@ -81,7 +81,7 @@ fn record(
     there: RemoteDirectory<'_>,
     stand: &SubstituteFio<'_>,
     reason: &str,
-    work: &Work,
+    work: &TaggedDirectory,
     connection: &Connection,
     context: &Context,
 ) -> Result<Finished, Failure> {
@@ -92,7 +92,7 @@ fn record(
         let system = &stand.machine.system;
         return Err(Failure::failed(format!("{}: that test needs libaio, which {system} lacks", there.host)));
     }
-    let shown = work.shown(there);
+    let shown = work.shown(there.dir);
     series::announce(&prepared, std::path::Path::new(&shown), context);
     let seed = args.seed.map_or_else(assay_runner::random_seed, Ok)?;
     let plan = Arc::new(plan(&prepared, &shown, work, seed)?);
@@ -114,7 +114,7 @@ fn leave_out_native_aio(workload: &mut Workload, system: &str) -> Option<(String
     (left_out > 0).then(|| ("skipped".to_owned(), text))
 }
 
-fn plan(prepared: &Prepared, shown: &str, work: &Work, seed: u64) -> Result<Plan, Failure> {
+fn plan(prepared: &Prepared, shown: &str, work: &TaggedDirectory, seed: u64) -> Result<Plan, Failure> {
     let facts = |name: &str| TargetFacts {
         path: format!("{shown}/{name}"),
         kind: TargetKind::File,
@@ -135,7 +135,7 @@ fn plan(prepared: &Prepared, shown: &str, work: &Work, seed: u64) -> Result<Plan
 }
 
 /// What is known of a machine that Assay does not run on.
-fn environment(machine: &Machine, shown: &str, work: &Work) -> Environment {
+fn environment(machine: &Machine, shown: &str, work: &TaggedDirectory) -> Environment {
     let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let reason = "Assay does not run on that machine; its kernel was not asked".to_owned();
     Environment {
@@ -161,13 +161,13 @@ fn environment(machine: &Machine, shown: &str, work: &Work) -> Environment {
 /// Runs each phase as one fio on the other machine.
 struct FioExecutor<'a> {
     connection: &'a Connection,
-    work: &'a Work,
+    work: &'a TaggedDirectory,
     stand: &'a SubstituteFio<'a>,
     started: Instant,
 }
 
 impl FioExecutor<'_> {
-    fn test(&self, job: &PlannedJob) -> Result<EndedCommand<Vec<u8>>, RemoteError> {
+    fn test(&self, job: &PlannedJob) -> Result<EndedCommand<Vec<u8>>, LoginError> {
         let prepare = format!("{SEARCH_PATH}cd {} || exit 1\n", self.work.word());
         let command = format!("fio {}", options::of(job, &self.stand.machine.system).join(" "));
         self.connection.attended(&prepare, &command, all_of)
@@ -175,10 +175,7 @@ impl FioExecutor<'_> {
 
     /// The events of one job, or why there are none.
     fn report(&self, phase: u32, job: &PlannedJob, sink: &mut HostSink<'_>) -> Result<(), String> {
-        let attended = self.test(job).map_err(|broken| match broken {
-            RemoteError::Stopped => "stopped".to_owned(),
-            RemoteError::Failed(failure) => failure.to_string(),
-        })?;
+        let attended = self.test(job).map_err(|broken| broken.to_string())?;
         if attended.is_lost() {
             return Err(format!("the connection to {} is lost", self.connection.host()));
         }

@@ -5,9 +5,8 @@ use crate::failure::Failure;
 use crate::series::QuickArgs;
 use assay_runner::Finished;
 
-use super::connection::{Connection, RemoteError};
-use super::fetch;
-use super::relay::relay;
+use super::arrived;
+use assay_fleet::login::{self, Connection, relay};
 use assay_fleet::program::{CACHE, Program};
 use assay_fleet::shell::quoted;
 
@@ -18,9 +17,9 @@ pub(super) fn run(
     binary: &Program,
     connection: &Connection,
     context: &Context,
-) -> Result<Finished, RemoteError> {
+) -> Result<Finished, Failure> {
     let host = connection.host();
-    let token = format!("{:016x}", assay_runner::random_u64().map_err(Failure::from)?);
+    let token = format!("{:016x}", assay_runner::random_u64()?);
     let place = format!(
         "{CACHE}out=\"$cache/runs/{token}\"
 (umask 077 && mkdir -p \"$cache/runs\" && mkdir \"$out\") || exit 1
@@ -36,30 +35,30 @@ echo $$ >\"$out/pid\"
             "the connection to {host} is lost; Assay there was told to stop, and what it recorded is in \
              ~/.cache/assay/runs/{token} there"
         );
-        return Err(Failure::failed(failure).into());
+        return Err(Failure::failed(failure));
     }
-    let fetched = fetch::fetch(connection, &token)?;
+    let fetched = login::fetch(connection, &token)?;
     let Some(fetched) = fetched else {
         return Err(nothing_measured(host, code, &attended.stderr));
     };
-    let finished = fetched.store(host, context)?;
-    fetch::forget(connection, &token);
+    let finished = arrived::keep(&fetched, host, context)?;
+    login::forget(connection, &token);
     let said = attended.stderr;
     match (code, said.is_empty()) {
         (0 | 3 | 5, _) => Ok(finished),
         // The run itself says that it failed, and why.
         _ if finished.error.is_some() => Ok(finished),
-        (_, false) => Err(Failure::failed(format!("{host}: {said}")).into()),
-        (_, true) => Err(Failure::failed(format!("{host}: Assay ended with status {code}")).into()),
+        (_, false) => Err(Failure::failed(format!("{host}: {said}"))),
+        (_, true) => Err(Failure::failed(format!("{host}: Assay ended with status {code}"))),
     }
 }
 
-fn nothing_measured(host: &str, code: i32, said: &str) -> RemoteError {
+fn nothing_measured(host: &str, code: i32, said: &str) -> Failure {
     match code {
-        5 => RemoteError::Stopped,
-        2 if !said.is_empty() => Failure::usage(format!("{host}: {said}")).into(),
-        _ if !said.is_empty() => Failure::failed(format!("{host}: {said}")).into(),
-        _ => Failure::failed(format!("{host}: Assay ended with status {code} and left no run")).into(),
+        5 => Failure::Interrupted,
+        2 if !said.is_empty() => Failure::usage(format!("{host}: {said}")),
+        _ if !said.is_empty() => Failure::failed(format!("{host}: {said}")),
+        _ => Failure::failed(format!("{host}: Assay ended with status {code} and left no run")),
     }
 }
 

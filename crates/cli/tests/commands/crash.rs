@@ -85,8 +85,7 @@ fn killed(seed: u64) {
     let Some(fs) = store() else { return };
     let (world, runs) = (World::new(), fs.join("runs"));
     let mut child = start(&world, &runs, 20);
-    // splitmix64's first step spreads the seeds.
-    let drawn = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let drawn = assay_workload::rng::splitmix64(&mut { seed }) >> 32;
     wait_for_series(&runs, 600);
     std::thread::sleep(Duration::from_millis(drawn % 700));
     signal(&child, Signal::KILL);
@@ -253,8 +252,10 @@ fn each_acknowledged_write_of_a_killed_run_is_proved_and_one_that_is_gone_is_fou
 fn a_run_that_goes_on_is_not_verified_and_one_without_a_journal_says_what_is_needed() {
     let world = World::new();
     let mut child = start_journaled(&world);
+    // It is made before what says that the run goes on.
     wait_for("the journal", || {
-        world.run_directories().pop().is_some_and(|run| run.join("data.journal").exists())
+        let there = |run: &PathBuf| ["data.journal", "series.bin"].iter().all(|file| run.join(file).exists());
+        world.run_directories().pop().is_some_and(|run| there(&run))
     });
     let said = world.assay(&["runs", "verify", "last"]).ended(2);
     assert!(said.err.contains("is still going"), "{}", said.err);

@@ -84,7 +84,7 @@ fn cpus_of_others(subject: &Subject<'_>) -> Option<f64> {
 /// Share of the job threads' time in which they waited for a CPU that other processes used.
 fn starved_share(subject: &Subject<'_>) -> Option<f64> {
     // The kernel counts as waiting also the time that an idle processor takes to wake up, which on a virtual machine is
-    // long, and longer than all that others do: nobody waits for them longer than they work.
+    // long, and longer than all that others do: a thread does not wait for them longer than they work.
     let others = cpus_of_others(subject);
     // What a quota took is `throttled`'s.
     let quota = quota_share(subject.run, subject.phase).unwrap_or(0.0);

@@ -80,11 +80,11 @@ mod tests {
     use assay_conduct::series::stb;
 
     use super::*;
-    use crate::remote::fio::{place::Work, plan};
+    use crate::remote::fio::plan;
 
     fn options(test: &str) -> String {
         let prepared = stb::prepare(Some(test), 1, u64::MAX).expect("a test");
-        let plan = plan(&prepared, "/d", &Work::default(), 1).expect("a plan");
+        let plan = plan(&prepared, "/d", &Default::default(), 1).expect("a plan");
         of(&plan.phases[0].jobs[0], "Linux")[COMMON.len()..].join(" ")
     }
 

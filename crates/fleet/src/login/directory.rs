@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use assay_host::workdir::{MARKER_FILE, TAG_FILE, TAG_SIGNATURE};
+use assay_conduct::series::WORK_DIR;
+use assay_host::workdir::{LEDGER_FILE, MARKER_FILE, TAG_FILE, TAG_SIGNATURE};
 use assay_results::environment::FileSystem;
 
-use super::super::cleanup::ours_function;
-use super::super::connection::{Connection, RemoteError, last_line};
-use super::super::{ANSWER, RemoteDirectory};
-use crate::failure::Failure;
-use crate::series::WORK_DIR;
+use super::connection::{Connection, LoginError, last_line};
+use super::machine::ANSWER;
+use crate::shell::quoted;
 
-/// Where the files lie.
+/// Where the files of a series lie.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Work {
+pub struct TaggedDirectory {
     /// A word of the shell.
     word: String,
     /// Whether the directory that was named is itself the tagged one.
@@ -27,27 +26,31 @@ pub(super) struct Work {
     files: BTreeMap<String, u64>,
 }
 
-impl Work {
+impl TaggedDirectory {
     /// Makes the directory in `place`, a word of the shell, or takes the one that is there.
-    pub(super) fn make(connection: &Connection, place: &str) -> Result<Self, RemoteError> {
+    ///
+    /// # Errors
+    /// [`LoginError`]
+    pub fn make(connection: &Connection, place: &str) -> Result<Self, LoginError> {
         let output = connection.output(&script(place), None)?;
         let host = connection.host();
         match output.status.code() {
             Some(0) => {}
             Some(2) => {
-                return Err(Failure::usage(format!("{host}: {}", last_line(&output.stderr))).into());
+                return Err(LoginError::Refused(format!("{host}: {}", last_line(&output.stderr))));
             }
-            _ => return Err(Failure::failed(format!("{host}: {}", last_line(&output.stderr))).into()),
+            _ => return Err(LoginError::Failed(format!("{host}: {}", last_line(&output.stderr)))),
         }
-        let work = Work::parse(&output.stdout, place);
-        work.ok_or_else(|| Failure::failed(format!("{host} does not tell what its disk holds")).into())
+        let work = TaggedDirectory::parse(&output.stdout, place);
+        work.ok_or_else(|| LoginError::Failed(format!("{host} does not tell what its disk holds")))
     }
 
     fn parse(answer: &[u8], place: &str) -> Option<Self> {
         let answer = String::from_utf8_lossy(answer);
         let mut lines = answer.lines().skip_while(|line| line.trim_end() != ANSWER);
         lines.next()?;
-        let mut work = Work { word: place.to_owned(), is_place: true, ..Work::default() };
+        let mut work =
+            TaggedDirectory { word: place.to_owned(), is_place: true, ..TaggedDirectory::default() };
         for (name, value) in lines.filter_map(|line| line.split_once('=')) {
             match name {
                 "work" => {
@@ -67,28 +70,28 @@ impl Work {
     }
 
     /// The directory as a word of the shell.
-    pub(super) fn word(&self) -> &str {
+    pub fn word(&self) -> &str {
         &self.word
     }
 
-    /// The directory as people write it.
-    pub(super) fn shown(&self, there: RemoteDirectory<'_>) -> String {
-        let dir = if there.dir.is_empty() { "~" } else { there.dir.trim_end_matches('/') };
+    /// The directory as people write it; `dir` is what the user wrote.
+    pub fn shown(&self, dir: &str) -> String {
+        let dir = if dir.is_empty() { "~" } else { dir.trim_end_matches('/') };
         if self.is_place { dir.to_owned() } else { format!("{dir}/{WORK_DIR}") }
     }
 
     /// Bytes for files: free ones, and those of the files that are there already.
-    pub(super) fn usable_bytes(&self) -> u64 {
+    pub fn usable_bytes(&self) -> u64 {
         self.free_bytes.saturating_add(self.files.values().sum())
     }
 
     /// The size of a file; 0 where it is not there.
-    pub(super) fn existing_bytes(&self, name: &str) -> u64 {
+    pub fn existing_bytes(&self, name: &str) -> u64 {
         self.files.get(name).copied().unwrap_or(0)
     }
 
     /// What `df` says of it.
-    pub(super) fn file_system(&self) -> Option<FileSystem> {
+    pub fn file_system(&self) -> Option<FileSystem> {
         Some(FileSystem {
             source: self.source.clone(),
             total_bytes: Some(self.total_bytes),
@@ -98,7 +101,7 @@ impl Work {
     }
 
     /// Takes back a directory that nothing was measured in. A failure leaves it to `assay cleanup`.
-    pub(super) fn remove_if_made(&self, connection: &Connection) {
+    pub fn remove_if_made(&self, connection: &Connection) {
         if self.made {
             let script = format!(
                 "cd {} && rm -f test.*.0 {MARKER_FILE} {TAG_FILE} && cd .. && rmdir {WORK_DIR}\n",
@@ -148,10 +151,59 @@ exit 0
     )
 }
 
+/// A function `ours DIRECTORY`, true for a directory that carries both tags, as [`assay_host::workdir`] defines them: the
+/// marker names its inode (a shell cannot ask for more everywhere). `inode_of DIRECTORY` prints that.
+fn ours_function() -> String {
+    format!(
+        "inode_of() {{ set -- $(ls -di -- \"$1\"); echo \"$1\"; }}
+ours() {{
+    [ -d \"$1\" ] && [ ! -h \"$1\" ] || return 1
+    for tag in {MARKER_FILE} {TAG_FILE}; do
+        [ -f \"$1/$tag\" ] && [ ! -h \"$1/$tag\" ] || return 1
+    done
+    grep -q '\"schema\":\"assay.dir/' \"$1/{MARKER_FILE}\" && grep -q \"\\\"inode\\\":$(inode_of \"$1\")[,}}]\" \"$1/{MARKER_FILE}\" && grep -q '^{TAG_SIGNATURE}' \"$1/{TAG_FILE}\"
+}}\n"
+    )
+}
+
+/// The command of a shell that removes test files by their names, and a tagged directory only when nothing else is left in it: `directory`
+/// or those in it. It ends with 2 where `directory` is none.
+pub fn cleanup_command(directory: &str) -> String {
+    let script = format!(
+        "{}place={directory}
+clean() {{
+    rm -f -- \"$1\"/test.*.0 \"$1\"/assay-1.data
+    for left in \"$1\"/* \"$1\"/.[!.]*; do
+        case \"${{left##*/}}\" in
+            {MARKER_FILE} | {TAG_FILE} | {LEDGER_FILE}) ;;
+            *) if [ -e \"$left\" ] || [ -h \"$left\" ]; then echo \"kept $1: $left is not a test file\"; kept=1; return; fi ;;
+        esac
+    done
+    rm -f -- \"$1/{LEDGER_FILE}\" \"$1/{TAG_FILE}\" && rm -f -- \"$1/{MARKER_FILE}\"
+    rmdir -- \"$1\" && echo \"removed $1\" || kept=1
+}}
+[ -d \"$place\" ] || {{ echo 'is not a directory' >&2; exit 2; }}
+found= kept=
+if ours \"$place\"; then
+    found=1; clean \"$place\"
+else
+    for one in \"$place\"/*; do
+        if ours \"$one\"; then found=1; clean \"$one\"; fi
+    done
+fi
+[ -n \"$found\" ] || echo \"nothing to remove: no directory that Assay made in $place\"
+[ -z \"$kept\" ] || {{ echo \"could not remove all that Assay made in $place\" >&2; exit 1; }}
+",
+        ours_function()
+    );
+    format!("/bin/sh -c {}", quoted(&script))
+}
+
 #[cfg(test)]
 mod tests {
+    use assay_host::workdir::WorkDir;
+
     use super::*;
-    use assay_fleet::shell::quoted;
 
     #[test]
     fn the_space_is_found_whatever_the_names_are() {
@@ -173,15 +225,15 @@ mod tests {
         let place = quoted(&parent.path().to_string_lossy());
         let output = run(&script(&place));
         assert!(output.status.success(), "{output:?}");
-        let work = Work::parse(&output.stdout, &place).expect("understood");
+        let work = TaggedDirectory::parse(&output.stdout, &place).expect("understood");
         let path = parent.path().join(WORK_DIR);
         assert!(work.made && assay_host::workdir::is_assay_dir(&path));
         std::fs::write(path.join("test.0.0"), [0; 1000]).expect("written");
-        let again = Work::parse(&run(&script(&place)).stdout, &place).expect("understood");
+        let again = TaggedDirectory::parse(&run(&script(&place)).stdout, &place).expect("understood");
         assert!(!again.made);
         assert_eq!((again.existing_bytes("test.0.0"), again.existing_bytes("test.1.0")), (1000, 0));
         let itself = quoted(&path.to_string_lossy());
-        let itself = Work::parse(&run(&script(&itself)).stdout, &itself).expect("understood");
+        let itself = TaggedDirectory::parse(&run(&script(&itself)).stdout, &itself).expect("understood");
         assert!(itself.is_place);
     }
 
@@ -194,5 +246,26 @@ mod tests {
         assert!(String::from_utf8_lossy(&output.stderr).contains("was not made by Assay"));
         let nowhere = quoted(&parent.path().join("nowhere").to_string_lossy());
         assert_eq!(run(&script(&nowhere)).status.code(), Some(2));
+    }
+
+    #[test]
+    fn the_shell_knows_our_directories_as_the_library_does() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let made = parent.path().join("it's ours");
+        drop(WorkDir::create(&made, "1", "quick").expect("made"));
+        let ours = |path: &std::path::Path| {
+            let script = format!("{}ours {}", ours_function(), quoted(&path.to_string_lossy()));
+            std::process::Command::new("/bin/sh").args(["-c", &script]).status().expect("sh").success()
+        };
+        assert!(ours(&made));
+        assert!(!ours(parent.path()));
+        let copy = parent.path().join("copy");
+        let cp = std::process::Command::new("cp").arg("-a").arg(&made).arg(&copy).status();
+        assert!(cp.expect("cp").success() && !ours(&copy), "a copy is none");
+        let link = parent.path().join("link");
+        std::os::unix::fs::symlink(&made, &link).expect("link");
+        assert!(!ours(&link), "a link to one is none");
+        std::fs::write(made.join(TAG_FILE), "Signature: something else\n").expect("written");
+        assert!(!ours(&made));
     }
 }

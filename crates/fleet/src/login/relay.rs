@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 
-use crate::context::FAILURE_MARK;
+/// What comes before the message of a failure on stderr where another machine's Assay reads it: ASCII's record separator.
+pub const FAILURE_MARK: u8 = 0x1e;
 
 /// Copies `from` to `to` until its end, and returns what came after the first [`FAILURE_MARK`]: why the Assay at the
 /// other end failed. That is not copied, so that the user reads it once.
-pub(super) fn relay(mut from: impl Read, mut to: impl Write) -> String {
+pub fn relay(mut from: impl Read, mut to: impl Write) -> String {
     let mut failure: Option<Vec<u8>> = None;
     let mut buffer = [0; 4096];
     loop {

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -16,8 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::failure::Failure;
-use assay_fleet::shell::{SSH_VARIABLE, command_line, ssh_program};
+use crate::shell::{SSH_VARIABLE, command_line};
 
 /// ssh's own exit status.
 const SSH_FAILED: i32 = 255;
@@ -40,41 +39,40 @@ const OPTIONS: [&str; 5] = [
 ];
 
 /// A command over ssh that did not come to its end.
-#[derive(Debug)]
-pub(super) enum RemoteError {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoginError {
     /// The user wants to stop.
+    #[error("stopped")]
     Stopped,
-    /// ssh or the other machine.
-    Failed(Failure),
-}
-
-impl From<Failure> for RemoteError {
-    fn from(failure: Failure) -> Self {
-        RemoteError::Failed(failure)
-    }
+    /// What is asked for is wrong there, and why.
+    #[error("{0}")]
+    Refused(String),
+    /// ssh or the other machine failed, and how.
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// How a command ended that was held by its standard input.
 #[derive(Debug)]
-pub(super) struct EndedCommand<T> {
+pub struct EndedCommand<T> {
     /// Its exit status.
-    pub(super) status: ExitStatus,
+    pub status: ExitStatus,
     /// Its standard output.
-    pub(super) stdout: Vec<u8>,
+    pub stdout: Vec<u8>,
     /// What listening to its standard error came to.
-    pub(super) stderr: T,
+    pub stderr: T,
 }
 
 impl<T> EndedCommand<T> {
     /// Whether ssh ended and not the command.
-    pub(super) fn is_lost(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
         self.status.code() == Some(SSH_FAILED)
     }
 }
 
 /// A login that commands can be run over. Dropping it logs out.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub struct Connection {
     host: String,
     program: Vec<OsString>,
     directory: PathBuf,
@@ -82,12 +80,22 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Logs in.
-    pub(super) fn open(host: &str, stop: &Arc<AtomicBool>) -> Result<Self, RemoteError> {
+    /// Logs in with `ssh`, the words of a command. `token` makes the name of the socket's directory; what ssh says to the
+    /// user goes to `pass_on`.
+    ///
+    /// # Errors
+    /// [`LoginError`]
+    pub fn open(
+        host: &str,
+        ssh: Vec<OsString>,
+        token: u32,
+        stop: &Arc<AtomicBool>,
+        pass_on: &dyn Fn(&[u8]),
+    ) -> Result<Self, LoginError> {
         let connection = Connection {
             host: host.to_owned(),
-            program: ssh_program(std::env::var_os(SSH_VARIABLE)),
-            directory: private_directory()?,
+            program: ssh,
+            directory: private_directory(token)?,
             stop: Arc::clone(stop),
         };
         let mut command = connection.ssh();
@@ -98,50 +106,56 @@ impl Connection {
         command.args(["-a", "-x"]).arg(host);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = connection.spawn(&mut command)?;
-        let (status, said) = connection.watch_login(&mut child)?;
+        let (status, said) = connection.watch_login(&mut child, pass_on)?;
         if status.success() {
             return Ok(connection);
         }
-        Err(connection.unreachable(&said, status).into())
+        Err(connection.unreachable(&said, status, pass_on))
     }
 
     /// `[user@]host`.
-    pub(super) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         &self.host
     }
 
     /// A session that runs `script`.
     fn session(&self, script: &str) -> Command {
         let mut command = self.ssh();
-        // Were the master gone, a session would log in by itself and ask where nobody sees it.
+        // Were the master gone, a session would log in by itself and ask where the user does not see it.
         command.args(["-o", "BatchMode=yes", "-o", "ControlMaster=no", "-T"]);
         command.arg(&self.host).arg(command_line(script)).process_group(0);
         command
     }
 
-    fn spawn(&self, command: &mut Command) -> Result<Child, Failure> {
+    fn spawn(&self, command: &mut Command) -> Result<Child, LoginError> {
         command.spawn().map_err(|error| {
             let name = self.program[0].to_string_lossy();
-            Failure::failed(format!("cannot run {name}: {error} ({SSH_VARIABLE} names another ssh)"))
+            LoginError::Failed(format!("cannot run {name}: {error} ({SSH_VARIABLE} names another ssh)"))
         })
     }
 
     /// Runs `script` to its end, with `input` as its standard input, unless the user wants to stop.
-    pub(super) fn output(&self, script: &str, input: Option<File>) -> Result<Output, RemoteError> {
+    ///
+    /// # Errors
+    /// [`LoginError`]
+    pub fn output(&self, script: &str, input: Option<File>) -> Result<Output, LoginError> {
         self.collect(script, input, |child| self.wait(child))
     }
 
     /// Runs `script` to its end in any case.
-    pub(super) fn output_regardless(&self, script: &str) -> Result<Output, RemoteError> {
-        self.collect(script, None, |child| child.wait().map_err(|error| self.broken(&error).into()))
+    ///
+    /// # Errors
+    /// [`LoginError::Failed`]
+    pub fn output_regardless(&self, script: &str) -> Result<Output, LoginError> {
+        self.collect(script, None, |child| child.wait().map_err(|error| self.broken(&error)))
     }
 
     fn collect(
         &self,
         script: &str,
         input: Option<File>,
-        wait: impl FnOnce(&mut Child) -> Result<ExitStatus, RemoteError>,
-    ) -> Result<Output, RemoteError> {
+        wait: impl FnOnce(&mut Child) -> Result<ExitStatus, LoginError>,
+    ) -> Result<Output, LoginError> {
         let stdin = input.map_or_else(Stdio::null, Stdio::from);
         let mut command = self.session(script);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -152,7 +166,7 @@ impl Connection {
         let output = Output { status, stdout: joined(stdout), stderr: joined(stderr) };
         if status.code() == Some(SSH_FAILED) {
             let why = last_line(&output.stderr);
-            return Err(Failure::failed(format!("the connection to {} is lost: {why}", self.host)).into());
+            return Err(LoginError::Failed(format!("the connection to {} is lost: {why}", self.host)));
         }
         Ok(output)
     }
@@ -160,12 +174,15 @@ impl Connection {
     /// Runs `prepare` and then `command` for as long as we live and the user does not want to stop: what keeps it going
     /// is its open standard input, which ends with us, with the connection, and with the user's wish. `command` gets
     /// SIGTERM then and may take its time. Its standard error goes to `listen` as it comes.
-    pub(super) fn attended<T: Default + Send + 'static>(
+    ///
+    /// # Errors
+    /// [`LoginError::Failed`]
+    pub fn attended<T: Default + Send + 'static>(
         &self,
         prepare: &str,
         command: &str,
         listen: impl FnOnce(ChildStderr) -> T + Send + 'static,
-    ) -> Result<EndedCommand<T>, RemoteError> {
+    ) -> Result<EndedCommand<T>, LoginError> {
         let script = format!(
             "{prepare}exec 3<&0
 {command} </dev/null 3<&- &
@@ -194,7 +211,7 @@ exit \"$status\"
             }
             if asked.is_some_and(|asked: Instant| asked.elapsed() > STOP_WITHIN) {
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(Failure::failed(format!("{} does not stop; it is left alone", self.host)).into());
+                return Err(LoginError::Failed(format!("{} does not stop; it is left alone", self.host)));
             }
             std::thread::sleep(LOOK_EVERY);
         };
@@ -202,45 +219,49 @@ exit \"$status\"
     }
 
     /// Waits for a session; ends it when the user wants to stop.
-    fn wait(&self, child: &mut Child) -> Result<ExitStatus, RemoteError> {
+    fn wait(&self, child: &mut Child) -> Result<ExitStatus, LoginError> {
         loop {
             if let Some(status) = self.ended(child)? {
                 return Ok(status);
             }
             if self.stopped() {
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(RemoteError::Stopped);
+                return Err(LoginError::Stopped);
             }
             std::thread::sleep(LOOK_EVERY);
         }
     }
 
-    fn ended(&self, child: &mut Child) -> Result<Option<ExitStatus>, Failure> {
+    fn ended(&self, child: &mut Child) -> Result<Option<ExitStatus>, LoginError> {
         child.try_wait().map_err(|error| self.broken(&error))
     }
 
-    fn broken(&self, error: &std::io::Error) -> Failure {
-        Failure::failed(format!("ssh to {}: {error}", self.host))
+    fn broken(&self, error: &std::io::Error) -> LoginError {
+        LoginError::Failed(format!("ssh to {}: {error}", self.host))
     }
 
     /// Whether the user wants to stop.
-    pub(super) fn stopped(&self) -> bool {
+    pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn unreachable(&self, said: &[u8], status: ExitStatus) -> Failure {
+    fn unreachable(&self, said: &[u8], status: ExitStatus, pass_on: &dyn Fn(&[u8])) -> LoginError {
         let text = String::from_utf8_lossy(said);
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         // A changed host key comes with a page of advice that one line cannot replace.
         if lines.len() > 3 {
-            let _ = std::io::stderr().write_all(said);
+            pass_on(said);
         }
         let why = if lines.is_empty() { status.to_string() } else { last_line(said) };
-        Failure::failed(format!("cannot reach {} by ssh: {why}", self.host))
+        LoginError::Failed(format!("cannot reach {} by ssh: {why}", self.host))
     }
 
     /// Waits for the login. What ssh says goes to the user while it waits for him, and is the reason if it fails.
-    fn watch_login(&self, child: &mut Child) -> Result<(ExitStatus, Vec<u8>), RemoteError> {
+    fn watch_login(
+        &self,
+        child: &mut Child,
+        pass_on: &dyn Fn(&[u8]),
+    ) -> Result<(ExitStatus, Vec<u8>), LoginError> {
         let said = Arc::new(Mutex::new(Vec::new()));
         let reader = child.stderr.take().map(|mut stderr| {
             let said = Arc::clone(&said);
@@ -270,11 +291,11 @@ exit \"$status\"
                 return Ok((status, pending));
             }
             if !pending.is_empty() && grown.elapsed() > PASS_ON_AFTER {
-                let _ = std::io::stderr().write_all(&std::mem::take(&mut pending));
+                pass_on(&std::mem::take(&mut pending));
             }
             if self.stopped() {
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(RemoteError::Stopped);
+                return Err(LoginError::Stopped);
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -301,17 +322,17 @@ impl Drop for Connection {
     }
 }
 
-/// A directory that nobody else can look into, with a short name.
-fn private_directory() -> Result<PathBuf, Failure> {
+/// A directory that no other user can look into, with a short name.
+fn private_directory(token: u32) -> Result<PathBuf, LoginError> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let usable = |path: &PathBuf| path.is_dir() && path.as_os_str().len() < SOCKET_DIRECTORY_MAX;
     let parent = [runtime, Some(std::env::temp_dir())].into_iter().flatten().find(usable);
     let parent = parent.unwrap_or_else(|| PathBuf::from("/tmp"));
-    let path = parent.join(format!("assay-ssh-{:08x}", assay_runner::random_u64()? as u32));
+    let path = parent.join(format!("assay-ssh-{token:08x}"));
     DirBuilder::new()
         .mode(0o700)
         .create(&path)
-        .map_err(|error| Failure::failed(format!("cannot make {}: {error}", path.display())))?;
+        .map_err(|error| LoginError::Failed(format!("cannot make {}: {error}", path.display())))?;
     Ok(path)
 }
 
@@ -320,7 +341,7 @@ fn in_background(from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
 }
 
 /// Everything there is to read; what was read before an error still counts.
-pub(super) fn all_of(mut from: impl Read) -> Vec<u8> {
+pub fn all_of(mut from: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = from.read_to_end(&mut bytes);
     bytes
@@ -339,7 +360,7 @@ fn joined<T: Default>(thread: Option<JoinHandle<T>>) -> T {
 }
 
 /// The last line that says something, without ssh's name.
-pub(super) fn last_line(said: &[u8]) -> String {
+pub fn last_line(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("no reason given");
     line.strip_prefix("ssh: ").unwrap_or(line).to_owned()
