@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use assay_workload::host::login_fault;
+
 use crate::failure::Failure;
 
 /// Where to measure.
@@ -37,13 +39,14 @@ impl Location {
             Some(at) => (&word[..at], &word[at + 1..]),
             None => (word, ""),
         };
-        let name = host.rsplit('@').next().unwrap_or("");
-        if name.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
+        let login = host.replace(['[', ']'], "");
+        let (user, name) = login.rsplit_once('@').unwrap_or(("me", login.as_str()));
+        if [user, name].into_iter().any(|word| login_fault(word).is_some()) {
             return Err(Failure::usage(format!(
                 "'{host}' is not a host; say [user@]host[:dir], or ./{word} for a path"
             )));
         }
-        Ok(Location::Remote { host: host.replace(['[', ']'], ""), dir: dir.to_owned() })
+        Ok(Location::Remote { host: login, dir: dir.to_owned() })
     }
 }
 
@@ -68,6 +71,9 @@ mod tests {
     #[test]
     fn nothing_reaches_ssh_as_an_option() {
         assert!(Location::parse("-oProxyCommand=x:/a").is_err());
+        assert!(Location::parse("[-oProxyCommand=x]:/a").is_err());
+        assert!(Location::parse("me@-oProxyCommand=x:/a").is_err());
+        assert!(Location::parse("db1\u{1b}[2J:/a").is_err());
         assert!(Location::parse("@:x").is_err());
     }
 }

@@ -86,6 +86,7 @@ pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failur
         cpus: std::thread::available_parallelism().map_or(1, NonZero::get) as u32,
         password: std::env::var("PGPASSWORD").ok(),
         data: context.data.clone(),
+        force: args.output.as_ref().is_some_and(|output| output.force),
     };
     let mut said = live::stages(context);
     let mut watcher = Watcher { progress: &mut |progress| said(&progress), stopped: &stopped };
@@ -100,7 +101,7 @@ pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failur
         }
         Verb::Run => {
             let output = args.output.as_ref().ok_or_else(|| Failure::usage("no options of a run"))?;
-            output.checked(Outputs::new(output.force))?;
+            output.checked(Outputs::new(output.force).reading(args.given.ledger()))?;
             context.make_runs_root()?;
             let prepared = assay_oltp::prepare_run(&args.given, &here, &mut watcher)?;
             prepared.notes.iter().for_each(|note| context.say(note));

@@ -3,7 +3,9 @@
 use std::io;
 
 use assay_conduct::workplace::Refused;
+use assay_workload::units::Bytes;
 
+use crate::frame::BODY_BYTES_MAX;
 use crate::launch::BadWords;
 
 /// Workers named in a message at most.
@@ -59,6 +61,17 @@ pub enum FleetError {
         /// The job.
         job: String,
     },
+    /// What a worker is to be told is longer than any message.
+    #[error(
+        "the part of worker {worker} takes {}, and {} can be sent; use fewer targets, jobs or phases in one run, or --on with more \
+         workers that have a part each", Bytes(*bytes), Bytes(BODY_BYTES_MAX as u64)
+    )]
+    TooLarge {
+        /// Its name.
+        worker: String,
+        /// Its length.
+        bytes: u64,
+    },
     /// The user wants to stop.
     #[error("interrupted")]
     Stopped,
@@ -68,7 +81,10 @@ impl FleetError {
     /// Whether another request would do.
     pub fn is_request(&self) -> bool {
         match self {
-            FleetError::Words(_) | FleetError::Shared { .. } | FleetError::VerifiesShared { .. } => true,
+            FleetError::Words(_)
+            | FleetError::Shared { .. }
+            | FleetError::VerifiesShared { .. }
+            | FleetError::TooLarge { .. } => true,
             FleetError::Refused { workers } => workers.iter().all(|(_, refused)| refused.is_request),
             FleetError::System(_)
             | FleetError::Unreachable { .. }

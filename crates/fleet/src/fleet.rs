@@ -18,7 +18,7 @@ use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Target, Workload};
 
 use crate::error::FleetError;
-use crate::frame::PROTOCOL;
+use crate::frame::{PAYLOAD_BYTES_MAX, PROTOCOL};
 use crate::launch::{Launcher, Place, Setting, launcher};
 use crate::links::{Heard, Links, Patience};
 use crate::message::{Beside, Command, Hello, Report, Told};
@@ -62,6 +62,14 @@ pub struct Terms {
     pub really: bool,
     /// What is observed beside the jobs.
     pub watch: Watch,
+}
+
+/// A message for a worker, where it has a frame: the worker could only cut the stream off, and say nothing.
+fn sendable(worker: &str, payload: Vec<u8>) -> Result<Vec<u8>, FleetError> {
+    match payload.len() {
+        0..=PAYLOAD_BYTES_MAX => Ok(payload),
+        bytes => Err(FleetError::TooLarge { worker: worker.to_owned(), bytes: bytes as u64 }),
+    }
 }
 
 /// One worker.
@@ -290,7 +298,7 @@ impl Fleet {
     /// Sends each worker a command, and waits for the answers of all.
     fn ask(&mut self, command: impl Fn(&Member) -> Command) -> Result<Vec<(usize, Report)>, FleetError> {
         for (worker, member) in self.members.iter().enumerate() {
-            self.links.send(worker, command(member).encode());
+            self.links.send(worker, sendable(member.name(), command(member).encode())?);
         }
         let mut answers: Vec<(usize, Report)> = Vec::with_capacity(self.members.len());
         let mut refused = Vec::new();
@@ -449,5 +457,21 @@ impl Executor for Fleet {
 
     fn elapsed_ms(&self) -> u64 {
         self.links.now_ns() / 1_000_000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_is_too_large_for_a_worker_is_said_with_its_size() {
+        assert!(sendable("db1", vec![0; PAYLOAD_BYTES_MAX]).is_ok());
+        let error = sendable("db1", vec![0; 40 << 20]).expect_err("too large");
+        let text = error.to_string();
+        assert!(
+            error.is_request() && text.contains("worker db1 takes 40 MiB, and 32 MiB can be sent"),
+            "{text}"
+        );
     }
 }

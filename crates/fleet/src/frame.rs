@@ -10,6 +10,9 @@ pub const PROTOCOL: u32 = 1;
 /// A longer body is an error on either side. The plan of one host and its largest interval are far below.
 pub const BODY_BYTES_MAX: usize = 32 << 20;
 
+/// A longer message has no frame: a kind and a number go before it.
+pub const PAYLOAD_BYTES_MAX: usize = BODY_BYTES_MAX - 9;
+
 const HEAD_BYTES: usize = 8;
 
 /// What goes over a stream.
@@ -186,6 +189,15 @@ mod tests {
                 }
             }
             assert_eq!(found, frames(), "pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn the_longest_message_has_a_frame() {
+        for (more, fits) in [(0, true), (1, false)] {
+            let mut reader = FrameReader::default();
+            reader.push(&Frame::Data { number: 1, payload: vec![7; PAYLOAD_BYTES_MAX + more] }.encode());
+            assert_eq!(reader.next_frame().is_ok(), fits);
         }
     }
 

@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_is_possible() {
         let named = [Host::new("db1"), Host::new("db2")];
-        let cases: [(&str, &[Host], &str); 9] = [
+        let cases: [(&str, &[Host], &str); 13] = [
             ("slurm:4", &[], "available: local[:N], ssh[:HOST,..|@FILE]"),
             ("local:0", &[], "from 1 to 4000"),
             ("local:x", &[], "from 1 to 4000"),
@@ -128,12 +128,32 @@ mod tests {
             ("ssh:db1,db1", &[], "twice"),
             ("ssh:", &[], "no hosts"),
             ("ssh:-oProxyCommand=x", &[], "begins with '-'"),
+            ("ssh:[-oProxyCommand=x]", &[], "begins with '-'"),
+            ("ssh:-oProxyCommand=x@db1", &[], "begins with '-'"),
+            ("ssh:me@-oProxyCommand=x", &[], "begins with '-'"),
+            ("ssh:db1\u{1b}[2J", &[], "'db1\\u{1b}[2J': it holds a control character"),
             ("ssh:@/nowhere/at/all", &[], "/nowhere/at/all"),
         ];
         for (words, hosts, expected) in cases {
             let why = names(words, hosts).expect_err(words);
             assert!(why.starts_with(&format!("--on {words}: ")) && why.contains(expected), "{why}");
         }
+    }
+
+    #[test]
+    fn a_plan_and_a_file_cannot_give_ssh_an_option() {
+        let option = "-oProxyCommand=touch /tmp/x";
+        let system = Host { system: Some(option.to_owned()), ..Host::new("db1") };
+        let user = Host { user: Some(option.to_owned()), ..Host::new("db1") };
+        for host in [system, user, Host::new(option)] {
+            let why = names("ssh", &[host]).expect_err("no host");
+            assert!(why.contains("begins with '-'") && why.contains("touch"), "{why}");
+        }
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(&file, "db1\n\n-oProxyCommand=x\n").expect("written");
+        let path = file.path().to_str().expect("text");
+        let why = names(&format!("ssh:@{path}"), &[]).expect_err("no host");
+        assert!(why.contains(&format!("{path}:3: '-oProxyCommand=x'")), "{why}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use assay_formats::native::{parse, write};
 use assay_formats::{Diagnostic, Severity};
 use assay_workload::SweepPoint;
 use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
-use assay_workload::host::{Host, HostRanges};
+use assay_workload::host::{Host, HostRanges, login_fault};
 use assay_workload::job::*;
 use assay_workload::pattern::*;
 use assay_workload::steps::{FindRate, LatencyLimit, Until, UntilSteady};
@@ -383,10 +383,12 @@ fn hosts(targets: Vec<String>) -> impl Strategy<Value = (Vec<Host>, Vec<(Vec<Str
             let renamed = (renamed, "\\PC{1,12}").prop_map(|(renamed, path)| {
                 renamed.into_iter().map(|target| (target, path.clone())).collect()
             });
-            let rest = (of("\\PC{1,12}"), of("\\PC{1,6}"), sometimes(1, 1..4096_u32), renamed);
+            let login = |length: usize| of(format!("[0-9a-zäß][0-9a-z.:_-]{{0,{length}}}"));
+            let rest = (login(11), login(5), sometimes(1, 1..4096_u32), renamed);
             rest.prop_map(move |(system, user, instances, paths)| Host {
                 name: name.clone(),
-                system,
+                // A name that is no address needs one.
+                system: system.or_else(|| login_fault(&name).map(|_| "db1".to_owned())),
                 user,
                 instances,
                 paths,

@@ -61,6 +61,26 @@ fn points_are_bounded() {
 }
 
 #[test]
+fn words_of_a_login_cannot_be_options_of_ssh() {
+    let plan = |host: &str| format!("{ONE_TARGET}[[host]]\n{host}\n[[phase]]\n{JOB}");
+    assert_eq!(first_id(&plan("name = \"h1\"\nsystem = \"db1\"\nuser = \"me\"")), "other-host");
+    let option = "-oProxyCommand=touch /tmp/x";
+    for (host, line) in [
+        (format!("name = \"h1\"\nsystem = \"{option}\""), 4),
+        (format!("name = \"h1\"\nsystem = \"db1\"\nuser = \"{option}\""), 5),
+        (format!("name = \"{option}\""), 2),
+        ("name = \"h1\"\nsystem = \"a b\"".to_owned(), 4),
+        ("name = \"h1\"\nsystem = \"a\\u001b[2J\"".to_owned(), 4),
+    ] {
+        let said = check(&plan(&host));
+        let first = said.first().expect("an error");
+        assert_eq!((first.id, first.severity), ("bad-value", Severity::Error), "{first}");
+        let at = first.position.as_ref().expect("a place");
+        assert!(at.line.abs_diff(line) <= 1 && !first.to_string().contains('\u{1b}'), "{first}");
+    }
+}
+
+#[test]
 fn targets_of_all_jobs_together_are_bounded() {
     assert_eq!(first_id(&format!("{MANY_TARGETS}[[phase]]\nrepeat = 20000\n{JOB}")), "too-large");
     let nothing = format!("{MANY_TARGETS}[defaults]\ntargets = \"z*\"\n{}", "[[job]]\n".repeat(19_000));

@@ -112,8 +112,14 @@ impl Facts {
             };
             word(name).parse::<i64>().map_err(|_| Error::from(damaged()))
         };
+        // It becomes the name of a file here.
+        let build = word("build");
+        if !(1..=16).contains(&build.len()) || !build.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            let what = "a table assay_oltp whose 'build' is no number".to_owned();
+            return Err(Unfit::Foreign { place, what }.into());
+        }
         Ok(Facts {
-            build: word("build"),
+            build,
             warehouses: u32::try_from(number("warehouses")?).unwrap_or(0),
             scale: Scale {
                 items: number("items")?,

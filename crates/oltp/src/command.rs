@@ -31,7 +31,6 @@ const WAREHOUSES_MAX: u32 = 100_000;
 const USERS_MAX: u32 = 10_000;
 const RAMP_DEFAULT: Nanos = Nanos::from_secs(20);
 const TIME_DEFAULT: Nanos = Nanos::from_secs(60);
-const LEDGER: &str = "ledger";
 
 /// Where and when a command is given: what only the program around it knows.
 #[derive(Debug, Clone)]
@@ -46,6 +45,8 @@ pub struct Here {
     pub password: Option<String>,
     /// Where Assay keeps what it has to remember.
     pub data: Option<PathBuf>,
+    /// Whether the ledger may replace a file that Assay did not make.
+    pub force: bool,
 }
 
 /// Which database is meant.
@@ -102,7 +103,7 @@ impl Database {
             return std::path::absolute(path).map_err(|source| Error::File { path: path.into(), source });
         }
         match self {
-            Database::Sqlite(directory) => Ok(directory.join(LEDGER)),
+            Database::Sqlite(directory) => Ok(sqlite::ledger(directory)),
             Database::Postgres(_) => {
                 let data = here.data.as_ref().map(|data| data.join("oltp").join(&facts.build));
                 let nowhere = || Asked::Option {
@@ -112,6 +113,14 @@ impl Database {
                 };
                 Ok(data.ok_or_else(nowhere)?)
             }
+        }
+    }
+
+    /// Its files on this machine.
+    fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Database::Sqlite(directory) => sqlite::files(directory),
+            Database::Postgres(_) => Vec::new(),
         }
     }
 
@@ -253,6 +262,13 @@ pub fn prepare_scaled(
     // Everything that was given is read before anything is built.
     let how = How::of(given, &database)?;
     let mut notes = Vec::new();
+    // The ledger beside the database is looked at with it.
+    let named = given.ledger().map(std::path::absolute).transpose();
+    let named = named.map_err(|source| Error::File { path: given.ledger().unwrap_or("").into(), source })?;
+    let own = |path: &PathBuf| matches!(&database, Database::Sqlite(at) if *path == sqlite::ledger(at));
+    if let Some(path) = named.filter(|path| !own(path)) {
+        crate::ledger::check_output(&path, here.force, &database.files())?;
+    }
     let mut build = || -> Result<Facts, Error> {
         users_of(&how, warehouses(given, &database, here)?)?;
         notes.push(build_in(&database, given, (scale, here), watcher)?);
@@ -276,6 +292,9 @@ pub fn prepare_scaled(
     }
     let users = users_of(&how, facts.warehouses)?;
     let ledger = database.ledger(given, &facts, here)?;
+    if let (Database::Postgres(_), None, Some(above)) = (&database, given.text("ledger"), ledger.parent()) {
+        std::fs::create_dir_all(above).map_err(|source| Error::File { path: above.to_owned(), source })?;
+    }
     let place = match &database {
         Database::Sqlite(directory) => {
             Place::Sqlite { directory: directory.clone(), synchronous: how.synchronous }
@@ -299,7 +318,7 @@ pub fn prepare_scaled(
         Database::Sqlite(directory) => (directory.clone(), None),
         Database::Postgres(url) => (PathBuf::from("."), url.password().map(str::to_owned)),
     };
-    Ok(PreparedRun { workload, directory, kind: Oltp::with_password(password), notes })
+    Ok(PreparedRun { workload, directory, kind: Oltp::with_password(password).forced(here.force), notes })
 }
 
 /// How many users work on so many warehouses.

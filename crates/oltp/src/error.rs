@@ -69,6 +69,9 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The ledger cannot be written where it was asked for.
+    #[error(transparent)]
+    Output(#[from] assay_host::output::OutputError),
     /// A word of the command or of the settings.
     #[error("{0}")]
     Asked(#[from] Asked),
@@ -210,7 +213,8 @@ pub enum Unfit {
 impl Error {
     /// Whether what was asked for is wrong, so that another request may do.
     pub fn is_request(&self) -> bool {
-        matches!(self, Error::Asked(_) | Error::Database(_))
+        use assay_host::output::OutputError;
+        matches!(self, Error::Asked(_) | Error::Database(_) | Error::Output(OutputError::Refused { .. }))
     }
 
     /// What is done about it.
@@ -228,7 +232,7 @@ impl Error {
             Error::Statement { code, .. } | Error::Refused { code, .. } => code,
             Error::Server { .. } => "connection lost",
             Error::Protocol { .. } => "protocol",
-            Error::File { .. } => "file",
+            Error::File { .. } | Error::Output(_) => "file",
             Error::Asked(_) | Error::Database(_) | Error::Interrupted => "other",
         }
     }

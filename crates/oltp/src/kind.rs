@@ -1,7 +1,7 @@
 //! OLTP as a kind of job: a thread is a user, an operation is a transaction.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_engine::clock::RealClock;
@@ -19,11 +19,11 @@ use assay_workload::rng::{Rng, derive_seed};
 
 use crate::error::{Asked, Error, Unfit};
 use crate::inputs::{Inputs, Transaction, UserPlace};
-use crate::ledger::LedgerWriter;
+use crate::ledger::{self, LedgerWriter};
 use crate::monitor::{Monitor, Watch, Watched};
 use crate::postgres::{ClientSession, Interrupt, ServerSideSession, ServerUrl, Statistics};
 use crate::settings::{Place, Settings, Synchronous};
-use crate::sqlite::{SqliteSession, SqliteStore, sql_error};
+use crate::sqlite::{self, SqliteSession, SqliteStore, sql_error};
 use crate::text::NuRand;
 use crate::user::{Bounds, User, UserCounts};
 
@@ -46,6 +46,8 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> EngineError {
 pub struct Oltp {
     /// Of the user of a server; `None`: it needs none.
     password: Option<String>,
+    /// Whether the ledger may replace a file that Assay did not make.
+    force: bool,
 }
 
 impl std::fmt::Debug for Oltp {
@@ -57,7 +59,13 @@ impl std::fmt::Debug for Oltp {
 impl Oltp {
     /// One that has a password: plans have none.
     pub fn with_password(password: Option<String>) -> Self {
-        Oltp { password }
+        Oltp { password, force: false }
+    }
+
+    /// One whose ledger may replace a file that Assay did not make.
+    #[must_use]
+    pub fn forced(self, force: bool) -> Self {
+        Oltp { force, ..self }
     }
 }
 
@@ -72,6 +80,8 @@ struct Job {
     settings: Settings,
     /// Before the users' connections end, nothing of it does.
     store: Store,
+    /// What was acknowledged.
+    ledger: File,
     shared: Vec<Arc<Shared<OperationCounts>>>,
     counts: Arc<Vec<UserCounts>>,
     monitor: Monitor,
@@ -131,7 +141,7 @@ impl Oltp {
             return Err(failed(Asked::Users { users, warehouses: settings.warehouses }));
         }
         let counts: Arc<Vec<UserCounts>> = Arc::new((0..users).map(|_| UserCounts::default()).collect());
-        let (store, watch) = self.connect(&settings, &counts, say).map_err(failed)?;
+        let (store, ledger, watch) = self.connect(&settings, &counts, say).map_err(failed)?;
         let length = planned.end.time.map(|time| time.0);
         let monitor =
             Monitor::spawn(watch, planned.start_delay.0 + planned.ramp.0, length).map_err(failed)?;
@@ -141,6 +151,7 @@ impl Oltp {
             epoch_us: settings.started_us - (RealClock::new().now_ns() / 1000) as i64,
             settings,
             store,
+            ledger,
             shared: (0..users).map(|_| OperationCounts::shared(&table)).collect(),
             counts,
             monitor,
@@ -155,7 +166,7 @@ impl Oltp {
         settings: &Settings,
         counts: &Arc<Vec<UserCounts>>,
         say: &mut Say<'_>,
-    ) -> Result<(Store, Box<dyn Watch>), Error> {
+    ) -> Result<(Store, File, Box<dyn Watch>), Error> {
         match &settings.place {
             Place::Sqlite { directory, .. } => {
                 let mut store = SqliteStore::open(directory)?;
@@ -163,13 +174,13 @@ impl Oltp {
                 let facts = crate::admin::Facts::read(&mut admin)?;
                 expect_build(settings, &facts, directory.display().to_string())?;
                 facts.begin_run(&mut admin)?;
-                if settings.ledger.parent() == Some(directory) {
-                    store.begin_ledger(&settings.ledger)?;
+                let ledger = if settings.ledger == sqlite::ledger(directory) {
+                    store.begin_ledger(&settings.ledger)?
                 } else {
-                    begin_ledger(&settings.ledger)?;
-                }
+                    ledger::begin(&settings.ledger, self.force, &sqlite::files(directory))?
+                };
                 let watch = crate::sqlite::SqliteWatch::new(admin, &store, Arc::clone(counts));
-                Ok((Store::Sqlite { store, gate: Mutex::new(()) }, Box::new(watch)))
+                Ok((Store::Sqlite { store, gate: Mutex::new(()) }, ledger, Box::new(watch)))
             }
             Place::Postgres { url, server_side } => {
                 let url = ServerUrl::parse(url)?.or_password(self.password.clone());
@@ -181,20 +192,13 @@ impl Oltp {
                     return Err(Unfit::NoFunctions { place: url.shown() }.into());
                 }
                 facts.begin_run(&mut admin)?;
-                begin_ledger(&settings.ledger)?;
+                let ledger = ledger::begin(&settings.ledger, self.force, &[])?;
                 crate::postgres::ServerFacts::read(&mut admin)?.tell(say);
                 let watch = Statistics::connect(&url)?;
-                Ok((Store::Postgres(url), Box::new(watch)))
+                Ok((Store::Postgres(url), ledger, Box::new(watch)))
             }
         }
     }
-}
-
-/// Makes an empty ledger.
-fn begin_ledger(path: &Path) -> Result<(), Error> {
-    let made =
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::File::create(path));
-    made.map(drop).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
 struct PreparedOltp<'p> {
@@ -320,7 +324,7 @@ impl Job {
             thinks: settings.thinks,
             flushes: matches!(&settings.place, Place::Sqlite { synchronous: Synchronous::Full, .. }),
             epoch_us: self.epoch_us,
-            ledger: LedgerWriter::open(&settings.ledger, &settings.build).map_err(failed)?,
+            ledger: LedgerWriter::new(&self.ledger, &settings.build).map_err(failed)?,
             counts: &self.counts[at.thread],
             errors_tolerated: planned.errors_tolerated,
             errors: BTreeMap::new(),

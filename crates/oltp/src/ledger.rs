@@ -7,8 +7,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
+use assay_host::output::Outputs;
 use assay_workload::rng::splitmix64;
 
 use crate::admin::Admin;
@@ -100,6 +102,48 @@ impl Entry {
     }
 }
 
+/// How the option is called.
+const OPTION: &str = "--ledger";
+
+/// Whether a file begins as a ledger does, which only grows: the record's check is right.
+fn is_ledger(head: &[u8]) -> bool {
+    head.first_chunk::<RECORD>().is_some_and(|bytes| {
+        let long = |at: usize| bytes[at..at + 8].iter().rev().fold(0, |n: u64, b| n << 8 | u64::from(*b));
+        Entry::of(bytes, long(32)).is_some()
+    })
+}
+
+/// Refuses a file that a new ledger may not replace: one that is no ledger of ours, unless `force` says so; a link, a device.
+///
+/// # Errors
+/// [`Error::Output`].
+pub(crate) fn check_output(path: &Path, force: bool, database: &[PathBuf]) -> Result<(), Error> {
+    Ok(outputs(force, database).check(OPTION, path)?)
+}
+
+/// The rules of outputs for a ledger, which replaces the last one; `database` are files that it is not.
+fn outputs(force: bool, database: &[PathBuf]) -> Outputs {
+    let mut outputs = Outputs::new(force).replacing(is_ledger);
+    database.iter().for_each(|file| outputs.reads(file));
+    outputs
+}
+
+/// Begins an empty ledger in the place of the last one.
+///
+/// # Errors
+/// As [`check_output`].
+pub(crate) fn begin(path: &Path, force: bool, database: &[PathBuf]) -> Result<File, Error> {
+    let failed = |source| Error::File { path: path.to_owned(), source };
+    outputs(force, database).write(OPTION, path, b"")?;
+    let file = File::options().append(true).open(path).map_err(failed)?;
+    let (named, opened) = (path.symlink_metadata().map_err(failed)?, file.metadata().map_err(failed)?);
+    // Another may have taken the name meanwhile.
+    if (named.dev(), named.ino()) != (opened.dev(), opened.ino()) || opened.len() > 0 {
+        return Err(failed(std::io::Error::other("another program replaced it")));
+    }
+    Ok(file)
+}
+
 /// Writes down what one user was acknowledged.
 #[derive(Debug)]
 pub(crate) struct LedgerWriter {
@@ -108,11 +152,9 @@ pub(crate) struct LedgerWriter {
 }
 
 impl LedgerWriter {
-    /// Appends to a ledger that is there.
-    pub(crate) fn open(path: &Path, build: &str) -> Result<Self, Error> {
-        let file = File::options().append(true).open(path);
-        let file = file.map_err(|source| Error::File { path: path.to_owned(), source })?;
-        Ok(LedgerWriter { file, mark: mark_of(build) })
+    /// Appends to a ledger that was begun.
+    pub(crate) fn new(ledger: &File, build: &str) -> std::io::Result<Self> {
+        Ok(LedgerWriter { file: ledger.try_clone()?, mark: mark_of(build) })
     }
 
     /// Writes a transaction down whose commit has returned.
@@ -275,6 +317,35 @@ impl Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ledger_replaces_a_ledger_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let path = at("ledger");
+        let file = begin(&path, false, &[]).unwrap();
+        LedgerWriter { file, mark: 0xcafe }.put(Entry::Order { w: 1, d: 1, order: 3001 }).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), RECORD as u64);
+        begin(&path, false, &[]).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 0, "the last one was replaced");
+        std::fs::write(at("mine"), "work of a year").unwrap();
+        std::os::unix::fs::symlink(at("mine"), at("link")).unwrap();
+        for (name, force, refused) in
+            [("mine", false, true), ("link", false, true), ("link", true, true), ("mine", true, false)]
+        {
+            let checked = check_output(&at(name), force, &[]);
+            assert_eq!(checked.is_err(), refused, "{name} {force}: {checked:?}");
+            assert!(checked.err().is_none_or(|error| error.is_request()));
+            assert_eq!(begin(&at(name), force, &[]).is_err(), refused);
+            let left = std::fs::read_to_string(at("mine")).unwrap();
+            assert_eq!(left, if refused { "work of a year" } else { "" });
+        }
+        for path in [Path::new("/dev/full"), directory.path()] {
+            assert!(begin(path, true, &[]).is_err());
+        }
+        std::fs::write(at("oltp.sqlite"), "").unwrap();
+        assert!(begin(&at("oltp.sqlite"), true, &[at("oltp.sqlite")]).is_err());
+    }
 
     #[test]
     fn records_are_read_back_and_cut_ones_are_not() {

@@ -153,6 +153,11 @@ impl FromIterator<(&'static str, String)> for Given {
 }
 
 impl Given {
+    /// The file that acknowledged commits are to be written down in, where one was named.
+    pub fn ledger(&self) -> Option<&str> {
+        self.text("ledger")
+    }
+
     pub(crate) fn text(&self, option: &'static str) -> Option<&str> {
         debug_assert!(OPTIONS.iter().any(|known| known.name == option), "{option}");
         self.0.get(option).map(String::as_str)

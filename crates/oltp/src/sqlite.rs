@@ -143,14 +143,16 @@ impl SqliteStore {
     }
 
     /// Makes an empty ledger of ours in the directory.
-    pub(crate) fn begin_ledger(&mut self, path: &Path) -> Result<(), Error> {
+    pub(crate) fn begin_ledger(&mut self, path: &Path) -> Result<File, Error> {
         let failed = |source| Error::File { path: path.to_owned(), source };
         let place = self.path.parent().unwrap_or(&self.path).display().to_string();
-        if !path.exists() {
+        if path.symlink_metadata().is_err() {
             File::create_new(path).and_then(|file| claim_file(&file, path)).map_err(failed)?;
         }
         self.files.push(taken(path, &place)?);
-        File::options().write(true).truncate(true).open(path).map(drop).map_err(failed)
+        let file = File::options().append(true).open(path).map_err(failed)?;
+        file.set_len(0).map_err(failed)?;
+        Ok(file)
     }
 }
 
@@ -201,9 +203,23 @@ fn taken(path: &Path, place: &str) -> Result<Writing, Error> {
     let failed = |source| Error::File { path: path.to_owned(), source };
     let file = Arc::new(File::options().read(true).write(true).open(path).map_err(failed)?);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if path.symlink_metadata().map_err(failed)?.is_symlink() {
+        return Err(foreign(place, format!("'{name}', a symbolic link")));
+    }
     let writing = Writing::begin(Arc::clone(&file), path, false).map_err(failed)?;
     file.sync_all().map_err(failed)?;
     writing.ok_or_else(|| foreign(place, format!("'{name}', made or changed by another program")))
+}
+
+/// Where the ledger is that lies beside the database in this directory.
+pub(crate) fn ledger(directory: &Path) -> PathBuf {
+    directory.join("ledger")
+}
+
+/// The files of the database in this directory, whether they are there or not.
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
+    let companions = COMPANIONS.iter().map(|end| directory.join(format!("{FILE}{end}")));
+    [FILE, PART].iter().map(|name| directory.join(name)).chain(companions).collect()
 }
 
 /// A file that SQLite made for us just now.

@@ -1,6 +1,7 @@
 //! Typed access to the values of one parameter; every wrong value becomes an error with its place.
 
 use assay_formats::Affects;
+use assay_workload::host::{LOGIN_HELP, login_fault};
 
 use super::number::Number;
 use super::ranges::Value;
@@ -24,6 +25,15 @@ impl Args<'_> {
     /// The first value in lower case.
     pub(crate) fn lower(&self) -> String {
         self.word().to_ascii_lowercase()
+    }
+
+    /// The first value as a word of a login.
+    pub(crate) fn login(&mut self) -> Option<String> {
+        let word = self.word();
+        match login_fault(&word) {
+            None => Some(word),
+            Some(why) => self.refuse(0, why, LOGIN_HELP),
+        }
     }
 
     /// All values as written.

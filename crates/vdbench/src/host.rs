@@ -36,10 +36,10 @@ impl HostDef {
 impl Definition for HostDef {
     const KEYWORDS: &'static [Keyword<Self>] = &[
         opens(&["hd"]),
-        sets(&["system"], "third", |host, args| host.system = Some(args.word())),
+        sets(&["system"], "third", |host, args| host.system = args.login()),
         inert(&["master", "vdbench"], "a worker brings its own binary and control stream"),
         sets(&["shell"], "rsh", |host, args| host.shell = Some(args.lower())),
-        sets(&["user"], "root", |host, args| host.user = Some(args.word())),
+        sets(&["user"], "root", |host, args| host.user = args.login()),
         sets(&["jvms"], "2", |host, args| host.jvms = args.whole(1, 4096)),
         sets(&["clients"], "2", |host, args| host.clients = args.whole(1, 65_536)),
         lost(&["mount"], "mount", "nothing is mounted", "mount before the run"),

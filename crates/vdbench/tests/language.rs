@@ -308,6 +308,9 @@ fn errors_name_place_word_and_rule() {
         ("sd=default,lun=/dev/x\nsd=sd1,lun=/dev/y\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max", "bad-default 1:1"),
         ("compratio=30\n", "bad-value 1:11"),
         ("swat=x\n", "bad-value 1:6"),
+        ("hd=h1,system=-oProxyCommand=x\n", "bad-value 1:14"),
+        ("hd=h1,system=\"a b\"\n", "bad-value 1:15"),
+        ("hd=h1,system=db1,user=-oProxyCommand\n", "bad-value 1:23"),
     ] {
         assert_error(text, expected);
     }

@@ -201,6 +201,17 @@ fn hosts_that_are_this_machine_lose_nothing() {
     assert_eq!(of_hosts(&text), ["other-host", "launcher"], "db1 is another machine");
 }
 
+#[test]
+fn a_label_that_is_the_address_is_no_option_of_ssh() {
+    for (text, fits) in [("hd=-oProxy,system=db1\n", true), ("hd=-oProxy\n", false)] {
+        let text = format!("{text}{}", one("rdpct=50", "iorate=max"));
+        let (file, _) = parse("main", &text, &Options::default(), &MemoryLoader::default());
+        let said = lower("w", &file.expect("a file")).1;
+        let found = said.iter().any(|said| said.id == "bad-value" && said.severity == Severity::Error);
+        assert_eq!(found, !fits, "{said:?}");
+    }
+}
+
 const FLEET: &str = "hd=default,user=bench,jvms=2\nhd=h1,system=10.0.0.1\nhd=h2,system=10.0.0.2\nhd=h3\n\
     sd=default,openflags=o_direct,size=1g\nsd=s1,host=(h1,h2),lun=/dev/sdb,host=h3,lun=/dev/sdc,threads=8\n\
     sd=s2,host=h1,lun=/dev/sdd,threads=4\n\

@@ -61,6 +61,25 @@ impl Host {
     }
 }
 
+/// What speaks against a word as the address, the host name or the user of a login; `None`: nothing. ssh takes a word that begins with
+/// `-` for an option, and an option can name a command to run here.
+pub fn login_fault(word: &str) -> Option<&'static str> {
+    if word.is_empty() {
+        Some("it is empty")
+    } else if word.starts_with('-') {
+        Some("it begins with '-', which ssh takes for an option")
+    } else if word.contains(char::is_control) {
+        Some("it holds a control character")
+    } else if word.contains(char::is_whitespace) {
+        Some("it holds a space")
+    } else {
+        None
+    }
+}
+
+/// What is possible as the word that [`login_fault`] speaks against.
+pub const LOGIN_HELP: &str = "name a host, an address or a user without spaces, as in db1 or 10.0.0.1";
+
 /// Whether an address or host name is that of the machine that uses it.
 pub fn is_local(system: &str) -> bool {
     LOCAL_SYSTEMS.contains(&system)
@@ -133,4 +152,29 @@ pub enum HostRanges {
     Whole,
     /// Each host has a part of it for itself: all blocks once, in the order of the hosts.
     Divided,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_login_are_no_options_and_hold_nothing_that_is_not_seen() {
+        for word in ["db1", "10.0.0.1", "fe80::1%eth0", "me.too", "a-b", "größe"] {
+            assert_eq!(login_fault(word), None, "{word}");
+        }
+        for word in [
+            "",
+            "-oProxyCommand=touch /tmp/x",
+            "-l",
+            "a b",
+            "a\tb",
+            "a\nb",
+            "a\u{1b}[31m",
+            "a\u{7f}",
+            "a\u{9b}1m",
+        ] {
+            assert!(login_fault(word).is_some(), "{word:?}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use assay_workload::Workload;
-use assay_workload::host::Host;
+use assay_workload::host::{Host, LOGIN_HELP, login_fault};
 
 use super::{Launcher, Place, Process, Setting, WORKERS_MAX};
 use crate::program::Program;
@@ -51,9 +51,6 @@ fn host(words: &str) -> Result<(Place, String), String> {
     if system.is_empty() {
         return Err(format!("'{first}' names no host"));
     }
-    if login.starts_with('-') || system.starts_with('-') {
-        return Err(format!("'{first}' begins with '-', which ssh takes for an option"));
-    }
     let mut paths = BTreeMap::new();
     for word in words {
         let (name, path) =
@@ -65,11 +62,18 @@ fn host(words: &str) -> Result<(Place, String), String> {
     Ok((Place { host, directory: PathBuf::new() }, directory.to_owned()))
 }
 
-/// The lines of a file of hosts; `#` begins a comment.
-fn lines(path: &str) -> Result<Vec<String>, String> {
+/// The lines of a file of hosts, with their numbers; `#` begins a comment.
+fn lines(path: &str) -> Result<Vec<(usize, String)>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
     let line = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
-    Ok(text.lines().map(line).filter(|line| !line.is_empty()).collect())
+    Ok((1..).zip(text.lines().map(line)).filter(|(_, line)| !line.is_empty()).collect())
+}
+
+/// Refuses what ssh would take for something else than a login, wherever it comes from.
+fn check_login(host: &Host) -> Result<(), String> {
+    let words = [Some(host.system()), host.user.as_deref()];
+    let fault = words.into_iter().flatten().find_map(|word| Some((word, login_fault(word)?)));
+    fault.map_or(Ok(()), |(word, why)| Err(format!("'{}': {why}; {LOGIN_HELP}", word.escape_debug())))
 }
 
 pub(super) fn parse(
@@ -81,8 +85,9 @@ pub(super) fn parse(
     for word in rest.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty()) {
         match word.strip_prefix('@') {
             Some(path) => {
-                for line in lines(path)? {
-                    places.push(host(&line).map_err(|what| format!("{path}: {what}"))?);
+                for (number, line) in lines(path)? {
+                    let place = host(&line).and_then(|read| check_login(&read.0.host).map(|()| read));
+                    places.push(place.map_err(|what| format!("{path}:{number}: {what}"))?);
                 }
             }
             None => places.push(host(word)?),
@@ -110,7 +115,8 @@ pub(super) fn parse(
     if let Some((twice, _)) = places.iter().find(|(place, _)| !seen.insert(place.host.name.clone())) {
         return Err(format!("host {} is named twice", twice.host.name));
     }
-    for (_, directory) in &places {
+    for (place, directory) in &places {
+        check_login(&place.host)?;
         directory_word(directory)?;
     }
     Ok(Box::new(Ssh { places, program: setting.ssh.clone(), binary: OnceLock::new() }))
@@ -145,7 +151,7 @@ impl Launcher for Ssh {
         }
         let system = place.host.system();
         let login = place.host.user.as_ref().map_or(system.to_owned(), |user| format!("{user}@{system}"));
-        command.arg(login).arg(command_line(&script)).process_group(0);
+        command.arg("--").arg(login).arg(command_line(&script)).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let binary = Some(std::sync::Arc::clone(binary.content()));
         Ok(Process { child: command.spawn()?, binary, no_connection: Some(SSH_FAILED) })
@@ -173,6 +179,6 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(&file, "# rack 1\ndb1\n\n db2 data=/dev/sdb # the fast one\n").expect("written");
         let path = file.path().to_str().expect("text");
-        assert_eq!(lines(path).expect("read"), ["db1", "db2 data=/dev/sdb"]);
+        assert_eq!(lines(path).expect("read"), [(2, "db1".to_owned()), (4, "db2 data=/dev/sdb".to_owned())]);
     }
 }

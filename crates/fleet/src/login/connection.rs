@@ -103,7 +103,7 @@ impl Connection {
         for option in OPTIONS {
             command.args(["-o", option]);
         }
-        command.args(["-a", "-x"]).arg(host);
+        command.args(["-a", "-x", "--"]).arg(host);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = connection.spawn(&mut command)?;
         let (status, said) = connection.watch_login(&mut child, pass_on)?;
@@ -123,7 +123,7 @@ impl Connection {
         let mut command = self.ssh();
         // Were the master gone, a session would log in by itself and ask where the user does not see it.
         command.args(["-o", "BatchMode=yes", "-o", "ControlMaster=no", "-T"]);
-        command.arg(&self.host).arg(command_line(script)).process_group(0);
+        command.arg("--").arg(&self.host).arg(command_line(script)).process_group(0);
         command
     }
 
@@ -314,7 +314,7 @@ exit \"$status\"
 impl Drop for Connection {
     fn drop(&mut self) {
         let mut command = self.ssh();
-        command.args(["-O", "exit"]).arg(&self.host);
+        command.args(["-O", "exit", "--"]).arg(&self.host);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let _ = command.status();
         let _ = std::fs::remove_file(self.directory.join("socket"));

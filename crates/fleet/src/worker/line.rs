@@ -7,10 +7,11 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use assay_conduct::workplace::MonotonicClock;
+use assay_conduct::workplace::{MonotonicClock, Refused};
+use assay_workload::units::Bytes;
 
 use super::{LOOK, Stream, Streams};
-use crate::frame::{Frame, FrameError, FrameReader, PREAMBLE};
+use crate::frame::{BODY_BYTES_MAX, Frame, FrameError, FrameReader, PAYLOAD_BYTES_MAX, PREAMBLE};
 use crate::message::{Command, Report};
 use crate::session::Session;
 
@@ -73,7 +74,16 @@ impl Line {
     }
 
     pub(super) fn report(&self, report: &Report) {
-        self.send(report.encode());
+        let payload = report.encode();
+        if payload.len() <= PAYLOAD_BYTES_MAX {
+            return self.send(payload);
+        }
+        let bytes = Bytes(payload.len() as u64);
+        let message = format!(
+            "its answer takes {bytes}, and {} can be sent; use fewer targets in one run",
+            Bytes(BODY_BYTES_MAX as u64)
+        );
+        self.send(Report::Refused { refused: Refused { message, is_request: true } }.encode());
     }
 
     pub(super) fn set_lease(&self, lease: Duration) {

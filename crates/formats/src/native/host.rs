@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use assay_workload::Workload;
-use assay_workload::host::{HOSTS_MAX, Host};
+use assay_workload::host::{HOSTS_MAX, Host, LOGIN_HELP, login_fault};
 use toml::de::DeValue;
 
 use super::forms::{NAME, count_u32, quote};
@@ -32,6 +32,19 @@ const PATHS: Form<BTreeMap<String, String>> = Form {
     },
 };
 
+/// A word of a login.
+const LOGIN: Form<String> = Form {
+    shape: Shape::Name,
+    read: |sink, entry, _| {
+        let text = sink.string(entry)?;
+        match login_fault(text) {
+            None => Some(text.to_owned()),
+            Some(why) => sink.bad_value(entry, &format!("'{}': {why}", clip(text)), LOGIN_HELP),
+        }
+    },
+    write: |text| quote(text),
+};
+
 /// Names of hosts, of a job.
 pub(super) const HOSTS: Form<Vec<String>> = Form {
     shape: Shape::List(&Shape::Name),
@@ -46,8 +59,8 @@ pub(super) const HOST: Table<Host> = Table {
     example: "name = \"h1\", system = \"10.0.0.1\"",
     sections: &[&[
         key!(must "name", NAME, name, "required", "how jobs call it, and its name in results"),
-        key!(some "system", NAME, system, "the name", "its address or host name; `localhost` is the machine that makes the plan"),
-        key!(some "user", NAME, user, "the calling user", "the user to log in as"),
+        key!(some "system", LOGIN, system, "the name", "its address or host name; `localhost` is the machine that makes the plan"),
+        key!(some "user", LOGIN, user, "the calling user", "the user to log in as"),
         key!(set "instances", count_u32(1, INSTANCES_MAX), instances, "1", "worker processes, which share the threads of its jobs"),
         key!(set "paths", PATHS, paths, "those of the targets", "`{ data = \"/dev/sdb\" }`: paths of targets on this host, where they are others than `path` of the target"),
     ]],
@@ -70,6 +83,10 @@ pub(super) fn read(sink: &mut Sink, top: &Fields<'_>, is_target: impl Fn(&str) -
         if let Some(unknown) = host.paths.keys().find(|name| !is_target(name)) {
             let message = format!("host '{}': target '{}' is not defined", clip(&host.name), clip(unknown));
             sink.error("unknown-target", entry.span(), message, "");
+        }
+        if let Some(why) = login_fault(host.system()) {
+            let message = format!("host '{}': {why}, and the name is its address", clip(&host.name));
+            sink.error("bad-value", entry.span(), message, "give it a `system`, or another name");
         }
         if !host.is_local() {
             let message = format!("host '{}': {} is another machine", clip(&host.name), clip(host.system()));

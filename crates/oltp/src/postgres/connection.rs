@@ -12,8 +12,8 @@ use crate::error::{Class, Error};
 
 /// How long a server may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A message is refused from this size on.
-const MESSAGE_MAX: usize = 256 << 20;
+/// A message is refused from this size on: room is made for it before it has come, and nothing that is asked for is as long.
+const MESSAGE_MAX: usize = 16 << 20;
 const BUFFER: usize = 32 << 10;
 /// Rows are sent in pieces of this size when they are copied.
 const COPY_PIECE: usize = 256 << 10;

@@ -53,6 +53,45 @@ fn a_run_from_nothing_counts_what_the_database_counts() {
 }
 
 #[test]
+fn a_ledger_that_would_replace_another_file_is_refused_before_anything_is_built() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut here = here(place.path());
+    let file = place.path().join("mine");
+    std::fs::write(&file, "work of a year").expect("written");
+    let database = place.path().join("assay-oltp");
+    for (ledger, force) in [(file.as_path(), false), (Path::new("/dev/full"), true), (place.path(), true)] {
+        here.force = force;
+        let options = given(&[("where", text(place.path())), ("warehouses", "1"), ("ledger", text(ledger))]);
+        let error = prepare(&options, &here).expect_err("refused");
+        assert!(error.is_request() && error.to_string().contains("--ledger"), "{error}");
+        assert!(!database.exists(), "nothing is built");
+    }
+    assert_eq!(std::fs::read_to_string(&file).expect("there"), "work of a year");
+    here.force = false;
+    let built = given(&[("where", text(place.path())), ("warehouses", "1")]);
+    prepare(&built, &here).expect("a database");
+    here.force = true;
+    let own = given(&[("where", text(place.path())), ("ledger", text(&database.join("oltp.sqlite")))]);
+    let error = prepare(&own, &here).expect_err("refused");
+    assert!(error.to_string().contains("reads or measures"), "{error}");
+    holds(&built, &here);
+}
+
+#[test]
+fn a_build_that_is_no_number_names_no_file() {
+    let place = tempfile::tempdir().expect("a directory");
+    let here = here(place.path());
+    let database = given(&[("where", text(place.path())), ("warehouses", "1")]);
+    prepare(&database, &here).expect("a database");
+    let file = place.path().join("assay-oltp/oltp.sqlite");
+    let sql = "UPDATE assay_oltp SET value = '../../mine' WHERE name = 'build'";
+    Connection::open(&file).and_then(|own| own.execute(sql, [])).expect("changed");
+    let error = prepare(&database, &here).expect_err("refused");
+    assert!(matches!(&error, Error::Database(Unfit::Foreign { .. })), "{error}");
+    assert!(!place.path().join("mine").exists());
+}
+
+#[test]
 fn response_times_count_from_the_intended_start() {
     let place = tempfile::tempdir().expect("a directory");
     let here = here(place.path());

@@ -21,7 +21,7 @@ use assay_workload::target::TargetKind;
 /// Where and when tests take place.
 pub(crate) fn here(data: &Path) -> Here {
     let now_us = std::time::UNIX_EPOCH.elapsed().expect("a clock").as_micros() as i64;
-    Here { now_us, random: now_us as u64, cpus: 2, password: None, data: Some(data.to_owned()) }
+    Here { now_us, random: now_us as u64, cpus: 2, password: None, data: Some(data.to_owned()), force: false }
 }
 
 /// Options by their names.

@@ -1,10 +1,11 @@
 //! Which hosts do a workload, and how they share its threads.
 
-use assay_workload::host::{HOSTS_MAX, Host};
+use assay_workload::host::{HOSTS_MAX, Host, login_fault};
 use assay_workload::job::Job;
 
 use super::super::access::Seek;
 use super::super::file::ParameterFile;
+use super::super::sink::shorten;
 use super::super::{FileWorkloadDef, StorageDef, WorkloadDef};
 use super::{Lowering, narrow, placed};
 
@@ -54,6 +55,18 @@ impl Lowering<'_> {
             let (at, message) = (file.hosts[0].at, format!("more than {HOSTS_MAX} hosts"));
             self.sink.error("too-large", at, "hd", message, "use fewer hosts");
             self.several_hosts = false;
+        }
+        for host in file.hosts.iter().filter(|host| host.system.is_none()) {
+            if let Some(why) = login_fault(&host.name) {
+                let message = format!("hd `{}`: {why}, and the label is its address", shorten(&host.name));
+                self.sink.error(
+                    "bad-value",
+                    host.at,
+                    &host.name,
+                    message,
+                    "give it a system=, or another label",
+                );
+            }
         }
         for host in file.remote_hosts() {
             let message = format!("hd `{}`: {} is another machine", host.name, host.machine());
