@@ -3,6 +3,8 @@
 mod postgres;
 mod power;
 mod server;
+#[path = "../../../../xtask/support/bounded.rs"]
+mod bounded;
 #[path = "../../../../xtask/support/skip.rs"]
 mod skip;
 mod sqlite;

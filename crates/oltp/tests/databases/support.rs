@@ -18,6 +18,8 @@ use assay_workload::pattern::OpKind;
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::TargetKind;
 
+use crate::bounded::SetOnDrop;
+
 /// Where and when tests take place.
 pub(crate) fn here(data: &Path) -> Here {
     let now_us = std::time::UNIX_EPOCH.elapsed().expect("a clock").as_micros() as i64;
@@ -121,9 +123,8 @@ pub(crate) fn run_whole(prepared: &PreparedRun) -> Ran {
 
 /// Stops a run when this is dropped, whatever happens.
 pub(crate) fn stop_after<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
-    let done = work();
-    stop.store(true, Ordering::Relaxed);
-    done
+    let _ended = SetOnDrop(stop);
+    work()
 }
 
 /// Checks a database.
