@@ -91,7 +91,7 @@ impl Started {
     }
 
     #[track_caller]
-    fn wait_within(&mut self, patience: Duration) -> io::Result<ExitStatus> {
+    pub(crate) fn wait_within(&mut self, patience: Duration) -> io::Result<ExitStatus> {
         drop(self.child.stdin.take());
         let Some(status) = end_of(&mut self.child, patience)? else {
             self.kill();
@@ -102,7 +102,7 @@ impl Started {
     }
 
     #[track_caller]
-    fn output_within(mut self, patience: Duration) -> io::Result<Output> {
+    pub(crate) fn output_within(mut self, patience: Duration) -> io::Result<Output> {
         let begun = Instant::now();
         let (out, err) = (self.child.stdout.take().map(said), self.child.stderr.take().map(said));
         let status = self.wait_within(patience)?;
