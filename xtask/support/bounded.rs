@@ -1,6 +1,6 @@
 //! Programs that tests start, each with an end: a wait that takes too long fails and names what was waited for, and what
 //! was started does not outlive a test that failed. Not a crate: a test includes it as it does `skip.rs`.
-#![allow(dead_code, reason = "each test includes all of it and uses a part")]
+#![expect(dead_code, reason = "each test includes all of it and uses a part")]
 
 use std::io::{self, Read};
 use std::ops::{Deref, DerefMut};
@@ -95,7 +95,11 @@ impl Started {
         drop(self.child.stdin.take());
         let Some(status) = end_of(&mut self.child, patience)? else {
             self.kill();
-            return Err(too_long(&format!("waited {} s for the end of {}", patience.as_secs_f64(), self.what)));
+            return Err(too_long(&format!(
+                "waited {} s for the end of {}",
+                patience.as_secs_f64(),
+                self.what
+            )));
         };
         self.ended = true;
         Ok(status)
@@ -112,7 +116,10 @@ impl Started {
             |said: Option<Receiver<Vec<u8>>>| said.map_or(Ok(Vec::new()), |said| said.recv_timeout(left()));
         let (Ok(stdout), Ok(stderr)) = (text(out), text(err)) else {
             self.kill_group();
-            return Err(too_long(&format!("{}: {status}, but its output is still open elsewhere", self.what)));
+            return Err(too_long(&format!(
+                "{}: {status}, but its output is still open elsewhere",
+                self.what
+            )));
         };
         Ok(Output { status, stdout, stderr })
     }

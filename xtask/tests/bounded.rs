@@ -43,7 +43,8 @@ fn why<T>(fails: impl FnOnce() -> T) -> String {
 
 #[test]
 fn a_program_that_ends_in_time_is_as_with_command() {
-    let said = Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]).output_in_time().expect("sh");
+    let said =
+        Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]).output_in_time().expect("sh");
     assert_eq!((said.status.code(), &*said.stdout, &*said.stderr), (Some(3), &b"out\n"[..], &b"err\n"[..]));
     assert!(Command::new("true").status_in_time().expect("true").success());
     assert!(Command::new("no-such-program").status_in_time().is_err());

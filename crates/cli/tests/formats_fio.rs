@@ -23,8 +23,10 @@ use crate::bounded::Bounded as _;
 
 /// Whether fio is there; else the test is declared as skipped.
 fn has_fio() -> bool {
-    let works =
-        std::process::Command::new("fio").arg("--version").output_in_time().is_ok_and(|out| out.status.success());
+    let works = std::process::Command::new("fio")
+        .arg("--version")
+        .output_in_time()
+        .is_ok_and(|out| out.status.success());
     if !works {
         skip::declare("fio", "there is no fio in PATH");
     }

@@ -16,9 +16,9 @@ use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::Bytes;
 use assay_workload::{Job, Phase, Workload};
 
-#[expect(dead_code, reason = "these tests ask for other things, at the same place")]
 #[path = "../../../xtask/support/bounded.rs"]
 mod bounded;
+#[expect(dead_code, reason = "these tests ask for other things, at the same place")]
 mod support;
 
 use bounded::Bounded as _;

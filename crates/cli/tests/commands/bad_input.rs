@@ -177,7 +177,8 @@ fn nowhere_to_keep_runs() {
     fs::write(world.path().join("file"), "").expect("written");
     refused(&world, &["quick", "data", "--out", "file/below"], 1, "file/below");
     let mut command = world.command(&["quick", "data"]);
-    let output = command.env_remove("HOME").env_remove("ASSAY_RUNS").output_in_time().expect("the program starts");
+    let output =
+        command.env_remove("HOME").env_remove("ASSAY_RUNS").output_in_time().expect("the program starts");
     let said = crate::world::Said::of(output).ended(2);
     assert!(said.err.contains("nowhere to keep runs"), "{}", said.err);
     assert!(entries(&world.data()).is_empty());
@@ -200,7 +201,9 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
     let world = World::new();
     let place = |name: &str| world.path().join(name);
     for pipe in ["pipe", "run.json"] {
-        assert!(std::process::Command::new("mkfifo").arg(place(pipe)).status_in_time().expect("mkfifo").success());
+        assert!(
+            std::process::Command::new("mkfifo").arg(place(pipe)).status_in_time().expect("mkfifo").success()
+        );
     }
     let _socket = std::os::unix::net::UnixListener::bind(place("socket")).expect("a socket");
     for what in ["pipe", "run.json", "socket", "/dev/zero", "/dev/ptmx", "data"] {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -166,7 +166,8 @@ fn a_run_that_has_ended_survives_a_power_cut() {
     assert!(said.err.contains("kept in "), "{}", said.err);
     fs.cut(Cut::KeepNothing);
     let mut command = world.command(&["runs", "show", "last", "--json"]);
-    let shown = Said::of(command.env("ASSAY_RUNS", &runs).output_in_time().expect("the program starts")).ended(0);
+    let shown =
+        Said::of(command.env("ASSAY_RUNS", &runs).output_in_time().expect("the program starts")).ended(0);
     assert!(ios_of(&json(&shown.out)) >= 190, "{}", shown.out);
 }
 

@@ -40,7 +40,8 @@ impl Drop for Loop {
 
 /// fio's verdict on the same words in the same place: its status, and what it printed.
 fn fio(world: &World, words: &[&str]) -> Option<(Option<i32>, String)> {
-    let out = Command::new("fio").args(words).current_dir(world.path()).env("DIR", "some/where").output_in_time();
+    let out =
+        Command::new("fio").args(words).current_dir(world.path()).env("DIR", "some/where").output_in_time();
     let Ok(out) = out else {
         skip::declare("fio", "no fio on the path");
         return None;

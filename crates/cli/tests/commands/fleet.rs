@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -331,7 +331,8 @@ impl LoopDevice {
     fn new(world: &World) -> Option<Self> {
         let file = world.path().join("image");
         fs::write(&file, vec![0; 8 << 20]).expect("written");
-        let made = std::process::Command::new("losetup").args(["--find", "--show"]).arg(&file).output_in_time();
+        let made =
+            std::process::Command::new("losetup").args(["--find", "--show"]).arg(&file).output_in_time();
         let made = made.ok().filter(|output| output.status.success());
         let Some(made) = made else {
             skip::declare("losetup", "no loop device could be made");
@@ -362,8 +363,11 @@ fn hosts_over_ssh_get_the_program_and_their_own_targets() {
     let on = format!("ssh:@{}", path_text(&hosts));
     let words = ["run", "plan.toml", "--on", &on, "--json", "--watch", "counters"];
     for _ in 0..2 {
-        let output =
-            world.command(&words).env("ASSAY_SSH", &sshd.client).output_in_time().expect("the program starts");
+        let output = world
+            .command(&words)
+            .env("ASSAY_SSH", &sshd.client)
+            .output_in_time()
+            .expect("the program starts");
         let run = json(&Said::of(output).ended(0).out);
         let names: Vec<&str> = workers(&run).iter().filter_map(|worker| worker["name"].as_str()).collect();
         assert_eq!(names, ["one", "two"]);

@@ -53,7 +53,9 @@ const DIRECTORIES: &[&[&str]] = &[
 fn world() -> World {
     let world = World::new();
     let runs = measured().runs();
-    assert!(Command::new("cp").arg("-a").args([&runs, &world.runs()]).status_in_time().expect("cp").success());
+    assert!(
+        Command::new("cp").arg("-a").args([&runs, &world.runs()]).status_in_time().expect("cp").success()
+    );
     for (name, text) in
         [("job.fio", JOB), ("hot.vdb", HOT), ("fio.json", FIO_RESULT), ("precious", "precious")]
     {
@@ -133,7 +135,10 @@ impl Loop {
     fn mount(&mut self, at: &Path) {
         fs::create_dir(at).expect("a mount point");
         let run = |program: &str, words: &[&str]| {
-            assert!(Command::new(program).args(words).status_in_time().expect(program).success(), "{program}");
+            assert!(
+                Command::new(program).args(words).status_in_time().expect(program).success(),
+                "{program}"
+            );
         };
         run("mkfs.ext2", &["-q", &self.device]);
         run("mount", &["-o", "noatime", &self.device, path_text(at)]);

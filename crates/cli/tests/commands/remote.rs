@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Stdio};
+use std::process::Stdio;
 
 use rustix::process::Signal;
 
@@ -18,7 +18,9 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const HARD_NAME: &str = "it's a \"place\" $(touch pwned) ü\nwith a line";
 
 fn over_ssh(world: &World, sshd: &Sshd, words: &[&str]) -> Said {
-    Said::of(world.command(words).env("ASSAY_SSH", &sshd.client).output_in_time().expect("the program starts"))
+    Said::of(
+        world.command(words).env("ASSAY_SSH", &sshd.client).output_in_time().expect("the program starts"),
+    )
 }
 
 #[test]
@@ -199,6 +201,7 @@ fn an_ssh_that_is_none_is_told() {
     let world = World::new();
     let mut command = world.command(&["quick", "host:/tmp"]);
     let said =
-        Said::of(command.env("ASSAY_SSH", "no-such-ssh").output_in_time().expect("the program starts")).ended(1);
+        Said::of(command.env("ASSAY_SSH", "no-such-ssh").output_in_time().expect("the program starts"))
+            .ended(1);
     assert!(said.err.contains("cannot run no-such-ssh") && said.err.contains("ASSAY_SSH"), "{}", said.err);
 }

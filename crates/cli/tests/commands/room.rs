@@ -141,13 +141,7 @@ fn trees_ask_for_space_and_for_inodes() {
 }
 
 /// A run that lays a file out, stopped by `stop` as soon as that has begun.
-fn stopped(
-    world: &World,
-    words: &[&str],
-    file: &Path,
-    from: u64,
-    stop: impl FnOnce(&Started),
-) -> Said {
+fn stopped(world: &World, words: &[&str], file: &Path, from: u64, stop: impl FnOnce(&Started)) -> Said {
     let mut command = world.command(&[&["run", "--watch", "nothing"], words].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
     wait_for("the layout", || fs::metadata(file).is_ok_and(|meta| meta.len() > from));

@@ -144,7 +144,15 @@ fn only_runs_of_the_runs_directory_are_removed_and_only_their_files() {
     let world = World::new();
     let copy = |to: &std::path::Path| {
         let from = &measured().run_directories()[0];
-        assert!(std::process::Command::new("cp").arg("-a").arg(from).arg(to).status_in_time().expect("cp").success());
+        assert!(
+            std::process::Command::new("cp")
+                .arg("-a")
+                .arg(from)
+                .arg(to)
+                .status_in_time()
+                .expect("cp")
+                .success()
+        );
         to.join(from.file_name().expect("a name"))
     };
     fs::create_dir(world.runs()).expect("made");

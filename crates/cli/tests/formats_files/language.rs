@@ -61,7 +61,8 @@ fn what_has_no_end_is_no_workload_file() {
 #[test]
 fn a_file_comes_through_a_pipe() {
     let command = "printf '[j]\\nrw=randread\\nsize=1m\\n' | \"$0\" plan /dev/stdin";
-    let output = std::process::Command::new("sh").args(["-c", command, env!("CARGO_BIN_EXE_assay")]).output_in_time();
+    let output =
+        std::process::Command::new("sh").args(["-c", command, env!("CARGO_BIN_EXE_assay")]).output_in_time();
     let said = crate::support::Said::of(&output.expect("a shell"));
     assert!(said.done().contains("random"));
 }

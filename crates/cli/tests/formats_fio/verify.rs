@@ -88,7 +88,8 @@ fn by_assay(place: &Place, file: &str) -> Counts {
 }
 
 fn fio(place: &Place, words: &[&str]) -> Said {
-    let output = Command::new("fio").args(words).current_dir(place.path()).output_in_time().expect("fio starts");
+    let output =
+        Command::new("fio").args(words).current_dir(place.path()).output_in_time().expect("fio starts");
     Said::of(&output)
 }
 

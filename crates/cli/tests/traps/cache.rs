@@ -74,7 +74,8 @@ fn reads_of_a_file_with_holes() {
 fn reads_of_reserved_space_through_the_cache() {
     let stage = Stage::new();
     let file = stage.sparse("reserved", 64);
-    if !Command::new("fallocate").args(["-l", "64M", text(&file)]).status_in_time().is_ok_and(|s| s.success()) {
+    if !Command::new("fallocate").args(["-l", "64M", text(&file)]).status_in_time().is_ok_and(|s| s.success())
+    {
         return;
     }
     let job = "op = \"read\"\nblock_size = \"64k\"\npattern = \"random\"\ncaching = \"buffered\"\nruntime = \"500ms\"";

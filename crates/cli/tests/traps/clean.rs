@@ -47,7 +47,8 @@ fn direct_writes_over_an_own_file() {
              pattern = \"sequential\"\n[[phase]]\nname = \"writes\"\n[[phase.job]]\nop = \"write\"\nblock_size = \"8k\"\n\
              pattern = \"random\"\noutstanding = 4\nruntime = \"2500ms\"\n",
         );
-        let output = stage.command(&["run", text(&plan), "--json", "--quiet"]).output_in_time().expect("assay");
+        let output =
+            stage.command(&["run", text(&plan), "--json", "--quiet"]).output_in_time().expect("assay");
         doubts(&Run::of(output), &begun)
     });
 }

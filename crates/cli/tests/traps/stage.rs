@@ -92,7 +92,9 @@ impl Stage {
     pub(crate) fn run(&self, target: &str, job: &str) -> Run {
         let plan = self.plan(&one_job(target, job));
         Run::of(
-            self.command(&["run", text(&plan), "--json", "--quiet", "--seed", "7"]).output_in_time().expect("assay"),
+            self.command(&["run", text(&plan), "--json", "--quiet", "--seed", "7"])
+                .output_in_time()
+                .expect("assay"),
         )
     }
 

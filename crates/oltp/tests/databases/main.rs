@@ -1,10 +1,10 @@
 //! Databases as users have them: built, run on, checked, killed.
 
+#[path = "../../../../xtask/support/bounded.rs"]
+mod bounded;
 mod postgres;
 mod power;
 mod server;
-#[path = "../../../../xtask/support/bounded.rs"]
-mod bounded;
 #[path = "../../../../xtask/support/skip.rs"]
 mod skip;
 mod sqlite;

@@ -22,7 +22,8 @@ const IMAGE: &str = "image";
 const BYTES: u64 = 4 << 20;
 
 fn losetup(words: &[&str]) -> Option<String> {
-    let done = Command::new("losetup").args(words).output_in_time().ok().filter(|done| done.status.success())?;
+    let done =
+        Command::new("losetup").args(words).output_in_time().ok().filter(|done| done.status.success())?;
     Some(String::from_utf8_lossy(&done.stdout).trim().to_owned())
 }
 
