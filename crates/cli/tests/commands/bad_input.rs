@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::bounded::{Bounded as _, join};
+use crate::bounded::Bounded as _;
 use crate::world::{World, entries, path_text};
 
 /// Asserts that `words` end with `code`, name the reason `why` in one line, and change nothing.
@@ -239,7 +239,8 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
         move || fs::write(pipe, text)
     });
     world.assay(&["plan", "pipe"]).ended(0);
-    join(writer, "what reads the pipe").expect("joined").expect("written");
+    crate::world::wait_for("what reads the pipe", || writer.is_finished());
+    writer.join().expect("joined").expect("written");
     for stdin in ["-", "/dev/stdin", "/proc/self/fd/0"] {
         let mut command = world.command(&["plan", stdin]);
         let pipe = std::process::Stdio::piped;
