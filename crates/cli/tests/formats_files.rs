@@ -2,6 +2,8 @@
 
 #[path = "formats_files/audit.rs"]
 mod audit;
+#[path = "../../../xtask/support/bounded.rs"]
+mod bounded;
 #[path = "formats_files/convert.rs"]
 mod convert;
 #[path = "formats_files/corpus.rs"]

@@ -2,6 +2,8 @@
 
 #[path = "formats_fio/agree.rs"]
 mod agree;
+#[path = "../../../xtask/support/bounded.rs"]
+mod bounded;
 #[path = "formats_fio/bridge.rs"]
 mod bridge;
 #[path = "formats_fio/crosscheck.rs"]
@@ -17,10 +19,14 @@ mod support;
 #[path = "formats_fio/verify.rs"]
 mod verify;
 
+use crate::bounded::Bounded as _;
+
 /// Whether fio is there; else the test is declared as skipped.
 fn has_fio() -> bool {
-    let works =
-        std::process::Command::new("fio").arg("--version").output().is_ok_and(|out| out.status.success());
+    let works = std::process::Command::new("fio")
+        .arg("--version")
+        .output_in_time()
+        .is_ok_and(|out| out.status.success());
     if !works {
         skip::declare("fio", "there is no fio in PATH");
     }

@@ -7,6 +7,11 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+#[path = "../../../xtask/support/bounded.rs"]
+mod bounded;
+
+use crate::bounded::Bounded as _;
+
 /// 3 + 9 directories, 36 files at the bottom, half of them of 8 KiB and half of 16 KiB.
 const TREE: &str = "fsd=fsd1,anchor=tree,depth=2,width=3,files=4,sizes=(8k,50,16k,50)\n";
 
@@ -36,7 +41,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.arg("run").arg(&file).arg("--target").arg(self.data()).args(words);
         command.env_clear().env("HOME", self.root.path()).env("ASSAY_RUNS", self.root.path().join("runs"));
-        command.current_dir(self.root.path()).output().expect("the program starts")
+        command.current_dir(self.root.path()).output_in_time().expect("the program starts")
     }
 
     /// The run as JSON; it must have come to its end.

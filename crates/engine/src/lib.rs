@@ -7,6 +7,9 @@
 
 pub mod available;
 mod blocks;
+#[cfg(test)]
+#[path = "../../../xtask/support/bounded.rs"]
+mod bounded;
 pub mod buffers;
 pub mod choose;
 pub mod clock;

@@ -8,6 +8,9 @@ use assay_engine::{BufferPool, Completions, Io, OpenTarget, TargetTable, Wait};
 use assay_workload::job::{EngineKind, EngineOptions};
 use assay_workload::pattern::OpKind;
 
+#[path = "../../../xtask/support/bounded.rs"]
+mod bounded;
+
 const BLOCK: u32 = 4096;
 const DEPTH: u32 = 8;
 
@@ -175,7 +178,8 @@ fn every_engine(body: fn(Box<dyn AnyEngine>)) {
         for options in variants {
             let name = format!("{}, {options:?}", entry.kind.name());
             let run = move || body((entry.open)(DEPTH, options).unwrap());
-            let done = std::thread::Builder::new().name(name).spawn(run).unwrap().join();
+            let thread = std::thread::Builder::new().name(name.clone()).spawn(run).unwrap();
+            let done = bounded::join(thread, &format!("completions of {name}"));
             done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
     }

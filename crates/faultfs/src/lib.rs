@@ -31,6 +31,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use fuser::{BackgroundSession, MountOption};
 
@@ -38,6 +39,9 @@ use late::Late;
 pub use rule::{Fault, Injected, Op, Rule, When};
 use serve::{Server, State};
 pub use tree::{Cut, SECTOR_BYTES};
+
+/// How long an unmount is waited for, which takes milliseconds.
+const UNMOUNT_MAX: Duration = Duration::from_secs(10);
 
 /// How the file system behaves, faults apart.
 #[derive(Debug, Clone, Copy)]
@@ -166,7 +170,16 @@ impl Drop for FaultFs {
         // this process that closes the file only as the process ends would wait for a server that has ended before it.
         let mut unmount = Command::new("umount");
         unmount.args(["--force", "--lazy"]).arg(self.path()).stdout(Stdio::null()).stderr(Stdio::null());
-        let _ = unmount.status();
+        // It asks this process about the place: where there is no answer, the file system goes with the process.
+        let Ok(mut child) = unmount.spawn() else { return drop(self.session.take()) };
+        let begun = Instant::now();
+        while matches!(child.try_wait(), Ok(None)) {
+            if begun.elapsed() > UNMOUNT_MAX {
+                let _ = child.kill();
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
         drop(self.session.take());
     }
 }

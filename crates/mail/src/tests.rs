@@ -326,8 +326,10 @@ fn threads_share_a_database() {
                 }
             });
         }
-        sessions.into_iter().for_each(|session| session.join().unwrap());
+        // The others are told also where one has failed.
+        let ended: Vec<_> = sessions.into_iter().map(|session| session.join()).collect();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        ended.into_iter().for_each(|ended| ended.unwrap());
     });
     let mut disk = memory.clone();
     store.close(&mut disk).unwrap();

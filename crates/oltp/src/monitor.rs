@@ -306,7 +306,12 @@ mod tests {
         assert!(monitor.end().figures().is_empty());
         let monitor = Monitor::spawn(Box::new(Growing(0)), 0, Some(20_000_000)).unwrap();
         monitor.arm(RealClock::new().now_ns());
+        let begun_ns = RealClock::new().now_ns();
         while !monitor.thread.lock().unwrap().as_ref().is_some_and(JoinHandle::is_finished) {
+            assert!(
+                RealClock::new().now_ns() < begun_ns + 60_000_000_000,
+                "waited 60 s for the monitor's end"
+            );
             std::thread::sleep(NAP);
         }
         let figures = monitor.end().figures();

@@ -64,7 +64,7 @@ fn of_two_requests_in_one_process_one_can_be_stopped() {
             }
         }
     }
-    let forever = Limits { time: Some(Nanos::from_secs(600)), ..Limits::default() };
+    let forever = Limits { time: Some(Nanos::from_secs(120)), ..Limits::default() };
     let bounded = Limits { passes: Some(20), ..Limits::default() };
     let ends = std::thread::scope(|scope| {
         let stopped = scope.spawn(|| {

@@ -11,6 +11,8 @@ mod faults {
     pub(crate) mod power;
     pub(crate) mod stage;
 }
+#[path = "../../../xtask/support/bounded.rs"]
+mod bounded;
 #[path = "../../../xtask/support/skip.rs"]
 mod skip;
 mod support;

@@ -16,9 +16,12 @@ use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::Bytes;
 use assay_workload::{Job, Phase, Workload};
 
+#[path = "../../../xtask/support/bounded.rs"]
+mod bounded;
 #[expect(dead_code, reason = "these tests ask for other things, at the same place")]
 mod support;
 
+use bounded::Bounded as _;
 use support::site;
 
 const SIZE: usize = 1 << 20;
@@ -164,7 +167,7 @@ fn what_was_written_into_a_file_of_ours_is_not_destroyed() {
 }
 
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
+    let output = Command::new(program).args(arguments).output_in_time().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 

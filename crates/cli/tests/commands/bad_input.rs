@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::bounded::Bounded as _;
 use crate::world::{World, entries, path_text};
 
 /// Asserts that `words` end with `code`, name the reason `why` in one line, and change nothing.
@@ -176,7 +177,8 @@ fn nowhere_to_keep_runs() {
     fs::write(world.path().join("file"), "").expect("written");
     refused(&world, &["quick", "data", "--out", "file/below"], 1, "file/below");
     let mut command = world.command(&["quick", "data"]);
-    let output = command.env_remove("HOME").env_remove("ASSAY_RUNS").output().expect("the program starts");
+    let output =
+        command.env_remove("HOME").env_remove("ASSAY_RUNS").output_in_time().expect("the program starts");
     let said = crate::world::Said::of(output).ended(2);
     assert!(said.err.contains("nowhere to keep runs"), "{}", said.err);
     assert!(entries(&world.data()).is_empty());
@@ -199,7 +201,9 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
     let world = World::new();
     let place = |name: &str| world.path().join(name);
     for pipe in ["pipe", "run.json"] {
-        assert!(std::process::Command::new("mkfifo").arg(place(pipe)).status().expect("mkfifo").success());
+        assert!(
+            std::process::Command::new("mkfifo").arg(place(pipe)).status_in_time().expect("mkfifo").success()
+        );
     }
     let _socket = std::os::unix::net::UnixListener::bind(place("socket")).expect("a socket");
     for what in ["pipe", "run.json", "socket", "/dev/zero", "/dev/ptmx", "data"] {
@@ -235,11 +239,12 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
         move || fs::write(pipe, text)
     });
     world.assay(&["plan", "pipe"]).ended(0);
+    crate::world::wait_for("what reads the pipe", || writer.is_finished());
     writer.join().expect("joined").expect("written");
     for stdin in ["-", "/dev/stdin", "/proc/self/fd/0"] {
         let mut command = world.command(&["plan", stdin]);
         let pipe = std::process::Stdio::piped;
-        let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().expect("started");
+        let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).start().expect("started");
         std::io::Write::write_all(&mut child.stdin.take().expect("its input"), text.as_bytes())
             .expect("written");
         crate::world::Said::of(child.wait_with_output().expect("ended")).ended(0);

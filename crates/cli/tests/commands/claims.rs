@@ -1,8 +1,9 @@
 //! One run at a time on a target, and what a killed run leaves.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use crate::bounded::{Bounded as _, Started};
 use crate::world::{Said, World, is_root, path_text, signal, wait_for};
 
 /// A plan that does `op` on `path` for a long time.
@@ -16,9 +17,9 @@ fn plan(world: &World, name: &str, op: &str, path: &str) {
 }
 
 /// Starts a run and returns when it measures.
-fn start(world: &World, words: &[&str]) -> Child {
+fn start(world: &World, words: &[&str]) -> Started {
     let before = world.run_directories();
-    let child = world.command(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    let child = world.command(words).stdout(Stdio::null()).stderr(Stdio::null()).start().expect("started");
     wait_for("the first intervals", || {
         let runs = world.run_directories();
         let series = runs.iter().find(|run| !before.contains(run)).map(|run| run.join("series.bin"));
@@ -27,13 +28,13 @@ fn start(world: &World, words: &[&str]) -> Child {
     child
 }
 
-fn end(mut child: Child) {
+fn end(mut child: Started) {
     signal(&child, rustix::process::Signal::KILL);
     child.wait().expect("ended");
 }
 
 #[track_caller]
-fn is_refused(said: &Said, by: &Child) {
+fn is_refused(said: &Said, by: &Started) {
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     let named = format!("is in use by pid {} (", by.id());
     assert!(said.err.contains(&named) && said.err.contains(" since 20"), "{}", said.err);
@@ -138,7 +139,7 @@ fn two_runs_do_not_use_one_device() {
     let world = World::new();
     let image = world.path().join("image");
     fs::File::create(&image).and_then(|file| file.set_len(8 << 20)).expect("an image");
-    let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
+    let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output_in_time();
     let Some(output) = output.ok().filter(|output| output.status.success()) else {
         return crate::skip::declare("losetup", "no loop device");
     };
@@ -152,7 +153,7 @@ fn two_runs_do_not_use_one_device() {
     let image_read = world.assay(&["run", "file.toml"]);
     let id = first.id();
     end(first);
-    Command::new("losetup").args(["--detach", &device]).status().expect("detached");
+    Command::new("losetup").args(["--detach", &device]).status_in_time().expect("detached");
     for said in [write, read, image_read] {
         assert!(said.err.contains(&format!("is in use by pid {id}")), "{}{}", said.out, said.err);
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use crate::bounded::Bounded as _;
 use crate::world::{World, entries, path_text};
 
 #[test]
@@ -174,7 +175,7 @@ fn cleanup_believes_no_copied_tag() {
     world.quick(&[]).ended(0);
     let (ours, copy, victim) =
         (world.data().join("assay-quick"), world.data().join("tcopy"), world.data().join("victim"));
-    let cp = std::process::Command::new("cp").arg("-a").arg(&ours).arg(&copy).status();
+    let cp = std::process::Command::new("cp").arg("-a").arg(&ours).arg(&copy).status_in_time();
     assert!(cp.expect("cp").success());
     fs::create_dir(&victim).expect("made");
     fs::write(victim.join("precious"), "precious").expect("written");
@@ -232,7 +233,7 @@ fn a_limit_for_the_size_of_files_is_told_before_anything_is_made() {
             .env("HOME", world.path())
             .env("XDG_STATE_HOME", world.path())
             .env("XDG_DATA_HOME", world.path())
-            .output()
+            .output_in_time()
             .expect("started");
         let err = String::from_utf8_lossy(&said.stderr).into_owned();
         assert_eq!(said.status.code(), Some(1), "{words}: {err}");
@@ -260,12 +261,12 @@ fn what_is_mounted_among_the_runs_is_not_emptied() {
     }
     let (point, bound) = (world.run_directories().remove(0), victim.run_directories().remove(0));
     let name = point.file_name().and_then(|name| name.to_str()).expect("a name");
-    let mount = std::process::Command::new("mount").arg("--bind").arg(&bound).arg(&point).status();
+    let mount = std::process::Command::new("mount").arg("--bind").arg(&bound).arg(&point).status_in_time();
     if !mount.is_ok_and(|status| status.success()) {
         return;
     }
     let said = world.assay(&["runs", "rm", name]);
-    std::process::Command::new("umount").arg(&point).status().expect("unmounted");
+    std::process::Command::new("umount").arg(&point).status_in_time().expect("unmounted");
     assert_eq!(said.code, Some(1), "{}", said.err);
     assert!(said.err.contains("mounted there"), "{}", said.err);
     assert!(bound.join("run.json").exists());
@@ -275,7 +276,7 @@ fn what_is_mounted_among_the_runs_is_not_emptied() {
 fn quick_that_is_interrupted_while_it_fills_says_so() {
     let world = World::new();
     let mut command = world.command(&["quick", path_text(&world.data())]);
-    let child = command.stderr(std::process::Stdio::piped()).spawn().expect("started");
+    let child = command.stderr(std::process::Stdio::piped()).start().expect("started");
     let file = world.data().join("assay-quick/assay-1.data");
     crate::world::wait_for("the file", || file.exists());
     crate::world::signal(&child, rustix::process::Signal::INT);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use assay_results::series::{Level, SeriesReader};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::bounded::{Bounded as _, Started};
 use crate::skip;
 use crate::world::{Said, World, entries, json, path_text, signal, wait_for};
 
@@ -33,7 +34,7 @@ fn store() -> Option<FaultFs> {
 }
 
 /// Starts a run of so many seconds that does little, and reports five times a second.
-fn start(world: &World, runs: &Path, seconds: u32) -> Child {
+fn start(world: &World, runs: &Path, seconds: u32) -> Started {
     let job = world.path().join("job.fio");
     let text = format!(
         "[j]\nfilename=data\nsize=4m\nrw=randread\nbs=4k\nioengine=psync\nrate_iops=200\ntime_based\nruntime={seconds}\n"
@@ -43,7 +44,7 @@ fn start(world: &World, runs: &Path, seconds: u32) -> Child {
     let mut command =
         world.command(&["run", path_text(&job), "--target", path_text(&data), "--watch", "counters"]);
     command.env("ASSAY_RUNS", runs).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().expect("the program starts")
+    command.start().expect("the program starts")
 }
 
 fn only_run(runs: &Path) -> Option<PathBuf> {
@@ -71,7 +72,7 @@ fn stored_ios(series: &Path) -> u64 {
 
 fn recovered(world: &World, runs: &Path) -> Said {
     let mut command = world.command(&["runs", "recover", "last", "--json"]);
-    Said::of(command.env("ASSAY_RUNS", runs).output().expect("the program starts"))
+    Said::of(command.env("ASSAY_RUNS", runs).output_in_time().expect("the program starts"))
 }
 
 fn ios_of(run: &Value) -> u64 {
@@ -105,7 +106,7 @@ fn killed(seed: u64) {
         // What was recovered is durable, and the rest is whatever it is.
         fs.cut(Cut::KeepNothing);
         let mut command = world.command(&["runs", "show", "last", "--json"]);
-        let shown = Said::of(command.env("ASSAY_RUNS", &runs).output().expect("the program starts"));
+        let shown = Said::of(command.env("ASSAY_RUNS", &runs).output_in_time().expect("the program starts"));
         assert_eq!(ios_of(&json(&shown.ended(0).out)), stored, "{seed}");
     }
 }
@@ -149,7 +150,7 @@ fn a_power_cut_leaves_a_run_or_a_reason() {
         }
         // What is left of it does not keep the others from being listed.
         let mut command = world.command(&["runs"]);
-        Said::of(command.env("ASSAY_RUNS", &runs).output().expect("the program starts")).ended(0);
+        Said::of(command.env("ASSAY_RUNS", &runs).output_in_time().expect("the program starts")).ended(0);
     };
     std::thread::scope(|scope| {
         (0..AT_ONCE as u64).for_each(|seed| drop(scope.spawn(move || cut(seed))));
@@ -164,7 +165,8 @@ fn a_run_that_has_ended_survives_a_power_cut() {
     assert!(said.err.contains("kept in "), "{}", said.err);
     fs.cut(Cut::KeepNothing);
     let mut command = world.command(&["runs", "show", "last", "--json"]);
-    let shown = Said::of(command.env("ASSAY_RUNS", &runs).output().expect("the program starts")).ended(0);
+    let shown =
+        Said::of(command.env("ASSAY_RUNS", &runs).output_in_time().expect("the program starts")).ended(0);
     assert!(ios_of(&json(&shown.out)) >= 190, "{}", shown.out);
 }
 
@@ -189,7 +191,7 @@ fn a_results_disk_that_fills_up_keeps_what_was_stored() {
 }
 
 /// Starts a run that writes with a journal until it is ended.
-fn start_journaled(world: &World) -> Child {
+fn start_journaled(world: &World) -> Started {
     let plan = world.path().join("plan.toml");
     let text = r#"
 name = "validated"
@@ -210,7 +212,7 @@ content = { verify = true, journal = "completed" }
     let data = world.data();
     let mut command =
         world.command(&["run", path_text(&plan), "--target", path_text(&data), "--watch", "nothing"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts")
 }
 
 /// Runs that are killed while they write with a journal: kills of the page cache's owner alone.

@@ -1,5 +1,6 @@
 //! `assay doctor` on the machine of the test.
 
+use crate::bounded::Bounded as _;
 use crate::world::{World, json};
 
 #[test]
@@ -42,7 +43,8 @@ fn what_the_generator_costs_is_printed_as_its_schema_says() {
 #[test]
 fn missing_helpers_are_told_with_what_needs_them() {
     let world = World::new();
-    let output = world.command(&["doctor"]).env("PATH", world.home()).output().expect("the program starts");
+    let output =
+        world.command(&["doctor"]).env("PATH", world.home()).output_in_time().expect("the program starts");
     let said = crate::world::Said::of(output).ended(0);
     assert!(said.out.contains("not found; for"), "{}", said.out);
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::bounded::Bounded as _;
 use crate::world::{Said, World, entries, json};
 
 const READ: [&str; 5] = ["--name=r", "--filename=r.dat", "--rw=randread", "--bs=4k", "--size=1m"];
@@ -15,7 +16,7 @@ const READ: [&str; 5] = ["--name=r", "--filename=r.dat", "--rw=randread", "--bs=
 fn fio(world: &World, words: &[&str]) -> Said {
     let mut command = world.command(words);
     command.arg0("fio");
-    Said::of(command.output().expect("the program starts"))
+    Said::of(command.output_in_time().expect("the program starts"))
 }
 
 fn with<'w>(own: &[&'w str], words: &[&'w str]) -> Vec<&'w str> {
@@ -224,7 +225,7 @@ fn words_of_assay_stand_anywhere_and_a_job_may_come_on_stdin() {
     assert_eq!(json(&said.out)["phases"][0]["jobs"][0]["read"]["ios"], 256);
     let mut command: Command = world.command(&["--output-format=json", "-", "--section=b"]);
     command.arg0("fio").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the program starts");
+    let mut child = command.start().expect("the program starts");
     let job = "[a]\nrw=read\nsize=64k\n[b]\nrw=read\nsize=128k\n";
     std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), job.as_bytes()).expect("written");
     let said = Said::of(child.wait_with_output().expect("it ends")).ended(0);

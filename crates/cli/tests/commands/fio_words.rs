@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::bounded::Bounded as _;
 use crate::skip;
 use crate::world::{Said, World, entries, is_root};
 
@@ -25,7 +26,7 @@ struct Loop(String);
 
 impl Loop {
     fn over(file: &Path) -> Option<Loop> {
-        let out = Command::new("losetup").args(["--find", "--show"]).arg(file).output().ok()?;
+        let out = Command::new("losetup").args(["--find", "--show"]).arg(file).output_in_time().ok()?;
         let name = String::from_utf8_lossy(&out.stdout).trim().to_owned();
         out.status.success().then_some(Loop(name))
     }
@@ -33,13 +34,14 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status_in_time();
     }
 }
 
 /// fio's verdict on the same words in the same place: its status, and what it printed.
 fn fio(world: &World, words: &[&str]) -> Option<(Option<i32>, String)> {
-    let out = Command::new("fio").args(words).current_dir(world.path()).env("DIR", "some/where").output();
+    let out =
+        Command::new("fio").args(words).current_dir(world.path()).env("DIR", "some/where").output_in_time();
     let Ok(out) = out else {
         skip::declare("fio", "no fio on the path");
         return None;
@@ -48,7 +50,7 @@ fn fio(world: &World, words: &[&str]) -> Option<(Option<i32>, String)> {
 }
 
 fn assay(world: &World, words: &[&str]) -> Said {
-    Said::of(world.command(words).env("DIR", "some/where").output().expect("the program starts"))
+    Said::of(world.command(words).env("DIR", "some/where").output_in_time().expect("the program starts"))
 }
 
 /// What is in the world's directory, beside runs.
@@ -235,7 +237,7 @@ fn showcmd_prints_what_fio_prints_and_does_nothing() {
 /// The words that a shell reads in command lines.
 fn words_of(lines: &str) -> Vec<String> {
     let script = lines.lines().map(|line| format!("printf '%s\\n' {line}\n")).collect::<String>();
-    let read = std::process::Command::new("sh").args(["-c", &script]).output().expect("sh");
+    let read = std::process::Command::new("sh").args(["-c", &script]).output_in_time().expect("sh");
     String::from_utf8(read.stdout).expect("text").lines().map(str::to_owned).collect()
 }
 

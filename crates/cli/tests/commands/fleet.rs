@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::bounded::{Bounded as _, Started};
 use crate::schema;
 use crate::skip;
 use crate::sshd::Sshd;
@@ -52,7 +53,7 @@ fn lost(run: &Value) -> Vec<&str> {
 }
 
 /// Processes that serve as workers of a coordinator.
-fn worker_processes(coordinator: &Child) -> Vec<i32> {
+fn worker_processes(coordinator: &Started) -> Vec<i32> {
     let parent = format!("PPid:\t{}\n", coordinator.id());
     let processes = entries(Path::new("/proc"));
     let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<i32>().ok();
@@ -71,13 +72,13 @@ fn is_alive(pid: i32) -> bool {
 }
 
 /// A run of several seconds that has begun to measure on all of `workers` workers.
-fn started(world: &World, on: &str, workers: usize, more: &[&str]) -> (Child, Vec<i32>) {
+fn started(world: &World, on: &str, workers: usize, more: &[&str]) -> (Started, Vec<i32>) {
     plan(world, "runtime = \"20s\"");
     let data = world.data();
     let words =
         [&["run", "plan.toml", "--target", path_text(&data), "--on", on, "--json"][..], more].concat();
     let mut command = world.command(&words);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
     wait_for("the first intervals", || {
         let series = world.run_directories().pop().map(|run| run.join("series.bin"));
         series.is_some_and(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 4096))
@@ -264,7 +265,7 @@ fn a_worker_that_says_nothing_is_lost() {
 /// What stands in the place of ssh: the host's name says by how many seconds its monotonic clock is ahead.
 fn clocks_of_their_own(world: &World) -> Option<String> {
     let works = |words: &[&str]| {
-        let output = std::process::Command::new("unshare").args(words).output();
+        let output = std::process::Command::new("unshare").args(words).output_in_time();
         output.is_ok_and(|output| output.status.success())
     };
     if !works(&["--time", "--monotonic", "1", "true"]) {
@@ -290,7 +291,7 @@ fn the_stated_error_covers_the_true_difference_of_the_starts() {
     let at = path_text(&world.data()).to_owned();
     let on = format!("ssh:ahead1000:{at}/a,ahead7:{at}/b");
     let words = ["run", "plan.toml", "--on", &on, "--json", "--watch", "counters", "--repeat", "20"];
-    let output = world.command(&words).env("ASSAY_SSH", &stub).output().expect("the program starts");
+    let output = world.command(&words).env("ASSAY_SSH", &stub).output_in_time().expect("the program starts");
     Said::of(output).ended(0);
     let journal = fs::read_to_string(world.run_directories()[0].join("journal.jsonl")).expect("a journal");
     let mut clocks: [Option<(i64, i64)>; 2] = [None; 2];
@@ -330,7 +331,8 @@ impl LoopDevice {
     fn new(world: &World) -> Option<Self> {
         let file = world.path().join("image");
         fs::write(&file, vec![0; 8 << 20]).expect("written");
-        let made = std::process::Command::new("losetup").args(["--find", "--show"]).arg(&file).output();
+        let made =
+            std::process::Command::new("losetup").args(["--find", "--show"]).arg(&file).output_in_time();
         let made = made.ok().filter(|output| output.status.success());
         let Some(made) = made else {
             skip::declare("losetup", "no loop device could be made");
@@ -342,7 +344,7 @@ impl LoopDevice {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        let _ = std::process::Command::new("losetup").args(["--detach", &self.path]).status();
+        let _ = std::process::Command::new("losetup").args(["--detach", &self.path]).status_in_time();
     }
 }
 
@@ -361,8 +363,11 @@ fn hosts_over_ssh_get_the_program_and_their_own_targets() {
     let on = format!("ssh:@{}", path_text(&hosts));
     let words = ["run", "plan.toml", "--on", &on, "--json", "--watch", "counters"];
     for _ in 0..2 {
-        let output =
-            world.command(&words).env("ASSAY_SSH", &sshd.client).output().expect("the program starts");
+        let output = world
+            .command(&words)
+            .env("ASSAY_SSH", &sshd.client)
+            .output_in_time()
+            .expect("the program starts");
         let run = json(&Said::of(output).ended(0).out);
         let names: Vec<&str> = workers(&run).iter().filter_map(|worker| worker["name"].as_str()).collect();
         assert_eq!(names, ["one", "two"]);

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
+use crate::bounded::{Bounded as _, Started};
 use crate::skip;
 use crate::world::{Said, World, json, path_text, signal, wait_for};
 
@@ -26,14 +27,14 @@ fn limited(world: &World, limit: &str, words: &[&str]) -> Said {
     let script = format!("ulimit {limit}; exec \"$0\" \"$@\"");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_assay")]).args(words).current_dir(world.path());
     command.env("HOME", world.home()).env("ASSAY_RUNS", world.runs()).env("COLUMNS", "100");
-    Said::of(command.output().expect("started"))
+    Said::of(command.output_in_time().expect("started"))
 }
 
 /// Starts a run, and returns when it measures.
-fn start(world: &World, file: &str, how: impl FnOnce(&mut Command)) -> Child {
+fn start(world: &World, file: &str, how: impl FnOnce(&mut Command)) -> Started {
     let mut command = world.command(&["run", file, "--json"]);
     how(&mut command);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
     wait_for("the first intervals", || {
         let series = world.run_directories().pop().map(|run| run.join("series.bin"));
         series.is_some_and(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 4096))
@@ -154,7 +155,7 @@ fn clock_that_is_set(directory: &Path) -> Option<String> {
     fs::write(&source, SET_CLOCK).expect("written");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-O1", "-o", path_text(&library), path_text(&source)]);
-    compiler.status().is_ok_and(|status| status.success()).then(|| path_text(&library).to_owned())
+    compiler.status_in_time().is_ok_and(|status| status.success()).then(|| path_text(&library).to_owned())
 }
 
 #[test]

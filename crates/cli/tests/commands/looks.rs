@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use crate::bounded::Bounded as _;
 use crate::stored::measured;
 use crate::world::Said;
 
@@ -10,7 +11,7 @@ const ESCAPE: char = '\u{1b}';
 /// `assay runs show last` with variables set.
 fn shown(words: &[&str], variables: &[(&str, &str)]) -> Said {
     let mut command = measured().command(&[&["runs", "show", "last"], words].concat());
-    Said::of(command.envs(variables.iter().copied()).output().expect("the program starts")).ended(0)
+    Said::of(command.envs(variables.iter().copied()).output_in_time().expect("the program starts")).ended(0)
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn quiet_says_results_only() {
 fn a_reader_that_goes_away_is_no_failure() {
     let mut command = measured().command(&["runs", "show", "last", "--json"]);
     let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
     drop(child.stdout.take());
     let said = Said::of(child.wait_with_output().expect("ended"));
     assert!(!said.err.contains("panicked"), "{}", said.err);

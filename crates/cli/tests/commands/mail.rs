@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::bounded::Bounded as _;
 use crate::world::{World, path_text, signal, wait_for};
 
 const SMALL: &str = "size=48MiB";
@@ -73,7 +74,7 @@ fn a_killed_run_loses_nothing_that_it_acknowledged() {
     let kills = std::env::var("ASSAY_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(3);
     for kill in 0..kills {
         let run = ["mail", "run", at, SMALL, "threads=4", "time=1m", "--watch", "counters"];
-        let mut child = world.command(&[&run[..], &CACHE].concat()).spawn().expect("it starts");
+        let mut child = world.command(&[&run[..], &CACHE].concat()).start().expect("it starts");
         let ledger = world.data().join("mail/mail-1.ledger");
         wait_for("acknowledged changes", || fs::metadata(&ledger).is_ok_and(|meta| meta.len() > 2000));
         std::thread::sleep(Duration::from_millis(kill * 53 % 400));

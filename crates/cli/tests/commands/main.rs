@@ -1,5 +1,7 @@
 //! The program as people use it: what it does with the real system, what it prints, what it leaves behind.
 
+#[path = "../../../../xtask/support/bounded.rs"]
+mod bounded;
 #[path = "../../../../xtask/support/skip.rs"]
 mod skip;
 

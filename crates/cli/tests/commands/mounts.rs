@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::bounded::Bounded as _;
 use crate::skip;
 use crate::world::{World, is_root};
 
@@ -71,7 +72,7 @@ impl Mounted {
 
 /// What a command printed, or a declared skip with what it complained of.
 fn said(capability: &str, command: &mut Command) -> Option<String> {
-    let output = match command.output() {
+    let output = match command.output_in_time() {
         Ok(output) if output.status.success() => output,
         Ok(output) => {
             skip::declare(capability, &String::from_utf8_lossy(&output.stderr));
@@ -88,9 +89,9 @@ fn said(capability: &str, command: &mut Command) -> Option<String> {
 impl Drop for Mounted {
     fn drop(&mut self) {
         // A ring that is being taken down may hold a file for a moment after its process has ended.
-        let _ = Command::new("umount").arg("--lazy").arg(&self.path).status();
+        let _ = Command::new("umount").arg("--lazy").arg(&self.path).status_in_time();
         if let Some(device) = &self.device {
-            let _ = Command::new("losetup").args(["--detach", device]).status();
+            let _ = Command::new("losetup").args(["--detach", device]).status_in_time();
         }
     }
 }

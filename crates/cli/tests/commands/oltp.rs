@@ -4,6 +4,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
+use crate::bounded::Bounded as _;
 use crate::world::{World, entries, json, path_text, signal, wait_for};
 
 #[test]
@@ -31,7 +32,7 @@ fn a_database_from_nothing_is_measured_checked_killed_and_removed() {
     assert!(world.assay(&check).ended(0).out.contains("holds        ledger: "));
     // Killed in the middle, and recovered.
     let mut command = world.command(&[&run[..], &["--time", "30s"]].concat());
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).start().expect("the program starts");
     let ledger = data.join("assay-oltp/ledger");
     wait_for("transactions", || {
         // The ledger of the run before is emptied first.

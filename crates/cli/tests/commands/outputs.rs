@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::bounded::Bounded as _;
 use crate::skip;
 use crate::stored::measured;
 use crate::world::{Said, World, entries, is_root, path_text};
@@ -52,7 +53,9 @@ const DIRECTORIES: &[&[&str]] = &[
 fn world() -> World {
     let world = World::new();
     let runs = measured().runs();
-    assert!(Command::new("cp").arg("-a").args([&runs, &world.runs()]).status().expect("cp").success());
+    assert!(
+        Command::new("cp").arg("-a").args([&runs, &world.runs()]).status_in_time().expect("cp").success()
+    );
     for (name, text) in
         [("job.fio", JOB), ("hot.vdb", HOT), ("fio.json", FIO_RESULT), ("precious", "precious")]
     {
@@ -118,7 +121,7 @@ impl Loop {
             skip::declare("losetup", "loop devices take root");
             return None;
         }
-        let attached = Command::new("losetup").args(["--find", "--show"]).arg(image).output().ok();
+        let attached = Command::new("losetup").args(["--find", "--show"]).arg(image).output_in_time().ok();
         let attached = attached.filter(|said| said.status.success());
         let Some(attached) = attached else {
             skip::declare("losetup", "no loop device could be attached");
@@ -132,7 +135,10 @@ impl Loop {
     fn mount(&mut self, at: &Path) {
         fs::create_dir(at).expect("a mount point");
         let run = |program: &str, words: &[&str]| {
-            assert!(Command::new(program).args(words).status().expect(program).success(), "{program}");
+            assert!(
+                Command::new(program).args(words).status_in_time().expect(program).success(),
+                "{program}"
+            );
         };
         run("mkfs.ext2", &["-q", &self.device]);
         run("mount", &["-o", "noatime", &self.device, path_text(at)]);
@@ -145,9 +151,9 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         if let Some(at) = &self.mounted {
-            let _ = Command::new("umount").arg(at).status();
+            let _ = Command::new("umount").arg(at).status_in_time();
         }
-        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+        let _ = Command::new("losetup").args(["-d", &self.device]).status_in_time();
     }
 }
 

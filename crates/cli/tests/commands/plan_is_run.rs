@@ -8,6 +8,7 @@ use assay_host::workdir::claim_file;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::bounded::Bounded as _;
 use crate::mounts::Mounted;
 use crate::world::{Said, World, entries, json, path_text, signal, wait_for};
 
@@ -32,7 +33,7 @@ fn printed(world: &World, words: &[&str]) -> Value {
 fn begun(world: &World, words: &[&str]) -> Value {
     let known = world.run_directories();
     let mut command = world.command(&[&["run", "--watch", "nothing"], words].concat());
-    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).start().expect("the program starts");
     let stored = || {
         let runs = world.run_directories();
         let new = runs.iter().find(|run| !known.contains(run));

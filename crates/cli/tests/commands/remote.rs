@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use rustix::process::Signal;
 
+use crate::bounded::{Bounded as _, Started};
 use crate::skip;
 use crate::sshd::{Sshd, free_port};
 use crate::world::{Said, TEST, World, entries, json, path_text, signal, wait_for};
@@ -17,7 +18,9 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const HARD_NAME: &str = "it's a \"place\" $(touch pwned) ü\nwith a line";
 
 fn over_ssh(world: &World, sshd: &Sshd, words: &[&str]) -> Said {
-    Said::of(world.command(words).env("ASSAY_SSH", &sshd.client).output().expect("the program starts"))
+    Said::of(
+        world.command(words).env("ASSAY_SSH", &sshd.client).output_in_time().expect("the program starts"),
+    )
 }
 
 #[test]
@@ -112,11 +115,11 @@ fn a_run_there_does_not_outlive_who_started_it() {
 }
 
 /// A long run there, measuring.
-fn start_there(world: &World, sshd: &Sshd, target: &str) -> Child {
+fn start_there(world: &World, sshd: &Sshd, target: &str) -> Started {
     let words = ["quick", target, "--test", TEST, "--window", "3s"];
     let mut command = world.command(&words);
     command.env("ASSAY_SSH", &sshd.client).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the program starts");
+    let child = command.start().expect("the program starts");
     wait_for("the first intervals there", || {
         let tokens = entries(&sshd.home.join(".cache/assay/runs"));
         let runs = tokens.iter().flat_map(|token| entries(token));
@@ -182,7 +185,7 @@ fn a_host_that_refuses_is_one_line() {
     for words in [["quick", "127.0.0.1:/tmp"], ["cleanup", "127.0.0.1:/tmp"]] {
         let mut command = world.command(&words);
         command.env("ASSAY_SSH", format!("ssh -F none -p {port}"));
-        let said = Said::of(command.output().expect("the program starts")).ended(1);
+        let said = Said::of(command.output_in_time().expect("the program starts")).ended(1);
         if said.err.contains("cannot run ssh") {
             return skip::declare("sshd", "there is no ssh");
         }
@@ -198,6 +201,7 @@ fn an_ssh_that_is_none_is_told() {
     let world = World::new();
     let mut command = world.command(&["quick", "host:/tmp"]);
     let said =
-        Said::of(command.env("ASSAY_SSH", "no-such-ssh").output().expect("the program starts")).ended(1);
+        Said::of(command.env("ASSAY_SSH", "no-such-ssh").output_in_time().expect("the program starts"))
+            .ended(1);
     assert!(said.err.contains("cannot run no-such-ssh") && said.err.contains("ASSAY_SSH"), "{}", said.err);
 }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
+use crate::bounded::{Bounded as _, Started};
 use crate::mounts::Mounted;
 use crate::world::{Said, World, entries, json, path_text, signal, wait_for};
 
@@ -140,15 +141,9 @@ fn trees_ask_for_space_and_for_inodes() {
 }
 
 /// A run that lays a file out, stopped by `stop` as soon as that has begun.
-fn stopped(
-    world: &World,
-    words: &[&str],
-    file: &Path,
-    from: u64,
-    stop: impl FnOnce(&std::process::Child),
-) -> Said {
+fn stopped(world: &World, words: &[&str], file: &Path, from: u64, stop: impl FnOnce(&Started)) -> Said {
     let mut command = world.command(&[&["run", "--watch", "nothing"], words].concat());
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
     wait_for("the layout", || fs::metadata(file).is_ok_and(|meta| meta.len() > from));
     stop(&child);
     Said::of(child.wait_with_output().expect("ended"))
@@ -160,7 +155,7 @@ fn an_interrupted_start_leaves_nothing_and_nothing_longer() {
     let (data, file) = (world.data(), world.data().join("data.bin"));
     let place = path_text(&data).to_owned();
     let long = job(&world, &fio_job("read", "2g"));
-    let interrupt = |child: &std::process::Child| signal(child, Signal::INT);
+    let interrupt = |child: &Started| signal(child, Signal::INT);
     stopped(&world, &[&long, "--target", &place], &file, 0, interrupt).ended(5);
     assert!(entries(&data).is_empty(), "{:?}", entries(&data));
     let short = job(&world, &fio_job("read", "3m"));

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use crate::bounded::Bounded as _;
 use crate::mounts::Mounted;
 use crate::world::{Said, World, entries, path_text, wait_for};
 
@@ -35,7 +36,7 @@ fn space_that_runs_out_on_the_way_is_told_and_what_was_measured_is_kept() {
         "[a]\nrw=randwrite\nbs=4k\nsize=64m\nfilename=data.bin\nfallocate=none\nruntime=20\ntime_based=1\n";
     std::fs::write(&job, text).expect("a file");
     let mut command = world.command(&["run", path_text(&job), "--target", path_text(mounted.path())]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
     // The plan is written down before the quiet moment in which Assay looks at what others do.
     wait_for("the plan", || world.run_directories().iter().any(|run| run.join("plan.json").exists()));
     let other = std::fs::File::create(mounted.path().join("other")).expect("a file");

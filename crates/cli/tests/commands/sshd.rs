@@ -3,14 +3,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use crate::bounded::{Bounded as _, Started};
 use crate::skip;
 use crate::world::{World, path_text, wait_for};
 
 /// A running server. It ends with the value.
 pub(crate) struct Sshd {
-    server: Child,
+    server: Started,
     directory: PathBuf,
     /// Home directory of the user that logs in.
     pub(crate) home: PathBuf,
@@ -38,7 +39,7 @@ impl Sshd {
             let made = Command::new("ssh-keygen")
                 .args(["-q", "-t", "ed25519", "-N", "", "-f"])
                 .arg(directory.join(key))
-                .status();
+                .status_in_time();
             if !made.is_ok_and(|status| status.success()) {
                 skip::declare("sshd", "ssh-keygen made no key");
                 return None;
@@ -61,7 +62,8 @@ impl Sshd {
             directory.join("client"),
             format!(
                 "Host *\nHostName 127.0.0.1\nPort {port}\nIdentityFile {at}/user\nIdentitiesOnly yes\n\
-                 UserKnownHostsFile {at}/known\nStrictHostKeyChecking no\nLogLevel ERROR\n"
+                 UserKnownHostsFile {at}/known\nStrictHostKeyChecking no\nLogLevel ERROR\n\
+                 BatchMode yes\nConnectTimeout 30\n"
             ),
         )
         .expect("written");
@@ -72,7 +74,7 @@ impl Sshd {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
-            .spawn()
+            .start()
             .expect("sshd starts");
         let client = format!("ssh -F {at}/client");
         let mut sshd = Sshd { server, directory, home, client };
@@ -95,7 +97,7 @@ impl Sshd {
 
 impl Drop for Sshd {
     fn drop(&mut self) {
-        let _ = self.server.kill();
+        self.server.kill();
         let _ = self.server.wait();
     }
 }

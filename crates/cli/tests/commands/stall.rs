@@ -6,6 +6,7 @@ use std::time::Duration;
 use assay_faultfs::{Fault, FaultFs, Op, Options, Rule, When, missing};
 use rustix::process::Signal;
 
+use crate::bounded::Bounded as _;
 use crate::skip;
 use crate::world::{Said, World, json, path_text, signal, wait_for};
 
@@ -76,7 +77,7 @@ fn an_io_that_hangs_is_named_and_a_signal_ends_the_run() {
     );
     std::fs::write(&job, text).expect("a job file");
     let mut command = world.command(&["run", path_text(&job)]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
     wait_for("the read that hangs", || fs.hanging() == 1);
     // It is said after five seconds, and a little later the signal comes.
     std::thread::sleep(Duration::from_millis(6500));

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::bounded::Bounded as _;
 use crate::schema;
 use crate::world::{Said, TEST, World, entries, json, path_text};
 
@@ -143,7 +144,15 @@ fn only_runs_of_the_runs_directory_are_removed_and_only_their_files() {
     let world = World::new();
     let copy = |to: &std::path::Path| {
         let from = &measured().run_directories()[0];
-        assert!(std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp").success());
+        assert!(
+            std::process::Command::new("cp")
+                .arg("-a")
+                .arg(from)
+                .arg(to)
+                .status_in_time()
+                .expect("cp")
+                .success()
+        );
         to.join(from.file_name().expect("a name"))
     };
     fs::create_dir(world.runs()).expect("made");
@@ -240,7 +249,7 @@ fn baselines_are_regular_files() {
     let said = world.assay(&["baseline", "save", "mine", "last", "--force"]).ended(2);
     assert!(said.err.contains("not a regular file"), "{}", said.err);
     assert!(path.is_symlink() && fs::read(&kept).expect("there") == bytes);
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status_in_time().expect("mkfifo").success());
     let listed = world.assay(&["baseline", "list"]).ended(0).out;
     assert!(!listed.contains("pipe"), "{listed}");
     for words in [["baseline", "show", "pipe"], ["baseline", "rm", "mine"]] {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use crate::bounded::Bounded as _;
 use crate::world::{Said, World, json, path_text};
 
 /// A job of fio that loses `lockmem`.
@@ -23,7 +24,7 @@ fn shell(world: &World, line: &str) -> Said {
     shell.args(["-c", line]).current_dir(world.path()).env_clear().stdin(Stdio::null());
     shell.env("ASSAY", program.get_program());
     shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Said::of(shell.output().expect("bash starts"))
+    Said::of(shell.output_in_time().expect("bash starts"))
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn every_report_says_what_was_not_honoured() {
 
 #[test]
 fn crosscheck_runs_nothing_else_than_what_is_asked_for() {
-    if Command::new("fio").arg("--version").output().is_err() {
+    if Command::new("fio").arg("--version").output_in_time().is_err() {
         return crate::skip::declare("fio", "real fio is not installed");
     }
     let world = with(&format!("{LOSSY}time_based\nruntime=1\n"));

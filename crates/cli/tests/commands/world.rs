@@ -3,10 +3,12 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::bounded::{Bounded as _, Started};
 
 /// A test of `assay-1` that needs nothing but a file.
 pub(crate) const TEST: &str = "4k random reads, 1 outstanding";
@@ -61,7 +63,7 @@ impl World {
     }
 
     pub(crate) fn assay(&self, words: &[&str]) -> Said {
-        Said::of(self.command(words).output().expect("the program starts"))
+        Said::of(self.command(words).output_in_time().expect("the program starts"))
     }
 
     /// One test in short windows in `data`.
@@ -72,12 +74,12 @@ impl World {
     }
 
     /// Starts the same with long windows, and returns when it measures.
-    pub(crate) fn start_measuring(&self) -> Child {
+    pub(crate) fn start_measuring(&self) -> Started {
         let data = self.data();
         let words = ["quick", path_text(&data), "--test", TEST, "--window", "3s", "--seed", "1"];
         let mut command = self.command(&words);
         let child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
         wait_for("the first intervals", || {
             let series = self.run_directories().pop().map(|run| run.join("series.bin"));
             series.is_some_and(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 4096))
@@ -155,7 +157,7 @@ pub(crate) fn wait_for(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
+pub(crate) fn signal(child: &Started, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, signal).expect("a process to send a signal to");
 }

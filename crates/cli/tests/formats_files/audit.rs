@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::bounded::Bounded as _;
 use crate::support::Place;
 
 /// A vdbench file like those behind the published measurements: 16 GiB, 4 KiB reads.
@@ -287,7 +288,7 @@ fn traces_and_workloads_are_read_from_pipes() {
         let shell = std::process::Command::new("bash")
             .args(["-c", &script, env!("CARGO_BIN_EXE_assay")])
             .current_dir(place.path())
-            .output();
+            .output_in_time();
         let said = crate::support::Said::of(&shell.expect("bash starts"));
         serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{words}: {error}: {said:?}"))
     };

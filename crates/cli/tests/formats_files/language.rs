@@ -1,5 +1,6 @@
 //! What the command line says about a file: its variables, its language, the units of its hotband.
 
+use crate::bounded::Bounded as _;
 use crate::support::Place;
 
 const HOTBAND: &str =
@@ -60,7 +61,8 @@ fn what_has_no_end_is_no_workload_file() {
 #[test]
 fn a_file_comes_through_a_pipe() {
     let command = "printf '[j]\\nrw=randread\\nsize=1m\\n' | \"$0\" plan /dev/stdin";
-    let output = std::process::Command::new("sh").args(["-c", command, env!("CARGO_BIN_EXE_assay")]).output();
+    let output =
+        std::process::Command::new("sh").args(["-c", command, env!("CARGO_BIN_EXE_assay")]).output_in_time();
     let said = crate::support::Said::of(&output.expect("a shell"));
     assert!(said.done().contains("random"));
 }

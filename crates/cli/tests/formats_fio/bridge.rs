@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::bounded::Bounded as _;
 use crate::has_fio;
 use crate::support::{Place, Said};
 
@@ -104,7 +105,7 @@ fn an_interrupted_fio_leaves_what_it_measured() {
     let place = Place::new();
     place.file("j.fio", "[r]\nfilename=r.dat\nrw=randread\nbs=4k\nsize=4m\nruntime=60\ntime_based\n");
     let mut command = place.command(&["run", "j.fio", "--engine", "fio", "--json"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
     std::thread::sleep(Duration::from_millis(2500));
     let id = rustix::process::Pid::from_raw(child.id().cast_signed()).expect("a process id");
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("a signal");
@@ -124,7 +125,7 @@ fn without_fio_the_one_command_that_installs_it_is_named() {
     let empty = place.path().join("bin");
     std::fs::create_dir(&empty).expect("a directory");
     std::fs::write(empty.join("apt-get"), "").expect("a file");
-    let output = place.command(&["run", "j.fio", "--engine", "fio"]).env("PATH", &empty).output();
+    let output = place.command(&["run", "j.fio", "--engine", "fio"]).env("PATH", &empty).output_in_time();
     let said = Said::of(&output.expect("the program starts"));
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains("apt-get install -y fio"), "{said:?}");

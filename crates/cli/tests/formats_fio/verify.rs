@@ -7,6 +7,7 @@ use std::process::Command;
 use assay_workload::rng::Rng;
 use serde_json::Value;
 
+use crate::bounded::Bounded as _;
 use crate::has_fio;
 use crate::support::{Place, Said};
 
@@ -87,7 +88,8 @@ fn by_assay(place: &Place, file: &str) -> Counts {
 }
 
 fn fio(place: &Place, words: &[&str]) -> Said {
-    let output = Command::new("fio").args(words).current_dir(place.path()).output().expect("fio starts");
+    let output =
+        Command::new("fio").args(words).current_dir(place.path()).output_in_time().expect("fio starts");
     Said::of(&output)
 }
 
@@ -185,7 +187,7 @@ fn bad_data_within_a_run_is_found_whatever_it_is() {
                 &format!("do_verify=0\n{between}\n[r]\nstonewall\nfilename=f\nrw=read\nsize=1m\nverify=md5"),
             ),
         );
-        let child = place.command(&["run", "j.fio", "--json"]).stdout(std::process::Stdio::piped()).spawn();
+        let child = place.command(&["run", "j.fio", "--json"]).stdout(std::process::Stdio::piped()).start();
         let child = child.expect("the program starts");
         // The second file is laid out when the first job is over.
         while std::fs::metadata(place.path().join("z")).map_or(0, |meta| meta.len()) < 65_536 {

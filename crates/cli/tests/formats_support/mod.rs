@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::bounded::Bounded as _;
+
 /// A directory that a test works in, with the program's data below it.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
@@ -38,7 +40,7 @@ impl Place {
     }
 
     pub(crate) fn assay(&self, words: &[&str]) -> Said {
-        let output = self.command(words).output().expect("the program starts");
+        let output = self.command(words).output_in_time().expect("the program starts");
         Said::of(&output)
     }
 }

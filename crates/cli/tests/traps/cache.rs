@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::bounded::Bounded as _;
 use crate::look::until;
 use crate::stage::{Loop, MIB, Run, Stage, one_job, text};
 
@@ -73,7 +74,8 @@ fn reads_of_a_file_with_holes() {
 fn reads_of_reserved_space_through_the_cache() {
     let stage = Stage::new();
     let file = stage.sparse("reserved", 64);
-    if !Command::new("fallocate").args(["-l", "64M", text(&file)]).status().is_ok_and(|s| s.success()) {
+    if !Command::new("fallocate").args(["-l", "64M", text(&file)]).status_in_time().is_ok_and(|s| s.success())
+    {
         return;
     }
     let job = "op = \"read\"\nblock_size = \"64k\"\npattern = \"random\"\ncaching = \"buffered\"\nruntime = \"500ms\"";
@@ -111,7 +113,7 @@ fn writes_that_stayed_in_memory() {
                bytes = \"64m\"";
     let plan = "name = \"trap\"\ntarget = [{ name = \"t\", path = \"new\", size = \"64m\" }]\n[[job]]\n";
     let plan = stage.plan(&format!("{plan}{job}\n"));
-    let output = stage.command(&["run", text(&plan), "--json", "--quiet"]).output().expect("assay");
+    let output = stage.command(&["run", text(&plan), "--json", "--quiet"]).output_in_time().expect("assay");
     let run = Run::of(output);
     run.finding("working-set-fits-cache", "invalid");
 }
@@ -125,7 +127,7 @@ fn direct_writes_that_a_loop_device_keeps() {
     let job = "op = \"write\"\nblock_size = \"64k\"\npattern = \"random\"\noutstanding = 4\nruntime = \"1s\"";
     let plan = stage.plan(&one_job(&device.device, job));
     let words = ["run", text(&plan), "--json", "--quiet", "--destroy-data", &device.device];
-    let run = Run::of(stage.command(&words).output().expect("assay"));
+    let run = Run::of(stage.command(&words).output_in_time().expect("assay"));
     let finding = run.finding("cache-absorbed-writes", "invalid");
     assert!(finding["message"].as_str().unwrap_or("").contains("without direct I/O"), "{finding:#}");
     assert_eq!(run.run["verdict"], "invalid");

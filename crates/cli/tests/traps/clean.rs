@@ -1,5 +1,6 @@
 //! Runs with nothing staged: no check may raise a doubt.
 
+use crate::bounded::Bounded as _;
 use crate::look::{stolen_since, ticks, until};
 use crate::stage::{Run, Stage, text};
 
@@ -46,7 +47,8 @@ fn direct_writes_over_an_own_file() {
              pattern = \"sequential\"\n[[phase]]\nname = \"writes\"\n[[phase.job]]\nop = \"write\"\nblock_size = \"8k\"\n\
              pattern = \"random\"\noutstanding = 4\nruntime = \"2500ms\"\n",
         );
-        let output = stage.command(&["run", text(&plan), "--json", "--quiet"]).output().expect("assay");
+        let output =
+            stage.command(&["run", text(&plan), "--json", "--quiet"]).output_in_time().expect("assay");
         doubts(&Run::of(output), &begun)
     });
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::bounded::Bounded as _;
 use crate::look::until;
 use crate::skip;
 use crate::stage::{Group, Loop, Run, Running, Stage, one_job, random_file, text};
@@ -27,7 +28,7 @@ fn limited(job: &str, course: &[(u64, u64)]) -> Option<Run> {
     let enter = group.enter();
     let enter: Vec<&str> = enter.iter().map(String::as_str).collect();
     let mut command = stage.wrapped(&enter, &["run", text(&plan), "--json", "--quiet", "--seed", "7"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("assay");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("assay");
     // The first interval has passed then.
     stage.wait_until_measured();
     let mut at = 200;
@@ -177,7 +178,7 @@ fn zeros_on_a_device_that_compresses() {
         "op = \"write\"\nblock_size = \"4k\"\npattern = \"random\"\ncontent = \"zero\"\nruntime = \"500ms\"";
     let plan = stage.plan(&one_job(&zram.device, job));
     let words = ["run", text(&plan), "--json", "--quiet", "--destroy-data", &zram.device];
-    let run = Run::of(stage.command(&words).output().expect("assay"));
+    let run = Run::of(stage.command(&words).output_in_time().expect("assay"));
     run.finding("compressible-data", "invalid");
     // What was never written there reads as zeros, and only the buffers show it.
     let job = "op = \"read\"\nblock_size = \"4k\"\npattern = \"random\"\nruntime = \"500ms\"";

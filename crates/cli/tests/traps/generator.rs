@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::bounded::Bounded as _;
 use crate::look::until;
 use crate::stage::{Group, Loop, Run, Running, Stage, one_job, random_file, text};
 
@@ -16,7 +17,7 @@ fn a_job_on_a_processor_that_others_use() {
                engine = \"psync\"\nruntime = \"1500ms\"";
     let plan = stage.plan(&one_job(text(&file), job));
     let mut command = stage.wrapped(&["taskset", "-c", "0"], &["run", text(&plan), "--json", "--quiet"]);
-    let run = Run::of(command.output().expect("assay"));
+    let run = Run::of(command.output_in_time().expect("assay"));
     let finding = run.finding("generator-bound", "warning");
     assert!(finding["message"].as_str().unwrap_or("").contains("waited for a CPU"), "{finding:#}");
     let share = finding["evidence"]["run_queue_share"].as_f64().unwrap_or(0.0);
@@ -38,7 +39,7 @@ fn a_cpu_quota_of_the_group_above() {
     let enter = group.enter();
     let enter: Vec<&str> = enter.iter().map(String::as_str).collect();
     let mut command = stage.wrapped(&enter, &["run", text(&plan), "--json", "--quiet"]);
-    let run = Run::of(command.output().expect("assay"));
+    let run = Run::of(command.output_in_time().expect("assay"));
     drop(group);
     let quota = run.findings().into_iter().find(|finding| finding["evidence"]["throttled_share"].is_number());
     let share = quota.and_then(|finding| finding["evidence"]["throttled_share"].as_f64()).unwrap_or(0.0);
@@ -132,7 +133,7 @@ fn a_repetition_that_differs() {
         let child = command
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
-            .spawn()
+            .start()
             .expect("assay");
         stage.wait_until_begun(2);
         limit(700);

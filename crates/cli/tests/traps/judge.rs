@@ -2,6 +2,7 @@
 
 use std::process::Output;
 
+use crate::bounded::Bounded as _;
 use crate::clean::doubts;
 use crate::look::{stolen_since, ticks, until};
 use crate::skip;
@@ -17,7 +18,7 @@ fn has_fio() -> bool {
 
 fn judged(stage: &Stage, more: &[&str], command: &[&str]) -> Output {
     let words = [&["judge"], more, &["--"], command].concat();
-    stage.command(&words).output().expect("assay")
+    stage.command(&words).output_in_time().expect("assay")
 }
 
 fn fio(stage: &Stage, file: &str, more: &[&str]) -> Output {

@@ -4,12 +4,13 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::bounded::Bounded as _;
 use crate::skip;
+use crate::tries::{Next, Try, next};
 
-/// How often a trap is staged anew where something else was seen on the machine.
-const TRIES: u32 = 5;
 /// How long a trap waits for the machine to have nothing else to do.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// More than this share of the processors' time taken by the host is felt.
@@ -22,29 +23,34 @@ const MOMENTS: usize = 6;
 const MOMENT: Duration = Duration::from_millis(100);
 const BLOCK_BYTES: usize = 4096;
 
-/// Stages a trap until it shows, anew only where an independent look saw something else going on; every such retry is
-/// printed. A machine that is never left alone cannot show it: that is a declared skip. What the build and the tests
-/// before have left to be written is written first.
+/// Stages a trap until it shows, and prints each retry; how often is told by [`next`]. What the build and the tests before
+/// have left to be written is written first.
 #[track_caller]
 pub(crate) fn until(what: &str, mut staged: impl FnMut() -> Result<(), String>) {
-    let mut seen = String::new();
-    for _ in 0..TRIES {
+    let mut tries = Vec::new();
+    loop {
         wait_for_quiet();
         let before = interference();
         let ticks = ticks();
-        let Err(why) = staged() else { return };
-        let Some(other) = before.or_else(|| stolen_since(&ticks)).or_else(interference) else {
-            panic!("{what}: {why}")
+        let result = staged();
+        let seen = match result {
+            Ok(()) => None,
+            Err(_) => before.or_else(|| stolen_since(&ticks)).or_else(interference),
         };
-        let _ = writeln!(std::io::stderr(), "retry: {what}: {why}; meanwhile {other}");
-        seen = other;
+        tries.push(Try { result, seen });
+        match next(&tries) {
+            Next::Pass => return,
+            Next::Again(why) => drop(writeln!(std::io::stderr(), "retry: {what}: {why}")),
+            Next::Fail(reasons) => panic!("{what}: failed with nothing else to be seen:\n{reasons}"),
+            Next::Skip(why) => return skip::declare("quiet-host", &format!("{what}: {why}")),
+        }
     }
-    skip::declare("quiet-host", &format!("{what}: {TRIES} times something else went on, at last {seen}"));
 }
 
 /// Lets the kernel write what waits to be written, and others end.
 fn wait_for_quiet() {
-    rustix::fs::sync();
+    // A program, because a device that does not answer would hold this one up for ever.
+    let _ = Command::new("sync").status_in_time();
     let begun = Instant::now();
     while others().is_some() && begun.elapsed() < PATIENCE {}
 }

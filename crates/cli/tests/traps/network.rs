@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::bounded::Bounded as _;
 use crate::skip;
 use crate::stage::{Run, Running, Stage, said, text};
 
@@ -13,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs a command whose failure is a declared skip.
 fn done(words: &[&str]) -> Option<()> {
-    let output = Command::new(words[0]).args(&words[1..]).output();
+    let output = Command::new(words[0]).args(&words[1..]).output_in_time();
     let why = match output {
         Ok(output) if output.status.success() => return Some(()),
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -60,7 +61,7 @@ impl Keys {
         );
         let client = format!(
             "Host *\nPort {port}\nIdentityFile {at}/user\nIdentitiesOnly yes\nLogLevel ERROR\n\
-             UserKnownHostsFile /dev/null\nStrictHostKeyChecking no\n"
+             BatchMode yes\nConnectTimeout 10\nServerAliveInterval 15\nUserKnownHostsFile /dev/null\nStrictHostKeyChecking no\n"
         );
         fs::write(format!("{at}/server"), server).expect("written");
         fs::write(format!("{at}/client"), client).expect("written");
@@ -102,7 +103,8 @@ impl Mounted {
         let source = format!("root@{address}:{}", text(directory));
         let program = Running::start(Command::new("sshfs").args(["-f", "-o", &option, &source, text(&at)]));
         let mounted = Mounted { at, _program: program };
-        let there = || fs::read_dir(&mounted.at).is_ok_and(|mut entries| entries.next().is_some());
+        // A program, which can be killed where the mount does not answer.
+        let there = || said("ls", &["-A", text(&mounted.at)]).is_some_and(|names| !names.is_empty());
         wait(&format!("sshfs does not mount {source}"), there)?;
         Some(mounted)
     }
@@ -188,7 +190,7 @@ fn read(stage: &Stage, mounted: &Mounted) -> Run {
     Run::of(
         stage
             .command(&[&["--quiet"], &words[..1], &["--json"], &words[1..], &[&file]].concat())
-            .output()
+            .output_in_time()
             .expect("assay"),
     )
 }

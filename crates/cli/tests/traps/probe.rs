@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
+use crate::bounded::Bounded as _;
 use crate::look::until;
 use crate::stage::{Group, Loop, MIB, Stage, text};
 
 fn probed(stage: &Stage, by: &[&str], words: &[&str]) -> Value {
     let words = [&["probe", "--json", "--quiet", "--seed", "5"], words].concat();
-    let output = stage.wrapped(by, &words).output().expect("assay");
+    let output = stage.wrapped(by, &words).output_in_time().expect("assay");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}\n{err}"))
 }

@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::bounded::{Bounded as _, Started};
 use crate::skip;
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -91,7 +92,9 @@ impl Stage {
     pub(crate) fn run(&self, target: &str, job: &str) -> Run {
         let plan = self.plan(&one_job(target, job));
         Run::of(
-            self.command(&["run", text(&plan), "--json", "--quiet", "--seed", "7"]).output().expect("assay"),
+            self.command(&["run", text(&plan), "--json", "--quiet", "--seed", "7"])
+                .output_in_time()
+                .expect("assay"),
         )
     }
 
@@ -166,24 +169,24 @@ impl Run {
 }
 
 /// A running command that ends with the value.
-pub(crate) struct Running(pub(crate) Child);
+pub(crate) struct Running(pub(crate) Started);
 
 impl Running {
     pub(crate) fn start(command: &mut Command) -> Running {
-        Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a command"))
+        Running(command.stdout(Stdio::null()).stderr(Stdio::null()).start().expect("a command"))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 /// Runs a command; its standard output when it succeeds.
 pub(crate) fn said(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
+    let output = Command::new(program).args(arguments).output_in_time().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::bounded::Bounded as _;
 use crate::look::until;
 use crate::skip;
 use crate::stage::{Run, Stage, one_job, said, text};
@@ -149,5 +150,5 @@ fn latencies_are_those_of_the_kernels_trace_and_the_way_there() {
 
 fn traced(stage: &Stage, file: &Path, job: &str) -> Run {
     let plan = stage.plan(&one_job(text(file), &format!("{job}runtime = \"1s\"")));
-    Run::of(stage.command(&["run", text(&plan), "--json", "--quiet"]).output().expect("assay"))
+    Run::of(stage.command(&["run", text(&plan), "--json", "--quiet"]).output_in_time().expect("assay"))
 }

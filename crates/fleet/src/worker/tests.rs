@@ -93,6 +93,9 @@ fn note(n: u32) -> HostEvent {
     HostEvent::Note { phase: None, id: "n".to_owned(), text: n.to_string() }
 }
 
+/// How long something may take that takes a moment.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A worker in this process, and a coordinator made of frames.
 struct Pair {
     streams: Sender<UnixStream>,
@@ -104,6 +107,17 @@ struct Pair {
     worker: JoinHandle<Served>,
     stop: Arc<AtomicBool>,
     ended: Arc<Mutex<Vec<bool>>>,
+}
+
+/// How a worker ended, which it has to do by itself.
+#[track_caller]
+fn ended(worker: JoinHandle<Served>) -> Served {
+    let started = Instant::now();
+    while !worker.is_finished() {
+        assert!(started.elapsed() < PATIENCE, "waited too long for the worker's end");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    worker.join().expect("no panic")
 }
 
 fn connected(streams: &Sender<UnixStream>) -> UnixStream {
@@ -182,7 +196,7 @@ impl Pair {
     fn listen(&mut self, enough: impl Fn(&[Told]) -> bool) -> Vec<Told> {
         let (started, mut told) = (Instant::now(), Vec::new());
         while !enough(&told) {
-            assert!(started.elapsed() < Duration::from_secs(20), "waited too long; came: {told:?}");
+            assert!(started.elapsed() < PATIENCE, "waited too long; came: {told:?}");
             told.extend(self.hear());
         }
         told
@@ -242,10 +256,12 @@ fn a_phase_starts_when_it_is_told_and_is_acknowledged_to_its_end() {
     assert_eq!(notes(&told), (0..100).map(note).collect::<Vec<_>>());
     assert_eq!(told.last(), Some(&Told::Report(Report::Ended { ended: Ended::Done })));
     pair.command(&Command::Finish { came_to_nothing: false });
+    let started = Instant::now();
     while !pair.worker.is_finished() {
+        assert!(started.elapsed() < PATIENCE, "waited too long for the worker's end");
         pair.hear();
     }
-    assert_eq!(pair.worker.join().expect("no panic"), Served::Finished);
+    assert_eq!(ended(pair.worker), Served::Finished);
     assert_eq!(*pair.ended.lock().expect("whole"), [false]);
 }
 
@@ -289,7 +305,7 @@ fn a_worker_whose_coordinator_is_silent_stops_by_itself() {
     drop(pair.streams);
     let stream = pair.stream;
     stream.shutdown(std::net::Shutdown::Write).expect("closed");
-    assert_eq!(pair.worker.join().expect("no panic"), Served::Abandoned);
+    assert_eq!(ended(pair.worker), Served::Abandoned);
     assert!(pair.stop.load(Ordering::Relaxed));
     assert_eq!(*pair.ended.lock().expect("whole"), [false], "something was measured");
 }
@@ -303,7 +319,7 @@ fn a_lease_that_ran_out_stops_what_goes_on() {
     pair.command(&Command::Execute { phase: 0, planned });
     pair.listen(|told| told.contains(&Told::Report(Report::Armed)));
     // Nothing is sent any more, although the stream is open.
-    assert_eq!(pair.worker.join().expect("no panic"), Served::Abandoned);
+    assert_eq!(ended(pair.worker), Served::Abandoned);
 }
 
 #[test]
@@ -312,6 +328,6 @@ fn a_worker_that_is_told_nonsense_gives_the_stream_up() {
     let mut stream = pair.stream;
     stream.write_all(&[0xFF; 64]).expect("sent");
     drop(pair.streams);
-    assert_eq!(pair.worker.join().expect("no panic"), Served::Abandoned);
+    assert_eq!(ended(pair.worker), Served::Abandoned);
     assert_eq!(*pair.ended.lock().expect("whole"), [true], "nothing was measured");
 }

@@ -1,5 +1,7 @@
 //! Databases as users have them: built, run on, checked, killed.
 
+#[path = "../../../../xtask/support/bounded.rs"]
+mod bounded;
 mod postgres;
 mod power;
 mod server;

@@ -9,6 +9,8 @@ use std::time::Duration;
 use assay_engine::Clock as _;
 use assay_engine::clock::RealClock;
 
+use crate::bounded::{Bounded as _, Started};
+
 /// Where Debian and others have its programs.
 const PLACES: [&str; 2] = ["/usr/lib/postgresql", "/usr/local"];
 /// The user `nobody`, where the tests are root: the server refuses to be.
@@ -19,7 +21,7 @@ const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// One that runs.
 pub(crate) struct Server {
-    child: Child,
+    child: Started,
     programs: PathBuf,
     pub(crate) port: u16,
     pub(crate) directory: tempfile::TempDir,
@@ -69,7 +71,7 @@ impl Server {
             .arg("--pwfile")
             .arg(&password)
             .stderr(Stdio::piped())
-            .output()
+            .output_in_time()
             .map_err(|error| format!("initdb: {error}"))?;
         if !made.status.success() {
             return Err(format!("initdb: {}", String::from_utf8_lossy(&made.stderr).trim()));
@@ -87,14 +89,14 @@ impl Server {
         directory: &tempfile::TempDir,
         port: u16,
         settings: &[&str],
-    ) -> std::io::Result<Child> {
+    ) -> std::io::Result<Started> {
         let mut command = as_nobody(&programs.join("postgres"));
         command.arg("-D").arg(directory.path().join("data")).arg("-k").arg(directory.path());
         command.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
         for setting in settings {
             command.args(["-c", setting]);
         }
-        command.spawn()
+        command.start()
     }
 
     fn wait(&self) -> Result<(), String> {
@@ -102,7 +104,7 @@ impl Server {
         let ready = || {
             let mut command = as_nobody(&self.programs.join("pg_isready"));
             command.args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
-            command.status().is_ok_and(|status| status.success())
+            command.status_in_time().is_ok_and(|status| status.success())
         };
         while !ready() {
             if RealClock::new().now_ns() > end_ns {
@@ -132,13 +134,13 @@ impl Server {
             "127.0.0.1",
         ]);
         command.args(["-p", &self.port.to_string(), "-c", statement, "postgres"]);
-        assert!(command.status().is_ok_and(|status| status.success()), "{statement}");
+        assert!(command.status_in_time().is_ok_and(|status| status.success()), "{statement}");
     }
 
     /// Kills all of it at once, as a crash does, and starts it again.
     pub(crate) fn crash(&mut self, settings: &[&str]) -> Result<(), String> {
         // The process that listens; the others notice and end.
-        self.child.kill().map_err(|error| error.to_string())?;
+        Child::kill(&mut self.child).map_err(|error| error.to_string())?;
         self.child.wait().map_err(|error| error.to_string())?;
         let end_ns = RealClock::new().now_ns() + PATIENCE_NS;
         loop {
@@ -161,9 +163,9 @@ impl Drop for Server {
         let stop = as_nobody(&self.programs.join("pg_ctl"))
             .args(["stop", "-m", "immediate", "-D"])
             .arg(self.directory.path().join("data"))
-            .status();
+            .status_in_time();
         if !stop.is_ok_and(|status| status.success()) {
-            let _ = self.child.kill();
+            self.child.kill();
         }
         let _ = self.child.wait();
     }

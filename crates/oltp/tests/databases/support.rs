@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use assay_engine::Clock as _;
@@ -17,6 +17,8 @@ use assay_workload::Plan;
 use assay_workload::pattern::OpKind;
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::TargetKind;
+
+use crate::bounded::SetOnDrop;
 
 /// Where and when tests take place.
 pub(crate) fn here(data: &Path) -> Here {
@@ -121,9 +123,8 @@ pub(crate) fn run_whole(prepared: &PreparedRun) -> Ran {
 
 /// Stops a run when this is dropped, whatever happens.
 pub(crate) fn stop_after<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
-    let done = work();
-    stop.store(true, Ordering::Relaxed);
-    done
+    let _ended = SetOnDrop(stop);
+    work()
 }
 
 /// Checks a database.

@@ -402,7 +402,9 @@ mod tests {
             start(&["sh".into(), "-c".into(), script], CommandOutput::Inherited, &mut files).expect("sh");
         // Only once `head` was waited for has its parent what it wrote.
         let replaced = || process_tree(&HostRoot::real(), child.id()).len() == 1;
+        let begun = Instant::now();
         while std::fs::metadata(&file).map_or(0, |meta| meta.len()) < 100_000 || !replaced() {
+            assert!(begun.elapsed() < Duration::from_secs(40), "waited 40 s for what the command writes");
             std::thread::sleep(STEP);
         }
         watcher.follow_from_start(child.id(), &mut before, &mut files);

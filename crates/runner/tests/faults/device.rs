@@ -13,6 +13,7 @@ use assay_workload::job::{Caching, EngineKind, OpenSync};
 use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::Nanos;
 
+use crate::bounded::{Bounded as _, SetOnDrop};
 use crate::faults::power::{Case, proved, recovered, workload};
 use crate::support::{request, site};
 use crate::{ENGINES, skip};
@@ -21,7 +22,8 @@ const IMAGE: &str = "image";
 const BYTES: u64 = 4 << 20;
 
 fn losetup(words: &[&str]) -> Option<String> {
-    let done = Command::new("losetup").args(words).output().ok().filter(|done| done.status.success())?;
+    let done =
+        Command::new("losetup").args(words).output_in_time().ok().filter(|done| done.status.success())?;
     Some(String::from_utf8_lossy(&done.stdout).trim().to_owned())
 }
 
@@ -117,8 +119,8 @@ fn run(
             }
             stop.store(true, Ordering::Relaxed);
         });
+        let _ended = SetOnDrop(stop);
         let done = carry_out(request, &site, &mut ());
-        stop.store(true, Ordering::Relaxed);
         done.expect("carried out").expect("begun").finished
     })
 }

@@ -20,6 +20,7 @@ use assay_workload::job::{Caching, EngineKind, FlushCall, FlushOrder, Job, Limit
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::units::Nanos;
 
+use crate::bounded::SetOnDrop;
 use crate::faults::stage::FILE;
 use crate::support::{request, site, writes};
 use crate::{ENGINES, skip};
@@ -94,9 +95,8 @@ fn crash(case: Case, fs: &FaultFs, store: &Path, writes: u64, cut: &(dyn Fn() + 
             cut();
             stop.store(true, Ordering::Relaxed);
         });
-        let done = carry_out(request, &site, &mut ());
-        stop.store(true, Ordering::Relaxed);
-        done
+        let _ended = SetOnDrop(stop);
+        carry_out(request, &site, &mut ())
     });
     done.expect("carried out").expect("begun").finished
 }

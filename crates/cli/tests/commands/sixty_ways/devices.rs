@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use super::{Scene, assert_refused, tool};
+use crate::bounded::{Bounded as _, Started};
 use crate::skip;
 use crate::world::{is_root, path_text, wait_for};
 
@@ -51,7 +52,7 @@ impl Drop for Loop {
 enum Use {
     Mount(PathBuf),
     Swap(String),
-    Process(Child),
+    Process(Started),
     Device(#[expect(dead_code, reason = "it is detached when it is dropped")] Loop),
 }
 
@@ -61,7 +62,7 @@ impl Drop for Use {
             Use::Mount(at) => drop(tool("umount", &[path_text(at)])),
             Use::Swap(device) => drop(tool("swapoff", &[device])),
             Use::Process(child) => {
-                let _ = child.kill();
+                child.kill();
                 let _ = child.wait();
             }
             Use::Device(_) => {}
@@ -71,7 +72,7 @@ impl Drop for Use {
 
 /// A process that has `path` open for reading.
 fn opened(path: &str) -> Option<Use> {
-    let child = Command::new("sleep").arg("60").stdin(Stdio::from(File::open(path).ok()?)).spawn();
+    let child = Command::new("sleep").arg("60").stdin(Stdio::from(File::open(path).ok()?)).start();
     child.ok().map(Use::Process)
 }
 
@@ -89,7 +90,7 @@ fn mounted_elsewhere(device: &str, at: &Path) -> Option<Use> {
     let script = "mount -o ro \"$0\" \"$1\" && echo there && exec sleep 60";
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", script, device]).arg(at).stdout(Stdio::piped());
-    let mut child = command.spawn().ok()?;
+    let mut child = command.start().ok()?;
     let mut said = [0; 5];
     let read = child.stdout.take().and_then(|mut out| out.read_exact(&mut said).ok());
     let held = Use::Process(child);

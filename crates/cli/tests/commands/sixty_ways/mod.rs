@@ -19,6 +19,7 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::bounded::Bounded as _;
 use crate::world::{World, entries, path_text};
 
 const FOREIGN: &str = "is a file that Assay did not make";
@@ -104,6 +105,6 @@ fn state(directory: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u32, u64, i64)> {
 
 /// What a tool of the system prints; `None` where it is missing or fails.
 fn tool(program: &str, words: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(words).output().ok()?;
+    let output = Command::new(program).args(words).output_in_time().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::{Scene, tool};
+use crate::bounded::Bounded as _;
 use crate::world::{entries, path_text};
 
 /// How long one way is tried.
@@ -141,7 +142,7 @@ fn what_takes_a_name_during_a_run_is_not_written_to() {
         let mut child = world
             .command(&["run", "j.fio", "-q"])
             .stdout(std::process::Stdio::null())
-            .spawn()
+            .start()
             .expect("started");
         crate::world::wait_for("the target", || data.join("x").metadata().is_ok_and(|meta| meta.len() > 0));
         match how {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Scene, state, tool};
+use crate::bounded::Bounded as _;
 use crate::skip;
 use crate::world::{Said, is_root, path_text};
 
@@ -68,7 +69,7 @@ fn root_removes_no_file_that_another_user_marked() {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(["run", "-q"]);
     command.arg(scene.world.path().join("theirs.fio")).current_dir(&data).env("HOME", scene.world.home());
-    let said = command.env("ASSAY_RUNS", scene.world.home().join("runs")).output().map(Said::of);
+    let said = command.env("ASSAY_RUNS", scene.world.home().join("runs")).output_in_time().map(Said::of);
     let Some(said) = said.ok().filter(|said| said.code == Some(0)) else {
         return skip::declare("root", "another user runs nothing here");
     };

@@ -2,6 +2,8 @@
 
 use super::{Scene, assert_refused, state};
 
+use crate::bounded::Bounded as _;
+
 const FOREIGN: &str = super::FOREIGN;
 
 /// Whole commands, and what is said of them.
@@ -94,7 +96,7 @@ fn the_places_of_the_environment_are_not_written_over() {
     for name in ["HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "ASSAY_RUNS"] {
         let before = state(theirs);
         let mut command = world.command(&["run", "job.fio", "-q"]);
-        let said = crate::world::Said::of(command.env(name, &precious).output().expect("started"));
+        let said = crate::world::Said::of(command.env(name, &precious).output_in_time().expect("started"));
         assert!(matches!(said.code, Some(0 | 2)), "{name}: {}", said.err);
         assert!(before == state(theirs), "{name}");
     }

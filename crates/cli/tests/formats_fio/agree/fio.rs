@@ -7,13 +7,14 @@ use serde_json::Value;
 
 use super::assay::Job;
 use super::{Did, End, Traced};
+use crate::bounded::Bounded as _;
 use crate::support::Place;
 
 /// Runs `job.fio`; the jobs have as many clones as Assay's have threads.
 pub(super) fn run(place: &Place, names: &[(&str, End)], by_assay: &[Job]) -> Vec<Did> {
     let mut command = Command::new("fio");
     command.args(["--output-format=json", "--output=fio.json", "--write_lat_log=each", "--log_offset=1"]);
-    let output = command.arg("job.fio").current_dir(place.path()).output().expect("fio starts");
+    let output = command.arg("job.fio").current_dir(place.path()).output_in_time().expect("fio starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     let text = place.read("fio.json");
@@ -46,7 +47,7 @@ pub(super) fn counts(place: &Place, text: &str, seeds: u64) -> Vec<u64> {
         place.file("counted.fio", &own);
         let mut command = Command::new("fio");
         command.args(["--output-format=json", "--output=counted.json", "counted.fio"]);
-        let output = command.current_dir(place.path()).output().expect("fio starts");
+        let output = command.current_dir(place.path()).output_in_time().expect("fio starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = place.read("counted.json");
         let report: Value = serde_json::from_str(&text[text.find('{').unwrap_or(0)..]).expect("fio's report");

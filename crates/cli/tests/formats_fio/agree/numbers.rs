@@ -9,6 +9,7 @@ use assay_workload::Plan;
 use serde_json::Value;
 
 use super::assay;
+use crate::bounded::Bounded as _;
 use crate::has_fio;
 use crate::support::Place;
 
@@ -66,7 +67,7 @@ fn by_fio(place: &Place, pass_bytes: u64) -> Numbers {
         "--log_offset=1",
         "job.fio",
     ]);
-    let output = command.current_dir(place.path()).output().expect("fio starts");
+    let output = command.current_dir(place.path()).output_in_time().expect("fio starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report = document(&place.read("fio.json"));
     let job = &report["jobs"][0];
@@ -253,7 +254,7 @@ fn each_direction_keeps_its_rate() {
         let mut command = Command::new("fio");
         let run =
             command.args(["--output-format=json", "--output=fio.json", "job.fio"]).current_dir(place.path());
-        assert!(run.status().expect("fio starts").success(), "{lines}");
+        assert!(run.status_in_time().expect("fio starts").success(), "{lines}");
         let fio = directions(&document(&place.read("fio.json"))["jobs"], "total_ios");
         for ((assay, fio), due) in assay.into_iter().zip(fio).zip(due) {
             let Some(due) = due else {

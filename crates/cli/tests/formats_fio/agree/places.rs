@@ -7,6 +7,7 @@ use assay_workload::Plan;
 use serde_json::Value;
 
 use super::{Traced, assay, fio};
+use crate::bounded::Bounded as _;
 use crate::has_fio;
 use crate::support::Place;
 
@@ -35,7 +36,7 @@ fn both(lines: &str) -> [Vec<Vec<Traced>>; 2] {
 fn run_fio(place: &Place, words: &[&str], lines: &str) {
     let mut command = Command::new("fio");
     command.args(["--output-format=json", "--output=fio.json", "job.fio"]).args(words);
-    assert!(command.current_dir(place.path()).status().expect("fio starts").success(), "{lines}");
+    assert!(command.current_dir(place.path()).status_in_time().expect("fio starts").success(), "{lines}");
 }
 
 /// The first and the last byte of any I/O, and by how much starts miss the grid of `step` bytes from the first one on.

@@ -84,7 +84,10 @@ fn wait_for_turn(place: &Place, number: u64, closed: &AtomicBool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
+    use crate::bounded::{PATIENCE, SetOnDrop};
 
     #[test]
     fn each_record_is_taken_once_in_the_order_of_each_thread() {
@@ -92,7 +95,9 @@ mod tests {
         const THREADS: u64 = 3;
         let (ring, closed) = (Ring::new(64), AtomicBool::new(false));
         let (ring, closed) = (&ring, &closed);
+        let begun = Instant::now();
         std::thread::scope(|scope| {
+            let _ended = SetOnDrop(closed);
             for thread in 0..THREADS {
                 scope.spawn(move || {
                     let mut last = None;
@@ -108,7 +113,10 @@ mod tests {
                 let [thread, record] = loop {
                     match ring.take(number) {
                         Some(words) => break words,
-                        None => std::thread::yield_now(),
+                        None => {
+                            assert!(begun.elapsed() < PATIENCE, "waited too long for record {number}");
+                            std::thread::yield_now();
+                        }
                     }
                 };
                 assert_eq!(seen[thread as usize], record, "thread {thread}");
@@ -123,6 +131,7 @@ mod tests {
         let (ring, closed) = (Ring::new(2), AtomicBool::new(false));
         (0..2).for_each(|record| assert_eq!(ring.push([record, 0], &closed), record));
         std::thread::scope(|scope| {
+            let _ended = SetOnDrop(&closed);
             let full = scope.spawn(|| ring.push([2, 0], &closed));
             std::thread::sleep(Duration::from_millis(5));
             assert!(!full.is_finished());
