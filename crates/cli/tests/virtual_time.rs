@@ -158,16 +158,13 @@ fn a_search_finds_the_rate_at_which_a_known_queue_reaches_the_limit() {
     let [(name, answer)] = answers.as_slice() else { panic!("one answer: {answers:?}") };
     let (low, high) = answer.interval.expect("an interval");
     assert_eq!((name.as_str(), answer.value), ("highest rate with p99<1.5 ms", low));
-    assert!(
-        low < 1.05 * truth && 0.95 * truth < high && high < 1.06 * low,
-        "{low} to {high}, and not {truth}"
-    );
+    assert!(low < truth && truth < high && high < 1.25 * low, "{low} to {high}, and not {truth}");
     let missed: Vec<_> = found.findings.iter().filter(|finding| finding.id == "rate-not-reached").collect();
     assert!(
         missed.iter().all(|finding| finding.severity == assay_results::run::FindingSeverity::Info),
         "{missed:?}"
     );
-    assert!(found.phases.len() < 14, "it stops by its rule: {}", found.phases.len());
+    assert!(found.phases.len() < 37, "it stops by its rule: {}", found.phases.len());
     let pace = found.plan.phases[2].jobs[0].pace;
     assert!(matches!(pace, Pace::Open { .. }), "the resolved rate is in the plan: {pace:?}");
 }
