@@ -124,8 +124,7 @@ pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, see
     if goes_on {
         return After::next(phase);
     }
-    let measured = bounds.filter(|bounds| bounds.low.is_known() || bounds.high.is_known());
-    let said = match measured {
+    let said = match bounds {
         Some(bounds) => bounds_words(&bounds, &bracket, find, step.round),
         None => words(&bracket, find, step.round),
     };
@@ -228,7 +227,7 @@ fn words(bracket: &Bracket, find: &FindRate, steps: u32) -> String {
     }
 }
 
-/// What is said of bounds of which at least one is known.
+/// What is said of bounds that were measured.
 fn bounds_words(bounds: &Bounds, bracket: &Bracket, find: &FindRate, steps: u32) -> String {
     let (low, high) = (bounds.low.rate, bounds.high.rate);
     let ended = format!(
@@ -242,7 +241,8 @@ fn bounds_words(bounds: &Bounds, bracket: &Bracket, find: &FindRate, steps: u32)
         (true, false) => {
             format!("{low:.0} IOPS meet {find}, and no rate above is known to miss it ({ended})")
         }
-        (false, _) => {
+        (false, false) => format!("no rate is known to meet {find}, and none to miss it ({ended})"),
+        (false, true) => {
             format!("{high:.0} IOPS do not meet {find}, and no rate below is known to meet it ({ended})")
         }
     }
