@@ -283,7 +283,8 @@ fn tried_in(
     let offered = offered(&plan.phases[phase]);
     let mut together = LatencyHistogram::new();
     seen.jobs(phase).iter().for_each(|job| together.merge(&job.latency));
-    (Tried { offered, met: meets(find, &together, seen.iops(phase), offered) }, together)
+    let met = meets(find, &together, seen.iops(phase), offered);
+    (Tried { offered, met, disturbed: seen.disturbance(phase).is_some() }, together)
 }
 
 /// What the first `rounds` steps say.
@@ -291,7 +292,7 @@ fn bracket(plan: &Plan, step: &Step, rounds: u32, find: &FindRate, seen: &PhaseF
     let max = seen.iops((step.first + unlimited(step, seen)) as usize);
     let mut bracket = Bracket { max, meets: None, misses: None, unmeasured: false };
     for round in counted(step, rounds, seen) {
-        let (Tried { offered, met }, together) = tried_in(plan, step, round, find, seen);
+        let (Tried { offered, met, .. }, together) = tried_in(plan, step, round, find, seen);
         if met {
             bracket.meets = Some(bracket.meets.map_or(offered, |rate: f64| rate.max(offered)));
         } else if bracket.misses.is_none_or(|rate| offered <= rate) {

@@ -164,7 +164,11 @@ struct Search<'r> {
 impl<'r> Search<'r> {
     /// All windows at each rate whose bound was measured, those that looked for it left out; none where no rate came twice.
     fn rates(&self) -> Vec<Windows<'_, 'r>> {
-        let tried = |step: &SearchStep<'_>| Tried { offered: step.offered, met: step.meets(&self.find) };
+        let tried = |step: &SearchStep<'_>| Tried {
+            offered: step.offered,
+            met: step.meets(&self.find),
+            disturbed: false,
+        };
         let looked = looked(&self.steps.iter().map(tried).collect::<Vec<_>>());
         let mut rates: Vec<Windows<'_, 'r>> = Vec::new();
         for step in &self.steps[looked..] {

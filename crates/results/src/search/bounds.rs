@@ -21,6 +21,8 @@ pub struct Tried {
     pub offered: f64,
     /// It met the goal.
     pub met: bool,
+    /// Others disturbed it: a goal that it missed says nothing.
+    pub disturbed: bool,
 }
 
 /// Whether two rates are meant to be one.
@@ -93,6 +95,10 @@ impl Bounds {
             Bounds { low: Bound::at(met, true), high: Bound::at(high, false), low_was_last: false };
         for tried in measured {
             bounds.low_was_last = same(tried.offered, bounds.low.rate);
+            // The lower bound takes it: one that is moved down too far is still one.
+            if tried.disturbed && !tried.met && !bounds.low_was_last {
+                continue;
+            }
             let bound = if bounds.low_was_last { &mut bounds.low } else { &mut bounds.high };
             bound.take(tried.met, gap);
         }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn tried(windows: &[(f64, bool)]) -> Vec<Tried> {
-    windows.iter().map(|(offered, met)| Tried { offered: *offered, met: *met }).collect()
+    windows.iter().map(|(offered, met)| Tried { offered: *offered, met: *met, disturbed: false }).collect()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn bounds_are_measured_by_turns_and_move_outwards() {
         let bounds = Bounds::of(90.0, Some(100.0), 0.1, &windows);
         let rate = bounds.next(30).unwrap();
         rates.push(rate);
-        windows.push(Tried { offered: rate, met });
+        windows.push(Tried { offered: rate, met, disturbed: false });
     }
     assert_eq!(rates, [90.0, 100.0, 90.0, 100.0, 81.0, 100.0]);
     let moved = Bounds::of(90.0, None, 0.1, &tried(&[(90.0, true), (100.0, true)]));
@@ -38,6 +38,21 @@ fn bounds_are_known_after_six_windows_or_given_up_when_there_is_no_room() {
     assert_eq!((bounds.next(3), bounds.next(4), bounds.next(8)), (None, Some(90.0), Some(90.0)));
     // The last window was one of the upper bound, or of the lower.
     assert_eq!(Bounds::of(90.0, Some(100.0), 0.1, &tried(&both[..5])).next(7), Some(100.0));
+}
+
+/// What missed the goal while others slowed it down is no upper bound; the other bound has its turn meanwhile.
+#[test]
+fn a_disturbed_window_does_not_count_for_the_upper_bound() {
+    let mut windows: Vec<Tried> = (0..6).flat_map(|_| tried(&[(90.0, true), (100.0, false)])).collect();
+    windows[3].disturbed = true;
+    let bounds = Bounds::of(90.0, Some(100.0), 0.1, &windows);
+    assert!(bounds.low.is_known() && !bounds.high.is_known());
+    assert_eq!(
+        (bounds.next(1), Bounds::of(90.0, Some(100.0), 0.1, &windows[..4]).next(30)),
+        (Some(100.0), Some(90.0))
+    );
+    windows.extend(tried(&[(100.0, false)]));
+    assert!(Bounds::of(90.0, Some(100.0), 0.1, &windows).high.is_known());
 }
 
 /// A source of numbers between 0 and 1 that are alike in every run (xorshift64*).
@@ -87,7 +102,7 @@ fn searched(chance: &mut Chance, scatter: f64) -> (Option<f64>, Option<f64>, u32
             let known = |bound: Bound| bound.is_known().then_some(bound.rate);
             return (known(bounds.low), known(bounds.high), windows);
         };
-        measured.push(Tried { offered: rate, met: meets(rate) });
+        measured.push(Tried { offered: rate, met: meets(rate), disturbed: false });
         windows += 1;
     }
 }
