@@ -10,7 +10,7 @@ pub(crate) struct StepArgs {
     /// Measure the maximum rate, then these percentages of it
     #[arg(long, value_name = "PERCENTS", value_delimiter = ',', conflicts_with_all = ["find_rate", "until_steady"])]
     pub(crate) curve: Vec<f64>,
-    /// Find the highest rate that meets a latency target: 'p99<5ms', 'p99.9<800us', 'mean<1ms'
+    /// Find the highest rate that meets a latency target: 'p99<5ms', 'p99.9<800us', 'mean<1ms'; takes up to 37 windows, each as long as the phase
     #[arg(long, value_name = "GOAL", conflicts_with = "until_steady")]
     pub(crate) find_rate: Option<FindRate>,
     /// Repeat each measuring phase until it is steady by SNIA's rule (5 rounds, range 20 %, slope 10 %; at most 25 rounds)

@@ -23,10 +23,40 @@ const SERVICE_NS: u64 = 100_000;
 /// Runs phases on a simulated array.
 struct Simulated {
     simulation: PlanSimulation,
+    /// Makes the array of the next phase; `None`: all of them run on the one.
+    scattered: Option<Scattered>,
+}
+
+/// An array whose mean time of an operation differs from window to window, around one millisecond.
+struct Scattered {
+    /// Standard deviation of its natural logarithm.
+    scatter: f64,
+    chance: u64,
+}
+
+impl Scattered {
+    /// Between 0 and 1, alike in every run (xorshift64*).
+    fn share(&mut self) -> f64 {
+        self.chance ^= self.chance >> 12;
+        self.chance ^= self.chance << 25;
+        self.chance ^= self.chance >> 27;
+        (self.chance.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn next(&mut self, plan: &Plan) -> PlanSimulation {
+        // Box, Muller 1958.
+        let normal = (-2.0 * (1.0 - self.share()).ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos();
+        let mean_ns = 1e6 * (self.scatter * normal).exp();
+        let model = Model::known_latency(Service::Exponential(Time(mean_ns as u64)), Service::ZERO);
+        PlanSimulation::new(&model, plan, self.chance).expect("a simulation")
+    }
 }
 
 impl Executor for Simulated {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
+        if let Some(scattered) = &mut self.scattered {
+            self.simulation = scattered.next(plan);
+        }
         match self
             .simulation
             .run_phase(plan, phase, &SimOptions::default(), &mut |event| sink(HostId::FIRST, event))
@@ -56,10 +86,14 @@ fn job(servers: u32, seconds: u64) -> Job {
 }
 
 fn run(phases: Vec<Phase>) -> Run {
+    run_on(None, phases)
+}
+
+fn run_on(scattered: Option<Scattered>, phases: Vec<Phase>) -> Run {
     let plan = Arc::new(lun::plan(5, 1 << 30, phases).expect("a plan"));
     let model = Model::known_latency(Service::Exponential(Time(SERVICE_NS)), Service::ZERO);
-    let mut executor =
-        Simulated { simulation: PlanSimulation::new(&model, &plan, 11).expect("a simulation") };
+    let simulation = PlanSimulation::new(&model, &plan, 11).expect("a simulation");
+    let mut executor = Simulated { simulation, scattered };
     let mut builder = RunBuilder::new();
     builder.feed(&RunEvent::RunStarted {
         id: "virt".to_owned(),
@@ -158,18 +192,44 @@ fn a_search_finds_the_rate_at_which_a_known_queue_reaches_the_limit() {
     let [(name, answer)] = answers.as_slice() else { panic!("one answer: {answers:?}") };
     let (low, high) = answer.interval.expect("an interval");
     assert_eq!((name.as_str(), answer.value), ("highest rate with p99<1.5 ms", low));
-    assert!(
-        low < 1.05 * truth && 0.95 * truth < high && high < 1.06 * low,
-        "{low} to {high}, and not {truth}"
-    );
+    assert!(low < truth && truth < high && high < 1.25 * low, "{low} to {high}, and not {truth}");
     let missed: Vec<_> = found.findings.iter().filter(|finding| finding.id == "rate-not-reached").collect();
     assert!(
         missed.iter().all(|finding| finding.severity == assay_results::run::FindingSeverity::Info),
         "{missed:?}"
     );
-    assert!(found.phases.len() < 14, "it stops by its rule: {}", found.phases.len());
+    assert!(found.phases.len() < 37, "it stops by its rule: {}", found.phases.len());
     let pace = found.plan.phases[2].jobs[0].pace;
     assert!(matches!(pace, Pace::Open { .. }), "the resolved rate is in the plan: {pace:?}");
+}
+
+/// A mean of M/M/1 is `S / (1 - load)`: below 4 ms up to three quarters of the capacity. Windows that scatter leave the
+/// interval wider, not wrong, and too high a rate on purpose does not make the run invalid.
+#[test]
+fn the_answer_holds_the_truth_however_much_windows_scatter() {
+    let truth = 750.0;
+    let (mut held, mut searches) = (0, 0);
+    let mut wrong = Vec::new();
+    for (level, scatter) in [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0].into_iter().enumerate() {
+        for seed in 1..=25 {
+            let until = Some(Until::Rate("mean<4ms".parse().expect("a goal")));
+            let scattered =
+                Scattered { scatter, chance: 0x5EA2_C4ED + 1_000_003 * (25 * level as u64 + seed) };
+            let found =
+                run_on(Some(scattered), vec![Phase { until, ..Phase::measure("search", vec![job(1, 1)]) }]);
+            let [answer] = assay_results::search::answers(&found).try_into().expect("one search");
+            let interval = answer.rate.and_then(|rate| rate.interval);
+            searches += 1;
+            match interval {
+                Some((low, high)) if low <= truth && truth <= high => held += 1,
+                other => wrong.push((scatter, seed, other)),
+            }
+            assert!(found.phases.len() <= 37, "{}", found.phases.len());
+            assert_ne!(found.verdict, assay_results::run::Verdict::Invalid, "{:#?}", found.findings);
+        }
+    }
+    assert_eq!(searches, 200);
+    assert!(held >= 190, "{held} of {searches}: {wrong:?}");
 }
 
 #[test]

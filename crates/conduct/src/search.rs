@@ -1,6 +1,7 @@
 //! The highest rate at which a latency stays below a limit.
 
 use assay_results::LatencyHistogram;
+use assay_results::search::bounds::{Bounds, Tried, WINDOWS, looked};
 use assay_results::search::{REPEATED, measurable, meets, offered};
 use assay_workload::plan::{PlannedJob, PlannedPhase, ThreadSlice};
 use assay_workload::steps::{FindRate, Step, Until};
@@ -45,7 +46,11 @@ pub(crate) fn resolved(
         });
     }
     let bracket = bracket(plan, step, step.round, find, seen);
-    let rate = next_rate(&bracket);
+    let rate = match bounds(plan, step, step.round, find, seen) {
+        // A step is there because one of them was not known.
+        Some(bounds) => bounds.next(left(find, step.round)).unwrap_or(bounds.low.rate),
+        None => next_rate(&bracket),
+    };
     let mut planned = plan.phases[phase].clone();
     let reached = seen.jobs((step.first + unlimited) as usize);
     for (index, job) in planned.jobs.iter_mut().enumerate() {
@@ -110,17 +115,56 @@ pub(crate) fn after(plan: &Plan, phase: usize, step: &Step, find: &FindRate, see
             note: Some(Note { id: "find-rate", text }),
         };
     }
-    let gap = find.gap_percent_max / 100.0;
-    let found = match (bracket.meets, bracket.misses) {
-        (Some(_), None) => true,
-        (Some(meets), Some(misses)) => misses - meets <= gap * misses,
-        _ => false,
+    let rounds = step.round + 1;
+    let bounds = bounds(plan, step, rounds, find, seen);
+    let goes_on = match &bounds {
+        Some(bounds) => bounds.next(left(find, rounds)).is_some(),
+        None => !is_over(&bracket, find, tried(plan, step, rounds, find, seen).len(), rounds),
     };
-    if !found && step.round < find.steps_max {
+    if goes_on {
         return After::next(phase);
     }
-    let text = format!("{}: {}", plan.phases[phase].name, words(&bracket, find, step.round));
+    let said = match bounds {
+        Some(bounds) => bounds_words(&bounds, &bracket, find, step.round),
+        None => words(&bracket, find, step.round),
+    };
+    let text = format!("{}: {said}", plan.phases[phase].name);
     After { next: step.next_phase(), resolved: Vec::new(), note: Some(Note { id: "find-rate", text }) }
+}
+
+/// Windows that a search may still take behind so many rounds.
+fn left(find: &FindRate, rounds: u32) -> u32 {
+    find.windows_max().saturating_sub(rounds)
+}
+
+/// Whether the steps that look for the bounds are over.
+fn is_over(bracket: &Bracket, find: &FindRate, tried: usize, rounds: u32) -> bool {
+    let found = match (bracket.meets, bracket.misses) {
+        (Some(_), None) => true,
+        (Some(meets), Some(misses)) => misses - meets <= find.gap_percent_max / 100.0 * misses,
+        _ => false,
+    };
+    found || tried >= find.look_steps_max() as usize || left(find, rounds) == 0
+}
+
+/// What the first `rounds` steps offered and saw, without those that were repeated.
+fn tried(plan: &Plan, step: &Step, rounds: u32, find: &FindRate, seen: &PhaseFigures) -> Vec<Tried> {
+    counted(step, rounds, seen).map(|round| tried_in(plan, step, round, find, seen).0).collect()
+}
+
+/// The bounds as far as the first `rounds` steps measured them; `None`: they are looked for, or there are none to measure.
+fn bounds(plan: &Plan, step: &Step, rounds: u32, find: &FindRate, seen: &PhaseFigures) -> Option<Bounds> {
+    let tried = tried(plan, step, rounds, find, seen);
+    let looked = looked(&tried);
+    let last = counted(step, rounds, seen).nth(looked.checked_sub(1)?)?;
+    let bracket = bracket(plan, step, last + 1, find, seen);
+    let over = looked < tried.len() || is_over(&bracket, find, looked, rounds);
+    // Steps that share one size leave none of it for more windows.
+    if !over || find.limits_together {
+        return None;
+    }
+    let gap = find.gap_percent_max / 100.0;
+    bracket.meets.map(|meets| Bounds::of(meets, bracket.misses, gap, &tried[looked..]))
 }
 
 /// What one job did in the steps so far.
@@ -183,6 +227,27 @@ fn words(bracket: &Bracket, find: &FindRate, steps: u32) -> String {
     }
 }
 
+/// What is said of bounds that were measured.
+fn bounds_words(bounds: &Bounds, bracket: &Bracket, find: &FindRate, steps: u32) -> String {
+    let (low, high) = (bounds.low.rate, bounds.high.rate);
+    let ended = format!(
+        "{WINDOWS} windows of {WINDOWS} each; {steps} steps, {:.0} IOPS without a limit",
+        bracket.max
+    );
+    match (bounds.low.is_known(), bounds.high.is_known()) {
+        (true, true) => format!(
+            "the highest rate with {find} is between {low:.0} IOPS, which meet it, and {high:.0} IOPS, which do not ({ended})"
+        ),
+        (true, false) => {
+            format!("{low:.0} IOPS meet {find}, and no rate above is known to miss it ({ended})")
+        }
+        (false, false) => format!("no rate is known to meet {find}, and none to miss it ({ended})"),
+        (false, true) => {
+            format!("{high:.0} IOPS do not meet {find}, and no rate below is known to meet it ({ended})")
+        }
+    }
+}
+
 /// Rounds that others disturbed and that do not count, because they are repeated.
 fn repeated(step: &Step, seen: &PhaseFigures) -> Vec<u32> {
     // Steps that share one size would leave less of it for the others.
@@ -200,17 +265,35 @@ fn unlimited(step: &Step, seen: &PhaseFigures) -> u32 {
     (0..step.rounds_max()).find(|round| !repeated.contains(round)).unwrap_or(0)
 }
 
+/// Those of the first `rounds` that offered a rate and were not repeated.
+fn counted(step: &Step, rounds: u32, seen: &PhaseFigures) -> impl Iterator<Item = u32> {
+    let (repeated, unlimited) = (repeated(step, seen), unlimited(step, seen));
+    (unlimited + 1..rounds).filter(move |round| !repeated.contains(round))
+}
+
+/// What a step offered and saw, with the response times of all of its jobs.
+fn tried_in(
+    plan: &Plan,
+    step: &Step,
+    round: u32,
+    find: &FindRate,
+    seen: &PhaseFigures,
+) -> (Tried, LatencyHistogram) {
+    let phase = (step.first + round) as usize;
+    let offered = offered(&plan.phases[phase]);
+    let mut together = LatencyHistogram::new();
+    seen.jobs(phase).iter().for_each(|job| together.merge(&job.latency));
+    let met = meets(find, &together, seen.iops(phase), offered);
+    (Tried { offered, met, disturbed: seen.disturbance(phase).is_some() }, together)
+}
+
 /// What the first `rounds` steps say.
 fn bracket(plan: &Plan, step: &Step, rounds: u32, find: &FindRate, seen: &PhaseFigures) -> Bracket {
-    let (repeated, unlimited) = (repeated(step, seen), unlimited(step, seen));
-    let max = seen.iops((step.first + unlimited) as usize);
+    let max = seen.iops((step.first + unlimited(step, seen)) as usize);
     let mut bracket = Bracket { max, meets: None, misses: None, unmeasured: false };
-    for round in (unlimited + 1..rounds).filter(|round| !repeated.contains(round)) {
-        let phase = (step.first + round) as usize;
-        let offered = offered(&plan.phases[phase]);
-        let mut together = LatencyHistogram::new();
-        seen.jobs(phase).iter().for_each(|job| together.merge(&job.latency));
-        if meets(find, &together, seen.iops(phase), offered) {
+    for round in counted(step, rounds, seen) {
+        let (Tried { offered, met, .. }, together) = tried_in(plan, step, round, find, seen);
+        if met {
             bracket.meets = Some(bracket.meets.map_or(offered, |rate: f64| rate.max(offered)));
         } else if bracket.misses.is_none_or(|rate| offered <= rate) {
             bracket.misses = Some(offered);

@@ -1,7 +1,8 @@
 //! What a search for the highest rate says: which of its steps is quoted, and between which rates the answer lies.
 //!
 //! A search offers rates that are too high on purpose. Only the highest rate that met the goal is a figure of the run; the
-//! other steps show where it lies.
+//! other steps show where it lies. Where the bounds were measured in several windows ([`bounds`]), those make the interval;
+//! else the operations of each step do.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +12,10 @@ use assay_workload::steps::{FindRate, LatencyFigure, Step, Until};
 use crate::histogram::LatencyHistogram;
 use crate::run::{Finding, FindingSeverity, Metric, PhaseResult, Row, Run, Verdict};
 use crate::stats::{TAIL_ONE_SIDED_95, TAIL_TWO_SIDED_95, percentile_ranks, samples_for_percentile};
+
+pub mod bounds;
+
+use bounds::{Tried, WINDOWS, looked};
 
 /// A rate counts as reached when this share of its arrivals was completed.
 const REACHED: f64 = 0.98;
@@ -25,11 +30,17 @@ pub const REPEATED: &str = "find-rate-repeated";
 
 /// Whether a step that offered a rate met the goal.
 pub fn meets(find: &FindRate, response: &LatencyHistogram, iops: f64, offered: f64) -> bool {
-    let latency_ns = match find.figure {
+    !response.is_empty()
+        && figure_ns(find, response) < find.limit_ns as f64
+        && reached(response, iops, offered)
+}
+
+/// The figure of the goal, nanoseconds.
+fn figure_ns(find: &FindRate, response: &LatencyHistogram) -> f64 {
+    match find.figure {
         LatencyFigure::Mean => response.mean_ns(),
         LatencyFigure::Quantile(share) => response.quantile_ns(share).map_or(f64::INFINITY, |ns| ns as f64),
-    };
-    !response.is_empty() && latency_ns < find.limit_ns as f64 && reached(response, iops, offered)
+    }
 }
 
 /// Whether what was completed is the rate that was offered, but for what random arrivals scatter.
@@ -150,17 +161,58 @@ struct Search<'r> {
     all: Vec<usize>,
 }
 
-impl Search<'_> {
+impl<'r> Search<'r> {
+    /// All windows at each rate whose bound was measured, those that looked for it left out; none where no rate came twice.
+    fn rates(&self) -> Vec<Windows<'_, 'r>> {
+        let tried = |step: &SearchStep<'_>| Tried {
+            offered: step.offered,
+            met: step.meets(&self.find),
+            disturbed: false,
+        };
+        let looked = looked(&self.steps.iter().map(tried).collect::<Vec<_>>());
+        let mut rates: Vec<Windows<'_, 'r>> = Vec::new();
+        for step in &self.steps[looked..] {
+            match rates.iter_mut().find(|rate| bounds::same(rate[0].offered, step.offered)) {
+                Some(rate) => rate.push(step),
+                None => rates.push(vec![step]),
+            }
+        }
+        rates
+    }
+
     /// The step with the highest rate that met the goal, else the one with the lowest rate.
-    fn quoted(&self) -> Option<&SearchStep<'_>> {
-        let met = self.steps.iter().filter(|step| step.meets(&self.find));
-        let highest = met.max_by(|a, b| a.offered.total_cmp(&b.offered));
-        highest.or_else(|| self.steps.iter().min_by(|a, b| a.offered.total_cmp(&b.offered)))
+    fn quoted(&self) -> Option<&SearchStep<'r>> {
+        let met = |step: &&&SearchStep<'r>| step.meets(&self.find);
+        let rates = self.rates();
+        let all = rates.iter().filter(|rate| holds(rate, &self.find));
+        // Where no bound held in all of its windows: the highest that did in half of them.
+        let half = rates.iter().filter(|rate| 2 * rate.iter().filter(met).count() >= rate.len());
+        let best = highest(all).or_else(|| highest(half));
+        let middle = best.and_then(|rate| middle(rate.iter().filter(met).copied().collect(), &self.find));
+        let highest = || self.steps.iter().filter(|step| met(&step)).max_by(by_rate);
+        middle.or_else(highest).or_else(|| self.steps.iter().min_by(by_rate))
     }
 
     /// The answer with the interval that the steps leave it, and what that is made of.
     fn answer(&self, run: &Run) -> Option<(usize, Metric)> {
         let quoted = self.quoted().filter(|step| step.meets(&self.find))?;
+        let rates = self.rates();
+        let found = match rates.is_empty() {
+            true => self.by_operations(run, quoted),
+            false => self.by_windows(run, &rates, quoted),
+        };
+        let metric = Metric {
+            value: quoted.offered,
+            unit: "IOPS".to_owned(),
+            n: self.steps.len() as u32,
+            interval: found.high.map(|high| (found.low, high)),
+            basis: Some(found.basis),
+        };
+        Some((quoted.index, metric))
+    }
+
+    /// The interval by what each step says of itself.
+    fn by_operations(&self, run: &Run, quoted: &SearchStep<'_>) -> Between {
         let certain =
             |wanted: bool| self.steps.iter().filter(move |step| step.for_certain(&self.find) == Some(wanted));
         let low = certain(true).map(|step| step.offered).filter(|rate| *rate <= quoted.offered);
@@ -170,15 +222,64 @@ impl Search<'_> {
         let missed = misses.iter().map(|step| step.offered).min_by(f64::total_cmp);
         // No rate is higher than what is reached without one.
         let high = missed.or_else(|| Some(unlimited_high(run, self.unlimited?).max(quoted.offered)));
-        let metric = Metric {
-            value: quoted.offered,
-            unit: "IOPS".to_owned(),
-            n: self.steps.len() as u32,
-            interval: high.map(|high| (low, high)),
-            basis: Some(basis(self.steps.len(), low > 0.0, missed.is_some(), set_aside.len())),
-        };
-        Some((quoted.index, metric))
+        let basis = basis(self.steps.len(), low > 0.0, missed.is_some(), set_aside.len());
+        Between { low, high, basis }
     }
+
+    /// The interval by how the windows at each bound came out.
+    fn by_windows(&self, run: &Run, rates: &[Windows<'_, '_>], quoted: &SearchStep<'_>) -> Between {
+        let low = highest(rates.iter().filter(|rate| holds(rate, &self.find))).map(|rate| rate[0].offered);
+        let mut set_aside = 0;
+        let mut missed: Option<f64> = None;
+        for rate in rates.iter().filter(|rate| rate[0].offered > quoted.offered) {
+            let (met, misses): (Windows<'_, '_>, Windows<'_, '_>) =
+                rate.iter().copied().partition(|step| step.meets(&self.find));
+            let disturbed = misses.iter().filter(|step| step.disturbed(run)).count();
+            set_aside += disturbed;
+            if met.is_empty() && misses.len() - disturbed >= WINDOWS as usize {
+                missed = Some(missed.map_or(rate[0].offered, |known| known.min(rate[0].offered)));
+            }
+        }
+        // The window without a limit is one window, too: a rate that was offered may be higher.
+        let offered = self.steps.iter().map(|step| step.offered).fold(quoted.offered, f64::max);
+        let high = missed.or_else(|| Some(unlimited_high(run, self.unlimited?).max(offered)));
+        Between { low: low.unwrap_or(0.0), high, basis: windows_basis(low, missed, set_aside) }
+    }
+}
+
+/// Between which rates an answer lies, and what says so.
+struct Between {
+    low: f64,
+    high: Option<f64>,
+    basis: String,
+}
+
+/// Whether a rate met the goal in all of its windows, and those are enough.
+fn holds(rate: &[&SearchStep<'_>], find: &FindRate) -> bool {
+    let mut together = LatencyHistogram::new();
+    rate.iter().for_each(|step| together.merge(&step.response()));
+    rate.len() >= WINDOWS as usize && rate.iter().all(|step| step.meets(find)) && measurable(find, &together)
+}
+
+fn by_rate(a: &&SearchStep<'_>, b: &&SearchStep<'_>) -> std::cmp::Ordering {
+    a.offered.total_cmp(&b.offered)
+}
+
+/// The windows of one rate.
+type Windows<'a, 'r> = Vec<&'a SearchStep<'r>>;
+
+fn highest<'w, 'a, 'r>(rates: impl Iterator<Item = &'w Windows<'a, 'r>>) -> Option<&'w Windows<'a, 'r>>
+where
+    'a: 'w,
+    'r: 'a,
+{
+    rates.max_by(|a, b| a[0].offered.total_cmp(&b[0].offered))
+}
+
+/// The window in the middle by the figure of the goal.
+fn middle<'a, 'r>(mut windows: Windows<'a, 'r>, find: &FindRate) -> Option<&'a SearchStep<'r>> {
+    windows.sort_by(|a, b| figure_ns(find, &a.response()).total_cmp(&figure_ns(find, &b.response())));
+    windows.get(windows.len() / 2).copied()
 }
 
 /// The highest that the rate without a limit may be, by the interval of its own window.
@@ -203,12 +304,30 @@ fn basis(steps: usize, met: bool, missed: bool, set_aside: usize) -> String {
         "to the rate reached without a limit, because no undisturbed step misses it for certain"
     };
     let of_steps = if steps == 1 { "the one step".to_owned() } else { format!("each of {steps} steps") };
-    let aside = match set_aside {
+    format!("{low} {high}, with 95 % by the operations of {of_steps}{}", aside(set_aside))
+}
+
+fn aside(steps: usize) -> String {
+    match steps {
         0 => String::new(),
         1 => "; 1 step that missed it was disturbed and does not count".to_owned(),
         n => format!("; {n} steps that missed it were disturbed and do not count"),
+    }
+}
+
+/// What the interval of an answer is made of whose bounds were measured in several windows.
+fn windows_basis(met: Option<f64>, missed: Option<f64>, set_aside: usize) -> String {
+    let low = match met {
+        Some(_) => format!("from the highest rate that met the goal in {WINDOWS} windows of {WINDOWS}"),
+        None => format!("from 0, because no rate met the goal in {WINDOWS} windows of {WINDOWS},"),
     };
-    format!("{low} {high}, with 95 % by the operations of {of_steps}{aside}")
+    let high = match missed {
+        Some(_) => format!("to the lowest that missed it in {WINDOWS} of {WINDOWS}"),
+        None => format!(
+            "to the highest that was offered or reached, because none missed it in {WINDOWS} undisturbed windows of {WINDOWS}"
+        ),
+    };
+    format!("{low} {high}, with 95 % by the sign test of windows that alternate{}", aside(set_aside))
 }
 
 fn searches(run: &Run) -> Vec<Search<'_>> {

@@ -69,7 +69,8 @@ pub enum LatencyFigure {
 /// A search for the highest rate at which a latency stays below a limit.
 ///
 /// First without a limit, then at the rate reached so, then halving the gap between the highest rate that met the goal and the
-/// lowest that did not, until that gap is [`FindRate::gap_percent_max`] of the latter or [`FindRate::steps_max`] steps are done.
+/// lowest that did not, until that gap is [`FindRate::gap_percent_max`] of the latter or [`FindRate::look_steps_max`] steps are done.
+/// Then both rates again by turns, in six windows each, moved outwards where one of those comes out otherwise.
 /// A rate meets the goal when the response time does and at least 98 % of the arrivals were completed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -89,13 +90,26 @@ pub struct FindRate {
     pub limits_together: bool,
 }
 
-/// Steps of a search unless somebody says otherwise: enough for a gap of 5 % at a twentieth of the maximum.
-const STEPS_MAX: u32 = 12;
+/// Steps that look for the bounds of the answer: enough for a gap of 5 % at a twentieth of the maximum.
+const LOOK_STEPS_MAX: u32 = 12;
+/// Steps of a search where nothing else is said: room for two rates of six windows at each bound behind those that look.
+const STEPS_MAX: u32 = LOOK_STEPS_MAX + 2 * 2 * 6;
 
 impl FindRate {
     /// A search for the rate at which `figure` stays below `limit_ns`, with the usual number of steps.
     pub fn new(figure: LatencyFigure, limit_ns: u64) -> Self {
         FindRate { figure, limit_ns, steps_max: STEPS_MAX, gap_percent_max: 5.0, limits_together: false }
+    }
+
+    /// Steps at most that look for the bounds; those behind measure them.
+    pub fn look_steps_max(&self) -> u32 {
+        self.steps_max.min(LOOK_STEPS_MAX)
+    }
+
+    /// Steps at most, the one without a limit counted. Where all steps share one size, there are only those that look.
+    pub fn windows_max(&self) -> u32 {
+        let steps = if self.limits_together { self.look_steps_max() } else { self.steps_max };
+        steps.saturating_add(1)
     }
 }
 
@@ -177,7 +191,7 @@ impl Until {
     pub fn rounds_max(&self) -> u32 {
         match self {
             Until::Steady(steady) => steady.rounds_max.max(1),
-            Until::Rate(find) => find.steps_max.saturating_add(1),
+            Until::Rate(find) => find.windows_max(),
             Until::Below(_) => 1,
         }
     }
@@ -193,8 +207,9 @@ impl Until {
                 steady.rounds_max
             ),
             Until::Rate(find) => format!(
-                "the highest rate with {find}, to {} % or in {} steps",
-                find.gap_percent_max, find.steps_max
+                "the highest rate with {find}, to {} % or in {} windows",
+                find.gap_percent_max,
+                find.windows_max()
             ),
             Until::Below(limit) => {
                 format!("points until the mean response time is above {}", Nanos(limit.limit_ns))
@@ -225,6 +240,8 @@ mod tests {
         let until = Until::Steady(UntilSteady::default());
         let step = Step { first: 3, phases: 2, round: 0, until };
         assert_eq!((step.rounds_max(), step.next_phase()), (25, 53));
-        assert_eq!(Until::Rate("p99<5ms".parse().unwrap()).rounds_max(), 13);
+        let find: FindRate = "p99<5ms".parse().unwrap();
+        let together = FindRate { limits_together: true, ..find };
+        assert_eq!((Until::Rate(find).rounds_max(), Until::Rate(together).rounds_max()), (37, 13));
     }
 }

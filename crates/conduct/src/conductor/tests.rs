@@ -324,9 +324,18 @@ fn a_search_ends_at_the_highest_rate_that_meets_the_goal() {
         serve(vec![Phase { until, ..at("", Rate::Unlimited) }, at("", Rate::Unlimited)], &[1.0]);
     assert_eq!(end, RunEnd::Completed);
     assert_eq!(&ran[..4], [(0, 0.0), (1, 10_000.0), (2, 5_000.0), (3, 7_500.0)]);
-    assert_eq!(ran.last().map(|ran| ran.0), Some(13), "what follows the search runs");
+    assert_eq!(ran.last().map(|ran| ran.0), Some(37), "what follows the search runs");
     let text = note(&events, "find-rate");
-    assert!(text.contains("between 7812 IOPS, which meet it, and 8125 IOPS, which do not"), "{text}");
+    assert!(
+        text.contains(
+            "between 7812 IOPS, which meet it, and 8125 IOPS, which do not (6 windows of 6 each; 18 steps"
+        ),
+        "{text}"
+    );
+    // Behind the six steps that looked for the bounds, those are measured by turns.
+    let rates: Vec<f64> = ran[7..19].iter().map(|ran| ran.1).collect();
+    assert!(rates.chunks(2).all(|turn| turn == [7812.5, 8125.0]), "{rates:?}");
+    assert_eq!(ran.len(), 20);
     let points: Vec<String> = events
         .iter()
         .filter_map(|event| match event {

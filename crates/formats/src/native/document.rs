@@ -153,7 +153,7 @@ pub(super) const PHASE: Table<PhaseDraft> = Table {
         key!(part "curve", sweep::SHARES, "", "per cents: one phase without a rate, then one at each per cent of what that reached"),
         key!(set "repeat", count(1, JOBS), repeat, "1", "all points this many times, round after round"),
         key!(some "until", until::STEADY, until, "once", "`\"steady\"`: all points again, round after round, until they are steady by SNIA's rule; or a table of its limits, see below"),
-        key!(some "find_rate", until::SEARCH, find_rate, "", "`\"p99<5ms\"`, `\"mean<800us\"`: the phase at other rates, until the highest that meets this latency target is known; or a table, see below"),
+        key!(some "find_rate", until::SEARCH, find_rate, "", "`\"p99<5ms\"`, `\"mean<800us\"`: the phase at other rates, until the highest that meets this latency target is known, at most 37 times; or a table, see below"),
         key!(some "stop_above", TIME, stop_above, "", "`\"5ms\"`: skip the points of the `curve` after the first whose mean response time is above this"),
         key!(jobs "job", JOB_LIST, "required", "`[[phase.job]]`: its jobs"),
     ]],

@@ -108,7 +108,7 @@ pub(super) const SEARCH_KEYS: Table<Search> = Table {
     example: "find_rate = \"p99<5ms\"",
     sections: &[&[
         key!(must "goal", GOAL, goal, "required", "`\"p99<5ms\"`, `\"mean<800us\"`, `\"max<20ms\"`"),
-        key!(set "limits_together", FLAG, limits_together, "`false`", "`true`: `bytes`, `ios` and `passes` of the jobs limit all steps of the search together, as fio's `latency_target` does; `false`: each step"),
+        key!(set "limits_together", FLAG, limits_together, "`false`", "`true`: `bytes`, `ios` and `passes` of the jobs limit all steps of the search together, as fio's `latency_target` does, and there are 13 of them at most; `false`: each step, at most 37"),
     ]],
 };
 
