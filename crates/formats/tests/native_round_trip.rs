@@ -383,8 +383,9 @@ fn hosts(targets: Vec<String>) -> impl Strategy<Value = (Vec<Host>, Vec<(Vec<Str
             let renamed = (renamed, "\\PC{1,12}").prop_map(|(renamed, path)| {
                 renamed.into_iter().map(|target| (target, path.clone())).collect()
             });
-            let login = |length: usize| of(format!("[0-9a-zäß][0-9a-z.:_-]{{0,{length}}}"));
-            let rest = (login(11), login(5), sometimes(1, 1..4096_u32), renamed);
+            let system = of("[0-9a-zäß][0-9a-z.:_-]{0,11}");
+            let user = of("[0-9a-zäß][0-9a-z.:_-]{0,5}");
+            let rest = (system, user, sometimes(1, 1..4096_u32), renamed);
             rest.prop_map(move |(system, user, instances, paths)| Host {
                 name: name.clone(),
                 // A name that is no address needs one.
