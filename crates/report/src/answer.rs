@@ -146,7 +146,7 @@ fn found(answer: &SearchAnswer<'_>, named: bool) -> String {
         (None, Some(lowest)) => {
             format!("{goal}: none found; not even {} IOPS meet it{doubt}.", format::rounded(lowest, None))
         }
-        (None, None) => format!("{goal}: no rate was tested."),
+        (None, None) => format!("{goal}: no rate found before the search ended."),
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use assay_workload::plan::{PlannedJob, PlannedPhase};
 use assay_workload::steps::{FindRate, LatencyFigure, Step, Until};
 
+use crate::RunEnd;
 use crate::histogram::LatencyHistogram;
 use crate::run::{Finding, FindingSeverity, Metric, PhaseResult, Row, Run, Verdict};
 use crate::stats::{TAIL_ONE_SIDED_95, TAIL_TWO_SIDED_95, percentile_ranks, samples_for_percentile};
@@ -193,6 +194,17 @@ impl<'r> Search<'r> {
         middle.or_else(highest).or_else(|| self.steps.iter().min_by(by_rate))
     }
 
+    /// Whether it was stopped before any rate met the goal, which says nothing of the goal.
+    fn unfinished(&self, run: &Run) -> bool {
+        let stopped = matches!(run.end, Some(RunEnd::Interrupted | RunEnd::Failed));
+        stopped && !self.steps.iter().any(|step| step.meets(&self.find))
+    }
+
+    /// The step that is quoted; `None`: there is none, or it is not known yet.
+    fn found(&self, run: &Run) -> Option<&SearchStep<'r>> {
+        self.quoted().filter(|_| !self.unfinished(run))
+    }
+
     /// The answer with the interval that the steps leave it, and what that is made of.
     fn answer(&self, run: &Run) -> Option<(usize, Metric)> {
         let quoted = self.quoted().filter(|step| step.meets(&self.find))?;
@@ -360,8 +372,9 @@ fn searches(run: &Run) -> Vec<Search<'_>> {
 /// Indices of the phases that are steps of a search and not its answer.
 pub(crate) fn not_quoted(run: &Run) -> BTreeSet<usize> {
     let of = |search: Search<'_>| {
-        let quoted = search.quoted().map(|step| step.index);
-        search.all.into_iter().filter(move |index| quoted.is_some() && Some(*index) != quoted)
+        let quoted = search.found(run).map(|step| step.index);
+        let none = quoted.is_none() && !search.unfinished(run);
+        search.all.into_iter().filter(move |index| !none && Some(*index) != quoted)
     };
     searches(run).into_iter().flat_map(of).collect()
 }
@@ -375,7 +388,7 @@ pub struct SearchAnswer<'r> {
     pub phases: Vec<&'r PhaseResult>,
     /// The highest rate that met the goal, with the interval that the steps leave it; `None`: no rate that was offered did.
     pub rate: Option<Metric>,
-    /// The lowest rate that was offered, operations a second; `None`: none was.
+    /// The lowest rate that was offered, operations a second; `None`: none was, or the search was stopped before one met the goal.
     pub lowest_iops: Option<f64>,
     /// The verdict on the step that the answer rests on.
     pub verdict: Verdict,
@@ -384,7 +397,7 @@ pub struct SearchAnswer<'r> {
 /// The answers of all searches of a run that has verdicts.
 pub fn answers(run: &Run) -> Vec<SearchAnswer<'_>> {
     let of = |search: &Search<'_>| {
-        let quoted = search.quoted();
+        let quoted = search.found(run);
         let rows = quoted.iter().flat_map(|step| {
             step.phase.jobs.iter().filter_map(|job| Some(run.row_or_step(step.phase, job)?.verdict))
         });
@@ -392,7 +405,8 @@ pub fn answers(run: &Run) -> Vec<SearchAnswer<'_>> {
             find: search.find,
             phases: search.all.iter().filter_map(|index| run.phases.get(*index)).collect(),
             rate: search.answer(run).map(|(_, metric)| metric),
-            lowest_iops: search.steps.iter().map(|step| step.offered).min_by(f64::total_cmp),
+            lowest_iops: quoted
+                .and_then(|_| search.steps.iter().map(|step| step.offered).min_by(f64::total_cmp)),
             verdict: rows.max().unwrap_or(Verdict::Valid),
         }
     };

@@ -74,6 +74,41 @@ fn a_goal_that_no_rate_meets_has_no_rate_for_its_answer() {
     assert_eq!(found.rate.map(|rate| rate.value), Some(500.0));
 }
 
+/// A search that was stopped on its way down says nothing of the goal, nor of the rates that were too high on purpose.
+#[test]
+fn a_search_that_was_stopped_before_a_rate_met_the_goal_has_no_findings_about_its_steps() {
+    let mut run = search(&[(0.0, 0, 1000.0), (1000.0, 9000, 600.0), (500.0, 9000, 200.0)]);
+    checks::judge(&mut run);
+    assert_eq!(answers(&run)[0].lowest_iops, Some(500.0));
+    run.end = Some(crate::RunEnd::Interrupted);
+    checks::judge(&mut run);
+    assert_eq!(run.verdict, Verdict::Incomplete);
+    let severe = run.findings.iter().filter(|finding| finding.severity >= FindingSeverity::Warning);
+    assert_eq!(severe.count(), 0, "{:#?}", run.findings);
+    let [found] = answers(&run).try_into().expect("one search");
+    assert_eq!((found.rate, found.lowest_iops), (None, None));
+}
+
+/// Windows that alternate at both bounds make the interval; the ones that looked for them do not count.
+#[test]
+fn windows_at_both_bounds_make_the_interval() {
+    let mut steps = vec![(0.0, 0, 1000.0), (1000.0, 9000, 999.0), (500.0, 400, 500.0), (750.0, 9000, 750.0)];
+    for _ in 0..6 {
+        steps.extend([(500.0, 400, 500.0), (750.0, 9000, 750.0)]);
+    }
+    let answer = |steps: &[(f64, u64, f64)]| {
+        let mut run = search(steps);
+        checks::judge(&mut run);
+        answers(&run)[0].rate.clone().expect("a rate")
+    };
+    let found = answer(&steps);
+    assert_eq!((found.value, found.interval), (500.0, Some((500.0, 750.0))));
+    assert!(found.basis.as_deref().unwrap_or_default().contains("in 6 windows of 6"), "{:?}", found.basis);
+    // One of them met the goal at the upper bound, which is none then.
+    steps[5].1 = 400;
+    assert_eq!(answer(&steps).interval, Some((500.0, 1000.0)));
+}
+
 #[test]
 fn a_step_that_was_repeated_is_not_the_answer() {
     let mut run =
