@@ -337,6 +337,12 @@ fn the_page_folds_phases_whose_devices_transferred_what_was_asked() {
     let path = format!("{}{sample}", env!("CARGO_MANIFEST_DIR"));
     let mut run = json(&fs::read_to_string(path).expect("a sample"));
     let phase = run["phases"][0].clone();
+    for number in 0..7 {
+        let mut more = phase.clone();
+        more["name"] = format!("more {number}").into();
+        more["device"]["device_read_bytes"] = ((number + 1) * 100_000_000).into();
+        run["phases"].as_array_mut().expect("phases").push(more);
+    }
     for number in 0..5 {
         let mut alike = phase.clone();
         alike["name"] = format!("alike {number}").into();
@@ -354,7 +360,9 @@ fn the_page_folds_phases_whose_devices_transferred_what_was_asked() {
     let page = fs::read_to_string(world.path().join("page.html")).expect("written");
     let (_, devices) = page.split_once("id=\"devices\"").expect("the section");
     let (open, folded) = devices.split_once("<details>").expect("what is folded");
-    assert!(open.contains("reads") && !open.contains("alike"), "{open}");
+    assert!(open.contains("more 6") && open.contains("more 2") && !open.contains("alike"), "{open}");
+    assert!(!open.contains("more 1"), "{open}");
+    assert!(folded.contains("3 phases in which the difference is smaller") && folded.contains("reads"));
     assert!(folded.contains("5 phases in which") && folded.contains("alike 4"), "{folded}");
     let title = page.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
     let (title, _) = title.expect("a title");

@@ -10,8 +10,8 @@ use crate::svg::against_bar;
 
 /// Devices that transferred what was asked, within this share of it, need no row of their own.
 const ALIKE: f64 = 0.05;
-/// So few phases are shown in full.
-const SHOWN_MAX: usize = 3;
+/// So few phases are shown in full, and of more those that differ most.
+const SHOWN_MAX: usize = 5;
 
 /// A row per phase whose device counters could be read, and why others could not. Of many phases only those are open
 /// whose devices transferred more or less than was asked.
@@ -21,13 +21,21 @@ pub(super) fn truth(run: &Run) -> Markup {
     let mut reasons: Vec<&str> =
         known.iter().filter_map(|(_, device)| device.unknown_because.as_deref()).collect();
     reasons.dedup();
-    let (alike, differ): (Vec<_>, Vec<_>) =
+    let (alike, mut differ): (Vec<_>, Vec<_>) =
         known.iter().copied().partition(|(_, device)| known.len() > SHOWN_MAX && is_alike(device));
+    differ.sort_by_key(|(_, device)| std::cmp::Reverse(bytes_apart(device)));
+    let less = differ.split_off(differ.len().min(SHOWN_MAX));
     html! {
         @if !known.is_empty() {
             section #devices {
                 h2 { "What was asked, and what the devices did" }
                 @if !differ.is_empty() { (table(&differ)) }
+                @if !less.is_empty() {
+                    details {
+                        summary { (format::plural(less.len() as u64, "phase")) " in which the difference is smaller" }
+                        (table(&less))
+                    }
+                }
                 @if !alike.is_empty() {
                     details {
                         summary {
@@ -44,6 +52,13 @@ pub(super) fn truth(run: &Run) -> Markup {
             }
         }
     }
+}
+
+/// Bytes transferred beyond, or short of, what was asked.
+fn bytes_apart(device: &DeviceTruth) -> u64 {
+    let apart = |asked: u64, at_device: Option<u64>| at_device.map_or(0, |bytes| bytes.abs_diff(asked));
+    let read = apart(device.asked_read_bytes, device.device_read_bytes);
+    read.saturating_add(apart(device.asked_written_bytes, device.device_written_bytes))
 }
 
 /// Whether the devices transferred what was asked in both directions.
