@@ -73,6 +73,8 @@ pub(crate) struct Context {
     runs: Option<PathBuf>,
     /// Where Assay keeps what it has to remember.
     pub(crate) data: Option<PathBuf>,
+    /// Where baselines and probes are kept: with the runs where ASSAY_RUNS names their directory.
+    kept: Option<PathBuf>,
     /// Why stdout could not be written to.
     stdout_failed: OnceLock<String>,
 }
@@ -91,6 +93,8 @@ impl Context {
         let xdg = std::env::var_os("XDG_DATA_HOME");
         let assay_runs = std::env::var_os("ASSAY_RUNS");
         let runs = store::runs_root(assay_runs.as_deref(), xdg.as_deref(), home.as_deref());
+        let data = store::data_root(xdg.as_deref(), home.as_deref());
+        let named = assay_runs.filter(|value| !value.is_empty()).map(PathBuf::from);
         let served = std::env::var(SERVED_VARIABLE).ok();
         let terminal = io::stderr().is_terminal() || served.as_deref() == Some("live");
         Context {
@@ -102,7 +106,8 @@ impl Context {
             host: HostRoot::real(),
             verbose: global.verbose,
             runs: global.out.clone().or(runs),
-            data: store::data_root(xdg.as_deref(), home.as_deref()),
+            kept: named.or_else(|| data.clone()),
+            data,
             stdout_failed: OnceLock::new(),
         }
     }
@@ -156,18 +161,18 @@ impl Context {
 
     /// Where saved baselines are kept.
     pub(crate) fn baselines_root(&self) -> Result<PathBuf, Failure> {
-        self.data
+        self.kept
             .as_ref()
-            .map(|data| data.join("baselines"))
-            .ok_or_else(|| Failure::usage("nowhere to keep baselines: set HOME or XDG_DATA_HOME"))
+            .map(|kept| kept.join("baselines"))
+            .ok_or_else(|| Failure::usage("nowhere to keep baselines: set ASSAY_RUNS, HOME or XDG_DATA_HOME"))
     }
 
     /// Where probes are kept.
     pub(crate) fn probes_root(&self) -> Result<PathBuf, Failure> {
-        self.data
+        self.kept
             .as_ref()
-            .map(|data| data.join("probes"))
-            .ok_or_else(|| Failure::usage("nowhere to keep probes: set HOME or XDG_DATA_HOME"))
+            .map(|kept| kept.join("probes"))
+            .ok_or_else(|| Failure::usage("nowhere to keep probes: set ASSAY_RUNS, HOME or XDG_DATA_HOME"))
     }
 
     /// Writes a result to stdout. A reader that went away is not an error; any other failure ends the program, see

@@ -82,6 +82,9 @@ pub(crate) struct NewArgs {
     pub(crate) force: bool,
 }
 
+/// Bytes of the smallest sector that devices have.
+const SECTOR: u64 = 512;
+
 fn positive(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err("not above 0".to_owned()) }
@@ -95,6 +98,9 @@ pub(crate) fn new(args: &NewArgs, context: &Context) -> Result<Outcome, Failure>
     }
     let cells = args.grid.as_deref().map(grid::cells).transpose().map_err(Failure::usage)?;
     let (common, cell) = answers::complete(args, context)?;
+    for cell in cells.as_deref().unwrap_or(&[cell]) {
+        whole_sectors(cell, &common)?;
+    }
     let outputs = Outputs::new(args.force).reading(&args.target);
     let Some(cells) = cells else {
         let (name, text) = file(&cell, &common, args, context)?;
@@ -110,6 +116,18 @@ pub(crate) fn new(args: &NewArgs, context: &Context) -> Result<Outcome, Failure>
     let directory = args.output.as_deref().unwrap_or(Path::new("."));
     context.say(&format!("{} files in {}", cells.len(), directory.display()));
     Ok(Outcome::Done)
+}
+
+/// Refuses what direct I/O cannot do on any target.
+fn whole_sectors(cell: &Cell, common: &Common) -> Result<(), Failure> {
+    if common.buffered || cell.block_size.0.is_multiple_of(SECTOR) && cell.block_size.0 > 0 {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "block size {} is not a multiple of {SECTOR} bytes, the smallest sector of direct I/O; --buffered goes \
+         through the page cache, which takes any size",
+        cell.block_size
+    )))
 }
 
 fn write_file(outputs: &Outputs, path: &Path, text: &str, context: &Context) -> Result<Outcome, Failure> {

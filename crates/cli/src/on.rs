@@ -6,7 +6,6 @@ use std::time::Duration;
 use assay_fleet::launch::Setting;
 use assay_fleet::worker::{Served, only, serve};
 use assay_fleet::{Fleet, FleetError, Options, Patience, Terms};
-use assay_report::terminal;
 use assay_runner::{Request, ThisHost, Work};
 use assay_workload::host::HostRanges;
 use clap::{Args, ValueEnum};
@@ -96,7 +95,7 @@ pub(crate) fn execute(
     let request = Request { engine, seed: how.seed, ..Request::new(work, &asked.directory) };
     let plan = assay_runner::plan(&request, &site)?;
     if dry {
-        context.out(&terminal::plan(&plan, &context.style));
+        run::print_plan(&plan, &asked.diagnostics, how.common, context);
         fleet.finish(true);
         return Ok(Outcome::Done);
     }

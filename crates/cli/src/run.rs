@@ -192,10 +192,7 @@ pub(crate) fn execute(
     }
     let mut asked = asked::asked(wanted, context)?;
     if how.common.dry_run {
-        let plan = resolved(how, &asked, &context.site(idle()))?;
-        context.out(&terminal::plan(&plan, &context.style));
-        input::say_all(&asked.diagnostics, strict, context)?;
-        return refused(refusals(&plan, how, &asked, context), context);
+        return show_plan(&mut asked, how, context);
     }
     let site = context.site(signals::stop_flag()?);
     input::say_all(&asked.diagnostics, strict, context)?;
@@ -234,7 +231,7 @@ fn simulate(wanted: Wanted<'_>, how: &RunOptions<'_>, context: &Context) -> Resu
         context.say(&format!("no size is given for {names}: taken as {} (--size)", how.size));
     }
     if how.common.dry_run {
-        context.out(&assay_report::terminal::plan(&assay_runner::marked(&plan, &model), &context.style));
+        print_plan(&assay_runner::marked(&plan, &model), &asked.diagnostics, how.common, context);
         check_outputs(how, &plan)?;
         input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?;
         return Ok(Outcome::Done);
@@ -362,18 +359,35 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
     if let Some(words) = &args.run.on.on {
         return on::execute(asked, (words, &args.run.on), true, &how, context);
     }
-    let plan = resolved(&how, &asked, &context.site(idle()))?;
-    // A plan that would not be run is shown, and ends as running it would.
-    let refusals = refusals(&plan, &how, &asked, context);
-    if args.run.how.output.json {
+    show_plan(&mut asked, &how, context)
+}
+
+/// Shows a plan, and ends as carrying it out would.
+fn show_plan(
+    asked: &mut LoadedWorkload,
+    how: &RunOptions<'_>,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    let plan = resolved(how, asked, &context.site(idle()))?;
+    let refusals = refusals(&plan, how, asked, context);
+    if how.common.output.json {
         asked.diagnostics.extend(refusals.iter().map(|refusal| refusal.diagnostic.clone()));
-        let document = serde_json::json!({ "plan": plan, "diagnostics": asked.diagnostics });
-        context.out(&format!("{document:#}"));
-    } else {
-        context.out(&terminal::plan(&plan, &context.style));
-        input::say_all(&asked.diagnostics, args.run.how.allowed.strict, context)?;
+    }
+    print_plan(&plan, &asked.diagnostics, how.common, context);
+    if !how.common.output.json {
+        input::say_all(&asked.diagnostics, how.common.allowed.strict, context)?;
     }
     refused(refusals, context)
+}
+
+/// A plan on stdout: in words, or with the diagnostics of its file as one document.
+pub(crate) fn print_plan(plan: &Plan, diagnostics: &[Diagnostic], how: &HowArgs, context: &Context) {
+    if how.output.json {
+        let document = serde_json::json!({ "plan": plan, "diagnostics": diagnostics });
+        context.out(&format!("{document:#}"));
+    } else {
+        context.out(&terminal::plan(plan, &context.style));
+    }
 }
 
 /// Why `run` would not carry a plan out.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use assay_host::output::is_unedited;
-use assay_report::terminal;
+use assay_report::{listing, terminal};
 use assay_results::store::{self, StoreError};
 use assay_results::{Run, checks};
 use clap::{Args, Subcommand};
@@ -20,6 +20,9 @@ use crate::signals;
 pub(crate) struct RunsArgs {
     #[command(subcommand)]
     pub(crate) action: Option<RunsAction>,
+    /// Print the list as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -29,6 +32,9 @@ pub(crate) enum RunsAction {
         /// Show names in full, whatever the width of the terminal
         #[arg(long, short)]
         long: bool,
+        /// Print the list as one JSON document
+        #[arg(long, conflicts_with = "long")]
+        json: bool,
     },
     /// The result of one
     Show(StoredArgs),
@@ -51,8 +57,11 @@ pub(crate) enum RunsAction {
 }
 
 pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failure> {
-    match args.action.as_ref().unwrap_or(&RunsAction::List { long: false }) {
-        RunsAction::List { long } => list(*long, context),
+    if args.json && args.action.as_ref().is_some_and(|action| !matches!(action, RunsAction::List { .. })) {
+        return Err(Failure::usage("--json comes behind the action: assay runs show RUN --json"));
+    }
+    match args.action.as_ref().unwrap_or(&RunsAction::List { long: false, json: args.json }) {
+        RunsAction::List { long, json } => list(*long, *json || args.json, context),
         RunsAction::Show(stored) => {
             let run = shown::load(&stored.run, context)?;
             let outputs = checked(stored, context)?;
@@ -64,6 +73,12 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
             let directory = store::find(&context.runs_root()?, &stored.run).map_err(Failure::usage)?;
             let outputs = checked(stored, context)?;
             let _locked = directory.lock().map_err(Failure::usage)?;
+            // Made again from its events, a finished run would lose what was found since.
+            if let Ok(run) = directory.read_run() {
+                context.say(&format!("run {} has its result already: nothing to recover", run.id));
+                print(&run, stored, context)?;
+                return shown::finish(&run, &stored.output, &outputs, context);
+            }
             let mut run = store::recover(directory.path()).map_err(Failure::failed)?;
             checks::judge(&mut run);
             // It is shown also where there is no room to keep it.
@@ -118,14 +133,19 @@ fn remove(wanted: &str, context: &Context) -> Result<Outcome, Failure> {
     )))
 }
 
-fn list(long: bool, context: &Context) -> Result<Outcome, Failure> {
+fn list(long: bool, json: bool, context: &Context) -> Result<Outcome, Failure> {
     let root = context.runs_root()?;
     let mut entries = store::list(&root).map_err(Failure::failed)?;
+    entries.sort_by(|a, b| b.started.cmp(&a.started));
+    if json {
+        let document = listing::Document::of(&entries);
+        context.out(&serde_json::to_string_pretty(&document).map_err(Failure::failed)?);
+        return Ok(Outcome::Done);
+    }
     if entries.is_empty() {
         context.out(&format!("no runs in {}", root.display()));
         return Ok(Outcome::Done);
     }
-    entries.sort_by(|a, b| b.started.cmp(&a.started));
     context.out(&terminal::stored_runs(&entries, long, &context.style));
     Ok(Outcome::Done)
 }

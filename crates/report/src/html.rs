@@ -39,7 +39,20 @@ pub fn page(run: &Run, references: &[Reference]) -> String {
             (about::provenance(run))
         }
     };
-    document(&run.name, &format!("Assay {}", run.assay.version), "", &body)
+    document(&title(run), &format!("Assay {}", run.assay.version), "", &body)
+}
+
+/// What distinguishes a page among many tabs and files: name, host, first target and date.
+fn title(run: &Run) -> String {
+    let mut parts = vec![run.name.clone()];
+    parts.extend(run.environment.machine.hostname.clone());
+    let targets = &run.environment.targets;
+    parts.extend(targets.first().map(|first| match targets.len() {
+        1 => first.path.clone(),
+        many => format!("{} and {} more", first.path, many - 1),
+    }));
+    parts.extend(run.started.split('T').next().filter(|date| !date.is_empty()).map(str::to_owned));
+    parts.join(" – ")
 }
 
 /// The page around a body; `style` is what it needs beside the style sheet of all pages.

@@ -12,6 +12,7 @@ pub mod facts;
 pub mod format;
 pub mod html;
 pub mod landing;
+pub mod listing;
 pub mod md;
 pub mod probe;
 pub mod quick;

@@ -259,6 +259,126 @@ fn baselines_are_regular_files() {
 }
 
 #[test]
+fn baselines_are_kept_beside_the_runs_and_are_none() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    world.assay(&["baseline", "save", "mine", "last"]).ended(0);
+    assert!(world.runs().join("baselines/mine.json").is_file());
+    let listed = json(&world.assay(&["runs", "--json"]).ended(0).out);
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(1), "{listed}");
+}
+
+#[test]
+fn the_list_of_runs_is_a_document() {
+    let world = World::new();
+    let none = json(&world.assay(&["runs", "--json"]).ended(0).out);
+    assert_eq!(none["runs"], serde_json::json!([]));
+    world.quick(&[]).ended(0);
+    let killed = world.runs().join("20200101T000000Z-old-00000000");
+    fs::create_dir(&killed).expect("made");
+    fs::copy(world.run_directories()[1].join("journal.jsonl"), killed.join("journal.jsonl")).expect("copied");
+    for words in [["runs", "--json"].as_slice(), &["runs", "list", "--json"]] {
+        let listed = json(&world.assay(words).ended(0).out);
+        assert_eq!(listed["schema"], "assay.runs/1");
+        let of = |id: &Value| {
+            let runs = listed["runs"].as_array().expect("runs");
+            runs.iter().find(|run| run["id"] == *id).expect("listed").clone()
+        };
+        let (done, rest) = (of(&stored_id(&world)), of(&"00000000".into()));
+        assert_eq!((&done["state"], &rest["state"]), (&"done".into(), &"unfinished".into()));
+        assert!(done["verdict"].is_string() && rest["verdict"].is_null(), "{listed}");
+    }
+    world.assay(&["runs", "--json", "show", "last"]).ended(2);
+}
+
+/// The id of the run that has a result.
+fn stored_id(world: &World) -> Value {
+    let summary =
+        world.run_directories().into_iter().find(|run| run.join("run.json").is_file()).expect("a run");
+    json(&fs::read_to_string(summary.join("run.json")).expect("read"))["id"].take()
+}
+
+#[test]
+fn a_finished_run_is_not_recovered() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    let path = world.run_directories()[0].join("run.json");
+    let before = fs::metadata(&path).and_then(|file| file.modified()).expect("there");
+    let said = world.assay(&["runs", "recover", "last"]).ended(0);
+    assert!(
+        said.err.contains("nothing to recover") && said.out.contains("Verdict:"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    assert_eq!(fs::metadata(&path).and_then(|file| file.modified()).expect("there"), before);
+}
+
+#[test]
+fn a_block_size_that_no_sector_fits_is_refused() {
+    let world = World::new();
+    let words = ["new", "--target", "a", "--size", "1m", "-o", "-"];
+    let with = |more: &[&str]| world.assay(&[&words[..], more].concat());
+    let said = with(&["--block-size", "3"]).ended(2);
+    assert!(said.err.contains("3 B") && said.err.contains("512"), "{}", said.err);
+    assert!(with(&["--grid", "4k,1000 x 100"]).ended(2).err.contains("1000 B"));
+    with(&["--block-size", "3", "--buffered"]).ended(0);
+    with(&["--block-size", "512"]).ended(0);
+}
+
+#[test]
+fn a_dry_run_prints_the_document_of_the_plan() {
+    let world = World::new();
+    fs::write(world.path().join("job.fio"), "[a]\nrw=randread\nsize=1m\nfilename=a.bin\nruntime=1\n")
+        .expect("written");
+    for more in [[].as_slice(), &["--engine", "sim"]] {
+        let words = [["run", "job.fio", "--seed", "7", "--dry-run", "--json"].as_slice(), more].concat();
+        let dry = json(&world.assay(&words).ended(0).out);
+        assert_eq!(dry["plan"]["seed"], 7, "{dry}");
+        assert!(dry["diagnostics"].is_array());
+    }
+    assert!(!world.runs().exists() && !world.path().join("a.bin").exists());
+}
+
+#[test]
+fn the_page_folds_phases_whose_devices_transferred_what_was_asked() {
+    let sample = "/tests/samples/run-1/20261123T113758Z-small-81b5362c/run.json";
+    let path = format!("{}{sample}", env!("CARGO_MANIFEST_DIR"));
+    let mut run = json(&fs::read_to_string(path).expect("a sample"));
+    let phase = run["phases"][0].clone();
+    for number in 0..7 {
+        let mut more = phase.clone();
+        more["name"] = format!("more {number}").into();
+        more["device"]["device_read_bytes"] = ((number + 1) * 100_000_000).into();
+        run["phases"].as_array_mut().expect("phases").push(more);
+    }
+    for number in 0..5 {
+        let mut alike = phase.clone();
+        alike["name"] = format!("alike {number}").into();
+        for direction in ["read", "written"] {
+            let asked = alike["device"][format!("asked_{direction}_bytes")].clone();
+            alike["device"][format!("device_{direction}_bytes")] = asked;
+        }
+        run["phases"].as_array_mut().expect("phases").push(alike);
+    }
+    let world = World::new();
+    let directory = world.runs().join("20261123T113758Z-small-81b5362c");
+    fs::create_dir_all(&directory).expect("made");
+    fs::write(directory.join("run.json"), run.to_string()).expect("written");
+    world.assay(&["report", "last", "--html", "page.html"]).ended(0);
+    let page = fs::read_to_string(world.path().join("page.html")).expect("written");
+    let (_, devices) = page.split_once("id=\"devices\"").expect("the section");
+    let (open, folded) = devices.split_once("<details>").expect("what is folded");
+    assert!(open.contains("more 6") && open.contains("more 2") && !open.contains("alike"), "{open}");
+    assert!(!open.contains("more 1"), "{open}");
+    assert!(folded.contains("3 phases in which the difference is smaller") && folded.contains("reads"));
+    assert!(folded.contains("5 phases in which") && folded.contains("alike 4"), "{folded}");
+    let title = page.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    let (title, _) = title.expect("a title");
+    assert!(title.starts_with("small – ") && title.contains("2026-11-23"), "{title}");
+}
+
+#[test]
 fn a_damaged_run_is_listed_as_such_and_hides_no_other() {
     let world = World::new();
     world.quick(&[]).ended(0);

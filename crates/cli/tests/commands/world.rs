@@ -96,7 +96,9 @@ impl World {
 
     /// Directories of runs, the oldest first.
     pub(crate) fn run_directories(&self) -> Vec<PathBuf> {
-        entries(&self.runs())
+        let mut paths = entries(&self.runs());
+        paths.retain(|path| !path.ends_with("baselines") && !path.ends_with("probes"));
+        paths
     }
 
     /// The only run, as its summary says it.

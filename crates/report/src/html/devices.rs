@@ -8,34 +8,82 @@ use super::table::number;
 use crate::format;
 use crate::svg::against_bar;
 
-/// A row per phase whose device counters could be read, and why others could not.
+/// Devices that transferred what was asked, within this share of it, need no row of their own.
+const ALIKE: f64 = 0.05;
+/// So few phases are shown in full, and of more those that differ most.
+const SHOWN_MAX: usize = 5;
+
+/// A row per phase whose device counters could be read, and why others could not. Of many phases only those are open
+/// whose devices transferred more or less than was asked.
 pub(super) fn truth(run: &Run) -> Markup {
     let known: Vec<(&PhaseResult, &DeviceTruth)> =
         run.phases.iter().filter_map(|phase| Some((phase, phase.device.as_ref()?))).collect();
     let mut reasons: Vec<&str> =
         known.iter().filter_map(|(_, device)| device.unknown_because.as_deref()).collect();
     reasons.dedup();
+    let (alike, mut differ): (Vec<_>, Vec<_>) =
+        known.iter().copied().partition(|(_, device)| known.len() > SHOWN_MAX && is_alike(device));
+    differ.sort_by_key(|(_, device)| std::cmp::Reverse(bytes_apart(device)));
+    let less = differ.split_off(differ.len().min(SHOWN_MAX));
     html! {
         @if !known.is_empty() {
             section #devices {
                 h2 { "What was asked, and what the devices did" }
-                table .rows .devices {
-                    thead { tr {
-                        th scope="col" { "phase" }
-                        th scope="col" {}
-                        th .n scope="col" { "asked" }
-                        th .n scope="col" { "by this process" }
-                        th .n scope="col" { "at the devices" }
-                        th scope="col" { "devices against asked" }
-                        th .n scope="col" { "mean in flight" }
-                    } }
-                    tbody { @for (phase, device) in &known { (rows(phase, device)) } }
+                @if !differ.is_empty() { (table(&differ)) }
+                @if !less.is_empty() {
+                    details {
+                        summary { (format::plural(less.len() as u64, "phase")) " in which the difference is smaller" }
+                        (table(&less))
+                    }
+                }
+                @if !alike.is_empty() {
+                    details {
+                        summary {
+                            (format::plural(alike.len() as u64, "phase")) " in which the devices transferred what was asked, within "
+                            (format::percent(ALIKE))
+                        }
+                        (table(&alike))
+                    }
                 }
                 ul .notes {
                     li { "Counted over the whole phase, ramp included. Devices count the I/O of all processes: what exceeds the requested bytes is read-ahead, metadata, write-back of older data, or other processes." }
                     @for reason in reasons { li { "Not known: " (reason) } }
                 }
             }
+        }
+    }
+}
+
+/// Bytes transferred beyond, or short of, what was asked.
+fn bytes_apart(device: &DeviceTruth) -> u64 {
+    let apart = |asked: u64, at_device: Option<u64>| at_device.map_or(0, |bytes| bytes.abs_diff(asked));
+    let read = apart(device.asked_read_bytes, device.device_read_bytes);
+    read.saturating_add(apart(device.asked_written_bytes, device.device_written_bytes))
+}
+
+/// Whether the devices transferred what was asked in both directions.
+fn is_alike(device: &DeviceTruth) -> bool {
+    let near = |asked: u64, at_device: Option<u64>| {
+        at_device.is_some_and(|bytes| bytes.abs_diff(asked) as f64 <= asked as f64 * ALIKE)
+    };
+    !device.asked_unknown
+        && near(device.asked_read_bytes, device.device_read_bytes)
+        && near(device.asked_written_bytes, device.device_written_bytes)
+}
+
+fn table(phases: &[(&PhaseResult, &DeviceTruth)]) -> Markup {
+    html! {
+        table .rows .devices {
+            thead { tr {
+                th scope="col" { "phase" }
+                th scope="col" {}
+                th .n scope="col" { "asked" }
+                th .n scope="col" { "by this process" }
+                th .n scope="col" { "at the devices" }
+                th scope="col" { "devices against asked" }
+                th .n scope="col" { "mean in flight" }
+            } }
+            tbody { @for (phase, device) in phases { (rows(phase, device)) } }
         }
     }
 }
