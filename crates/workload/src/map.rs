@@ -85,6 +85,11 @@ impl Map {
         self.free == 0 || self.overflowed
     }
 
+    /// Whether the last block was the first of a new pass, as its operation found no free place in the one before.
+    pub(crate) fn has_overflowed(&self) -> bool {
+        self.overflowed
+    }
+
     /// Forgets what was done.
     pub(crate) fn clear(&mut self) {
         self.words.fill(0);

@@ -131,6 +131,9 @@ pub struct Generator {
     ends: bool,
     /// Whether a site whose random map is full waits until those of all sites are.
     rounds: bool,
+    /// Whether the first pass of maps is the last: no more than its bytes are asked for, and passes are the same. Where operations count in
+    /// different blocks it may end before.
+    one_round: bool,
     /// Operations of a pass, and how many of this one are left; `u64::MAX` where they do not decide.
     pass_ios: u64,
     pass_left: u64,
@@ -161,7 +164,10 @@ impl Generator {
         let ends = sites.iter().any(|site| site.place.ends());
         let one_map = sites.len() == 1 && matches!(sizes, Sizes::Fixed(_));
         let rounds = sites.iter().all(|site| site.place.has_map()) && !one_map;
+        let pass_bytes: u64 = sites.iter().map(|site| site.range.length_bytes).sum();
+        let one_round = rounds && pattern.repeat_passes && bytes.is_some_and(|bytes| bytes <= pass_bytes);
         let made = Generator {
+            one_round,
             kinds: Kinds::new(pattern),
             align: pattern.align(),
             ends,
@@ -277,12 +283,22 @@ impl Generator {
     /// Where maps wait for each other: places up to the end of the pass, and says how many that are.
     fn place_in_rounds(&mut self, ops: &mut [Op]) -> usize {
         for (placed, op) in ops.iter_mut().enumerate() {
-            let index = self.place_one(op);
-            if self.sites[index].place.map_is_full() {
-                self.leave(index);
+            loop {
                 if self.live == 0 {
-                    return placed + 1;
+                    return placed;
                 }
+                let index = self.place_one(op);
+                // Of another pass, where there is none.
+                let beyond = self.one_round && self.sites[index].place.map_overflowed();
+                if self.sites[index].place.map_is_full() {
+                    self.leave(index);
+                }
+                if !beyond {
+                    break;
+                }
+            }
+            if self.live == 0 {
+                return placed + 1;
             }
         }
         ops.len()
@@ -349,7 +365,7 @@ impl Generator {
     fn fill_rest(&mut self, block: &mut OpBlock, wanted: usize) {
         self.sizes.fill(&mut block.ops[..wanted], &mut self.rng);
         let mut len = self.place(&mut block.ops[..wanted]);
-        let ended = self.ends && len < wanted;
+        let ended = (self.ends && len < wanted) || (self.one_round && self.live == 0);
         if self.pass_bytes != u64::MAX {
             len = self.end_pass_of_bytes(&block.ops[..len]);
         }

@@ -228,6 +228,11 @@ impl Positions {
         matches!(self, Positions::Random(draw) if draw.sampler.map_is_full())
     }
 
+    /// Whether the last block was the first of a new pass of a random map that could not be filled.
+    pub(super) fn map_overflowed(&self) -> bool {
+        matches!(self, Positions::Random(RandomPositions { sampler: Sampler::Mapped(map), .. }) if map.has_overflowed())
+    }
+
     fn restart(&mut self) {
         match self {
             Positions::Sequential(walk) => walk.restart(),

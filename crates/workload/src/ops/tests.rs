@@ -223,6 +223,27 @@ fn random(distribution: Distribution, once_per_pass: bool) -> AccessPattern {
     AccessPattern { repeat_passes: true, ..AccessPattern::new(Mix::READ, 4096, placement) }
 }
 
+/// As fio, where writes that count in larger blocks find no place before all bytes were moved.
+#[test]
+fn a_mix_of_sizes_ends_with_its_map() {
+    let mut pattern = AccessPattern::new(Mix::read_write(50.0), 4096, Placement::random_map());
+    pattern.write_sizes = BlockSizes::Fixed(65536);
+    pattern.repeat_passes = true;
+    let site = SiteSpec { target: 0, range: range(0, 16 << 20) };
+    let mut early = 0;
+    for seed in 0..50 {
+        let mut ops =
+            Generator::new(&pattern, &[site], TargetSelection::RoundRobin, seed, None, Some(16 << 20));
+        let ops = collect(&mut ops, usize::MAX);
+        let places: std::collections::BTreeSet<_> =
+            ops.iter().map(|op| (op.kind as usize, op.offset_bytes)).collect();
+        assert_eq!(places.len(), ops.len(), "no place twice");
+        let bytes: u64 = ops.iter().map(|op| u64::from(op.len_bytes)).sum();
+        early += u64::from(bytes < 16 << 20);
+    }
+    assert!(early > 10, "{early} of 50");
+}
+
 #[test]
 fn without_a_map_a_pass_repeats_when_as_many_bytes_were_moved() {
     // 2.5 blocks: the third reaches the end of the pass.
