@@ -60,7 +60,7 @@ if [ -e /runs/armed ]; then
     poweroff -f
 fi
 touch /runs/armed; sync
-assay --quiet run /plan.toml --destroy-data /dev/vda --watch nothing 2>&1 &
+assay --quiet run /plan.toml --destroy-data /dev/vda --really --watch nothing 2>&1 &
 while true; do sleep 1; echo "JOURNAL $(cat /runs/runs/*/data.journal 2> /dev/null | wc -c)"; done
 INIT
 chmod +x "$dir/initramfs/init"
