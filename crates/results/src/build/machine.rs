@@ -20,6 +20,8 @@ pub(super) struct MachineTally {
     after: Option<Box<(Counters, Counters)>>,
     /// Differences of neighbours; process and system parts in brief.
     steps: Vec<Step>,
+    /// Devices that counters named, told once for all steps.
+    names: Vec<String>,
     io_workers_max: u64,
     dirty_bytes_max: Option<u64>,
     limits: Vec<LimitInForce>,
@@ -33,13 +35,18 @@ struct Step {
     length_ns: u64,
     cpu_busy_share: Option<f64>,
     steal_share: Option<f64>,
-    /// By name.
-    devices: Vec<DeviceStep>,
+    /// Those that did something, and none more: most devices of a machine are idle in most seconds.
+    devices: Box<[DeviceStep]>,
+    /// How many of the names had been told by then.
+    told: u32,
+    /// Those of them without counters in this step.
+    without: Box<[u32]>,
 }
 
 #[derive(Debug)]
 struct DeviceStep {
-    name: String,
+    /// Index among the names.
+    device: u32,
     read_bytes: u64,
     written_bytes: u64,
     weighted_time_ms: u64,
@@ -61,7 +68,8 @@ impl MachineTally {
         self.io_workers_max = self.io_workers_max.max(workers);
         self.dirty_bytes_max = self.dirty_bytes_max.max(record.system.dirty_bytes);
         if let (Some(first), Some(last)) = (&self.first, &self.last) {
-            self.steps.push(step(first, last, record));
+            let step = step(&mut self.names, first, last, record);
+            self.steps.push(step);
         }
         if self.first.is_none() {
             self.first = Some(Box::new(record.clone()));
@@ -186,8 +194,9 @@ impl MachineTally {
             return (None, None, 0.0);
         }
         let sum = |name: &str, field: fn(&DeviceStep) -> u64| -> u64 {
+            let Some(index) = self.index(name) else { return 0 };
             let of_step =
-                |step: &&Step| step.devices.iter().find(|device| device.name == name).map_or(0, field);
+                |step: &&Step| step.devices.iter().find(|device| device.device == index).map_or(0, field);
             steps.iter().map(of_step).sum()
         };
         let share = |time_ms: u64| time_ms as f64 * 1e6 / span_ns as f64;
@@ -196,18 +205,24 @@ impl MachineTally {
         (Some(depth), busy.reduce(f64::max), span_ns as f64 / 1e9)
     }
 
+    /// Of a device among the names.
+    fn index(&self, device: &str) -> Option<u32> {
+        self.names.iter().position(|name| name == device).map(|index| index as u32)
+    }
+
     /// What the checks and the charts need of the machine.
     pub(super) fn evidence(&self, devices: &[String]) -> PhaseEvidence {
         let quiet = |pair: &Option<Box<(Counters, Counters)>>| {
             pair.as_ref().and_then(|pair| quiet_window(&pair.0, &pair.1, devices))
         };
+        let indices: Option<Vec<u32>> = devices.iter().map(|device| self.index(device)).collect();
         let mut evidence = PhaseEvidence {
             io_workers_max: self.io_workers_max,
             device_limits: self.limits.clone(),
             dirty_bytes_max: self.dirty_bytes_max,
             quiet_before: quiet(&self.before),
             quiet_after: quiet(&self.after),
-            seconds: self.steps.iter().map(|step| machine_second(step, devices)).collect(),
+            seconds: self.steps.iter().map(|step| machine_second(step, indices.as_deref())).collect(),
             ..PhaseEvidence::default()
         };
         let Some(whole) = self.whole() else { return evidence };
@@ -248,34 +263,45 @@ fn widen(pair: &mut Option<Box<(Counters, Counters)>>, record: &Counters) {
     }
 }
 
-fn step(first: &Counters, last: &Counters, record: &Counters) -> Step {
+fn step(names: &mut Vec<String>, first: &Counters, last: &Counters, record: &Counters) -> Step {
     let delta = Counters::delta(last, record);
+    for device in &delta.devices {
+        if !names.contains(&device.name) {
+            names.push(device.name.clone());
+        }
+    }
+    let without = (0_u32..).zip(names.iter()).filter(|(_, name)| delta.device(name).is_none());
+    let devices = (0_u32..).zip(names.iter()).filter_map(|(index, name)| {
+        let of = delta.device(name)?;
+        let idle = (of.read_bytes, of.write_bytes, of.weighted_time_ms, of.busy_time_ms) == (0, 0, 0, 0);
+        (!idle).then_some(DeviceStep {
+            device: index,
+            read_bytes: of.read_bytes,
+            written_bytes: of.write_bytes,
+            weighted_time_ms: of.weighted_time_ms,
+            busy_time_ms: of.busy_time_ms,
+        })
+    });
     Step {
         start_ns: last.at_ns.saturating_sub(first.at_ns),
         length_ns: delta.at_ns,
         cpu_busy_share: delta.system.cpu.busy_share(),
         steal_share: delta.system.cpu.steal_share(),
-        devices: delta
-            .devices
-            .into_iter()
-            .map(|device| DeviceStep {
-                name: device.name,
-                read_bytes: device.read_bytes,
-                written_bytes: device.write_bytes,
-                weighted_time_ms: device.weighted_time_ms,
-                busy_time_ms: device.busy_time_ms,
-            })
-            .collect(),
+        devices: devices.collect(),
+        told: names.len() as u32,
+        without: without.map(|(index, _)| index).collect(),
     }
 }
 
-fn machine_second(step: &Step, devices: &[String]) -> MachineSecond {
+/// `devices`: by index; `None` where one never had counters.
+fn machine_second(step: &Step, devices: Option<&[u32]>) -> MachineSecond {
     let length_s = step.length_ns as f64 / 1e9;
-    let found: Vec<&DeviceStep> =
-        step.devices.iter().filter(|device| devices.contains(&device.name)).collect();
-    let known = !devices.is_empty() && found.len() == devices.len() && length_s > 0.0;
+    let devices = devices.unwrap_or_default();
+    let counted = |index: &u32| *index < step.told && !step.without.contains(index);
+    let known = !devices.is_empty() && devices.iter().all(counted) && length_s > 0.0;
     let sum = |field: fn(&DeviceStep) -> u64| {
-        known.then(|| found.iter().map(|device| field(device) as f64).sum::<f64>() / length_s)
+        let found = step.devices.iter().filter(|device| devices.contains(&device.device));
+        known.then(|| found.map(|device| field(device) as f64).sum::<f64>() / length_s)
     };
     MachineSecond {
         start_s: step.start_ns as f64 / 1e9,
@@ -312,4 +338,40 @@ fn quiet_window(earlier: &Counters, later: &Counters, devices: &[String]) -> Opt
         window.written_bytes = window.written_bytes.saturating_add(device.write_bytes);
     }
     Some(window)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::DeviceCounters;
+
+    fn snapshot(second: u64, names: &[String]) -> Counters {
+        let device = |name: &String| DeviceCounters {
+            name: name.clone(),
+            read_bytes: if name == "d0" { second * 4096 } else { 7 },
+            ..DeviceCounters::default()
+        };
+        let devices = names.iter().map(device).collect();
+        Counters { at_ns: second * 1_000_000_000, devices, ..Counters::default() }
+    }
+
+    #[test]
+    fn a_second_takes_no_memory_for_devices_that_are_idle_and_still_knows_them() {
+        let names: Vec<String> = (0..100).map(|index| format!("d{index}")).collect();
+        let mut tally = MachineTally::default();
+        for second in 1..=10 {
+            // The last one vanishes in the middle.
+            let there = if second <= 5 { &names[..] } else { &names[..99] };
+            tally.feed(&snapshot(second, there), (true, false));
+        }
+        assert!(tally.steps.iter().all(|step| step.devices.len() == 1));
+        let read = |device: &str| -> Vec<Option<f64>> {
+            let evidence = tally.evidence(&[device.to_owned()]);
+            evidence.seconds.iter().map(|second| second.device_read_bytes_per_s).collect()
+        };
+        assert_eq!(read("d0"), [Some(4096.0); 9]);
+        assert_eq!(read("d1"), [Some(0.0); 9]);
+        assert_eq!(read("d99"), [vec![Some(0.0); 4], vec![None; 5]].concat());
+        assert_eq!(read("other"), [None; 9]);
+    }
 }
