@@ -23,6 +23,7 @@ mod distribution;
 mod errno;
 mod expand;
 mod import;
+mod interim;
 mod iolog;
 mod job_file;
 mod json;
@@ -58,6 +59,7 @@ use assay_formats::loader::Loader;
 
 pub use command_line::{Action, CommandLine, Eta, Program, parse_command_line, parse_command_line_with};
 pub use import::{ImportError, import};
+pub use interim::Interim;
 pub use iolog::iolog;
 pub use job_file::JobFile;
 pub use json::{fio_json, fio_json_reported, fio_json_with, version};
