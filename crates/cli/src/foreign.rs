@@ -10,6 +10,7 @@ use clap::Args;
 
 use crate::failure::Failure;
 use crate::output::Outputs;
+use crate::status::{self, Begun};
 
 /// The ids of the options below.
 pub(crate) const OPTIONS: [&str; 4] = ["fio_json", "fio_json_plus", "fio_logs", "vdbench"];
@@ -33,6 +34,9 @@ pub(crate) struct ForeignArgs {
     /// What the options of the program fio ask for.
     #[arg(skip)]
     pub(crate) program: Option<Box<Program>>,
+    /// Where its reports have gone while the run went on.
+    #[arg(skip)]
+    pub(crate) begun: Begun,
 }
 
 impl ForeignArgs {
@@ -62,8 +66,13 @@ impl ForeignArgs {
         }
         let Some(program) = &self.program else { return Ok(()) };
         let outputs = outputs.replacing(assay_fio::is_report);
-        let mut documents = program.documents(run, &intervals).into_iter();
-        documents.try_for_each(|(option, path, text)| outputs.write(option, &path, &text))
+        let mut begun = self.begun.get().is_some();
+        let mut documents = program.documents(run, &intervals, begun).into_iter();
+        // The report is the first.
+        documents.try_for_each(|(option, path, text)| match std::mem::take(&mut begun) {
+            true => status::append(&self.begun, &outputs, &path, &text),
+            false => outputs.write(option, &path, &text),
+        })
     }
 
     /// Whether everything asked for can be written, as far as that can be told before there is anything to write.

@@ -157,6 +157,12 @@ impl Live {
         }
     }
 
+    /// A line that stays, and must be seen.
+    pub(crate) fn warn(&mut self, text: &str) {
+        self.clear();
+        to_stderr(format_args!("{}\n", visible(text)));
+    }
+
     /// A line that stays.
     fn say(&mut self, text: &str) {
         if !self.quiet {

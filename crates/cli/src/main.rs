@@ -45,6 +45,7 @@ mod series;
 mod shown;
 mod signals;
 mod simulated;
+mod status;
 mod steps;
 mod traced;
 mod wrong_words;

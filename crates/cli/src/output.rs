@@ -1,5 +1,6 @@
 //! Files that the user names on the command line: the rules of [`assay_host::output`], and stdout.
 
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -113,6 +114,20 @@ impl Outputs {
         content(&mut file).map_err(failed)?;
         let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
         Ok(file.finish()?)
+    }
+
+    /// Writes a file whole and holds it, so that more can be appended; `None`: it goes to stdout.
+    pub(crate) fn begin(&self, option: &str, path: &Path, text: &str) -> Result<Option<File>, Failure> {
+        if is_stdout(path) {
+            self.write(option, path, text)?;
+            return Ok(None);
+        }
+        let place: OutputLocation<'_> = self.rules.open(option, path)?;
+        let mut file = place.create()?;
+        let written = file.write_all(text.as_bytes());
+        written
+            .map_err(|error| Failure::failed(format!("cannot write {option} {}: {error}", path.display())))?;
+        Ok(Some(file.finish_open()?))
     }
 
     /// Writes several files into a directory, all or none.

@@ -10,7 +10,7 @@ use assay_host::workdir::WorkDir;
 use assay_report::terminal;
 use assay_results::probe::Probe;
 use assay_results::store;
-use assay_runner::{Done, Finished, Request, Shortage, Site, Work, check_space};
+use assay_runner::{Done, Finished, Observer, Request, Shortage, Site, Work, check_space};
 use assay_workload::Plan;
 use assay_workload::growth::Layout;
 use assay_workload::job::EngineKind;
@@ -33,6 +33,7 @@ use crate::output::Outputs;
 use crate::shown;
 use crate::signals;
 use crate::simulated;
+use crate::status::Status;
 use crate::traced::{self, RunTrace};
 
 #[derive(Debug, Args)]
@@ -313,6 +314,10 @@ fn carry_out(
     };
     let live = Live::announcing(context);
     let live = if request.really { live.asking(&site.host) } else { live };
+    let foreign = &how.common.foreign;
+    let outputs =
+        Outputs::new(how.common.output.force).reading(plan.targets.iter().map(|target| &target.path));
+    let live = Status::new(live, foreign.program.as_deref(), &outputs, &foreign.begun);
     let done = recorded(request, site, live, context)?;
     if let (Some(trace), Some(taken)) = (trace, &done.trace) {
         trace.write(taken, &plan, context)?;
@@ -324,7 +329,7 @@ fn carry_out(
 pub(crate) fn recorded(
     request: Request,
     site: &Site,
-    mut live: Live,
+    mut live: impl Observer,
     context: &Context,
 ) -> Result<Done, Failure> {
     context.runs_root()?;

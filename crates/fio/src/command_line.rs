@@ -1,16 +1,19 @@
 //! `fio --name=job --rw=read ... [file]`: the same options without sections.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use assay_formats::loader::Loader;
-use assay_formats::{Diagnostic, Position, Severity};
+use assay_formats::{Affects, Diagnostic, Position, Severity};
 use assay_results::foreign::{planned_of, reported_phases};
 use assay_results::run::{JobResult, PhaseResult};
 use assay_results::{Interval, Run};
 
+use super::interim::Interim;
 use super::job_file::{Builder, COMMAND_LINE, JobFile};
 use super::lines::{RawOption, RawSection};
 use super::logs::{aggregate_logs, aggregate_names, fio_logs_asked};
+use super::number;
 use super::program::{self, Argument, Fate, Setting};
 use super::program_words::{engine_help, option_help, wants_next};
 use super::report::WordPosition;
@@ -18,7 +21,7 @@ use super::reporting::{self, Reporting};
 use super::settings::Settings;
 use super::substitute::System;
 use super::table;
-use super::text::{ReportForm, ReportForms, TerseVersion};
+use super::text::{Part, ReportForm, ReportForms, TerseVersion};
 
 /// What a command line asks fio to do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,6 +53,9 @@ pub enum Eta {
     Never,
 }
 
+/// The shortest time between reports, milliseconds: more often there is nothing new to report.
+const STATUS_MS_MIN: u64 = 100;
+
 /// What stands for the options that ask for logs.
 const LOG: &str = "the log";
 
@@ -68,6 +74,8 @@ pub struct Program {
     pub bandwidth_log: Option<String>,
     /// `--eta`.
     pub eta: Eta,
+    /// `--status-interval`.
+    pub status_interval: Option<Duration>,
     /// `--warnings-fatal`: whatever is lost is an error.
     pub strict: bool,
     /// How the jobs are to be reported and logged.
@@ -93,11 +101,34 @@ impl Program {
         self.report_path().map(|path| ("--output", path)).into_iter().chain(logs).collect()
     }
 
-    /// What there is to write of a run: the option, where to (`-`: stdout), and the text.
-    pub fn documents(&self, run: &Run, intervals: &[Interval]) -> Vec<(&'static str, PathBuf, String)> {
+    /// What makes reports while a run goes on; `None`: none are asked for.
+    pub fn interim(&self) -> Option<Interim> {
+        self.report_path().and(self.status_interval).map(Interim::new)
+    }
+
+    /// A report of a run that goes on, and where it goes (`-`: stdout); `first`: none came before it.
+    pub fn interim_report(
+        &self,
+        run: &Run,
+        intervals: &[Interval],
+        first: bool,
+    ) -> Option<(PathBuf, String)> {
+        let part = if first { Part::First } else { Part::Middle };
+        Some((self.report_path()?, self.report.part(run, intervals, &self.reporting, part)))
+    }
+
+    /// What there is to write of a run: the option, where to (`-`: stdout), and the text. `begun`: the report stands behind
+    /// others that came while the run went on.
+    pub fn documents(
+        &self,
+        run: &Run,
+        intervals: &[Interval],
+        begun: bool,
+    ) -> Vec<(&'static str, PathBuf, String)> {
+        let part = if begun { Part::Last } else { Part::Only };
         let report = self.report_path();
         let report =
-            report.map(|path| ("--output", path, self.report.print(run, intervals, &self.reporting)));
+            report.map(|path| ("--output", path, self.report.part(run, intervals, &self.reporting, part)));
         let of_jobs = fio_logs_asked(run, intervals, &self.reporting);
         let of_all = self.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(run, intervals, prefix));
         let logs = of_jobs.into_iter().chain(of_all).map(|(name, text)| (LOG, PathBuf::from(name), text));
@@ -152,6 +183,7 @@ pub fn parse_command_line_with(args: &[String], loader: &dyn Loader, system: &Sy
         files: Vec::new(),
         sections: Vec::new(),
         program: Program::default(),
+        status: None,
     };
     let mut words = args.iter().enumerate();
     while let Some((index, word)) = words.next() {
@@ -170,6 +202,8 @@ struct Reader<'a> {
     /// `--section` words.
     sections: Vec<String>,
     program: Program,
+    /// Where `--status-interval` stands.
+    status: Option<WordPosition>,
 }
 
 impl Reader<'_> {
@@ -290,6 +324,16 @@ impl Reader<'_> {
                 "never" => program.eta = Eta::Never,
                 _ => wrong(format!("--eta={text} is none of fio's"), "auto, always or never"),
             },
+            Setting::StatusInterval => match milliseconds(text) {
+                Some(ms) if ms >= STATUS_MS_MIN => {
+                    program.status_interval = Some(Duration::from_millis(ms));
+                    self.status = Some(place.clone());
+                }
+                Some(_) => wrong(format!("--status-interval={text} is too small"), "100ms or more"),
+                None => {
+                    wrong(format!("--status-interval={text} is no time"), "seconds, or with a unit: 500ms")
+                }
+            },
             Setting::WarningsFatal => program.strict = true,
             Setting::OptionHelp | Setting::EngineHelp => {
                 let said = match setting {
@@ -341,11 +385,16 @@ impl Reader<'_> {
             self.builder.report.general(Severity::Error, "section-missing", message);
         }
         let mut program = self.program;
-        let (mut jobs, mut diagnostics) = self.builder.finish(&name, runs);
         // A report of fio goes to a file or has a form: Assay's own has neither.
         if program.output.is_some() && !program.reports() {
             program.report.forms.push(ReportForm::Normal);
         }
+        if let Some(place) = self.status.filter(|_| !program.reports()) {
+            let message = format!("`{}`: Assay's own report is printed once, at the end", place.word);
+            let help = "--output-format=normal: fio's report, as often as asked";
+            self.builder.report.loss("fio-program-option", Affects::Report, &place, message, help);
+        }
+        let (mut jobs, mut diagnostics) = self.builder.finish(&name, runs);
         if let Some(jobs) = &mut jobs {
             jobs.apart = program.reports();
             program.reporting = Reporting::of(jobs);
@@ -366,6 +415,12 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// A time in milliseconds; a bare number is seconds.
+fn milliseconds(text: &str) -> Option<u64> {
+    let time = number::time_us(text, true).ok().filter(|time| time.quirks.ignored.is_empty())?;
+    u64::try_from(time.value).ok().map(|us| us / 1000)
 }
 
 /// The forms of a list by commas.

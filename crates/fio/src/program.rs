@@ -45,6 +45,8 @@ pub(super) enum Setting {
     BandwidthLog,
     /// When progress is shown.
     Eta,
+    /// How often a report is made while the jobs run.
+    StatusInterval,
     /// Whatever is lost is an error.
     WarningsFatal,
     /// Explain an option and end.
@@ -115,11 +117,7 @@ pub(super) static OPTIONS: &[Entry] = &[
     entry("eta", Required, Set(Setting::Eta)),
     entry("eta-newline", Required, NoEffect("progress is one line on stderr")),
     entry("eta-interval", Required, NoEffect("progress is shown as it comes")),
-    entry(
-        "status-interval",
-        Required,
-        report("no report is printed before the end", "the run keeps its series: assay report --html"),
-    ),
+    entry("status-interval", Required, Set(Setting::StatusInterval)),
     entry(
         "debug",
         Required,

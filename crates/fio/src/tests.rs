@@ -446,7 +446,11 @@ mod command_line {
         assert_eq!(forms(&["--output=x"]), [ReportForm::Normal]);
         assert!(asked(&["--bandwidth-log"]).paths()[0].1.ends_with("agg-read_bw.log"));
         let said = read(&["--status-interval=2", "--max-jobs=3", "--name=a", "--size=1m"]).diagnostics;
-        assert_eq!(said.iter().map(|d| d.affects).collect::<Vec<_>>(), [Some(Affects::Report), None]);
+        assert_eq!(said.iter().map(|d| d.affects).collect::<Vec<_>>(), [None, Some(Affects::Report)]);
+        assert_eq!(
+            asked(&["--status-interval=2", "--minimal"]).status_interval,
+            Some(std::time::Duration::from_secs(2))
+        );
     }
 
     #[test]

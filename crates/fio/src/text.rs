@@ -43,16 +43,40 @@ pub struct ReportForms {
     pub terse: TerseVersion,
 }
 
+/// Which of the reports of a run one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The only one.
+    Only,
+    /// The first of several.
+    First,
+    /// Neither the first nor the last.
+    Middle,
+    /// The last of several, of the ended run.
+    Last,
+}
+
 impl ReportForms {
     /// A run in all these forms, in fio's order: what the jobs are, terse lines, JSON, and the report for people with the verdict
     /// of Assay in one line behind it.
     pub fn print(&self, run: &Run, intervals: &[Interval], reporting: &Reporting) -> String {
+        self.part(run, intervals, reporting, Part::Only)
+    }
+
+    /// One of several reports: what the jobs are stands before the first, the verdict behind the last.
+    pub(crate) fn part(
+        &self,
+        run: &Run,
+        intervals: &[Interval],
+        reporting: &Reporting,
+        part: Part,
+    ) -> String {
         let has = |form| self.forms.contains(&form);
         let plus = has(ReportForm::JsonPlus);
         let json = fio_json_reported(run, intervals, plus, reporting);
         let report = FioReport::read(&json).unwrap_or_default();
         let mut text = String::new();
-        if has(ReportForm::Normal) {
+        if has(ReportForm::Normal) && matches!(part, Part::Only | Part::First) {
             text.push_str(&report.head());
         }
         if has(ReportForm::Terse) {
@@ -63,6 +87,8 @@ impl ReportForms {
         }
         if has(ReportForm::Normal) {
             text.push_str(&report.normal());
+        }
+        if has(ReportForm::Normal) && matches!(part, Part::Only | Part::Last) {
             text.push_str(&format!("\n{}\n", verdict(run)));
         }
         text

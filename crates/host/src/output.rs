@@ -15,6 +15,7 @@ mod refusal;
 mod tests;
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -230,6 +231,18 @@ impl OutputFile<'_> {
     /// What it is, with or without its name.
     fn identity(&self) -> io::Result<Identity> {
         Ok(identity(&rustix::fs::fstat(self.draft.inner().file())?))
+    }
+
+    /// As [`OutputFile::finish`], with the file itself, to which more can be appended: whatever has its name by then.
+    ///
+    /// # Errors
+    /// [`OutputError`]; then what had the name has it still.
+    pub fn finish_open(mut self) -> Result<File, OutputError> {
+        let place = self.place;
+        let file = self.draft.flush().and_then(|()| self.draft.inner().file().try_clone());
+        let file = file.map_err(|error| place.failed(error))?;
+        self.finish()?;
+        Ok(file)
     }
 
     /// Gives it its name.

@@ -54,7 +54,7 @@ struct Start {
 }
 
 /// One phase while its events come in.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct PhaseTally {
     started: bool,
     /// Milliseconds from the start of the run.
@@ -71,7 +71,7 @@ struct PhaseTally {
 }
 
 /// Takes the events of one run and makes the [`Run`] of them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct RunBuilder {
     start: Option<Box<Start>>,
     hosts: Hosts,

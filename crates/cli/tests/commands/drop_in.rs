@@ -218,6 +218,55 @@ fn result_files_of_a_script_may_be_written_again_and_no_others() {
     fio(&world, &with(&["--output=/dev/null"], &READ)).ended(0);
 }
 
+/// The documents that were printed one behind the other.
+fn documents(text: &str) -> Vec<Value> {
+    serde_json::Deserializer::from_str(text).into_iter().map(|one| one.expect("a document")).collect()
+}
+
+#[test]
+fn reports_come_while_the_jobs_run_and_the_last_one_once() {
+    let world = World::new();
+    let of_two = "[global]\nfilename=r.dat\nrw=randread\nsize=1m\nrate_iops=200\ntime_based\n\
+        [a]\nruntime=2\n[b]\nstonewall\nruntime=1\n";
+    put(&world, "two.fio", of_two);
+    let words = ["--status-interval=500ms", "--output-format=json", "--output=s.json", "two.fio"];
+    let said = fio(&world, &words).ended(0);
+    assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
+    let reports = documents(&text(&world, "s.json"));
+    let ios = |report: &Value, job: usize| report["jobs"][job]["read"]["total_ios"].as_u64();
+    let of = |job: usize| reports.iter().map(|report| ios(report, job).expect("a count")).collect::<Vec<_>>();
+    assert!((3..=7).contains(&reports.len()), "{}", reports.len());
+    let (a, b) = (of(0), of(1));
+    for counts in [&a, &b] {
+        assert!(counts.is_sorted(), "{counts:?}");
+    }
+    // Jobs that wait have their entry, and what is reported is what was done by then.
+    assert!(a[0] > 0 && a[0] < a[a.len() - 1] && b[0] == 0, "{a:?} {b:?}");
+    let run = world.only_run();
+    for (phase, counts) in [&a, &b].into_iter().enumerate() {
+        assert_eq!(run["phases"][phase]["jobs"][0]["read"]["ios"], counts[counts.len() - 1], "{counts:?}");
+    }
+    // The same file may be written again, and shorter.
+    fio(&world, &with(&["--output=s.json", "--output-format=json"], &READ)).ended(0);
+    assert_eq!(documents(&text(&world, "s.json")).len(), 1);
+    // On stdout; what the jobs are comes once, and so does the verdict.
+    let said = fio(&world, &["--status-interval=1", "two.fio"]).ended(0);
+    assert_eq!(said.err, "");
+    let count = |part: &str| said.out.matches(part).count();
+    assert!((2..=4).contains(&count("\na: (groupid=0, jobs=1)")), "{}", said.out);
+    assert_eq!(
+        (count("a: (g=0): rw="), count("\nassay: "), count("Starting 2 proc")),
+        (1, 1, 1),
+        "{}",
+        said.out
+    );
+    let first = said.out.split("Run status group").next().unwrap_or_default();
+    assert!(!first.contains("b: (groupid=1"), "{first}");
+    // What is shorter than that is reported at its end.
+    let brief = fio(&world, &with(&["--status-interval=1", "--output-format=json"], &READ)).ended(0);
+    assert_eq!(documents(&brief.out).len(), 1);
+}
+
 #[test]
 fn words_of_assay_stand_anywhere_and_a_job_may_come_on_stdin() {
     let world = World::new();

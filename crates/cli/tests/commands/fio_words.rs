@@ -274,6 +274,8 @@ fn options_of_the_program_fio_are_refused_or_said() {
         ("--terse-version=9", "2, 3, 4 or 5"),
         ("--trigger=reboot", "assay judge"),
         ("--enghelp=libaoi", "libaio"),
+        ("--status-interval=0", "too small"),
+        ("--status-interval=soon", "500ms"),
         ("--cmdhelp=rv", "no option 'rv'"),
         ("--client=host", "each host"),
         ("--readonly=1", "takes no value"),

@@ -17,7 +17,7 @@ use crate::hosts::{CommonWindow, HostLoss, HostPhase, RunHost};
 use crate::run::DeviceTruth;
 
 /// A host as far as the run knows it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct HostTally {
     pub(super) name: String,
     pub(super) environment: Option<Box<Environment>>,
@@ -26,7 +26,7 @@ pub(super) struct HostTally {
 }
 
 /// All hosts of a run by number; with one, or none, the run is that of a single host.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Hosts(pub(super) BTreeMap<HostId, HostTally>);
 
 impl Hosts {
@@ -87,7 +87,7 @@ pub(super) struct HostStart {
 }
 
 /// The starts of a phase against each other.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Starts<'a> {
     first: Option<(HostId, HostStart)>,
     starts: &'a BTreeMap<HostId, HostStart>,

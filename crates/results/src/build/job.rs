@@ -20,13 +20,13 @@ use crate::series;
 use crate::summary::were_of_size;
 
 /// A job while its events come in: what each host did of it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct JobTally {
     parts: BTreeMap<HostId, JobPart>,
 }
 
 /// A host's part in a job.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct JobPart {
     /// Ramp excluded; empty where the intervals are held.
     counts: JobCounts,
@@ -40,7 +40,7 @@ struct JobPart {
 }
 
 /// An interval in as little memory as in a series.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct HeldInterval {
     pub(super) start_ns: u64,
     payload: Vec<u8>,
@@ -53,7 +53,7 @@ impl HeldInterval {
 }
 
 /// What was counted of a job, over the time that is reported.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct JobTotal {
     pub(super) counts: JobCounts,
     pub(super) outcomes: Vec<JobOutcome>,

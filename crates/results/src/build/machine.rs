@@ -10,7 +10,7 @@ use crate::run::DeviceTruth;
 const LIMITS_MAX: usize = 100;
 
 /// The counters of one phase while they come in.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct MachineTally {
     /// Before the phase started: the first of two bounds a quiet window.
     before: Option<Box<(Counters, Counters)>>,
@@ -28,7 +28,7 @@ pub(super) struct MachineTally {
 }
 
 /// What happened between two snapshots.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Step {
     /// Start, nanoseconds after the first snapshot.
     start_ns: u64,
@@ -43,7 +43,7 @@ struct Step {
     without: Box<[u32]>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct DeviceStep {
     /// Index among the names.
     device: u32,

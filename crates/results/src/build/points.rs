@@ -11,7 +11,7 @@ const OPEN_MAX: usize = 4;
 /// A last period shorter than this share of the one before it is what was outstanding at the end: it belongs to that one.
 const REST_MAX: f64 = 0.1;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OpenPoint {
     start_ns: u64,
     end_ns: u64,
@@ -20,7 +20,7 @@ struct OpenPoint {
     completion: LatencyHistogram,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct DonePoint {
     start_ns: u64,
     length_ns: u64,
@@ -33,7 +33,7 @@ struct DonePoint {
 
 /// Collects the points of one reported job. Intervals of the jobs of a group that start within half a period of each
 /// other make one point; their histograms are merged before a percentile is taken.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PointSeries {
     open: VecDeque<OpenPoint>,
     done: Vec<DonePoint>,
