@@ -29,7 +29,8 @@ use crate::failure::{Failure, Outcome};
 
 Exit status: 0 done; 1 failed; 2 usage or bad input;
   3 not valid (--require-valid); 4 regression (--fail-on);
-  5 interrupted, partial result kept.")]
+  5 interrupted, partial result kept; 130 ended at once by a second Ctrl-C
+  (143 by SIGTERM), see 'assay runs recover'.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,

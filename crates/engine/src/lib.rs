@@ -22,6 +22,7 @@ pub mod fio_bridge;
 pub mod in_flight;
 pub mod job_loop;
 pub mod kind;
+pub mod last_words;
 pub mod loops;
 pub mod memory;
 pub mod operations;

@@ -185,8 +185,9 @@ pub(super) fn distribution(text: &str, kb_base: u32) -> Result<Distribution, Str
         "random" => Ok(Distribution::Random),
         "zipf" => {
             let (theta, center) = parameter(rest, 1.1)?;
-            if theta <= 0.0 || theta == 1.0 {
-                return Err("theta has to be above 0 and different from 1".to_owned());
+            // fio refuses 1 only: 0 is uniform, and below 0 the last ranks are the hottest.
+            if theta == 1.0 {
+                return Err("theta has to be different from 1".to_owned());
             }
             Ok(Distribution::Zipf { theta, center })
         }
@@ -279,10 +280,13 @@ mod tests {
         assert_eq!(read("zipf"), Ok(Distribution::Zipf { theta: 1.1, center: None }));
         assert_eq!(read("zipf:1.2:0.3"), Ok(Distribution::Zipf { theta: 1.2, center: Some(0.3) }));
         assert_eq!(read("pareto:0.9"), Ok(Distribution::Pareto { h: 0.9, center: None }));
+        assert_eq!(read("zipf:0"), Ok(Distribution::Zipf { theta: 0.0, center: None }));
         for bad in [
             "zipf:1",
             "zipf:abc",
             "zipf:1.2:1.3",
+            "pareto:0",
+            "pareto:1",
             "pareto:1.2",
             "normal:100",
             "zoned:50/5:40/20",

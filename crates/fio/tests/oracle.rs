@@ -17,6 +17,7 @@ bssplit=4k/50,8k/100 ; bs=abc ; bs=0 ; bs=4k- ; bs=4kz ; bs=4z ; bs=4k,foo ; bs=
 iodepth=1.5 ; iodepth=4% ; iodepth=0 ; iodepth=4-8 ; iodepth= ; size=50% ; size=10zz ; size=10z ; io_size=4 k ; io_size= 4k
 io_size=0x10k ; io_size=1e6 ; size= ; io_size=4k-8k ; runtime=10x ; runtime=60sec ; runtime=1.9s ; runtime=abc ; rwmixread=101
 rwmixread=30,40 ; random_distribution=zipf ; random_distribution=zipf:1 ; random_distribution=zipf:abc
+random_distribution=zipf:0 ; random_distribution=zipf:-1 ; random_distribution=pareto:0 ; random_distribution=pareto:1
 random_distribution=pareto:1.2 ; random_distribution=normal:100 ; random_distribution=zoned:50/5:40/20
 random_distribution=zoned:50/5:30/15:20/ ; random_distribution=zipf:1.2:0.3 ; random_distribution=zipf:1.2:1.3
 random_distribution=zoned_abs:60/1g:40/2g ; random_distribution=foo ; percentage_random=50,60,70 ; percentage_random=150

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_conduct::{Executor, conduct};
+use assay_engine::last_words::LastWords;
 use assay_results::build::RunBuilder;
 use assay_results::environment::Environment;
 use assay_results::store::{RunDir, RunRecorder};
@@ -96,6 +97,10 @@ pub(crate) fn record_in(
     observer: &mut dyn Observer,
 ) -> Result<Finished, RunError> {
     let mut recorder = RunRecorder::new(directory)?;
+    let _words = LastWords::prepare(format!(
+        "\nassay: ended by a second signal; what was measured so far is kept in {}; 'assay runs recover {id}' makes a result of it\n",
+        recorder.dir().path().display()
+    ));
     let mut builder = RunBuilder::new();
     let mut lost = false;
     let mut sink = |event: RunEvent| {

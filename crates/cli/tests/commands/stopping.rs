@@ -43,6 +43,26 @@ fn a_second_signal_stops_at_once() {
 }
 
 #[test]
+fn a_second_signal_says_where_what_was_measured_is_kept() {
+    let world = World::new();
+    let child = world.start_measuring();
+    // Two signals that wait when it goes on are handled before anything else.
+    for which in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
+        signal(&child, which);
+    }
+    let said = Said::of(child.wait_with_output().expect("ended"));
+    assert!(matches!(said.code, Some(130 | 143)), "{:?} {:?}", said.code, said.signal);
+    let directory = world.run_directories().pop().expect("a run");
+    let line = said.err.lines().last().expect("a line");
+    assert!(line.contains(&format!("is kept in {}", directory.display())), "{}", said.err);
+    let id =
+        line.split("'assay runs recover ").nth(1).and_then(|rest| rest.split('\'').next()).expect("an id");
+    let recovered = world.assay(&["runs", "recover", id, "--json"]).ended(0);
+    assert_eq!(json(&recovered.out)["id"], id);
+    assert!(world.assay(&["--help"]).ended(0).out.contains("130 ended at once by a second Ctrl-C"));
+}
+
+#[test]
 fn a_killed_run_is_recovered_with_its_completed_intervals() {
     let world = World::new();
     let mut child = world.start_measuring();

@@ -180,6 +180,14 @@ impl Lowering<'_> {
     fn distribution(&mut self, source: Source<'_>) -> ModelDistribution {
         let (model, center) = match &source.job.access().distribution {
             Distribution::Random => (ModelDistribution::Uniform, None),
+            Distribution::Zipf { theta, center } if *theta <= 0.0 => {
+                // With theta 0 all ranks are alike.
+                if *theta < 0.0 {
+                    let message = "a zipf with theta below 0 is not supported; offsets are uniform";
+                    self.loss(source, "negative-theta", "random_distribution", message, BY_FIO);
+                }
+                (ModelDistribution::Uniform, center.filter(|_| *theta < 0.0))
+            }
             Distribution::Zipf { theta, center } => (ModelDistribution::Zipf { theta: *theta }, *center),
             Distribution::Pareto { h, center } => (ModelDistribution::Pareto { h: *h }, *center),
             Distribution::Normal { deviation_percent, center } => {

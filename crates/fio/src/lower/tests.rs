@@ -202,6 +202,15 @@ fn placements() {
 }
 
 #[test]
+fn a_zipf_of_theta_0_is_uniform() {
+    let placement = |lines: &str| job(lines).traits.pattern.placement;
+    let uniform = Placement::random_independent();
+    for lines in ["rw=randread\nrandom_distribution=zipf:0", "rw=randread\nrandom_distribution=zipf:0:0.5"] {
+        assert_eq!((placement(lines), ids(lines)), (uniform.clone(), vec![]), "{lines}");
+    }
+}
+
+#[test]
 fn losses_of_access() {
     for (lines, id) in [
         ("rw=read:-4k", "backward-walk"),
@@ -210,6 +219,7 @@ fn losses_of_access() {
         ("rw=randtrimwrite", "trimwrite-order"),
         ("rw=randrw\npercentage_random=10,90", "random-by-direction"),
         ("rw=randread\nrandom_distribution=zipf:1.1:0.5", "distribution-center"),
+        ("rw=randread\nrandom_distribution=zipf:-1", "negative-theta"),
         ("rw=randrw\npercentage_random=50\nbs=4k,8k\nbs_is_seq_rand=1", "sizes-by-randomness"),
         ("rw=randrw\nba=8k,16k", "align-by-direction"),
         ("filename=a:b\nfile_service_type=zipf:1.2", "file-distribution"),

@@ -41,6 +41,8 @@ const CHARGED_BYTES_PER_WRITE: u64 = 2 * 4096;
 const TRAFFIC_SHARE_MIN: f64 = 0.05;
 /// What a program reads in its first second is mostly itself: reads, or writes, that end with it are left out as well.
 const START_NS: u64 = 1_000_000_000;
+/// Less than this a program may read by calls, or write, before it does anything: headers of libraries, settings, messages.
+const OWN_BYTES_MAX: u64 = 1 << 20;
 /// Files named in a sentence at most.
 const JUDGED_NAMED_MAX: usize = 3;
 /// How far the course of the counters may be from the figures of a result to be taken for theirs.
@@ -204,6 +206,9 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
         // Where no file was seen open, what was fetched is the program itself.
         basis.read = Known::LeftOut;
     }
+    if ended_unseen(observation, &whole) {
+        basis.leave_out_loading(read, write);
+    }
     let mut builder = RunBuilder::new();
     let parts = parts_of(observation, basis);
     events(observation, basis, &parts).iter().for_each(|event| builder.feed(event));
@@ -221,8 +226,10 @@ pub fn run_of(observation: &Observation) -> Result<Run, BuildError> {
     }
     if basis.read == Known::LeftOut && basis.write == Known::LeftOut {
         let text = match left_running(&observation.left_running) {
-            Some(left) => format!("no storage traffic of the command was seen: {left}"),
-            None => NOTHING_SEEN.to_owned(),
+            Some(left) => format!("{NO_TRAFFIC}: {left}"),
+            // Those that were named have a remark of their own.
+            None if !observation.missed.is_empty() => NO_TRAFFIC.to_owned(),
+            None => format!("{NO_TRAFFIC}; {NOT_NAMED}"),
         };
         remark(&mut run, checks::NOTHING_SEEN, text);
         // What the plan had to say of a job is of none that was there.
@@ -262,8 +269,8 @@ impl MissedTarget {
 }
 
 /// What is said where no traffic can be told to be about files.
-const NOTHING_SEEN: &str = "no storage traffic of the command was seen; files that are open only for a moment are not seen \
-                            either: name them with --target";
+const NO_TRAFFIC: &str = "no storage traffic of the command was seen";
+const NOT_NAMED: &str = "files that are open only for a moment are not seen either: name them with --target";
 
 /// Says how its reads and its writes are known, and what is left out.
 fn say_how_known(run: &mut Run, observation: &Observation, basis: Basis, [read, write]: [Traffic; 2]) {
@@ -393,7 +400,26 @@ fn behind_start(during: &[Counters]) -> Counters {
     rest.filter(|rest| rest.at_ns > all.at_ns / 2 && at_work(rest)).unwrap_or(all)
 }
 
+/// Whether a command was over before any of its files was seen: what it did may have been no more than to be loaded.
+fn ended_unseen(observation: &Observation, whole: &Counters) -> bool {
+    let unseen = |missed: &MissedTarget| !missed.known;
+    !observation.own_figures
+        && whole.at_ns < START_NS
+        && observation.missed.len() >= observation.targets.len()
+        && observation.missed.iter().any(unseen)
+}
+
 impl Basis {
+    /// Leaves out what loading a program takes: its code is fetched without calls, and of its own files little is read by them.
+    fn leave_out_loading(&mut self, read: Traffic, write: Traffic) {
+        if read.called_bytes < OWN_BYTES_MAX {
+            self.read = Known::LeftOut;
+        }
+        if write.bytes() < OWN_BYTES_MAX {
+            self.write = Known::LeftOut;
+        }
+    }
+
     /// By what was done in all, and behind the start.
     fn of(read: Traffic, write: Traffic, behind_start: [Traffic; 2]) -> Self {
         let total = behind_start[0].bytes().saturating_add(behind_start[1].bytes()) as f64;

@@ -7,7 +7,7 @@ use super::not_steady::{self, large_change, movement, pause_places, whole_places
 use super::outlier_run::RESOLUTION_SHARE;
 use super::own_stop::{own_stop, repeated_stops};
 use super::subject::{Subject, measured, upper_quartile};
-use crate::run::{Effect, Finding, FindingSeverity, Run};
+use crate::run::{Effect, Finding, FindingSeverity, Run, SeriesPoint};
 use crate::stats::{Drift, OutlierReport, drift, median, outliers, student_quantile};
 use crate::steady::StationarityVerdict;
 
@@ -166,7 +166,9 @@ fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
         return None;
     }
     let first = series.iter().find(|point| still(point.iops))?;
-    let effect = with_scatter(subject, &moving, usual, subject.mean_iops() / usual - 1.0);
+    // Faster intervals may hide the missing I/O from the mean: without the stalls it would still be higher.
+    let missing = missing_share(series, still);
+    let effect = with_scatter(subject, &moving, usual, (subject.mean_iops() / usual - 1.0).min(-missing));
     let message = format!(
         "hardly any I/O completed for {still_s:.1} s of {time_s:.1} s ({}), first {:.1} s after the start",
         percent(share),
@@ -184,6 +186,18 @@ fn stalled(subject: &Subject<'_>, iops: &[f64]) -> Option<Finding> {
         .evidence("mean_iops", subject.mean_iops())
         .advise(ADVICE);
     Some(finding)
+}
+
+/// How far the mean of a course is below that of its intervals that do not stand still, as a share of the latter.
+fn missing_share(series: &[SeriesPoint], still: impl Fn(f64) -> bool) -> f64 {
+    let mean = |points: &mut dyn Iterator<Item = &SeriesPoint>| {
+        let (ios, time_s) = points.fold((0.0, 0.0), |(ios, time_s), point| {
+            (ios + point.iops * point.length_s, time_s + point.length_s)
+        });
+        ios / time_s
+    };
+    let moving = mean(&mut series.iter().filter(|point| !still(point.iops)));
+    1.0 - mean(&mut series.iter()) / moving
 }
 
 /// Whether an interval of this many operations a second has enough of them.
@@ -260,15 +274,18 @@ fn single(subject: &Subject<'_>, iops: &[f64], usual: f64) -> Option<Finding> {
         (iops[**at] / usual - 1.0).abs() >= DISTANCE_MIN && sure
     };
     let flagged: Vec<usize> = report.flagged.iter().filter(far).copied().collect();
-    let worst =
-        *flagged.iter().max_by(|a, b| (iops[**a] - usual).abs().total_cmp(&(iops[**b] - usual).abs()))?;
     // How far the mean over all is from what it is without them; more where the window itself shows more.
     let places = places(subject);
     let length_s = |at: usize| subject.job.series[places[at]].length_s;
     let time_s: f64 = (0..iops.len()).map(length_s).sum();
     let of_flagged =
         flagged.iter().map(|at| (iops[*at] - usual) * length_s(*at)).sum::<f64>() / (time_s * usual);
-    let of_window = off_the_usual(subject, iops, usual).unwrap_or(0.0);
+    // What the sentence names is to have the effect that it states: the worst of that direction.
+    let towards = |off: f64| off * of_flagged > 0.0;
+    let off = |at: usize| iops[at] - usual;
+    let same = flagged.iter().filter(|at| towards(off(**at)));
+    let worst = *same.max_by(|a, b| off(**a).abs().total_cmp(&off(**b).abs()))?;
+    let of_window = off_the_usual(subject, iops, usual).filter(|off| towards(*off)).unwrap_or(0.0);
     let effect = if of_window.abs() > of_flagged.abs() { of_window } else { of_flagged };
     let severity =
         if effect.abs() >= warning_from(subject) { FindingSeverity::Warning } else { FindingSeverity::Info };
@@ -328,7 +345,6 @@ mod tests {
     use super::*;
     use crate::checks::tests::{only, silent};
     use crate::fixture::run;
-    use crate::run::SeriesPoint;
 
     fn with_stalls(stalls: &[u32]) -> Run {
         let mut run = run();
@@ -415,6 +431,31 @@ mod tests {
         // A few operations an interval are a matter of chance.
         let few: Vec<(f64, f64)> = course.iter().map(|(length, iops)| (*length, iops / 300.0)).collect();
         silent(ID, &with_course(&few));
+    }
+
+    #[test]
+    fn missing_io_never_makes_the_figure_high() {
+        // A pause of 0.8 s, and enough fast intervals for the mean to be above the median all the same.
+        let mut course: Vec<(f64, f64)> = (0..21).map(|i| (0.2, [1000.0, 1010.0, 2000.0][i % 3])).collect();
+        course.insert(9, (0.8, 1.0));
+        let run = with_course(&course);
+        assert!(measured(&run).next().is_some_and(|subject| subject.mean_iops() > 1050.0));
+        let finding = only(ID, &run);
+        assert!(finding.message.starts_with("hardly any I/O completed for 0.8 s of 5.0 s (16 %)"));
+        let effect = finding.effect.expect("its size is known");
+        assert!(effect.low < -0.16 && effect.high <= 0.0, "{}", finding.bias_words());
+        assert!(finding.bias_words().contains("low"), "{}", finding.bias_words());
+        // Where fast intervals make the figure high, they are what the sentence names, not one without I/O.
+        let factor = |i: usize| match i {
+            20 | 21 => 1.8,
+            40 => 0.02,
+            _ => 1.0,
+        };
+        let course: Vec<(f64, f64)> =
+            (0..60).map(|i| (1.0, [1000.0, 1010.0, 1020.0][i % 3] * factor(i))).collect();
+        let finding = only(ID, &with_course(&course));
+        assert!(finding.bias_words().contains("high"), "{}", finding.bias_words());
+        assert!(finding.message.ends_with("had 182 % of the median IOPS"), "{}", finding.message);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use assay_workload::plan::PlannedSite;
 use super::cache_served_reads::truly_direct;
 use super::draft::{iops_served, percent, served};
 use super::subject::{Subject, on_storage};
+use crate::environment::ExtentSummary;
 use crate::run::{Effect, Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "unwritten-reads";
@@ -55,10 +56,29 @@ fn not_fetched(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "{} of the bytes read directly were fetched from no device: the file has holes",
-        percent(share)
+        "{} of the bytes read directly were fetched from no device: {}",
+        percent(share),
+        why_not_fetched(subject)
     );
     Some(finding(subject, share, message, "cached_read_share"))
+}
+
+/// What the file system said of the blocks that no device had to deliver.
+fn why_not_fetched(subject: &Subject<'_>) -> &'static str {
+    let targets = subject.targets();
+    let known = |path: &str| subject.run.environment.target(path)?.extents;
+    let extents: Vec<ExtentSummary> = targets.iter().filter_map(|target| known(&target.path)).collect();
+    // lseek counts unwritten extents among the holes.
+    let holes = |one: &ExtentSummary| one.hole_bytes > one.unwritten_bytes.unwrap_or(0);
+    let unwritten = |one: &ExtentSummary| one.unwritten_bytes.is_some_and(|bytes| bytes > 0);
+    let told = extents.iter().all(|one| one.hole_bytes == 0 || one.unwritten_bytes.is_some());
+    match (extents.iter().any(holes), extents.iter().any(unwritten)) {
+        (true, _) if !told => "the file has holes, or blocks that are allocated and were never written",
+        (true, true) => "the file has holes, and blocks that are allocated and were never written",
+        (false, true) => "the file's blocks are allocated and were never written",
+        (true, false) => "the file has holes",
+        (false, false) => "they were never written, or trimmed",
+    }
 }
 
 fn zeros(subject: &Subject<'_>) -> Option<Finding> {
@@ -174,7 +194,7 @@ fn written_before(subject: &Subject<'_>, target: &str) -> bool {
 mod tests {
     use super::*;
     use crate::checks::tests::{buffered, only, silent};
-    use crate::environment::{ExtentSummary, TargetEnvironment};
+    use crate::environment::TargetEnvironment;
     use crate::fixture::run;
 
     #[test]
@@ -185,6 +205,41 @@ mod tests {
         assert_eq!((finding.severity, finding.bias_words()), (FindingSeverity::Invalid, "IOPS 0-900 % high"));
         // The same share of buffered reads is the page cache's.
         silent(ID, &buffered(run));
+    }
+
+    #[test]
+    fn blocks_that_are_allocated_and_unwritten_are_no_holes() {
+        let said = |hole_bytes: u64, unwritten_bytes: Option<u64>| {
+            let mut run = run();
+            run.phases[0].jobs[0].cached_read_share = Some(1.0);
+            let data_bytes = 100 - hole_bytes;
+            with_extents(
+                &mut run,
+                ExtentSummary {
+                    examined_bytes: 100,
+                    data_bytes,
+                    hole_bytes,
+                    unwritten_bytes,
+                    ..Default::default()
+                },
+            );
+            let finding = only(ID, &run);
+            assert_eq!(finding.severity, FindingSeverity::Invalid);
+            finding.message.split_once(": ").expect("a reason").1.to_owned()
+        };
+        // lseek calls what fallocate(1) made a hole.
+        assert_eq!(said(100, Some(100)), "the file's blocks are allocated and were never written");
+        assert_eq!(said(0, Some(100)), "the file's blocks are allocated and were never written");
+        assert_eq!(said(100, Some(0)), "the file has holes");
+        assert_eq!(
+            said(100, Some(40)),
+            "the file has holes, and blocks that are allocated and were never written"
+        );
+        // Where FIEMAP does not tell, neither is said for certain.
+        assert_eq!(
+            said(100, None),
+            "the file has holes, or blocks that are allocated and were never written"
+        );
     }
 
     /// The run with a device that read nothing.

@@ -208,6 +208,29 @@ fn a_command_that_waited_for_a_cpu_is_held_back_by_what_else_runs() {
     }
 }
 
+/// As recorded: false(1) with `--target`, over after 28 ms, and what was fetched of its binary.
+#[test]
+fn the_loading_of_a_command_that_ended_unseen_is_no_traffic_of_its_target() {
+    let seen = |called: u64, moved: u64| {
+        let mut seen = observation(called, moved);
+        seen.during.truncate(2);
+        seen.during[1].at_ns = seen.during[0].at_ns + 28_000_000;
+        let path = seen.targets[0].path.clone();
+        seen.missed = vec![MissedTarget { path, known: false }];
+        seen.opened_for = (true, true);
+        run_of(&Observation { ended: CommandEnd::Status(1), ..seen }).unwrap()
+    };
+    for (called, moved) in [(0, 36_864), (832, 0), (832, 1 << 21)] {
+        let run = seen(called, moved);
+        assert!(run.phases[0].jobs.is_empty(), "{called} {moved}: {:#?}", run.phases[0].jobs);
+        let found: Vec<&str> = run.findings.iter().map(|finding| finding.message.as_str()).collect();
+        assert!(found.contains(&"no storage traffic of the command was seen"), "{found:#?}");
+        assert!(!run.findings.iter().any(|finding| finding.id == "working-set-fits-cache"), "{found:#?}");
+    }
+    // What it asked for by calls is its traffic, however soon it ended.
+    assert_eq!(seen(64 << 20, 64 << 20).phases[0].jobs[0].total.bytes, 64 << 20);
+}
+
 #[test]
 fn a_child_that_outlives_the_command_is_why_nothing_was_seen() {
     let left = |asked| Observation { left_running: vec!["dd".to_owned()], ..observation(asked, asked) };
