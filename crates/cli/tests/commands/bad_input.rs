@@ -129,7 +129,7 @@ fn hosts_that_are_none() {
     let world = World::new();
     refused(&world, &["quick", "@:x"], 2, "is not a host");
     refused(&world, &["quick", "a b:x"], 2, "is not a host");
-    refused(&world, &["cleanup", "@host:~other/x"], 2, "another user's home");
+    refused(&world, &["cleanup", "me@host:~other/x"], 2, "another user's home");
     misused(&world, &["quick", "-oProxyCommand=touch pwned:x"], "unexpected argument");
     refused(&world, &["quick", "--", "-oProxyCommand=touch pwned:x"], 2, "is not a host");
 }
