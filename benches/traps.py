@@ -548,7 +548,7 @@ def stops_pair(engine, depth, stop_ms, every_ms, freeze=False):
         job = READS + f'engine = "{engine}"\noutstanding = {depth}\nruntime = "2s"'
 
         def staged():
-            with freezer() as (by, switch) if freeze else contextlib.nullcontext(((), None)) as (by, switch):
+            with (freezer() if freeze else contextlib.nullcontext(((), None))) as (by, switch):
                 process = bench.start(path, job, by=by)
                 switch = switch or (lambda on: process.send_signal(signal.SIGSTOP if on else signal.SIGCONT))
                 while process.poll() is None:
