@@ -551,11 +551,14 @@ def stops_pair(engine, depth, stop_ms, every_ms, freeze=False):
             with (freezer() if freeze else contextlib.nullcontext(((), None))) as (by, switch):
                 process = bench.start(path, job, by=by)
                 switch = switch or (lambda on: process.send_signal(signal.SIGSTOP if on else signal.SIGCONT))
-                while process.poll() is None:
-                    for on, ms in ((True, stop_ms), (False, every_ms - stop_ms)):
-                        switch(on)
-                        time.sleep(ms / 1000)
-                return bench.end(process)
+                # Its output is read meanwhile: a full pipe would hold it up.
+                with concurrent.futures.ThreadPoolExecutor(1) as reader:
+                    ended = reader.submit(bench.end, process)
+                    while not ended.done():
+                        for on, ms in ((True, stop_ms), (False, every_ms - stop_ms)):
+                            switch(on)
+                            time.sleep(ms / 1000)
+                    return ended.result()
 
         return (lambda: bench.run(path, job)), staged
 
