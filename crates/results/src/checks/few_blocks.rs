@@ -30,7 +30,11 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     if active == 0 || subject.planned.iter().any(|planned| !planned.is_blocks()) {
         return None;
     }
-    let largest = subject.planned.iter().map(|planned| planned.pattern.max_block_bytes()).max()?.max(1);
+    // Of a command that was only observed, block sizes are not known.
+    let largest = subject.planned.iter().map(|planned| planned.pattern.max_block_bytes()).max()?;
+    if largest == 0 {
+        return None;
+    }
     let blocks = (active / largest).max(1);
     let few = blocks < BLOCKS_EACH.saturating_mul(job.outstanding_io.max(1)) && blocks < BLOCKS_MAX;
     if !(few || active < RANGE_MIN) || job.total.ios / blocks < PASSES_MIN {
@@ -91,5 +95,12 @@ mod tests {
         silent(ID, &large(128));
         silent(ID, &of_range(1 << 20, 127_000));
         silent(ID, &of_range(4096 * 100, 1500));
+        // As recorded with `judge --target DIR`: neither the range nor the blocks are known.
+        let mut observed = of_range(4096, 127_000);
+        let pattern = &mut observed.plan.phases[0].jobs[0].pattern;
+        pattern.read_sizes = assay_workload::pattern::BlockSizes::Unknown;
+        pattern.write_sizes = assay_workload::pattern::BlockSizes::Unknown;
+        pattern.trim_sizes = assay_workload::pattern::BlockSizes::Unknown;
+        silent(ID, &observed);
     }
 }
