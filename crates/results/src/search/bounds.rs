@@ -9,7 +9,7 @@
 pub const WINDOWS: u32 = 6;
 /// A bound moves outwards by this share of itself at most.
 const MOVE_MAX: f64 = 0.5;
-/// Each move is so many times the one before: of windows that scatter a lot, few rates have to be tried.
+/// Each move is this factor times the one before, so that few rates are tried where windows scatter widely.
 const MOVE_GROWS: f64 = 3.0;
 /// Rates as close as this are one rate; the shares of the threads do not add up exactly.
 const SAME: f64 = 1e-6;
