@@ -285,7 +285,7 @@ impl<'s, 't> Document<'s, 't> {
         PHASE.fill(self.sink, &table, &mut draft);
         let until = until::until(self.sink, &table, &draft);
         let made = Phase { until, ..draft.phase };
-        let Some(jobs) = table.get("job") else {
+        let Some(jobs) = table.get("job").filter(|jobs| !jobs.elements().is_empty()) else {
             let message = format!("phase '{}' has no jobs", clip(&made.name));
             self.sink.error("missing-key", entry.span(), message, "add a [[phase.job]] behind it");
             return;

@@ -313,6 +313,12 @@ fn what_is_missing_is_named() {
     assert!(said[0].contains("version is not known"), "{said:#?}");
     assert!(said[1].contains("two targets with the name 'a'"), "{said:#?}");
     assert!(said[2].contains("phase 'phase-1' has no jobs"), "{said:#?}");
+    // A phase without any is not read again from what is written of it.
+    let said = complaints(
+        "[[target]]\nname = \"a\"\npath = \"a\"\n[[phase]]\nname = \"full\"\n[[phase.job]]\nop = \"read\"\nblock_size = \"4k\"\n\
+         pattern = \"random\"\n[[phase]]\nname = \"empty\"\njob = []\n",
+    );
+    assert!(said.iter().any(|line| line.contains("phase 'empty' has no jobs")), "{said:#?}");
 }
 
 const REFERENCE: &str = include_str!("../../../../docs/formats/plan.md");
