@@ -38,6 +38,7 @@ pub mod stats;
 pub mod steady;
 pub mod store;
 pub mod summary;
+mod varint;
 
 pub use build::RunBuilder;
 pub use done_by::DoneBy;

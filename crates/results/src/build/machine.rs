@@ -5,6 +5,7 @@ use crate::counters::{Counters, ProcessCounters};
 use crate::environment::CgroupDeviceLimit;
 use crate::evidence::{InterfaceUse, LimitInForce, MachineSecond, PhaseEvidence, QuietWindow};
 use crate::run::DeviceTruth;
+use crate::varint::{put, put_signed, take, take_signed};
 
 /// More changes of limits on devices than this are not kept.
 const LIMITS_MAX: usize = 100;
@@ -19,7 +20,7 @@ pub(super) struct MachineTally {
     /// After it finished.
     after: Option<Box<(Counters, Counters)>>,
     /// Differences of neighbours; process and system parts in brief.
-    steps: Vec<Step>,
+    steps: PackedSteps,
     /// Devices that counters named, told once for all steps.
     names: Vec<String>,
     io_workers_max: u64,
@@ -28,7 +29,7 @@ pub(super) struct MachineTally {
 }
 
 /// What happened between two snapshots.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct Step {
     /// Start, nanoseconds after the first snapshot.
     start_ns: u64,
@@ -43,7 +44,7 @@ struct Step {
     without: Box<[u32]>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct DeviceStep {
     /// Index among the names.
     device: u32,
@@ -51,6 +52,78 @@ struct DeviceStep {
     written_bytes: u64,
     weighted_time_ms: u64,
     busy_time_ms: u64,
+}
+
+/// Steps one behind the other in some tens of bytes each, so that a run of days stays small.
+#[derive(Debug, Clone, Default)]
+struct PackedSteps {
+    bytes: Vec<u8>,
+    end_ns: u64,
+    length_ns: u64,
+}
+
+impl PackedSteps {
+    fn push(&mut self, step: &Step) {
+        put_signed(&mut self.bytes, step.start_ns.wrapping_sub(self.end_ns) as i64);
+        put_signed(&mut self.bytes, step.length_ns.wrapping_sub(self.length_ns) as i64);
+        (self.end_ns, self.length_ns) = (step.start_ns.wrapping_add(step.length_ns), step.length_ns);
+        let shares = [step.cpu_busy_share, step.steal_share];
+        let known = shares.iter().fold(0_u8, |bits, share| bits << 1 | u8::from(share.is_some()));
+        self.bytes.push(known);
+        shares.iter().flatten().for_each(|share| self.bytes.extend(share.to_le_bytes()));
+        put(&mut self.bytes, step.devices.len() as u64);
+        for device in &step.devices {
+            put(&mut self.bytes, u64::from(device.device));
+            let DeviceStep { read_bytes, written_bytes, weighted_time_ms, busy_time_ms, .. } = *device;
+            for value in [read_bytes, written_bytes, weighted_time_ms, busy_time_ms] {
+                put(&mut self.bytes, value);
+            }
+        }
+        put(&mut self.bytes, u64::from(step.told));
+        put(&mut self.bytes, step.without.len() as u64);
+        step.without.iter().for_each(|index| put(&mut self.bytes, u64::from(*index)));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Step> + '_ {
+        let (mut rest, mut end_ns, mut length_ns) = (&self.bytes[..], 0_u64, 0_u64);
+        std::iter::from_fn(move || {
+            let start_ns = end_ns.wrapping_add(take_signed(&mut rest)? as u64);
+            length_ns = length_ns.wrapping_add(take_signed(&mut rest)? as u64);
+            end_ns = start_ns.wrapping_add(length_ns);
+            let known = take_byte(&mut rest)?;
+            let cpu_busy_share = if known & 2 == 0 { None } else { Some(take_share(&mut rest)?) };
+            let steal_share = if known & 1 == 0 { None } else { Some(take_share(&mut rest)?) };
+            let number = take(&mut rest)?;
+            let devices = (0..number).map(|_| take_device(&mut rest)).collect::<Option<_>>()?;
+            let told = take(&mut rest)? as u32;
+            let number = take(&mut rest)?;
+            let without =
+                (0..number).map(|_| take(&mut rest).map(|index| index as u32)).collect::<Option<_>>()?;
+            Some(Step { start_ns, length_ns, cpu_busy_share, steal_share, devices, told, without })
+        })
+    }
+}
+
+fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
+    let (first, rest) = bytes.split_first()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+fn take_share(bytes: &mut &[u8]) -> Option<f64> {
+    let (share, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(f64::from_le_bytes(*share))
+}
+
+fn take_device(bytes: &mut &[u8]) -> Option<DeviceStep> {
+    Some(DeviceStep {
+        device: take(bytes)? as u32,
+        read_bytes: take(bytes)?,
+        written_bytes: take(bytes)?,
+        weighted_time_ms: take(bytes)?,
+        busy_time_ms: take(bytes)?,
+    })
 }
 
 impl MachineTally {
@@ -69,7 +142,7 @@ impl MachineTally {
         self.dirty_bytes_max = self.dirty_bytes_max.max(record.system.dirty_bytes);
         if let (Some(first), Some(last)) = (&self.first, &self.last) {
             let step = step(&mut self.names, first, last, record);
-            self.steps.push(step);
+            self.steps.push(&step);
         }
         if self.first.is_none() {
             self.first = Some(Box::new(record.clone()));
@@ -178,14 +251,14 @@ impl MachineTally {
         if !counted {
             return (None, None, 0.0);
         }
-        let within = |step: &&Step| {
+        let within = |step: &Step| {
             window.is_some_and(|(start, end)| {
                 // A snapshot is taken a moment after the clock it belongs to.
                 let slack = step.length_ns / 10;
                 step.start_ns + slack >= start && step.start_ns + step.length_ns <= end + slack
             })
         };
-        let mut steps: Vec<&Step> = self.steps.iter().filter(within).collect();
+        let mut steps: Vec<Step> = self.steps.iter().filter(within).collect();
         if steps.is_empty() {
             steps = self.steps.iter().collect();
         }
@@ -196,7 +269,7 @@ impl MachineTally {
         let sum = |name: &str, field: fn(&DeviceStep) -> u64| -> u64 {
             let Some(index) = self.index(name) else { return 0 };
             let of_step =
-                |step: &&Step| step.devices.iter().find(|device| device.device == index).map_or(0, field);
+                |step: &Step| step.devices.iter().find(|device| device.device == index).map_or(0, field);
             steps.iter().map(of_step).sum()
         };
         let share = |time_ms: u64| time_ms as f64 * 1e6 / span_ns as f64;
@@ -222,7 +295,7 @@ impl MachineTally {
             dirty_bytes_max: self.dirty_bytes_max,
             quiet_before: quiet(&self.before),
             quiet_after: quiet(&self.after),
-            seconds: self.steps.iter().map(|step| machine_second(step, indices.as_deref())).collect(),
+            seconds: self.steps.iter().map(|step| machine_second(&step, indices.as_deref())).collect(),
             ..PhaseEvidence::default()
         };
         let Some(whole) = self.whole() else { return evidence };
@@ -365,6 +438,7 @@ mod tests {
             tally.feed(&snapshot(second, there), (true, false));
         }
         assert!(tally.steps.iter().all(|step| step.devices.len() == 1));
+        assert_eq!(tally.steps.iter().count(), 9);
         let read = |device: &str| -> Vec<Option<f64>> {
             let evidence = tally.evidence(&[device.to_owned()]);
             evidence.seconds.iter().map(|second| second.device_read_bytes_per_s).collect()
@@ -373,5 +447,34 @@ mod tests {
         assert_eq!(read("d1"), [Some(0.0); 9]);
         assert_eq!(read("d99"), [vec![Some(0.0); 4], vec![None; 5]].concat());
         assert_eq!(read("other"), [None; 9]);
+    }
+
+    #[test]
+    fn a_step_is_unpacked_as_it_was() {
+        let device = DeviceStep {
+            device: 3,
+            read_bytes: 123_456_789,
+            written_bytes: u64::MAX,
+            weighted_time_ms: 0,
+            busy_time_ms: 999,
+        };
+        let step = |at: u64, cpu_busy_share: Option<f64>, steal_share: Option<f64>| Step {
+            start_ns: at * 1_000_000_007,
+            length_ns: 1_000_000_007 - at,
+            cpu_busy_share,
+            steal_share,
+            devices: vec![device.clone(); at as usize].into(),
+            told: at as u32,
+            without: (0..at as u32).collect(),
+        };
+        let steps = [
+            step(0, None, None),
+            step(1, Some(0.25), None),
+            step(2, None, Some(1e-9)),
+            step(9, Some(1.0), Some(0.0)),
+        ];
+        let mut packed = PackedSteps::default();
+        steps.iter().for_each(|step| packed.push(step));
+        assert_eq!(packed.iter().collect::<Vec<_>>(), steps);
     }
 }

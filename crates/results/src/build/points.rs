@@ -5,9 +5,12 @@ use std::collections::VecDeque;
 use crate::histogram::LatencyHistogram;
 use crate::interval::Interval;
 use crate::run::SeriesPoint;
+use crate::varint::{put, put_signed, take, take_signed};
 
 /// Periods that may still receive intervals of other jobs of the group.
 const OPEN_MAX: usize = 4;
+/// Closed periods that a late interval is still added to.
+const RECENT_MAX: usize = 64;
 /// A last period shorter than this share of the one before it is what was outstanding at the end: it belongs to that one.
 const REST_MAX: f64 = 0.1;
 
@@ -20,7 +23,7 @@ struct OpenPoint {
     completion: LatencyHistogram,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct DonePoint {
     start_ns: u64,
     length_ns: u64,
@@ -31,12 +34,48 @@ struct DonePoint {
     p99_ns: Option<u64>,
 }
 
+/// Points one behind the other in some fifteen bytes each, so that a run of days stays small: a start as its distance from the end before, a
+/// length as its difference from the one before, a percentile by one more, or 0 where there is none.
+#[derive(Debug, Clone, Default)]
+struct PackedPoints {
+    bytes: Vec<u8>,
+    end_ns: u64,
+    length_ns: u64,
+}
+
+impl PackedPoints {
+    fn push(&mut self, point: &DonePoint) {
+        put_signed(&mut self.bytes, point.start_ns.wrapping_sub(self.end_ns) as i64);
+        put_signed(&mut self.bytes, point.length_ns.wrapping_sub(self.length_ns) as i64);
+        for value in [point.ios, point.bytes] {
+            put(&mut self.bytes, value);
+        }
+        for percentile in [point.p50_ns, point.p99_ns] {
+            put(&mut self.bytes, percentile.map_or(0, |ns| ns.saturating_add(1)));
+        }
+        (self.end_ns, self.length_ns) = (point.start_ns.wrapping_add(point.length_ns), point.length_ns);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = DonePoint> + '_ {
+        let (mut rest, mut end_ns, mut before_ns) = (&self.bytes[..], 0_u64, 0_u64);
+        std::iter::from_fn(move || {
+            let start_ns = end_ns.wrapping_add(take_signed(&mut rest)? as u64);
+            let length_ns = before_ns.wrapping_add(take_signed(&mut rest)? as u64);
+            (end_ns, before_ns) = (start_ns.wrapping_add(length_ns), length_ns);
+            let (ios, bytes) = (take(&mut rest)?, take(&mut rest)?);
+            let (p50_ns, p99_ns) = (take(&mut rest)?.checked_sub(1), take(&mut rest)?.checked_sub(1));
+            Some(DonePoint { start_ns, length_ns, ios, bytes, p50_ns, p99_ns })
+        })
+    }
+}
+
 /// Collects the points of one reported job. Intervals of the jobs of a group that start within half a period of each
 /// other make one point; their histograms are merged before a percentile is taken.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PointSeries {
     open: VecDeque<OpenPoint>,
-    done: Vec<DonePoint>,
+    recent: VecDeque<DonePoint>,
+    done: PackedPoints,
 }
 
 impl PointSeries {
@@ -57,7 +96,7 @@ impl PointSeries {
             point.completion.merge(&data.completion);
             return;
         }
-        if let Some(point) = self.done.iter_mut().rev().find(|point| point.start_ns == key.start_ns) {
+        if let Some(point) = self.recent.iter_mut().rev().find(|point| point.start_ns == key.start_ns) {
             point.ios = point.ios.saturating_add(data.ios);
             point.bytes = point.bytes.saturating_add(data.bytes);
             return;
@@ -76,7 +115,7 @@ impl PointSeries {
 
     fn close_oldest(&mut self) {
         if let Some(point) = self.open.pop_front() {
-            self.done.push(DonePoint {
+            self.recent.push_back(DonePoint {
                 start_ns: point.start_ns,
                 length_ns: point.end_ns - point.start_ns,
                 ios: point.ios,
@@ -84,6 +123,11 @@ impl PointSeries {
                 p50_ns: point.completion.quantile_ns(0.5),
                 p99_ns: point.completion.quantile_ns(0.99),
             });
+        }
+        if self.recent.len() > RECENT_MAX
+            && let Some(point) = self.recent.pop_front()
+        {
+            self.done.push(&point);
         }
     }
 
@@ -110,8 +154,18 @@ impl PointSeries {
         while !self.open.is_empty() {
             self.close_oldest();
         }
-        self.done.sort_by_key(|point| point.start_ns);
-        let points = self.done.iter().filter(|point| point.length_ns > 0);
+        let mut done: Vec<DonePoint> = self.done.iter().chain(self.recent).collect();
+        done.sort_by_key(|point| point.start_ns);
+        // What came after its period had been packed.
+        done.dedup_by(|late, point| {
+            let same = late.start_ns == point.start_ns;
+            if same {
+                point.ios = point.ios.saturating_add(late.ios);
+                point.bytes = point.bytes.saturating_add(late.bytes);
+            }
+            same
+        });
+        let points = done.iter().filter(|point| point.length_ns > 0);
         points
             .map(|point| {
                 let length_s = point.length_ns as f64 / 1e9;
@@ -125,5 +179,55 @@ impl PointSeries {
                 }
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::{IntervalKey, JobCounts};
+
+    fn interval(start_ns: u64, length_ns: u64, ios: u64) -> Interval {
+        let mut counts = JobCounts::default();
+        counts.ops[0].ios = ios;
+        counts.ops[0].bytes = ios * 4096;
+        counts.ops[0].completion.record(123_456);
+        counts.ops[0].completion.record(7_654_321);
+        let key = IntervalKey { phase: 0, job: 0, index: 0, ramp: false, start_ns, length_ns };
+        Interval { key, counts }
+    }
+
+    #[test]
+    fn a_long_series_takes_little_memory_and_loses_nothing() {
+        let mut series = PointSeries::default();
+        // Periods of about a second, as they come in life.
+        let length_ns = |second: u64| 1_000_000_000 + second * 7_919 % 100_000;
+        let mut start_ns = 0;
+        for second in 0..10_000 {
+            series.feed(&interval(start_ns, length_ns(second), 200 + second % 50));
+            start_ns += length_ns(second);
+        }
+        let packed = series.done.bytes.len() as f64 / 10_000.0;
+        assert!(packed < 20.0, "{packed} bytes a point");
+        let points = series.finish(0);
+        assert_eq!(points.len(), 10_000);
+        let at = &points[5_000];
+        assert_eq!(at.length_s, length_ns(5_000) as f64 / 1e9);
+        assert_eq!(at.iops, 200.0 / at.length_s);
+        assert_eq!(at.bytes_per_s, 200.0 * 4096.0 / at.length_s);
+        assert!(at.p50_ns.is_some_and(|ns| (120_000..130_000).contains(&ns)), "{at:?}");
+        assert!(at.p99_ns.is_some_and(|ns| (7_500_000..8_000_000).contains(&ns)), "{at:?}");
+    }
+
+    #[test]
+    fn what_comes_late_belongs_to_its_period() {
+        for late in [10, 5_000] {
+            let mut series = PointSeries::default();
+            (0..6_000).for_each(|second| series.feed(&interval(second * 1_000_000_000, 1_000_000_000, 100)));
+            series.feed(&interval((6_000 - late) * 1_000_000_000, 1_000_000_000, 11));
+            let points = series.finish(0);
+            assert_eq!(points.len(), 6_000);
+            assert_eq!(points[6_000 - late as usize].iops, 111.0, "{late} periods late");
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::{Frame, Level};
 use crate::event::HostId;
 use crate::histogram::{BUCKETS, LatencyHistogram, SparseHistogram};
 use crate::interval::{Interval, IntervalKey, JobCounts, OpCounts};
+use crate::varint::{self, put};
 
 /// An interval of the first host. Kinds that are not known here are skipped, so that later minor versions can add some.
 const KIND_INTERVAL: u8 = 0;
@@ -132,15 +133,6 @@ fn level_of(code: u8) -> Option<Level> {
     [Level::Period, Level::TenSeconds, Level::Minute].into_iter().find(|level| level_code(*level) == code)
 }
 
-/// LEB128: seven bits a byte, the lowest first, the top bit set on all but the last.
-fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 fn put_histogram(out: &mut Vec<u8>, histogram: &LatencyHistogram) {
     let SparseHistogram { buckets, sum_ns, min_ns, max_ns } = histogram.to_sparse();
     put(out, buckets.len() as u64);
@@ -170,19 +162,7 @@ impl Cursor<'_> {
     }
 
     fn varint(&mut self) -> Option<u64> {
-        let mut value = 0_u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            let bits = u64::from(byte & 0x7F);
-            if shift == 63 && bits > 1 {
-                return None;
-            }
-            value |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
+        varint::take(&mut self.0)
     }
 
     fn op(&mut self) -> Option<OpCounts> {
