@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_fleet::launch::Setting;
 use assay_fleet::worker::{Served, only, serve};
 use assay_fleet::{Fleet, FleetError, Options, Patience, Terms};
-use assay_runner::{Request, ThisHost, Work};
+use assay_runner::{Place, Request, ThisHost, Work};
 use assay_workload::host::HostRanges;
 use clap::{Args, ValueEnum};
 
@@ -102,10 +102,19 @@ pub(crate) fn execute(
     run::check_outputs(how, &plan)?;
     let allowed = &how.common.allowed;
     let (consent, watch) = (allowed.destroy_data.clone(), how.common.watch.into());
-    fleet.prepare(&plan, &Terms { consent, really: allowed.really, watch })?;
+    // What workers keep themselves, they keep under its name.
+    let place = Place::new(&plan, &site)?;
+    let terms = Terms { consent, really: allowed.really, watch, run: place.name().to_owned() };
+    if let Err(error) = fleet.prepare(&plan, &terms) {
+        // What they have made by then goes first.
+        fleet.finish(true);
+        place.give_up();
+        return Err(error.into());
+    }
     let (environment, mut live) = (fleet.environment(), Live::announcing(context));
+    let plan = Arc::new(plan);
     let finished =
-        assay_runner::record(Arc::new(plan), environment, asked.notes, &mut fleet, &site, &mut live)?;
+        assay_runner::record_at(place, plan, environment, asked.notes, &mut fleet, &site, &mut live)?;
     fleet.finish(finished.came_to_nothing());
     run::present(&finished, &how.common.output, Some(&how.common.foreign), context)
 }

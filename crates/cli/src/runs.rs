@@ -6,6 +6,7 @@ use assay_host::output::is_unedited;
 use assay_report::{listing, terminal};
 use assay_results::store::{self, StoreError};
 use assay_results::{Run, checks};
+use assay_runner::Crashed;
 use clap::{Args, Subcommand};
 
 use crate::context::Context;
@@ -53,6 +54,9 @@ pub(crate) enum RunsAction {
         /// The journal [default: where the plan says, else the run's directory]
         #[arg(long, value_name = "FILE")]
         journal: Option<PathBuf>,
+        /// Where a target is by now: on another machine than the one that wrote, or under another path (repeatable)
+        #[arg(long, value_name = "NAME=PATH", value_parser = place)]
+        at: Vec<(String, PathBuf)>,
     },
 }
 
@@ -87,18 +91,28 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
             context.say(&format!("recovered into {}", directory.path().display()));
             shown::finish(&run, &stored.output, &outputs, context)
         }
-        RunsAction::Verify { stored, journal } => {
+        RunsAction::Verify { stored, journal, at } => {
             let directory = store::find(&context.runs_root()?, &stored.run).map_err(Failure::usage)?;
             let outputs = checked(stored, context)?;
             let (site, mut live) = (context.site(signals::stop_flag()?), Live::new(context));
-            let finished = assay_runner::recover_data(&directory, journal.as_deref(), &site, &mut live)?;
+            let crashed = Crashed { run: &directory, journal: journal.as_deref(), at };
+            let proof = assay_runner::recover_data(&crashed, &site, &mut live)?;
+            let finished = &proof.finished;
             print(&finished.run, stored, context)?;
             context.say(&format!("kept in {}", finished.directory.display()));
             shown::finish(&finished.run, &stored.output, &outputs, context)?;
-            finished.data_is_proved().map_err(Failure::failed)?;
-            outcome_of(&finished, stored.output.require_valid)
+            proof.is_whole().map_err(Failure::failed)?;
+            outcome_of(finished, stored.output.require_valid)
         }
     }
+}
+
+/// `NAME=PATH`: where a target is.
+fn place(word: &str) -> Result<(String, PathBuf), String> {
+    let parts = word.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
+    let (name, path) = parts.ok_or("expected NAME=PATH: the name of a target and where it is")?;
+    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+    Ok((name.to_owned(), path))
 }
 
 /// The run on stdout.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use assay_results::HostId;
 use assay_results::environment::{AssayVersion, Environment};
 use assay_workload::Plan;
 use assay_workload::job::EngineKind;
@@ -58,6 +59,17 @@ pub struct Part {
     pub really: bool,
     /// What is observed beside the jobs.
     pub watch: Watch,
+    /// The run that it is a part of.
+    pub run: OfRun,
+}
+
+/// A run that a machine has a part in: what it keeps of it, it keeps under this name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfRun {
+    /// The name of its directory where it is recorded.
+    pub name: String,
+    /// Which of its hosts the machine is.
+    pub host: HostId,
 }
 
 /// Why a machine does not do what it was asked for.

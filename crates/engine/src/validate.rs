@@ -59,21 +59,25 @@ impl Validation {
         Validation { journal: Some(journal), ..Validation::new(run) }
     }
 
-    /// Of a plan that reads what a run that crashed had written: its targets are those of the journal, in their order.
+    /// Of a plan that reads what a run that crashed had written: its targets are those of the journals, in their order.
     ///
     /// # Errors
     /// [`EngineError::Memory`]
-    pub fn after_crash(crashed: CrashedRun) -> Result<Validation, EngineError> {
+    pub fn after_crash(crashed: Vec<CrashedRun>) -> Result<Validation, EngineError> {
         let mut maps = BTreeMap::new();
-        for (number, (target, keys)) in (0..).zip(crashed.targets.iter().zip(crashed.keys)) {
-            let JournaledTarget { key_block_bytes, end_bytes, buffered, .. } = *target;
+        let first = crashed.first().map_or(1, |crashed| crashed.run);
+        let each = crashed.into_iter().flat_map(|CrashedRun { run, targets, keys, .. }| {
+            targets.into_iter().zip(keys).map(move |(target, keys)| (run, target, keys))
+        });
+        for (number, (run, target, keys)) in (0..).zip(each) {
+            let JournaledTarget { key_block_bytes, end_bytes, buffered, .. } = target;
             let verified = VerifiedTarget { key_block_bytes, end_bytes, stands_for: number };
-            let mut map = TargetMap::new(&target.name, crashed.run, &verified)?;
+            let mut map = TargetMap::new(&target.name, run, &verified)?;
             map.crash = Some(Crash { keys, buffered });
             maps.insert(number, Arc::new(map));
         }
         let known = Mutex::new(Known { maps, phases: 0 });
-        Ok(Validation { known, ..Validation::new(crashed.run) })
+        Ok(Validation { known, ..Validation::new(first) })
     }
 
     /// The journal, where there is one.

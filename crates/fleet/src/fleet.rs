@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use assay_conduct::workplace::{Look, Part, Sought, Watch};
+use assay_conduct::workplace::{Look, OfRun, Part, Sought, Watch};
 use assay_conduct::{Executor, HostInfo, PhaseOutcome, When};
 use assay_results::environment::{AssayVersion, Environment};
 use assay_results::event::{HostClock, LostReason};
@@ -62,6 +62,8 @@ pub struct Terms {
     pub really: bool,
     /// What is observed beside the jobs.
     pub watch: Watch,
+    /// The name of the run's directory.
+    pub run: String,
 }
 
 /// A message for a worker, where it has a frame: the worker could only cut the stream off, and say nothing.
@@ -240,6 +242,7 @@ impl Fleet {
                 consent: terms.consent.clone(),
                 really: terms.really,
                 watch: terms.watch,
+                run: OfRun { name: terms.run.clone(), host: member.id },
             };
             Command::Prepare { part: Box::new(part) }
         };

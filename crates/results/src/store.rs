@@ -31,6 +31,7 @@ pub use recorder::RunRecorder;
 pub use remove::{Removal, rm};
 
 use crate::build::BuildError;
+use crate::event::HostId;
 use crate::series::SeriesError;
 
 /// The plan, for people and for running it again.
@@ -45,6 +46,10 @@ pub const RUN_FILE: &str = "run.json";
 pub const DATA_JOURNAL_FILE: &str = "data.journal";
 /// A snapshot of it that was being made when the program was killed.
 pub const DATA_JOURNAL_DRAFT: &str = "data.journal.new";
+/// The name of such a journal of one of several workers of a run.
+pub fn data_journal_of(worker: HostId) -> String {
+    format!("{DATA_JOURNAL_FILE}.{}", worker.0)
+}
 /// What it begins with.
 pub const DATA_JOURNAL_MAGIC: [u8; 8] = *b"ASSAYVJ1";
 /// The page.

@@ -219,8 +219,8 @@ fn begin(
 ) -> Result<Done, RunError> {
     let (environment, permits) = make(&plan, permits, request, site)?;
     let place = Place::new(&plan, site)?;
-    let journal = data_journal::create(&plan, request, &place)
-        .inspect_err(|_| drop(std::fs::remove_dir(place.path())))?;
+    let at = data_journal::path_of(&plan, &request.directory, place.path(), None);
+    let journal = data_journal::create(&plan, at).inspect_err(|_| drop(std::fs::remove_dir(place.path())))?;
     let kept = journal.as_ref().map(|(_, journal)| Arc::clone(journal));
     let mut executor = executor_of(&plan, (&environment, permits), request, site, journal);
     let recorded = Recorded { plan: Arc::new(plan), environment, notes };

@@ -5,30 +5,32 @@ use std::sync::Arc;
 
 use assay_engine::{Journal, JournaledTarget};
 use assay_host::environment;
+use assay_results::HostId;
 use assay_results::environment::TargetEnvironment;
-use assay_results::store::{DATA_JOURNAL_FILE, HeldDirectory};
+use assay_results::store::{DATA_JOURNAL_FILE, HeldDirectory, data_journal_of};
 use assay_workload::Plan;
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
 
 use crate::error::RunError;
 use crate::native::run_number;
-use crate::recording::Place;
 use crate::request::{Request, Site};
 
 /// What is told of the place of the journal.
 const NOTE: &str = "validation-journal";
 
-/// The journal of the run in `run`: in its directory, or by the run's name in the one that the plan names.
-pub(crate) fn path_of(plan: &Plan, directory: &Path, run: &Path) -> PathBuf {
+/// The journal of the run in `run`: in its directory, or by the run's name in the one that the plan names. `worker`: that of one of
+/// several workers of the run.
+pub(crate) fn path_of(plan: &Plan, directory: &Path, run: &Path, worker: Option<HostId>) -> PathBuf {
+    let own = worker.map_or_else(|| DATA_JOURNAL_FILE.to_owned(), data_journal_of);
     match (plan.journal_directory(), run.file_name()) {
         (Some(named), Some(name)) => {
             let mut file = name.to_os_string();
             file.push(".");
-            file.push(DATA_JOURNAL_FILE);
+            file.push(own);
             directory.join(named).join(file)
         }
-        _ => run.join(DATA_JOURNAL_FILE),
+        _ => run.join(own),
     }
 }
 
@@ -83,16 +85,12 @@ fn shared_device(target: &TargetEnvironment, journal: &TargetEnvironment) -> Opt
     names(target).into_iter().find(|name| below.contains(name))
 }
 
-/// Makes the journal of a plan that wants one, and makes the names of what it writes to durable: what a crash takes away would be
+/// Makes the journal of a plan that wants one at `path`, and makes the names of what it writes to durable: what a crash takes away would be
 /// called lost.
 ///
 /// # Errors
 /// [`RunError::Io`]
-pub(crate) fn create(
-    plan: &Plan,
-    request: &Request,
-    place: &Place,
-) -> Result<Option<(u64, Arc<Journal>)>, RunError> {
+pub(crate) fn create(plan: &Plan, path: PathBuf) -> Result<Option<(u64, Arc<Journal>)>, RunError> {
     let targets: Vec<JournaledTarget> = plan
         .journaled()
         .into_iter()
@@ -117,7 +115,6 @@ pub(crate) fn create(
             .and_then(|above| above.sync_names())
             .map_err(failed)?;
     }
-    let path = path_of(plan, &request.directory, place.path());
     let run = run_number();
     let journal = Journal::create(&path, run, targets).map_err(|source| RunError::Io { path, source })?;
     Ok(Some((run, Arc::new(journal))))

@@ -218,11 +218,6 @@ pub enum RunError {
         /// Index into the plan's phases.
         phase: usize,
     },
-    /// A plan for workers wants a journal of its validated writes.
-    #[error(
-        "workers keep no journal of validated writes: leave out 'journal', or run the plan on the machine itself"
-    )]
-    NoJournalOnWorkers,
     /// fio was asked for and was not given.
     #[error("the plan is for fio, and no fio was given to carry it out")]
     NoFio,
@@ -289,6 +284,25 @@ pub enum RunError {
         run: PathBuf,
         /// Where it would be.
         journal: PathBuf,
+    },
+    /// The journals of a run's workers are on other machines.
+    #[error(
+        "{hosts} wrote on another machine, and what is written is proved where it is: there, 'assay runs verify {run}'; of a target that \
+         is attached to this machine now, give the journal and where it is: --journal FILE --at NAME=PATH"
+    )]
+    JournalsElsewhere {
+        /// The names of the workers.
+        hosts: String,
+        /// The run.
+        run: String,
+    },
+    /// A target that the journals do not name.
+    #[error("--at {name}: the run wrote to no target of that name; it wrote to {known}")]
+    NoSuchTarget {
+        /// What was named.
+        name: String,
+        /// What it wrote to.
+        known: String,
     },
     /// Nothing was written by the time a run crashed.
     #[error(
@@ -365,7 +379,7 @@ impl RunError {
                 | RunError::OtherHosts { .. }
                 | RunError::NoKind { .. }
                 | RunError::NotOnWorkers { .. }
-                | RunError::NoJournalOnWorkers
+                | RunError::JournalsElsewhere { .. }
                 | RunError::Refused(_)
                 | RunError::ShortFile { .. }
                 | RunError::Tree(_)
@@ -378,6 +392,7 @@ impl RunError {
                 | RunError::Store(StoreError::Running(_))
                 | RunError::NoJournal { .. }
                 | RunError::NothingWritten { .. }
+                | RunError::NoSuchTarget { .. }
                 | RunError::Probe { .. }
                 | RunError::Command { .. }
                 | RunError::Simulation(SimError::Model(_))

@@ -41,6 +41,8 @@ pub(crate) struct NativeExecutor {
     watch: Watch,
     /// Probes to be told with the first phase.
     probes: Vec<Probe>,
+    /// Notes to be told with the first phase, by their id.
+    pub(crate) notes: Vec<(String, String)>,
     /// The kinds of jobs: those of the site before the others.
     kinds: Kinds,
     pub(crate) trace: Option<Arc<TraceSink>>,
@@ -124,6 +126,7 @@ impl NativeExecutor {
             idle: IdleWindows::default(),
             watch: request.watch,
             probes: request.probes.clone(),
+            notes: Vec::new(),
             kinds: site.kinds.clone(),
             trace,
             start: None,
@@ -191,6 +194,9 @@ impl Executor for NativeExecutor {
     fn idle_window(&mut self, plan: &Arc<Plan>, phase: usize, when: When, sink: &mut HostSink<'_>) {
         for probe in self.probes.drain(..) {
             sink(HostId::FIRST, HostEvent::Probed { probe: Box::new(probe) });
+        }
+        for (id, text) in self.notes.drain(..) {
+            sink(HostId::FIRST, HostEvent::Note { phase: None, id, text });
         }
         if self.watch != Watch::All {
             return;

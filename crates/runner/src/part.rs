@@ -1,6 +1,6 @@
 //! This machine as a worker: one host's part of a plan, set up here and carried out phase by phase as a conductor elsewhere says.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -17,8 +17,10 @@ use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
 
 use crate::carry_out::{executor_of, has_kinds, make, permitted, plan};
+use crate::data_journal;
 use crate::error::{RunError, TargetProblem};
 use crate::inventory::{bytes_of, look_for};
+use crate::part_journal::Kept;
 use crate::request::{Request, Site, Work};
 use crate::start::Start;
 
@@ -26,6 +28,8 @@ use crate::start::Start;
 #[derive(Debug)]
 pub struct ThisHost {
     site: Site,
+    /// Where relative paths begin.
+    directory: PathBuf,
     taken: Option<Taken>,
 }
 
@@ -34,12 +38,13 @@ pub struct ThisHost {
 struct Taken {
     claims: Claims,
     before: Start,
+    kept: Option<Kept>,
 }
 
 impl ThisHost {
     /// Where parts are carried out; the site's stop flag ends what goes on.
     pub fn new(site: Site) -> Self {
-        ThisHost { site, taken: None }
+        ThisHost { site, directory: PathBuf::new(), taken: None }
     }
 
     fn set_up(&mut self, part: Part, moment: Moment) -> Result<Prepared, RunError> {
@@ -49,21 +54,23 @@ impl ThisHost {
             really: part.really,
             watch: part.watch,
             claims: claims.clone(),
-            ..Request::new(Work::Planned(part.plan), Path::new(""))
+            ..Request::new(Work::Planned(part.plan), &self.directory)
         };
         let plan = plan(&request, &self.site)?;
         if let Some(phase) = plan.phases.iter().position(|phase| phase.carried_by != Carrier::Native) {
             return Err(RunError::NotOnWorkers { phase });
         }
-        if !plan.journaled().is_empty() {
-            return Err(RunError::NoJournalOnWorkers);
-        }
         has_kinds(&plan, &self.site)?;
         as_planned(&plan)?;
         let permits = permitted(&plan, &request, &self.site)?;
-        self.taken = Some(Taken { claims, before: Start::of(&plan) });
+        let mut notes = data_journal::check(&plan, &request, &self.site)?;
+        let taken = self.taken.insert(Taken { claims, before: Start::of(&plan), kept: None });
         let (environment, permits) = make(&plan, permits, &request, &self.site)?;
-        let mut executor = executor_of(&plan, (&environment, permits), &request, &self.site, None);
+        taken.kept = Kept::begin((&plan, &part.run), &self.directory, &environment, &self.site)?;
+        let journal = taken.kept.as_ref().map(|kept| (kept.run, Arc::clone(&kept.journal)));
+        notes.extend(taken.kept.as_ref().and_then(Kept::note));
+        let mut executor = executor_of(&plan, (&environment, permits), &request, &self.site, journal);
+        executor.native.notes = notes;
         executor.native.start = Some(CommonStart::new(move |stop| moment(stop)));
         Ok(Prepared { environment, executor: Box::new(executor) })
     }
@@ -107,6 +114,7 @@ impl Workplace for ThisHost {
     }
 
     fn look(&mut self, look: &Look) -> Result<Inventory, Refused> {
+        self.directory.clone_from(&look.directory);
         look_for(look, &self.site.host, self.site.engine_choices.as_deref()).map_err(|error| refused(&error))
     }
 
@@ -119,9 +127,11 @@ impl Workplace for ThisHost {
     }
 
     fn end(&mut self, came_to_nothing: bool) {
-        if let Some(Taken { claims, before }) = self.taken.take()
-            && came_to_nothing
-        {
+        let Some(Taken { claims, before, kept }) = self.taken.take() else { return };
+        if let Some(kept) = kept {
+            kept.end(came_to_nothing);
+        }
+        if came_to_nothing {
             before.undo(&claims, &self.site.host);
         }
     }

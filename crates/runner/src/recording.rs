@@ -49,12 +49,28 @@ pub fn record(
     observer: &mut dyn Observer,
 ) -> Result<Finished, RunError> {
     let place = Place::new(&plan, site)?;
+    record_at(place, plan, environment, notes, executor, site, observer)
+}
+
+/// As [`record`], at a place that was made before.
+///
+/// # Errors
+/// Those of [`record`].
+pub fn record_at(
+    place: Place,
+    plan: Arc<Plan>,
+    environment: Environment,
+    notes: Vec<(String, String)>,
+    executor: &mut dyn Executor,
+    site: &Site,
+    observer: &mut dyn Observer,
+) -> Result<Finished, RunError> {
     record_in(place, Recorded { plan, environment, notes }, executor, site, observer)
 }
 
 /// Where a run is going to be recorded.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     id: String,
     started: String,
     directory: RunDir,
@@ -65,7 +81,7 @@ impl Place {
     ///
     /// # Errors
     /// [`RunError`] if there is no place for runs, or it cannot be written to.
-    pub(crate) fn new(plan: &Plan, site: &Site) -> Result<Place, RunError> {
+    pub fn new(plan: &Plan, site: &Site) -> Result<Place, RunError> {
         let id = format!("{:08x}", random_u64()? as u32);
         let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let store = site.store.as_ref().ok_or(RunError::NoStore)?;
@@ -76,6 +92,17 @@ impl Place {
     /// The directory.
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// The name of the directory.
+    pub fn name(&self) -> &str {
+        self.directory.name()
+    }
+
+    /// Nothing was begun: the directory goes again, if nothing is in it.
+    pub fn give_up(self) {
+        // What is in it is worth more than that it goes.
+        let _ = std::fs::remove_dir(self.path());
     }
 }
 

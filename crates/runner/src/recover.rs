@@ -1,11 +1,12 @@
 //! After a crash: reading what a run had written, and proving by its journal that what was acknowledged is there.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_engine::{CrashedRun, JournaledTarget, Validation, available};
-use assay_results::RunEvent;
 use assay_results::store::{JournalContent, RunDir};
+use assay_results::{HostId, RunEvent};
 use assay_workload::job::{EngineKind, Job, Phase};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::target::Target;
@@ -22,46 +23,171 @@ use crate::request::{Observer, Request, Site, Watch, Work};
 const READ_BYTES: u64 = 256 << 10;
 const OUTSTANDING: u32 = 16;
 
-/// Reads every block that the run in `crashed` wrote, and proves that the last acknowledged write of each, or a later one, is there.
-/// What was written is known by its journal, which is where the plan says, or at `journal`. The result is a run of its own; nothing
-/// is written to the targets.
+/// A run that crashed.
+#[derive(Debug)]
+pub struct Crashed<'a> {
+    /// Its directory.
+    pub run: &'a RunDir,
+    /// Its journal of validated writes; `None`: where its plan says, and those of its workers that are there.
+    pub journal: Option<&'a Path>,
+    /// Where targets are by now, by name, that are not where they were: on another machine, or under another path.
+    pub at: &'a [(String, PathBuf)],
+}
+
+/// What is known of a run that crashed.
+#[derive(Debug)]
+pub struct Proof {
+    /// The run that read the targets.
+    pub finished: Finished,
+    /// Workers whose targets are on other machines, so that nothing is known of them.
+    pub elsewhere: Vec<String>,
+}
+
+impl Proof {
+    /// Whether every block that the run wrote could be read and is as it must be.
+    ///
+    /// # Errors
+    /// What is not proved, in a sentence.
+    pub fn is_whole(&self) -> Result<(), String> {
+        self.finished.data_is_proved()?;
+        match &self.elsewhere[..] {
+            [] => Ok(()),
+            hosts => Err(format!(
+                "not proved here: what {} wrote; where their targets are, 'assay runs verify' proves it",
+                hosts.join(", ")
+            )),
+        }
+    }
+}
+
+/// Reads every block that a run wrote, and proves that the last acknowledged write of each, or a later one, is there. What was
+/// written is known by its journals. The result is a run of its own; nothing is written to the targets.
 ///
 /// # Errors
 /// [`RunError`] if there is no journal, if it cannot be read, or if a target is gone.
 pub fn recover_data(
-    crashed: &RunDir,
-    journal: Option<&Path>,
+    crashed: &Crashed<'_>,
     site: &Site,
     observer: &mut dyn Observer,
-) -> Result<Finished, RunError> {
+) -> Result<Proof, RunError> {
     // One that goes on has not crashed.
-    let _locked = crashed.lock()?;
-    let plan = plan_of(crashed)?;
-    let path = match journal {
-        Some(named) => named.to_owned(),
-        None => data_journal::path_of(&plan, Path::new("."), crashed.path()),
+    let _locked = crashed.run.lock()?;
+    let plan = plan_of(crashed.run)?;
+    let Journals { journals, elsewhere } = Journals::of(crashed, &plan)?;
+    let Some(first) = journals.first().map(|journal| journal.path.clone()) else {
+        if !elsewhere.is_empty() {
+            let run = crashed.run.name().to_owned();
+            return Err(RunError::JournalsElsewhere { hosts: elsewhere.join(", "), run });
+        }
+        let run = crashed.run.path().to_owned();
+        let journal = data_journal::path_of(&plan, Path::new("."), &run, None);
+        return Err(RunError::NoJournal { run, journal });
     };
-    if !path.exists() {
-        return Err(RunError::NoJournal { run: crashed.path().to_owned(), journal: path });
+    let (mut workload, mut reads, mut notes) = (empty(&plan), Vec::new(), Vec::new());
+    let is_one = journals.len() == 1;
+    for OneJournal { path, worker, read } in journals {
+        notes.push(("recovered".to_owned(), describe(crashed.run, &path, &read)));
+        let suffix = if is_one || worker.is_empty() { String::new() } else { format!("@{worker}") };
+        let used = add_targets(&mut workload, &read, &suffix)?;
+        reads.push(read.only(&used));
     }
-    let read = CrashedRun::read(&path)?;
-    if (0..read.targets.len()).all(|target| read.written_blocks(target) == 0) {
-        return Err(RunError::NothingWritten { journal: path });
+    if workload.targets.is_empty() {
+        return Err(RunError::NothingWritten { journal: first });
     }
-    let (workload, used) = workload(&plan, &read)?;
-    if used.is_empty() {
-        return Err(RunError::NothingWritten { journal: path });
-    }
-    let notes = vec![("recovered".to_owned(), describe(crashed, &path, &read))];
-    let read = read.only(&used);
     let request = Request {
         watch: Watch::Counters,
         notes,
-        validation: Some(Arc::new(Validation::after_crash(read)?)),
+        validation: Some(Arc::new(Validation::after_crash(reads)?)),
         ..Request::new(Work::Asked(workload), Path::new("/"))
     };
     let done = carry_out(request, site, observer)?.ok_or(RunError::Interrupted)?;
-    Ok(done.finished)
+    Ok(Proof { finished: done.finished, elsewhere })
+}
+
+/// The journal of a run, or of one of its workers.
+struct OneJournal {
+    path: PathBuf,
+    /// Which worker; empty: the one whose run it is.
+    worker: String,
+    read: CrashedRun,
+}
+
+/// The journals of a run.
+struct Journals {
+    journals: Vec<OneJournal>,
+    /// Workers of which nothing is here.
+    elsewhere: Vec<String>,
+}
+
+impl Journals {
+    fn of(crashed: &Crashed<'_>, plan: &Plan) -> Result<Journals, RunError> {
+        let name = |worker: HostId| {
+            let host = plan.hosts.get(usize::from(worker.0));
+            host.map_or_else(|| worker.0.to_string(), |host| host.name.clone())
+        };
+        let plain = data_journal::path_of(plan, Path::new("."), crashed.run.path(), None);
+        let (paths, workers) = match crashed.journal {
+            Some(named) if named.exists() => (vec![(String::new(), named.to_owned())], Vec::new()),
+            Some(named) => {
+                let (run, journal) = (crashed.run.path().to_owned(), named.to_owned());
+                return Err(RunError::NoJournal { run, journal });
+            }
+            None => {
+                let workers = of_workers(&plain);
+                let own = Some((String::new(), plain)).filter(|(_, path)| path.exists());
+                let of_workers = workers.iter().map(|(worker, path)| (name(*worker), path.clone()));
+                (own.into_iter().chain(of_workers).collect(), workers)
+            }
+        };
+        let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let mut found = Journals { journals: Vec::new(), elsewhere: Vec::new() };
+        let mut known = BTreeSet::new();
+        for (worker, path) in paths {
+            let mut read = CrashedRun::read(&path)?;
+            known.extend(read.targets.iter().map(|target| target.name.clone()));
+            let mut moved = true;
+            for target in &mut read.targets {
+                let now = crashed.at.iter().rev().find(|(name, _)| *name == target.name);
+                moved &= now.is_some();
+                if let Some((_, now)) = now {
+                    target.path = now.to_string_lossy().into_owned();
+                }
+            }
+            // A path that another machine wrote to leads to something else here.
+            let is_foreign = read.node.as_ref().is_some_and(|node| *node != here);
+            if is_foreign && !moved && !plan.hosts.is_empty() && crashed.journal.is_none() {
+                found.elsewhere.push(worker);
+            } else {
+                found.journals.push(OneJournal { path, worker, read });
+            }
+        }
+        if let Some((name, _)) = crashed.at.iter().find(|(name, _)| !known.contains(name)) {
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(RunError::NoSuchTarget { name: name.clone(), known });
+        }
+        if crashed.journal.is_none() {
+            let all = (0..plan.hosts.len() as u16).map(HostId);
+            let without = all.filter(|worker| workers.iter().all(|(there, _)| there != worker));
+            let wants = without.filter(|worker| !plan.for_host(*worker).journaled().is_empty());
+            found.elsewhere.extend(wants.map(name));
+        }
+        Ok(found)
+    }
+}
+
+/// The journals of workers beside the one that the whole run would have, in the order of their numbers.
+fn of_workers(plain: &Path) -> Vec<(HostId, PathBuf)> {
+    let directory = plain.parent().unwrap_or(Path::new("."));
+    let Some(name) = plain.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let number = |path: &Path| {
+        let number = path.file_name()?.to_str()?.strip_prefix(name)?.strip_prefix('.')?;
+        number.parse().ok().map(HostId)
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut found: Vec<_> = paths.filter_map(|path| Some((number(&path)?, path))).collect();
+    found.sort();
+    found
 }
 
 impl Finished {
@@ -116,9 +242,16 @@ fn describe(crashed: &RunDir, journal: &Path, read: &CrashedRun) -> String {
     )
 }
 
-/// What reads the targets, and which of them it reads.
-fn workload(plan: &Plan, read: &CrashedRun) -> Result<(Workload, Vec<usize>), RunError> {
-    let (mut targets, mut jobs, mut used) = (Vec::new(), Vec::new(), Vec::new());
+/// What reads nothing yet.
+fn empty(plan: &Plan) -> Workload {
+    let phase = Phase { kind: PhaseKind::Verify, ..Phase::measure("recover", Vec::new()) };
+    let name = format!("{}-verified", plan.name);
+    Workload { name, seed: Some(plan.seed), hosts: Vec::new(), targets: Vec::new(), phases: vec![phase] }
+}
+
+/// Adds what reads the targets of a journal, each named with `suffix`; which of them it reads.
+fn add_targets(workload: &mut Workload, read: &CrashedRun, suffix: &str) -> Result<Vec<usize>, RunError> {
+    let mut used = Vec::new();
     let engines = available::available();
     let engine = if engines.contains(&EngineKind::Libaio) { EngineKind::Libaio } else { EngineKind::Psync };
     for (index, target) in
@@ -132,18 +265,16 @@ fn workload(plan: &Plan, read: &CrashedRun) -> Result<(Workload, Vec<usize>), Ru
             align_bytes: Some(target.key_block_bytes),
             ..AccessPattern::new(Mix::READ, block, Placement::sequential())
         };
-        jobs.push(Job { engine, ..Job::new(&target.name, &[&target.name], pattern) }.with(|job| {
+        let name = format!("{}{suffix}", target.name);
+        workload.phases[0].jobs.push(Job { engine, ..Job::new(&name, &[&name], pattern) }.with(|job| {
             job.traits.content.verify = true;
             job.traits.errors_tolerated = u64::MAX;
             job.traits.outstanding_per_thread = if engine == EngineKind::Psync { 1 } else { OUTSTANDING };
         }));
-        let kind = plan.targets.get(target.number as usize).map(|planned| planned.kind);
-        targets.push(Target { name: target.name.clone(), path: target.path.clone(), kind, size: None });
+        workload.targets.push(Target { name, path: target.path.clone(), kind: None, size: None });
         used.push(index);
     }
-    let phase = Phase { kind: PhaseKind::Verify, ..Phase::measure("recover", jobs) };
-    let name = format!("{}-verified", plan.name);
-    Ok((Workload { name, seed: Some(plan.seed), hosts: Vec::new(), targets, phases: vec![phase] }, used))
+    Ok(used)
 }
 
 /// Bytes of a target; `None`: it is not there, and need not be.

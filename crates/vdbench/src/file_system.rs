@@ -4,8 +4,7 @@ use super::access::{OpenFlags, Sizes, file_sizes, open_flags};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
 use super::keyword::{
-    Definition, Keyword, Named, dedup_sets, definition, in_full, journal, lost, opens, placed, reporting,
-    sets,
+    Definition, JUDGE, Keyword, Named, dedup_sets, definition, in_full, lost, opens, placed, reporting, sets,
 };
 use super::sink::At;
 
@@ -44,7 +43,7 @@ const FILES_PER_DIRECTORY_MAX: u64 = 10_000_000;
 const KEYWORDS: &[Keyword<FileSystemDef>] = &[
     opens(&["fsd"]),
     sets(&["anchor"], "/tmp/e", |fsd, args| fsd.anchor = args.word()),
-    journal(),
+    lost(&["journal"], "data-validation", "the data of files in a tree is not validated", JUDGE),
     sets(&["width"], "3", |fsd, args| fsd.width = args.whole(1, 1 << 40).unwrap_or(fsd.width)),
     sets(&["depth"], "2", |fsd, args| fsd.depth = args.whole(1, 1 << 20).unwrap_or(fsd.depth)),
     sets(&["sizes"], "16k", |fsd, args| fsd.sizes = file_sizes(args).unwrap_or_else(|| fsd.sizes.clone())),

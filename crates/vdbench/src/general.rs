@@ -2,8 +2,7 @@
 
 use super::args::{Args, to_u64};
 use super::keyword::{
-    Definition, JUDGE, Keyword, NO_JOURNAL, command, dedup_sets, in_full, inert, lost, refused, reporting,
-    sets,
+    Definition, Keyword, command, dedup_sets, in_full, inert, lost, refused, reporting, sets,
 };
 use super::sink::At;
 
@@ -39,11 +38,13 @@ pub struct Validation {
     pub reread: bool,
     /// A block is read and compared before it is written over.
     pub preread: bool,
+    /// Writes are kept in a journal.
+    pub journal: bool,
 }
 
 impl Default for Validation {
     fn default() -> Self {
-        Validation { reread: false, preread: true }
+        Validation { reread: false, preread: true, journal: false }
     }
 }
 
@@ -94,8 +95,7 @@ impl Definition for General {
         refused(&["swat"], "swat is no longer part of the language", "remove the line"),
         sets(&["validate"], "yes", |general, args| general.validation = validation(general.validation, args)),
         in_full(sets(&["journal"], "yes", |general, args| {
-            general.validation = general.validation.or_else(|| Some(Validation::default()));
-            args.lose("data-validation", NO_JOURNAL, JUDGE);
+            general.validation = journal(general.validation, args);
         })),
         command(&["startcmd", "start_cmd"]),
         command(&["endcmd", "end_cmd"]),
@@ -192,6 +192,33 @@ fn validation(before: Option<Validation>, args: &mut Args<'_>) -> Option<Validat
         }
     }
     Some(found)
+}
+
+/// `journal=` with one word or several; `before` is what was said of validation already.
+fn journal(before: Option<Validation>, args: &mut Args<'_>) -> Option<Validation> {
+    for (index, word) in args.words().into_iter().enumerate() {
+        match word.to_ascii_lowercase().as_str() {
+            "no" | "n" | "off" => return before,
+            "yes" | "y" | "on" | "noflush" | "maponly" | "ignore_pending" => {}
+            "recover" | "only" => {
+                let lost = "the journal of an earlier run is not worked through first";
+                args.lose("data-validation", lost, "assay runs verify RUN");
+            }
+            word if word.starts_with("max=") => {
+                args.note(
+                    "no-effect",
+                    "`max=` has no effect: a journal that has grown long is made short by itself",
+                    "",
+                );
+            }
+            _ => args.reject(
+                index,
+                "expected yes, recover, only, noflush, maponly or ignore_pending",
+                "write journal=yes",
+            ),
+        }
+    }
+    Some(Validation { journal: true, ..before.unwrap_or_default() })
 }
 
 fn data_errors(args: &mut Args<'_>) -> Option<DataErrors> {

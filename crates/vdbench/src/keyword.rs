@@ -272,14 +272,7 @@ pub(crate) const fn dedup_sets<D>() -> Keyword<D> {
     lost(names, "dedup-sets", what, "give dedupratio= and dedupunit=")
 }
 
-/// A journal of validation.
-pub(crate) const fn journal<D>() -> Keyword<D> {
-    lost(&["journal"], "data-validation", NO_JOURNAL, JUDGE)
-}
-
-/// What is lost with a journal, and what keeps one.
-pub(crate) const NO_JOURNAL: &str =
-    "the journal is not kept yet; what is written is validated while the run lasts";
+/// What does in full what is lost.
 pub(crate) const JUDGE: &str = "vdbench itself: assay judge -- vdbench -f <file>";
 
 /// A trace to replay.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use assay_workload::SweepPoint;
-use assay_workload::content::{Content, Payload, Refresh};
+use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
 use assay_workload::job::{EndsWith, Job, Phase, PhaseKind, Workload};
 use assay_workload::pattern::Placement;
 use assay_workload::steps::{LatencyLimit, Until};
@@ -254,7 +254,10 @@ impl<'f> Lowering<'f> {
             verify: validation.is_some(),
             reread: validation.is_some_and(|validation| validation.reread),
             data_errors_max: None,
-            journal: None,
+            // What has completed is what vdbench asks for after a crash.
+            journal: validation
+                .filter(|validation| validation.journal)
+                .map(|_| DataJournal { acknowledged: Acknowledged::Completed, directory: None }),
         }
     }
 

@@ -4,8 +4,8 @@ use super::access::{Amount, OpenFlags, Span, amount, open_flags, span};
 use super::args::{Args, to_u64};
 use super::general::{Dedup, dedup};
 use super::keyword::{
-    Definition, Keyword, Named, dedup_sets, definition, in_full, journal, lost, opens, placed, refused,
-    replay, reporting, sets,
+    Definition, Keyword, Named, dedup_sets, definition, in_full, lost, opens, placed, refused, replay,
+    reporting, sets,
 };
 use super::sink::At;
 
@@ -39,6 +39,8 @@ definition! {
         pub open_flags: Option<OpenFlags>,
         /// Deduplication.
         pub dedup: Dedup,
+        /// The directory of the journal of its writes, where one is kept.
+        pub journal: Option<String>,
         /// `count=(start,n)`, until the clones are made.
         pub count: Option<(u64, u64)>,
         /// Hosts for the next `lun=`.
@@ -79,7 +81,7 @@ const KEYWORDS: &[Keyword<StorageDef>] = &[
         "remove it",
     )),
     replay(),
-    journal(),
+    sets(&["journal"], "/tmp/j", |sd, args| sd.journal = Some(args.word())),
     lost(&["resetlun", "resetbus"], "vdbench-only", "no bus or target is reset", "remove it"),
     sets(&["openflags"], "o_direct", |sd, args| sd.open_flags = open_flags(args).or(sd.open_flags.take())),
     sets(&["range"], "(10,50)", |sd, args| sd.range = span(args)),

@@ -236,10 +236,10 @@ fn validation_and_its_errors_hold_for_any_file_from_the_command_line() {
     let text = format!("{RAW}rd=r,wd=wd1,iorate=max");
     let (parsed, said) = with(&[("validate", "(yes,read)"), ("data_errors", "3")], &text);
     let general = parsed.unwrap_or_else(|| panic!("{said:?}")).general;
-    assert_eq!(general.validation, Some(Validation { reread: true, preread: true }));
+    assert_eq!(general.validation, Some(Validation { reread: true, preread: true, journal: false }));
     assert_eq!(general.data_errors, Some(DataErrors::Stop { count: 3, after_s: None }));
     let (parsed, said) = with(&[("journal", "recover")], &text);
-    assert!(parsed.is_some_and(|file| file.general.validation.is_some()));
+    assert!(parsed.is_some_and(|file| file.general.validation.is_some_and(|validation| validation.journal)));
     let lost = said.iter().find(|said| said.id == "data-validation").expect("a loss");
     assert_eq!(lost.position.as_ref().map(|at| at.file.as_str()), Some("command line"));
     // A line that uses the name makes it a variable.

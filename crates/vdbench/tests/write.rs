@@ -223,9 +223,13 @@ fn corpus_files_can_be_written_and_read_again() {
 #[test]
 fn validation_survives_a_round_trip() {
     let sd = "sd=sd1,lun=/dev/a,openflags=o_direct\n";
-    for general in
-        ["validate=yes", "validate=(yes,read)", "validate=no_preread", "validate=(read,no_preread)"]
-    {
+    for general in [
+        "validate=yes",
+        "validate=(yes,read)",
+        "validate=no_preread",
+        "validate=(read,no_preread)",
+        "journal=yes",
+    ] {
         let text = format!(
             "{general}\n{sd}wd=w,sd=sd1,rdpct=50\nrd=r,wd=w,iorate=max,threads=4,warmup=10,elapsed=60"
         );
@@ -244,7 +248,12 @@ fn what_validation_cannot_say_is_lost() {
     );
     first.phases[0].jobs[1].content = assay_workload::content::Content::default();
     first.phases[0].jobs[0].content.data_errors_max = Some(3);
+    let directory = Some("/other".to_owned());
+    first.phases[0].jobs[0].content.journal =
+        Some(assay_workload::content::DataJournal { directory, ..Default::default() });
     let ids: Vec<&str> =
         write(&first).1.iter().filter(|said| said.severity == Severity::Loss).map(|said| said.id).collect();
-    assert!(ids.contains(&"validation-differs") && ids.contains(&"data-errors"), "{ids:?}");
+    for id in ["validation-differs", "data-errors", "journal-acknowledged", "journal-directory"] {
+        assert!(ids.contains(&id), "{id}: {ids:?}");
+    }
 }

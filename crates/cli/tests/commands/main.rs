@@ -16,6 +16,7 @@ mod drop_in;
 mod fio_words;
 mod fleet;
 mod help;
+mod journals;
 mod limits;
 mod looks;
 #[cfg(feature = "mail")]

@@ -47,6 +47,10 @@ impl Writer<'_> {
             "fio writes and checks headers of its own, one a block, with CRC-32C",
         );
         lines.set("verify", "crc32c");
+        if job.content.journal.is_some() {
+            let what = "fio keeps no journal of its writes, by which they could be proved after a crash";
+            self.lost("fio-journal", &job.name, what);
+        }
         if job.content.data_errors_max == Some(1) && job.errors_tolerated == 0 {
             lines.set("verify_fatal", 1);
         }

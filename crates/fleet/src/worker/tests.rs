@@ -232,7 +232,7 @@ fn part() -> Part {
         targets: Vec::new(),
         phases: vec![serde_json::from_str(phase).expect("a phase")],
     };
-    Part { plan, consent: Vec::new(), really: false, watch: Default::default() }
+    Part { plan, consent: Vec::new(), really: false, watch: Default::default(), run: Default::default() }
 }
 
 fn is_end(told: &Told) -> bool {

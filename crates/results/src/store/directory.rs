@@ -1,8 +1,10 @@
 //! Run directories: making, finding, listing, loading and removing them.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -36,6 +38,10 @@ impl RunDir {
         fs::create_dir_all(root).map_err(StoreError::io("create", root))?;
         let path =
             root.join(format!("{}-{}-{}", compact_utc(started), file_name_part(name), file_name_part(id)));
+        Self::make(path)
+    }
+
+    fn make(path: PathBuf) -> Result<Self, StoreError> {
         fs::create_dir(&path).map_err(StoreError::io("create", &path))?;
         // The runs' own directory may be as new.
         for above in path.ancestors().skip(1).take(2).filter(|above| above.is_dir()) {
@@ -44,6 +50,27 @@ impl RunDir {
                 .map_err(StoreError::io("sync", above))?;
         }
         Ok(RunDir { path })
+    }
+
+    /// Where a machine keeps its part of the run that another one records in a directory called `name`: in that directory, where
+    /// both keep their runs in one place (then it is there), or in one of its own (`true`), which is made.
+    ///
+    /// # Errors
+    /// When `name` is not that of a run, or the directory cannot be made.
+    pub fn part(root: &Path, name: &str) -> Result<(Self, bool), StoreError> {
+        let path = root.join(name);
+        if name.contains('/') || !has_name_of_a_run(OsStr::new(name)) {
+            return Err(StoreError::NotARun(path));
+        }
+        fs::create_dir_all(root).map_err(StoreError::io("create", root))?;
+        match Self::make(path.clone()) {
+            Err(StoreError::Io { source, .. })
+                if source.kind() == io::ErrorKind::AlreadyExists && path.is_dir() =>
+            {
+                Ok((RunDir { path }, false))
+            }
+            made => Ok((made?, true)),
+        }
     }
 
     /// One that is there.
@@ -184,6 +211,11 @@ fn compact_utc(started: &str) -> String {
     let whole = started.split(['.', '+']).next().unwrap_or_default().trim_end_matches('Z');
     let digits: String = whole.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     format!("{digits}Z")
+}
+
+/// `<utc>-<name>-<id>`.
+pub(super) fn has_name_of_a_run(name: &OsStr) -> bool {
+    name.as_bytes().split(|byte| *byte == b'-').count() == 3
 }
 
 /// `-` separates the words of a directory's name, so it is replaced too.

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use super::directory::{choose, directories, lock};
+use super::directory::{choose, directories, has_name_of_a_run, lock};
 use super::{
     DATA_JOURNAL_DRAFT, DATA_JOURNAL_FILE, DATA_JOURNAL_MAGIC, HeldDirectory, JOURNAL_FILE, PAGE_FILE,
     PLAN_FILE, RUN_FILE, RunDir, SERIES_FILE, StoreError,
@@ -68,7 +68,9 @@ pub fn rm(
     }
     let _locked = lock(&directory, &path)?;
     let mut removal = Removal { path: path.clone(), ..Removal::default() };
-    for file in FILES.into_iter().filter(|file| regular(file)) {
+    let names = names_in(&directory).map_err(StoreError::io("read", &path))?;
+    let of_workers = names.iter().filter_map(|name| name.to_str()).filter(|name| is_of_a_worker(name));
+    for file in of_workers.chain(FILES).filter(|file| regular(file)) {
         let why = if !of_a_run(file) {
             "not as Assay wrote it".to_owned()
         } else if let Err(error) = rustix::fs::unlinkat(&directory, file, AtFlags::empty()) {
@@ -100,6 +102,13 @@ fn place_of(directory: &HeldDirectory) -> Option<(u32, u32, u64)> {
     Some((stat.stx_dev_major, stat.stx_dev_minor, mount))
 }
 
+/// Whether a name is that of a worker's journal of validated writes: [`super::data_journal_of`], or its draft.
+fn is_of_a_worker(file: &str) -> bool {
+    let number = file.strip_prefix(DATA_JOURNAL_FILE).and_then(|rest| rest.strip_prefix('.'));
+    let number = number.map(|number| number.strip_suffix(".new").unwrap_or(number));
+    number.is_some_and(|number| number.parse::<u16>().is_ok())
+}
+
 /// Whether a regular file says that it is what its name in a run directory says.
 fn is_of_a_run(directory: &HeldDirectory, file: &str) -> bool {
     #[derive(Deserialize)]
@@ -120,6 +129,7 @@ fn is_of_a_run(directory: &HeldDirectory, file: &str) -> bool {
     let schema = match file {
         SERIES_FILE => return begins(&MAGIC),
         DATA_JOURNAL_FILE | DATA_JOURNAL_DRAFT => return begins(&DATA_JOURNAL_MAGIC),
+        file if is_of_a_worker(file) => return begins(&DATA_JOURNAL_MAGIC),
         // Of whatever version.
         JOURNAL_FILE => return begins(b"{\"journal\":\"assay.journal/"),
         RUN_FILE => "assay.run/",
@@ -152,11 +162,6 @@ fn name_in(root: &Path, wanted: &str) -> Result<OsString, StoreError> {
         (Ok(above), Ok(root)) if above == root => Ok(name.to_owned()),
         _ => Err(foreign()),
     }
-}
-
-/// `<utc>-<name>-<id>`.
-fn has_name_of_a_run(name: &OsStr) -> bool {
-    name.as_bytes().split(|byte| *byte == b'-').count() == 3
 }
 
 fn kind_of(directory: &HeldDirectory, name: &OsStr) -> Result<FileType, Errno> {

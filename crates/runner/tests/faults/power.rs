@@ -106,11 +106,12 @@ pub(crate) fn recovered(crashed: &Finished, store: &Path) -> Result<Finished, Ru
     let directory = RunDir::open(&crashed.directory).expect("a run");
     let mut tries = 0..100;
     loop {
-        match recover_data(&directory, None, &site(store), &mut ()) {
+        let crashed = Crashed { run: &directory, journal: None, at: &[] };
+        match recover_data(&crashed, &site(store), &mut ()) {
             Err(RunError::Store(StoreError::Running(_))) if tries.next().is_some() => {
                 std::thread::sleep(Duration::from_millis(20));
             }
-            done => return done,
+            done => return done.map(|proof| proof.finished),
         }
     }
 }

@@ -137,6 +137,9 @@ impl Lowering<'_> {
         let mut job = Job::new(&wd.name, &[&sd.name], pattern);
         (job.offset, job.length) = (part.offset, part.length);
         job.content = self.content(run, &sd.dedup);
+        if let Some(journal) = &mut job.content.journal {
+            journal.directory.clone_from(&sd.journal);
+        }
         let flags = open_flags(Some(rd), wd, sd);
         self.set_flags(&mut job, &flags, wd);
         self.set_times(run, &mut job);

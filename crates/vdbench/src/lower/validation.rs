@@ -64,6 +64,7 @@ fn reading(written: &Job, number: usize) -> Job {
         job.limits = Limits { passes: Some(1), ..Limits::default() };
         job.rate = Rate::Unlimited;
         (job.ramp, job.flush, job.content.reread) = (Nanos(0), FlushPolicy::default(), false);
+        job.content.journal = None;
         job.invalidate = true;
     })
 }

@@ -1,5 +1,6 @@
 //! `validate=`, which holds for all runs of a file.
 
+use assay_workload::content::Acknowledged;
 use assay_workload::job::{Job, Phase, PhaseKind};
 use assay_workload::pattern::OpKind;
 
@@ -40,9 +41,27 @@ impl Writer<'_> {
         if kept.count() > 0 && !phases.iter().any(reads_back) {
             words.push("no_preread");
         }
+        let journal = if self.keeps_journal() { "\njournal=yes" } else { "" };
         Some(match words.as_slice() {
-            [word] => format!("validate={word}"),
-            words => format!("validate=({})", words.join(",")),
+            [word] => format!("validate={word}{journal}"),
+            words => format!("validate=({}){journal}", words.join(",")),
         })
+    }
+
+    /// Whether writes are kept in a journal, which is said of all of a file.
+    fn keeps_journal(&mut self) -> bool {
+        let workload = self.workload;
+        let jobs = || workload.phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.is_blocks());
+        let mut kept = jobs().filter_map(|job| Some((job, job.content.journal.as_ref()?)));
+        let Some((job, journal)) = kept.next() else { return false };
+        if journal.acknowledged == Acknowledged::Flushed {
+            let what = "a write counts as acknowledged when it completes, not when it was flushed";
+            self.lose_of_job(job, "journal-acknowledged", what, "give openflags=o_sync");
+        }
+        if let Some(directory) = &journal.directory {
+            let what = "where the journal is kept is said of each sd";
+            self.lose_of_job(job, "journal-directory", what, &format!("add journal={directory} to the sd"));
+        }
+        true
     }
 }

@@ -45,6 +45,8 @@ pub struct CrashedRun {
     pub run: u64,
     /// The targets.
     pub targets: Vec<JournaledTarget>,
+    /// The machine that kept it, by its own name; `None`: one of an earlier version.
+    pub node: Option<String>,
     /// Records that were read.
     pub records: u64,
     /// Bytes at its end that were being written when the host crashed, and are left out.
@@ -64,7 +66,8 @@ impl CrashedRun {
         let mut blocks =
             Blocks { file: BufReader::with_capacity(1 << 20, file), bytes: vec![0; BLOCK_BYTES] };
         let not_a_journal = || JournalError::NotAJournal { path: path.to_owned() };
-        let (run, targets, mut number) = read_head(&mut blocks).map_err(failed)?.ok_or_else(not_a_journal)?;
+        let head = read_head(&mut blocks).map_err(failed)?.ok_or_else(not_a_journal)?;
+        let Head { run, targets, node, blocks: mut number } = head;
         let mut state = State::new(&targets);
         let (mut records, mut torn_at) = (0, None);
         while blocks.next().map_err(failed)? {
@@ -87,7 +90,7 @@ impl CrashedRun {
         }
         let end = torn_at.unwrap_or(number) * BLOCK_BYTES as u64;
         let torn_bytes = length.saturating_sub(end);
-        Ok(CrashedRun { run, targets, records, torn_bytes, keys: state.into_keys() })
+        Ok(CrashedRun { run, targets, node, records, torn_bytes, keys: state.into_keys() })
     }
 
     /// What it says of some targets alone, by their position.
@@ -116,8 +119,17 @@ impl CrashedRun {
     }
 }
 
-/// The run, its targets and the number of the first block behind them; `None`: it is no whole head.
-fn read_head(blocks: &mut Blocks) -> io::Result<Option<(u64, Vec<JournaledTarget>, u64)>> {
+/// What a journal begins with.
+struct Head {
+    run: u64,
+    targets: Vec<JournaledTarget>,
+    node: Option<String>,
+    /// The blocks it takes.
+    blocks: u64,
+}
+
+/// The head; `None`: it is no whole one.
+fn read_head(blocks: &mut Blocks) -> io::Result<Option<Head>> {
     let (mut content, mut number, mut run) = (Vec::new(), 0, None);
     while blocks.next()? {
         let Some(block) = blocks.block() else { return Ok(None) };
@@ -128,8 +140,8 @@ fn read_head(blocks: &mut Blocks) -> io::Result<Option<(u64, Vec<JournaledTarget
         run = Some(block.run);
         content.extend(block.head());
         number += 1;
-        if let Some(targets) = record::read_head(&content) {
-            return Ok(Some((block.run, targets, number)));
+        if let Some((targets, node)) = record::read_head(&content) {
+            return Ok(Some(Head { run: block.run, targets, node, blocks: number }));
         }
     }
     Ok(None)

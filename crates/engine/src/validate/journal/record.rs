@@ -108,8 +108,8 @@ impl JournaledTarget {
     }
 }
 
-/// The blocks of the head.
-pub(super) fn head(run: u64, targets: &[JournaledTarget]) -> Vec<u8> {
+/// The blocks of the head, of a journal that the machine called `node` keeps.
+pub(super) fn head(run: u64, targets: &[JournaledTarget], node: &str) -> Vec<u8> {
     let mut content = Vec::new();
     content.extend((targets.len() as u32).to_le_bytes());
     for target in targets {
@@ -117,11 +117,10 @@ pub(super) fn head(run: u64, targets: &[JournaledTarget]) -> Vec<u8> {
         content.extend(target.key_block_bytes.to_le_bytes());
         content.extend(target.end_bytes.to_le_bytes());
         content.extend(u32::from(target.buffered).to_le_bytes());
-        for text in [&target.name, &target.path] {
-            content.extend((text.len() as u32).to_le_bytes());
-            content.extend(text.as_bytes());
-        }
+        push_text(&mut content, &target.name);
+        push_text(&mut content, &target.path);
     }
+    push_text(&mut content, node);
     let length = (content.len() as u64).to_le_bytes();
     let content = [&length[..], &content].concat();
     let mut blocks = Vec::new();
@@ -129,6 +128,11 @@ pub(super) fn head(run: u64, targets: &[JournaledTarget]) -> Vec<u8> {
         push_block(&mut blocks, BlockKind::Head, (run, number as u64), part.len(), part);
     }
     blocks
+}
+
+fn push_text(content: &mut Vec<u8>, text: &str) {
+    content.extend((text.len() as u32).to_le_bytes());
+    content.extend(text.as_bytes());
 }
 
 /// Adds blocks with `records`, the first of them with the number `first`.
@@ -211,23 +215,25 @@ impl<'b> Block<'b> {
     }
 }
 
-/// The targets that a head names; `None`: it is not whole.
-pub(super) fn read_head(content: &[u8]) -> Option<Vec<JournaledTarget>> {
+/// The targets that a head names, and the machine, which a journal of an earlier version does not; `None`: it is not whole.
+pub(super) fn read_head(content: &[u8]) -> Option<(Vec<JournaledTarget>, Option<String>)> {
     let mut at = Reader(content);
     let length = usize::try_from(at.u64()?).ok()?;
     let mut at = Reader(at.take(length)?);
     let count = at.u32()?;
-    (0..count).map(|_| read_target(&mut at)).collect()
+    let targets = (0..count).map(|_| read_target(&mut at)).collect::<Option<_>>()?;
+    Some((targets, read_text(&mut at)))
+}
+
+fn read_text(at: &mut Reader<'_>) -> Option<String> {
+    let length = at.u32()?;
+    String::from_utf8(at.take(length as usize)?.to_vec()).ok()
 }
 
 fn read_target(at: &mut Reader<'_>) -> Option<JournaledTarget> {
     let number = at.u32()?;
     let (key_block_bytes, end_bytes, buffered) = (at.u64()?, at.u64()?, at.u32()? != 0);
-    let mut text = || {
-        let length = at.u32()?;
-        String::from_utf8(at.take(length as usize)?.to_vec()).ok()
-    };
-    let (name, path) = (text()?, text()?);
+    let (name, path) = (read_text(at)?, read_text(at)?);
     (key_block_bytes > 0).then_some(JournaledTarget {
         number,
         name,
@@ -301,14 +307,18 @@ mod tests {
     #[test]
     fn a_head_comes_back_from_several_blocks() {
         let targets = vec![target(0), target(9)];
-        let blocks = head(7, &targets);
+        let blocks = head(7, &targets, "node");
         assert_eq!(blocks.len(), 3 * BLOCK_BYTES);
         let content: Vec<u8> = blocks
             .chunks(BLOCK_BYTES)
             .flat_map(|block| Block::read(block).unwrap().head().to_vec())
             .collect();
-        assert_eq!(read_head(&content), Some(targets));
+        assert_eq!(read_head(&content), Some((targets.clone(), Some("node".to_owned()))));
         assert_eq!(read_head(&content[..content.len() - 1]), None);
+        // As it was before it named the machine.
+        let length = content.len() - 8 - (4 + "node".len());
+        let earlier = [&(length as u64).to_le_bytes()[..], &content[8..8 + length]].concat();
+        assert_eq!(read_head(&earlier), Some((targets, None)));
     }
 
     #[test]

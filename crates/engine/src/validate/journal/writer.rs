@@ -46,7 +46,7 @@ impl Writer {
         targets: &[JournaledTarget],
         shared: Arc<Shared>,
     ) -> io::Result<Writer> {
-        let head = record::head(run, targets);
+        let head = record::head(run, targets, &rustix::system::uname().nodename().to_string_lossy());
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         file.write_all_at(&head, 0)?;
         file.sync_all()?;

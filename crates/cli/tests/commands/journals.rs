@@ -1,0 +1,184 @@
+//! Validated writes of several workers: each keeps a journal, and what it acknowledged is proved where its targets are.
+
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+
+use crate::bounded::Bounded as _;
+use crate::skip;
+use crate::sshd::Sshd;
+use crate::world::{Said, World, entries, is_root, json, path_text, signal, wait_for};
+
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Writes with a journal, until `end`.
+fn plan(world: &World, end: &str) {
+    let text = format!(
+        r#"
+name = "validated"
+target = [{{ name = "data", path = "data.bin", size = "4m" }}]
+[[phase]]
+name = "write"
+[[phase.job]]
+name = "write"
+read_percent = 30
+write_percent = 70
+block_size = "4k"
+pattern = "random"
+engine = "psync"
+caching = "buffered"
+{end}
+content = {{ verify = true, journal = "completed" }}
+"#
+    );
+    fs::write(world.path().join("plan.toml"), text).expect("a plan");
+}
+
+/// Acknowledged blocks and wrong ones of each job of a proof.
+fn proved(said: &Said) -> Vec<(String, u64, u64)> {
+    let run = json(&said.out);
+    let jobs = run["phases"][0]["jobs"].as_array().expect("jobs").iter();
+    jobs.map(|job| {
+        let data = &job["data"];
+        let number = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
+        let name = job["name"].as_str().expect("a name").to_owned();
+        (name, number(&data["crash"]["acknowledged"]), number(&data["wrong"]))
+    })
+    .collect()
+}
+
+fn damage(path: &Path) {
+    let file = fs::File::options().write(true).open(path).expect("the file");
+    file.write_all_at(&[0; 256 << 10], 0).expect("written");
+}
+
+#[test]
+fn what_killed_workers_had_acknowledged_is_proved_and_what_is_gone_is_found() {
+    let world = World::new();
+    plan(&world, "runtime = \"60s\"");
+    let data = world.data();
+    let words =
+        ["run", "plan.toml", "--target", path_text(&data), "--on", "local:2", "--watch", "nothing", "--json"];
+    let mut child =
+        world.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).start().expect("started");
+    let run = || world.run_directories().pop();
+    let journals = || ["data.journal.0", "data.journal.1"].map(|name| Some(run()?.join(name)));
+    let length = |path: &Option<PathBuf>| {
+        path.as_ref().and_then(|path| fs::metadata(path).ok()).map_or(0, |meta| meta.len())
+    };
+    wait_for("both journals", || journals().iter().all(|path| length(path) > 200_000));
+    // With the coordinator all of them.
+    let workers = entries(Path::new("/proc")).into_iter().filter(|process| {
+        fs::read_to_string(process.join("status"))
+            .is_ok_and(|status| status.contains(&format!("PPid:\t{}\n", child.id())))
+    });
+    let workers: Vec<PathBuf> = workers.collect();
+    assert_eq!(workers.len(), 2, "{workers:?}");
+    signal(&child, Signal::KILL);
+    child.wait().expect("ended");
+    for worker in &workers {
+        let pid = worker.file_name().and_then(|pid| pid.to_str()?.parse().ok()).expect("a process id");
+        let _ =
+            rustix::process::kill_process(rustix::process::Pid::from_raw(pid).expect("one"), Signal::KILL);
+    }
+    wait_for("the end of the workers", || workers.iter().all(|worker| !worker.join("exe").exists()));
+
+    let crashed = run().expect("a run");
+    let said = world.assay(&["runs", "verify", "last", "--json"]).ended(0);
+    let jobs = proved(&said);
+    assert_eq!(jobs.iter().map(|job| job.0.as_str()).collect::<Vec<_>>(), ["data@w1", "data@w2"]);
+    assert!(jobs.iter().all(|job| job.1 > 500 && job.2 == 0), "{jobs:?}");
+
+    // The volume of one of them under another path, on another machine.
+    let moved = world.path().join("moved.bin");
+    fs::rename(data.join("data.bin.1"), &moved).expect("moved");
+    let journal = crashed.join("data.journal.0");
+    let at = format!("data={}", path_text(&moved));
+    let alone =
+        ["runs", "verify", path_text(&crashed), "--json", "--journal", path_text(&journal), "--at", &at];
+    let jobs = proved(&world.assay(&alone).ended(0));
+    assert!(jobs.len() == 1 && jobs[0].1 > 500 && jobs[0].2 == 0, "{jobs:?}");
+    elsewhere(&world, &alone, &crashed);
+    fs::rename(&moved, data.join("data.bin.1")).expect("moved back");
+
+    let wrong = world.assay(&[&alone[..7], &["other=x"]].concat()).ended(2);
+    assert!(wrong.err.contains("--at other") && wrong.err.contains("it wrote to data"), "{}", wrong.err);
+    damage(&data.join("data.bin.2"));
+    let said = world.assay(&["runs", "verify", path_text(&crashed), "--json"]).ended(1);
+    let wrong: Vec<u64> = proved(&said).iter().map(|job| job.2).collect();
+    assert!(wrong[0] == 0 && wrong[1] > 32, "{wrong:?}: {}", said.out);
+    assert!(said.err.contains("blocks lost or wrong: "), "{}", said.err);
+    world.assay(&["runs", "rm", path_text(&crashed)]).ended(0);
+    assert!(!crashed.exists(), "with its journals");
+}
+
+/// The same on a machine of another name: paths that another machine wrote to are not taken for those here, and a volume is read where
+/// it is said to be.
+fn elsewhere(world: &World, alone: &[&str], crashed: &Path) {
+    if !is_root() {
+        return skip::declare("root", "another host name");
+    }
+    let there = |words: &[&str]| {
+        let inner = world.command(words);
+        let mut command = Command::new("unshare");
+        command.args(["--uts", "sh", "-c", "hostname elsewhere && exec \"$0\" \"$@\""]);
+        command.arg(inner.get_program()).args(inner.get_args()).current_dir(world.path()).env_clear();
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Said::of(command.output_in_time().expect("unshare"))
+    };
+    let said = there(&["runs", "verify", path_text(crashed)]).ended(2);
+    assert!(said.err.contains("w1, w2 wrote on another machine"), "{}", said.err);
+    let jobs = proved(&there(alone).ended(0));
+    assert!(jobs[0].1 > 500 && jobs[0].2 == 0, "{jobs:?}");
+}
+
+#[test]
+fn a_worker_with_a_store_of_its_own_keeps_its_part_there() {
+    let world = World::new();
+    let Some(sshd) = Sshd::start(&world, PATH) else { return };
+    plan(&world, "ios = 2000");
+    let data = world.data();
+    for place in ["a", "b"] {
+        fs::create_dir(data.join(place)).expect("made");
+    }
+    let hosts = world.path().join("hosts");
+    fs::write(&hosts, format!("one:{0}/a\ntwo:{0}/b\n", path_text(&data))).expect("written");
+    let on = format!("ssh:@{}", path_text(&hosts));
+    let words = ["run", "plan.toml", "--on", &on, "--json", "--watch", "counters"];
+    let output = world.command(&words).env("ASSAY_SSH", &sshd.client).output_in_time().expect("started");
+    let run = json(&Said::of(output).ended(0).out);
+    assert!(run.to_string().contains("assay runs verify"), "it is told where the journals are");
+    let name = world.run_directories()[0].file_name().expect("a name").to_owned();
+    let said = world.assay(&["runs", "verify", "last"]).ended(2);
+    assert!(said.err.contains("one, two wrote on another machine"), "{}", said.err);
+
+    let theirs = sshd.home.join(".local/share/assay/runs");
+    assert!(theirs.join(&name).join("data.journal").exists(), "{:?}", entries(&theirs.join(&name)));
+    let there = |words: &[&str]| {
+        let output = world.command(words).env("ASSAY_RUNS", &theirs).output_in_time();
+        Said::of(output.expect("started"))
+    };
+    let name = name.to_str().expect("a name");
+    let jobs = proved(&there(&["runs", "verify", name, "--json"]).ended(0));
+    assert!(jobs.len() == 2 && jobs.iter().all(|job| job.1 > 300 && job.2 == 0), "{jobs:?}");
+    damage(&data.join("b/data.bin"));
+    let said = there(&["runs", "verify", name, "--json"]).ended(1);
+    assert!(proved(&said).iter().map(|job| job.2).sum::<u64>() > 8, "{}", said.out);
+    there(&["runs", "rm", name]).ended(0);
+    assert!(!theirs.join(name).exists());
+}
+
+#[test]
+fn workers_that_refuse_leave_no_journal_and_no_run() {
+    let world = World::new();
+    plan(&world, "runtime = \"1s\"");
+    fs::write(world.data().join("data.bin.2"), "precious").expect("written");
+    let data = world.data();
+    let said = world.assay(&["run", "plan.toml", "--target", path_text(&data), "--on", "local:2"]).ended(2);
+    assert!(said.err.contains("w2"), "{}", said.err);
+    assert!(world.run_directories().is_empty(), "{:?}", world.run_directories());
+    assert_eq!(entries(&data), [data.join("data.bin.2")]);
+}
