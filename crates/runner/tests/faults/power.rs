@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_faultfs::{Cut, Fault, FaultFs, Op, Options, Rule, missing};
 use assay_results::data::{CrashChecks, DataChecks, ERRORS_KEPT};
-use assay_results::store::{RunDir, StoreError};
+use assay_results::store::{DATA_JOURNAL_FILE, RunDir, StoreError};
 use assay_runner::{Crashed, Finished, RunError, Watch, carry_out, recover_data};
 use assay_workload::Workload;
 use assay_workload::block::{self, Sector};
@@ -20,7 +20,7 @@ use assay_workload::job::{Caching, EngineKind, FlushCall, FlushOrder, Job, Limit
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::units::Nanos;
 
-use crate::bounded::SetOnDrop;
+use crate::bounded::{PATIENCE, SetOnDrop};
 use crate::faults::stage::FILE;
 use crate::support::{request, site, writes};
 use crate::{ENGINES, skip};
@@ -29,8 +29,10 @@ const BLOCK: u64 = 8192;
 /// Writes before the flushes begin to lie, and before the power is cut.
 const HONEST: u64 = 150;
 const WRITES: u64 = 400;
-/// The journal is some milliseconds behind.
-const WRITES_BEFORE_JOURNAL: u64 = 3000;
+/// The journal is some milliseconds behind, or more where its thread waits for a processor.
+const WRITES_BEFORE_JOURNAL: u64 = 1000;
+/// Flushes of the journal by then, each of at least one record.
+const JOURNAL_FLUSHES: u64 = 100;
 
 /// One power cut.
 #[derive(Debug, Clone, Copy)]
@@ -206,6 +208,10 @@ fn the_journal_may_lose_its_end_in_the_same_power_cut() {
         let mount = || FaultFs::mount(Options { power_cuts: true, ..Options::default() }).expect("it mounts");
         let (fs, runs) = (mount(), mount());
         let crashed = crash(case, &fs, runs.path(), WRITES_BEFORE_JOURNAL, &|| {
+            let patience = Instant::now() + PATIENCE;
+            while runs.count(Op::Flush, DATA_JOURNAL_FILE) < JOURNAL_FLUSHES && Instant::now() < patience {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             runs.cut(case.cut());
             fs.cut(case.cut());
         });
