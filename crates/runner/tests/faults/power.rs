@@ -12,7 +12,7 @@ use std::time::Duration;
 use assay_faultfs::{Cut, Fault, FaultFs, Op, Options, Rule, missing};
 use assay_results::data::{CrashChecks, DataChecks, ERRORS_KEPT};
 use assay_results::store::{RunDir, StoreError};
-use assay_runner::{Finished, RunError, Watch, carry_out, recover_data};
+use assay_runner::{Crashed, Finished, RunError, Watch, carry_out, recover_data};
 use assay_workload::Workload;
 use assay_workload::block::{self, Sector};
 use assay_workload::content::DataJournal;

@@ -22,7 +22,7 @@ const TOO_LARGE: &[(&str, &str)] = &[
     ),
     (
         "w.toml",
-        "[[target]]\nname = 't'\npath = 'data/new'\nsize = '900t'\n\n[[job]]\nop = 'write'\nblock_size = '1m'\nruntime = '1s'\n",
+        "[[target]]\nname = 't'\npath = 'data/new'\nsize = '900t'\n\n[[job]]\nop = 'write'\nblock_size = '1m'\npattern = 'sequential'\nruntime = '1s'\n",
     ),
 ];
 
