@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Memory and descriptors of a process until it ends, every ten seconds: soak_watch.py PID NAME.
+"""Memory and descriptors of a process until it ends: soak_watch.py PID NAME SECONDS, which are how long it is going to take.
 
-Writes NAME.csv and NAME.svg, and says whether the last three quarters are flat: descriptors the same at the end as at the beginning,
+Writes NAME.csv and NAME.svg, and says whether the last three quarters of what is measured are flat: descriptors the same at the end as at the beginning,
 and memory no more than 3 % above."""
 
 import os
 import sys
 import time
 
-STEP_S = 10
+# Samples of the whole, which are at most ten seconds apart in a long run.
+SAMPLES = 30
+STEP_MAX_S = 10
 
 
 def sample(pid):
@@ -42,18 +44,21 @@ def picture(rows, path):
 
 def main():
     pid, name = int(sys.argv[1]), sys.argv[2]
+    step_s = max(1, min(STEP_MAX_S, float(sys.argv[3]) / SAMPLES))
     start, rows = time.monotonic(), []
     while (now := sample(pid)) is not None:
         rows.append((time.monotonic() - start, *now))
-        time.sleep(STEP_S)
+        time.sleep(step_s)
     with open(name + ".csv", "w") as out:
         out.write("seconds,resident_kib,descriptors,threads\n")
         out.writelines(f"{row[0]:.0f},{row[1]},{row[2]},{row[3]}\n" for row in rows)
-    if len(rows) < 8:
+    if len(rows) < 12:
         sys.exit("it ended too early to say anything")
     picture(rows, name + ".svg")
-    # The last sample may be of the process as it ends.
-    settled = rows[len(rows) // 4 : -1]
+    # Before it measures it lays out files with few threads, and the last sample may be of the process as it ends.
+    most = max(row[3] for row in rows)
+    measuring = [row for row in rows[:-1] if row[3] > most / 2]
+    settled = measuring[len(measuring) // 4 :]
     memory, descriptors = ([row[column] for row in settled] for column in (1, 2))
     grew = memory[-1] / memory[0] - 1
     print(f"{len(rows)} samples; resident {memory[0]} -> {memory[-1]} KiB ({grew:+.1%}), at most {max(memory)}; "

@@ -15,4 +15,7 @@ headers=$(LC_ALL=C readelf --program-headers --dynamic --wide "$binary")
 case $headers in
     *INTERP* | *NEEDED*) echo "build-static: $binary needs a dynamic linker or shared libraries" >&2; exit 1 ;;
 esac
+case $(LC_ALL=C readelf --sections --wide "$binary") in
+    *.symtab*) echo "build-static: $binary is not stripped" >&2; exit 1 ;;
+esac
 echo "$binary"

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{Outcome, error::Error, instructions, patches, skips, tidy};
+use crate::{Outcome, deny, error::Error, instructions, patches, skips, tidy};
 use totals::Totals;
 
 /// Where the tests of this run declare what they skip, relative to the workspace.
@@ -51,6 +51,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<Outcome, Erro
         stage("capabilities", || skips::probe(root))?,
         stage("fmt", || cargo(root, FMT))?,
         stage("tidy", || tidy::command(root, &[]))?,
+        stage("deny", || deny::command(root))?,
         stage("clippy", || cargo(root, CLIPPY))?,
         stage("doc", || cargo(root, DOC))?,
         stage("build", || cargo(root, BUILD))?,

@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's command-line tool")]
 
 mod ci;
+mod deny;
 mod error;
 mod instructions;
 mod patches;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use assay_conduct::multiply::{multiply, repeat};
+use assay_formats::foreign_command::ForeignCommand;
 use assay_formats::{Diagnostic, native, near};
 use assay_host::space;
 use assay_host::workdir::is_assay_dir;
@@ -63,6 +64,8 @@ pub(crate) struct LoadedWorkload {
     pub(crate) notes: Vec<(String, String)>,
     /// Of the file; they have still to be said.
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Commands that the file wants run beside its jobs.
+    pub(crate) commands: Vec<ForeignCommand>,
     /// The directory to make for it, if it is to have one.
     pub(crate) work_dir: Option<PathBuf>,
 }
@@ -110,13 +113,14 @@ fn scaled(workload: &mut Workload, share: Option<f64>) -> Result<Vec<(String, St
 /// What a file asks for.
 fn from(input: Input, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedWorkload, Failure> {
     let is_fio = input.format == Format::Fio;
+    let commands = input.commands.clone();
     let (mut workload, diagnostics) = input.refuse_unset().checked(wanted.strict, context)?;
     let directory = input::directory_of(wanted.target)?;
     if is_fio {
         assay_fio::settle_offsets(&mut workload, &|path| assay_runner::bytes_of(&directory.join(path)));
     }
     let notes = scaled(&mut workload, wanted.scale)?;
-    Ok(LoadedWorkload { workload, directory, notes, diagnostics, work_dir: None })
+    Ok(LoadedWorkload { workload, directory, notes, diagnostics, commands, work_dir: None })
 }
 
 /// The shipped profiles as a table.
@@ -152,5 +156,12 @@ fn profile(name: &str, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedW
     }
     notes.extend(scaled.changes.iter().map(|change| ("scaled".to_owned(), change.to_string())));
     let work_dir = Some(path.clone());
-    Ok(LoadedWorkload { workload, directory: path, notes, diagnostics: Vec::new(), work_dir })
+    Ok(LoadedWorkload {
+        workload,
+        directory: path,
+        notes,
+        diagnostics: Vec::new(),
+        commands: Vec::new(),
+        work_dir,
+    })
 }

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use assay_fio as fio;
+use assay_formats::foreign_command::{CommandTime, ForeignCommand};
 use assay_formats::loader::Loader;
 use assay_formats::{Diagnostic, Severity, native, near};
 use assay_vdbench as vdbench;
@@ -148,6 +149,8 @@ pub(crate) struct Input {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Its runs, a line each, in the words of its own tool.
     pub(crate) runs: Vec<String>,
+    /// Commands that it wants run beside its jobs.
+    pub(crate) commands: Vec<ForeignCommand>,
 }
 
 /// The language by the name of an option's value.
@@ -204,7 +207,7 @@ pub(crate) fn parse(
     match format {
         Format::Native => {
             let (workload, diagnostics) = native::parse(name, text);
-            Ok(Input { format, workload, diagnostics, runs: Vec::new() })
+            Ok(Input { format, workload, diagnostics, runs: Vec::new(), commands: Vec::new() })
         }
         Format::Fio => {
             let (file, diagnostics) = fio::parse_with(name, text, &SystemLoader, &system());
@@ -213,12 +216,18 @@ pub(crate) fn parse(
         Format::Vdbench => {
             let (file, mut diagnostics) = parse_vdbench(name, text, reading, place)?;
             let Some(file) = file else {
-                return Ok(Input { format, workload: None, diagnostics, runs: Vec::new() });
+                return Ok(Input {
+                    format,
+                    workload: None,
+                    diagnostics,
+                    runs: Vec::new(),
+                    commands: Vec::new(),
+                });
             };
             let runs = vdbench::expand(&file).iter().map(vdbench::ExpandedRun::simulating_line).collect();
             let (workload, more) = vdbench::lower(&stem, &file);
             diagnostics.extend(more);
-            Ok(Input { format, workload, diagnostics, runs })
+            Ok(Input { format, workload, diagnostics, runs, commands: file.commands() })
         }
     }
 }
@@ -274,12 +283,12 @@ fn refuse_words_of_others(format: Format, reading: &ReadingArgs) -> Result<(), F
 pub(crate) fn of_fio(name: &str, file: Option<fio::JobFile>, mut diagnostics: Vec<Diagnostic>) -> Input {
     let format = Format::Fio;
     let Some(file) = file else {
-        return Input { format, workload: None, diagnostics, runs: Vec::new() };
+        return Input { format, workload: None, diagnostics, runs: Vec::new(), commands: Vec::new() };
     };
     let runs = file.expand().iter().map(fio::ResolvedJob::resolved_line).collect();
     let (workload, more) = fio::lower(name, &file);
     diagnostics.extend(more);
-    Input { format, workload, diagnostics, runs }
+    Input { format, workload, diagnostics, runs, commands: file.commands() }
 }
 
 /// What fio's keywords `$pagesize`, `$mb_memory` and `$ncpus` stand for here.
@@ -398,6 +407,23 @@ pub(crate) fn accept_losses(
             "nothing was run: {} options that change what is tested are not honoured (--allow-loss runs it without them)",
             lost.len()
         ))),
+    }
+}
+
+/// What is said of commands that are going to be executed: no loss, but what they are.
+pub(crate) fn allow_commands(commands: &[ForeignCommand], diagnostics: &mut [Diagnostic]) {
+    for said in diagnostics.iter_mut().filter(|said| said.severity == Severity::Loss) {
+        let is_it = |command: &&ForeignCommand| {
+            said.position.as_ref() == Some(&command.position) && said.message.contains(command.option)
+        };
+        let Some(command) = commands.iter().find(is_it) else { continue };
+        let when = match command.when {
+            CommandTime::Before => "before the first job",
+            CommandTime::After => "after the last job",
+        };
+        (said.severity, said.affects) = (Severity::Note, None);
+        said.message = format!("`{}={}`: executed {when}, by a shell", command.option, command.command);
+        said.help.clear();
     }
 }
 

@@ -101,6 +101,10 @@ pub(crate) struct HowArgs {
     /// Print the plan and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Execute the commands that a file of fio or vdbench names (exec_prerun, startcmd, ..), by a shell, for at most 60 s each.
+    /// They are never executed otherwise
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) allow_exec: bool,
     #[command(flatten)]
     pub(crate) allowed: AllowArgs,
     #[command(flatten)]

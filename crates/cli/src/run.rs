@@ -192,6 +192,11 @@ pub(crate) fn execute(
         return simulate(wanted, how, context);
     }
     let mut asked = asked::asked(wanted, context)?;
+    if how.common.allow_exec {
+        input::allow_commands(&asked.commands, &mut asked.diagnostics);
+    } else {
+        asked.commands.clear();
+    }
     if how.common.dry_run {
         return show_plan(&mut asked, how, context);
     }
@@ -309,6 +314,7 @@ fn carry_out(
         trace_max: trace.as_ref().map(|_| traced::RECORDS_MAX),
         strict: how.common.allowed.strict,
         notes: std::mem::take(&mut asked.notes),
+        commands: std::mem::take(&mut asked.commands),
         claims: claims.clone(),
         ..Request::new(Work::Planned(plan.clone()), &asked.directory)
     };

@@ -1,5 +1,6 @@
 //! A job file that was read: its sections with the options that hold for each.
 
+use assay_formats::foreign_command::{CommandTime, ForeignCommand};
 use assay_formats::loader::Loader;
 use assay_formats::shell::pasted;
 use assay_formats::{Diagnostic, Severity};
@@ -46,6 +47,21 @@ impl JobFile {
     /// Number of job sections, without clones.
     pub fn job_count(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// The commands that its jobs want run before and after them, once for each section.
+    pub fn commands(&self) -> Vec<ForeignCommand> {
+        let options = [("exec_prerun", CommandTime::Before), ("exec_postrun", CommandTime::After)];
+        let of = |section: &JobSection| {
+            let command = |(option, when): (&'static str, CommandTime)| {
+                let setting = section.settings.get(option)?;
+                let (_, command) = setting.text.split_once('=')?;
+                let (of, command) = (section.name.clone(), command.trim().to_owned());
+                Some(ForeignCommand { when, option, of, command, position: setting.at.clone() })
+            };
+            options.into_iter().filter_map(command).collect::<Vec<_>>()
+        };
+        self.jobs.iter().flat_map(of).collect()
     }
 
     /// Every option line in the order fio reads them, with what became of it.

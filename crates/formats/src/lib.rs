@@ -5,6 +5,7 @@
 //! reported with its line and the nearest equivalent.
 
 pub mod diagnostic;
+pub mod foreign_command;
 pub mod loader;
 pub mod native;
 pub mod near;

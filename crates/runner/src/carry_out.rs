@@ -6,6 +6,7 @@ use std::sync::Arc;
 use assay_engine::Journal;
 use assay_engine::kind::name_operations;
 use assay_engine::tracing::{TraceSink, Traced};
+use assay_formats::foreign_command::CommandTime;
 use assay_host::{HostRoot, environment};
 use assay_results::environment::{AssayVersion, Environment};
 use assay_workload::application::Body;
@@ -15,6 +16,7 @@ use assay_workload::plan::Carrier;
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Workload, resolve};
 
+use crate::commands;
 use crate::consent::{check_consent, claim};
 use crate::data_journal;
 use crate::error::RunError;
@@ -155,7 +157,12 @@ pub fn carry_out(
         return Ok(None);
     }
     let start = Start::of(&plan);
-    let done = begin(plan, permits, &request, notes, site, observer);
+    let executed = commands::run(&request.commands, CommandTime::Before, &site.stop)?;
+    let mut done = begin(plan, permits, &request, [notes, executed].concat(), site, observer);
+    if let Ok(done) = &mut done {
+        let executed = commands::run(&request.commands, CommandTime::After, &site.stop);
+        done.finished.warnings.extend(executed.err().map(|error| error.to_string()));
+    }
     // Where storage does not answer, removing would not end either: it is told what is left.
     let is_undone = |done: &Done| done.finished.came_to_nothing() && !done.finished.met_hung_ios();
     if done.as_ref().map_or(true, is_undone) {

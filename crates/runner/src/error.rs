@@ -296,6 +296,14 @@ pub enum RunError {
         /// The run.
         run: String,
     },
+    /// A command of the file, which the user allows, did not do its work.
+    #[error("{command} {what}")]
+    Executed {
+        /// The option, whose it is, and the command.
+        command: String,
+        /// What was wrong.
+        what: String,
+    },
     /// A target that the journals do not name.
     #[error("--at {name}: the run wrote to no target of that name; it wrote to {known}")]
     NoSuchTarget {

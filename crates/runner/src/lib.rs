@@ -7,6 +7,7 @@
 mod bound;
 mod carry_out;
 mod clocks;
+mod commands;
 mod consent;
 mod data_journal;
 mod error;

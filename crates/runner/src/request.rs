@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use assay_conduct::workplace::Watch;
 use assay_engine::fio_bridge::Fio;
 use assay_engine::{JobKind, ThisMachine, Validation};
+use assay_formats::foreign_command::ForeignCommand;
 use assay_host::HostRoot;
 use assay_host::claim::Claims;
 use assay_host::guard::Consent;
@@ -64,6 +65,8 @@ pub struct Request {
     pub claims: Claims,
     /// What is known of the targets' data already; `None`: nothing.
     pub validation: Option<Arc<Validation>>,
+    /// Commands of the file that the user allows.
+    pub commands: Vec<ForeignCommand>,
 }
 
 impl Request {
@@ -85,6 +88,7 @@ impl Request {
             notes: Vec::new(),
             claims: Claims::default(),
             validation: None,
+            commands: Vec::new(),
         }
     }
 

@@ -1,11 +1,13 @@
 //! A parsed parameter file.
 
 use super::general::General;
+use super::keyword::WantedCommand;
 use super::options::Limits;
 use super::run::RunDef;
 use super::sink::{At, position};
 use super::{FileSystemDef, FileWorkloadDef, HostDef, StorageDef, WorkloadDef};
 use assay_formats::diagnostic::Position;
+use assay_formats::foreign_command::{CommandTime, ForeignCommand};
 
 /// Everything that a parameter file defines, with templates, repetitions and references resolved.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -50,6 +52,24 @@ impl ParameterFile {
                 || self.local_names.iter().any(|own| own == name)
         };
         self.hosts.iter().filter(move |host| !here(host.machine()))
+    }
+
+    /// The commands that the file wants run before its first run and after its last; not those between two runs.
+    #[must_use]
+    pub fn commands(&self) -> Vec<ForeignCommand> {
+        let general = self.general.commands.iter().map(|command| ("", command));
+        let only = match &self.runs[..] {
+            [run] => run.commands.iter().map(|command| (run.name.as_str(), command)).collect(),
+            _ => Vec::new(),
+        };
+        let foreign = |(of, wanted): (&str, &WantedCommand)| ForeignCommand {
+            when: if wanted.option == "startcmd" { CommandTime::Before } else { CommandTime::After },
+            option: wanted.option,
+            of: of.to_owned(),
+            command: wanted.command.clone(),
+            position: self.position(wanted.at),
+        };
+        general.chain(only).map(foreign).collect()
     }
 
     /// The readable form of a place.

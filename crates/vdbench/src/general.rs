@@ -2,7 +2,8 @@
 
 use super::args::{Args, to_u64};
 use super::keyword::{
-    Definition, Keyword, command, dedup_sets, in_full, inert, lost, refused, reporting, sets,
+    Definition, Keyword, WantedCommand, command, dedup_sets, in_full, inert, lost, refused, reporting, sets,
+    wanted,
 };
 use super::sink::At;
 
@@ -67,6 +68,8 @@ pub struct General {
     pub concatenate_sds: bool,
     /// Raise thread counts so that each file workload gets one (default), or stop.
     pub thread_adjust: Option<bool>,
+    /// Commands to be run before and after the runs.
+    pub commands: Vec<WantedCommand>,
     /// Places of what was set.
     pub set: Vec<(&'static str, At)>,
 }
@@ -97,8 +100,8 @@ impl Definition for General {
         in_full(sets(&["journal"], "yes", |general, args| {
             general.validation = journal(general.validation, args);
         })),
-        command(&["startcmd", "start_cmd"]),
-        command(&["endcmd", "end_cmd"]),
+        command(&["startcmd", "start_cmd"], |general, args| general.commands.push(wanted("startcmd", args))),
+        command(&["endcmd", "end_cmd"], |general, args| general.commands.push(wanted("endcmd", args))),
         in_full(inert(&["heartbeat_error"], "lost workers are found by the control stream")),
         in_full(inert(&["debug"], "debug numbers are internal to vdbench")),
         lost(&["unix2windows"], "vdbench-only", "paths are not rewritten", "write the path of this system"),

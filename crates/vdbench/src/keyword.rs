@@ -261,8 +261,25 @@ pub(crate) fn lookup<D: Definition>(key: &str) -> Option<(&'static Keyword<D>, &
 }
 
 /// What several definitions have, and none of them here.
-pub(crate) const fn command<D>(names: &'static [&'static str]) -> Keyword<D> {
-    in_full(lost(names, "command", "the command is not run", "run it from a script around `assay run`"))
+pub(crate) const fn command<D>(names: &'static [&'static str], set: fn(&mut D, &mut Args<'_>)) -> Keyword<D> {
+    in_full(sets(names, "/bin/true", set))
+}
+
+/// A command that is to be run before or after what it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedCommand {
+    /// The keyword.
+    pub option: &'static str,
+    /// As it was written.
+    pub command: String,
+    /// Where.
+    pub at: At,
+}
+
+/// The command of a keyword, which nothing runs unless the user allows it.
+pub(crate) fn wanted(option: &'static str, args: &mut Args<'_>) -> WantedCommand {
+    args.lose("command", "the command is not run", "--allow-exec runs it");
+    WantedCommand { option, command: args.word(), at: args.at }
 }
 
 /// The sets of duplicates.

@@ -6,7 +6,8 @@ use super::access::{Amount, OpenFlags, amount, open_flags};
 use super::args::Args;
 use super::file_workload::{FileOperation, operations};
 use super::keyword::{
-    Definition, Keyword, Named, command, definition, in_full, lost, opens, placed, replay, sets,
+    Definition, Keyword, Named, WantedCommand, command, definition, in_full, lost, opens, placed, replay,
+    sets, wanted,
 };
 use super::loops::{Loop, LoopKind, add_loop};
 use super::number::Number;
@@ -79,6 +80,8 @@ pub struct Format {
 definition! {
     /// Which workloads run, how fast, how long, and over which loops.
     pub struct RunDef {
+        /// Commands to be run before and after it.
+        pub commands: Vec<WantedCommand>,
         /// Indices of workload definitions.
         pub workloads: Vec<usize>,
         /// Indices of storage definitions, where the run names its own.
@@ -166,8 +169,8 @@ const KEYWORDS: &[Keyword<RunDef>] = &[
     sets(&["forwss", "wss", "forworkingsetsize", "workingsetsize"], "(8k,16k)", looped),
     sets(&["foroperations"], "(read,write)", looped),
     sets(&["distribution"], "uniform", |rd, args| rd.arrivals = arrivals(args).unwrap_or(rd.arrivals)),
-    command(&["startcmd", "start_cmd"]),
-    command(&["endcmd", "end_cmd"]),
+    command(&["startcmd", "start_cmd"], |rd, args| rd.commands.push(wanted("startcmd", args))),
+    command(&["endcmd", "end_cmd"], |rd, args| rd.commands.push(wanted("endcmd", args))),
     sets(&["fwdrate"], "7", |rd, args| rd.file_rate = rates(args).or(rd.file_rate.take())),
     sets(&["operations"], "(read,write)", |rd, args| rd.operations = operations(args)),
     sets(&["format"], "only", |rd, args| rd.format = format(args).or(rd.format)),

@@ -62,6 +62,19 @@ fn too_few_descriptors_are_told_before_anything_is_made_with_what_to_do() {
 }
 
 #[test]
+fn a_limit_of_files_reached_while_results_are_written_keeps_what_was_measured() {
+    let world = World::new();
+    let file = job(&world, "size=1m\nrw=randread\nbs=4k\nruntime=1\ntime_based\n");
+    world.assay(&["run", &file, "-q"]).ended(0);
+    // SIGXFSZ ends a process by default; units of 512 or 1,024 bytes.
+    for limit in ["-f 1", "-f 8"] {
+        let said = limited(&world, limit, &["run", &file, "--json"]).ended(1);
+        assert!(first_job(&json(&said.out))["read"]["ios"].as_u64() > Some(0), "{limit}: {}", said.out);
+        assert!(said.err.contains("File too large"), "{limit}: {}", said.err);
+    }
+}
+
+#[test]
 fn a_limit_of_memory_ends_with_a_message() {
     let world = World::new();
     let program_kib = fs::metadata(env!("CARGO_BIN_EXE_assay")).expect("the program").len() / 1024;

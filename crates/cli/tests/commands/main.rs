@@ -13,6 +13,7 @@ mod control;
 mod crash;
 mod doctor;
 mod drop_in;
+mod executed;
 mod fio_words;
 mod fleet;
 mod help;

@@ -393,8 +393,8 @@ fn options_that_check_data_come_back() {
         lost(&workload(vec![written(|job| job.content.data_errors_max = Some(5))])),
         ["fio-data-errors"]
     );
-    let journal = Some(assay_workload::content::DataJournal::default());
-    assert_eq!(lost(&workload(vec![written(|job| job.content.journal = journal)])), ["fio-journal"]);
+    let journaled = written(|job| job.content.journal = Some(Default::default()));
+    assert_eq!(lost(&workload(vec![journaled])), ["fio-journal"]);
 }
 
 #[test]

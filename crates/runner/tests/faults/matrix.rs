@@ -98,6 +98,8 @@ fn the_error_that_ends_a_run_says_what_failed_and_where() {
         (libc::EIO, "I/O error (EIO)"),
         (libc::EILSEQ, "the data does not match its protection information (EILSEQ)"),
         (libc::ENODEV, "the device is gone (ENODEV)"),
+        (libc::EDQUOT, "the quota of the user, group or project is used up (EDQUOT)"),
+        (libc::ETIMEDOUT, "the device did not answer in time (ETIMEDOUT)"),
     ] {
         for came in run_all(fails(errno)) {
             let (name, error) =

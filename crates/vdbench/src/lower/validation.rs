@@ -4,12 +4,18 @@ use assay_workload::job::{Caching, FlushPolicy, Job, Limits, Phase, PhaseKind, R
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::units::Nanos;
 
-use super::{At, Lowering, placed};
+use super::{At, Lowering, Named as _, placed};
 
 impl Lowering<'_> {
     /// What validation asks for and the model does not hold.
     pub(super) fn validation_losses(&mut self) {
         let general = &self.file.general;
+        if !general.validation.is_some_and(|validation| validation.journal) {
+            for sd in self.file.storages.iter().filter(|sd| sd.journal.is_some()) {
+                let message = format!("sd `{}`, `journal=`: no journal is kept", sd.name);
+                self.note("no-effect", sd.place("journal"), "journal", message, "journal=yes keeps one");
+            }
+        }
         let Some(validation) = general.validation else { return };
         let place = |key: &str| placed(&general.set, key, At { line: 1, ..At::default() });
         let key = if general.set.iter().any(|(key, _)| *key == "validate") { "validate" } else { "journal" };

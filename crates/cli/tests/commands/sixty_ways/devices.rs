@@ -217,6 +217,38 @@ fn a_device_in_use_is_never_written_to() {
     assert_refused(cases);
 }
 
+/// A mapping of the device mapper, as LVM and LUKS make them; removed with the value.
+struct Mapping(String);
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        tool("dmsetup", &["remove", &self.0]);
+    }
+}
+
+#[test]
+fn a_device_below_a_mapping_and_what_its_disk_is_mapped_to_are_never_written_to() {
+    if !is_root() {
+        return skip::declare("losetup", "loop devices take root");
+    }
+    let scene = Scene::new();
+    let image = image(&scene, 64);
+    let Some(disk) = Loop::over(&image) else { return };
+    let name = format!("assay-test-{}", std::process::id());
+    let table = format!("0 65536 linear {} 0", disk.0);
+    if tool("dmsetup", &["create", &name, "--table", &table]).is_none() {
+        return skip::declare("device-mapper", "dmsetup makes no mapping");
+    }
+    let mapping = Mapping(name.clone());
+    let upper = format!("/dev/mapper/{name}");
+    let below = refused(&scene, &image, &disk.0, &["--really"], "is in use by");
+    let at = scene.world.path().join("mnt");
+    let held = mounted(&upper, &at);
+    let cases = [below, refused(&scene, &image, &upper, &["--really"], "is mounted at")];
+    drop((held, mapping));
+    assert_refused(cases.into_iter());
+}
+
 /// What stands on a device: bytes at an offset, from its end where that is negative.
 const CARRIED: &[(&str, i64, &[u8])] = &[
     ("LVM physical volume", 512, b"LABELONE\x01\0\0\0\0\0\0\0"),

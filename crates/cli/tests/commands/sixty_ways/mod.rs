@@ -8,6 +8,7 @@ mod devices;
 mod fio_files;
 mod marks;
 mod races;
+mod room_and_neighbours;
 mod strangers;
 mod users;
 mod vdbench_files;

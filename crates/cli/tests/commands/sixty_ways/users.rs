@@ -36,7 +36,9 @@ fn root_takes_no_tags_that_others_can_have_made() {
     for (how, give) in GIVEN {
         let scene = Scene::new();
         let data = scene.world.data();
-        scene.world.quick(&[]).ended(0);
+        // A disk that is busy with other things may take too little in the short time that this gives it.
+        let tried = (0..50).find(|_| scene.world.quick(&[]).code == Some(0));
+        assert!(tried.is_some(), "{how}: quick never ended well");
         give(&data.join("assay-quick"));
         scene.write("tree.toml", TREE);
         let before = state(&data);
