@@ -46,6 +46,8 @@ missing_for_tests() {
     have ip || echo iproute2
     have ethtool || echo ethtool
     have sshfs || echo sshfs
+    have slurmctld || echo slurm-wlm
+    have munged || echo munge
     compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || echo postgresql
 }
 

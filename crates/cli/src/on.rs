@@ -21,8 +21,8 @@ use crate::signals;
 /// Who carries a plan out.
 #[derive(Debug, Args)]
 pub(crate) struct OnArgs {
-    /// Run on workers that start together: local[:N] (processes of this machine) or ssh:HOST,..|@FILE. Each does all of the
-    /// plan on its own targets
+    /// Run on workers that start together: local[:N] (processes of this machine), ssh:HOST,..|@FILE, or slurm:N (nodes
+    /// of a cluster; slurm: of the allocation that it is started in). Each does all of the plan on its own targets
     #[arg(long, value_name = "WORKERS", conflicts_with_all = ["profile", "probe", "trace"])]
     pub(crate) on: Option<String>,
     /// What becomes of the run when a worker is lost
@@ -80,7 +80,7 @@ pub(crate) fn execute(
         Share::Whole => HostRanges::Whole,
     });
     let ssh = assay_fleet::shell::ssh_program(std::env::var_os(assay_fleet::shell::SSH_VARIABLE));
-    let setting = Setting { directory: asked.directory.clone(), ssh };
+    let setting = Setting { directory: asked.directory.clone(), ssh, stop: Arc::clone(&site.stop) };
     let on_loss = match on.on_loss {
         OnLoss::Stop => assay_fleet::OnLoss::Stop,
         OnLoss::Continue => assay_fleet::OnLoss::Continue,

@@ -97,7 +97,11 @@ impl Member {
     /// Why it was lost, in the most telling words.
     fn why_lost(&self) -> String {
         let Some((why, said)) = &self.lost else { return String::new() };
-        if said.is_empty() { why.to_string() } else { said.trim_start_matches("ssh: ").to_owned() }
+        if said.is_empty() {
+            why.to_string()
+        } else {
+            said.trim_start_matches("ssh: ").trim_start_matches("srun: error: ").to_owned()
+        }
     }
 }
 
@@ -110,6 +114,8 @@ pub struct Fleet {
     hosts: Vec<HostInfo>,
     /// What is to be said of workers' clocks with the next phase: which, and a sentence.
     remarks: Vec<(usize, String)>,
+    /// Behind the streams: what it holds for the workers goes after them.
+    _launcher: Box<dyn Launcher>,
 }
 
 impl Fleet {
@@ -125,7 +131,10 @@ impl Fleet {
         setting: &Setting,
         options: Options,
     ) -> Result<Self, FleetError> {
-        let launcher = launcher(words, &workload.hosts, setting)?;
+        let launcher = match launcher(words, &workload.hosts, setting) {
+            Err(_) if setting.stop.load(Ordering::Relaxed) => return Err(FleetError::Stopped),
+            chosen => chosen?,
+        };
         let places = launcher.places(workload);
         workload.hosts = places.iter().map(|place| place.host.clone()).collect();
         let jobs = workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
@@ -135,12 +144,12 @@ impl Fleet {
             }
             job.host_ranges = share.unwrap_or_default();
         }
-        let mut fleet = Fleet::start(launcher.as_ref(), places, options)?;
+        let mut fleet = Fleet::start(launcher, places, options)?;
         fleet.await_all()?;
         Ok(fleet)
     }
 
-    fn start(launcher: &dyn Launcher, places: Vec<Place>, options: Options) -> Result<Self, FleetError> {
+    fn start(launcher: Box<dyn Launcher>, places: Vec<Place>, options: Options) -> Result<Self, FleetError> {
         room_for_streams(places.len());
         let mut processes = Vec::with_capacity(places.len());
         for place in &places {
@@ -158,7 +167,7 @@ impl Fleet {
             told_lost: false,
         };
         let members = (0..).zip(places).map(member).collect();
-        Ok(Fleet { members, links, options, hosts: Vec::new(), remarks: Vec::new() })
+        Ok(Fleet { members, links, options, hosts: Vec::new(), remarks: Vec::new(), _launcher: launcher })
     }
 
     /// Waits until all workers have said what they are.

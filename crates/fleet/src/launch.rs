@@ -5,11 +5,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use assay_workload::host::Host;
 use assay_workload::{Target, Workload};
 
 mod local;
+mod slurm;
 mod ssh;
 
 /// Workers of one run at most: a thousand hosts, and what they need of file descriptors.
@@ -22,6 +24,8 @@ pub struct Setting {
     pub directory: PathBuf,
     /// The words of the command to use for ssh.
     pub ssh: Vec<OsString>,
+    /// Set when the user wants to stop: nothing is waited for any more.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// A worker that is to be started.
@@ -44,8 +48,8 @@ pub struct Process {
     pub no_connection: Option<i32>,
 }
 
-/// Starts workers.
-pub trait Launcher {
+/// Starts workers. What it holds for them, it gives back when it is dropped: that is when the run has ended.
+pub trait Launcher: std::fmt::Debug {
     /// Which, in the order of their numbers. `workload` says which targets they will use.
     fn places(&self, workload: &Workload) -> Vec<Place>;
 
@@ -68,8 +72,11 @@ pub struct BadWords {
 type Parse = fn(Option<&str>, &[Host], &Setting) -> Result<Box<dyn Launcher>, String>;
 
 /// All launchers: the word, the form of what follows, and what reads it.
-const LAUNCHERS: [(&str, &str, Parse); 2] =
-    [("local", "local[:N]", local::parse), ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse)];
+const LAUNCHERS: [(&str, &str, Parse); 3] = [
+    ("local", "local[:N]", local::parse),
+    ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse),
+    ("slurm", "slurm[:N]", slurm::parse),
+];
 
 /// The launcher of `--on WORDS`.
 ///
@@ -97,7 +104,7 @@ mod tests {
     use super::*;
 
     fn setting() -> Setting {
-        Setting { directory: PathBuf::from("/d"), ssh: vec!["ssh".into()] }
+        Setting { directory: PathBuf::from("/d"), ssh: vec!["ssh".into()], stop: Arc::default() }
     }
 
     fn names(words: &str, hosts: &[Host]) -> Result<Vec<String>, String> {
@@ -119,8 +126,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_is_possible() {
         let named = [Host::new("db1"), Host::new("db2")];
-        let cases: [(&str, &[Host], &str); 13] = [
-            ("slurm:4", &[], "available: local[:N], ssh[:HOST,..|@FILE]"),
+        let cases: [(&str, &[Host], &str); 16] = [
+            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N]"),
+            ("slurm", &[], "how many nodes? slurm:N"),
+            ("slurm:0", &[], "a number of nodes from 1 to 4000"),
+            ("slurm:2", &named, "the nodes are chosen by Slurm"),
             ("local:0", &[], "from 1 to 4000"),
             ("local:x", &[], "from 1 to 4000"),
             ("local:3", &named, "the plan names 2 hosts"),

@@ -33,6 +33,7 @@ mod room;
 mod samples;
 mod schema;
 mod sixty_ways;
+mod slurm;
 mod space;
 mod sshd;
 mod stall;

@@ -14,6 +14,7 @@ use crate::program::OWN;
 /// What a process of this machine is reached as.
 const HERE: &str = "localhost";
 
+#[derive(Debug)]
 struct Local {
     hosts: Vec<Host>,
     directory: PathBuf,

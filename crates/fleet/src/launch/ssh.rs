@@ -29,6 +29,7 @@ const OPTIONS: [&str; 6] = [
     "PermitLocalCommand=no",
 ];
 
+#[derive(Debug)]
 struct Ssh {
     places: Vec<(Place, String)>,
     program: Vec<OsString>,
