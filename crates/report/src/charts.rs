@@ -1,5 +1,7 @@
 //! Which drawings a run gives: from the types of `results` to [`Chart`]s.
 
+mod whole;
+
 use assay_results::LatencyHistogram;
 use assay_results::evidence::PhaseEvidence;
 use assay_results::run::{JobResult, LatencySummary, OpResult, Run, SeriesPoint};
@@ -9,6 +11,8 @@ use crate::format;
 use crate::svg::{
     Axis, Chart, Line, Scale, density, percentile_points, percentile_ticks, percentile_x, summary_points,
 };
+
+pub(crate) use whole::{events, whole};
 
 /// More points than this are drawn in groups.
 const POINTS_MAX: usize = 240;
@@ -139,6 +143,7 @@ pub fn iops_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
         y: Axis::new("IOPS", Scale::from_zero(all().map(|group| group.iops_max)), tick_name),
         lines: lines.collect(),
         hints: iops_hints(&series),
+        marks: Vec::new(),
     })
 }
 
@@ -203,6 +208,7 @@ pub fn latency_over_time(id: &str, job: &JobResult) -> Option<Chart> {
         y: Axis::new("completion latency", Scale::around(values()), tick_time),
         lines: vec![line("p99", 1, |group| group.p99_ns_max), line("p50", 0, |group| group.p50_ns_max)],
         hints: hints.collect(),
+        marks: Vec::new(),
     })
 }
 
@@ -291,6 +297,7 @@ fn percentile_chart(id: &str, distributions: &[Distribution]) -> Option<Chart> {
         y: Axis::new("latency", Scale::around(points().filter_map(|(_, ns)| *ns)), tick_time),
         lines: lines.clone(),
         hints: Vec::new(),
+        marks: Vec::new(),
     })
 }
 
@@ -358,6 +365,7 @@ fn histogram_chart(id: &str, distributions: Vec<Distribution>) -> Option<Chart> 
         y: Axis::new("% of operations", y, tick_name),
         lines: lines_percent.collect(),
         hints: Vec::new(),
+        marks: Vec::new(),
     })
 }
 
@@ -407,6 +415,7 @@ pub fn processors_over_time(id: &str, evidence: &PhaseEvidence) -> Option<Chart>
         y: Axis::new("% of all processors", Scale::Linear { low: 0.0, high: 100.0 }, tick_name),
         lines,
         hints: Vec::new(),
+        marks: Vec::new(),
     })
 }
 
@@ -439,11 +448,11 @@ fn curve(id: &str, curve: &Curve<'_>) -> Option<Chart> {
         dashed: true,
         ..Line::default()
     }));
-    let reached = curve.points.iter().map(|point| {
+    let hints = curve.points.iter().map(|point| {
         let (p99, size) = (format::latency(point.latency.p99), format::bytes(point.block_size));
-        format!("{}: {} IOPS of {size}, p99 {p99}", point.words, format::iops(point.iops))
+        let words = format!("{}: {} IOPS of {size}, p99 {p99}", point.words, format::iops(point.iops));
+        (point.iops, point.iops, words)
     });
-    let reached = reached.collect::<Vec<_>>().join("; ");
     let word = curve.latency_word();
     let doubtful = curve.doubtful();
     let doubtful =
@@ -451,11 +460,16 @@ fn curve(id: &str, curve: &Curve<'_>) -> Option<Chart> {
     (!values.is_empty()).then(|| Chart {
         id: id.to_owned(),
         title: format!("{}: {word} against IOPS", curve.name),
-        description: format!("{reached}. {}.{doubtful}", curve.knee_words()),
+        description: format!(
+            "{}, {}.{doubtful}",
+            format::plural(curve.points.len() as u64, "point"),
+            curve.knee_words()
+        ),
         x: Axis::new("IOPS", Scale::from_zero(curve.points.iter().map(|point| point.iops)), tick_name),
         y: Axis::new(word, Scale::around(values.iter().copied()), tick_time),
         lines,
-        hints: Vec::new(),
+        hints: hints.collect(),
+        marks: Vec::new(),
     })
 }
 

@@ -45,6 +45,14 @@ pub(crate) fn of_job(phase: &PhaseResult, job: &JobResult) -> Vec<HostRow> {
     workers.iter().map(row).collect()
 }
 
+/// Operations a second of each host, by name; `None`: not known.
+pub(crate) fn iops(job: &JobResult) -> Vec<(&str, Option<f64>)> {
+    let of = |worker: &assay_results::evidence::WorkerReport| {
+        (worker.measured_ns > 0).then(|| worker.ios as f64 * 1e9 / worker.measured_ns as f64)
+    };
+    job.evidence.workers.iter().map(|worker| (worker.name.as_str(), of(worker))).collect()
+}
+
 /// `+300 ms ± 2 ms`; empty for the first, and where it is not known.
 fn start(skew_ns: i64, error_ns: u64) -> String {
     if (skew_ns, error_ns) == (0, 0) {

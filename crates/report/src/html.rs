@@ -1,6 +1,7 @@
-//! One page for one run, complete in itself: no script, nothing loaded from elsewhere, every text escaped.
+//! One page for one run, complete in itself: nothing loaded from elsewhere, every text escaped.
 //!
-//! Drawings are SVG in the page and take their colours from its style sheet, in light, in the dark and on paper.
+//! Drawings are SVG in the page and take their colours from its style sheet, in light, in the dark and on paper. The only script is
+//! our own, a constant: it lets drawings be zoomed and read by pointer and keyboard, and nothing is missing without it.
 
 mod about;
 mod compare;
@@ -25,11 +26,15 @@ use crate::text::visible_lines;
 /// The style sheet, part of the page.
 pub(crate) const STYLE: &str = include_str!("html/style.css");
 
+/// The script, part of every page with drawings.
+const SCRIPT: &str = include_str!("html/charts.js");
+
 /// The page of a run. `references` are what a quick series is compared with.
 pub fn page(run: &Run, references: &[Reference]) -> String {
     let body = html! {
         (header::header(run))
         main {
+            @if !is_quick(run) { (phases::picture(run)) }
             (header::findings(run))
             @if is_quick(run) { (quick::results(run, references)) } @else { (phases::results(run)) }
             (devices::truth(run))
@@ -68,7 +73,10 @@ pub(crate) fn document(title: &str, generator: &str, style: &str, body: &Markup)
                 title { (title) " – Assay" }
                 style { (PreEscaped(STYLE)) (PreEscaped(style)) }
             }
-            body { (body) }
+            body {
+                (body)
+                script { (PreEscaped(SCRIPT)) }
+            }
         }
     };
     // Control characters are not allowed in HTML, and names may hold some.
@@ -89,10 +97,10 @@ fn is_quick(run: &Run) -> bool {
 pub(crate) fn figure(chart: &Chart) -> Markup {
     html! {
         figure {
-            h4 { (chart.title) }
+            p .figure-title { (chart.title) }
             (chart.draw())
             figcaption {
-                @if chart.lines.len() > 1 || chart.lines.iter().any(|line| line.dashed) {
+                @if chart.lines.iter().any(|line| !line.name.is_empty()) {
                     ul .legend {
                         @for line in &chart.lines {
                             @let dashed = if line.dashed { " dashed" } else { "" };

@@ -76,5 +76,6 @@ fn of_block(run: &Run, index: usize, first: u32) -> Option<Chart> {
         y,
         lines,
         hints: Vec::new(),
+        marks: Vec::new(),
     })
 }

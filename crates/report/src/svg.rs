@@ -1,6 +1,6 @@
 //! Drawings as inline SVG, made here: no script, no foreign library, no fixed colours.
 //!
-//! Colours and fonts come from the page through classes (`s0`..`s5` for series, `grid`, `tick`, `label`), so that a
+//! Colours and fonts come from the page through classes (`s0`..`s9` for series, `grid`, `tick`, `label`), so that a
 //! drawing follows the page into the dark and onto paper. Every drawing carries a title and a description.
 
 mod bars;
@@ -8,14 +8,14 @@ mod chart;
 mod curve;
 mod scale;
 
-pub use bars::{Mark, against_bar, range_plot, ratio_bar, sparkline};
+pub use bars::{Mark, range_plot, ratio_bar, share_bar, sparkline, strip};
 pub use chart::{Axis, Chart, Line};
 pub(crate) use curve::summary_points;
 pub use curve::{density, percentile_points, percentile_ticks, percentile_x};
 pub use scale::{Scale, log_ticks, nice_ticks};
 
 /// How many colours series have before they repeat.
-pub const COLOURS: usize = 6;
+pub const COLOURS: usize = 10;
 
 /// A coordinate with one digit behind the point: a tenth of a pixel.
 pub(crate) fn px(value: f64) -> String {

@@ -62,9 +62,11 @@ pub(super) fn near(
 ) -> Option<HeatMap> {
     let (heat, cores) = draw.near(plan, phase, place)?;
     let mut map = of(&heat, id, title, operations(&heat), "operations");
-    map.row_names = cores.iter().map(|core| format!("core {core}")).collect();
+    let address = |index: usize| format!("+{}", format::bytes(index as u64 * array.segment_bytes));
+    map.row_names =
+        cores.iter().enumerate().map(|(index, core)| format!("{} core {core}", address(index))).collect();
     map.description = format!(
-        "Each row is a segment of {} from {} on, named by the core that owns it.",
+        "Each row is a segment of {}, named by its distance from {} and the core that owns it.",
         format::bytes(array.segment_bytes),
         format::bytes(place.1)
     );

@@ -6,14 +6,28 @@ use maud::{Markup, html};
 use crate::facts;
 use crate::terminal::Section;
 
-/// What was known of the machine and the targets.
+/// So many parts of the environment are named in the line that they stand behind.
+const NAMED_MAX: usize = 4;
+
+/// What was known of the machine and the targets, behind a line that names them: the header says the most important.
 pub(super) fn environment(run: &Run) -> Markup {
-    let sections = facts::environment(&run.environment);
+    let mut sections: Vec<Section> = Vec::new();
+    for one in facts::environment(&run.environment) {
+        // A device below several targets is one device.
+        if !sections.iter().any(|other| (&other.title, &other.rows) == (&one.title, &one.rows)) {
+            sections.push(one);
+        }
+    }
+    let names: Vec<&str> = sections.iter().map(|one| one.title.as_str()).collect();
+    let (named, more) = names.split_at(names.len().min(NAMED_MAX));
     html! {
         @if !sections.is_empty() {
             section #environment {
                 h2 { "Environment" }
-                div .facts { @for one in &sections { (facts_list(one)) } }
+                details {
+                    summary { (named.join(", ")) @if !more.is_empty() { " and " (more.len()) " more" } }
+                    div .facts { @for one in &sections { (facts_list(one)) } }
+                }
             }
         }
     }
@@ -35,7 +49,7 @@ pub(super) fn plan(run: &Run) -> Markup {
             h2 { "Plan" }
             details {
                 summary { "Everything that was to be done, with every default and seed" }
-                pre { (run.plan.describe()) }
+                pre tabindex="0" { (run.plan.describe()) }
             }
         }
     }
@@ -98,7 +112,7 @@ pub(super) fn provenance(run: &Run) -> Markup {
     html! {
         section #provenance {
             h2 { (section.title) }
-            div .card { dl { @for (name, value, _) in &section.rows { dt { (name) } dd { (value) } } } }
+            p .place { @for (name, value, _) in &section.rows { span { (name) " " (value) } } }
         }
     }
 }

@@ -29,7 +29,8 @@ pub fn comparison(found: &Comparison) -> String {
                     ul .notes { @for words in &found.cautions { li { (words) } } }
                 }
             }
-            @for pair in &found.pairs { (results(pair)) }
+            (all_over_each_other(found))
+            @for pair in &found.pairs { (results(pair, found.pairs.len() == 1)) }
             section #words {
                 h2 { "How to read this" }
                 @for words in compare::legend(found) { p { (words) } }
@@ -79,14 +80,48 @@ fn differences(found: &Comparison) -> Markup {
             @if !found.plan_differences.is_empty() {
                 details open[found.plan_differences.len() <= compare::PLAN_LINES_MAX] {
                     summary { (found.plan_differences.len()) " lines of the plans" }
-                    pre { (found.plan_differences.join("\n")) }
+                    pre tabindex="0" { (found.plan_differences.join("\n")) }
                 }
             }
         }
     }
 }
 
-fn results(pair: &PairComparison) -> Markup {
+/// The sides whose latencies are drawn over each other.
+const OVERLAID_MAX: usize = 10;
+
+/// The latencies of all sides in one drawing a test, where there are more than two: up to ten.
+fn all_over_each_other(found: &Comparison) -> Markup {
+    let Some(first) = found.pairs.first().filter(|_| found.pairs.len() > 1) else { return html! {} };
+    let drawn = first.tests.iter().enumerate().filter_map(|(index, test)| {
+        let of = |name: String, sparse| (name, LatencyHistogram::from_sparse(sparse));
+        let mut sides = vec![of(letter(0), test.first_latency.as_ref()?)];
+        let others = found.pairs.iter().filter_map(|pair| {
+            let same = pair.tests.iter().find(|other| other.name == test.name)?;
+            Some(of(letter(pair.second), same.second_latency.as_ref()?))
+        });
+        sides.extend(others);
+        sides.truncate(OVERLAID_MAX);
+        Some((index, test, sides))
+    });
+    let drawn: Vec<_> = drawn.filter(|(_, _, sides)| sides.len() > 2).collect();
+    html! {
+        @if !drawn.is_empty() {
+            section #all {
+                h2 { "All sides over each other" }
+                @for (place, (index, test, sides)) in drawn.iter().enumerate() {
+                    details .phase open[place == 0] {
+                        summary { h3 { (test.name) } span .dim { (test.conditions) } }
+                        (figures(latency_overlay(&format!("all-{index}"), sides)))
+                    }
+                }
+                @if found.sides.len() > OVERLAID_MAX { p .dim { "Drawn: the first " (OVERLAID_MAX) " sides." } }
+            }
+        }
+    }
+}
+
+fn results(pair: &PairComparison, only: bool) -> Markup {
     let second = letter(pair.second);
     html! {
         section {
@@ -99,7 +134,7 @@ fn results(pair: &PairComparison) -> Markup {
                     @for why in &test.not_comparable { p .remark { "Not comparable: " (why) } }
                     @for why in &test.cautions { p .remark { (why) } }
                     (rows(test, &second))
-                    (overlay(pair, index, test, &second))
+                    (overlay(pair, index, test, (&second, only)))
                 }
             }
             @for (names, side) in [(&pair.only_first, letter(0)), (&pair.only_second, second.clone())] {
@@ -112,7 +147,7 @@ fn results(pair: &PairComparison) -> Markup {
 fn rows(test: &TestComparison, second: &str) -> Markup {
     let heads = [letter(0), second.to_owned(), "change".to_owned(), "interval".to_owned(), "p".to_owned()];
     html! {
-        div .scroll {
+        div .scroll tabindex="0" {
             table .rows {
                 thead { tr {
                     th scope="col" { "figure" }
@@ -151,13 +186,18 @@ fn class(word: Option<CompareVerdict>) -> &'static str {
 }
 
 /// Both sides' latencies over each other, where both were stored.
-fn overlay(pair: &PairComparison, index: usize, test: &TestComparison, second: &str) -> Markup {
+fn overlay(
+    pair: &PairComparison,
+    index: usize,
+    test: &TestComparison,
+    (second, only): (&str, bool),
+) -> Markup {
     let (Some(a), Some(b)) = (&test.first_latency, &test.second_latency) else { return html! {} };
     let side = |name: String, sparse| (name, LatencyHistogram::from_sparse(sparse));
     let sides = [side(letter(0), a), side(second.to_owned(), b)];
     let id = format!("overlay-{}-{index}", pair.second);
     html! {
-        details open[pair.tests.len() <= 3] {
+        details open[only && pair.tests.len() <= 3] {
             summary { "Completion latencies over each other" }
             (figures(latency_overlay(&id, &sides)))
         }

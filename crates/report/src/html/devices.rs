@@ -6,49 +6,59 @@ use maud::{Markup, html};
 
 use super::table::number;
 use crate::format;
-use crate::svg::against_bar;
+use crate::svg::share_bar;
 
 /// Devices that transferred what was asked, within this share of it, need no row of their own.
 const ALIKE: f64 = 0.05;
-/// So few phases are shown in full, and of more those that differ most.
-const SHOWN_MAX: usize = 5;
+/// Up to so many phases are shown in full.
+const SHOWN_MAX: usize = 4;
+/// Of more, so many at most that differ.
+const LISTED_MAX: usize = 12;
 
-/// A row per phase whose device counters could be read, and why others could not. Of many phases only those are open
-/// whose devices transferred more or less than was asked.
+/// A row per phase whose device counters could be read, and why others could not. Many phases stand behind a line that says how
+/// many differ: first those whose devices transferred most beyond what was asked, or least of it.
 pub(super) fn truth(run: &Run) -> Markup {
     let known: Vec<(&PhaseResult, &DeviceTruth)> =
         run.phases.iter().filter_map(|phase| Some((phase, phase.device.as_ref()?))).collect();
     let mut reasons: Vec<&str> =
         known.iter().filter_map(|(_, device)| device.unknown_because.as_deref()).collect();
+    reasons.sort_unstable();
     reasons.dedup();
-    let (alike, mut differ): (Vec<_>, Vec<_>) =
-        known.iter().copied().partition(|(_, device)| known.len() > SHOWN_MAX && is_alike(device));
-    differ.sort_by_key(|(_, device)| std::cmp::Reverse(bytes_apart(device)));
-    let less = differ.split_off(differ.len().min(SHOWN_MAX));
+    let notes = html! {
+        ul .notes {
+            li { "Counted over the whole phase, ramp included. Devices count the I/O of all processes: what exceeds the requested bytes is read-ahead, metadata, write-back of older data, or other processes." }
+            @for reason in &reasons { li { "Not known: " (reason) } }
+        }
+    };
     html! {
         @if !known.is_empty() {
             section #devices {
                 h2 { "What was asked, and what the devices did" }
-                @if !differ.is_empty() { (table(&differ)) }
-                @if !less.is_empty() {
-                    details {
-                        summary { (format::plural(less.len() as u64, "phase")) " in which the difference is smaller" }
-                        (table(&less))
-                    }
+                @if known.len() <= SHOWN_MAX { (table(&known)) (notes) } @else { (folded(&known, &notes)) }
+            }
+        }
+    }
+}
+
+/// Many phases: how many differ, and behind it those that differ most.
+fn folded(known: &[(&PhaseResult, &DeviceTruth)], notes: &Markup) -> Markup {
+    let mut differ: Vec<_> = known.iter().copied().filter(|(_, device)| !is_alike(device)).collect();
+    differ.sort_by_key(|(_, device)| std::cmp::Reverse(bytes_apart(device)));
+    let (shown, rest) = differ.split_at(differ.len().min(LISTED_MAX));
+    html! {
+        p {
+            "Of " (format::plural(known.len() as u64, "phase")) ", the devices transferred what was asked within "
+            (format::percent(ALIKE)) " in " (format::count((known.len() - differ.len()) as u64))
+            ", and more or less in " (format::count(differ.len() as u64)) "."
+        }
+        @if !shown.is_empty() {
+            details {
+                summary { @if rest.is_empty() { "Where they differ" } @else { "Where they differ most" } }
+                (table(shown))
+                @if !rest.is_empty() {
+                    p .dim { "Not listed, with smaller differences: " (format::plural(rest.len() as u64, "phase")) ". All counters are in the run's JSON." }
                 }
-                @if !alike.is_empty() {
-                    details {
-                        summary {
-                            (format::plural(alike.len() as u64, "phase")) " in which the devices transferred what was asked, within "
-                            (format::percent(ALIKE))
-                        }
-                        (table(&alike))
-                    }
-                }
-                ul .notes {
-                    li { "Counted over the whole phase, ramp included. Devices count the I/O of all processes: what exceeds the requested bytes is read-ahead, metadata, write-back of older data, or other processes." }
-                    @for reason in reasons { li { "Not known: " (reason) } }
-                }
+                (notes)
             }
         }
     }
@@ -76,11 +86,11 @@ fn table(phases: &[(&PhaseResult, &DeviceTruth)]) -> Markup {
         table .rows .devices {
             thead { tr {
                 th scope="col" { "phase" }
-                th scope="col" {}
+                th scope="col" { "direction" }
                 th .n scope="col" { "asked" }
                 th .n scope="col" { "by this process" }
                 th .n scope="col" { "at the devices" }
-                th scope="col" { "devices against asked" }
+                th scope="col" { "devices against asked (line: 100 %)" }
                 th .n scope="col" { "mean in flight" }
             } }
             tbody { @for (phase, device) in phases { (rows(phase, device)) } }
@@ -106,7 +116,7 @@ fn rows(phase: &PhaseResult, device: &DeviceTruth) -> Markup {
                     (phase.name)
                     @if !device.devices.is_empty() { p .conditions { span { (device.devices.join(", ")) } } }
                 }
-                td data-h="" { (what) }
+                td data-h="direction" { (what) }
                 (number("asked", &if *asked == 0 && device.asked_unknown { format::NOTHING.to_owned() } else { format::bytes(*asked) }))
                 (number("by this process", &bytes(*process)))
                 (number("at the devices", &bytes(*at_device)))
@@ -117,17 +127,16 @@ fn rows(phase: &PhaseResult, device: &DeviceTruth) -> Markup {
     }
 }
 
-/// What the devices did as a bar, with a line where what was asked ends.
+/// What the devices did as a bar, with a line where what was asked ends; nothing where nothing was asked.
 fn against(asked: u64, at_device: Option<u64>, what: &str) -> Markup {
     let Some(at_device) = at_device else { return html! {} };
+    if asked == 0 {
+        return html! { span .interval { "nothing asked" } };
+    }
     let ratio = at_device as f64 / asked as f64;
-    let words = if asked == 0 {
-        format!("{} {what} that nobody asked for here", format::bytes(at_device))
-    } else {
-        format!("{} of what was asked was {what} at the devices", format::percent(ratio))
-    };
+    let words = format!("{} of what was asked was {what} at the devices", format::percent(ratio));
     html! {
-        (against_bar(at_device as f64, asked as f64, if what == "read" { 0 } else { 1 }, &words))
-        @if asked > 0 { span .interval { (format::percent(ratio)) } }
+        (share_bar(ratio, usize::from(what != "read"), &words))
+        span .interval { (format::percent(ratio)) }
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn tables(run: &Run) -> Markup {
 fn table(grid: &Grid) -> Markup {
     html! {
         h3 .matrix { (grid.title) " (" (COLUMNS) ")" }
-        div .scroll {
+        div .scroll tabindex="0" {
             table .rows .matrix {
                 thead {
                     tr {

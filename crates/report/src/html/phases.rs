@@ -20,11 +20,20 @@ const OPEN_MAX: usize = 4;
 /// More jobs or phases than this stand behind a line that says how many they are.
 const LIST_MAX: usize = 40;
 
-/// Overview, curves, then every phase.
+/// The pictures of the whole run: curves, rounds, or all phases one behind the other.
+pub(super) fn picture(run: &Run) -> Markup {
+    figures(charts::whole(run).into_iter().chain(rounds::rounds(run)).map(Some))
+}
+
+/// Tables of all measured jobs, then every phase.
 pub(super) fn results(run: &Run) -> Markup {
-    let measured = run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
-    let jobs: usize = measured.clone().map(|phase| phase.jobs.len()).sum();
-    let open = measured.count() <= OPEN_MAX;
+    let measured: Vec<(&PhaseResult, &JobResult)> = run
+        .phases
+        .iter()
+        .filter(|phase| phase.kind == PhaseKind::Measure)
+        .flat_map(|phase| phase.jobs.iter().map(move |job| (phase, job)))
+        .collect();
+    let open = run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).count() <= OPEN_MAX;
     let phases = run.phases.iter().enumerate();
     let shown: Vec<_> = phases.filter(|(_, one)| !rounds::is_lead_in(run, one)).collect();
     html! {
@@ -33,12 +42,34 @@ pub(super) fn results(run: &Run) -> Markup {
             @if run.phases.is_empty() { p { "No phase was run." } }
             (grid::tables(run))
             (repeats::table(run))
-            @if jobs >= OVERVIEW_MIN { (listed(jobs, "measured jobs", &overview(run))) }
-            (figures(charts::curves(run).into_iter().chain(rounds::rounds(run)).map(Some)))
+            @if measured.len() >= OVERVIEW_MIN { (overviews(run, &measured)) }
             (listed(shown.len(), "phases", &html! {
                 @for (index, one) in &shown { (phase(run, one, *index, open)) }
             }))
             @for note in &run.notes { p .dim { "Note: " (note) } }
+        }
+    }
+}
+
+/// The quoted figures in a table; the steps of a search, which are not its answer, and what a table of repetitions sums up, behind
+/// a line each.
+fn overviews(run: &Run, measured: &[(&PhaseResult, &JobResult)]) -> Markup {
+    let quoted = |(phase, job): &(&PhaseResult, &JobResult)| {
+        run.row(phase, job).is_some() || run.row_or_step(phase, job).is_none()
+    };
+    let (quoted, steps): (Vec<_>, Vec<_>) = measured.iter().copied().partition(quoted);
+    let summed = repeats::is_summed(run);
+    html! {
+        @if summed && !quoted.is_empty() {
+            details .phase { summary { h3 { "Each of the " (quoted.len()) " measured windows" } } (overview(run, &quoted)) }
+        } @else {
+            (listed(quoted.len(), "measured jobs", &overview(run, &quoted)))
+        }
+        @if !steps.is_empty() {
+            details .phase {
+                summary { h3 { "Steps of the search" } span .dim { (format::plural(steps.len() as u64, "window")) } }
+                (overview(run, &steps))
+            }
         }
     }
 }
@@ -51,31 +82,53 @@ fn listed(count: usize, what: &str, list: &Markup) -> Markup {
 }
 
 /// A row per measured job. A column has one definition: completion latency is known of all, the response time only where
-/// operations were due at a time.
-fn overview(run: &Run) -> Markup {
-    let measured: Vec<&PhaseResult> =
-        run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).collect();
-    let mut jobs = measured.iter().flat_map(|phase| &phase.jobs);
-    let paced = jobs.any(|job| job.total.response_ns.is_some());
+/// operations were due at a time. Conditions that all rows share are said once, above.
+fn overview(run: &Run, measured: &[(&PhaseResult, &JobResult)]) -> Markup {
+    let paced = measured.iter().any(|(_, job)| job.total.response_ns.is_some());
     let mut heads = vec!["outstanding", "IOPS", "MiB/s"];
     if paced {
         heads.extend(["p50 response time", "p99 response time"]);
     }
     heads.extend(["p50 completion latency", "p99 completion latency"]);
+    let conditions: Vec<Vec<String>> = measured.iter().map(|(_, job)| conditions::of_job(job)).collect();
+    let shared = shared(&conditions);
+    let one_job = measured.iter().all(|(_, job)| job.name == measured[0].1.name);
     html! {
-        table .rows .overview {
-            thead { tr {
-                th scope="col" { "phase and job" }
-                @for head in &heads { th .n scope="col" { (head) } }
-            } }
-            tbody {
-                @for phase in &measured { @for job in &phase.jobs { (overview_row(run, phase, job, &heads)) } }
+        @if !shared.is_empty() { p .conditions .shared { @for fact in &shared { span { (fact) } } } }
+        div .scroll tabindex="0" {
+            table .rows .overview {
+                thead { tr {
+                    th scope="col" { "phase and job" }
+                    @for head in &heads { th .n scope="col" { (head) } }
+                } }
+                tbody {
+                    @for ((phase, job), own) in measured.iter().zip(&conditions) {
+                        @let own: Vec<String> = own.iter().filter(|fact| !shared.contains(fact)).cloned().collect();
+                        tr {
+                            th scope="row" {
+                                (title(run, phase))
+                                @if job.name != phase.name && !one_job { " / " (job.name) }
+                                " " (verdict_mark(run.row_or_step(phase, job)))
+                                (conditions_line(&own))
+                            }
+                            @for (head, cell) in heads.iter().zip(overview_cells(job, paced)) { (number(head, &cell)) }
+                        }
+                    }
+                }
             }
         }
     }
 }
 
-fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult, heads: &[&str]) -> Markup {
+/// What is in all of the lists, of more than one.
+fn shared(lists: &[Vec<String>]) -> Vec<String> {
+    let Some((first, others)) = lists.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Vec::new();
+    };
+    first.iter().filter(|fact| others.iter().all(|list| list.contains(fact))).cloned().collect()
+}
+
+fn overview_cells(job: &JobResult, paced: bool) -> Vec<String> {
     let response = job.total.response_ns.unwrap_or_default();
     let completion = job.total.completion_ns;
     let mut cells = vec![
@@ -83,21 +136,11 @@ fn overview_row(run: &Run, phase: &PhaseResult, job: &JobResult, heads: &[&str])
         conditions::iops(&job.total),
         format::mib_per_s(job.total.bytes_per_s),
     ];
-    if heads.len() > 5 {
+    if paced {
         cells.extend([response.p50, response.p99].map(format::latency));
     }
     cells.extend([completion.p50, completion.p99].map(format::latency));
-    html! {
-        tr {
-            th scope="row" {
-                (title(run, phase))
-                @if job.name != phase.name { " / " (job.name) }
-                (conditions_line(&conditions::of_job(job)))
-                (verdict_mark(run.row_or_step(phase, job)))
-            }
-            @for (head, cell) in heads.iter().zip(&cells) { (number(head, cell)) }
-        }
-    }
+    cells
 }
 
 /// A count; empty where it is 0, which means that it is not known.
@@ -117,7 +160,7 @@ fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {
         details .phase open[measure && open] {
             summary {
                 h3 { (title(run, phase)) }
-                span .dim { @if !measure { (phase.kind.name()) ", " } (format::seconds(phase.measured_s)) }
+                span .dim { @if !measure { (phase.kind.name()) ", " } (format::seconds(phase.measured_s)) @if measure { (brief(phase)) } }
             }
             @for job in &phase.jobs { (job_part(phase, job)) }
             @for (name, metric) in &phase.metrics {
@@ -125,9 +168,26 @@ fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {
                     (format::of_metric(metric))
                 }
             }
-            (phase_figures(phase, index))
+            (phase_figures(run, phase, index))
         }
     }
+}
+
+/// The figure of a phase of one job with the shortest form of its conditions.
+fn brief(phase: &PhaseResult) -> String {
+    let [job] = phase.jobs.as_slice() else { return String::new() };
+    let total = &job.total;
+    let Some(iops) = total.known_iops() else { return String::new() };
+    let size =
+        if total.block_size > 0 { format!(" of {}", format::bytes(total.block_size)) } else { String::new() };
+    let outstanding = known_count(job.outstanding_io);
+    let outstanding =
+        if outstanding.is_empty() { outstanding } else { format!(", {outstanding} outstanding") };
+    let p99 = total
+        .completion_ns
+        .p99
+        .map_or_else(String::new, |ns| format!(", p99 completion latency {}", format::time_ns(ns as f64)));
+    format!(", {} IOPS{size}{outstanding}{p99}", format::iops(iops))
 }
 
 fn job_part(phase: &PhaseResult, job: &JobResult) -> Markup {
@@ -168,7 +228,7 @@ fn data_errors(job: &JobResult) -> Markup {
 }
 
 /// The drawings of a phase: all jobs over time together, then latencies job by job; of many jobs behind a line each.
-fn phase_figures(phase: &PhaseResult, index: usize) -> Markup {
+fn phase_figures(run: &Run, phase: &PhaseResult, index: usize) -> Markup {
     let several = phase.jobs.len() > 1;
     let latencies = |place: usize, job: &JobResult| {
         let id = format!("p{index}-j{place}");
@@ -185,7 +245,9 @@ fn phase_figures(phase: &PhaseResult, index: usize) -> Markup {
         })
     };
     let jobs = || phase.jobs.iter().enumerate();
-    let mut drawn = vec![charts::iops_over_time(&format!("p{index}-iops"), &phase.jobs)];
+    let marks = charts::events(run, index);
+    let iops = charts::iops_over_time(&format!("p{index}-iops"), &phase.jobs);
+    let mut drawn = vec![iops.map(|chart| Chart { marks, ..chart })];
     let folded = phase.jobs.len() > FIGURES_OPEN_MAX;
     if !folded {
         drawn.extend(jobs().flat_map(|(place, job)| latencies(place, job)));

@@ -28,7 +28,10 @@ pub(super) fn results(run: &Run, references: &[Reference]) -> Markup {
         @if !rows.is_empty() {
             section #tests {
                 h2 { "Test by test" }
-                @for (index, row) in rows.iter().enumerate() { (detail(run, row, index)) }
+                details {
+                    summary { (format::plural(rows.len() as u64, "test")) ": every window, percentiles, latency distributions" }
+                    @for (index, row) in rows.iter().enumerate() { (detail(run, row, index)) }
+                }
             }
         }
     }
@@ -153,12 +156,12 @@ fn table_row(
     html! {
         tr {
             th scope="row" {
-                (row.name)
-                (conditions_line(&own))
+                (row.name) " "
                 (verdict_mark(row.verdict.as_ref()))
                 @for mark in row.marks() { span .mark .suspect { (mark) } " " }
+                (conditions_line(&own))
             }
-            td .n data-h="IOPS" {
+            td .n .main data-h="IOPS" {
                 strong { (row.iops_words()) }
                 @if let Some(interval) = row.iops.interval { span .interval { (format::interval(interval)) } }
             }
@@ -169,7 +172,7 @@ fn table_row(
             (number("p99", &format::latency(p99)))
             (number("p99.9", &format::latency(p99_9)))
             @if flushes { (number("flush p99", &row.flush.map_or_else(String::new, |flush| format::latency(flush.p99)))) }
-            td .plot data-h="over time" { (over_time(run, row)) }
+            td .plot .time data-h="over time" { (over_time(run, row)) }
         }
     }
 }

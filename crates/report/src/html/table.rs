@@ -3,6 +3,7 @@
 use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult, Row};
 use maud::{Markup, html};
 
+use crate::svg::strip;
 use crate::{conditions, format, hosts};
 
 /// A cell of numbers under a head.
@@ -27,19 +28,33 @@ pub(super) fn conditions_line(facts: &[String]) -> Markup {
     html! { @if !facts.is_empty() { p .conditions { @for fact in facts { span { (fact) } } } } }
 }
 
+/// More hosts than this stand behind a line, with a picture of all of them in front.
+const HOSTS_SHOWN_MAX: usize = 12;
+
 /// A row per host of a job, where there are several.
 pub(super) fn hosts_of(phase: &PhaseResult, job: &JobResult) -> Markup {
     let rows = hosts::of_job(phase, job);
+    let iops = hosts::iops(job);
+    html! {
+        @if rows.len() > HOSTS_SHOWN_MAX {
+            p .figure-title { "IOPS of each of " (rows.len()) " hosts, in their order" }
+            (strip(&iops))
+            details { summary { "All " (rows.len()) " hosts" } (hosts_table(&rows)) }
+        } @else { (hosts_table(&rows)) }
+    }
+}
+
+fn hosts_table(rows: &[hosts::HostRow]) -> Markup {
     html! {
         @if !rows.is_empty() {
-            div .scroll {
+            div .scroll tabindex="0" {
                 table .rows {
                     thead { tr {
                         th scope="col" { "host" }
                         @for head in hosts::NUMBERS { th .n scope="col" { (head) } }
                     } }
                     tbody {
-                        @for row in &rows {
+                        @for row in rows {
                             tr {
                                 th scope="row" {
                                     (row.name)
@@ -58,7 +73,7 @@ pub(super) fn hosts_of(phase: &PhaseResult, job: &JobResult) -> Markup {
 /// The operations of a job with all their percentiles.
 pub(super) fn operations(job: &JobResult) -> Markup {
     html! {
-        div .scroll {
+        div .scroll tabindex="0" {
             table .rows {
                 thead {
                     tr {

@@ -6,13 +6,15 @@ use super::{CoreBars, HeatMap};
 use crate::svg::px;
 
 const WIDTH: f64 = 480.0;
-const LEFT: f64 = 62.0;
+const LEFT: f64 = 96.0;
 const RIGHT: f64 = 8.0;
 const BOTTOM: f64 = 34.0;
 /// Height of a row of a heat map, and of a bar with its gap.
 const ROW_MAX: f64 = 22.0;
 const MAP_HEIGHT: f64 = 220.0;
 const BAR: f64 = 15.0;
+/// From so many times an even share on, a core is marked.
+pub(super) const HOT: f64 = 1.5;
 
 /// A heat map: a rectangle for each run of cells of one shade.
 pub(super) fn map(map: &HeatMap) -> Markup {
@@ -78,7 +80,7 @@ pub(super) fn bars(bars: &CoreBars, id: &str) -> Markup {
                 @let y = core as f64 * step;
                 @let controller = bars.controllers.get(core).copied().unwrap_or(0);
                 text .tick x=(px(LEFT - 6.0)) y=(px(y + 11.5)) text-anchor="end" { "c" (controller) " core " (core) }
-                (bar(*value, y, wide(*value), if *value > 1.5 * bars.even.unwrap_or(f64::MAX) { "bar hot" } else { "bar s0" }))
+                (bar(*value, y, wide(*value), if *value > HOT * bars.even.unwrap_or(f64::MAX) { "bar hot" } else { "bar s0" }))
                 @if let Some(repaired) = bars.repaired.get(core) {
                     (bar(*repaired, y + BAR, wide(*repaired), "bar s3"))
                 }

@@ -2,13 +2,16 @@
 
 use maud::{Markup, html};
 
+use assay_results::run::{Finding, FindingSeverity};
+
+use super::heat::HOT;
 use super::{Facts, Landing, Part, heat};
 use crate::html::{document, figure, finding_cards};
 use crate::svg::COLOURS;
 
 /// What heat maps and bars need beside the style sheet of all pages.
 const STYLE: &str = "rect.heat { fill: var(--s1); } rect.heat-back { fill: var(--grid); fill-opacity: .45; } \
-     rect.bar.hot { fill: var(--bad); } .facts-table { margin: .6rem 0 1rem; } .change { margin: .2rem 0; } \
+     rect.bar.hot { fill: var(--bad); } .swatch.hot { --k: var(--bad); } .facts-table { margin: .6rem 0 1rem; } .change { margin: .2rem 0; } \
      figure.wide { grid-column: 1 / -1; }";
 
 /// The page.
@@ -17,20 +20,43 @@ pub fn page(landing: &Landing) -> String {
         header {
             p .kind { (landing.kind) }
             h1 { (landing.title) }
+            (verdict(landing))
             p .place { @for fact in &landing.facts { span { (fact) } } }
         }
         main {
+            @if !landing.findings.is_empty() { (finding_cards(&landing.findings)) }
             @if !landing.changes.is_empty() {
                 section {
                     h2 { "The repair" }
                     ul { @for change in &landing.changes { li .change { (change) } } }
                 }
             }
-            @if !landing.findings.is_empty() { (finding_cards(&landing.findings)) }
             @for (index, part) in landing.parts.iter().enumerate() { (section(part, index)) }
         }
     };
     document(&landing.title, &format!("Assay {}", landing.version), STYLE, &body)
+}
+
+/// The answer in a box: what is wrong, the gravest first; and whether a repair is at hand.
+fn verdict(landing: &Landing) -> Markup {
+    let grave = |finding: &&Finding| finding.severity >= FindingSeverity::Warning;
+    let worst = landing.findings.iter().filter(grave).max_by_key(|finding| finding.severity);
+    let count = landing.findings.iter().filter(grave).count();
+    let (class, word, words) = match worst {
+        Some(one) if one.severity == FindingSeverity::Invalid => ("invalid", "problem", one.message.as_str()),
+        Some(one) => ("suspect", "warning", one.message.as_str()),
+        None => ("valid", "no problem found", ""),
+    };
+    html! {
+        p .verdict .(class) role="status" {
+            strong { (word) }
+            span {
+                (words)
+                @if count > 1 { " (and " (count - 1) " more below)" }
+                @if !landing.changes.is_empty() { @if !words.is_empty() { " " } "A repair is shown below." }
+            }
+        }
+    }
 }
 
 fn section(part: &Part, index: usize) -> Markup {
@@ -43,7 +69,7 @@ fn section(part: &Part, index: usize) -> Markup {
                 @for (place, bars) in part.bars.iter().enumerate() {
                     // What follows comes in pairs, before and after, which then stand side by side.
                     figure .wide[!bars.repaired.is_empty()] {
-                        h4 { (bars.title) }
+                        p .figure-title { (bars.title) }
                         (heat::bars(bars, &format!("bars-{index}-{place}")))
                         figcaption {
                             @if !bars.repaired.is_empty() {
@@ -52,13 +78,18 @@ fn section(part: &Part, index: usize) -> Markup {
                                     li { span class={ "swatch s" (3 % COLOURS) } {} "after the repair" }
                                 }
                             }
-                            @if bars.even.is_some() { p { "dashed: an even share" } }
+                            @if let Some(even) = bars.even {
+                                @if bars.values.iter().any(|value| *value > HOT * even) {
+                                    ul .legend { li { span .swatch .hot {} "more than " (HOT) " times an even share" } }
+                                }
+                                p { "dashed line: an even share" }
+                            }
                         }
                     }
                 }
                 @for map in &part.heat {
                     figure {
-                        h4 { (map.title) }
+                        p .figure-title { (map.title) }
                         (heat::map(map))
                         figcaption { p { (map.description) " " (map.legend) } }
                     }
@@ -71,7 +102,7 @@ fn section(part: &Part, index: usize) -> Markup {
 
 fn table(facts: &Facts) -> Markup {
     html! {
-        div .scroll .facts-table {
+        div .scroll .facts-table tabindex="0" {
             table .rows {
                 thead { tr { @for head in &facts.heads { th scope="col" .n[head.number] { (head.name) } } } }
                 tbody {
@@ -117,7 +148,7 @@ mod tests {
             ..Landing::default()
         };
         let text = page(&landing);
-        assert!(!text.contains("<script") && text.contains("hitarea=8m &amp; more"));
+        assert!(!text.contains("<script>alert") && text.contains("hitarea=8m &amp; more"));
         assert!(
             text.contains("78.1 %") && text.contains("class=\"heat\"") && text.contains("after the repair")
         );

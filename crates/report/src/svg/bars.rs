@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::{COLOURS, Scale, px};
+use crate::format;
 
 const WIDTH: f64 = 200.0;
 const HEIGHT: f64 = 20.0;
@@ -70,16 +71,22 @@ pub fn range_plot(
     }
 }
 
-/// A bar of `value` with a line at `reference`, both from 0, the larger of them over the whole width.
-pub fn against_bar(value: f64, reference: f64, colour: usize, title: &str) -> Markup {
-    let whole = value.max(reference);
-    let wide = |value: f64| if whole > 0.0 { (value / whole).clamp(0.0, 1.0) * (WIDTH - 2.0) } else { 0.0 };
+/// A bar of `ratio` on a scale from 0 to 2 that all such bars share, with a line at 1. A longer one ends in a point at the
+/// edge: how much longer is said beside it.
+pub fn share_bar(ratio: f64, colour: usize, title: &str) -> Markup {
+    const END: f64 = WIDTH - 8.0;
+    let whole = (ratio.clamp(0.0, 2.0) / 2.0 * END).max(0.0);
+    let (top, bottom, middle) = (5.0, HEIGHT - 5.0, HEIGHT / 2.0);
     html! {
         svg .cell viewBox={ "0 0 " (px(WIDTH)) " " (px(HEIGHT)) } role="img" {
             title { (title) }
-            rect .track x="0" y="5" width=(px(wide(reference))) height=(px(HEIGHT - 10.0)) {}
-            rect class={ "bar s" (colour % COLOURS) } x="0" y="5" width=(px(wide(value))) height=(px(HEIGHT - 10.0)) {}
-            line .one x1=(px(wide(reference))) x2=(px(wide(reference))) y1="1" y2=(px(HEIGHT - 1.0)) {}
+            rect .track x="0" y=(px(top)) width=(px(END)) height=(px(bottom - top)) {}
+            rect class={ "bar s" (colour % COLOURS) } x="0" y=(px(top)) width=(px(whole)) height=(px(bottom - top)) {}
+            @if ratio > 2.0 {
+                path class={ "dot s" (colour % COLOURS) }
+                    d=(format!("M{} {}L{} {}L{} {}Z", px(END), px(top), px(WIDTH), px(middle), px(END), px(bottom))) {}
+            }
+            line .one x1=(px(END / 2.0)) x2=(px(END / 2.0)) y1="1" y2=(px(HEIGHT - 1.0)) {}
         }
     }
 }
@@ -103,6 +110,37 @@ pub fn sparkline(values: &[f64], title: &str) -> Markup {
     }
 }
 
+/// A bar a value from left to right, from 0, with a line at their median: which of many differ is seen at once.
+pub fn strip(values: &[(&str, Option<f64>)]) -> Markup {
+    const LENGTH: f64 = 960.0;
+    const TALL: f64 = 60.0;
+    let mut known: Vec<f64> = values.iter().filter_map(|value| value.1).collect();
+    known.sort_by(f64::total_cmp);
+    let median = known.get(known.len() / 2).copied().unwrap_or(0.0);
+    let scale = Scale::from_zero(known.iter().copied());
+    let wide = LENGTH / values.len().max(1) as f64;
+    let tall = |value: f64| scale.place(value) * (TALL - 2.0);
+    let (low, high) = (known.first().copied().unwrap_or(0.0), known.last().copied().unwrap_or(0.0));
+    let words = format!(
+        "lowest {}, median {}, highest {} (line: median)",
+        format::significant(low),
+        format::significant(median),
+        format::significant(high)
+    );
+    html! {
+        svg .strip viewBox={ "0 0 " (px(LENGTH)) " " (px(TALL)) } role="img" preserveAspectRatio="none" {
+            title { (words) }
+            @for (index, (name, value)) in values.iter().enumerate() {
+                @let value = value.unwrap_or(0.0);
+                rect .bar .s0 x=(px(index as f64 * wide)) width=(px((wide * 0.85).max(0.5))) y=(px(TALL - tall(value)))
+                    height=(px(tall(value))) { title { (name) ": " (format::significant(value)) } }
+            }
+            line .one x1="0" x2=(px(LENGTH)) y1=(px(TALL - tall(median))) y2=(px(TALL - tall(median))) {}
+        }
+        p .dim { (words) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn the_larger_of_both_takes_the_whole_width() {
-        let text = against_bar(50.0, 100.0, 0, "t").into_string();
-        assert!(text.contains("width=\"99\"") && text.contains("x1=\"198\""), "{text}");
-        let text = against_bar(100.0, 50.0, 0, "t").into_string();
-        assert!(text.contains("width=\"198\"") && text.contains("x1=\"99\""), "{text}");
+    fn all_bars_share_a_scale_and_what_is_beyond_it_is_pointed() {
+        let text = |ratio| share_bar(ratio, 0, "t").into_string();
+        assert!(text(1.0).contains("width=\"96\"") && text(1.0).contains("x1=\"96\""), "{}", text(1.0));
+        assert!(!text(2.0).contains("<path"));
+        assert!(text(18.8).contains("width=\"192\"") && text(18.8).contains("<path"), "{}", text(18.8));
     }
 
     #[test]

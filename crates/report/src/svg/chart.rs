@@ -68,6 +68,8 @@ pub struct Chart {
     pub lines: Vec<Line>,
     /// What is said at a place when a pointer rests there: from, to (values of x), words.
     pub hints: Vec<(f64, f64, String)>,
+    /// Moments that are marked with a line: value of x, words.
+    pub marks: Vec<(f64, String)>,
 }
 
 impl Chart {
@@ -76,14 +78,53 @@ impl Chart {
         let (title, description) = (format!("{}-t", self.id), format!("{}-d", self.id));
         html! {
             svg .chart viewBox={ "0 0 " (px(WIDTH)) " " (px(HEIGHT)) } role="img"
-                aria-labelledby={ (title) " " (description) } {
+                aria-labelledby={ (title) " " (description) } data-x=(self.x_ends()) {
                 title id=(title) { (self.title) }
                 desc id=(description) { (self.description) }
                 (self.draw_axes())
-                @for line in &self.lines { (self.draw_line(line)) }
-                (self.draw_hints())
+                svg .plot x=(px(LEFT)) y=(px(TOP)) width=(px(WIDTH - LEFT - RIGHT)) height=(px(HEIGHT - TOP - BOTTOM))
+                    viewBox=(format!("{} {} {} {}", px(LEFT), px(TOP), px(WIDTH - LEFT - RIGHT), px(HEIGHT - TOP - BOTTOM)))
+                    preserveAspectRatio="none" {
+                    @for line in &self.lines { (self.draw_line(line)) }
+                    (self.draw_marks())
+                    (self.draw_hints())
+                }
+                (self.draw_mark_names())
             }
         }
+    }
+
+    /// Values at the ends of the horizontal axis and its kind, for zooming; empty where its ticks have names of their own.
+    fn x_ends(&self) -> String {
+        let own = self.x.scale.ticks().iter().zip(&self.x.ticks).all(|(place, tick)| *place == tick.0);
+        match self.x.scale {
+            Scale::Linear { low, high } if own && !self.x.ticks.is_empty() => format!("linear {low} {high}"),
+            _ => String::new(),
+        }
+    }
+
+    fn draw_marks(&self) -> Markup {
+        html! {
+            @for (at, words) in &self.marks {
+                @let x = self.x_of(*at);
+                line .event x1=(px(x)) x2=(px(x)) y1=(px(TOP)) y2=(px(HEIGHT - BOTTOM)) { title { (words) } }
+            }
+        }
+    }
+
+    /// The names of the marks above the drawing, where there is room for them.
+    fn draw_mark_names(&self) -> Markup {
+        let mut free_from = LEFT + 60.0;
+        let mut named: Vec<(f64, &str)> = Vec::new();
+        for (at, words) in &self.marks {
+            let x = self.x_of(*at).max(free_from);
+            let wide = words.chars().count() as f64 * 6.2;
+            if x - self.x_of(*at) < 8.0 && x + wide < WIDTH {
+                named.push((x, words));
+                free_from = x + wide + 8.0;
+            }
+        }
+        html! { @for (x, words) in named { text .tick .event-name x=(px(x)) y=(px(TOP - 5.0)) { (words) } } }
     }
 
     fn x_of(&self, value: f64) -> f64 {
@@ -102,10 +143,12 @@ impl Chart {
                 line .grid x1=(px(LEFT)) x2=(px(WIDTH - RIGHT)) y1=(px(y)) y2=(px(y)) {}
                 text .tick x=(px(LEFT - 6.0)) y=(px(y + 3.5)) text-anchor="end" { (name) }
             }
-            @for (value, name) in &self.x.ticks {
-                @let x = self.x_of(*value);
-                line .grid x1=(px(x)) x2=(px(x)) y1=(px(TOP)) y2=(px(floor)) {}
-                text .tick x=(px(x)) y=(px(floor + 15.0)) text-anchor=(anchor(x)) { (name) }
+            g .x-axis {
+                @for (value, name) in &self.x.ticks {
+                    @let x = self.x_of(*value);
+                    line .grid x1=(px(x)) x2=(px(x)) y1=(px(TOP)) y2=(px(floor)) {}
+                    text .tick x=(px(x)) y=(px(floor + 15.0)) text-anchor=(anchor(x)) { (name) }
+                }
             }
             line .axis x1=(px(LEFT)) x2=(px(WIDTH - RIGHT)) y1=(px(floor)) y2=(px(floor)) {}
             text .label x="2" y="13" { (self.y.label) }
@@ -130,7 +173,7 @@ impl Chart {
                     @if line.filled { path .area d=(self.area_path(part)) {} }
                     path .line .dashed[line.dashed] d=(path(part)) {}
                     @if line.marked || part.len() == 1 {
-                        @for (x, y) in part { circle .dot cx=(px(*x)) cy=(px(*y)) r="2.5" {} }
+                        @for (x, y) in part { path .point d=(format!("M{} {}h0", px(*x), px(*y))) {} }
                     }
                 }
             }
@@ -153,7 +196,8 @@ impl Chart {
         html! {
             @for (from, to, words) in &self.hints {
                 @let (left, right) = (self.x_of(*from), self.x_of(*to));
-                rect .hint x=(px(left)) width=(px((right - left).max(0.5))) y=(px(TOP))
+                @let (left, wide) = if right - left < 4.0 { (left - 4.0, 8.0) } else { (left, right - left) };
+                rect .hint x=(px(left)) width=(px(wide)) y=(px(TOP))
                     height=(px(HEIGHT - TOP - BOTTOM)) { title { (words) } }
             }
         }
@@ -190,6 +234,7 @@ mod tests {
             y: Axis::new("IOPS", Scale::Linear { low: 0.0, high: 10.0 }, |tick| format!("{tick}")),
             lines: vec![Line { points, ..Line::default() }],
             hints: vec![(0.0, 1.0, "1 & 2".to_owned())],
+            marks: Vec::new(),
         }
     }
 
@@ -199,7 +244,7 @@ mod tests {
             .draw()
             .into_string();
         assert!(text.contains("d=\"M58 200L160.5 113\""), "{text}");
-        assert!(text.contains("cx=\"468\" cy=\"26\""), "{text}");
+        assert!(text.contains("d=\"M468 26h0\""), "{text}");
     }
 
     #[test]

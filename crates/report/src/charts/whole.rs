@@ -1,0 +1,147 @@
+//! The picture of a whole run, and what is marked in the pictures of its phases.
+
+use assay_results::Run;
+use assay_results::run::PhaseResult;
+use assay_workload::PhaseKind;
+
+use super::{curves, groups, middle, tick_name, time_axis};
+use crate::format;
+use crate::svg::{Axis, Chart, Line, Scale};
+
+/// Fewer phases than this need no picture of all of them.
+const PHASES_MIN: usize = 2;
+/// More would be a comb.
+const PHASES_MAX: usize = 24;
+
+/// The curves of a run; without any, its measured phases one behind the other.
+pub(crate) fn whole(run: &Run) -> Vec<Chart> {
+    let curves = curves(run);
+    if curves.is_empty() { timeline(run).into_iter().collect() } else { curves }
+}
+
+/// IOPS of all jobs together, the measured parts of the phases one behind the other; what was between them is left out.
+fn timeline(run: &Run) -> Option<Chart> {
+    let measured = run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
+    let phases: Vec<&PhaseResult> =
+        measured.filter(|phase| phase.jobs.iter().any(|job| job.series.len() > 1)).collect();
+    if !(PHASES_MIN..=PHASES_MAX).contains(&phases.len()) {
+        return None;
+    }
+    let (mut points, mut marks, mut hints) = (Vec::new(), Vec::new(), Vec::new());
+    let mut start_s = 0.0;
+    for phase in phases {
+        marks.push((start_s, phase.title()));
+        let jobs: Vec<_> = phase.jobs.iter().map(|job| groups(&job.series)).collect();
+        let longest = jobs.iter().max_by_key(|groups| groups.len())?;
+        for (index, group) in longest.iter().enumerate() {
+            let iops: f64 = jobs.iter().filter_map(|groups| groups.get(index)).map(|group| group.iops).sum();
+            points.push((start_s + middle(group), Some(iops)));
+            let words =
+                format!("{}, {} s: {} IOPS", phase.title(), tick_name(group.start_s), format::iops(iops));
+            hints.push((start_s + group.start_s, start_s + group.end_s, words));
+        }
+        start_s += longest.last().map_or(0.0, |group| group.end_s);
+        points.push((start_s, None));
+    }
+    let y = Axis::new("IOPS", Scale::from_zero(points.iter().filter_map(|point| point.1)), tick_name);
+    let names: Vec<&str> = marks.iter().map(|mark| mark.1.as_str()).collect();
+    Some(Chart {
+        id: "whole".to_owned(),
+        title: "IOPS, phase after phase".to_owned(),
+        description: format!(
+            "Of all jobs together; the measured parts of {}, one behind the other.",
+            names.join(", ")
+        ),
+        x: Axis { label: "measured seconds".to_owned(), ..time_axis(start_s) },
+        y,
+        lines: vec![Line { name: "all jobs".to_owned(), points, filled: true, ..Line::default() }],
+        hints,
+        marks,
+    })
+}
+
+/// Moments of a phase that findings point at, in seconds from the start of the measured part, with their words.
+pub(crate) fn events(run: &Run, index: usize) -> Vec<(f64, String)> {
+    let Some(phase) = run.phases.get(index) else { return Vec::new() };
+    let here = format!("/phases/{index}/");
+    let mut events: Vec<(f64, String)> = run
+        .findings
+        .iter()
+        .filter(|finding| {
+            finding
+                .evidence
+                .get("at")
+                .and_then(|at| at.as_str())
+                .is_some_and(|at| format!("{at}/").starts_with(&here))
+        })
+        .filter_map(|finding| {
+            let number = |name: &str| finding.evidence.get(name).and_then(serde_json::Value::as_f64);
+            let step = || {
+                let series = phase.jobs.first().filter(|_| phase.jobs.len() == 1)?;
+                series.series.get(number("step_at")? as usize).map(|point| point.start_s)
+            };
+            Some((number("in_force_from_s").or_else(step)?, finding.id.clone()))
+        })
+        .collect();
+    events.dedup();
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_results::run::{Finding, JobResult, SeriesPoint};
+
+    use super::*;
+
+    fn phase(name: &str) -> PhaseResult {
+        let point = |second: u32| SeriesPoint {
+            start_s: f64::from(second),
+            length_s: 1.0,
+            iops: 100.0,
+            bytes_per_s: 0.0,
+            p50_ns: None,
+            p99_ns: None,
+        };
+        let job = || JobResult { series: (0..3).map(point).collect(), ..JobResult::default() };
+        PhaseResult {
+            name: name.to_owned(),
+            kind: PhaseKind::Measure,
+            jobs: vec![job(), job()],
+            ..PhaseResult::default()
+        }
+    }
+
+    fn run() -> Run {
+        assay_results::samples::run("r", "", vec![phase("a"), phase("b")])
+    }
+
+    #[test]
+    fn phases_stand_one_behind_the_other_with_all_their_jobs() {
+        let chart = timeline(&run()).expect("two phases");
+        assert_eq!(chart.marks, [(0.0, "a".to_owned()), (3.0, "b".to_owned())]);
+        assert_eq!(chart.lines[0].points[..2], [(0.5, Some(200.0)), (1.5, Some(200.0))]);
+        assert_eq!(chart.lines[0].points[3], (3.0, None), "a gap between phases");
+        let mut one = run();
+        one.phases.truncate(1);
+        assert!(timeline(&one).is_none());
+    }
+
+    #[test]
+    fn a_finding_with_a_moment_is_an_event_of_its_phase() {
+        let mut run = run();
+        run.phases[1].jobs.truncate(1);
+        let evidence = serde_json::json!({ "at": "/phases/1/jobs/0", "step_at": 2 });
+        run.findings = vec![Finding {
+            id: "throttled".to_owned(),
+            evidence: evidence.as_object().unwrap().clone(),
+            ..assay_results::samples::finding(
+                "throttled",
+                assay_results::run::FindingSeverity::Info,
+                None,
+                "m",
+            )
+        }];
+        assert_eq!(events(&run, 1), [(2.0, "throttled".to_owned())]);
+        assert_eq!(events(&run, 0), []);
+    }
+}
