@@ -21,7 +21,8 @@ use assay_formats::{Affects, Diagnostic, Position};
 
 use super::job_file::JobFile;
 use super::report::{Report, WordPosition};
-use super::resolve::resolve;
+use super::reporting;
+use super::resolve::{Given, resolve};
 use super::resolved::*;
 use super::section::JobSection;
 use super::section::place;
@@ -221,7 +222,10 @@ impl<'a> Lowering<'a> {
         let Some(first) = clones.first() else { return };
         let source = Source { section: &self.file.jobs[index], job: first };
         let Some(template) = self.template(source) else { return };
-        let apart = self.file.apart && !first.group_reporting && first.latency_target().is_none();
+        // Each clone has logs of its own, also where the report has them together.
+        let logged = reporting::logs(Given::look(&first.settings), "").is_any();
+        let single = logged || !first.group_reporting;
+        let apart = self.file.apart && single && first.latency_target().is_none();
         for Part { clones, targets, sharing, fixed_offset } in
             self.parts(source, clones, template.engine, apart)
         {

@@ -139,7 +139,7 @@ pub fn carry_out(
     has_kinds(&plan, site)?;
     let mut notes = request.notes.clone();
     if plan.uses(Carrier::Fio) {
-        if request.trace_max.is_some() {
+        if request.trace.is_some() {
             return Err(RunError::TraceOfFio);
         }
         if request.fio.is_none() {
@@ -198,7 +198,7 @@ pub(crate) fn executor_of(
     site: &Site,
     journal: Option<(u64, Arc<Journal>)>,
 ) -> HostExecutor {
-    let trace = request.trace_max.map(|max| Arc::new(TraceSink::new(max)));
+    let trace = request.trace.clone().map(|tracing| Arc::new(TraceSink::new(tracing)));
     let fio = request.fio.clone().filter(|_| plan.uses(Carrier::Fio));
     HostExecutor {
         native: NativeExecutor::new(environment, request, site, trace, Arc::clone(&permits), journal),

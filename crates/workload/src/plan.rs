@@ -215,6 +215,13 @@ impl PlannedJob {
         if self.layout.is_as_needed() { end } else { end.max(target.size_bytes) }
     }
 
+    /// How many I/Os one of its threads does at most beside flushes; `None`: as many as its time allows.
+    pub fn ios_max(&self, slice: &ThreadSlice) -> Option<u64> {
+        let sizes = |kind| self.pattern.sizes(kind).min_bytes();
+        let least = self.pattern.kinds().map(sizes).min().unwrap_or(1).max(1);
+        slice.ios.or(slice.bytes.map(|bytes| bytes.div_ceil(least)))
+    }
+
     /// The name of the engine in a phase that `carrier` carries out.
     pub fn engine_name(&self, carrier: Carrier) -> &'static str {
         match (self.engine, carrier) {
