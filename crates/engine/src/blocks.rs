@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use assay_workload::arrival::Arrivals;
 use assay_workload::fill::Filler;
-use assay_workload::ops::{Generator, OpSource, SiteSpec};
+use assay_workload::ops::{OpSource, SiteSpec};
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{PlannedJob, ThreadSlice};
 use assay_workload::rng::derive_seed;
@@ -246,18 +246,13 @@ impl BlockThread<'_> {
                 return Box::new(written);
             }
         }
-        Box::new(self.generator())
-    }
-
-    fn generator(&self) -> Generator {
-        let (job, slice) = (self.job, self.slice);
+        let slice = self.slice;
         let sites = slice.sites.iter().enumerate().map(|(index, site)| SiteSpec {
             target: index as u16,
             range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
         });
         let sites: Vec<SiteSpec> = sites.collect();
-        let made = Generator::new(&job.pattern, &sites, job.selection, slice.seed, slice.ios, slice.bytes);
-        if self.job.drops_pages_between_passes() { made.with_passes() } else { made }
+        job.source(&sites, slice, job.drops_pages_between_passes())
     }
 }
 

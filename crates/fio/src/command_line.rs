@@ -217,6 +217,12 @@ impl Reader<'_> {
             self.files.push((word.to_owned(), place));
             return;
         };
+        // The short ones that fio has.
+        let body = match word {
+            "-v" => "version",
+            "-h" => "help",
+            _ => body,
+        };
         let (name, attached) = match body.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (body, None),

@@ -117,7 +117,7 @@ pub(crate) fn iologs<'a>(
 
 fn iolog(run: &Run, mut lines: Vec<(u64, &LoggedIo)>) -> String {
     lines.sort_by_key(|(at_ns, _)| *at_ns);
-    let path = |target: u16| run.plan.targets.get(usize::from(target)).map_or("", |target| &target.path);
+    let path = |target: u16| run.plan.targets.get(usize::from(target)).map_or("", |target| &target.name);
     let mut targets: Vec<u16> = lines.iter().map(|(_, io)| io.target).collect();
     targets.sort_unstable();
     targets.dedup();

@@ -13,6 +13,7 @@ pub(crate) mod document;
 mod job;
 mod operation;
 pub(crate) mod options;
+mod read_back;
 mod samples;
 mod shares;
 mod steady;

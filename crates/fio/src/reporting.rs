@@ -79,6 +79,8 @@ pub(crate) struct JobReporting {
     pub(crate) lat_percentiles: bool,
     pub(crate) unified: Unified,
     pub(crate) logs: Logs,
+    /// Whether what verify= reads back counts among its reads.
+    pub(crate) read_back: bool,
     /// `stats`: whether it is reported at all.
     pub(crate) counted: bool,
     /// `numjobs` as it was given.
@@ -116,6 +118,7 @@ impl JobReporting {
             lat_percentiles: false,
             unified: Unified::No,
             logs: Logs::default(),
+            read_back: false,
             counted: true,
             clones: None,
             search: None,
@@ -243,6 +246,7 @@ fn job(clone: &ResolvedJob) -> JobReporting {
         lat_percentiles: read.flag("lat_percentiles", false),
         unified,
         logs: logs(read, &clone.name),
+        read_back: true,
         counted: read.flag("stats", true),
         clones: Some(clone.clones),
         search: clone.latency_target(),

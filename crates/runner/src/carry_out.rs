@@ -19,7 +19,7 @@ use crate::consent::{check_consent, claim};
 use crate::data_journal;
 use crate::error::RunError;
 use crate::executor::HostExecutor;
-use crate::files::{make_anchors, make_files};
+use crate::files::{make_anchors, make_files, remove_files};
 use crate::fio::{self, FioExecutor};
 use crate::hold::Permits;
 use crate::inventory;
@@ -222,9 +222,11 @@ fn begin(
     let journal = data_journal::create(&plan, request, &place)
         .inspect_err(|_| drop(std::fs::remove_dir(place.path())))?;
     let kept = journal.as_ref().map(|(_, journal)| Arc::clone(journal));
+    let allowed = Arc::clone(&permits);
     let mut executor = executor_of(&plan, (&environment, permits), request, site, journal);
     let recorded = Recorded { plan: Arc::new(plan), environment, notes };
     let finished = record_in(place, recorded, &mut executor, site, observer)?;
+    remove_files(&finished.run.plan, &allowed, &request.claims, &site.host);
     if let Some(journal) = kept {
         journal.close();
     }
