@@ -1,8 +1,9 @@
 //! Runs in the words of other tools: fio's JSON and logs, vdbench's files.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use assay_fio::{FioLogOptions, LogPrefix, Program, fio_json_with, fio_logs};
+use assay_fio::{FioLogOptions, LogPrefix, LoggedIo, Program, fio_json_with, fio_logs};
 use assay_results::series::{Level, read_level};
 use assay_results::{Interval, Run, store};
 use assay_vdbench::vdbench_files;
@@ -37,6 +38,9 @@ pub(crate) struct ForeignArgs {
     /// Where its reports have gone while the run went on.
     #[arg(skip)]
     pub(crate) begun: Begun,
+    /// The I/Os that its logs have each a line for.
+    #[arg(skip)]
+    pub(crate) ios: Arc<OnceLock<Vec<LoggedIo>>>,
 }
 
 impl ForeignArgs {
@@ -67,7 +71,8 @@ impl ForeignArgs {
         let Some(program) = &self.program else { return Ok(()) };
         let outputs = outputs.replacing(assay_fio::is_report);
         let mut begun = self.begun.get().is_some();
-        let mut documents = program.documents(run, &intervals, begun).into_iter();
+        let ios = self.ios.get().map_or(&[][..], Vec::as_slice);
+        let mut documents = program.documents(run, &intervals, ios, begun).into_iter();
         // The report is the first.
         documents.try_for_each(|(option, path, text)| match std::mem::take(&mut begun) {
             true => status::append(&self.begun, &outputs, &path, &text),

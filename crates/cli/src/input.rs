@@ -67,6 +67,15 @@ impl Loader for SystemLoader {
         }
     }
 
+    fn load_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+        let path = named(Path::new(path));
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.to_string()),
+            Ok(_) => bytes_of(path).map(Some).map_err(|error| error.to_string()),
+        }
+    }
+
     fn env(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
@@ -79,6 +88,14 @@ pub(crate) fn named(path: &Path) -> &Path {
 
 fn read(path: &Path) -> Result<String, Failure> {
     let path = named(path);
+    text_of(path, opened(path)?)
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    all_of(path, opened(path)?)
+}
+
+fn opened(path: &Path) -> Result<Box<dyn Read>, Failure> {
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::usage(format!("{shown} does not exist")),
@@ -88,17 +105,21 @@ fn read(path: &Path) -> Result<String, Failure> {
         return Err(Failure::usage(format!("{shown} is a directory, not a workload file")));
     }
     FILES_READ.with_borrow_mut(|files| files.push(path.to_owned()));
-    let from = pipe::open(path).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-    text_of(path, from)
+    pipe::open(path).map_err(|error| Failure::usage(format!("{shown}: {error}")))
 }
 
-fn text_of(path: &Path, from: impl Read) -> Result<String, Failure> {
+fn all_of(path: &Path, from: impl Read) -> Result<Vec<u8>, Failure> {
     let (shown, mut bytes) = (path.display(), Vec::new());
     let read = from.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(Failure::usage(format!("{shown} is larger than 64 MiB; that is no workload file")));
     }
+    Ok(bytes)
+}
+
+fn text_of(path: &Path, from: impl Read) -> Result<String, Failure> {
+    let (shown, mut bytes) = (path.display(), all_of(path, from)?);
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(Failure::usage(format!("{shown}:1: this is UTF-16 (save it as UTF-8)")));
     }

@@ -305,13 +305,18 @@ fn carry_out(
     if let Some(trace) = &trace {
         check_space(&plan, Layout::AsNeeded, &[trace.largest(&plan)], &site.host)?;
     }
+    let foreign = &how.common.foreign;
+    let by_io = foreign.program.as_ref().filter(|_| !plan.uses(Carrier::Fio));
+    let by_io = by_io.map_or_else(Vec::new, |program| program.reporting.logged_by_io(&plan));
+    let tracing = traced::tracing(trace.is_some(), by_io);
+    let logs_ios = tracing.as_ref().is_some_and(|tracing| tracing.submit_calls);
     let request = Request {
         fio,
         consent: how.common.allowed.destroy_data.clone(),
         really: how.common.allowed.really,
         watch: how.common.watch.into(),
         probes: probes(how, context)?,
-        trace_max: trace.as_ref().map(|_| traced::RECORDS_MAX),
+        trace: tracing,
         strict: how.common.allowed.strict,
         notes: std::mem::take(&mut asked.notes),
         commands: std::mem::take(&mut asked.commands),
@@ -320,13 +325,15 @@ fn carry_out(
     };
     let live = Live::announcing(context);
     let live = if request.really { live.asking(&site.host) } else { live };
-    let foreign = &how.common.foreign;
     let outputs =
         Outputs::new(how.common.output.force).reading(plan.targets.iter().map(|target| &target.path));
     let live = Status::new(live, foreign.program.as_deref(), &outputs, &foreign.begun);
     let done = recorded(request, site, live, context)?;
     if let (Some(trace), Some(taken)) = (trace, &done.trace) {
         trace.write(taken, &plan, context)?;
+    }
+    if let Some(taken) = done.trace.as_ref().filter(|_| logs_ios) {
+        let _ = foreign.ios.set(traced::logged(taken, context));
     }
     Ok(done.finished)
 }

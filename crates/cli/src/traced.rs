@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_engine::tracing::Traced;
+use assay_engine::tracing::{TraceRecord, Traced, Tracing};
+use assay_fio::LoggedIo;
 use assay_runner::{trace_bytes_max, write_trace};
 use assay_workload::Plan;
 
@@ -11,7 +12,36 @@ use crate::failure::Failure;
 use crate::output::Outputs;
 
 /// I/Os that there is room for in each phase: 320 MB of memory.
-pub(crate) const RECORDS_MAX: usize = 8_000_000;
+const RECORDS_MAX: usize = 8_000_000;
+
+/// Which I/Os are written down: all for a trace, and those of jobs that log each I/O by itself.
+pub(crate) fn tracing(is_traced: bool, logged: Vec<(usize, usize)>) -> Option<Tracing> {
+    let submit_calls = !logged.is_empty();
+    let jobs = (!is_traced).then_some(logged);
+    (is_traced || submit_calls).then_some(Tracing { records_max: RECORDS_MAX, submit_calls, jobs })
+}
+
+/// What was traced, for logs of single I/Os.
+pub(crate) fn logged(traced: &Traced, context: &Context) -> Vec<LoggedIo> {
+    if traced.dropped > 0 {
+        let (kept, more) = (traced.records.len(), traced.dropped);
+        context.warn(&format!(
+            "logs of single I/Os have {kept} lines; there was no room for {more} more (log_avg_msec=1000)"
+        ));
+    }
+    let of_record = |record: &TraceRecord| LoggedIo {
+        phase: u32::from(record.phase),
+        job: u32::from(record.job),
+        target: record.target,
+        kind: record.kind,
+        len_bytes: record.len_bytes,
+        offset_bytes: record.offset_bytes,
+        at_ns: record.at_ns,
+        submit_ns: record.submit_ns,
+        latency_ns: (record.latency_ns < u64::MAX).then_some(record.latency_ns),
+    };
+    traced.records.iter().map(of_record).collect()
+}
 
 /// A trace being taken.
 pub(crate) struct RunTrace {

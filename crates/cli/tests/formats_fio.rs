@@ -10,6 +10,8 @@ mod bridge;
 mod crosscheck;
 #[path = "formats_fio/ends.rs"]
 mod ends;
+#[path = "formats_fio/logs.rs"]
+mod logs;
 #[path = "commands/schema.rs"]
 mod schema;
 #[path = "../../../xtask/support/skip.rs"]

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use assay_workload::arrival::Arrivals;
 use assay_workload::fill::Filler;
-use assay_workload::ops::{Generator, OpSource, SiteSpec};
+use assay_workload::ops::{OpSource, SiteSpec};
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{PlannedJob, ThreadSlice};
 use assay_workload::rng::derive_seed;
@@ -24,7 +24,7 @@ use crate::preparation::Preparation;
 use crate::recorder::{Recorder, Shared};
 use crate::seam::{Clock as _, EngineError};
 use crate::targets::{self, Held, LayOut, OpenTargets};
-use crate::tracing::{TraceSink, TracedEngine};
+use crate::tracing::{TraceSink, TracedEngine, TracedThread};
 use crate::validate::engine::ValidatedEngine;
 use crate::validate::{TargetJournal, Validation, WrittenBlocks};
 
@@ -107,6 +107,9 @@ fn engine_of(job: &PlannedJob) -> Option<&'static EngineEntry> {
     engines::of(job.engine.kind()?)
 }
 
+/// What may be done for one I/O at most: it, a flush behind it, and a read of what it wrote.
+const CALLS_PER_IO: u64 = 3;
+
 /// What the loop of one thread is made from.
 pub(crate) struct BlockThread<'a> {
     prepared: &'a PreparedBlocks<'a>,
@@ -135,11 +138,25 @@ impl BlockThread<'_> {
         engine: E,
         fallback: Option<String>,
     ) -> Result<Box<dyn JobRunner>, EngineError> {
-        let Some(trace) = &self.prepared.blocks.trace else { return self.validated(engine, fallback) };
-        let threads = self.prepared.context.planned().jobs.iter().map(|job| job.slices.len()).sum();
+        let (context, job) = (&self.prepared.context, self.at.job);
+        let trace = self.prepared.blocks.trace.as_ref();
+        let Some(trace) = trace.filter(|trace| trace.tracing.wants(context.phase, job)) else {
+            return self.validated(engine, fallback);
+        };
+        let jobs = context.planned().jobs.iter().enumerate();
+        let traced = jobs.filter(|(index, _)| trace.tracing.wants(context.phase, *index));
+        let of = TracedThread {
+            phase: context.phase,
+            job,
+            ios_max: self
+                .job
+                .ios_max(self.slice)
+                .map(|ios| ios.saturating_mul(CALLS_PER_IO).saturating_add(64)),
+            threads: traced.map(|(_, job)| job.slices.len()).sum(),
+            depth: self.job.outstanding_per_thread,
+        };
         let targets = self.slice.sites.iter().map(|site| site.target as u16).collect();
-        let depth = self.job.outstanding_per_thread;
-        self.validated(TracedEngine::new(Box::new(engine), trace, threads, depth, targets), fallback)
+        self.validated(TracedEngine::new(Box::new(engine), trace, of, targets), fallback)
     }
 
     fn validated<E: AnyEngine + 'static>(
@@ -229,18 +246,13 @@ impl BlockThread<'_> {
                 return Box::new(written);
             }
         }
-        Box::new(self.generator())
-    }
-
-    fn generator(&self) -> Generator {
-        let (job, slice) = (self.job, self.slice);
+        let slice = self.slice;
         let sites = slice.sites.iter().enumerate().map(|(index, site)| SiteSpec {
             target: index as u16,
             range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
         });
         let sites: Vec<SiteSpec> = sites.collect();
-        let made = Generator::new(&job.pattern, &sites, job.selection, slice.seed, slice.ios, slice.bytes);
-        if self.job.drops_pages_between_passes() { made.with_passes() } else { made }
+        job.source(&sites, slice, job.drops_pages_between_passes())
     }
 }
 

@@ -9,6 +9,7 @@ use assay_results::foreign::{planned_of, reported_phases};
 use assay_results::run::{JobResult, PhaseResult};
 use assay_results::{Interval, Run};
 
+use super::each_io::LoggedIo;
 use super::interim::Interim;
 use super::job_file::{Builder, COMMAND_LINE, JobFile};
 use super::lines::{RawOption, RawSection};
@@ -123,13 +124,14 @@ impl Program {
         &self,
         run: &Run,
         intervals: &[Interval],
+        ios: &[LoggedIo],
         begun: bool,
     ) -> Vec<(&'static str, PathBuf, String)> {
         let part = if begun { Part::Last } else { Part::Only };
         let report = self.report_path();
         let report =
             report.map(|path| ("--output", path, self.report.part(run, intervals, &self.reporting, part)));
-        let of_jobs = fio_logs_asked(run, intervals, &self.reporting);
+        let of_jobs = fio_logs_asked(run, intervals, ios, &self.reporting);
         let of_all = self.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(run, intervals, prefix));
         let logs = of_jobs.into_iter().chain(of_all).map(|(name, text)| (LOG, PathBuf::from(name), text));
         report.into_iter().chain(logs).collect()
@@ -214,6 +216,12 @@ impl Reader<'_> {
         else {
             self.files.push((word.to_owned(), place));
             return;
+        };
+        // The short ones that fio has.
+        let body = match word {
+            "-v" => "version",
+            "-h" => "help",
+            _ => body,
         };
         let (name, attached) = match body.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
@@ -398,9 +406,9 @@ impl Reader<'_> {
         if let Some(jobs) = &mut jobs {
             jobs.apart = program.reports();
             program.reporting = Reporting::of(jobs);
-            // What is logged here is not lost.
-            let logged = program.reporting.wants_logs();
-            diagnostics.retain(|one| !(logged && reporting::is_honoured(&one.word)));
+            // What is logged or left out of a report here is not lost.
+            let (logged, reported) = (program.reporting.wants_logs(), program.reports());
+            diagnostics.retain(|one| !reporting::is_honoured(&one.word, logged, reported));
         }
         CommandLine { program, jobs, diagnostics }
     }

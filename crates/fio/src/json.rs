@@ -13,6 +13,7 @@ pub(crate) mod document;
 mod job;
 mod operation;
 pub(crate) mod options;
+mod read_back;
 mod samples;
 mod shares;
 mod steady;
@@ -49,7 +50,7 @@ pub fn fio_json_reported(run: &Run, intervals: &[Interval], plus: bool, reportin
             None => JobReporting::plain(&job.name, group as u64),
         };
         let mut reported: Vec<(JobReporting, &JobResult)> =
-            phase.jobs.iter().map(|job| (how(job), job)).collect();
+            phase.jobs.iter().map(|job| (how(job), job)).filter(|(how, _)| how.counted).collect();
         reported.sort_by_key(|(how, _)| how.thread);
         for (how, job) in &reported {
             let mut options = options::options(run, phase, job);

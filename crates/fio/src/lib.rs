@@ -20,6 +20,7 @@ mod bins;
 mod checks;
 mod command_line;
 mod distribution;
+mod each_io;
 mod errno;
 mod expand;
 mod figures;
@@ -59,6 +60,7 @@ use assay_formats::Diagnostic;
 use assay_formats::loader::Loader;
 
 pub use command_line::{Action, CommandLine, Eta, Program, parse_command_line, parse_command_line_with};
+pub use each_io::LoggedIo;
 pub use figures::{FioFigures, program_of};
 pub use import::{ImportError, import};
 pub use interim::Interim;

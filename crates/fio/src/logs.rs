@@ -1,5 +1,6 @@
 //! The reporting periods of a run as fio's logs, as `write_bw_log`, `write_iops_log` and `write_lat_log` make them with
-//! `log_avg_msec`: a line for each period and operation with the mean over the period.
+//! `log_avg_msec`: a line for each period and operation with the mean over the period. For lines of single I/Os see
+//! [`crate::each_io`].
 //!
 //! `_clat` and `_lat` hold our completion latency, from handing the operation over to its completion; `_slat` the sampled
 //! submitting calls. A period in which nothing completed has a line with 0 in the logs of bandwidth and IOPS, so that
@@ -13,6 +14,7 @@ use assay_results::{Interval, LatencyHistogram, OpCounts, Run};
 use assay_workload::pattern::OpKind;
 
 use crate::bins::{FIO_BINS, fio_bin_of, to_fio_bins};
+use crate::each_io::{JobIos, LoggedIo, iologs};
 use crate::json::options::rw_word;
 use crate::reporting::Reporting;
 use assay_results::foreign::{Moment, planned_of, reported_phases};
@@ -118,33 +120,44 @@ fn by_job(intervals: &[Interval]) -> BTreeMap<(u32, u32), Vec<&Interval>> {
 /// The logs that the jobs of a file ask for, with fio's names: one set for each job or clone that has results of its own. Lines
 /// as of [`fio_logs`], of as many periods together as `log_avg_msec` has; those of `write_hist_log` hold the counts of fio's
 /// latency buckets.
-pub fn fio_logs_asked(run: &Run, intervals: &[Interval], reporting: &Reporting) -> Vec<(String, String)> {
+///
+/// Where `log_avg_msec` is 0 and `ios` has the job's I/Os, each has its line.
+pub fn fio_logs_asked(
+    run: &Run,
+    intervals: &[Interval],
+    ios: &[LoggedIo],
+    reporting: &Reporting,
+) -> Vec<(String, String)> {
     let by_job = by_job(intervals);
     let mut files: Vec<(String, String)> = Vec::new();
     let mut start = Moment::parse(&run.started);
+    let mut logged = Vec::new();
     for phase in reported_phases(run) {
         for plan_job in phase.jobs.iter().flat_map(|job| &job.evidence.plan_jobs) {
             let Some(how) = reporting.planned(run, phase, *plan_job) else { continue };
+            let each = JobIos::of(run, phase, *plan_job, ios);
             let Some(periods) = by_job.get(&(phase.plan_phase, *plan_job)) else { continue };
             let logs = &how.logs;
             let start_ms = if logs.unix_epoch { start.unix_ms() } else { 0 };
             let together = |ms: u64| merged(periods, ms.saturating_mul(1_000_000));
             let (averaged, counted) = (together(logs.average_ms), together(logs.histogram_ms));
             for (value, name) in how.log_names() {
-                let text = match value {
-                    LogValue::Histogram => histogram_log(&counted, start_ms, logs.coarseness),
+                let text = match (value, &each) {
+                    (LogValue::Histogram, _) => histogram_log(&counted, start_ms, logs.coarseness),
+                    (_, Some(each)) if logs.average_ms == 0 => each.log(value, logs, start_ms),
                     _ => log(&averaged.iter().collect::<Vec<_>>(), value, start_ms, logs.offset),
                 };
                 match files.iter_mut().find(|file| file.0 == name) {
                     // Without per_job_logs all jobs write to one.
                     Some(file) => file.1.push_str(&text),
-                    None if text.is_empty() => {}
                     None => files.push((name, text)),
                 }
             }
+            logged.extend(each.map(|each| (how, each)));
         }
         start = start.plus_seconds(phase.measured_s);
     }
+    files.extend(iologs(run, logged.into_iter()));
     files
 }
 

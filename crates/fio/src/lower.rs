@@ -17,11 +17,12 @@ use assay_workload::job::{
 use assay_workload::pattern::{AccessPattern, Mix, Placement, Sequential};
 use assay_workload::units::Nanos;
 
-use assay_formats::{Affects, Diagnostic, Position};
+use assay_formats::{Diagnostic, Position};
 
 use super::job_file::JobFile;
 use super::report::{Report, WordPosition};
-use super::resolve::resolve;
+use super::reporting;
+use super::resolve::{Given, resolve};
 use super::resolved::*;
 use super::section::JobSection;
 use super::section::place;
@@ -140,7 +141,14 @@ impl<'a> Lowering<'a> {
                 let place = WordPosition { at: setting.at.clone(), word: setting.text.clone() };
                 if self.said.insert(("option-unread", place.at.clone())) {
                     let message = format!("`{}` does not change {} here", setting.text, rule.decides());
-                    self.report.loss("option-unread", Affects::Test, &place, message, "");
+                    let name = setting.text.split('=').next().unwrap_or_default();
+                    self.report.loss(
+                        "option-unread",
+                        table::affects(name.trim_start_matches('-')),
+                        &place,
+                        message,
+                        "",
+                    );
                 }
             }
         }
@@ -221,7 +229,10 @@ impl<'a> Lowering<'a> {
         let Some(first) = clones.first() else { return };
         let source = Source { section: &self.file.jobs[index], job: first };
         let Some(template) = self.template(source) else { return };
-        let apart = self.file.apart && !first.group_reporting && first.latency_target().is_none();
+        // Each clone has logs of its own, also where the report has them together.
+        let logged = reporting::logs(Given::look(&first.settings), "").is_any();
+        let single = logged || !first.group_reporting;
+        let apart = self.file.apart && single && first.latency_target().is_none();
         for Part { clones, targets, sharing, fixed_offset } in
             self.parts(source, clones, template.engine, apart)
         {
@@ -273,11 +284,28 @@ impl<'a> Lowering<'a> {
     pub(super) fn engine(&mut self, source: Source<'_>, job: &mut Job) {
         let durability = source.job.durability();
         job.outstanding_per_thread = source.job.depth().effective;
+        self.offload(source);
         job.engine_options = self.engine_options(source);
         job.caching = if durability.direct { Caching::Direct } else { Caching::Buffered };
         job.invalidate = durability.invalidate;
         // Where I/O is direct nothing is read ahead.
         job.access_hint = !durability.direct && durability.access_hint;
+    }
+
+    /// `io_submit_mode=offload`: who submits changes nothing of what is outstanding, unless the engine blocks.
+    fn offload(&mut self, source: Source<'_>) {
+        let depth = source.job.depth();
+        if !depth.offload {
+            return;
+        }
+        if depth.effective < depth.asked {
+            let message =
+                "one I/O is outstanding, whatever iodepth says; fio hands each to a thread of its own";
+            self.loss(source, "offload-depth", "io_submit_mode", message, "ioengine=posixaio");
+        } else {
+            let message = "the thread of the job submits by itself; arrivals of a rate are kept in any case";
+            self.note(source, "offload", "io_submit_mode", message, "");
+        }
     }
 
     pub(super) fn errors(&mut self, source: Source<'_>) -> u64 {

@@ -29,10 +29,10 @@ pub(super) fn parse(text: &str, loader: &dyn Loader) -> Result<Pattern, String> 
             })?,
             '\'' => quoted(rest, '\'', |name| {
                 let content = loader
-                    .load(name)
+                    .load_bytes(name)
                     .map_err(|why| format!("the file '{name}' cannot be read: {why}"))?
                     .ok_or_else(|| format!("the file '{name}' does not exist"))?;
-                pattern.bytes.extend_from_slice(content.as_bytes());
+                pattern.bytes.extend_from_slice(&content);
                 Ok(())
             })?,
             '%' => {

@@ -2,7 +2,7 @@
 
 use assay_results::Run;
 use assay_results::run::{JobResult, PhaseResult};
-use assay_workload::PhaseKind;
+use assay_workload::{PhaseKind, Plan};
 
 use super::job_file::JobFile;
 use super::logs::{LogValue, file_name};
@@ -52,6 +52,10 @@ pub(crate) struct Logs {
     pub(crate) coarseness: u32,
     /// A column for the offset.
     pub(crate) offset: bool,
+    /// The priority as a number, not whether it is the highest.
+    pub(crate) priority: bool,
+    /// `write_iolog`.
+    pub(crate) iolog: Option<String>,
     /// Times count from 1970 on, not from the start of the job.
     pub(crate) unix_epoch: bool,
     /// The number of the clone is in their names.
@@ -75,12 +79,29 @@ pub(crate) struct JobReporting {
     pub(crate) lat_percentiles: bool,
     pub(crate) unified: Unified,
     pub(crate) logs: Logs,
+    /// Whether what verify= reads back counts among its reads.
+    pub(crate) read_back: bool,
+    /// `stats`: whether it is reported at all.
+    pub(crate) counted: bool,
     /// `numjobs` as it was given.
     pub(crate) clones: Option<u32>,
     /// `latency_target`.
     pub(crate) search: Option<LatencyTarget>,
     /// `steadystate` as fio prints it, and its window in seconds.
     pub(crate) steady: Option<(String, u64)>,
+}
+
+impl Logs {
+    /// Whether each I/O has a line of its own in one of them.
+    fn of_each_io(&self) -> bool {
+        let of_ios = |(about, _): &(LogAbout, String)| *about != LogAbout::Histogram;
+        self.iolog.is_some() || self.average_ms == 0 && self.wanted.iter().any(of_ios)
+    }
+
+    /// Whether there is any.
+    pub(crate) fn is_any(&self) -> bool {
+        self.iolog.is_some() || !self.wanted.is_empty()
+    }
 }
 
 impl JobReporting {
@@ -97,6 +118,8 @@ impl JobReporting {
             lat_percentiles: false,
             unified: Unified::No,
             logs: Logs::default(),
+            read_back: false,
+            counted: true,
             clones: None,
             search: None,
             steady: None,
@@ -170,14 +193,24 @@ impl Reporting {
 
     /// Whether a job wants a log.
     pub(crate) fn wants_logs(&self) -> bool {
-        self.phases.iter().flatten().any(|job| !job.logs.wanted.is_empty())
+        self.phases.iter().flatten().any(|job| job.logs.is_any())
+    }
+
+    /// Phases of the plan and their jobs whose logs have a line for each I/O.
+    pub fn logged_by_io(&self, plan: &Plan) -> Vec<(usize, usize)> {
+        let measured = plan.phases.iter().enumerate().filter(|(_, phase)| phase.kind == PhaseKind::Measure);
+        let jobs = measured.zip(&self.phases).flat_map(|((phase, _), jobs)| {
+            jobs.iter().enumerate().map(move |(job, how)| (how.logs.of_each_io(), (phase, job)))
+        });
+        jobs.filter_map(|(logged, at)| logged.then_some(at)).collect()
     }
 
     /// The names of all logs that the jobs may write.
     pub(crate) fn log_names(&self) -> Vec<String> {
         let jobs = self.phases.iter().flatten();
         let mut names: Vec<String> =
-            jobs.flat_map(|job| job.log_names().into_iter().map(|(_, name)| name)).collect();
+            jobs.clone().flat_map(|job| job.log_names().into_iter().map(|(_, name)| name)).collect();
+        names.extend(jobs.filter_map(|job| job.logs.iolog.clone()));
         names.sort_unstable();
         names.dedup();
         names
@@ -185,12 +218,13 @@ impl Reporting {
 }
 
 /// Options of logs that are honoured where logs are written.
-const HONOURED: [&str; 4] = ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"];
+const HONOURED: [&str; 6] =
+    ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log", "write_iolog", "log_offset"];
 
-/// Whether an option line is one that the writers of logs honour.
-pub(crate) fn is_honoured(line: &str) -> bool {
-    let name = line.trim_start_matches('-').split('=').next().unwrap_or_default();
-    HONOURED.contains(&name.trim())
+/// Whether an option line is one that the writers of logs and reports honour, where they write any.
+pub(crate) fn is_honoured(line: &str, logged: bool, reported: bool) -> bool {
+    let name = line.trim_start_matches('-').split('=').next().unwrap_or_default().trim();
+    logged && HONOURED.contains(&name) || reported && name == "stats"
 }
 
 /// How a clone is reported.
@@ -212,6 +246,8 @@ fn job(clone: &ResolvedJob) -> JobReporting {
         lat_percentiles: read.flag("lat_percentiles", false),
         unified,
         logs: logs(read, &clone.name),
+        read_back: true,
+        counted: read.flag("stats", true),
         clones: Some(clone.clones),
         search: clone.latency_target(),
         steady: clone.steady().map(|steady| {
@@ -233,7 +269,8 @@ pub(crate) fn percentiles(read: Given<'_>) -> Vec<f64> {
     given
 }
 
-fn logs(read: Given<'_>, name: &str) -> Logs {
+/// The logs that the options of a job ask for.
+pub(crate) fn logs(read: Given<'_>, name: &str) -> Logs {
     let all = [
         ("write_bw_log", LogAbout::Bandwidth),
         ("write_iops_log", LogAbout::Iops),
@@ -252,6 +289,8 @@ fn logs(read: Given<'_>, name: &str) -> Logs {
         histogram_ms: read.unsigned("log_hist_msec", 0),
         coarseness: u32::try_from(read.unsigned("log_hist_coarseness", 0)).unwrap_or(0).min(6),
         offset: read.flag("log_offset", false),
+        priority: read.flag("log_prio", false),
+        iolog: read.text("write_iolog").filter(|path| !path.is_empty()).map(str::to_owned),
         unix_epoch: read.flag("log_alternate_epoch", false),
         numbered: read.flag("per_job_logs", true),
     }

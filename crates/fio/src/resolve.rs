@@ -344,7 +344,15 @@ fn service(read: Given<'_>) -> FileService {
         "truncate" => FileLayout::Length,
         _ => FileLayout::Allocated,
     };
-    FileService { order, parameter: rest.map(str::to_owned), layout }
+    FileService {
+        order,
+        parameter: rest.map(str::to_owned),
+        layout,
+        open: read.unsigned("openfiles", 0),
+        create_on_open: read.flag("create_on_open", false),
+        remove: read.flag("unlink", false),
+        remove_each_loop: read.flag("unlink_each_loop", false),
+    }
 }
 
 fn depth(read: Given<'_>) -> Depth {
@@ -366,6 +374,7 @@ fn depth(read: Given<'_>) -> Depth {
             0 => asked,
             low => low.min(asked),
         },
+        offload: read.word("io_submit_mode", "inline").0 == "offload",
     }
 }
 

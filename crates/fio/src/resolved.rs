@@ -227,6 +227,14 @@ pub(crate) struct FileService {
     pub(crate) parameter: Option<String>,
     /// What files are made of first.
     pub(crate) layout: FileLayout,
+    /// Files open at a time; 0: all.
+    pub(crate) open: u64,
+    /// They are made when they are opened, not before.
+    pub(crate) create_on_open: bool,
+    /// They are removed at the end.
+    pub(crate) remove: bool,
+    /// They are removed between loops.
+    pub(crate) remove_each_loop: bool,
 }
 
 /// How many I/Os are in flight.
@@ -246,6 +254,8 @@ pub(crate) struct Depth {
     pub(crate) batch_complete_max: u32,
     /// A full queue is drained to this before it is filled again.
     pub(crate) low: u32,
+    /// Another thread submits.
+    pub(crate) offload: bool,
 }
 
 /// How fast, with pauses.

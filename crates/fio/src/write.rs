@@ -440,6 +440,9 @@ impl<'a> Writer<'a> {
                 FileLayout::Data => lines.set("overwrite", 1),
             }
         }
+        if job.remove_files {
+            lines.set("unlink", 1);
+        }
         if section.paths.len() < 2 {
             return;
         }

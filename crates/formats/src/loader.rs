@@ -10,6 +10,14 @@ pub trait Loader {
     /// A sentence that says why an existing file could not be read (permission, not UTF-8, too large).
     fn load(&self, path: &str) -> Result<Option<String>, String>;
 
+    /// The bytes of the file `path`, which need not be text.
+    ///
+    /// # Errors
+    /// As [`Loader::load`].
+    fn load_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+        Ok(self.load(path)?.map(String::into_bytes))
+    }
+
     /// The value of an environment variable, `None` where unset.
     fn env(&self, name: &str) -> Option<String>;
 }

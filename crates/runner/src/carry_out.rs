@@ -21,7 +21,7 @@ use crate::consent::{check_consent, claim};
 use crate::data_journal;
 use crate::error::RunError;
 use crate::executor::HostExecutor;
-use crate::files::{make_anchors, make_files};
+use crate::files::{make_anchors, make_files, remove_files};
 use crate::fio::{self, FioExecutor};
 use crate::hold::Permits;
 use crate::inventory;
@@ -141,7 +141,7 @@ pub fn carry_out(
     has_kinds(&plan, site)?;
     let mut notes = request.notes.clone();
     if plan.uses(Carrier::Fio) {
-        if request.trace_max.is_some() {
+        if request.trace.is_some() {
             return Err(RunError::TraceOfFio);
         }
         if request.fio.is_none() {
@@ -205,7 +205,7 @@ pub(crate) fn executor_of(
     site: &Site,
     journal: Option<(u64, Arc<Journal>)>,
 ) -> HostExecutor {
-    let trace = request.trace_max.map(|max| Arc::new(TraceSink::new(max)));
+    let trace = request.trace.clone().map(|tracing| Arc::new(TraceSink::new(tracing)));
     let fio = request.fio.clone().filter(|_| plan.uses(Carrier::Fio));
     HostExecutor {
         native: NativeExecutor::new(environment, request, site, trace, Arc::clone(&permits), journal),
@@ -229,9 +229,11 @@ fn begin(
     let at = data_journal::path_of(&plan, &request.directory, place.path(), None);
     let journal = data_journal::create(&plan, at).inspect_err(|_| drop(std::fs::remove_dir(place.path())))?;
     let kept = journal.as_ref().map(|(_, journal)| Arc::clone(journal));
+    let allowed = Arc::clone(&permits);
     let mut executor = executor_of(&plan, (&environment, permits), request, site, journal);
     let recorded = Recorded { plan: Arc::new(plan), environment, notes };
     let finished = record_in(place, recorded, &mut executor, site, observer)?;
+    remove_files(&finished.run.plan, &allowed, &request.claims, &site.host);
     if let Some(journal) = kept {
         journal.close();
     }

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::path::Path;
 
 use assay_host::HostRoot;
-use assay_host::guard::{PermitKind, open_again};
+use assay_host::claim::{Access, Claims};
+use assay_host::cleanup;
+use assay_host::guard::{Permit, PermitKind, open_again};
 use assay_host::workdir::{WorkDir, claim_file, is_unsealed};
 use assay_workload::Plan;
 use assay_workload::target::TargetKind;
@@ -32,7 +34,7 @@ pub fn make_files(plan: &Plan, permits: &mut Permits, host: &HostRoot) -> Result
             }
         }
     }
-    let mut made: Vec<(std::path::PathBuf, assay_host::guard::Permit)> = Vec::new();
+    let mut made: Vec<(std::path::PathBuf, Permit)> = Vec::new();
     for permit in permits.values_mut().filter(|permit| permit.kind() == PermitKind::NewFile) {
         // Two targets may name one file.
         if let Some((_, known)) = made.iter().find(|(path, _)| path == permit.path()) {
@@ -67,4 +69,28 @@ pub(crate) fn make_anchors(plan: &Plan) -> Result<(), RunError> {
         WorkDir::create(path, env!("CARGO_PKG_VERSION"), "tree")?;
     }
     Ok(())
+}
+
+/// Removes the files of jobs that say so: those that Assay made or was allowed to write over. What cannot be removed stays.
+pub(crate) fn remove_files(plan: &Plan, permits: &Permits, claims: &Claims, host: &HostRoot) {
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.remove_files);
+    let sites = jobs.flat_map(|job| job.slices.iter().flat_map(|slice| &slice.sites));
+    let mut targets: Vec<u32> = sites.map(|site| site.target).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    for index in targets {
+        let path = Path::new(&plan.targets[index as usize].path);
+        // Another run may be reading it.
+        if claims.take(host, path, Access::Exclusive).is_err() {
+            continue;
+        }
+        let permit = permits.get(&index);
+        match permit.map(Permit::kind) {
+            Some(PermitKind::NamedFile) if permit.is_some_and(|permit| open_again(host, permit).is_ok()) => {
+                let _ = std::fs::remove_file(host.locate(path));
+            }
+            // Only files of ours.
+            _ => drop(cleanup::take_back(&host.locate(path))),
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use assay_conduct::workplace::Watch;
 use assay_engine::fio_bridge::Fio;
+use assay_engine::tracing::Tracing;
 use assay_engine::{JobKind, ThisMachine, Validation};
 use assay_formats::foreign_command::ForeignCommand;
 use assay_host::HostRoot;
@@ -55,8 +56,8 @@ pub struct Request {
     pub watch: Watch,
     /// Probes of caches that the result is judged with.
     pub probes: Vec<Probe>,
-    /// Keeps a record of so many I/Os of each phase at most; `None`: no trace.
-    pub trace_max: Option<usize>,
+    /// Which I/Os are written down; `None`: no trace.
+    pub trace: Option<Tracing>,
     /// Whether it is an error that fio loses something of the plan, instead of a note.
     pub strict: bool,
     /// Notes that are kept with the run: an identifier and a sentence each.
@@ -83,7 +84,7 @@ impl Request {
             really: false,
             watch: Watch::default(),
             probes: Vec::new(),
-            trace_max: None,
+            trace: None,
             strict: false,
             notes: Vec::new(),
             claims: Claims::default(),

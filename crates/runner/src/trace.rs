@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use assay_engine::tracing::TraceRecord;
-use assay_workload::plan::ThreadSlice;
 use assay_workload::{Plan, PlannedJob};
 
 /// Room for one line, beside the name of its target.
@@ -13,10 +12,8 @@ const LINE_BYTES: u64 = 64;
 pub fn trace_bytes_max(plan: &Plan, records_max: usize) -> u64 {
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
     let of_job = |job: &PlannedJob| {
-        let pattern = &job.pattern;
-        let least = pattern.kinds().map(|kind| pattern.sizes(kind).min_bytes().max(1)).min().unwrap_or(1);
-        let of_slice = |slice: &ThreadSlice| slice.ios.or(slice.bytes.map(|bytes| bytes.div_ceil(least)));
-        job.slices.iter().map(of_slice).try_fold(0, |sum: u64, ios| Some(sum.saturating_add(ios?)))
+        let mut of_slices = job.slices.iter().map(|slice| job.ios_max(slice));
+        of_slices.try_fold(0, |sum: u64, ios| Some(sum.saturating_add(ios?)))
     };
     let ios = jobs.map(of_job).try_fold(0, |sum: u64, ios| Some(sum.saturating_add(ios?)));
     let records = ios.unwrap_or(u64::MAX).min(records_max as u64);

@@ -11,7 +11,7 @@ use assay_engine::{EngineError, JobKind, JobRunner, Machine, PhaseContext, Prepa
 use assay_workload::arrival::Arrivals;
 use assay_workload::content::{Content, Refresh};
 use assay_workload::fill::Filler;
-use assay_workload::ops::{Generator, SiteSpec};
+use assay_workload::ops::SiteSpec;
 use assay_workload::plan::{PlannedJob, PlannedSite};
 use assay_workload::rng::derive_seed;
 use assay_workload::target::ActiveRange;
@@ -115,7 +115,7 @@ impl PreparedVolumes<'_> {
             range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
         });
         let sites: Vec<SiteSpec> = sites.collect();
-        let source = Generator::new(&job.pattern, &sites, job.selection, slice.seed, slice.ios, slice.bytes);
+        let source = job.source(&sites, slice, false);
         let unchanged = Content { refresh: Refresh::Never, ..Content::default() };
         let spec = LoopSpec::of(planned, 0);
         let shared = Arc::clone(&self.shared[at.job][at.thread]);
@@ -131,7 +131,7 @@ impl PreparedVolumes<'_> {
             stop: Arc::clone(&self.context.stops[at.job]),
             pass_hook: None,
         };
-        Ok(SimRunner { job_loop: JobLoop::new(parts, Box::new(source)), notes: machine.notes.clone() })
+        Ok(SimRunner { job_loop: JobLoop::new(parts, source), notes: machine.notes.clone() })
     }
 }
 

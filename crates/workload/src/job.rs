@@ -408,6 +408,12 @@ pub struct Traits {
     /// What files are made of before the job begins.
     #[serde(default, skip_serializing_if = "FileLayout::is_as_needed")]
     pub layout: FileLayout,
+    /// Each write follows a trim of the same block (fio's `trimwrite`); shares of trims and writes in the pattern do not matter then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trim_first: bool,
+    /// Remove its files when the run has ended, as far as Assay may write to them (fio's `unlink`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub remove_files: bool,
     /// Options of the I/O path.
     pub engine_options: EngineOptions,
     /// Go on after this many errors; 0: stop at the first.
@@ -506,6 +512,8 @@ impl Job {
                 invalidate_each_pass: true,
                 access_hint: false,
                 layout: FileLayout::default(),
+                trim_first: false,
+                remove_files: false,
                 engine_options: EngineOptions::default(),
                 errors_tolerated: 0,
             },

@@ -10,10 +10,12 @@ use crate::target::ActiveRange;
 
 mod place;
 mod sizes;
+mod trim_first;
 
 use place::{Grid, Positions, Site};
 pub use sizes::BlockSizer;
 use sizes::Sizes;
+pub use trim_first::TrimFirst;
 
 /// Operations in a block.
 pub const BLOCK_OPS: usize = 32;

@@ -20,6 +20,7 @@ use crate::job::{
     Rate, SteadyLimit, Traits,
 };
 use crate::operation::OpId;
+use crate::ops::{Generator, OpSource, SiteSpec, TrimFirst};
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement};
 use crate::point::SweepPoint;
 use crate::steps::Step;
@@ -213,6 +214,26 @@ impl PlannedJob {
     pub fn layout_end(&self, site: &PlannedSite, target: &PlannedTarget) -> u64 {
         let end = site.offset_bytes.saturating_add(site.length_bytes);
         if self.layout.is_as_needed() { end } else { end.max(target.size_bytes) }
+    }
+
+    /// The operations of one of its threads on these sites; `passes`: blocks of them end where a pass does.
+    pub fn source(&self, sites: &[SiteSpec], slice: &ThreadSlice, passes: bool) -> Box<dyn OpSource> {
+        let with = |pattern: &AccessPattern| {
+            let made = Generator::new(pattern, sites, self.selection, slice.seed, slice.ios, slice.bytes);
+            if passes { made.with_passes() } else { made }
+        };
+        if self.trim_first {
+            let writes = AccessPattern { mix: Mix::WRITE, ..self.pattern.clone() };
+            return Box::new(TrimFirst::new(with(&writes)));
+        }
+        Box::new(with(&self.pattern))
+    }
+
+    /// How many I/Os one of its threads does at most beside flushes; `None`: as many as its time allows.
+    pub fn ios_max(&self, slice: &ThreadSlice) -> Option<u64> {
+        let sizes = |kind| self.pattern.sizes(kind).min_bytes();
+        let least = self.pattern.kinds().map(sizes).min().unwrap_or(1).max(1);
+        slice.ios.or(slice.bytes.map(|bytes| bytes.div_ceil(least)))
     }
 
     /// The name of the engine in a phase that `carrier` carries out.

@@ -10,6 +10,7 @@ use crate::errno;
 use super::document::{Json, Object};
 use super::operation::{Detail, Details, Neighbours, latency, operation, response, runtime_ms, sync};
 use super::options::Options;
+use super::read_back;
 use super::samples::samples;
 use super::shares::{batch_levels, depth_levels, latency_tables};
 use super::steady::steady;
@@ -71,16 +72,23 @@ pub(super) fn job(place: &ReportedPhase<'_>, job: &JobResult, options: &Options)
         .with("eta", 0_u64)
         .with("elapsed", place.run.elapsed_s.max(0.0).ceil() as u64)
         .with("job options", option_object);
+    let read_back = how.read_back.then(|| read_back::counted(place.run, place.phase, job)).flatten();
+    let (reads, read_s) = match &read_back {
+        Some((reads, seconds)) => (Some(reads), *seconds),
+        None => (job.read.as_ref(), job.measured_s),
+    };
     let done = |kind: Option<OpKind>, op: Option<&OpResult>| {
         let samples = samples(place.phase, job, kind, place.intervals);
         let group_bytes_per_s = group_bytes_per_s(place.phase, kind);
         let short = OpKind::DATA.into_iter().filter(|one| kind.is_none_or(|kind| kind == *one));
         let short_ios = short.map(|kind| short_ios(job, kind)).fold(0, u64::saturating_add);
         let beside = Neighbours { group_bytes_per_s, short_ios };
-        operation(op, job.measured_s, &samples, &beside, &place.details())
+        let seconds = if kind == Some(OpKind::Read) { read_s } else { job.measured_s };
+        operation(op, seconds, &samples, &beside, &place.details())
     };
     if how.unified != Unified::Mixed {
         for (kind, op) in listed(job) {
+            let op = if kind == OpKind::Read { reads } else { op };
             object.put(kind.name(), done(Some(kind), op));
         }
     }

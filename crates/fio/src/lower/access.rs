@@ -14,6 +14,7 @@ use super::{BY_FIO, Lowering, Source};
 /// Indices of reads, writes, trims.
 const READ: usize = 0;
 const WRITE: usize = 1;
+const TRIM: usize = 2;
 
 /// Whether each pass of a job has the same addresses, as fio (3.33 and 3.42) has it by its log of each I/O.
 ///
@@ -78,11 +79,22 @@ impl Lowering<'_> {
             }
             Direction::ReadWrite => Mix::read_write(f64::from(access.read_percent)),
             Direction::TrimWrite => {
-                let message = "half of the operations are trims and half are writes; a block is not trimmed just before it is written";
-                let help = "a trim job, then stonewall and a write job";
-                self.loss(source, "trimwrite-order", "rw", message, help);
+                self.trim_first(source);
                 Mix { read_percent: 0.0, write_percent: 50.0, trim_percent: 50.0 }
             }
+        }
+    }
+
+    /// `trimwrite`: each block is trimmed and then written.
+    fn trim_first(&mut self, source: Source<'_>) {
+        let access = source.job.access();
+        if access.sizes[TRIM] != access.sizes[WRITE] {
+            let message = "a block is trimmed in the size in which it is written";
+            self.loss(source, "trimwrite-sizes", "bs", message, "one size for both");
+        }
+        if source.job.lifetime().number_ios > 0 {
+            let message = "number_ios= counts blocks that are trimmed and written, not both I/Os";
+            self.loss(source, "trimwrite-ios", "number_ios", message, "io_size=");
         }
     }
 
@@ -237,11 +249,46 @@ impl Lowering<'_> {
         let whole = share(source.job) == per_file(source.job);
         job.layout = if job.pattern.needs_data() && whole { FileLayout::AsNeeded } else { service.layout };
         job.selection = self.selection(source, &service);
+        job.remove_files = service.remove;
+        job.trim_first = source.job.access().direction == Direction::TrimWrite;
+        if service.create_on_open && job.pattern.needs_data() {
+            let message = "what is read is laid out before the start; fio would find empty files";
+            self.loss(source, "create-on-open-reads", "create_on_open", message, BY_FIO);
+        } else if service.create_on_open {
+            job.layout = FileLayout::AsNeeded;
+            let message = "files are made empty before the start and grow by their writes";
+            self.note(source, "create-on-open", "create_on_open", message, "");
+        }
+        let passes = source.job.lifetime();
+        if service.remove_each_loop && (passes.loops > 1 || passes.time_based) {
+            let message = "files are kept between loops";
+            self.loss(source, "unlink-each-loop", "unlink_each_loop", message, "remove them after the run");
+        } else if service.remove_each_loop {
+            let message = "there is one loop";
+            self.note(source, "unlink-each-loop", "unlink_each_loop", message, "");
+        }
     }
 
     fn selection(&mut self, source: Source<'_>, service: &FileService) -> TargetSelection {
+        let few_open = (1..source.job.files.len()).contains(&service.open);
+        if service.open > 0 && !few_open {
+            let message = "all files of the job stay open, and it has no more";
+            self.note(source, "openfiles", "openfiles", message, "");
+        }
         if source.job.files.len() < 2 {
             return TargetSelection::default();
+        }
+        // The next file is opened where one is done.
+        if service.open == 1 && matches!(service.order, "roundrobin" | "sequential" | "random") {
+            if service.order == "random" {
+                let message = "one file after the other, in their order; fio draws the next one";
+                self.note(source, "openfiles", "openfiles", message, "");
+            }
+            return TargetSelection::Sequential;
+        }
+        if few_open {
+            let message = "all files of a job stay open, and I/Os go to all of them";
+            self.loss(source, "openfiles", "openfiles", message, "openfiles=1, or fewer nrfiles");
         }
         let turns = service.parameter.as_deref().is_some_and(|parameter| parameter != "1");
         match service.order {

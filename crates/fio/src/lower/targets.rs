@@ -119,6 +119,7 @@ impl Lowering<'_> {
             self.error(source, "too-many-targets", "nrfiles", message, "");
             return None;
         }
+        let creates = source.job.given().flag("allow_file_create", true);
         let mut names = Vec::new();
         for clone in clones {
             for index in 0..clone.files.len() {
@@ -128,7 +129,8 @@ impl Lowering<'_> {
                     self.error(source, "standard-input", "filename", message, "filename=<path>");
                     return None;
                 }
-                let size = if is_device(&path) && !null { None } else { needed(source.job, threads as u64) };
+                let as_is = !null && (is_device(&path) || !creates);
+                let size = if as_is { None } else { needed(source.job, threads as u64) };
                 let Some(name) = self.targets.add(&path, null, size) else {
                     let message = format!("more than {TARGETS_MAX} files");
                     self.error(source, "too-many-targets", "nrfiles", message, "");

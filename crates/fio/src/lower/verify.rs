@@ -15,7 +15,8 @@ impl Lowering<'_> {
     pub(crate) fn verify(&mut self, source: Source<'_>, job: &mut Job) {
         let verify = source.job.verify();
         let Some(method) = verify.method else {
-            if verify.serialized {
+            // One at a time never overlaps.
+            if verify.serialized && source.job.depth().effective > 1 {
                 let message = "overlapping I/Os in flight are not held back";
                 self.loss(source, "overlap", "serialize_overlap", message, "iodepth=1");
             }

@@ -1,0 +1,54 @@
+//! What verify= reads back counts among the reads of its job, as fio has it.
+
+use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult};
+use assay_results::{LatencyHistogram, Run};
+use assay_workload::PhaseKind;
+
+/// The name of reads that follow each write at once.
+const REREAD: &str = "reread";
+
+/// A job with what was read back of it among its reads: at once, or in the phase behind its own. The seconds in which it read; `None`:
+/// nothing was read back.
+pub(super) fn counted(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option<(OpResult, f64)> {
+    let behind = run.phases.iter().find(|other| {
+        other.kind == PhaseKind::Verify
+            && other.plan_phase == phase.plan_phase + 1
+            && (other.repeat, other.point.as_str()) == (phase.repeat, phase.point.as_str())
+    });
+    let behind = behind.and_then(|phase| phase.jobs.iter().find(|other| other.name == job.name));
+    let of_phase = behind.and_then(|job| Some((job.read.as_ref()?, job.measured_s)));
+    let at_once = job.ops.get(REREAD).map(|op| (op, job.measured_s));
+    let own = job.read.as_ref().map(|op| (op, job.measured_s));
+    if of_phase.is_none() && at_once.is_none() {
+        return None;
+    }
+    // What was read at once was read in the time of the job.
+    let during = if own.is_some() || at_once.is_some() { job.measured_s } else { 0.0 };
+    let seconds = during + of_phase.map_or(0.0, |(_, seconds)| seconds);
+    let parts: Vec<&OpResult> = [own, at_once, of_phase].into_iter().flatten().map(|(op, _)| op).collect();
+    Some((together(&parts, seconds), seconds))
+}
+
+fn together(parts: &[&OpResult], seconds: f64) -> OpResult {
+    let mut histogram = LatencyHistogram::new();
+    let (mut ios, mut bytes) = (0_u64, 0_u64);
+    for part in parts {
+        ios = ios.saturating_add(part.ios);
+        bytes = bytes.saturating_add(part.bytes);
+        part.completion_histogram
+            .iter()
+            .for_each(|sparse| histogram.merge(&LatencyHistogram::from_sparse(sparse)));
+    }
+    let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    OpResult {
+        ios,
+        bytes,
+        iops: per_s(ios),
+        bytes_per_s: per_s(bytes),
+        block_size: bytes.checked_div(ios).unwrap_or(0),
+        completion_ns: LatencySummary::of(&histogram),
+        submit_ns: parts.iter().find_map(|part| part.submit_ns),
+        completion_histogram: (!histogram.is_empty()).then(|| histogram.to_sparse()),
+        ..OpResult::default()
+    }
+}
