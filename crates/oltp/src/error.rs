@@ -200,6 +200,16 @@ pub enum Unfit {
         /// What.
         what: String,
     },
+    /// Checks found that something does not hold.
+    #[error("{failed} of the checks of the OLTP database in {place} do not hold:\n{report}")]
+    Damaged {
+        /// Where.
+        place: String,
+        /// Checks that do not hold.
+        failed: usize,
+        /// All checks, a line each.
+        report: String,
+    },
     /// It was built without the functions.
     #[error(
         "the OLTP database in {place} has no functions for --server-side; 'assay oltp build --rebuild' makes them"
