@@ -24,6 +24,7 @@ pub mod message;
 pub mod operations;
 pub mod page;
 pub mod plan;
+mod planned;
 pub mod pool;
 pub mod recover;
 pub mod report;
@@ -39,5 +40,6 @@ mod memory;
 mod tests;
 
 pub use kind::Mail;
+pub use planned::MailInPlans;
 pub use plan::{Action, asked, workload};
 pub use settings::Settings;
