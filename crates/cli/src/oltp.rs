@@ -76,18 +76,23 @@ impl From<assay_oltp::Error> for Failure {
     }
 }
 
-pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failure> {
-    let mut site = context.site(signals::stop_flag()?);
-    let stop = Arc::clone(&site.stop);
-    let stopped = move || stop.load(Ordering::Relaxed);
-    let here = Here {
+/// What the databases have to know of this program and machine.
+pub(crate) fn here(context: &Context, force: bool) -> Result<Here, Failure> {
+    Ok(Here {
         now_us: UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros() as i64),
         random: assay_runner::random_u64().map_err(Failure::failed)?,
         cpus: std::thread::available_parallelism().map_or(1, NonZero::get) as u32,
         password: std::env::var("PGPASSWORD").ok(),
         data: context.data.clone(),
-        force: args.output.as_ref().is_some_and(|output| output.force),
-    };
+        force,
+    })
+}
+
+pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failure> {
+    let mut site = context.site(signals::stop_flag()?);
+    let stop = Arc::clone(&site.stop);
+    let stopped = move || stop.load(Ordering::Relaxed);
+    let here = here(context, args.output.as_ref().is_some_and(|output| output.force))?;
     let mut said = live::stages(context);
     let mut watcher = Watcher { progress: &mut |progress| said(&progress), stopped: &stopped };
     match args.verb {

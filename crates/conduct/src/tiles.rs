@@ -50,7 +50,9 @@ fn target_of(tile: u32, target: &Target) -> Target {
     let path = if target.kind == Some(TargetKind::Null) {
         target.path.clone()
     } else {
-        Path::new(&format!("tile-{tile}")).join(&target.path).to_string_lossy().into_owned()
+        let path = Path::new(&target.path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.with_file_name(format!("tile-{tile}-{name}")).to_string_lossy().into_owned()
     };
     Target { name: of_tile(tile, &target.name), path, ..target.clone() }
 }
@@ -151,7 +153,7 @@ mod tests {
     fn each_phase_has_one_tile_more_and_all_are_made_first() {
         let made = tiles(workload(&["p95<20ms"]), 3).expect("tiles");
         let paths: Vec<&str> = made.targets.iter().map(|target| target.path.as_str()).collect();
-        assert_eq!(paths, ["tile-1/data.bin", "tile-2/data.bin", "tile-3/data.bin"]);
+        assert_eq!(paths, ["tile-1-data.bin", "tile-2-data.bin", "tile-3-data.bin"]);
         let phases: Vec<(&str, usize, bool)> = made
             .phases
             .iter()

@@ -1,6 +1,7 @@
 //! Mail as a plan asks for it: settings as texts, in a job that builds a database, works on it or verifies it.
 
 use assay_workload::application::{Application, ApplicationKind, Body, SettingFault};
+use assay_workload::job::Caching;
 use assay_workload::plan::{End, PlannedJob};
 use serde_json::{Map, Value};
 
@@ -12,8 +13,8 @@ const TASK: &str = "task";
 const TASKS: [(&str, Task); 3] =
     [("build", Task::Build), ("run", Task::Transactions), ("check", Task::Verify)];
 /// Those that a job of a plan says by keys of its own, and those of whole tests.
-const NOT_IN_PLANS: [&str; 8] =
-    ["test", "time", "ramp", "rate", "threads", "databases", "throughput", "logs"];
+const NOT_IN_PLANS: [&str; 9] =
+    ["test", "time", "ramp", "rate", "threads", "databases", "throughput", "logs", "direct"];
 
 /// What a plan says about mail.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,6 +28,10 @@ impl ApplicationKind for MailInPlans {
     fn names(&self) -> Vec<&'static str> {
         let settings = names().into_iter().filter(|name| !NOT_IN_PLANS.contains(name));
         std::iter::once(TASK).chain(settings).collect()
+    }
+
+    fn caching(&self) -> Caching {
+        Caching::Direct
     }
 
     fn words(&self, settings: &Map<String, Value>) -> Result<String, SettingFault> {
@@ -53,7 +58,7 @@ fn read(map: &Map<String, Value>) -> Result<Settings, SettingFault> {
             let found = TASKS.iter().find(|(word, _)| *word == text);
             task = found.ok_or_else(|| fault(format!("'{text}' is not possible"), "build, run or check"))?.1;
         } else if NOT_IN_PLANS.contains(&name.as_str()) {
-            let help = "a job says it by its keys: threads, runtime, ramp, rate";
+            let help = "a job says it by its keys: threads, runtime, ramp, rate, caching";
             return Err(fault("is not a setting of a job".to_owned(), help));
         } else {
             words.push(format!("{name}={text}"));
@@ -90,6 +95,7 @@ fn with_job(settings: Settings, job: &PlannedJob) -> Settings {
         rate: rate.map_or(0, |rate| rate.round().max(1.0) as u32),
         time: time.map_or(0, |time| time.0),
         ramp: job.ramp.0,
+        direct: job.direct,
         ..settings
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::job::Caching;
 use crate::pattern::AccessPattern;
 use crate::tree::TreeWorkload;
 
@@ -38,6 +39,11 @@ pub trait ApplicationKind: Sync {
 
     /// The names of its settings.
     fn names(&self) -> Vec<&'static str>;
+
+    /// Whether it goes around the page cache where a job does not say.
+    fn caching(&self) -> Caching {
+        Caching::Buffered
+    }
 
     /// What a job with these settings does, in a line for people.
     ///

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use assay_workload::application::ApplicationKind;
 use assay_workload::host::HostRanges;
 use assay_workload::job::{
     Arrival, Caching, EndsWith, EngineKind, FileLayout, TargetSelection, TargetSharing, Traits,
@@ -72,7 +73,7 @@ impl Draft {
         KEYS.fill(sink, fields, &mut draft);
         let has = |key| fields.get(key).is_some_and(|entry| !entry.is("none"));
         if has("application") {
-            draft.job = with_application(draft.job);
+            draft.job = with_application(draft.job, sink.applications);
         } else {
             pattern::finish(sink, fields, &mut draft, has("tree"));
         }
@@ -81,7 +82,12 @@ impl Draft {
 }
 
 /// What an application reads and writes is not in the plan, and its own cache is not ours to drop.
-fn with_application(mut job: Job) -> Job {
+fn with_application(mut job: Job, known: &[&dyn ApplicationKind]) -> Job {
+    let kind = job.application.as_ref().map(|application| application.kind.as_str());
+    let known = known.iter().find(|known| Some(known.kind()) == kind);
+    if let (Caching::Auto, Some(known)) = (job.caching, known) {
+        job.caching = known.caching();
+    }
     job.pattern = AccessPattern::unknown(Mix { read_percent: 0.0, write_percent: 0.0, trim_percent: 0.0 });
     job.invalidate = false;
     job
