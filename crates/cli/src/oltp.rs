@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
-use assay_oltp::{Given, Here, OPTIONS, OptionWords, Verb, WHERE, Watcher};
+use assay_oltp::{Given, Here, OPTIONS, OptionWords, Outside, Verb, WHERE, Watcher};
 use assay_runner::{Request, Work};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
@@ -98,7 +98,20 @@ pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failur
     match args.verb {
         Verb::Build => context.out(&assay_oltp::build(&args.given, &here, &mut watcher)?),
         Verb::Check => {
-            let report = assay_oltp::check(&args.given, &here, &mut |what| context.say(what), &stopped)?;
+            let report = match assay_oltp::crash_rounds(&args.given)? {
+                None => assay_oltp::check(&args.given, &here, &mut |what| context.say(what), &stopped)?,
+                Some(rounds) => {
+                    let program = |words: &[String]| {
+                        let mut command = std::process::Command::new(std::env::current_exe()?);
+                        command.args(words);
+                        Ok(command)
+                    };
+                    let mut say = |what: &str| context.say(what);
+                    let mut outside =
+                        Outside { program: &program, say: &mut say, stopped: &stopped };
+                    assay_oltp::crash(&args.given, &here, rounds, &mut outside)?
+                }
+            };
             context.out(&report.text());
             if report.failed() > 0 {
                 return Err(Failure::failed(format!("{} of the checks do not hold", report.failed())));

@@ -70,7 +70,7 @@ pub struct PreparedRun {
 }
 
 impl Database {
-    fn of(given: &Given, here: &Here) -> Result<Self, Error> {
+    pub(crate) fn of(given: &Given, here: &Here) -> Result<Self, Error> {
         let place = given.text(WHERE).unwrap_or(".");
         if postgres::is_url(place) || place.contains("://") {
             let url = ServerUrl::parse(place)?;
@@ -149,7 +149,7 @@ impl Database {
     }
 
     /// Where acknowledged commits are written down.
-    fn ledger(&self, given: &Given, facts: &Facts, here: &Here) -> Result<PathBuf, Error> {
+    pub(crate) fn ledger(&self, given: &Given, facts: &Facts, here: &Here) -> Result<PathBuf, Error> {
         if let Some(path) = given.text("ledger") {
             return std::path::absolute(path).map_err(|source| Error::File { path: path.into(), source });
         }

@@ -61,6 +61,12 @@ pub enum Error {
         /// What.
         what: String,
     },
+    /// A server of our own, or what works on a database that is to crash.
+    #[error("{what}")]
+    OwnServer {
+        /// What is wrong.
+        what: String,
+    },
     /// A file of the database.
     #[error("{path}: {source}")]
     File {
@@ -243,6 +249,7 @@ impl Error {
             Error::Server { .. } => "connection lost",
             Error::Protocol { .. } => "protocol",
             Error::File { .. } | Error::Output(_) => "file",
+            Error::OwnServer { .. } => "server",
             Error::Asked(_) | Error::Database(_) | Error::Interrupted => "other",
         }
     }

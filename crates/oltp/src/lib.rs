@@ -6,6 +6,7 @@
 mod admin;
 mod command;
 mod conditions;
+mod crash;
 mod error;
 mod inputs;
 mod kind;
@@ -25,6 +26,7 @@ mod text;
 mod user;
 
 pub use command::{Here, PreparedRun, Report, build, build_scaled, check, prepare_run, prepare_scaled};
+pub use crash::{Outside, crash, rounds as crash_rounds};
 pub use conditions::{Checked, Held};
 pub use error::{Asked, Class, Error, Unfit};
 pub use inputs::{HomeWarehouse, Mix};

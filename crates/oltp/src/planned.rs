@@ -18,7 +18,8 @@ use crate::settings::{KIND, Settings};
 /// The setting that says what a job does.
 const TASK: &str = "task";
 /// Those that a job of a plan says by keys of its own.
-const KEYS_OF_JOBS: [&str; 8] = ["users", "ramp", "time", "rate", "poisson", "tolerate", "seed", "name"];
+const KEYS_OF_JOBS: [&str; 10] =
+    ["users", "ramp", "time", "rate", "poisson", "tolerate", "seed", "name", "crash", "own-server"];
 
 /// What a job of a plan does with a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
