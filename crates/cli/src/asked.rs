@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use assay_conduct::multiply::{multiply, repeat};
+use assay_conduct::tiles::tiles;
 use assay_formats::foreign_command::ForeignCommand;
 use assay_formats::{Diagnostic, native, near};
 use assay_host::space;
@@ -45,6 +46,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) scale: Option<f64>,
     pub(crate) steps: StepArgs,
     pub(crate) repeat: u32,
+    /// It is a tile, and so many are run at most.
+    pub(crate) tiles: Option<u32>,
     pub(crate) seed: Option<u64>,
 }
 
@@ -52,7 +55,17 @@ impl<'a> Wanted<'a> {
     /// As its origin has it.
     pub(crate) fn from(origin: Origin<'a>, target: &'a Path, strict: bool) -> Self {
         let steps = StepArgs::default();
-        Wanted { origin, target, strict, runtime: None, scale: None, steps, repeat: 1, seed: None }
+        Wanted {
+            origin,
+            target,
+            strict,
+            runtime: None,
+            scale: None,
+            steps,
+            repeat: 1,
+            tiles: None,
+            seed: None,
+        }
     }
 }
 
@@ -85,6 +98,9 @@ pub(crate) fn asked(mut wanted: Wanted<'_>, context: &Context) -> Result<LoadedW
         for change in scale::override_runtime(&mut asked.workload, time) {
             asked.notes.push(("runtime".to_owned(), change.to_string()));
         }
+    }
+    if let Some(count) = wanted.tiles {
+        asked.workload = tiles(asked.workload, count).map_err(Failure::usage)?;
     }
     let mut phases = std::mem::take(&mut asked.workload.phases);
     if let Some(how) = wanted.steps.multiply() {

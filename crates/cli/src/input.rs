@@ -13,6 +13,7 @@ use assay_workload::Workload;
 
 use clap::{Args, ValueEnum};
 
+use crate::apps;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::languages::{self, Format};
@@ -227,7 +228,7 @@ pub(crate) fn parse(
     let stem = Path::new(name).file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
     match format {
         Format::Native => {
-            let (workload, diagnostics) = native::parse(name, text);
+            let (workload, diagnostics) = native::parse_with(name, text, apps::KINDS);
             Ok(Input { format, workload, diagnostics, runs: Vec::new(), commands: Vec::new() })
         }
         Format::Fio => {

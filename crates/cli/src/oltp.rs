@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
-use assay_oltp::{Given, Here, OPTIONS, OptionWords, Verb, WHERE, Watcher};
+use assay_oltp::{Given, Here, OPTIONS, OptionWords, Outside, Verb, WHERE, Watcher};
 use assay_runner::{Request, Work};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
@@ -76,24 +76,41 @@ impl From<assay_oltp::Error> for Failure {
     }
 }
 
-pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failure> {
-    let mut site = context.site(signals::stop_flag()?);
-    let stop = Arc::clone(&site.stop);
-    let stopped = move || stop.load(Ordering::Relaxed);
-    let here = Here {
+/// What the databases have to know of this program and machine.
+pub(crate) fn here(context: &Context, force: bool) -> Result<Here, Failure> {
+    Ok(Here {
         now_us: UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros() as i64),
         random: assay_runner::random_u64().map_err(Failure::failed)?,
         cpus: std::thread::available_parallelism().map_or(1, NonZero::get) as u32,
         password: std::env::var("PGPASSWORD").ok(),
         data: context.data.clone(),
-        force: args.output.as_ref().is_some_and(|output| output.force),
-    };
+        force,
+    })
+}
+
+pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failure> {
+    let mut site = context.site(signals::stop_flag()?);
+    let stop = Arc::clone(&site.stop);
+    let stopped = move || stop.load(Ordering::Relaxed);
+    let here = here(context, args.output.as_ref().is_some_and(|output| output.force))?;
     let mut said = live::stages(context);
     let mut watcher = Watcher { progress: &mut |progress| said(&progress), stopped: &stopped };
     match args.verb {
         Verb::Build => context.out(&assay_oltp::build(&args.given, &here, &mut watcher)?),
         Verb::Check => {
-            let report = assay_oltp::check(&args.given, &here, &mut |what| context.say(what), &stopped)?;
+            let report = match assay_oltp::crash_rounds(&args.given)? {
+                None => assay_oltp::check(&args.given, &here, &mut |what| context.say(what), &stopped)?,
+                Some(rounds) => {
+                    let program = |words: &[String]| {
+                        let mut command = std::process::Command::new(std::env::current_exe()?);
+                        command.args(words);
+                        Ok(command)
+                    };
+                    let mut say = |what: &str| context.say(what);
+                    let mut outside = Outside { program: &program, say: &mut say, stopped: &stopped };
+                    assay_oltp::crash(&args.given, &here, rounds, &mut outside)?
+                }
+            };
             context.out(&report.text());
             if report.failed() > 0 {
                 return Err(Failure::failed(format!("{} of the checks do not hold", report.failed())));

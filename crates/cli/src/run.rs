@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use assay_conduct::tiles::TILES_MAX;
 use assay_formats::{Diagnostic, Severity, near};
 use assay_host::claim::{Access, Claims};
 use assay_host::workdir::WorkDir;
@@ -18,6 +19,7 @@ use assay_workload::plan::Carrier;
 use assay_workload::units::Bytes;
 use clap::Args;
 
+use crate::apps;
 use crate::asked::{self, LoadedWorkload, Origin, Wanted};
 use crate::audit::{self, source};
 use crate::context::Context;
@@ -71,6 +73,9 @@ pub(crate) struct RunArgs {
     /// Run everything N times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
+    /// The plan as a tile, up to N times side by side: one more in each phase, until a tile misses a service_level of its jobs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(TILES_MAX)), conflicts_with_all = ["repeat", "curve", "find_rate", "until_steady", "profile"])]
+    pub(crate) tiles: Option<u32>,
     #[command(flatten)]
     pub(crate) steps: crate::steps::StepArgs,
     /// Scale the plan by this factor: file sizes, bytes written and measured times ('0.01')
@@ -163,6 +168,7 @@ fn wanted(args: &RunArgs) -> Result<Wanted<'_>, Failure> {
         scale: args.scale,
         steps: args.steps.clone(),
         repeat: args.repeat,
+        tiles: args.tiles,
         seed: args.seed,
         ..Wanted::from(origin, &args.target, args.how.allowed.strict)
     })
@@ -200,7 +206,7 @@ pub(crate) fn execute(
     if how.common.dry_run {
         return show_plan(&mut asked, how, context);
     }
-    let site = context.site(signals::stop_flag()?);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     input::say_all(&asked.diagnostics, strict, context)?;
     asked.notes.extend(input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?);
     context.runs_root()?;
@@ -386,7 +392,8 @@ fn show_plan(
     how: &RunOptions<'_>,
     context: &Context,
 ) -> Result<Outcome, Failure> {
-    let plan = resolved(how, asked, &context.site(idle()))?;
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(idle()) };
+    let plan = resolved(how, asked, &site)?;
     let refusals = refusals(&plan, how, asked, context);
     if how.common.output.json {
         asked.diagnostics.extend(refusals.iter().map(|refusal| refusal.diagnostic.clone()));

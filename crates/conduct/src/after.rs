@@ -6,7 +6,7 @@ use assay_workload::steps::Until;
 
 use crate::following::After;
 use crate::seen::PhaseFigures;
-use crate::{curve, rates, search, steady};
+use crate::{curve, rates, search, steady, tiles};
 
 /// What follows `phase`, which is done.
 pub(crate) fn after(plan: &Plan, phase: usize, seen: &PhaseFigures) -> After {
@@ -16,6 +16,7 @@ pub(crate) fn after(plan: &Plan, phase: usize, seen: &PhaseFigures) -> After {
             Until::Steady(rule) => steady::after(plan, phase, &step, rule, seen),
             Until::Rate(find) => search::after(plan, phase, &step, find, seen),
             Until::Below(limit) => curve::after(plan, phase, &step, *limit, seen),
+            Until::Held => tiles::after(phase, &step, seen),
         },
     }
 }

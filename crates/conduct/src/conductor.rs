@@ -166,7 +166,7 @@ impl PlanInProgress {
         if outcome == PhaseOutcome::Done {
             executor.idle_window(&self.plan, phase, When::After, &mut |host, event| sink(event.of(host)));
         }
-        self.seen.finish(phase, after::keeps_latency(&self.plan, phase));
+        self.seen.finish(phase, &self.plan.phases[phase], after::keeps_latency(&self.plan, phase));
         if let Some(what) = watch.disturbance() {
             self.seen.disturb(phase, what);
         }

@@ -16,6 +16,7 @@ mod search;
 mod seen;
 pub mod series;
 mod steady;
+pub mod tiles;
 mod watch;
 pub mod workplace;
 

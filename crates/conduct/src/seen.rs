@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use assay_results::service::{ServiceResult, of_job_counts};
 use assay_results::{HostEvent, JobCounts, LatencyHistogram};
+use assay_workload::plan::PlannedPhase;
 
 /// What one job of a finished phase did.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +31,7 @@ struct Tally {
 pub(crate) struct PhaseFigures {
     current: BTreeMap<u32, Tally>,
     phases: BTreeMap<usize, Vec<JobFigures>>,
+    levels: BTreeMap<usize, Vec<ServiceResult>>,
     disturbed: BTreeMap<usize, String>,
 }
 
@@ -49,7 +52,8 @@ impl PhaseFigures {
     }
 
     /// The phase is over. Whether its latencies are needed later is up to the caller: they are large.
-    pub(crate) fn finish(&mut self, phase: usize, keep_latency: bool) {
+    pub(crate) fn finish(&mut self, phase: usize, planned: &PlannedPhase, keep_latency: bool) {
+        self.note_levels(phase, planned);
         let jobs = std::mem::take(&mut self.current).into_values().map(|tally| {
             let data = tally.counts.data();
             let (ios, bytes) = (data.ios, data.bytes);
@@ -64,6 +68,23 @@ impl PhaseFigures {
         });
         let jobs = jobs.collect();
         self.phases.insert(phase, jobs);
+    }
+
+    fn note_levels(&mut self, phase: usize, planned: &PlannedPhase) {
+        let none = Tally::default();
+        let levels = planned.jobs.iter().enumerate().flat_map(|(index, job)| {
+            let tally = self.current.get(&(index as u32)).unwrap_or(&none);
+            of_job_counts(job, &tally.counts, tally.measured_ns)
+        });
+        let levels: Vec<ServiceResult> = levels.collect();
+        if !levels.is_empty() {
+            self.levels.insert(phase, levels);
+        }
+    }
+
+    /// The service levels of a finished phase.
+    pub(crate) fn levels(&self, phase: usize) -> &[ServiceResult] {
+        self.levels.get(&phase).map_or(&[], Vec::as_slice)
     }
 
     /// The jobs of a finished phase; empty where it did not run.

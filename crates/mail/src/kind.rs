@@ -26,6 +26,7 @@ use crate::message;
 use crate::operations;
 use crate::page::PAGE_BYTES;
 use crate::plan::KIND;
+use crate::planned;
 use crate::recover;
 use crate::scan;
 use crate::session::{ENGINE, Limits, Session, engine_error};
@@ -80,8 +81,7 @@ impl JobKind<ThisMachine> for Mail {
 
 fn settings_of(context: PhaseContext<'_>, job: usize) -> Result<(Settings, PathBuf), EngineError> {
     let planned = context.job(job);
-    let Body::Application(of) = planned.body() else { return Err(engine_error("a job of another kind")) };
-    let settings = Settings::from_map(&of.settings);
+    let settings = planned::settings_of(planned).ok_or_else(|| engine_error("a job of another kind"))?;
     let settings = settings.map_err(|why| engine_error(format!("job '{}': {why}", planned.name)))?;
     let site = planned.slices.first().and_then(|slice| slice.sites.first());
     let site = site.ok_or_else(|| engine_error(format!("job '{}' names no directory", planned.name)))?;
@@ -135,6 +135,8 @@ struct Database {
     schedule: Schedule,
     instance: Option<Arc<Instance>>,
     notes: Mutex<Vec<String>>,
+    /// It is to be built, and is there already.
+    is_there: bool,
 }
 
 struct PreparedMail<'p> {
@@ -170,8 +172,10 @@ impl Database {
         let planned = context.job(job);
         let (settings, path) = settings_of(context, job)?;
         let directory = WorkDir::create(&path, env!("CARGO_PKG_VERSION"), NOTE).map_err(engine_error)?;
-        let builds = settings.task == Task::Build;
-        if !look_at(&path, settings.database)? && !builds {
+        let found = look_at(&path, settings.database)?;
+        let is_there = settings.task == Task::Build && found && settings.keeps;
+        let builds = settings.task == Task::Build && !is_there;
+        if !found && !builds {
             return Err(engine_error(format!(
                 "no database {} in {}; build it first: assay mail build {}",
                 settings.database,
@@ -200,7 +204,12 @@ impl Database {
             schedule,
             instance: None,
             notes: Mutex::default(),
+            is_there,
         };
+        if is_there {
+            database.open(kind, say)?;
+            database.expect_size()?;
+        }
         if !matches!(database.settings.task, Task::Build | Task::Recover) {
             database.open(kind, say)?;
         }
@@ -246,6 +255,24 @@ impl Database {
         let instance = Instance::new(settings, header, store, files, &self.ledger, tuned);
         instance.note(sizes(&instance, "at the start"));
         self.instance = Some(Arc::new(instance));
+        Ok(())
+    }
+
+    /// A database that is used as it is has to be of the size that is asked for.
+    fn expect_size(&self) -> Result<(), EngineError> {
+        let Some(instance) = &self.instance else { return Ok(()) };
+        let (found, wanted) = (u64::from(instance.header.layout.capacity), self.settings.capacity_pages());
+        if found != wanted {
+            let bytes = |pages: u64| Bytes(pages * PAGE_BYTES as u64);
+            return Err(engine_error(format!(
+                "database {} in {} has {} with its growth, not {}: ask for that size, or remove it with 'assay cleanup'",
+                self.settings.database,
+                self.path.display(),
+                bytes(found),
+                bytes(wanted)
+            )));
+        }
+        self.note(format!("database {} is used as it is", self.settings.database));
         Ok(())
     }
 
@@ -461,6 +488,7 @@ impl JobRunner for OneTask<'_> {
 
     fn step(&mut self) -> Result<Pending, EngineError> {
         let done = match self.database.settings.task {
+            Task::Build if self.database.is_there => Ok(()),
             Task::Build => self.build(),
             Task::Backup => self.backup(),
             Task::Recover => self.recover(),

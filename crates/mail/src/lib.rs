@@ -24,6 +24,7 @@ pub mod message;
 pub mod operations;
 pub mod page;
 pub mod plan;
+mod planned;
 pub mod pool;
 pub mod recover;
 pub mod report;
@@ -40,4 +41,5 @@ mod tests;
 
 pub use kind::Mail;
 pub use plan::{Action, asked, workload};
+pub use planned::MailInPlans;
 pub use settings::Settings;

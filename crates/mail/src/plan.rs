@@ -72,7 +72,7 @@ fn job(settings: &Settings, database: u32, task: Task) -> Job {
 }
 
 /// What a job does, in words.
-fn describe(settings: &Settings) -> String {
+pub(crate) fn describe(settings: &Settings) -> String {
     let short = if settings.is_short() { ", short test" } else { "" };
     match settings.task {
         Task::Build => "built".to_owned(),

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use assay_results::Run;
 use assay_results::run::{JobResult, OpResult, PhaseResult};
-use assay_workload::application::Body;
 use assay_workload::plan::PlannedJob;
 use assay_workload::units::{Bytes, Nanos};
 
@@ -12,6 +11,7 @@ use crate::disk::Class;
 use crate::operations::Transaction;
 use crate::page::PAGE_BYTES;
 use crate::plan::{KIND, NAME};
+use crate::planned::settings_of;
 use crate::settings::{Settings, Task, Test};
 
 /// The mean of database reads has to stay below.
@@ -57,8 +57,7 @@ impl Instance<'_> {
 fn instances<'r>(run: &'r Run, phase: &'r PhaseResult) -> Vec<Instance<'r>> {
     let Some(planned) = run.plan.phases.get(phase.plan_phase as usize) else { return Vec::new() };
     let of = |planned: &'r PlannedJob| {
-        let Body::Application(of) = planned.body() else { return None };
-        let settings = Settings::from_map(&of.settings).ok().filter(|_| of.kind == KIND)?;
+        let settings = settings_of(planned)?.ok()?;
         let result = phase.jobs.iter().find(|job| job.name == planned.name)?;
         Some(Instance { settings, planned, result })
     };

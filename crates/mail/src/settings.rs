@@ -123,6 +123,8 @@ pub struct Settings {
     pub logs: u32,
     /// O_DIRECT.
     pub direct: bool,
+    /// A database of this size that is there already is not built again.
+    pub keeps: bool,
 }
 
 impl Default for Settings {
@@ -153,6 +155,7 @@ impl Default for Settings {
             flushers: 4,
             logs: 100,
             direct: true,
+            keeps: false,
         }
     }
 }
@@ -366,7 +369,7 @@ const SETTINGS: &[Setting] = &[
     },
 ];
 
-fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     SETTINGS.iter().map(|setting| setting.name).collect()
 }
 

@@ -51,7 +51,7 @@ pub struct Here {
 
 /// Which database is meant.
 #[derive(Debug, Clone)]
-enum Database {
+pub(crate) enum Database {
     Sqlite(PathBuf),
     Postgres(ServerUrl),
 }
@@ -70,7 +70,7 @@ pub struct PreparedRun {
 }
 
 impl Database {
-    fn of(given: &Given, here: &Here) -> Result<Self, Error> {
+    pub(crate) fn of(given: &Given, here: &Here) -> Result<Self, Error> {
         let place = given.text(WHERE).unwrap_or(".");
         if postgres::is_url(place) || place.contains("://") {
             let url = ServerUrl::parse(place)?;
@@ -85,8 +85,59 @@ impl Database {
         Ok(Database::Sqlite(if is_assay_dir(&directory) { directory } else { directory.join(WORK_DIR) }))
     }
 
+    /// That of a job of a plan: on the server that is given, else in `directory`.
+    pub(crate) fn in_plan(given: &Given, directory: &Path, password: Option<String>) -> Result<Self, Error> {
+        match given.text(WHERE) {
+            Some(url) => Ok(Database::Postgres(ServerUrl::parse(url)?.or_password(password))),
+            None => Ok(Database::Sqlite(directory.to_owned())),
+        }
+    }
+
+    /// What keeps it.
+    pub(crate) fn product(&self) -> &'static str {
+        match self {
+            Database::Sqlite(_) => "SQLite",
+            Database::Postgres(_) => "PostgreSQL",
+        }
+    }
+
+    /// Whether the numbers that were given are possible.
+    pub(crate) fn check_sizes(&self, given: &Given) -> Result<(), Error> {
+        if !given.has("size") {
+            warehouses_given(given)?;
+        }
+        loaders(given)?;
+        Ok(())
+    }
+
+    /// How many warehouses are to be built.
+    pub(crate) fn warehouses(&self, given: &Given, here: &Here) -> Result<u32, Error> {
+        warehouses(given, self, here)
+    }
+
+    /// Checks it.
+    pub(crate) fn check(
+        &self,
+        given: &Given,
+        here: &Here,
+        say: &mut dyn FnMut(&str),
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Report, Error> {
+        match self {
+            Database::Sqlite(directory) => {
+                let store = SqliteStore::open(directory)?;
+                check_all(&mut store.admin()?, self, (given, here), say, stopped)
+            }
+            Database::Postgres(url) => {
+                let mut admin = PostgresAdmin::connect(url)?;
+                admin.expect_schema()?;
+                check_all(&mut admin, self, (given, here), say, stopped)
+            }
+        }
+    }
+
     /// What it says of its build.
-    fn facts(&self) -> Result<Facts, Error> {
+    pub(crate) fn facts(&self) -> Result<Facts, Error> {
         match self {
             Database::Sqlite(directory) => Facts::read(&mut SqliteStore::open(directory)?.admin()?),
             Database::Postgres(url) => {
@@ -98,7 +149,7 @@ impl Database {
     }
 
     /// Where acknowledged commits are written down.
-    fn ledger(&self, given: &Given, facts: &Facts, here: &Here) -> Result<PathBuf, Error> {
+    pub(crate) fn ledger(&self, given: &Given, facts: &Facts, here: &Here) -> Result<PathBuf, Error> {
         if let Some(path) = given.text("ledger") {
             return std::path::absolute(path).map_err(|source| Error::File { path: path.into(), source });
         }
@@ -131,7 +182,7 @@ impl Database {
         space::of(existing).ok().filter(|space| space.is_known()).map(|space| space.usable_bytes())
     }
 
-    fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match self {
             Database::Sqlite(directory) => directory.display().to_string(),
             Database::Postgres(url) => url.shown(),
@@ -139,10 +190,18 @@ impl Database {
     }
 }
 
+fn warehouses_given(given: &Given) -> Result<Option<u32>, Asked> {
+    let possible = format!("a number of warehouses, 1 to {WAREHOUSES_MAX}");
+    given.value::<u32>("warehouses", |n| (1..=WAREHOUSES_MAX).contains(n), &possible)
+}
+
+fn loaders(given: &Given) -> Result<Option<u32>, Asked> {
+    given.value::<u32>("loaders", |n| (1..=256).contains(n), "a number of connections, 1 to 256")
+}
+
 /// How many warehouses are to be built.
 fn warehouses(given: &Given, database: &Database, here: &Here) -> Result<u32, Error> {
-    let possible = format!("a number of warehouses, 1 to {WAREHOUSES_MAX}");
-    let asked = given.value::<u32>("warehouses", |n| (1..=WAREHOUSES_MAX).contains(n), &possible)?;
+    let asked = warehouses_given(given)?;
     given.value::<String>(
         "size",
         |size| size == "auto",
@@ -181,6 +240,17 @@ pub fn build_scaled(
     build_in(&database, given, (scale, here), watcher)
 }
 
+/// Builds a database that a plan asks for.
+pub(crate) fn built(
+    database: &Database,
+    given: &Given,
+    (scale, here): (Scale, &Here),
+    stopped: &(dyn Fn() -> bool + Sync),
+) -> Result<String, Error> {
+    let mut watcher = Watcher { progress: &mut |_| {}, stopped };
+    build_in(database, given, (scale, here), &mut watcher)
+}
+
 fn build_in(
     database: &Database,
     given: &Given,
@@ -188,8 +258,7 @@ fn build_in(
     watcher: &mut Watcher<'_>,
 ) -> Result<String, Error> {
     let warehouses = warehouses(given, database, here)?;
-    let loaders =
-        given.value::<u32>("loaders", |n| (1..=256).contains(n), "a number of connections, 1 to 256")?;
+    let loaders = loaders(given)?;
     let seed = seed(given, here)?;
     let load = Load::new(scale, seed, here.now_us);
     let facts = Facts {
@@ -291,17 +360,34 @@ pub fn prepare_scaled(
         return Err(Unfit::Size { place: database.shown(), found: facts.warehouses, asked: wanted }.into());
     }
     let users = users_of(&how, facts.warehouses)?;
+    let settings = settled(&database, &how, facts, given, here)?;
+    let workload = how.workload(&settings, users);
+    let (directory, password) = match &database {
+        Database::Sqlite(directory) => (directory.clone(), None),
+        Database::Postgres(url) => (PathBuf::from("."), url.password().map(str::to_owned)),
+    };
+    Ok(PreparedRun { workload, directory, kind: Oltp::with_password(password).forced(here.force), notes })
+}
+
+/// What the users of a run do on a database with these facts.
+pub(crate) fn settled(
+    database: &Database,
+    how: &How,
+    facts: Facts,
+    given: &Given,
+    here: &Here,
+) -> Result<Settings, Error> {
     let ledger = database.ledger(given, &facts, here)?;
-    if let (Database::Postgres(_), None, Some(above)) = (&database, given.text("ledger"), ledger.parent()) {
+    if let (Database::Postgres(_), None, Some(above)) = (database, given.text("ledger"), ledger.parent()) {
         std::fs::create_dir_all(above).map_err(|source| Error::File { path: above.to_owned(), source })?;
     }
-    let place = match &database {
+    let place = match database {
         Database::Sqlite(directory) => {
             Place::Sqlite { directory: directory.clone(), synchronous: how.synchronous }
         }
         Database::Postgres(url) => Place::Postgres { url: url.shown(), server_side: how.server_side },
     };
-    let settings = Settings {
+    Ok(Settings {
         place,
         build: facts.build,
         warehouses: facts.warehouses,
@@ -312,13 +398,7 @@ pub fn prepare_scaled(
         thinks: how.thinks,
         ledger,
         started_us: here.now_us,
-    };
-    let workload = how.workload(&settings, users);
-    let (directory, password) = match &database {
-        Database::Sqlite(directory) => (directory.clone(), None),
-        Database::Postgres(url) => (PathBuf::from("."), url.password().map(str::to_owned)),
-    };
-    Ok(PreparedRun { workload, directory, kind: Oltp::with_password(password).forced(here.force), notes })
+    })
 }
 
 /// How many users work on so many warehouses.
@@ -329,7 +409,7 @@ fn users_of(how: &How, warehouses: u32) -> Result<u32, Error> {
 
 /// How a run is done.
 #[derive(Debug)]
-struct How {
+pub(crate) struct How {
     name: String,
     users: Option<u32>,
     mix: Mix,
@@ -346,7 +426,18 @@ struct How {
 }
 
 impl How {
-    fn of(given: &Given, database: &Database) -> Result<Self, Error> {
+    /// What the transactions are, in words.
+    pub(crate) fn words(&self, database: &Database) -> String {
+        let place = match database {
+            Database::Sqlite(_) => Place::Sqlite { directory: PathBuf::new(), synchronous: self.synchronous },
+            Database::Postgres(url) => Place::Postgres { url: url.shown(), server_side: self.server_side },
+        };
+        let home = if self.home == HomeWarehouse::Fixed { ", one home warehouse per user" } else { "" };
+        let thinks = if self.thinks { ", keying and think time" } else { "" };
+        format!("{}, mix {}{home}{thinks}", place.words(), self.mix.name())
+    }
+
+    pub(crate) fn of(given: &Given, database: &Database) -> Result<Self, Error> {
         let time = |option, possible: &str| given.value::<Nanos>(option, |time| time.0 < 1 << 60, possible);
         let rate = given.value::<f64>("rate", |rate| *rate > 0.0 && rate.is_finite(), "a number above 0")?;
         if rate.is_some() && given.has("think") {
@@ -467,18 +558,7 @@ pub fn check(
     say: &mut dyn FnMut(&str),
     stopped: &dyn Fn() -> bool,
 ) -> Result<Report, Error> {
-    let database = Database::of(given, here)?;
-    match &database {
-        Database::Sqlite(directory) => {
-            let store = SqliteStore::open(directory)?;
-            check_all(&mut store.admin()?, &database, (given, here), say, stopped)
-        }
-        Database::Postgres(url) => {
-            let mut admin = PostgresAdmin::connect(url)?;
-            admin.expect_schema()?;
-            check_all(&mut admin, &database, (given, here), say, stopped)
-        }
-    }
+    Database::of(given, here)?.check(given, here, say, stopped)
 }
 
 fn check_all(

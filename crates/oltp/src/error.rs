@@ -61,6 +61,12 @@ pub enum Error {
         /// What.
         what: String,
     },
+    /// A server of our own, or what works on a database that is to crash.
+    #[error("{what}")]
+    OwnServer {
+        /// What is wrong.
+        what: String,
+    },
     /// A file of the database.
     #[error("{path}: {source}")]
     File {
@@ -200,6 +206,16 @@ pub enum Unfit {
         /// What.
         what: String,
     },
+    /// Checks found that something does not hold.
+    #[error("{failed} of the checks of the OLTP database in {place} do not hold:\n{report}")]
+    Damaged {
+        /// Where.
+        place: String,
+        /// Checks that do not hold.
+        failed: usize,
+        /// All checks, a line each.
+        report: String,
+    },
     /// It was built without the functions.
     #[error(
         "the OLTP database in {place} has no functions for --server-side; 'assay oltp build --rebuild' makes them"
@@ -233,6 +249,7 @@ impl Error {
             Error::Server { .. } => "connection lost",
             Error::Protocol { .. } => "protocol",
             Error::File { .. } | Error::Output(_) => "file",
+            Error::OwnServer { .. } => "server",
             Error::Asked(_) | Error::Database(_) | Error::Interrupted => "other",
         }
     }

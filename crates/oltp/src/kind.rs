@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_engine::clock::RealClock;
@@ -12,17 +13,21 @@ use assay_engine::{
     Clock as _, EngineError, JobKind, JobRunner, PhaseContext, PreparedJobs, ThisMachine, ThreadIndex,
 };
 use assay_results::run::Metric;
+use assay_workload::application::Body;
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::operation::OpId;
 use assay_workload::plan::PlannedJob;
 use assay_workload::rng::{Rng, derive_seed};
 
+use crate::command::{Database, Here};
 use crate::error::{Asked, Error, Unfit};
 use crate::inputs::{Inputs, Transaction, UserPlace};
 use crate::ledger::{self, LedgerWriter};
 use crate::monitor::{Monitor, Watch, Watched};
+use crate::planned::{AskedJob, Task};
 use crate::postgres::{ClientSession, Interrupt, ServerSideSession, ServerUrl, Statistics};
-use crate::settings::{Place, Settings, Synchronous};
+use crate::scale::Scale;
+use crate::settings::{KIND, Place, Settings, Synchronous};
 use crate::sqlite::{self, SqliteSession, SqliteStore, sql_error};
 use crate::text::NuRand;
 use crate::user::{Bounds, User, UserCounts};
@@ -42,12 +47,15 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> EngineError {
 }
 
 /// The kind of job.
-#[derive(Default)]
 pub struct Oltp {
     /// Of the user of a server; `None`: it needs none.
     password: Option<String>,
     /// Whether the ledger may replace a file that Assay did not make.
     force: bool,
+    /// For jobs as plans ask for them: what the program around knows, and the clock when it was told.
+    here: Option<(Here, u64)>,
+    /// Of databases that are built.
+    scale: Scale,
 }
 
 impl std::fmt::Debug for Oltp {
@@ -56,10 +64,38 @@ impl std::fmt::Debug for Oltp {
     }
 }
 
+impl Default for Oltp {
+    fn default() -> Self {
+        Oltp { password: None, force: false, here: None, scale: Scale::STANDARD }
+    }
+}
+
 impl Oltp {
     /// One that has a password: plans have none.
     pub fn with_password(password: Option<String>) -> Self {
-        Oltp { password, force: false }
+        Oltp { password, ..Oltp::default() }
+    }
+
+    /// One for jobs of plans, whose databases are known when their phase begins.
+    pub fn for_plans(here: Here) -> Self {
+        let password = here.password.clone();
+        Oltp { here: Some((here, RealClock::new().now_ns())), ..Oltp::with_password(password) }
+    }
+
+    /// One that builds databases of another scale, for tests.
+    #[must_use]
+    pub fn scaled(self, scale: Scale) -> Self {
+        Oltp { scale, ..self }
+    }
+
+    /// What the program around it knows, as of now.
+    fn here(&self) -> Result<Here, Error> {
+        let (here, told_ns) = self.here.as_ref().ok_or_else(|| Asked::Option {
+            option: "application",
+            why: "of a plan is not possible in this command".to_owned(),
+        })?;
+        let since_us = RealClock::new().now_ns().saturating_sub(*told_ns) / 1000;
+        Ok(Here { now_us: here.now_us + since_us as i64, ..here.clone() })
     }
 
     /// One whose ledger may replace a file that Assay did not make.
@@ -102,7 +138,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl JobKind<ThisMachine> for Oltp {
     fn takes(&self, job: &PlannedJob) -> bool {
-        Settings::of(job).is_some()
+        matches!(job.body(), Body::Application(of) if of.kind == KIND)
     }
 
     fn operations(&self, _: &PlannedJob) -> Vec<String> {
@@ -115,12 +151,27 @@ impl JobKind<ThisMachine> for Oltp {
         own: &[usize],
         say: &mut Say<'_>,
     ) -> Result<Box<dyn PreparedJobs<ThisMachine> + 'p>, EngineError> {
-        let mut jobs = BTreeMap::new();
+        let (mut jobs, mut tasks) = (BTreeMap::new(), BTreeMap::new());
         for index in own {
-            let job = self.job(context.job(*index), say)?;
-            jobs.insert(*index, job);
+            let planned = context.job(*index);
+            let Some(asked) = AskedJob::of(planned) else {
+                let settings = Settings::of(planned).ok_or_else(|| failed("a job of another kind"))?;
+                jobs.insert(*index, self.job(planned, settings.map_err(failed)?, say)?);
+                continue;
+            };
+            let asked = asked.map_err(failed)?;
+            let here = self.here().map_err(failed)?;
+            let database = asked.database(context, *index, &here).map_err(failed)?;
+            if asked.task == Task::Run {
+                let settings = asked.settle(planned, &database, &here).map_err(failed)?;
+                say(NOTE, settings.words(planned.slices.len() as u32));
+                jobs.insert(*index, self.job(planned, settings, say)?);
+            } else {
+                let said = Mutex::default();
+                tasks.insert(*index, TaskJob { asked, database, here, scale: self.scale, said });
+            }
         }
-        Ok(Box::new(PreparedOltp { context, jobs }))
+        Ok(Box::new(PreparedOltp { context, jobs, tasks }))
     }
 }
 
@@ -133,9 +184,7 @@ fn expect_build(settings: &Settings, facts: &crate::admin::Facts, place: String)
 }
 
 impl Oltp {
-    fn job(&self, planned: &PlannedJob, say: &mut Say<'_>) -> Result<Job, EngineError> {
-        let settings =
-            Settings::of(planned).ok_or_else(|| failed("a job of another kind"))?.map_err(failed)?;
+    fn job(&self, planned: &PlannedJob, settings: Settings, say: &mut Say<'_>) -> Result<Job, EngineError> {
         let users = planned.slices.len() as u32;
         if users > settings.warehouses {
             return Err(failed(Asked::Users { users, warehouses: settings.warehouses }));
@@ -204,6 +253,54 @@ impl Oltp {
 struct PreparedOltp<'p> {
     context: PhaseContext<'p>,
     jobs: BTreeMap<usize, Job>,
+    tasks: BTreeMap<usize, TaskJob>,
+}
+
+/// A job that builds or checks.
+struct TaskJob {
+    asked: AskedJob,
+    database: Database,
+    here: Here,
+    scale: Scale,
+    /// What came of it.
+    said: Mutex<Vec<String>>,
+}
+
+/// The thread of such a job.
+struct TaskRunner<'p> {
+    job: &'p TaskJob,
+    stop: Arc<AtomicBool>,
+    end: assay_engine::job_loop::LoopEnd,
+}
+
+impl JobRunner for TaskRunner<'_> {
+    fn arm(&mut self, _: u64) {}
+
+    fn step(&mut self) -> Result<Pending, EngineError> {
+        let stop = Arc::clone(&self.stop);
+        let stopped = move || stop.load(Ordering::Relaxed);
+        let TaskJob { asked, database, here, scale, said } = self.job;
+        let done = match asked.task {
+            Task::Build => asked.build(database, (*scale, here), &stopped),
+            _ => asked.check(database, here, &stopped),
+        };
+        self.end.last_completion_ns = RealClock::new().now_ns();
+        match done {
+            Ok(text) => lock(said).push(text),
+            // What was begun is told by the phase, which was stopped.
+            Err(Error::Interrupted) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        Ok(Pending::Done)
+    }
+
+    fn end(self: Box<Self>) -> ThreadEnd {
+        let engine = match self.job.database {
+            Database::Sqlite(_) => "sqlite",
+            Database::Postgres(_) => "postgresql",
+        };
+        ThreadEnd { end: self.end, engine, ..ThreadEnd::default() }
+    }
 }
 
 impl PreparedOltp<'_> {
@@ -221,6 +318,10 @@ impl PreparedJobs<ThisMachine> for PreparedOltp<'_> {
     }
 
     fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
+        if let Some(job) = self.tasks.get(&at.job) {
+            let stop = Arc::clone(&self.context.stops[at.job]);
+            return Ok(Box::new(TaskRunner { job, stop, end: Default::default() }));
+        }
         let job = self.job(at.job)?;
         let backend = job.backend().map_err(failed)?;
         Ok(Box::new(UserRunner { job, user: Some(job.user(self.context, at)?), backend: Some(backend) }))
@@ -237,6 +338,9 @@ impl PreparedJobs<ThisMachine> for PreparedOltp<'_> {
     }
 
     fn finish(&self, say: &mut Say<'_>) {
+        for text in self.tasks.values().flat_map(|task| std::mem::take(&mut *lock(&task.said))) {
+            text.lines().for_each(|line| say(NOTE, line.trim().to_owned()));
+        }
         for job in self.jobs.values() {
             let watched = job.monitor.end();
             let checkpoints = job.monitor.checkpoints_s(&watched);
@@ -258,7 +362,7 @@ impl PreparedJobs<ThisMachine> for PreparedOltp<'_> {
         let Some(job) = self.jobs.get(&job) else { return BTreeMap::new() };
         let mut figures = lock(&job.watched).as_ref().map(Watched::figures).unwrap_or_default();
         let sum = |of: fn(&UserCounts) -> &std::sync::atomic::AtomicU64| {
-            job.counts.iter().map(|user| of(user).load(std::sync::atomic::Ordering::Relaxed)).sum::<u64>()
+            job.counts.iter().map(|user| of(user).load(Ordering::Relaxed)).sum::<u64>()
         };
         let count = |value: u64| Metric {
             value: value as f64,

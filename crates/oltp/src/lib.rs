@@ -6,12 +6,14 @@
 mod admin;
 mod command;
 mod conditions;
+mod crash;
 mod error;
 mod inputs;
 mod kind;
 mod ledger;
 mod monitor;
 mod options;
+mod planned;
 mod postgres;
 mod progress;
 mod rows;
@@ -25,10 +27,12 @@ mod user;
 
 pub use command::{Here, PreparedRun, Report, build, build_scaled, check, prepare_run, prepare_scaled};
 pub use conditions::{Checked, Held};
+pub use crash::{Outside, crash, rounds as crash_rounds};
 pub use error::{Asked, Class, Error, Unfit};
 pub use inputs::{HomeWarehouse, Mix};
 pub use kind::{OPERATIONS, Oltp};
 pub use options::{Given, OPTIONS, OptionWords, Verb, WHERE};
+pub use planned::OltpInPlans;
 pub use postgres::ServerUrl;
 pub use progress::{Progress, Watcher};
 pub use scale::Scale;

@@ -70,7 +70,7 @@ const fn option(
 }
 
 /// All of them.
-pub const OPTIONS: [OptionWords; 19] = [
+pub const OPTIONS: [OptionWords; 21] = [
     option(
         WHERE,
         Some("WHERE"),
@@ -139,6 +139,18 @@ pub const OPTIONS: [OptionWords; 19] = [
         &[Verb::Run, Verb::Check],
         "Where acknowledged commits are written down: on other storage for power-cut tests [default: beside the database]",
     ),
+    option(
+        "crash",
+        Some("N"),
+        &[Verb::Check],
+        "Kill a run of it (SIGKILL) N times, and check behind each that no acknowledged commit is missing",
+    ),
+    option(
+        "own-server",
+        None,
+        &[Verb::Check],
+        "With --crash: on a PostgreSQL server that Assay starts in a new directory below WHERE, and kills",
+    ),
     option("name", Some("NAME"), RUN, "The name of the run [default: oltp-sqlite or oltp-postgresql]"),
 ];
 
@@ -156,6 +168,13 @@ impl Given {
     /// The file that acknowledged commits are to be written down in, where one was named.
     pub fn ledger(&self) -> Option<&str> {
         self.text("ledger")
+    }
+
+    /// The same with another value of an option.
+    pub(crate) fn but(&self, option: &'static str, value: &str) -> Given {
+        let mut given = self.clone();
+        given.0.insert(option, value.to_owned());
+        given
     }
 
     pub(crate) fn text(&self, option: &'static str) -> Option<&str> {

@@ -4,6 +4,7 @@
 mod build;
 mod connection;
 mod functions;
+mod own_server;
 mod scram;
 mod server_side;
 mod session;
@@ -16,6 +17,7 @@ use crate::error::{Error, Unfit};
 
 pub(crate) use build::build;
 pub(crate) use connection::{Connection, Interrupt};
+pub(crate) use own_server::OwnServer;
 pub(crate) use server_side::ServerSideSession;
 pub(crate) use session::ClientSession;
 pub(crate) use statistics::{ServerFacts, Statistics};

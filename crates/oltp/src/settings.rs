@@ -84,6 +84,17 @@ pub struct Settings {
 }
 
 impl Place {
+    /// What it is, for people.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Place::Sqlite { synchronous, .. } => {
+                format!("SQLite (embedded, single writer), synchronous={}", synchronous.name())
+            }
+            Place::Postgres { server_side: true, .. } => "PostgreSQL, server-side functions".to_owned(),
+            Place::Postgres { server_side: false, .. } => "PostgreSQL, client SQL".to_owned(),
+        }
+    }
+
     /// The name of the database program.
     pub fn engine(&self) -> &'static str {
         match self {
@@ -117,14 +128,8 @@ impl Settings {
     }
 
     /// For people: what the figures are of.
-    fn words(&self, users: u32) -> String {
-        let how = match &self.place {
-            Place::Sqlite { synchronous, .. } => {
-                format!("SQLite (embedded, single writer), synchronous={}", synchronous.name())
-            }
-            Place::Postgres { server_side: true, .. } => "PostgreSQL, server-side functions".to_owned(),
-            Place::Postgres { server_side: false, .. } => "PostgreSQL, client SQL".to_owned(),
-        };
+    pub(crate) fn words(&self, users: u32) -> String {
+        let how = self.place.words();
         let home = match self.home {
             HomeWarehouse::All => "",
             HomeWarehouse::Fixed => ", one home warehouse per user",

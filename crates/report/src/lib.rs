@@ -31,5 +31,6 @@ mod grid;
 mod hosts;
 mod repeats;
 mod rounds;
+mod service;
 
 pub use text::{Style, Tone, visible, visible_lines};

@@ -203,12 +203,14 @@ impl RunBuilder {
             findings: Vec::new(),
             rows: Vec::new(),
             steps: Vec::new(),
+            tiles: None,
             probes: self.probes,
             notes: self.remarks.iter().map(|remark| remark.text.clone()).collect(),
             remarks: self.remarks,
             end,
             error,
         };
+        run.tiles = crate::service::tiles(&run);
         checks::judge(&mut run);
         Ok(run)
     }
@@ -311,7 +313,13 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
     if let Some(truth) = &device {
         truth::spread_cached_share(truth, &mut jobs);
     }
+    let levels = |job: &JobResult| {
+        let planned = planned?.jobs.iter().find(|planned| planned.name == job.name)?;
+        Some(crate::service::of_result(planned, job))
+    };
+    let service = jobs.iter().filter_map(levels).flatten().collect();
     PhaseResult {
+        service,
         name: planned.map_or_else(|| format!("phase {index}"), |phase| phase.name.clone()),
         kind: planned.map_or(PhaseKind::Measure, |phase| phase.kind),
         measured_s: jobs.iter().map(|job| job.measured_s).fold(0.0, f64::max),

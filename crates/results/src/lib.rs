@@ -34,6 +34,7 @@ pub mod samples;
 pub mod schema;
 pub mod search;
 pub mod series;
+pub mod service;
 pub mod stats;
 pub mod steady;
 pub mod store;

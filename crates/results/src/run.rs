@@ -12,6 +12,7 @@ use crate::histogram::{LatencyHistogram, SparseHistogram};
 use crate::hosts::{HostPhase, RunHost};
 pub use crate::metric::Metric;
 use crate::probe::Probe;
+use crate::service::{ServiceResult, TileScore};
 
 /// The schema of `run.json`.
 pub const SCHEMA: &str = "assay.run/1";
@@ -355,6 +356,9 @@ pub struct PhaseResult {
     /// Each host, where there are several: `device` and `evidence` are then of all together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostPhase>,
+    /// The service levels of its jobs, where they have any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service: Vec<ServiceResult>,
 }
 
 /// What the devices under the targets and the kernel counted during a phase, ramp included, against what was asked.
@@ -457,6 +461,9 @@ pub struct Run {
     /// The same of the steps of a search that are not its answer: they do not count for the verdict of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Row>,
+    /// How many tiles kept their service levels, where tiles were run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tiles: Option<TileScore>,
     /// What probes found of caches below the targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<Probe>,

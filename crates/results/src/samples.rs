@@ -237,6 +237,7 @@ pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         findings: Vec::new(),
         rows: Vec::new(),
         steps: Vec::new(),
+        tiles: None,
         probes: Vec::new(),
         notes: Vec::new(),
         remarks: Vec::new(),

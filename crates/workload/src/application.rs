@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::job::Caching;
 use crate::pattern::AccessPattern;
 use crate::tree::TreeWorkload;
 
@@ -18,6 +19,37 @@ pub struct Application {
     /// Its settings, as the kind defines them.
     #[serde(default)]
     pub settings: serde_json::Map<String, serde_json::Value>,
+}
+
+/// What is wrong with a setting of an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingFault {
+    /// Its name; empty: it is about several together.
+    pub name: String,
+    /// What is wrong.
+    pub what: String,
+    /// What is possible.
+    pub help: String,
+}
+
+/// A kind of application, as far as those need it who read plans: in a plan the settings are texts.
+pub trait ApplicationKind: Sync {
+    /// The word for it.
+    fn kind(&self) -> &'static str;
+
+    /// The names of its settings.
+    fn names(&self) -> Vec<&'static str>;
+
+    /// Whether it goes around the page cache where a job does not say.
+    fn caching(&self) -> Caching {
+        Caching::Buffered
+    }
+
+    /// What a job with these settings does, in a line for people.
+    ///
+    /// # Errors
+    /// The first setting that cannot be.
+    fn words(&self, settings: &serde_json::Map<String, serde_json::Value>) -> Result<String, SettingFault>;
 }
 
 /// What a job consists of.

@@ -10,6 +10,7 @@ pub use crate::engine_kind::EngineKind;
 use crate::host::{Host, HostRanges};
 use crate::pattern::{AccessPattern, Mix, OpKind};
 use crate::point::SweepPoint;
+use crate::service::ServiceLevel;
 use crate::steps::Until;
 use crate::target::{Extent, Target};
 pub use crate::tree::TreeWorkload;
@@ -384,6 +385,9 @@ pub struct Traits {
     /// The load of an application instead of block I/O; the pattern says nothing of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Application>,
+    /// Latencies that it has to keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service_levels: Vec<ServiceLevel>,
     /// Outstanding I/Os per thread (fio `iodepth`); 0: not known, of a command that was only observed.
     pub outstanding_per_thread: u32,
     /// Pauses.
@@ -502,6 +506,7 @@ impl Job {
                 pattern,
                 tree: None,
                 application: None,
+                service_levels: Vec::new(),
                 outstanding_per_thread: 1,
                 think_time: None,
                 ramp: Nanos(0),

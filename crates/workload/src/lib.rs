@@ -27,6 +27,7 @@ mod point;
 pub mod resolve;
 pub mod rng;
 pub mod scale;
+pub mod service;
 pub mod steps;
 pub mod target;
 pub mod tree;

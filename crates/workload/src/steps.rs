@@ -22,6 +22,8 @@ pub enum Until {
     Rate(FindRate),
     /// Each phase of the block once, until one of them is slower than this (vdbench's `stopcurve`).
     Below(LatencyLimit),
+    /// Each phase of the block once, until a job of one of them misses a service level of its own (tiles).
+    Held,
 }
 
 /// The mean response time up to which the points of a curve are measured.
@@ -192,7 +194,7 @@ impl Until {
         match self {
             Until::Steady(steady) => steady.rounds_max.max(1),
             Until::Rate(find) => find.windows_max(),
-            Until::Below(_) => 1,
+            Until::Below(_) | Until::Held => 1,
         }
     }
 
@@ -214,6 +216,7 @@ impl Until {
             Until::Below(limit) => {
                 format!("points until the mean response time is above {}", Nanos(limit.limit_ns))
             }
+            Until::Held => "more tiles until one misses a service level".to_owned(),
         }
     }
 }

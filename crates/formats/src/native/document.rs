@@ -132,7 +132,8 @@ impl PhaseDraft {
             Some(Until::Steady(steady)) => draft.until = Some(steady),
             Some(Until::Rate(find)) => draft.find_rate = Some(find),
             Some(Until::Below(limit)) => draft.stop_above = Some(Nanos(limit.limit_ns)),
-            None => {}
+            // Tiles are asked for on the command line.
+            Some(Until::Held) | None => {}
         }
         PhaseDraft { phase: Phase { jobs: Vec::new(), ..phase.clone() }, ..draft }
     }

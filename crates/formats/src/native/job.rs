@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 
+use assay_workload::application::ApplicationKind;
 use assay_workload::host::HostRanges;
 use assay_workload::job::{
-    Arrival, Caching, EndsWith, EngineKind, FileLayout, TargetSelection, TargetSharing,
+    Arrival, Caching, EndsWith, EngineKind, FileLayout, TargetSelection, TargetSharing, Traits,
 };
 use assay_workload::pattern::{Mix, OpKind, Placement};
 use assay_workload::resolve::{OUTSTANDING_MAX, THREADS_MAX};
+use assay_workload::service::ServiceLevel;
 use assay_workload::target::{Extent, Target};
 use assay_workload::units::Nanos;
 use assay_workload::{AccessPattern, Job};
 
+use super::application::APPLICATION;
 use super::data::{CONTENT, ENGINE_OPTIONS, FLUSH, STEADY, THINK};
 use super::forms::{
     BLOCK_SIZE, EXTENT, FLAG, PERCENT, RATE, SIZE, TEXT, TIME, count, count_u32, quote, word,
@@ -45,6 +48,11 @@ impl Draft {
 
     /// What the keys of `job` say, in a plan with these targets.
     pub(super) fn of(job: &Job, targets: &[Target]) -> Self {
+        if job.application.is_some() {
+            let listed = job.targets.iter().map(|name| (name.clone(), 0..0)).collect();
+            let job = Job { traits: Traits { invalidate: true, ..job.traits.clone() }, ..job.clone() };
+            return Draft { targets: Some(listed), job, ..Draft::new("") };
+        }
         let all = job.targets.iter().eq(targets.iter().map(|target| &target.name));
         let listed = !all || targets.len() <= TARGETS_LISTED;
         let pattern = &job.pattern;
@@ -63,10 +71,26 @@ impl Draft {
     pub(super) fn read(sink: &mut Sink, fields: &Fields<'_>, name: &str) -> Self {
         let mut draft = Draft::new(name);
         KEYS.fill(sink, fields, &mut draft);
-        let is_tree = fields.get("tree").is_some_and(|entry| !entry.is("none"));
-        pattern::finish(sink, fields, &mut draft, is_tree);
+        let has = |key| fields.get(key).is_some_and(|entry| !entry.is("none"));
+        if has("application") {
+            draft.job = with_application(draft.job, sink.applications);
+        } else {
+            pattern::finish(sink, fields, &mut draft, has("tree"));
+        }
         draft
     }
+}
+
+/// What an application reads and writes is not in the plan, and its own cache is not ours to drop.
+fn with_application(mut job: Job, known: &[&dyn ApplicationKind]) -> Job {
+    let kind = job.application.as_ref().map(|application| application.kind.as_str());
+    let known = known.iter().find(|known| Some(known.kind()) == kind);
+    if let (Caching::Auto, Some(known)) = (job.caching, known) {
+        job.caching = known.caching();
+    }
+    job.pattern = AccessPattern::unknown(Mix { read_percent: 0.0, write_percent: 0.0, trim_percent: 0.0 });
+    job.invalidate = false;
+    job
 }
 
 /// Every key of a job; `[defaults]` has them all but `name`.
@@ -84,6 +108,22 @@ const TARGETS: Form<Vec<(String, Range<usize>)>> = Form {
     write: |names| {
         let names: Vec<String> = names.iter().map(|(name, _)| quote(name)).collect();
         format!("[{}]", names.join(", "))
+    },
+};
+
+const LEVELS: Form<Vec<ServiceLevel>> = Form {
+    shape: Shape::List(&Shape::Matching(r"^\s*([^<]+ )?(mean|median|max|p[0-9.]+)\s*<", "p95<20ms")),
+    read: |sink, entry, _| {
+        let forms = "levels look like \"p95<20ms\" or \"new-order p95<50ms\"";
+        let level = |element: super::node::Entry<'_>, sink: &mut Sink| {
+            let level = sink.string(element)?.parse();
+            sink.checked(element, level, forms)
+        };
+        entry.elements().into_iter().map(|element| level(element, sink)).collect()
+    },
+    write: |levels| {
+        let levels: Vec<String> = levels.iter().map(|level| quote(&level.to_string())).collect();
+        format!("[{}]", levels.join(", "))
     },
 };
 
@@ -134,6 +174,8 @@ const WHAT_AND_WHERE: &[Key<Draft>] = &[
     key!(some "pattern", PLACEMENT, placement, "required", "see below"),
     key!(set "repeat_passes", FLAG, job.pattern.repeat_passes, "`false`", "`true`: each further pass of a thread over its range repeats the first, block by block, as fio does by default"),
     key!(none "tree", TREE, job.tree, "block I/O", "a file-tree workload instead of block I/O, see below"),
+    key!(none "application", APPLICATION, job.application, "block I/O", "`{ kind = \"oltp\", .. }`: an application instead of block I/O, with its settings, see below"),
+    key!(set "service_level", LEVELS, job.service_levels, "none", "`\"p95<20ms\"`, `\"new-order p95<50ms\"`, or a list: latencies that the job has to keep, see below"),
 ];
 
 const PACE: &[Key<Draft>] = &[

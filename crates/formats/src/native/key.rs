@@ -25,6 +25,8 @@ pub(super) enum Shape {
     Table(fn() -> Vec<&'static About>),
     /// A table of names, each with a text that is not empty.
     Names,
+    /// A table of texts, numbers and flags; this key is required.
+    Settings(&'static str),
     /// A table by its name among the definitions of the schema.
     Defined(&'static str),
     /// The other one, but not 0.

@@ -4,6 +4,7 @@
 //! known key; [`write()`] is its counterpart. [`profiles`] are the plans that are shipped; [`assay_workload::scale`]
 //! fits a plan to the room and the time there is.
 
+mod application;
 mod data;
 mod document;
 mod forms;
@@ -27,6 +28,7 @@ mod words;
 mod write;
 
 use assay_workload::Workload;
+use assay_workload::application::ApplicationKind;
 use toml::de::DeTable;
 
 use crate::Diagnostic;
@@ -46,6 +48,15 @@ pub const TEXT_BYTES_MAX: usize = 4 << 20;
 /// `name` is what positions say; its last part without ending names a plan that has no `name`. Any input ends, in
 /// bounded time and memory: what is longer than [`TEXT_BYTES_MAX`] or stands for too many jobs is an error.
 pub fn parse(name: &str, text: &str) -> (Option<Workload>, Vec<Diagnostic>) {
+    parse_with(name, text, &[])
+}
+
+/// As [`parse`]; applications have to be of one of these kinds, with settings that it knows.
+pub fn parse_with(
+    name: &str,
+    text: &str,
+    applications: &'static [&'static dyn ApplicationKind],
+) -> (Option<Workload>, Vec<Diagnostic>) {
     if text.len() > TEXT_BYTES_MAX {
         let mut sink = Sink::new(name, "");
         let message = format!("the plan has {} bytes, more than {TEXT_BYTES_MAX}", text.len());
@@ -53,6 +64,7 @@ pub fn parse(name: &str, text: &str) -> (Option<Workload>, Vec<Diagnostic>) {
         return (None, sink.finish());
     }
     let mut sink = Sink::new(name, text);
+    sink.applications = applications;
     let root = match DeTable::parse(text) {
         Ok(root) => root,
         Err(error) => {

@@ -103,6 +103,12 @@ fn value(shape: &Shape) -> Value {
         Shape::Names => {
             json!({ "type": "object", "additionalProperties": { "type": "string", "minLength": 1 } })
         }
+        Shape::Settings(required) => json!({
+            "type": "object",
+            "properties": { required: { "type": "string" } },
+            "required": [required],
+            "additionalProperties": { "type": ["string", "number", "boolean"] },
+        }),
         Shape::Defined(name) => json!({ "$ref": format!("#/$defs/{name}") }),
         Shape::NotZero(shape) => {
             let mut value = value(shape);

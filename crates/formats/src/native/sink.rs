@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::{Deref, Range};
 
+use assay_workload::application::ApplicationKind;
+
 pub(super) use crate::diagnostic::clip;
 use crate::diagnostic::{Bound, Collector, Diagnostic, Position, WordPosition, counted};
 
@@ -17,6 +19,8 @@ pub(super) struct Sink {
     found: Collector,
     /// Start and id of what was said: a value of `[defaults]` is read once for each job, but reported once.
     seen: BTreeSet<(usize, &'static str)>,
+    /// The kinds of applications that are known; none: any.
+    pub(super) applications: &'static [&'static dyn ApplicationKind],
 }
 
 impl Deref for Sink {
@@ -36,6 +40,7 @@ impl Sink {
             line_starts: std::iter::once(0).chain(breaks).collect(),
             found: Collector::new(Bound::InAll(KEPT_MAX, "more-diagnostics")),
             seen: BTreeSet::new(),
+            applications: &[],
         }
     }
 

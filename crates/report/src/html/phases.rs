@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use super::table::{conditions_line, hosts_of, number, operations, verdict_mark};
 use super::{figures, grid, repeats};
+use crate::service;
 use crate::svg::Chart;
 use crate::{charts, conditions, format, rounds};
 
@@ -42,11 +43,40 @@ pub(super) fn results(run: &Run) -> Markup {
             @if run.phases.is_empty() { p { "No phase was run." } }
             (grid::tables(run))
             (repeats::table(run))
+            (service_levels(run))
             @if measured.len() >= OVERVIEW_MIN { (overviews(run, &measured)) }
             (listed(shown.len(), "phases", &html! {
                 @for (index, one) in &shown { (phase(run, one, *index, open)) }
             }))
             @for note in &run.notes { p .dim { "Note: " (note) } }
+        }
+    }
+}
+
+/// The service levels of all phases in one table, and the score of tiles.
+fn service_levels(run: &Run) -> Markup {
+    let groups = service::groups(run);
+    html! {
+        @if !groups.is_empty() {
+            h3 { "Service levels" }
+            @if let Some(score) = service::score(run) { p { strong { (score) } } }
+            div .scroll tabindex="0" {
+                table .rows {
+                    thead { tr { th scope="col" { "phase" } @for head in service::HEADS { th scope="col" { (head) } } } }
+                    tbody {
+                        @for group in &groups {
+                            @for row in &group.rows {
+                                tr {
+                                    th scope="row" { (group.title) }
+                                    @for (head, cell) in service::HEADS.iter().zip(&row.cells) {
+                                        td .suspect[!row.held] data-h=(head) { (cell) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use super::repeats::repeat_table;
 use crate::findings::verdict_sign;
 use crate::rounds::is_lead_in;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, left_out_note};
-use crate::{conditions, format, hosts};
+use crate::{conditions, format, hosts, service};
 
 /// What was run, where and when: the lines above any result.
 pub fn heading(run: &Run, style: &Style) -> String {
@@ -44,12 +44,40 @@ pub fn run_summary(run: &Run, style: &Style) -> String {
     text.push_str(&curve_tables(run, style));
     text.push_str(&grid_tables(run, style));
     text.push_str(&repeat_table(run, style));
+    text.push_str(&service_levels(run, style));
     if run.phases.is_empty() {
         paragraph(&mut text, Tone::Warn, "no phase was run", Hang::flat(0), style);
     }
     for note in &run.notes {
         paragraph(&mut text, Tone::Dim, &format!("note: {note}"), Hang { first: 0, rest: 2 }, style);
     }
+    text
+}
+
+/// The service levels of all phases in one table, and the score of tiles.
+fn service_levels(run: &Run, style: &Style) -> String {
+    let groups = service::groups(run);
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n".to_owned();
+    paragraph(&mut text, Tone::Strong, "Service levels", Hang::flat(0), style);
+    if let Some(score) = service::score(run) {
+        paragraph(&mut text, Tone::Strong, &score, Hang { first: 2, rest: 4 }, style);
+    }
+    let columns = service::HEADS.iter().enumerate().map(|(index, head)| match index {
+        0 | 1 => Column::words(head, Keep::Always),
+        _ => Column::numbers(head, Keep::Always),
+    });
+    let mut table = Table::new(columns.collect()).indented(2);
+    for group in &groups {
+        table.group(&group.title);
+        for row in &group.rows {
+            let tone = if row.held { Tone::Plain } else { Tone::Warn };
+            table.row(row.cells.iter().map(|cell| Cell::toned(cell.as_str(), tone)).collect());
+        }
+    }
+    text.push_str(&table.render(style));
     text
 }
 

@@ -114,6 +114,7 @@ pub fn assemble(found: Found, text: &str) -> Run {
         findings: Vec::new(),
         rows: Vec::new(),
         steps: Vec::new(),
+        tiles: None,
         probes: Vec::new(),
         notes: remarks.iter().map(|remark| remark.text.clone()).collect(),
         remarks,
