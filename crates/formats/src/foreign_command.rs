@@ -1,5 +1,7 @@
 //! Commands that foreign files want run beside their jobs.
 
+use std::fmt;
+
 use super::diagnostic::Position;
 
 /// When a command is to run.
@@ -24,4 +26,11 @@ pub struct ForeignCommand {
     pub command: String,
     /// Where.
     pub position: Position,
+}
+
+impl fmt::Display for ForeignCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = if self.of.is_empty() { String::new() } else { format!(" of {}", self.of) };
+        write!(f, "{}{of} (`{}`)", self.option, self.command)
+    }
 }

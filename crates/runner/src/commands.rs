@@ -34,17 +34,12 @@ pub(crate) fn run(
     let mut notes = Vec::new();
     for command in commands.iter().filter(|command| command.when == when) {
         let started = Instant::now();
-        let failed = |what| RunError::Executed { command: named(command), what };
+        let failed = |what| RunError::Executed { command: Box::new(command.clone()), what };
         one(command, LIMIT, stop).map_err(failed)?;
         let took_s = started.elapsed().as_secs_f64();
-        notes.push((NOTE.to_owned(), format!("{} was executed and took {took_s:.2} s", named(command))));
+        notes.push((NOTE.to_owned(), format!("{command} was executed and took {took_s:.2} s")));
     }
     Ok(notes)
-}
-
-fn named(command: &ForeignCommand) -> String {
-    let of = if command.of.is_empty() { String::new() } else { format!(" of {}", command.of) };
-    format!("{}{of} (`{}`)", command.option, command.command)
 }
 
 /// Runs one; what was wrong with it.

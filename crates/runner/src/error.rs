@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use assay_engine::fio_bridge::FioError;
 use assay_engine::tree::AnchorError;
 use assay_engine::{EngineError, JournalError};
+use assay_formats::foreign_command::ForeignCommand;
 use assay_host::claim::InUse;
 use assay_host::guard::Refusal;
 use assay_host::workdir::WorkDirError;
@@ -287,30 +288,31 @@ pub enum RunError {
     },
     /// The journals of a run's workers are on other machines.
     #[error(
-        "{hosts} wrote on another machine, and what is written is proved where it is: there, 'assay runs verify {run}'; of a target that \
-         is attached to this machine now, give the journal and where it is: --journal FILE --at NAME=PATH"
+        "{} wrote on another machine, and what is written is proved where it is: there, 'assay runs verify {run}'; of a target that \
+         is attached to this machine now, give the journal and where it is: --journal FILE --at NAME=PATH",
+        hosts.join(", ")
     )]
     JournalsElsewhere {
         /// The names of the workers.
-        hosts: String,
+        hosts: Vec<String>,
         /// The run.
         run: String,
     },
     /// A command of the file, which the user allows, did not do its work.
     #[error("{command} {what}")]
     Executed {
-        /// The option, whose it is, and the command.
-        command: String,
+        /// The command.
+        command: Box<ForeignCommand>,
         /// What was wrong.
         what: String,
     },
     /// A target that the journals do not name.
-    #[error("--at {name}: the run wrote to no target of that name; it wrote to {known}")]
+    #[error("--at {name}: the run wrote to no target of that name; it wrote to {}", known.join(", "))]
     NoSuchTarget {
         /// What was named.
         name: String,
         /// What it wrote to.
-        known: String,
+        known: Vec<String>,
     },
     /// Nothing was written by the time a run crashed.
     #[error(

@@ -77,7 +77,7 @@ pub fn recover_data(
     let Some(first) = journals.first().map(|journal| journal.path.clone()) else {
         if !elsewhere.is_empty() {
             let run = crashed.run.name().to_owned();
-            return Err(RunError::JournalsElsewhere { hosts: elsewhere.join(", "), run });
+            return Err(RunError::JournalsElsewhere { hosts: elsewhere, run });
         }
         let run = crashed.run.path().to_owned();
         let journal = data_journal::path_of(&plan, Path::new("."), &run, None);
@@ -162,7 +162,7 @@ impl Journals {
             }
         }
         if let Some((name, _)) = crashed.at.iter().find(|(name, _)| !known.contains(name)) {
-            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            let known = known.into_iter().collect();
             return Err(RunError::NoSuchTarget { name: name.clone(), known });
         }
         if crashed.journal.is_none() {
