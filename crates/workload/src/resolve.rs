@@ -134,7 +134,7 @@ pub enum ResolveError {
     },
     /// An engine that does not work here was asked for by name.
     #[error(
-        "job '{job}' asks for engine {engine}, which does not work here; '--engine auto' takes one that does"
+        "job '{job}' asks for engine {engine}, which does not work here ('assay doctor' says why); '--engine auto' takes one that does"
     )]
     EngineUnavailable {
         /// The job.

@@ -221,7 +221,7 @@ fn what_workers_refuse_is_said_with_their_names_and_nothing_is_left() {
     let said = run_on(&world, "local:2", &[]).ended(2);
     assert!(said.err.contains("w2: ") && said.err.contains("data.bin.2"), "{}", said.err);
     assert_eq!(entries(&world.data()), [foreign], "what the others made is gone again");
-    for (on, why) in [("slurm:2", "available: local[:N], ssh"), ("local:0", "from 1 to")] {
+    for (on, why) in [("moon:2", "available: local[:N], ssh"), ("local:0", "from 1 to")] {
         let said = run_on(&world, on, &[]).ended(2);
         assert!(said.err.contains(why), "{}", said.err);
     }

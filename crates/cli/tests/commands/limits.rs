@@ -1,6 +1,7 @@
 //! Limits of the process, clocks that are set, CPUs that go away, a process that is stopped: none of them ends a run without a word.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::bounded::{Bounded as _, Started};
 use crate::skip;
-use crate::world::{Said, World, json, path_text, signal, wait_for};
+use crate::world::{Said, World, is_root, json, path_text, signal, wait_for};
 
 /// A job file in the world; `rest` are its options.
 fn job(world: &World, rest: &str) -> String {
@@ -72,6 +73,38 @@ fn a_limit_of_files_reached_while_results_are_written_keeps_what_was_measured() 
         assert!(first_job(&json(&said.out))["read"]["ios"].as_u64() > Some(0), "{limit}: {}", said.out);
         assert!(said.err.contains("File too large"), "{limit}: {}", said.err);
     }
+}
+
+/// Root has no such limit.
+#[test]
+fn without_locked_memory_another_engine_is_taken_or_it_is_said_why_not() {
+    if !is_root() {
+        return skip::declare("root", "another user");
+    }
+    let world = World::new();
+    let data = world.data();
+    fs::set_permissions(world.path(), fs::Permissions::from_mode(0o755)).expect("changed");
+    for place in [&data, &world.home()] {
+        chown(place, Some(65_534), Some(65_534)).expect("given");
+    }
+    let program = data.join("program");
+    fs::copy(env!("CARGO_BIN_EXE_assay"), &program).expect("copied");
+    let file = job(&world, "size=1m\nrw=randread\nbs=4k\niodepth=64\nruntime=1\ntime_based\n");
+    let as_user = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c"]);
+        command.arg("ulimit -l 0; exec \"$0\" \"$@\"").arg(&program).args(words).current_dir(&data);
+        command.env("HOME", world.home()).env("ASSAY_RUNS", world.home().join("runs"));
+        command.output_in_time().map(Said::of).expect("started")
+    };
+    let said = as_user(&["run", &file, "--engine", "auto", "--json", "--watch", "nothing"]);
+    assert!(matches!(said.code, Some(0)), "{}", said.err);
+    assert!(first_job(&json(&said.out))["read"]["ios"].as_u64() > Some(0), "{}", said.out);
+    let said = as_user(&["run", &file, "--engine", "io_uring", "--watch", "nothing"]);
+    // Kernels that count a ring as memory of its cgroup have no use for the limit.
+    assert!(said.code == Some(0) || said.err.contains("'assay doctor' says why"), "{}", said.err);
+    let said = as_user(&["doctor"]);
+    assert!(said.out.contains("locked memory") && said.out.contains("ulimit -l"), "{}", said.out);
 }
 
 #[test]
