@@ -54,7 +54,17 @@ impl<'a> Wanted<'a> {
     /// As its origin has it.
     pub(crate) fn from(origin: Origin<'a>, target: &'a Path, strict: bool) -> Self {
         let steps = StepArgs::default();
-        Wanted { origin, target, strict, runtime: None, scale: None, steps, repeat: 1, tiles: None, seed: None }
+        Wanted {
+            origin,
+            target,
+            strict,
+            runtime: None,
+            scale: None,
+            steps,
+            repeat: 1,
+            tiles: None,
+            seed: None,
+        }
     }
 }
 

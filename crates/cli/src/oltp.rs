@@ -107,8 +107,7 @@ pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failur
                         Ok(command)
                     };
                     let mut say = |what: &str| context.say(what);
-                    let mut outside =
-                        Outside { program: &program, say: &mut say, stopped: &stopped };
+                    let mut outside = Outside { program: &program, say: &mut say, stopped: &stopped };
                     assay_oltp::crash(&args.given, &here, rounds, &mut outside)?
                 }
             };

@@ -82,18 +82,21 @@ pub fn tiles(workload: Workload, tiles: u32) -> Result<Workload, TilesError> {
     if measured.jobs.iter().all(|job| job.service_levels.is_empty()) {
         return Err(TilesError::NoLevel(measured.name.clone()));
     }
-    let shared = workload.targets.iter().find(|target| {
-        target.kind != Some(TargetKind::Null) && Path::new(&target.path).is_absolute()
-    });
+    let shared = workload
+        .targets
+        .iter()
+        .find(|target| target.kind != Some(TargetKind::Null) && Path::new(&target.path).is_absolute());
     if let Some(target) = shared {
         return Err(TilesError::Shared { target: target.name.clone(), path: target.path.clone() });
     }
-    if let Some(job) = workload.phases.iter().flat_map(|phase| &phase.jobs).find(|job| job.targets.is_empty()) {
+    if let Some(job) = workload.phases.iter().flat_map(|phase| &phase.jobs).find(|job| job.targets.is_empty())
+    {
         return Err(TilesError::NoTarget(job.name.clone()));
     }
     let mut phases = Vec::new();
     for phase in &workload.phases {
-        let jobs = |count: u32| (1..=count).flat_map(|tile| phase.jobs.iter().map(move |job| job_of(tile, job)));
+        let jobs =
+            |count: u32| (1..=count).flat_map(|tile| phase.jobs.iter().map(move |job| job_of(tile, job)));
         if phase.kind == PhaseKind::Measure {
             phases.extend((1..=tiles).map(|count| Phase {
                 jobs: jobs(count).collect(),
@@ -105,7 +108,8 @@ pub fn tiles(workload: Workload, tiles: u32) -> Result<Workload, TilesError> {
             phases.push(Phase { jobs: jobs(tiles).collect(), ..phase.clone() });
         }
     }
-    let targets = (1..=tiles).flat_map(|tile| workload.targets.iter().map(move |target| target_of(tile, target)));
+    let targets =
+        (1..=tiles).flat_map(|tile| workload.targets.iter().map(move |target| target_of(tile, target)));
     Ok(Workload { targets: targets.collect(), phases, ..workload })
 }
 
@@ -140,7 +144,8 @@ mod tests {
         let pattern = AccessPattern::new(Mix::READ, 4096, Placement::sequential());
         let job = |name: &str| {
             Job::new(name, &["data"], pattern.clone()).with(|job| {
-                job.traits.service_levels = levels.iter().map(|text| text.parse().expect("a level")).collect();
+                job.traits.service_levels =
+                    levels.iter().map(|text| text.parse().expect("a level")).collect();
             })
         };
         let target = Target { name: "data".to_owned(), path: "data.bin".to_owned(), kind: None, size: None };
@@ -164,7 +169,10 @@ mod tests {
             [("", 3, false), ("tiles=1", 2, true), ("tiles=2", 4, true), ("tiles=3", 6, true)]
         );
         let last = &made.phases[3].jobs[5];
-        assert_eq!((last.name.as_str(), last.targets.as_slice()), ("tile 3: scan", &["tile 3: data".to_owned()][..]));
+        assert_eq!(
+            (last.name.as_str(), last.targets.as_slice()),
+            ("tile 3: scan", &["tile 3: data".to_owned()][..])
+        );
     }
 
     #[test]

@@ -40,6 +40,6 @@ mod memory;
 mod tests;
 
 pub use kind::Mail;
-pub use planned::MailInPlans;
 pub use plan::{Action, asked, workload};
+pub use planned::MailInPlans;
 pub use settings::Settings;

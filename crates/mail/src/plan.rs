@@ -67,8 +67,7 @@ fn job(settings: &Settings, database: u32, task: Task) -> Job {
             Some(Application { kind: KIND.to_owned(), words, settings: settings.to_map() });
         if task == Task::Transactions {
             job.limits.time = Some(settings.measured());
-            job.traits.ramp =
-                if settings.ramp == 0 { ramp(&settings) } else { Nanos(settings.ramp) };
+            job.traits.ramp = if settings.ramp == 0 { ramp(&settings) } else { Nanos(settings.ramp) };
         }
     })
 }

@@ -52,7 +52,8 @@ fn read(map: &Map<String, Value>) -> Result<Settings, SettingFault> {
     let mut task = Task::default();
     let mut words = Vec::new();
     for (name, value) in map {
-        let fault = |what: String, help: &str| SettingFault { name: name.clone(), what, help: help.to_owned() };
+        let fault =
+            |what: String, help: &str| SettingFault { name: name.clone(), what, help: help.to_owned() };
         let text = value.as_str().ok_or_else(|| fault(format!("{value} is not possible"), "a text"))?;
         if name == TASK {
             let found = TASKS.iter().find(|(word, _)| *word == text);

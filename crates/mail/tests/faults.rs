@@ -163,8 +163,13 @@ fn a_power_cut_loses_nothing_that_was_durably_committed() {
         assert!(found.wrong.is_empty(), "round {round}: {:?}", found.wrong);
         durable += found.durable;
     }
-    println!("{cuts} power cuts: {durable} durable changes, {groups} groups replayed, {torn} torn pages repaired");
-    assert!(durable as u64 > cuts && groups as u64 > 5 * cuts, "{durable} durable, {groups} groups, {torn} torn");
+    println!(
+        "{cuts} power cuts: {durable} durable changes, {groups} groups replayed, {torn} torn pages repaired"
+    );
+    assert!(
+        durable as u64 > cuts && groups as u64 > 5 * cuts,
+        "{durable} durable, {groups} groups, {torn} torn"
+    );
 }
 
 const DATABASE: &str = "mail-1.database";

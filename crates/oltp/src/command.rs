@@ -429,9 +429,7 @@ impl How {
     /// What the transactions are, in words.
     pub(crate) fn words(&self, database: &Database) -> String {
         let place = match database {
-            Database::Sqlite(_) => {
-                Place::Sqlite { directory: PathBuf::new(), synchronous: self.synchronous }
-            }
+            Database::Sqlite(_) => Place::Sqlite { directory: PathBuf::new(), synchronous: self.synchronous },
             Database::Postgres(url) => Place::Postgres { url: url.shown(), server_side: self.server_side },
         };
         let home = if self.home == HomeWarehouse::Fixed { ", one home warehouse per user" } else { "" };

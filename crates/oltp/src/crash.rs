@@ -74,7 +74,8 @@ pub fn crash(given: &Given, here: &Here, rounds: u32, outside: &mut Outside<'_>)
     if !given.has("own-server") {
         let database = Database::of(given, here)?;
         if let Database::Postgres(_) = database {
-            let why = "kills only what Assay started: give a directory and --own-server instead of a URL".to_owned();
+            let why = "kills only what Assay started: give a directory and --own-server instead of a URL"
+                .to_owned();
             return Err(Asked::Option { option: "crash", why }.into());
         }
         return rounds_of(&mut Target { database, server: None }, given, here, rounds, outside);
@@ -140,9 +141,10 @@ fn one(
     let users = advised_users(facts.warehouses).max(2).min(facts.warehouses).to_string();
     let place = given.text(WHERE).unwrap_or(".").to_owned();
     let name = format!("oltp-crash-{round}");
-    let mut words: Vec<String> = ["oltp", "run", &place, "--ramp", "0s", "--time", "1h", "--users", &users, "--name", &name]
-        .map(str::to_owned)
-        .to_vec();
+    let mut words: Vec<String> =
+        ["oltp", "run", &place, "--ramp", "0s", "--time", "1h", "--users", &users, "--name", &name]
+            .map(str::to_owned)
+            .to_vec();
     if let Some(ledger) = given.ledger() {
         words.extend(["--ledger".to_owned(), ledger.to_owned()]);
     }
@@ -163,7 +165,8 @@ fn one(
         }
         let ended = !matches!(running.0.try_wait(), Ok(None));
         if ended || clock.now_ns() > end_ns {
-            let what = "the run that was to be killed ended, or acknowledged nothing in five minutes".to_owned();
+            let what =
+                "the run that was to be killed ended, or acknowledged nothing in five minutes".to_owned();
             return Err(Error::OwnServer { what });
         }
         std::thread::sleep(NAP);

@@ -26,13 +26,13 @@ mod text;
 mod user;
 
 pub use command::{Here, PreparedRun, Report, build, build_scaled, check, prepare_run, prepare_scaled};
-pub use crash::{Outside, crash, rounds as crash_rounds};
 pub use conditions::{Checked, Held};
+pub use crash::{Outside, crash, rounds as crash_rounds};
 pub use error::{Asked, Class, Error, Unfit};
 pub use inputs::{HomeWarehouse, Mix};
 pub use kind::{OPERATIONS, Oltp};
-pub use planned::OltpInPlans;
 pub use options::{Given, OPTIONS, OptionWords, Verb, WHERE};
+pub use planned::OltpInPlans;
 pub use postgres::ServerUrl;
 pub use progress::{Progress, Watcher};
 pub use scale::Scale;

@@ -64,7 +64,9 @@ pub(crate) struct AskedJob {
 
 fn fault(asked: &Asked) -> SettingFault {
     let (name, what, help) = match asked {
-        Asked::Value { option, value, possible } => (*option, format!("'{value}' is not possible"), possible.clone()),
+        Asked::Value { option, value, possible } => {
+            (*option, format!("'{value}' is not possible"), possible.clone())
+        }
         Asked::Option { option, why } => (*option, why.clone(), String::new()),
         other => (WHERE, other.to_string(), String::new()),
     };
@@ -78,7 +80,8 @@ impl AskedJob {
         let asked = of.kind == KIND && !of.settings.contains_key("place");
         let wrong = |fault: SettingFault| {
             let possible = if fault.help.is_empty() { "a possible value".to_owned() } else { fault.help };
-            Asked::Value { option: "application", value: format!("{}: {}", fault.name, fault.what), possible }.into()
+            Asked::Value { option: "application", value: format!("{}: {}", fault.name, fault.what), possible }
+                .into()
         };
         asked.then(|| AskedJob::read(&of.settings).map_err(wrong))
     }
@@ -98,7 +101,8 @@ impl AskedJob {
                 task = found.ok_or_else(|| wrong("build, run or check"))?.1;
                 continue;
             }
-            let known = OPTIONS.iter().find(|option| option.name == name && !KEYS_OF_JOBS.contains(&option.name));
+            let known =
+                OPTIONS.iter().find(|option| option.name == name && !KEYS_OF_JOBS.contains(&option.name));
             let option = known.ok_or_else(|| wrong("no setting of that name"))?;
             match (option.value, text) {
                 (Some(_), _) => options.push((option.name, text.to_owned())),
@@ -124,7 +128,12 @@ impl AskedJob {
     }
 
     /// Its database: on the server that it names, else in the directory that is its target.
-    pub(crate) fn database(&self, context: PhaseContext<'_>, job: usize, here: &Here) -> Result<Database, Error> {
+    pub(crate) fn database(
+        &self,
+        context: PhaseContext<'_>,
+        job: usize,
+        here: &Here,
+    ) -> Result<Database, Error> {
         let planned = context.job(job);
         let site = planned.slices.first().and_then(|slice| slice.sites.first());
         let directory = site.map(|site| PathBuf::from(&context.plan.targets[site.target as usize].path));
@@ -136,7 +145,12 @@ impl AskedJob {
     }
 
     /// What its users do, now that the database can be asked.
-    pub(crate) fn settle(&self, planned: &PlannedJob, database: &Database, here: &Here) -> Result<Settings, Error> {
+    pub(crate) fn settle(
+        &self,
+        planned: &PlannedJob,
+        database: &Database,
+        here: &Here,
+    ) -> Result<Settings, Error> {
         let how = How::of(&self.given, database)?;
         let rate = planned.slices.first().and_then(|slice| planned.slice_iops(slice));
         if rate.is_some() && self.given.has("think") {
@@ -163,9 +177,11 @@ impl AskedJob {
                 }
                 return Ok(format!("the database in {} is used as it is", database.shown()));
             }
-            Err(error @ Error::Database(Unfit::HalfBuilt { .. } | Unfit::Version { .. } | Unfit::Foreign { .. }))
-                if !self.given.has("rebuild") =>
-            {
+            Err(
+                error @ Error::Database(
+                    Unfit::HalfBuilt { .. } | Unfit::Version { .. } | Unfit::Foreign { .. },
+                ),
+            ) if !self.given.has("rebuild") => {
                 return Err(error);
             }
             _ => {}

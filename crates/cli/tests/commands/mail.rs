@@ -106,7 +106,8 @@ fn a_slow_storage_fails_because_of_its_reads() {
     let run = ["mail", "run", at, SMALL, "threads=4", "time=4s", "ramp=1s", "maintenance=off"];
     let run = world.assay(&[&run[..], &CACHE].concat());
     assert_eq!(run.code, Some(1), "{}", run.err);
-    let line = run.out.lines().find(|line| line.contains("average database read latency")).expect("a criterion");
+    let line =
+        run.out.lines().find(|line| line.contains("average database read latency")).expect("a criterion");
     assert!(line.contains("FAIL: "), "{line}");
     println!("{}", line.trim());
     assert!(run.err.contains("the test failed: database 1: average database read latency"), "{}", run.err);
@@ -120,7 +121,8 @@ fn tile(limit: &str) -> String {
              cache_min = \"4MiB\", cache_max = \"4MiB\" }}\n{more}\n"
         )
     };
-    let run = format!("threads = 2\nrate = 30\nruntime = \"3s\"\nservice_level = \"database read mean<{limit}\"");
+    let run =
+        format!("threads = 2\nrate = 30\nruntime = \"3s\"\nservice_level = \"database read mean<{limit}\"");
     format!(
         "name = \"tile\"\ntarget = [{{ name = \"mail\", path = \"mail\", kind = \"directory\" }}]\n\
          [[phase]]\nname = \"prepare\"\nkind = \"precondition\"\n{}[[phase]]\nname = \"work\"\n{}\
@@ -150,7 +152,11 @@ fn tiles_are_added_until_one_misses_its_service_level() {
     // Databases of all tiles are there, and are verified; no second tile was measured.
     assert_eq!(names(&document), ["prepare ", "work tiles=1", "verify "]);
     assert!(data.join("tile-3-mail/mail-1.database").exists());
-    assert!(said.out.contains("a tile missed a service level: tile 1: mail: database read mean"), "{}", said.out);
+    assert!(
+        said.out.contains("a tile missed a service level: tile 1: mail: database read mean"),
+        "{}",
+        said.out
+    );
     // What is there is used as it is.
     fs::write(&plan, tile("1h")).expect("a plan");
     let said = world.assay(&["run", path_text(&plan), "--target", path_text(&data), "--tiles", "2"]);
@@ -165,7 +171,11 @@ fn what_a_plan_says_wrongly_of_an_application_is_said_at_its_place() {
     let plan = world.data().join("p.toml");
     let text = tile("20ms");
     for (from, to, expected) in [
-        ("kind = \"mail\", task = \"run\"", "kind = \"mial\", task = \"run\"", "there is no application 'mial'"),
+        (
+            "kind = \"mail\", task = \"run\"",
+            "kind = \"mial\", task = \"run\"",
+            "there is no application 'mial'",
+        ),
         ("task = \"run\"", "task = \"run\", threads = 3", "'threads'"),
         ("task = \"run\"", "task = \"walk\"", "'walk' is not possible"),
         ("service_level = \"database read mean<20ms\"", "service_level = \"mean\"", "is not a service level"),
@@ -178,7 +188,11 @@ fn what_a_plan_says_wrongly_of_an_application_is_said_at_its_place() {
     let alone = text.replace("service_level", "# service_level");
     fs::write(&plan, alone).expect("a plan");
     let said = world.assay(&["plan", path_text(&plan), "--tiles", "2"]);
-    assert!(said.code == Some(2) && said.err.contains("no job of phase 'work' has a service_level"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("no job of phase 'work' has a service_level"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

@@ -16,7 +16,9 @@ const KIND: &str = "kind";
 pub(super) const APPLICATION: Form<Application> = Form { shape: Shape::Settings(KIND), read, write };
 
 fn read(sink: &mut Sink, entry: Entry<'_>, _: &Shape) -> Option<Application> {
-    let Some(table) = entry.as_table() else { return sink.wrong_type(entry, "a table such as { kind = \"mail\" }") };
+    let Some(table) = entry.as_table() else {
+        return sink.wrong_type(entry, "a table such as { kind = \"mail\" }");
+    };
     let Some(word) = table.get(KIND) else {
         let help = "application = { kind = \"oltp\", .. }";
         sink.error("missing-key", entry.span(), "the application does not say its kind", help);
@@ -78,7 +80,8 @@ fn words(
         Err(fault) => fault,
     };
     let span = table.get(fault.name.as_str()).map_or_else(|| entry.span(), |value| value.span());
-    let message = if fault.name.is_empty() { fault.what } else { format!("'{}': {}", fault.name, fault.what) };
+    let message =
+        if fault.name.is_empty() { fault.what } else { format!("'{}': {}", fault.name, fault.what) };
     sink.error("bad-value", span, message, fault.help);
     None
 }

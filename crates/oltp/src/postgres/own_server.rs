@@ -42,9 +42,11 @@ fn failed(what: impl Into<String>) -> Error {
 fn programs() -> Result<PathBuf, Error> {
     let inside = PLACES.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
     let all = inside.map(|entry| entry.path().join("bin")).chain([PathBuf::from("/usr/bin")]);
-    let mut found: Vec<PathBuf> = all.filter(|bin| bin.join("postgres").exists() && bin.join("initdb").exists()).collect();
+    let mut found: Vec<PathBuf> =
+        all.filter(|bin| bin.join("postgres").exists() && bin.join("initdb").exists()).collect();
     let version = |bin: &PathBuf| {
-        let parent = bin.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+        let parent =
+            bin.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
         parent.parse::<f64>().unwrap_or(0.0)
     };
     found.sort_by(|a, b| version(a).total_cmp(&version(b)));
@@ -88,7 +90,8 @@ impl OwnServer {
         private.create(&data).map_err(at(&data))?;
         let secret = directory.join("password");
         let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&secret);
-        std::io::Write::write_all(&mut file.map_err(at(&secret))?, server.password.as_bytes()).map_err(at(&secret))?;
+        std::io::Write::write_all(&mut file.map_err(at(&secret))?, server.password.as_bytes())
+            .map_err(at(&secret))?;
         if let Some((user, group)) = server.user {
             for path in [&directory, &data, &secret] {
                 chown(path, Some(user), Some(group)).map_err(at(path))?;
@@ -144,13 +147,24 @@ impl OwnServer {
                 let mut postgres = self.program("postgres");
                 postgres.arg("-D").arg(self.directory.join("data")).arg("-k").arg(&self.directory);
                 postgres.args(["-p", &self.port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
-                postgres.args(["-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "logging_collector=on"]);
-                self.postmaster = Some(postgres.spawn().map_err(|error| failed(format!("postgres: {error}")))?);
+                postgres.args([
+                    "-c",
+                    "fsync=on",
+                    "-c",
+                    "synchronous_commit=on",
+                    "-c",
+                    "logging_collector=on",
+                ]);
+                self.postmaster =
+                    Some(postgres.spawn().map_err(|error| failed(format!("postgres: {error}")))?);
             }
             match super::PostgresAdmin::connect(&url) {
                 Ok(_) => return Ok(()),
                 Err(error) if clock.now_ns() > end_ns => {
-                    return Err(failed(format!("it does not answer after {} s: {error}", PATIENCE_NS / 1_000_000_000)));
+                    return Err(failed(format!(
+                        "it does not answer after {} s: {error}",
+                        PATIENCE_NS / 1_000_000_000
+                    )));
                 }
                 Err(_) => std::thread::sleep(NAP),
             }
@@ -172,9 +186,12 @@ impl OwnServer {
     fn kill(&mut self) {
         let Some(mut postmaster) = self.postmaster.take() else { return };
         let own = postmaster.id();
-        let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+        let children =
+            std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
         let _ = postmaster.kill();
-        for child in children.split_whitespace().filter_map(|word| word.parse().ok()).filter_map(Pid::from_raw) {
+        for child in
+            children.split_whitespace().filter_map(|word| word.parse().ok()).filter_map(Pid::from_raw)
+        {
             let _ = kill_process(child, Signal::KILL);
         }
         let _ = postmaster.wait();
@@ -187,7 +204,10 @@ impl Drop for OwnServer {
         // Made by `start`, with nothing in it but the server's.
         let clock = RealClock::new();
         let end_ns = clock.now_ns() + 10_000_000_000;
-        while std::fs::remove_dir_all(&self.directory).is_err() && self.directory.exists() && clock.now_ns() < end_ns {
+        while std::fs::remove_dir_all(&self.directory).is_err()
+            && self.directory.exists()
+            && clock.now_ns() < end_ns
+        {
             std::thread::sleep(NAP);
         }
     }

@@ -34,8 +34,12 @@ fn job(settings: &[(&str, &str)], threads: u32) -> Job {
 fn said(directory: &Path, data: &Path, jobs: Vec<Job>) -> Result<Vec<String>, String> {
     let phases = jobs.into_iter().map(|job| Phase::measure("phase", vec![job])).collect();
     let path = directory.display().to_string();
-    let target =
-        Target { name: "database".to_owned(), path: path.clone(), kind: Some(TargetKind::Directory), size: None };
+    let target = Target {
+        name: "database".to_owned(),
+        path: path.clone(),
+        kind: Some(TargetKind::Directory),
+        size: None,
+    };
     let workload = Workload { name: "w".to_owned(), targets: vec![target], phases, ..Workload::default() };
     let facts = TargetFacts {
         path,
@@ -74,7 +78,8 @@ fn said(directory: &Path, data: &Path, jobs: Vec<Job>) -> Result<Vec<String>, St
 
 #[test]
 fn a_database_is_built_worked_on_and_checked_in_one_run() {
-    let (place, data) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
+    let (place, data) =
+        (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
     let directory = place.path().join("database");
     let build = || job(&[("task", "build"), ("warehouses", "2")], 1);
     let run = || job(&[("synchronous", "off")], 2);
@@ -82,7 +87,9 @@ fn a_database_is_built_worked_on_and_checked_in_one_run() {
     let missing = said(&directory, data.path(), vec![run()]).expect_err("there is none");
     assert!(missing.contains("no OLTP database in"), "{missing}");
     let notes = said(&directory, data.path(), vec![build(), run(), check()]).expect("done").join("\n");
-    for words in ["built 2 warehouses", "synchronous=off, 2 warehouses (reduced), 2 users", "holds        ledger: "] {
+    for words in
+        ["built 2 warehouses", "synchronous=off, 2 warehouses (reduced), 2 users", "holds        ledger: "]
+    {
         assert!(notes.contains(words), "{words}: {notes}");
     }
     let again = said(&directory, data.path(), vec![build(), check()]).expect("done").join("\n");

@@ -21,7 +21,9 @@ pub(super) fn unrolled(phases: &[Phase]) -> Result<Vec<(Phase, Option<Step>)>, R
             // Each phase is searched by itself; a round is all points of a phase.
             Some(Until::Rate(_)) => 1,
             // The points of a curve have names of their own in vdbench.
-            Some(Until::Below(_) | Until::Held) => rest.iter().take_while(|next| next.until == phase.until).count(),
+            Some(Until::Below(_) | Until::Held) => {
+                rest.iter().take_while(|next| next.until == phase.until).count()
+            }
             Some(Until::Steady(_)) => {
                 rest.iter().take_while(|next| next.until == phase.until && next.name == phase.name).count()
             }
