@@ -1,5 +1,6 @@
 //! The store on real files whose file system fails, or loses power, as it is told to.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -163,7 +164,8 @@ fn a_power_cut_loses_nothing_that_was_durably_committed() {
         assert!(found.wrong.is_empty(), "round {round}: {:?}", found.wrong);
         durable += found.durable;
     }
-    println!(
+    let _ = writeln!(
+        std::io::stderr(),
         "{cuts} power cuts: {durable} durable changes, {groups} groups replayed, {torn} torn pages repaired"
     );
     assert!(

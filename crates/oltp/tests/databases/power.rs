@@ -1,5 +1,6 @@
 //! SQLite when the power is cut: what was acknowledged is there, or its loss is told.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,5 +104,5 @@ fn commits_that_were_lost_without_flushes_are_told() {
         assert!(!whole && ledger, "{seed}: {text}");
         told += 1;
     }
-    println!("{told} of {all} cuts with synchronous=off: the loss was told");
+    let _ = writeln!(std::io::stderr(), "{told} of {all} cuts with synchronous=off: the loss was told");
 }
