@@ -18,9 +18,22 @@ pub(crate) const KINDS: &[&dyn ApplicationKind] = &[
 pub(crate) fn kinds(context: &Context) -> Result<Kinds, Failure> {
     let mut kinds = Kinds::default();
     #[cfg(feature = "oltp")]
-    kinds.native.push(std::sync::Arc::new(assay_oltp::Oltp::for_plans(crate::oltp::here(context, false)?)));
+    kinds.native.push(std::sync::Arc::new(assay_oltp::Oltp::for_plans(here(context, false)?)));
     #[cfg(feature = "mail")]
     kinds.native.push(std::sync::Arc::new(assay_mail::Mail::default()));
     let _ = context;
     Ok(kinds)
+}
+
+/// What the databases have to know of this program and machine.
+#[cfg(feature = "oltp")]
+pub(crate) fn here(context: &Context, force: bool) -> Result<assay_oltp::Here, Failure> {
+    Ok(assay_oltp::Here {
+        now_us: std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros() as i64),
+        random: assay_runner::random_u64().map_err(Failure::failed)?,
+        cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32,
+        password: std::env::var("PGPASSWORD").ok(),
+        data: context.data.clone(),
+        force,
+    })
 }

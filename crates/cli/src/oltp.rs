@@ -1,11 +1,9 @@
 //! `assay oltp`: a load derived from TPC-C on SQLite and PostgreSQL. Its options are those of the crate's table.
 
-use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::UNIX_EPOCH;
 
-use assay_oltp::{Given, Here, OPTIONS, OptionWords, Outside, Verb, WHERE, Watcher};
+use assay_oltp::{Given, OPTIONS, OptionWords, Outside, Verb, WHERE, Watcher};
 use assay_runner::{Request, Work};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
@@ -14,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::live::{self, Live};
 use crate::options::OutputArgs;
 use crate::output::Outputs;
-use crate::{run, signals};
+use crate::{apps, run, signals};
 
 #[derive(Debug)]
 pub(crate) struct OltpArgs {
@@ -76,23 +74,11 @@ impl From<assay_oltp::Error> for Failure {
     }
 }
 
-/// What the databases have to know of this program and machine.
-pub(crate) fn here(context: &Context, force: bool) -> Result<Here, Failure> {
-    Ok(Here {
-        now_us: UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros() as i64),
-        random: assay_runner::random_u64().map_err(Failure::failed)?,
-        cpus: std::thread::available_parallelism().map_or(1, NonZero::get) as u32,
-        password: std::env::var("PGPASSWORD").ok(),
-        data: context.data.clone(),
-        force,
-    })
-}
-
 pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failure> {
     let mut site = context.site(signals::stop_flag()?);
     let stop = Arc::clone(&site.stop);
     let stopped = move || stop.load(Ordering::Relaxed);
-    let here = here(context, args.output.as_ref().is_some_and(|output| output.force))?;
+    let here = apps::here(context, args.output.as_ref().is_some_and(|output| output.force))?;
     let mut said = live::stages(context);
     let mut watcher = Watcher { progress: &mut |progress| said(&progress), stopped: &stopped };
     match args.verb {

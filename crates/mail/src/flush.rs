@@ -13,6 +13,8 @@ use crate::store::{Store, io_error, page_slices};
 
 /// Pages that are written with one flush at most.
 const BATCH_PAGES: usize = 16;
+/// A neighbour is written early if its turn comes within this part of the time that pages stay dirty.
+const NEIGHBOUR_SHARE: u64 = 4;
 /// Pages of one write: 256 KiB.
 const RUN_PAGES: usize = 8;
 /// The database file grows by so many pages.
@@ -93,11 +95,11 @@ struct Batch {
 }
 
 impl State {
-    /// Dirty pages to write next: the longest dirty, and beside each its neighbours that are dirty for long. What has just been
-    /// changed is likely to be changed again.
+    /// Dirty pages to write next: the longest dirty, and beside each its neighbours whose turn would come soon. One that is written long
+    /// before its turn is likely to be changed again, and then written again.
     fn choose(&self) -> Vec<Vec<u32>> {
         let oldest = self.by_age.first().map_or(0, |(lsn, _)| *lsn);
-        let bound = oldest + (self.log.next_lsn().saturating_sub(oldest)) / 2;
+        let bound = oldest + self.log.next_lsn().saturating_sub(oldest) / NEIGHBOUR_SHARE;
         let is_due = |page: u32| {
             let since = self.peek(page).and_then(|frame| frame.dirty);
             !self.in_flight.contains_key(&page) && since.is_some_and(|since| since <= bound)
@@ -178,11 +180,18 @@ impl Store {
     /// # Errors
     /// What the storage says.
     pub fn flush_some(&self, disk: &mut dyn Disk) -> Result<usize, StoreError> {
+        self.flush_within(disk, 0)
+    }
+
+    /// The same by a thread that is in no hurry: the log has to be durable before the pages are written, and the next durable commit
+    /// makes it so. Only where none comes within `patience_ns`, the log is written for these pages.
+    fn flush_within(&self, disk: &mut dyn Disk, patience_ns: u64) -> Result<usize, StoreError> {
         let mut state = self.lock();
         Store::check(&state)?;
         let now_ns = disk.now_ns();
         let Some(batch) = state.begin_writes(now_ns) else { return Ok(0) };
         drop(state);
+        self.await_log(disk, batch.log_lsn, patience_ns);
         let written = self.write_pages(disk, &batch);
         if let Err(error) = written {
             return Err(self.fail(error));
@@ -296,7 +305,7 @@ impl Store {
         if let Some(generation) = ahead {
             self.make_generation(disk, generation).map_err(|error| self.fail(error))?;
         }
-        let flushed = self.wants_flush() && self.flush_some(disk)? > 0;
+        let flushed = self.wants_flush() && self.flush_within(disk, self.tuning.flush_patience_ns)? > 0;
         self.checkpoint(disk, false)?;
         Ok(flushed)
     }

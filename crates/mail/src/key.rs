@@ -23,6 +23,11 @@ impl Key {
         Key { mailbox, folder, message }
     }
 
+    /// Its entry in the index of its mailbox, which is kept behind the last of `folders`.
+    pub fn in_index(&self, folders: u32) -> Self {
+        Key::new(self.mailbox, folders, self.message)
+    }
+
     /// As it is stored.
     pub fn encode(&self) -> [u8; KEY_BYTES] {
         let mut bytes = [0; KEY_BYTES];

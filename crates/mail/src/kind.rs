@@ -409,6 +409,7 @@ impl OneTask<'_> {
         let stop = Arc::clone(&self.stop);
         let mut loader = Loader::new(&mut self.disk, new)?;
         let (mut rng, mut data, mut mailbox, mut number) = (Rng::new(self.seed), Vec::new(), 0, 0);
+        let mut index = Vec::new();
         while loader.pages() < settings.initial_pages() {
             if stop.load(Ordering::Relaxed) {
                 return Err(StoreError::Stopped("it was interrupted; the database is half built".to_owned()));
@@ -419,12 +420,16 @@ impl OneTask<'_> {
                     let (version, bytes) = (rng.next_u64(), message::draw_size(&mut rng));
                     message::make(mailbox, folder, version, bytes, &mut data);
                     loader.add(&Key::new(mailbox, folder, number), &data)?;
+                    index.push(number);
                 }
+            }
+            for number in index.drain(..) {
+                loader.add(&Key::new(mailbox, FOLDERS, number), &message::INDEX_ENTRY)?;
             }
             mailbox += 1;
             loader.set_mailboxes(mailbox);
         }
-        let (messages, pages) = (loader.messages, loader.pages());
+        let (messages, pages) = (number, loader.pages());
         loader.finish()?;
         let bytes = u64::from(pages) * PAGE_BYTES as u64;
         self.database.note(format!(
@@ -461,7 +466,7 @@ impl OneTask<'_> {
         if !stop.load(Ordering::Relaxed) {
             self.database.note(format!(
                 "database {number}: {} pages have the checksum, number and write counter of their last write; {} leaves with \
-                 {} messages are in order",
+                 {} messages and entries of indexes are in order",
                 checked.pages, checked.leaves, checked.messages
             ));
         }

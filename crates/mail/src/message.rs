@@ -4,6 +4,9 @@ use assay_workload::rng::{Rng, splitmix64};
 
 use crate::key::Key;
 
+/// What the index of a mailbox has of each message: its date, size and flags, say. Each change of a message changes its entry as well, on
+/// another page, as a server's secondary indexes do.
+pub const INDEX_ENTRY: [u8; 48] = [0x5a; 48];
 /// Bytes at the start of a message: checksum, length, mailbox, folder, version.
 const HEADER_BYTES: usize = 24;
 

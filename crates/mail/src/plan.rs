@@ -16,8 +16,10 @@ use crate::settings::{SettingError, Settings, Task, Test};
 pub const KIND: &str = "mail";
 /// What is always said with results.
 pub const NAME: &str = "Jetstress-like; not Microsoft Jetstress; not comparable with ESRP";
-/// Threads start one after the other before anything is measured where no ramp is given.
-const RAMP_DEFAULT: Nanos = Nanos::from_secs(10);
+/// Before anything is measured where no ramp is given, at least.
+const RAMP_MIN: Nanos = Nanos::from_secs(30);
+/// Bytes of log of a transaction, about, with the usual mix: what the ramp is estimated by.
+const LOG_BYTES_OF_TRANSACTION: u64 = 1100;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,10 +67,17 @@ fn job(settings: &Settings, database: u32, task: Task) -> Job {
             Some(Application { kind: KIND.to_owned(), words, settings: settings.to_map() });
         if task == Task::Transactions {
             job.limits.time = Some(settings.measured());
-            job.traits.ramp =
-                if settings.ramp == 0 { RAMP_DEFAULT.min(settings.measured()) } else { Nanos(settings.ramp) };
+            job.traits.ramp = if settings.ramp == 0 { ramp(&settings) } else { Nanos(settings.ramp) };
         }
     })
+}
+
+/// The time until pages are written as often as they become dirty: before the log is as long as the checkpoint depth, hardly any is. Writes
+/// of pages would be missing from what is measured then, beside those of the log.
+fn ramp(settings: &Settings) -> Nanos {
+    let log_bytes_per_s = u64::from(settings.rate) * LOG_BYTES_OF_TRANSACTION;
+    let full = settings.checkpoint_depth.checked_div(log_bytes_per_s).unwrap_or(0);
+    RAMP_MIN.max(Nanos::from_secs(full + full / 4)).min(settings.measured())
 }
 
 /// What a job does, in words.

@@ -182,7 +182,8 @@ impl Session {
             state.put(&key, data)?;
             Ok((key, state.commit(now_ns)))
         })?;
-        instance.store.commit(&mut self.disk, lsn, durable)?;
+        let lsn = self.index(&key, true)?.unwrap_or(lsn);
+        self.instance.store.commit(&mut self.disk, lsn, durable)?;
         if is_sampled(&key) {
             let noted = self.ledger.begin(&key);
             let noted = noted.and_then(|()| self.ledger.end(&key, Fate::Present(version), lsn, durable));
@@ -191,10 +192,30 @@ impl Session {
         Ok(self.data.len() as u64)
     }
 
+    /// Puts the entry of a message into the index of its mailbox, or takes it out: a group of records of its own, which becomes durable
+    /// with the message's. `None`: there was no room.
+    fn index(&mut self, key: &Key, is_there: bool) -> Result<Option<u64>, StoreError> {
+        let entry = key.in_index(self.instance.header.folders);
+        let now_ns = self.disk.now_ns();
+        let done = self.instance.store.with(&mut self.disk, &mut |state| {
+            if is_there {
+                state.put(&entry, &message::INDEX_ENTRY)?;
+            } else {
+                state.delete(&entry)?;
+            }
+            Ok(state.commit(now_ns))
+        });
+        match done {
+            Err(StoreError::Full(_)) => Ok(None),
+            done => done.map(Some),
+        }
+    }
+
     fn pick(&mut self) -> Result<Option<Key>, StoreError> {
         let (key, choice) =
             (Key::new(self.visit.mailbox, self.visit.folder, self.visit.at), self.rng.next_u64());
-        self.instance.store.with(&mut self.disk, &mut |state| state.pick(&key, choice))
+        let folders = self.instance.header.folders;
+        self.instance.store.with(&mut self.disk, &mut |state| state.pick(&key, choice, folders))
     }
 
     fn delete(&mut self) -> Result<u64, StoreError> {
@@ -233,7 +254,8 @@ impl Session {
             };
             Ok((changed, state.commit(now_ns)))
         })?;
-        instance.store.commit(&mut self.disk, lsn, durable)?;
+        let indexed = if was_there { self.index(key, version.is_some())? } else { None };
+        self.instance.store.commit(&mut self.disk, indexed.unwrap_or(lsn), durable)?;
         if sampled {
             let fate = match (was_there, version) {
                 (false, _) => Fate::Unchanged,

@@ -162,6 +162,9 @@ impl Default for Settings {
 
 /// Share of the space that a new database takes: it may grow by a quarter.
 pub const INITIAL_SHARE: f64 = 0.8;
+/// How long a background writer waits for the next durable commit instead of writing the log for its pages alone: it is in no hurry, and a
+/// server with some dozens of durable commits a second has one by then.
+const FLUSH_PATIENCE_NS: u64 = 50_000_000;
 /// The shortest a database can be, pages.
 const PAGES_MIN: u64 = 256;
 
@@ -474,6 +477,7 @@ impl Settings {
             pool_pages_max: (self.cache_max / PAGE_BYTES as u64) as usize,
             checkpoint_depth_bytes: self.checkpoint_depth,
             keeps_log: self.task == Task::Accumulate,
+            flush_patience_ns: FLUSH_PATIENCE_NS,
             ..Tuning::default()
         }
     }

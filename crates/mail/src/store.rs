@@ -31,6 +31,8 @@ pub struct Tuning {
     pub log_buffer_bytes: usize,
     /// Log generations stay: for soft recovery, which replays them.
     pub keeps_log: bool,
+    /// How long background writers wait for a commit that makes the log durable for them, nanoseconds.
+    pub flush_patience_ns: u64,
 }
 
 impl Default for Tuning {
@@ -42,6 +44,7 @@ impl Default for Tuning {
             lazy_ns: 1_000_000_000,
             log_buffer_bytes: 256 << 10,
             keeps_log: false,
+            flush_patience_ns: 0,
         }
     }
 }
@@ -183,6 +186,20 @@ impl Store {
         drop(state);
         self.notify();
         read.map_err(|error| self.fail(error))
+    }
+
+    /// Waits until others have made the log durable up to `lsn`, at most `patience_ns`.
+    pub(crate) fn await_log(&self, disk: &mut dyn Disk, lsn: u64, patience_ns: u64) {
+        let end_ns = disk.now_ns().saturating_add(patience_ns);
+        let mut state = self.lock();
+        while state.log.durable_lsn() < lsn && state.failed.is_none() {
+            let left_ns = end_ns.saturating_sub(disk.now_ns());
+            if left_ns == 0 {
+                return;
+            }
+            let left = std::time::Duration::from_nanos(left_ns);
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// Waits until the log is durable up to `lsn`. Of several threads one writes for all.

@@ -25,6 +25,7 @@ fn tuning() -> Tuning {
         lazy_ns: 50_000,
         log_buffer_bytes: 64 << 10,
         keeps_log: false,
+        flush_patience_ns: 0,
     }
 }
 

@@ -218,11 +218,11 @@ impl State {
     }
 
     /// A message near `key`: of those of its folder in the leaf that `key` leads to the one that `choice` picks, else the
-    /// nearest one there.
+    /// nearest one there; of the index behind the last of `folders` it picks none.
     ///
     /// # Errors
     /// What is not in memory.
-    pub fn pick(&mut self, key: &Key, choice: u64) -> Result<Option<Key>, Miss> {
+    pub fn pick(&mut self, key: &Key, choice: u64, folders: u32) -> Result<Option<Key>, Miss> {
         let leaf = self.descend(key)?.leaf();
         let page = self.page(leaf)?;
         let count = page.count();
@@ -231,8 +231,10 @@ impl State {
         };
         let (from, to) = (bound(0), bound(u64::MAX));
         Ok(match to - from {
-            0 if count == 0 => None,
-            0 => Some(page.key(from.min(count - 1))),
+            0 => {
+                let keys = (from..count).chain((0..from).rev()).map(|index| page.key(index));
+                keys.into_iter().find(|key| key.folder < folders)
+            }
             folder => Some(page.key(from + (choice % folder as u64) as usize)),
         })
     }

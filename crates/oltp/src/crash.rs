@@ -11,7 +11,7 @@ use assay_engine::Clock as _;
 use assay_engine::clock::RealClock;
 use assay_workload::rng::Rng;
 
-use crate::command::{Database, Here, Report, built};
+use crate::database::{Database, Here, Report, built};
 use crate::error::{Asked, Error, Unfit};
 use crate::options::{Given, WHERE};
 use crate::postgres::OwnServer;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use assay_engine::EngineError;
 use assay_workload::units::Bytes;
 
 /// `1 warehouse`, `2 warehouses`.
@@ -253,4 +254,9 @@ impl Error {
             Error::Asked(_) | Error::Database(_) | Error::Interrupted => "other",
         }
     }
+}
+
+/// As the driver of phases is told it.
+pub(crate) fn failed(error: impl std::fmt::Display) -> EngineError {
+    EngineError::Kind { kind: "oltp", why: error.to_string() }
 }

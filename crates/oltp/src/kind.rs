@@ -19,8 +19,8 @@ use assay_workload::operation::OpId;
 use assay_workload::plan::PlannedJob;
 use assay_workload::rng::{Rng, derive_seed};
 
-use crate::command::{Database, Here};
-use crate::error::{Asked, Error, Unfit};
+use crate::database::{Database, Here};
+use crate::error::{Asked, Error, Unfit, failed};
 use crate::inputs::{Inputs, Transaction, UserPlace};
 use crate::ledger::{self, LedgerWriter};
 use crate::monitor::{Monitor, Watch, Watched};
@@ -41,10 +41,6 @@ pub const OPERATIONS: [&str; 6] = {
 
 /// The id of notes.
 const NOTE: &str = "oltp";
-
-pub(crate) fn failed(error: impl std::fmt::Display) -> EngineError {
-    EngineError::Kind { kind: "oltp", why: error.to_string() }
-}
 
 /// The kind of job.
 pub struct Oltp {

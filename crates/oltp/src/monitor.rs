@@ -41,6 +41,9 @@ pub(crate) struct Totals {
     /// Bytes of log ever written.
     pub(crate) log_bytes: Option<i64>,
     pub(crate) deadlocks: Option<i64>,
+    /// How often the log was made durable, and microseconds that took together; 0: its time is not taken (track_wal_io_timing).
+    pub(crate) log_syncs: Option<i64>,
+    pub(crate) log_syncs_us: Option<i64>,
 }
 
 /// Where they are read.
@@ -229,6 +232,12 @@ impl Watched {
         if let Some(bytes) = since(|t| t.log_bytes) {
             put("WAL written", bytes / seconds, "bytes/s");
         }
+        if let Some(syncs) = since(|t| t.log_syncs) {
+            put("WAL syncs", syncs / seconds, "/s");
+            if let Some(us) = since(|t| t.log_syncs_us).filter(|us| *us > 0.0 && syncs > 0.0) {
+                put("WAL sync, mean", us / syncs, "us");
+            }
+        }
         if let Some(deadlocks) = since(|t| t.deadlocks) {
             put("deadlocks", deadlocks, "");
         }
@@ -265,6 +274,8 @@ mod tests {
             database_bytes: 5000,
             log_bytes: Some(transactions * 100),
             deadlocks: None,
+            log_syncs: Some(transactions),
+            log_syncs_us: Some(transactions * 150),
         }
     }
 
@@ -282,6 +293,7 @@ mod tests {
         assert_eq!((value("NOPM"), value("TPM"), value("TPM/NOPM")), (1000.0, 2300.0, 2.3));
         assert_eq!((value("TPM, lowest"), value("TPM, peak")), (600.0, 6000.0));
         assert_eq!((value("buffer hit ratio"), value("database size")), (90.0, 5000.0));
+        assert_eq!((value("WAL syncs").round(), value("WAL sync, mean")), (38.0, 150.0));
         assert!(!figures.contains_key("deadlocks"));
         assert!(Watched::default().figures().is_empty());
     }

@@ -9,7 +9,7 @@ use assay_workload::application::{ApplicationKind, Body, SettingFault};
 use assay_workload::plan::PlannedJob;
 use serde_json::{Map, Value};
 
-use crate::command::{Database, Here, How, built, settled};
+use crate::database::{Database, Here, How, built, settled};
 use crate::error::{Asked, Error, Unfit};
 use crate::options::{Given, OPTIONS, WHERE};
 use crate::scale::Scale;

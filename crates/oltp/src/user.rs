@@ -13,9 +13,8 @@ use assay_engine::{Clock as _, EngineError};
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::plan::{PlannedJob, ThreadSlice};
 
-use crate::error::{Class, Error};
+use crate::error::{Class, Error, failed};
 use crate::inputs::Inputs;
-use crate::kind::failed;
 use crate::ledger::LedgerWriter;
 use crate::session::{Reply, Session, operation};
 

@@ -25,6 +25,7 @@ pub mod hosts;
 pub mod interval;
 pub mod keys;
 pub mod knee;
+mod levels;
 mod metric;
 pub mod probe;
 pub mod run;

@@ -10,9 +10,9 @@ use crate::event::RunEnd;
 use crate::evidence::{JobEvidence, PhaseEvidence, Remark};
 use crate::histogram::{LatencyHistogram, SparseHistogram};
 use crate::hosts::{HostPhase, RunHost};
+use crate::levels::{ServiceResult, TileScore};
 pub use crate::metric::Metric;
 use crate::probe::Probe;
-use crate::service::{ServiceResult, TileScore};
 
 /// The schema of `run.json`.
 pub const SCHEMA: &str = "assay.run/1";

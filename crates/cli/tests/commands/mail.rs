@@ -3,10 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
+use assay_faultfs::{Fault, FaultFs, Op, Options, Rule, missing};
 use rustix::process::Signal;
 
 use crate::bounded::Bounded as _;
-use crate::world::{World, path_text, signal, wait_for};
+use crate::world::{World, json, path_text, signal, wait_for};
 
 const SMALL: &str = "size=48MiB";
 const CACHE: [&str; 2] = ["cache_min=4MiB", "cache_max=4MiB"];
@@ -87,6 +88,111 @@ fn a_killed_run_loses_nothing_that_it_acknowledged() {
         // What the ledger says has been looked at.
         fs::write(&ledger, "").expect("an empty ledger");
     }
+}
+
+#[test]
+fn a_slow_storage_fails_because_of_its_reads() {
+    if let Some(why) = missing() {
+        crate::skip::declare("fuse", &why);
+        return;
+    }
+    let fs = FaultFs::mount(Options::default()).expect("it is mounted");
+    let world = World::new();
+    let at = fs.path().join("mail");
+    let at = path_text(&at);
+    let built = world.assay(&["mail", "build", at, SMALL]);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    fs.inject(Rule::new(Op::Read, Fault::Delay(Duration::from_millis(25))).of_file("mail-1.database"));
+    let run = ["mail", "run", at, SMALL, "threads=4", "time=4s", "ramp=1s", "maintenance=off"];
+    let run = world.assay(&[&run[..], &CACHE].concat());
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let line =
+        run.out.lines().find(|line| line.contains("average database read latency")).expect("a criterion");
+    assert!(line.contains("FAIL: "), "{line}");
+    println!("{}", line.trim());
+    assert!(run.err.contains("the test failed: database 1: average database read latency"), "{}", run.err);
+}
+
+/// A tile of mail alone, whose reads must stay below a limit.
+fn tile(limit: &str) -> String {
+    let job = |name: &str, task: &str, more: &str| {
+        format!(
+            "[[phase.job]]\nname = \"{name}\"\napplication = {{ kind = \"mail\", task = \"{task}\", size = \"32MiB\", \
+             cache_min = \"4MiB\", cache_max = \"4MiB\" }}\n{more}\n"
+        )
+    };
+    let run =
+        format!("threads = 2\nrate = 30\nruntime = \"3s\"\nservice_level = \"database read mean<{limit}\"");
+    format!(
+        "name = \"tile\"\ntarget = [{{ name = \"mail\", path = \"mail\", kind = \"directory\" }}]\n\
+         [[phase]]\nname = \"prepare\"\nkind = \"precondition\"\n{}[[phase]]\nname = \"work\"\n{}\
+         [[phase]]\nname = \"verify\"\nkind = \"verify\"\n{}",
+        job("build", "build", ""),
+        job("mail", "run", &run),
+        job("check", "check", "")
+    )
+}
+
+#[test]
+fn tiles_are_added_until_one_misses_its_service_level() {
+    let world = World::new();
+    let data = world.data();
+    let plan = data.join("tile.toml");
+    fs::write(&plan, tile("1ns")).expect("a plan");
+    let run = ["run", path_text(&plan), "--target", path_text(&data), "--tiles", "3"];
+    let said = world.assay(&[&run[..], &["--json"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let document = json(&said.out);
+    let score = &document["tiles"];
+    assert_eq!((&score["held"], &score["missed_at"], &score["planned"]), (&0.into(), &1.into(), &3.into()));
+    let names = |document: &serde_json::Value| -> Vec<String> {
+        let phases = document["phases"].as_array().expect("a list").iter();
+        phases.map(|phase| format!("{} {}", phase["name"], phase["point"]).replace('"', "")).collect()
+    };
+    // Databases of all tiles are there, and are verified; no second tile was measured.
+    assert_eq!(names(&document), ["prepare ", "work tiles=1", "verify "]);
+    assert!(data.join("tile-3-mail/mail-1.database").exists());
+    assert!(
+        said.out.contains("a tile missed a service level: tile 1: mail: database read mean"),
+        "{}",
+        said.out
+    );
+    // What is there is used as it is.
+    fs::write(&plan, tile("1h")).expect("a plan");
+    let said = world.assay(&["run", path_text(&plan), "--target", path_text(&data), "--tiles", "2"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("database 1 is used as it is"), "{}", said.out);
+    assert!(said.out.contains("Score: "), "{}", said.out);
+}
+
+#[test]
+fn what_a_plan_says_wrongly_of_an_application_is_said_at_its_place() {
+    let world = World::new();
+    let plan = world.data().join("p.toml");
+    let text = tile("20ms");
+    for (from, to, expected) in [
+        (
+            "kind = \"mail\", task = \"run\"",
+            "kind = \"mial\", task = \"run\"",
+            "there is no application 'mial'",
+        ),
+        ("task = \"run\"", "task = \"run\", threads = 3", "'threads'"),
+        ("task = \"run\"", "task = \"walk\"", "'walk' is not possible"),
+        ("service_level = \"database read mean<20ms\"", "service_level = \"mean\"", "is not a service level"),
+    ] {
+        fs::write(&plan, text.replacen(from, to, 1)).expect("a plan");
+        let said = world.assay(&["plan", path_text(&plan)]);
+        assert_eq!(said.code, Some(2), "{to}: {}", said.err);
+        assert!(said.err.contains(expected) && said.err.contains("p.toml:"), "{to}: {}", said.err);
+    }
+    let alone = text.replace("service_level", "# service_level");
+    fs::write(&plan, alone).expect("a plan");
+    let said = world.assay(&["plan", path_text(&plan), "--tiles", "2"]);
+    assert!(
+        said.code == Some(2) && said.err.contains("no job of phase 'work' has a service_level"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

@@ -9,8 +9,14 @@ use crate::monitor::{Counts, Totals, Watch};
 
 /// From this version on, checkpoints are counted in a view of their own.
 const CHECKPOINTER_VIEW: i64 = 170_000;
+/// From this version on the log's flushes are counted, and from the second on elsewhere.
+const WAL_VIEW: i64 = 140_000;
+const WAL_IN_IO_VIEW: i64 = 180_000;
+const WAL_SYNCS: &str = "SELECT wal_sync, (wal_sync_time * 1000)::bigint FROM pg_catalog.pg_stat_wal";
+const WAL_SYNCS_IN_IO_VIEW: &str = "SELECT sum(fsyncs)::bigint, (sum(fsync_time) * 1000)::bigint FROM pg_catalog.pg_stat_io \
+     WHERE object = 'wal'";
 /// Settings that results depend on.
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 9] = [
     "server_version",
     "shared_buffers",
     "max_wal_size",
@@ -19,12 +25,14 @@ const SETTINGS: [&str; 8] = [
     "fsync",
     "full_page_writes",
     "data_checksums",
+    "track_wal_io_timing",
 ];
 
 /// Reads them.
 pub(crate) struct Statistics {
     admin: PostgresAdmin,
     checkpoints: &'static str,
+    log_syncs: Option<&'static str>,
 }
 
 /// What a server is, for the notes of a result.
@@ -91,7 +99,12 @@ impl Statistics {
         } else {
             "(SELECT checkpoints_timed + checkpoints_req FROM pg_catalog.pg_stat_bgwriter)"
         };
-        Ok(Statistics { admin, checkpoints })
+        let log_syncs = match version {
+            WAL_IN_IO_VIEW.. => Some(WAL_SYNCS_IN_IO_VIEW),
+            WAL_VIEW.. => Some(WAL_SYNCS),
+            _ => None,
+        };
+        Ok(Statistics { admin, checkpoints, log_syncs })
     }
 }
 
@@ -129,6 +142,13 @@ impl Watch for Statistics {
                 }
             },
         )?;
+        if let Some(query) = self.log_syncs {
+            self.admin.numbers(query, &mut |row| {
+                if let [syncs, us] = *row {
+                    (totals.log_syncs, totals.log_syncs_us) = (syncs, us);
+                }
+            })?;
+        }
         Ok(totals)
     }
 }

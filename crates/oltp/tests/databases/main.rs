@@ -2,6 +2,7 @@
 
 #[path = "../../../../xtask/support/bounded.rs"]
 mod bounded;
+mod planned;
 mod postgres;
 mod power;
 mod server;
