@@ -204,7 +204,7 @@ fn a_loss_says_whether_the_test_changes() {
     ] {
         assert_eq!(of(line), [Some(Affects::Test)], "{line}");
     }
-    for line in ["write_iolog=x", "unlink=1", "stats=0", "randseed=7", "write_bw_log", "write_lat_log=x"] {
+    for line in ["write_iolog=x", "stats=0", "randseed=7", "write_bw_log", "write_lat_log=x"] {
         assert_eq!(of(line), [Some(Affects::Report)], "{line}");
     }
     for line in

@@ -141,9 +141,22 @@ impl NativeExecutor {
     }
 }
 
+/// The plan, with what is left of delays that count from the start of the run.
+fn less_delay(plan: &Arc<Plan>, phase: usize, elapsed: Duration) -> Arc<Plan> {
+    if plan.phases[phase].jobs.iter().all(|job| !job.delay_from_run) {
+        return Arc::clone(plan);
+    }
+    let mut plan = plan.as_ref().clone();
+    for job in plan.phases[phase].jobs.iter_mut().filter(|job| job.delay_from_run) {
+        job.start_delay.0 = job.start_delay.0.saturating_sub(elapsed.as_nanos() as u64);
+    }
+    Arc::new(plan)
+}
+
 impl Executor for NativeExecutor {
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
         let sink = &mut |event| sink(HostId::FIRST, event);
+        let plan = &less_delay(plan, phase, self.started.elapsed());
         let holding = match hold(plan, phase, &self.permits, &self.host) {
             Ok(holding) => holding,
             Err(why) => return PhaseOutcome::Failed(why),

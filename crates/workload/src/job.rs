@@ -396,6 +396,9 @@ pub struct Traits {
     pub ramp: Nanos,
     /// Start this long after the phase starts.
     pub start_delay: Nanos,
+    /// The delay counts from the start of the run, not of the phase (fio's `startdelay` behind a `stonewall`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delay_from_run: bool,
     /// What is written.
     pub content: Content,
     /// How it is made durable.
@@ -511,6 +514,7 @@ impl Job {
                 think_time: None,
                 ramp: Nanos(0),
                 start_delay: Nanos(0),
+                delay_from_run: false,
                 content: Content::default(),
                 flush: FlushPolicy::default(),
                 invalidate: true,

@@ -291,7 +291,7 @@ fn help_and_warnings_are_as_asked() {
     assert!(fio(&world, &["--cmdhelp"]).ended(0).out.lines().count() > 200);
     assert!(fio(&world, &["--enghelp"]).ended(0).out.contains("\tio_uring\n"));
     assert!(fio(&world, &["--cmdhelp=iodepht"]).ended(2).err.contains("iodepth"));
-    let lost = with(&READ, &["--write_iolog=x"]);
+    let lost = with(&READ, &["--log_issue_time=1"]);
     let said = fio(&world, &lost).ended(0);
     assert_eq!(said.err.lines().count(), 1, "{}", said.err);
     fio(&world, &with(&lost, &["--warnings-fatal"])).ended(2);

@@ -332,9 +332,9 @@ fn a_lost_option_that_changes_the_test_stops_it_unless_that_is_allowed() {
 fn a_lost_option_of_the_report_stops_nothing() {
     let world = World::new();
     precious(&world);
-    let words = ["fio", "--name=v", "--filename=precious", "--rw=read", "--size=64k", "--write_iolog=x"];
+    let words = ["fio", "--name=v", "--filename=precious", "--rw=read", "--size=64k", "--log_issue_time=1"];
     let said = world.assay(&words).ended(0);
-    assert!(said.err.contains("not honoured: `write_iolog=x`"), "{}", said.err);
+    assert!(said.err.contains("not honoured: `log_issue_time=1`"), "{}", said.err);
     assert!(
         world.only_run()["remarks"]
             .as_array()

@@ -69,14 +69,9 @@ impl Lowering<'_> {
             let message = "the job starts after the shorter delay, not a random one";
             self.loss(source, "random-start-delay", "startdelay", message, "startdelay=<seconds>");
         }
-        if low > 0 && resolved.stage > 0 {
-            let message =
-                "the delay counts from the start of the run in fio, and is left out behind a stonewall"
-                    .to_owned();
-            self.loss(source, "start-delay-behind-stonewall", "startdelay", message, "");
-        } else {
-            job.start_delay = nanos(low);
-        }
+        job.start_delay = nanos(low);
+        // fio counts it from the start of the run.
+        job.delay_from_run = low > 0 && resolved.stage > 0;
         job.ramp = nanos(resolved.lifetime().ramp_us);
     }
 

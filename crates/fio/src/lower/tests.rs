@@ -211,12 +211,33 @@ fn a_zipf_of_theta_0_is_uniform() {
 }
 
 #[test]
+fn what_becomes_of_files_is_honoured() {
+    let made = job("rw=trimwrite\nunlink=1\nnrfiles=3\nopenfiles=1");
+    assert!(made.trim_first && made.remove_files);
+    assert_eq!(made.selection, TargetSelection::Sequential);
+    assert_eq!(job("rw=write\ncreate_on_open=1").layout, FileLayout::AsNeeded);
+    let size =
+        |lines: &str| workload(&format!("[a]\nfilename=f\nrw=read\nsize=1m\n{lines}\n")).targets[0].size;
+    assert!(size("").is_some() && size("allow_file_create=0").is_none());
+    let two = workload("[a]\nsize=1m\n[b]\nsize=1m\nstonewall\nstartdelay=9\n");
+    let later = &two.phases[1].jobs[0];
+    assert_eq!((later.start_delay, later.delay_from_run), (Nanos(9_000_000_000), true));
+    assert!(!two.phases[0].jobs[0].delay_from_run);
+    assert_eq!(ids("ioengine=null\nserialize_overlap=1\nio_submit_mode=offload\niodepth=1"), ["offload"]);
+}
+
+#[test]
 fn losses_of_access() {
     for (lines, id) in [
         ("rw=read:-4k", "backward-walk"),
         ("rw=randread:8", "random-every-nth"),
         ("rw=randread:8\nrw_sequencer=identical", "identical-offsets"),
-        ("rw=randtrimwrite", "trimwrite-order"),
+        ("rw=randtrimwrite\nnumber_ios=5", "trimwrite-ios"),
+        ("rw=trimwrite\nbs=4k,8k,16k", "trimwrite-sizes"),
+        ("nrfiles=4\nopenfiles=2", "openfiles"),
+        ("rw=read\ncreate_on_open=1", "create-on-open-reads"),
+        ("rw=write\nloops=2\nunlink_each_loop=1", "unlink-each-loop"),
+        ("ioengine=psync\niodepth=8\nio_submit_mode=offload", "offload-depth"),
         ("rw=randrw\npercentage_random=10,90", "random-by-direction"),
         ("rw=randread\nrandom_distribution=zipf:1.1:0.5", "distribution-center"),
         ("rw=randread\nrandom_distribution=zipf:-1", "negative-theta"),

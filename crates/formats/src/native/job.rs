@@ -192,6 +192,7 @@ const PACE: &[Key<Draft>] = &[
     key!(none "ends_steady", STEADY, job.limits.steady, "", "the job ends when it is steady, see below"),
     key!(set "ramp", TIME, job.ramp, "0", "a time at the start that is not measured"),
     key!(set "start_delay", TIME, job.start_delay, "0", "a time the job waits when the phase starts"),
+    key!(set "delay_from_run", FLAG, job.delay_from_run, "`false`", "`true`: `start_delay` counts from the start of the run; what is over when the phase starts is not waited for"),
 ];
 
 const DATA: &[Key<Draft>] = &[
