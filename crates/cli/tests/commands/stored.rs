@@ -102,6 +102,29 @@ fn a_run_goes_into_formats_of_other_programs() {
 }
 
 #[test]
+fn a_run_is_given_away_and_stored_elsewhere() {
+    let world = measured();
+    let host = world.only_run()["environment"]["machine"]["hostname"].as_str().map(str::to_owned);
+    world.assay(&["runs", "export", "last", "given.tar", "--without-host"]).ended(0);
+    world.assay(&["runs", "export", "last", "given.tar"]).ended(0);
+    let bytes = fs::read(world.path().join("given.tar")).expect("written");
+    let other = World::new();
+    fs::write(other.path().join("given.tar"), &bytes).expect("written");
+    other.assay(&["import", "given.tar"]).ended(0);
+    assert_eq!(other.only_run(), world.only_run());
+    assert_eq!(host.as_deref(), other.only_run()["environment"]["machine"]["hostname"].as_str());
+    let again = other.assay(&["import", "given.tar"]).ended(0);
+    assert!(again.err.contains("was imported before"), "{}", again.err);
+    let mut damaged = bytes;
+    let at = damaged.windows(10).position(|ten| ten == b"\"environme").expect("the run");
+    damaged[at + 1] ^= 1;
+    let third = World::new();
+    fs::write(third.path().join("bad.tar"), damaged).expect("written");
+    let refused = third.assay(&["import", "bad.tar"]).ended(2);
+    assert!(refused.err.contains("run.json is damaged"), "{}", refused.err);
+}
+
+#[test]
 fn the_status_says_whether_the_result_is_valid() {
     let world = measured();
     let verdict = world.only_run()["verdict"].clone();
