@@ -7,6 +7,7 @@ use assay_results::{checks, store};
 use clap::Args;
 
 use crate::context::Context;
+use crate::exports::ExportArgs;
 use crate::failure::{Failure, Outcome};
 use crate::foreign::ForeignArgs;
 use crate::options::StoredArgs;
@@ -14,9 +15,9 @@ use crate::output::Outputs;
 use crate::shown;
 
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("as").args(crate::foreign::OPTIONS).required(true).multiple(true))]
+#[command(group = clap::ArgGroup::new("as").args(crate::foreign::OPTIONS).args(crate::exports::OPTIONS).required(true).multiple(true))]
 #[command(
-    override_usage = "assay report [OPTIONS] <RUN> (--html FILE | --csv FILE | --md FILE | --fio-json FILE | ..)"
+    override_usage = "assay report [OPTIONS] <RUN> (--html FILE | --xlsx FILE | --csv FILE | --md FILE | ..)"
 )]
 pub(crate) struct ReportArgs {
     /// A run directory, or the start of a run's id
@@ -31,6 +32,8 @@ pub(crate) struct ReportArgs {
     /// Write a Markdown table
     #[arg(long, value_name = "FILE", group = "as")]
     pub(crate) md: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
     /// Replace files that Assay did not write, too
@@ -61,9 +64,12 @@ pub(crate) fn report(args: &ReportArgs, context: &Context) -> Result<Outcome, Fa
     outputs.check("--html", args.html.as_deref())?;
     outputs.check("--csv", args.csv.as_deref())?;
     outputs.check("--md", args.md.as_deref())?;
+    args.exports.check(&mut outputs)?;
     args.foreign.check(&mut outputs)?;
     let stored = store::find(&context.runs_root()?, &args.run).ok();
-    args.foreign.write(&run, stored.as_ref().map(store::RunDir::path), &outputs)?;
+    let directory = stored.as_ref().map(store::RunDir::path);
+    args.foreign.write(&run, directory, &outputs)?;
+    args.exports.write(&run, directory, &outputs)?;
     if let Some(path) = &args.html {
         outputs.write("--html", path, &shown::page(&run, &args.baseline, context)?)?;
     }

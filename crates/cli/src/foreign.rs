@@ -98,7 +98,7 @@ impl ForeignArgs {
 }
 
 /// The reporting periods of a stored run; none where it has no series, as one that was imported.
-fn intervals_of(directory: &Path) -> Result<Vec<Interval>, Failure> {
+pub(crate) fn intervals_of(directory: &Path) -> Result<Vec<Interval>, Failure> {
     let path = directory.join(store::SERIES_FILE);
     let file = match store::open_regular(&path) {
         Ok(file) => file,

@@ -16,6 +16,7 @@ mod convert;
 mod crosscheck;
 mod doctor;
 mod explain;
+mod exports;
 mod failure;
 mod fio_command;
 mod fio_install;

@@ -135,7 +135,7 @@ impl Outputs {
         &self,
         option: &str,
         path: &Path,
-        files: &[(String, String)],
+        files: &[(String, impl AsRef<[u8]>)],
     ) -> Result<(), Failure> {
         Ok(self.rules.directory(option, path)?.write(files)?)
     }

@@ -1,6 +1,6 @@
 //! `assay runs`: what has been measured.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assay_host::output::is_unedited;
 use assay_report::{listing, terminal};
@@ -44,6 +44,19 @@ pub(crate) enum RunsAction {
         /// A run directory among the stored runs, or the start of a run's id
         run: String,
     },
+    /// Write one as a file to give away; 'assay import FILE' stores it elsewhere
+    Export {
+        /// A run directory, or the start of a run's id
+        run: String,
+        /// The file [default: assay-run-ID.tar]
+        file: Option<PathBuf>,
+        /// Replace the names of its hosts by host-1, host-2, ..
+        #[arg(long)]
+        without_host: bool,
+        /// Replace a file that Assay did not write, too
+        #[arg(long)]
+        force: bool,
+    },
     /// Make a result of what a killed run has recorded
     Recover(StoredArgs),
     /// After a crash: prove that every write that the storage had acknowledged to a run is still there (plans with a
@@ -73,6 +86,10 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
             shown::finish(&run, &stored.output, &outputs, context)
         }
         RunsAction::Rm { run } => remove(run, context),
+        RunsAction::Export { run, file, without_host, force } => {
+            let outputs = Outputs::new(*force).reading_run(run, context);
+            export(run, file.as_deref(), *without_host, outputs, context)
+        }
         RunsAction::Recover(stored) => {
             let directory = store::find(&context.runs_root()?, &stored.run).map_err(Failure::usage)?;
             let outputs = checked(stored, context)?;
@@ -113,6 +130,28 @@ fn place(word: &str) -> Result<(String, PathBuf), String> {
     let (name, path) = parts.ok_or("expected NAME=PATH: the name of a target and where it is")?;
     let path = std::path::absolute(path).map_err(|error| error.to_string())?;
     Ok((name.to_owned(), path))
+}
+
+fn export(
+    wanted: &str,
+    file: Option<&Path>,
+    without_host: bool,
+    mut outputs: Outputs,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    let directory = store::find(&context.runs_root()?, wanted).map_err(Failure::usage)?;
+    let run = shown::load(wanted, context)?;
+    let file =
+        file.map_or_else(|| PathBuf::from(format!("assay-run-{}.tar", directory.id())), Path::to_owned);
+    outputs.check("FILE", Some(&file))?;
+    let bytes = store::export_run(directory.path(), &run, without_host).map_err(Failure::failed)?;
+    outputs.stream("FILE", &file, |out| out.write_all(&bytes))?;
+    context.say(&format!(
+        "run {} written to {}; 'assay import FILE' stores it elsewhere",
+        run.id,
+        file.display()
+    ));
+    Ok(Outcome::Done)
 }
 
 /// The run on stdout.

@@ -7,7 +7,7 @@ use assay_results::Run;
 use assay_results::run::PhaseResult;
 use assay_workload::pattern::OpKind;
 
-use crate::logs::LogValue;
+use crate::log_value::LogValue;
 use crate::reporting::{JobReporting, Logs};
 
 /// One I/O of a run.

@@ -30,6 +30,7 @@ mod iolog;
 mod job_file;
 mod json;
 mod lines;
+mod log_value;
 mod logs;
 mod lower;
 mod number;

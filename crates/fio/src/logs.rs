@@ -16,6 +16,7 @@ use assay_workload::pattern::OpKind;
 use crate::bins::{FIO_BINS, fio_bin_of, to_fio_bins};
 use crate::each_io::{JobIos, LoggedIo, iologs};
 use crate::json::options::rw_word;
+use crate::log_value::{LogValue, file_name};
 use crate::reporting::Reporting;
 use assay_results::foreign::{Moment, planned_of, reported_phases};
 
@@ -39,37 +40,6 @@ pub struct FioLogOptions {
     pub prefix: LogPrefix,
     /// Whether there is a column for the offset, as with `log_offset`: 0, since a period has none.
     pub offset: bool,
-}
-
-/// The value in a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LogValue {
-    /// KiB a second.
-    Bandwidth,
-    /// Operations a second.
-    Iops,
-    /// Mean completion latency, nanoseconds.
-    Lat,
-    /// The same.
-    Clat,
-    /// Mean time of a submitting call, nanoseconds.
-    Slat,
-    /// Counts of all of fio's latency buckets.
-    Histogram,
-}
-
-impl LogValue {
-    /// Its word in the name of a file.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            LogValue::Bandwidth => "bw",
-            LogValue::Iops => "iops",
-            LogValue::Lat => "lat",
-            LogValue::Clat => "clat",
-            LogValue::Slat => "slat",
-            LogValue::Histogram => "clat_hist",
-        }
-    }
 }
 
 const KINDS: [LogValue; 5] =
@@ -264,16 +234,6 @@ fn prefix_of(
             *times += 1;
             if *times == 1 { name } else { format!("{name}-{times}") }
         }
-    }
-}
-
-/// A name without what separates directories, and not empty.
-pub(crate) fn file_name(name: &str) -> String {
-    let clean: String =
-        name.chars().map(|c| if matches!(c, '/' | '\\') || c.is_control() { '_' } else { c }).collect();
-    match clean.as_str() {
-        "" | "." | ".." => format!("job{clean}"),
-        _ => clean,
     }
 }
 

@@ -5,7 +5,7 @@ use assay_results::run::{JobResult, PhaseResult};
 use assay_workload::{PhaseKind, Plan};
 
 use super::job_file::JobFile;
-use super::logs::{LogValue, file_name};
+use super::log_value::{LogValue, file_name};
 use super::lower::origins;
 use super::resolve::Given;
 use super::resolved::{LatencyTarget, ResolvedJob};

@@ -10,10 +10,12 @@ pub mod crosscheck;
 pub mod csv;
 pub mod facts;
 pub mod format;
+pub mod hlog;
 pub mod html;
 pub mod landing;
 pub mod listing;
 pub mod md;
+pub mod openmetrics;
 pub mod probe;
 pub mod quick;
 pub mod records;
@@ -32,5 +34,10 @@ mod hosts;
 mod repeats;
 mod rounds;
 mod service;
+
+/// The answer in short, a sentence each; empty where there is nothing to say.
+pub fn answer_words(run: &assay_results::Run) -> [String; 3] {
+    answer::answer(run)
+}
 
 pub use text::{Style, Tone, visible, visible_lines};

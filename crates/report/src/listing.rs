@@ -9,6 +9,7 @@ pub const SCHEMA: &str = "assay.runs/1";
 
 /// The stored runs, the newest first.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     schema: &'static str,
     runs: Vec<Listed<'a>>,
@@ -16,6 +17,7 @@ pub struct Document<'a> {
 
 /// One stored run.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Listed<'a> {
     /// The run's id.
     id: &'a str,
@@ -37,6 +39,7 @@ struct Listed<'a> {
 
 /// What is stored of a run.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 enum State {
     /// A result.

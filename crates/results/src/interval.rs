@@ -61,6 +61,9 @@ pub struct JobCounts {
 }
 
 impl JobCounts {
+    /// The names of [`JobCounts::ops`], in their order.
+    pub const NAMES: [&'static str; 4] = ["read", "write", "trim", "flush"];
+
     /// The counts of `kind`.
     pub fn op(&self, kind: OpKind) -> &OpCounts {
         &self.ops[(kind as usize).min(3)]

@@ -5,6 +5,7 @@
 //! `docs/formats/run-directory.md`. This is the only module that touches files.
 
 mod atomic;
+mod bundle;
 mod directory;
 mod engines;
 mod journal;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use atomic::read_regular;
 pub use atomic::{Draft, HeldDirectory, open_regular};
+pub use bundle::{BUNDLE_BYTES_MAX, BUNDLE_HEAD_BYTES, Bundle, BundleError, export_run, is_bundle};
 pub(crate) use directory::{Layout, write_json_atomically};
 pub use directory::{RunDir, RunEntry, RunLock, RunState, find, list, load};
 pub use engines::{EngineChoice, load_engine_choice, save_engine_choice};

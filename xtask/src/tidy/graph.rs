@@ -16,6 +16,7 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("fio", &["formats", "results", "workload"]),
     ("vdbench", &["formats", "results", "workload"]),
     ("report", &["results", "workload"]),
+    ("tables", &["report", "results", "workload"]),
     ("host", &["results", "workload"]),
     ("conduct", &["results", "workload"]),
     ("engine", &["host", "results", "workload"]),

@@ -10,7 +10,7 @@ use super::Finding;
 use crate::error::Error;
 
 /// Licences whose terms the archive of a release fulfils with their texts.
-const ACCEPTED: &[&str] = &["Apache-2.0", "MIT", "Unicode-3.0"];
+const ACCEPTED: &[&str] = &["Apache-2.0", "BSD-3-Clause", "CC0-1.0", "MIT", "Unicode-3.0", "Zlib"];
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
@@ -126,6 +126,7 @@ mod tests {
             "Apache-2.0 / MIT",
             "Unlicense OR MIT",
             "(MIT OR GPL-2.0) AND Unicode-3.0",
+            "(Apache-2.0 OR MIT) AND BSD-3-Clause",
             "Apache-2.0 WITH LLVM-exception OR MIT",
         ] {
             assert!(is_accepted(accepted), "{accepted}");

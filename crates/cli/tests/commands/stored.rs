@@ -81,6 +81,50 @@ fn stored_runs_are_shown_checked_and_reported() {
 }
 
 #[test]
+fn a_run_goes_into_formats_of_other_programs() {
+    let world = measured();
+    let words = ["report", "last", "--xlsx", "a.xlsx", "--hlog", "a.hlog", "--openmetrics", "a.txt"];
+    world.assay(&[&words[..], &["--json", "a.json", "--parquet", "tables"]].concat()).ended(0);
+    let read = |name: &str| fs::read(world.path().join(name)).expect("written");
+    assert!(read("a.xlsx").starts_with(b"PK"));
+    for name in ["tables/intervals.parquet", "tables/histograms.parquet"] {
+        assert!(read(name).starts_with(b"PAR1") && read(name).ends_with(b"PAR1"), "{name}");
+    }
+    let hlog = String::from_utf8(read("a.hlog")).expect("text");
+    assert!(
+        hlog.lines().filter(|line| line.starts_with("Tag=") && line.contains(",HISTF")).count() > 1,
+        "{hlog}"
+    );
+    assert!(String::from_utf8(read("a.txt")).expect("text").ends_with("# EOF\n"));
+    let document: Value = serde_json::from_slice(&read("a.json")).expect("JSON");
+    assert_eq!(document["id"], world.only_run()["id"]);
+    world.assay(&["report", "last", "--xlsx", "a.xlsx", "--json", "tables"]).ended(2);
+}
+
+#[test]
+fn a_run_is_given_away_and_stored_elsewhere() {
+    let world = measured();
+    let host = world.only_run()["environment"]["machine"]["hostname"].as_str().map(str::to_owned);
+    world.assay(&["runs", "export", "last", "given.tar", "--without-host"]).ended(0);
+    world.assay(&["runs", "export", "last", "given.tar"]).ended(0);
+    let bytes = fs::read(world.path().join("given.tar")).expect("written");
+    let other = World::new();
+    fs::write(other.path().join("given.tar"), &bytes).expect("written");
+    other.assay(&["import", "given.tar"]).ended(0);
+    assert_eq!(other.only_run(), world.only_run());
+    assert_eq!(host.as_deref(), other.only_run()["environment"]["machine"]["hostname"].as_str());
+    let again = other.assay(&["import", "given.tar"]).ended(0);
+    assert!(again.err.contains("was imported before"), "{}", again.err);
+    let mut damaged = bytes;
+    let at = damaged.windows(10).position(|ten| ten == b"\"environme").expect("the run");
+    damaged[at + 1] ^= 1;
+    let third = World::new();
+    fs::write(third.path().join("bad.tar"), damaged).expect("written");
+    let refused = third.assay(&["import", "bad.tar"]).ended(2);
+    assert!(refused.err.contains("run.json is damaged"), "{}", refused.err);
+}
+
+#[test]
 fn the_status_says_whether_the_result_is_valid() {
     let world = measured();
     let verdict = world.only_run()["verdict"].clone();

@@ -89,7 +89,7 @@ impl OutputDirectory<'_> {
     ///
     /// # Errors
     /// [`OutputError`].
-    pub fn write(self, files: &[(String, String)]) -> Result<(), OutputError> {
+    pub fn write(self, files: &[(String, impl AsRef<[u8]>)]) -> Result<(), OutputError> {
         let failed = |error| OutputError::failed(self.option, &self.path, error);
         let (directory, made) = match self.held {
             Some(held) => (held, false),
@@ -129,7 +129,7 @@ fn write_all(
     option: &str,
     path: &Path,
     directory: &HeldDirectory,
-    files: &[(String, String)],
+    files: &[(String, impl AsRef<[u8]>)],
     written: &mut Vec<(OsString, Identity)>,
 ) -> Result<(), OutputError> {
     for (name, _) in files {
@@ -145,7 +145,7 @@ fn write_all(
         let place =
             OutputLocation { outputs, option, path: path.join(name), directory, name: OsString::from(name) };
         let mut file = place.create()?;
-        io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
+        io::Write::write_all(&mut file, text.as_ref()).map_err(failed)?;
         let new = file.found.is_none();
         let made = file.identity().map_err(failed)?;
         file.finish()?;

@@ -1,0 +1,96 @@
+//! Rows of a sheet, one below the other.
+
+use rust_xlsxwriter::{Format, FormatBorder, Worksheet, XlsxError};
+
+/// A text of a cell holds at most as many characters.
+const TEXT_MAX: usize = 32_767;
+
+/// A value; texts are never taken for formulas.
+#[derive(Clone, Copy)]
+pub(super) enum Cell<'t> {
+    Nothing,
+    Text(&'t str),
+    Number(f64),
+}
+
+/// How cells look.
+pub(super) struct Styles {
+    title: Format,
+    head: Format,
+    whole: Format,
+    fine: Format,
+}
+
+impl Styles {
+    pub(super) fn new() -> Self {
+        Styles {
+            title: Format::new().set_bold().set_font_size(14),
+            head: Format::new().set_bold().set_border_bottom(FormatBorder::Thin).set_text_wrap(),
+            whole: Format::new().set_num_format("#,##0"),
+            fine: Format::new().set_num_format("0.000"),
+        }
+    }
+}
+
+/// Writes rows from the top.
+pub(super) struct Writer<'s> {
+    sheet: &'s mut Worksheet,
+    styles: &'s Styles,
+    row: u32,
+}
+
+impl<'s> Writer<'s> {
+    pub(super) fn new(sheet: &'s mut Worksheet, styles: &'s Styles) -> Self {
+        Writer { sheet, styles, row: 0 }
+    }
+
+    /// Index of the row that is written next.
+    pub(super) fn next_row(&self) -> u32 {
+        self.row
+    }
+
+    pub(super) fn title(&mut self, text: &str) -> Result<(), XlsxError> {
+        self.sheet.write_string_with_format(self.row, 0, short(text), &self.styles.title)?;
+        self.row += 1;
+        Ok(())
+    }
+
+    pub(super) fn heads(&mut self, heads: &[impl AsRef<str>]) -> Result<(), XlsxError> {
+        for (column, head) in (0..).zip(heads) {
+            self.sheet.write_string_with_format(self.row, column, short(head.as_ref()), &self.styles.head)?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), XlsxError> {
+        for (column, cell) in (0..).zip(cells) {
+            match *cell {
+                Cell::Text(text) if !text.is_empty() => {
+                    self.sheet.write_string(self.row, column, short(text))?;
+                }
+                Cell::Number(value) if value.is_finite() => {
+                    let whole = value.abs() >= 100.0 || value.fract() == 0.0;
+                    let format = if whole { &self.styles.whole } else { &self.styles.fine };
+                    self.sheet.write_number_with_format(self.row, column, value, format)?;
+                }
+                _ => {}
+            }
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    pub(super) fn widths(&mut self, widths: &[f64]) -> Result<(), XlsxError> {
+        for (column, width) in (0..).zip(widths) {
+            self.sheet.set_column_width(column, *width)?;
+        }
+        Ok(())
+    }
+}
+
+/// Cut to what a cell holds, without characters that XML cannot have.
+fn short(text: &str) -> String {
+    let allowed = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().filter(allowed).take(TEXT_MAX).collect()
+}

@@ -1,0 +1,80 @@
+use std::io::Cursor;
+
+use assay_results::samples;
+use calamine::{Data, Reader, Xlsx};
+
+use super::*;
+
+fn open(run: &Run) -> Xlsx<Cursor<Vec<u8>>> {
+    Xlsx::new(Cursor::new(workbook(run).expect("a workbook"))).expect("a readable one")
+}
+
+#[test]
+fn every_number_is_that_of_the_run() {
+    let run = samples::stb_run();
+    let mut book = open(&run);
+    let sheet = book.worksheet_range("Summary").expect("a summary");
+    let rows: Vec<&[Data]> = sheet.rows().collect();
+    let head = rows.iter().position(|row| row[0] == Data::String("phase".to_owned())).expect("a head");
+    let column =
+        |name: &str| rows[head].iter().position(|cell| *cell == Data::String(name.to_owned())).expect("it");
+    let number = |cell: &Data| match cell {
+        Data::Float(value) => Some(*value),
+        Data::Int(value) => Some(*value as f64),
+        _ => None,
+    };
+    let wanted = records(&run);
+    for (row, record) in rows[head + 1..].iter().zip(&wanted) {
+        let at = |name: &str| number(&row[column(name)]);
+        assert_eq!(at("IOPS"), record.op.known_iops());
+        assert_eq!(at("bytes"), Some(record.op.bytes as f64));
+        assert_eq!(at("completion latency, n").unwrap_or(0.0), record.op.completion_ns.n as f64);
+        assert_eq!(at("completion latency, p99, ns"), record.op.completion_ns.p99.map(|ns| ns as f64));
+        assert_eq!(
+            at("response time, p50, ns"),
+            record.op.response_ns.and_then(|l| l.p50).map(|ns| ns as f64)
+        );
+    }
+    assert!(rows.len() > head + wanted.len());
+}
+
+#[test]
+fn a_sheet_a_measured_job_with_all_its_periods() {
+    let run = samples::stb_run();
+    let mut book = open(&run);
+    let jobs: Vec<&JobResult> = run
+        .phases
+        .iter()
+        .filter(|phase| phase.kind == PhaseKind::Measure)
+        .flat_map(|phase| &phase.jobs)
+        .collect();
+    let names = book.sheet_names();
+    assert_eq!(names.len(), jobs.len().min(SHEETS_MAX) + 3);
+    for (name, job) in names[1..].iter().zip(&jobs) {
+        let sheet = book.worksheet_range(name).expect("a sheet");
+        let periods = sheet.rows().skip_while(|row| row[0] != Data::String("start, s".to_owned())).skip(1);
+        let found: Vec<f64> = periods
+            .filter_map(|row| match row.get(2) {
+                Some(Data::Float(iops)) => Some(*iops),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(found, job.series.iter().map(|point| point.iops).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn names_are_texts_and_sheets_have_names_of_their_own() {
+    let mut run = samples::stb_run();
+    run.name = "=1+1\u{1b}[2J".to_owned();
+    for phase in &mut run.phases {
+        phase.name = "a/b:c*?[d]'".repeat(9);
+    }
+    let mut book = open(&run);
+    let sheet = book.worksheet_range("Summary").expect("a summary");
+    assert_eq!(sheet.get((0, 0)), Some(&Data::String("=1+1[2J".to_owned())));
+    let mut used = BTreeSet::new();
+    assert_eq!(sheet_name("Read", &mut used), "Read");
+    assert_eq!(sheet_name("read", &mut used), "read~2");
+    assert_eq!(sheet_name("", &mut used), "test");
+}
