@@ -209,8 +209,15 @@ fn the_command_line_is_the_one_fio_prints() {
 }
 
 /// What `assay fio` does beside the run, whose plan knows nothing of it.
-const BY_PROGRAM: [&str; 7] =
-    ["write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "write_iolog", "log_offset", "stats"];
+const BY_PROGRAM: [&str; 7] = [
+    "write_bw_log",
+    "write_lat_log",
+    "write_iops_log",
+    "write_hist_log",
+    "write_iolog",
+    "log_offset",
+    "stats",
+];
 
 #[test]
 fn shares_of_what_becomes_of_options() {
