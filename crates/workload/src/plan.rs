@@ -218,8 +218,12 @@ impl PlannedJob {
 
     /// The operations of one of its threads on these sites; `passes`: blocks of them end where a pass does.
     pub fn source(&self, sites: &[SiteSpec], slice: &ThreadSlice, passes: bool) -> Box<dyn OpSource> {
+        // Of a trim and its write one is drawn.
+        let share =
+            |limit: Option<u64>| if self.trim_first { limit.map(|all| all.div_ceil(2)) } else { limit };
+        let (ios, bytes) = (share(slice.ios), share(slice.bytes));
         let with = |pattern: &AccessPattern| {
-            let made = Generator::new(pattern, sites, self.selection, slice.seed, slice.ios, slice.bytes);
+            let made = Generator::new(pattern, sites, self.selection, slice.seed, ios, bytes);
             if passes { made.with_passes() } else { made }
         };
         if self.trim_first {

@@ -93,7 +93,7 @@ impl Lowering<'_> {
             self.loss(source, "trimwrite-sizes", "bs", message, "one size for both");
         }
         if source.job.lifetime().number_ios > 0 {
-            let message = "number_ios= counts blocks that are trimmed and written, not both I/Os";
+            let message = "a pair is begun as long as number_ios= is not reached; fio does up to a pair more";
             self.loss(source, "trimwrite-ios", "number_ios", message, "io_size=");
         }
     }

@@ -203,7 +203,7 @@ const DATA: &[Key<Draft>] = &[
     key!(set "invalidate_each_pass", FLAG, job.invalidate_each_pass, "`true`", "`true`: drop them again before each further pass of a thread over its range, as fio does"),
     key!(set "access_hint", FLAG, job.access_hint, "`false`", "`true`: tell the kernel for buffered I/O whether access is random or sequential (`posix_fadvise`), as fio does"),
     key!(set "layout", word::<FileLayout>(), job.layout, "`as-needed`", "what files are made of before the job: `as-needed`: data as far as it reads or trims, else they grow by its writes; for their whole size, jobs that only write: `length` without space, `allocated`, `reserved` (the length grows by writes); `data`"),
-    key!(set "trim_first", FLAG, job.trim_first, "`false`", "`true`: each write follows a trim of the same block, as fio's `rw=trimwrite`; limits count the writes"),
+    key!(set "trim_first", FLAG, job.trim_first, "`false`", "`true`: each write follows a trim of the same block, as fio's `rw=trimwrite`; limits count both"),
     key!(set "remove_files", FLAG, job.remove_files, "`false`", "`true`: remove the job's files when the run has ended: those that Assay made, or that `--destroy-data` names"),
     key!(set "engine", word::<EngineKind>(), job.engine, "`auto`", "`auto`, `io_uring`, `libaio`, `psync`, `posix-aio`, `null`, `fio`, `sim`"),
     key!(set "engine_options", ENGINE_OPTIONS, job.engine_options, "none", "options of the engine, see below"),
