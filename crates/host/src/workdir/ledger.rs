@@ -42,11 +42,13 @@ enum Line {
     },
     /// A tree that stands in the directory.
     Tree(Box<TreeWorkload>),
-    /// When Assay worked on the tree.
+    /// When Assay worked on the tree: until its end, or as long as the last line that it wrote meanwhile allows.
     Work {
         from_ns: i64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ns: Option<i64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease_ns: Option<i64>,
     },
 }
 
@@ -57,7 +59,8 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Reads the ledger of an open directory; empty where there is none. A line that cannot be read stands for nothing.
+    /// Reads the ledger of an open directory; empty where there is none. A line that another wrote, or changed, takes the worth of all:
+    /// what it said may be what bounds another one. The end of a line that was being written when a machine lost power is none.
     pub(crate) fn read(directory: BorrowedFd<'_>) -> Self {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(directory, LEDGER_FILE, flags, Mode::empty());
@@ -67,8 +70,13 @@ impl Ledger {
             return Self::default();
         }
         let Ok(of) = Identity::of_open(directory) else { return Self::default() };
-        let lines = text.split(|byte| *byte == b'\n');
-        Self { lines: lines.filter_map(|line| read_line(line, &of)).collect() }
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |end| &text[..end]);
+        let written = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let Some(lines) = written.map(|line| json_of(line, &of)).collect::<Option<Vec<&[u8]>>>() else {
+            return Self::default();
+        };
+        // Lines of a later version are skipped.
+        Self { lines: lines.into_iter().filter_map(|json| serde_json::from_slice(json).ok()).collect() }
     }
 
     /// What was left in a file of this name directly in the directory, if it is written down as this one; the last line
@@ -91,16 +99,19 @@ impl Ledger {
         shapes.collect()
     }
 
-    /// When Assay worked on them.
+    /// When Assay worked on them. Work that was cut short ended with its lease.
     pub(crate) fn windows(&self) -> Windows {
-        let mut windows: BTreeMap<i64, Option<i64>> = BTreeMap::new();
+        let mut windows: BTreeMap<i64, (Option<i64>, Option<i64>)> = BTreeMap::new();
         for line in &self.lines {
-            if let Line::Work { from_ns, until_ns } = line {
-                let until = windows.entry(*from_ns).or_default();
-                *until = (*until).max(*until_ns);
+            if let Line::Work { from_ns, until_ns, lease_ns } = line {
+                let (until, lease) = windows.entry(*from_ns).or_default();
+                (*until, *lease) = ((*until).max(*until_ns), (*lease).max(*lease_ns));
             }
         }
-        Windows(windows.into_iter().collect())
+        let end = |(from_ns, (until_ns, lease_ns)): (i64, (Option<i64>, Option<i64>))| {
+            (from_ns, Some(until_ns.or(lease_ns).unwrap_or(from_ns)))
+        };
+        Windows(windows.into_iter().map(end).collect())
     }
 }
 
@@ -109,9 +120,10 @@ fn is_ledger(file: &File) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.nlink() == 1 && meta.len() <= BYTES_MAX)
 }
 
-fn read_line(line: &[u8], of: &Identity) -> Option<Line> {
+/// What a line says; `None`: its digest is another one.
+fn json_of<'l>(line: &'l [u8], of: &Identity) -> Option<&'l [u8]> {
     let (json, digest) = line.split_at_checked(line.len().checked_sub(DIGEST_CHARACTERS)?)?;
-    (digest == digest_of(json, of).as_bytes()).then(|| serde_json::from_slice(json).ok()).flatten()
+    (digest == digest_of(json, of).as_bytes()).then_some(json)
 }
 
 /// Of a line in the directory `of`; the number of its device may change.
@@ -166,9 +178,14 @@ pub(super) fn enter_file(
     enter(directory, &Line::File { name: name.to_owned(), identity: identity.without_device(), left })
 }
 
-/// Writes down when Assay began to work on a tree, or ended.
-pub(super) fn enter_window(directory: &Path, from_ns: i64, until_ns: Option<i64>) -> io::Result<()> {
-    enter(directory, &Line::Work { from_ns, until_ns })
+/// Writes down that Assay works on a tree, until `lease_ns` if nothing more is heard of it.
+pub(super) fn enter_lease(directory: &Path, from_ns: i64, lease_ns: i64) -> io::Result<()> {
+    enter(directory, &Line::Work { from_ns, until_ns: None, lease_ns: Some(lease_ns) })
+}
+
+/// Writes down when that ended.
+pub(super) fn enter_end(directory: &Path, from_ns: i64, until_ns: i64) -> io::Result<()> {
+    enter(directory, &Line::Work { from_ns, until_ns: Some(until_ns), lease_ns: None })
 }
 
 /// Writes down the shape of a tree, once; when Assay worked there.

@@ -6,7 +6,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Statx, StatxFlags, StatxTimestamp, Timespec, Timestamps, UTIME_NOW};
 
@@ -15,7 +17,15 @@ use super::ledger;
 /// How often a clock that stands still is looked at, a millisecond apart.
 const CLOCK_LOOKS: u32 = 40;
 
-/// Times in nanoseconds since 1970, from and until; without an end: it was cut short, or goes on.
+/// How often a lease is renewed at first, and later: a run of days leaves some thousand lines.
+const RENEWED: Duration = Duration::from_secs(1);
+const RENEWED_MAX: Duration = Duration::from_secs(60);
+/// The part of the time that has passed after which it is.
+const RENEWED_PART: u32 = 50;
+/// A lease is for so many times as long: a machine may be busy, and what another puts there right after a kill is seldom.
+const LEASE_PERIODS: u32 = 5;
+
+/// Times in nanoseconds since 1970, from and until; without an end: it goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Windows(pub(super) Vec<(i64, Option<i64>)>);
 
@@ -35,26 +45,29 @@ fn nanoseconds(time: StatxTimestamp) -> i64 {
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(i64::from(time.tv_nsec))
 }
 
-/// Work on the tree in a directory of ours, until it is dropped.
+/// Work on the tree in a directory of ours, until it is dropped. A process that is killed says no end: its work ends with the lease
+/// that it renewed until then, so that what others put into the tree later is not taken for its own.
 #[derive(Debug)]
 pub struct TreeWork {
     directory: PathBuf,
     from_ns: i64,
     windows: Windows,
+    renewing: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl TreeWork {
     /// Begins; `known` is what the ledger says.
     pub(super) fn begin(directory: &Path, known: Windows) -> io::Result<Self> {
         let from_ns = after(directory, now_ns(directory)?)?;
-        // What was cut short has ended by now; if it goes on beside us, its own end comes later.
-        for (cut_short, _) in known.0.iter().filter(|(_, until)| until.is_none()) {
-            ledger::enter_window(directory, *cut_short, Some(from_ns))?;
-        }
-        ledger::enter_window(directory, from_ns, None)?;
+        ledger::enter_lease(directory, from_ns, leased(from_ns, RENEWED))?;
         let mut windows = known;
         windows.0.push((from_ns, None));
-        Ok(TreeWork { directory: directory.to_owned(), from_ns, windows })
+        let (stop, stopped) = channel();
+        let place = directory.to_owned();
+        let renewing = std::thread::Builder::new()
+            .name("tree-lease".to_owned())
+            .spawn(move || renew(&place, from_ns, &stopped))?;
+        Ok(TreeWork { directory: directory.to_owned(), from_ns, windows, renewing: Some((stop, renewing)) })
     }
 
     /// Whether something in the tree is of this work or earlier work.
@@ -65,11 +78,35 @@ impl TreeWork {
 
 impl Drop for TreeWork {
     fn drop(&mut self) {
+        if let Some((stop, renewing)) = self.renewing.take() {
+            drop(stop);
+            // It panics nowhere, and waits for nothing but the file system.
+            let _ = renewing.join();
+        }
         // Without an end it counts as cut short.
         let _ = now_ns(&self.directory).and_then(|until| {
-            ledger::enter_window(&self.directory, self.from_ns, Some(until))?;
+            ledger::enter_end(&self.directory, self.from_ns, until)?;
             after(&self.directory, until)
         });
+    }
+}
+
+/// The end of a lease that is renewed after `period`.
+fn leased(now_ns: i64, period: Duration) -> i64 {
+    now_ns.saturating_add((period * LEASE_PERIODS).as_nanos() as i64)
+}
+
+/// Renews the lease until it is told to stop.
+fn renew(directory: &Path, from_ns: i64, stopped: &Receiver<()>) {
+    let begun = Instant::now();
+    loop {
+        let period = (begun.elapsed() / RENEWED_PART).clamp(RENEWED, RENEWED_MAX);
+        if stopped.recv_timeout(period) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+        let next = ((begun.elapsed() + period) / RENEWED_PART).clamp(RENEWED, RENEWED_MAX);
+        // A lease that cannot be renewed ends early: what is made then is kept, and said to be another's.
+        let _ = now_ns(directory).and_then(|now| ledger::enter_lease(directory, from_ns, leased(now, next)));
     }
 }
 

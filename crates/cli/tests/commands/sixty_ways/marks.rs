@@ -160,6 +160,45 @@ fn an_edited_ledger_makes_nothing_ours() {
     }
 }
 
+/// A ledger as it was written, with something about its last line changed.
+type Damage = (&'static str, fn(&str) -> String);
+
+#[test]
+fn a_damaged_ledger_does_not_make_later_files_ours() {
+    fn without_end(text: &str) -> &str {
+        text.trim_end_matches('\n')
+    }
+    fn before_last(text: &str) -> &str {
+        without_end(text).rsplit_once('\n').expect("several lines").0
+    }
+    let damages: [Damage; 6] = [
+        ("another word", |text| text.replacen("until_ns", "until_nt", 1)),
+        ("a character more", |text| format!("{}x\n", without_end(text))),
+        ("another digit", |text| text.replacen("until_ns\":1", "until_ns\":2", 1)),
+        ("the last line gone, as after a kill", |text| format!("{}\n", before_last(text))),
+        ("the last line cut, as after a loss of power", |text| text[..text.len() - 5].to_owned()),
+        ("the last two lines gone", |text| format!("{}\n", before_last(before_last(text)))),
+    ];
+    for (what, damage) in damages {
+        let scene = Scene::new();
+        scene.write("tree.toml", &TREE.replace("PATH", "one"));
+        scene.world.assay(&["run", "tree.toml", "-q"]).ended(0);
+        let one = scene.world.path().join("one");
+        let (ledger, mine) = (one.join(".assay-ledger"), one.join("vdb.1_1.dir/vdb_f0001.file"));
+        let written = fs::read_to_string(&ledger).expect("a ledger");
+        assert!(written.contains("until_ns"), "{written}");
+        // Behind the lease of work that has no end.
+        std::thread::sleep(std::time::Duration::from_secs(6));
+        fs::remove_file(&mine).and_then(|()| fs::write(&mine, "precious")).expect("written");
+        let damaged = damage(&written);
+        assert_ne!(damaged, written, "{what}");
+        fs::write(&ledger, damaged).expect("damaged");
+        let said = scene.world.assay(&["cleanup", "one"]).ended(1);
+        assert_eq!(fs::read_to_string(&mine).expect("there"), "precious", "{what}: {}", said.err);
+        assert!(said.err.contains(path_text(&mine)), "{what}: {}", said.err);
+    }
+}
+
 #[test]
 fn a_directory_is_not_a_run_because_of_a_file_in_it() {
     let scene = Scene::new();
