@@ -95,11 +95,18 @@ impl From<Shortage> for Failure {
 /// What a command ends with whose run ended so.
 pub(crate) fn outcome_of(finished: &Finished, require_valid: bool) -> Result<Outcome, Failure> {
     let why = || finished.error.clone().unwrap_or_default();
+    let jobs = finished.run.phases.iter().flat_map(|phase| &phase.jobs);
+    let wrong: u64 = jobs.filter_map(|job| job.data.as_ref()).map(|data| data.wrong).sum();
     match (finished.end, &finished.store_error) {
         (RunEnd::Failed, None) if finished.lost => Err(Failure::Incomplete(why())),
         (RunEnd::Failed, _) => Err(Failure::failed(finished.error.as_deref().unwrap_or("the run failed"))),
         (_, Some(why)) => Err(Failure::failed(format!("the result could not be kept: {why}"))),
         (RunEnd::Interrupted, None) => Ok(Outcome::Interrupted),
+        // However many a job goes on with: storage that lies is no success.
+        (RunEnd::Completed, None) if wrong > 0 => Err(Failure::failed(format!(
+            "{} not hold what was written",
+            if wrong == 1 { "1 block did".to_owned() } else { format!("{wrong} blocks did") }
+        ))),
         (RunEnd::Completed, None) if require_valid && finished.run.verdict != Verdict::Valid => {
             Ok(Outcome::NotValid)
         }

@@ -18,6 +18,7 @@ mod fio_words;
 mod fleet;
 mod help;
 mod journals;
+mod lies;
 mod limits;
 mod looks;
 #[cfg(feature = "mail")]
