@@ -16,6 +16,16 @@ for page in README.md CHANGELOG.md; do
     if [ -e "$page" ]; then cp "$page" "$stage/$name/"; fi
 done
 
+# Manual pages and completions of what is in this very binary.
+mkdir "$stage/$name/man" "$stage/$name/completions"
+"$binary" man >"$stage/$name/man/assay.1"
+for command in $("$binary" --help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on && /^  [a-z]/ { print $1 }'); do
+    [ "$command" = help ] || "$binary" man "$command" >"$stage/$name/man/assay-$command.1"
+done
+for shell in bash zsh fish; do
+    "$binary" completions "$shell" >"$stage/$name/completions/assay.$shell"
+done
+
 mkdir -p target
 # The same sources give the same archive.
 tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" \

@@ -3,10 +3,11 @@
 use std::cell::LazyCell;
 use std::ffi::OsString;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::context::{Context, Global};
 use crate::failure::{Failure, Outcome};
+use crate::help;
 
 /// A storage benchmark whose numbers can be believed
 ///
@@ -80,11 +81,11 @@ pub(crate) enum Command {
     Judge(crate::judge::JudgeArgs),
     /// Find caches below a target: first reads against re-reads over growing areas
     Probe(crate::probe::ProbeArgs),
-    /// Import a result of fio or vdbench as a run
+    /// Import a result of fio or vdbench, or an exported run, as a run
     Import(crate::import::ImportArgs),
-    /// Write a stored run as HTML, CSV or Markdown, or as files of fio or vdbench
+    /// Write a stored run as a page, a workbook, CSV, Markdown, Parquet, .. or as files of fio or vdbench
     Report(crate::check::ReportArgs),
-    /// List, show, remove or recover stored runs
+    /// List, show, export, remove or recover stored runs
     Runs(crate::runs::RunsArgs),
     /// Store a run as a baseline to compare with
     Baseline(crate::baseline::BaselineArgs),
@@ -140,7 +141,7 @@ pub(crate) struct ManArgs {
 }
 
 pub(crate) fn man(args: &ManArgs, context: &Context) -> Result<Outcome, Failure> {
-    let mut all = Cli::command();
+    let mut all = help::dressed(Cli::command());
     all.build();
     let described = match &args.command {
         None => all,
@@ -153,6 +154,13 @@ pub(crate) fn man(args: &ManArgs, context: &Context) -> Result<Outcome, Failure>
     clap_mangen::Man::new(described).render(&mut page).map_err(Failure::failed)?;
     context.out(&String::from_utf8(page).map_err(Failure::failed)?);
     Ok(Outcome::Done)
+}
+
+/// What the words of a command line ask for.
+pub(crate) fn parse(words: &[impl Into<OsString> + Clone]) -> Result<Cli, clap::Error> {
+    let mut all = help::dressed(Cli::command());
+    let matches = all.try_get_matches_from_mut(words.iter().cloned())?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut all))
 }
 
 /// The words of the command line, those of `assay fio` in Assay's order.
@@ -171,7 +179,7 @@ pub(crate) fn words() -> Vec<OsString> {
 
 /// The help of one command.
 pub(crate) fn help_of(name: &str) -> String {
-    let mut command = Cli::command();
+    let mut command = help::dressed(Cli::command());
     command.build();
     command.find_subcommand_mut(name).map_or_else(String::new, |found| found.render_long_help().to_string())
 }
@@ -193,7 +201,7 @@ mod tests {
         let mut all = Cli::command().term_width(100);
         all.build();
         let mut page = String::from(
-            "# Commands\n\nThe short help of every command; `assay COMMAND --help` says more.\n",
+            "# Commands\n\nEvery command with all of its options; `assay COMMAND --help` says more, `-h` less.\n",
         );
         for command in all.get_subcommands_mut().filter(|command| command.get_name() != "help") {
             let help = command.render_help().to_string();

@@ -21,6 +21,7 @@ mod failure;
 mod fio_command;
 mod fio_install;
 mod foreign;
+mod help;
 mod import;
 mod input;
 mod judge;
@@ -53,9 +54,8 @@ mod traced;
 mod wrong_words;
 
 use assay_report::visible;
-use clap::Parser as _;
 
-use command_line::{Cli, Command};
+use command_line::Command;
 use context::Context;
 use failure::{Failure, Outcome};
 
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     assay_engine::clock::begin();
     signals::outlive_file_limits();
     let words = command_line::words();
-    let cli = match Cli::try_parse_from(&words) {
+    let cli = match command_line::parse(&words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are errors to clap; they go to stdout and are none to us.
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
             let seen = words.iter().map(|word| visible(&word.to_string_lossy()).into_owned());
             if code != 0 {
                 let seen: Vec<String> = seen.collect();
-                wrong_words::print(&Cli::try_parse_from(&seen).err().unwrap_or(error), &seen);
+                wrong_words::print(&command_line::parse(&seen).err().unwrap_or(error), &seen);
                 return ExitCode::from(code);
             }
             return match context::help_to_stdout(&error.render()) {

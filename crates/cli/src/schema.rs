@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use assay_report::listing;
 use assay_results::crosscheck;
 use assay_results::schema::{assert_published, of, published};
 
@@ -16,6 +17,7 @@ fn the_published_schemas_are_those_of_the_types() {
         of::<bench_self::Document<'static>>(bench_self::SCHEMA),
         of::<crosscheck::Document<'static>>(crosscheck::SCHEMA),
         of::<doctor::Document<'static>>(doctor::SCHEMA),
+        of::<listing::Document<'static>>(listing::SCHEMA),
     ];
     assert_published(&published(own), &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas"));
 }

@@ -1,0 +1,201 @@
+//! Help in two lengths: `-h` has what is asked for often, `--help` everything, in groups, with examples.
+
+use clap::{Arg, Command};
+
+/// Options by what they are about; the rest stays under `Options`.
+const GROUPS: [(&str, &[&str]); 3] = [
+    (
+        "What to run",
+        &[
+            "format",
+            "hotband",
+            "profile",
+            "target",
+            "array",
+            "size",
+            "test",
+            "series",
+            "scale",
+            "runtime",
+            "probe",
+            "working_set",
+            "block_size",
+            "read",
+            "random",
+            "outstanding",
+            "ramp",
+            "rate",
+            "grid",
+        ],
+    ),
+    (
+        "How to run it",
+        &[
+            "repeat",
+            "curve",
+            "find_rate",
+            "until_steady",
+            "shuffle",
+            "seed",
+            "on",
+            "on_loss",
+            "lost_after",
+            "share",
+            "engine",
+            "install_missing",
+            "watch",
+            "dry_run",
+            "strict",
+            "allow_loss",
+            "destroy_data",
+            "really",
+            "thorough",
+            "buffered",
+            "simulate",
+            "bound_range",
+            "threads",
+            "cache",
+        ],
+    ),
+    (
+        "Output",
+        &[
+            "json",
+            "html",
+            "csv",
+            "md",
+            "xlsx",
+            "parquet",
+            "hlog",
+            "openmetrics",
+            "fio_json",
+            "fio_json_plus",
+            "fio_logs",
+            "vdbench",
+            "force",
+            "require_valid",
+            "trace",
+            "to",
+            "fix",
+            "schema",
+            "output",
+        ],
+    ),
+];
+
+/// Options that `-h` leaves out, by command; empty: of all.
+const RARE: [(&str, &[&str]); 7] = [
+    (
+        "",
+        &[
+            "color",
+            "quiet",
+            "verbose",
+            "out",
+            "force",
+            "require_valid",
+            "watch",
+            "install_missing",
+            "strict",
+            "allow_loss",
+            "really",
+        ],
+    ),
+    ("run", RUN),
+    (
+        "oltp",
+        &["loaders", "home", "poisson", "think", "synchronous", "server_side", "tolerate", "ledger", "name"],
+    ),
+    ("plan", RUN),
+    ("fio", &["fio_json_plus", "fio_logs"]),
+    ("mail", &["fio_json", "fio_json_plus", "fio_logs", "vdbench"]),
+    ("audit", &["format", "hotband", "against", "bound_range", "threads", "seed", "cache", "repeat"]),
+];
+const RUN: &[&str] = &[
+    "format",
+    "hotband",
+    "array",
+    "size",
+    "until_steady",
+    "shuffle",
+    "scale",
+    "seed",
+    "probe",
+    "trace",
+    "on_loss",
+    "lost_after",
+    "share",
+    "fio_json",
+    "fio_json_plus",
+    "fio_logs",
+    "vdbench",
+];
+
+/// The same commands with their help in groups.
+pub(crate) fn dressed(command: Command) -> Command {
+    dressed_part(command, "")
+}
+
+fn dressed_part(command: Command, name: &str) -> Command {
+    let rare = |arg: &Arg| {
+        RARE.iter().any(|(of, ids)| (of.is_empty() || *of == name) && ids.contains(&arg.get_id().as_str()))
+    };
+    let command = command.mut_args(|arg| {
+        let short = rare(&arg);
+        let heading = GROUPS.iter().find(|(_, ids)| ids.contains(&arg.get_id().as_str()));
+        let heading = heading.filter(|_| arg.get_long().is_some() && arg.get_help_heading().is_none());
+        let arg = if short { arg.hide_short_help(true) } else { arg };
+        match heading {
+            Some((heading, _)) => arg.help_heading(*heading),
+            None => arg,
+        }
+    });
+    let command = match command.get_after_help().cloned() {
+        Some(long) if command.get_after_long_help().is_none() => {
+            command.after_long_help(long).after_help("--help shows all options, and examples")
+        }
+        _ => command,
+    };
+    command.mut_subcommands(|sub| {
+        // What belongs to a command belongs to its parts.
+        let name = if name.is_empty() { sub.get_name().to_owned() } else { name.to_owned() };
+        dressed_part(sub, &name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::command_line::Cli;
+
+    #[test]
+    fn the_short_help_of_every_command_fits_a_screen() {
+        fn walk(command: &mut Command, long: &mut Vec<String>) {
+            let help = command.render_help().to_string();
+            if help.lines().count() >= 40 {
+                long.push(format!("{}: {} lines", command.get_name(), help.lines().count()));
+            }
+            command.get_subcommands_mut().for_each(|sub| walk(sub, long));
+        }
+        let mut all = dressed(Cli::command()).term_width(100);
+        all.build();
+        let mut long = Vec::new();
+        walk(&mut all, &mut long);
+        assert!(long.is_empty(), "{long:?}");
+    }
+
+    #[test]
+    fn options_stand_in_groups_and_nothing_is_lost_from_the_long_help() {
+        let mut all = dressed(Cli::command());
+        all.build();
+        let run = all.find_subcommand_mut("run").expect("run");
+        let long = run.render_long_help().to_string();
+        for heading in
+            ["What to run:", "How to run it:", "Output:", "Options of every command:", "--until-steady"]
+        {
+            assert!(long.contains(heading), "{heading}");
+        }
+    }
+}
