@@ -323,6 +323,10 @@ impl Removal {
         let directory = held.directory.as_fd();
         let kept_before = self.report.kept.len();
         let ledger = Ledger::read(directory);
+        if ledger.is_anothers() {
+            let error = io::Error::other("it is not as Assay wrote it, so nothing that it says is believed");
+            self.keep(path.join(LEDGER_FILE), &error);
+        }
         let trees = ledger.trees();
         let trees = trees.iter().map(|layout| (layout, None)).collect();
         let windows = &ledger.windows();

@@ -56,6 +56,7 @@ enum Line {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     lines: Vec<Line>,
+    is_anothers: bool,
 }
 
 impl Ledger {
@@ -73,10 +74,16 @@ impl Ledger {
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |end| &text[..end]);
         let written = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let Some(lines) = written.map(|line| json_of(line, &of)).collect::<Option<Vec<&[u8]>>>() else {
-            return Self::default();
+            return Self { lines: Vec::new(), is_anothers: true };
         };
         // Lines of a later version are skipped.
-        Self { lines: lines.into_iter().filter_map(|json| serde_json::from_slice(json).ok()).collect() }
+        let lines = lines.into_iter().filter_map(|json| serde_json::from_slice(json).ok()).collect();
+        Self { lines, is_anothers: false }
+    }
+
+    /// Whether another wrote in it.
+    pub(crate) fn is_anothers(&self) -> bool {
+        self.is_anothers
     }
 
     /// What was left in a file of this name directly in the directory, if it is written down as this one; the last line
