@@ -94,6 +94,11 @@ impl Place {
         self.directory.path()
     }
 
+    /// The id of the run.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
     /// The name of the directory.
     pub fn name(&self) -> &str {
         self.directory.name()

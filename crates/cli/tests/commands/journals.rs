@@ -55,6 +55,44 @@ fn damage(path: &Path) {
     file.write_all_at(&[0; 256 << 10], 0).expect("written");
 }
 
+/// A run of `ios` I/Os on `target`, with `more` words; its directory.
+fn ended_run(world: &World, target: &Path, more: &[&str]) -> PathBuf {
+    let words = ["run", "plan.toml", "--target", path_text(target), "--watch", "nothing", "--json"];
+    let said = world.assay(&[&words, more].concat()).ended(0);
+    let id = json(&said.out)["id"].as_str().expect("an id").to_owned();
+    let runs = world.run_directories();
+    runs.into_iter().find(|run| path_text(run).ends_with(&id)).expect("its directory")
+}
+
+#[test]
+fn a_journal_of_another_run_or_worker_proves_nothing() {
+    let world = World::new();
+    plan(&world, "ios = 300");
+    for place in ["one", "two"] {
+        fs::create_dir(world.data().join(place)).expect("made");
+    }
+    let [one, two] = ["one", "two"].map(|place| ended_run(&world, &world.data().join(place), &[]));
+    let journal_of = |run: &Path| run.join("data.journal");
+    let verify = |words: &[&str]| world.assay(&[&["runs", "verify"], words].concat());
+    let id_of_two = path_text(&two).rsplit('-').next().expect("an id").to_owned();
+
+    let said = verify(&[path_text(&one), "--journal", path_text(&journal_of(&two))]).ended(2);
+    assert!(said.err.contains(&format!("it is that of the run {id_of_two}")), "{}", said.err);
+    verify(&[path_text(&one), "--journal", path_text(&journal_of(&one))]).ended(0);
+    fs::copy(journal_of(&two), journal_of(&one)).expect("copied");
+    let said = verify(&[path_text(&one)]).ended(2);
+    assert!(said.err.contains(&format!("it is that of the run {id_of_two}")), "{}", said.err);
+
+    let workers = ended_run(&world, &world.data(), &["--on", "local:2"]);
+    verify(&[path_text(&workers)]).ended(0);
+    fs::copy(workers.join("data.journal.0"), workers.join("data.journal.1")).expect("copied");
+    let said = verify(&[path_text(&workers)]).ended(2);
+    assert!(said.err.contains("data.journal.1") && said.err.contains("it is a copy of "), "{}", said.err);
+    fs::remove_file(workers.join("data.journal.0")).expect("removed");
+    let said = verify(&[path_text(&workers)]).ended(2);
+    assert!(said.err.contains("it is that of w1, and has the name of that of w2"), "{}", said.err);
+}
+
 #[test]
 fn what_killed_workers_had_acknowledged_is_proved_and_what_is_gone_is_found() {
     let world = World::new();

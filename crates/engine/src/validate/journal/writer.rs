@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Shared;
-use super::record::{self, BLOCK_BYTES, JournaledTarget, RECORDS, Record};
+use super::record::{self, BLOCK_BYTES, JournalOf, JournaledTarget, RECORDS, Record};
 use super::state::State;
 
 /// Blocks of one write at most. A reader takes what is not whole behind the last whole block for a write that was cut, up to so many.
@@ -42,11 +42,11 @@ impl Writer {
     /// Makes the file, and its name durable.
     pub(super) fn create(
         path: &Path,
-        run: u64,
+        (run, of): (u64, &JournalOf),
         targets: &[JournaledTarget],
         shared: Arc<Shared>,
     ) -> io::Result<Writer> {
-        let head = record::head(run, targets, &rustix::system::uname().nodename().to_string_lossy());
+        let head = record::head(run, targets, &rustix::system::uname().nodename().to_string_lossy(), of);
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         file.write_all_at(&head, 0)?;
         file.sync_all()?;
