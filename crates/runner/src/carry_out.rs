@@ -233,12 +233,9 @@ fn begin(
     let kept = journal.as_ref().map(|(_, journal)| Arc::clone(journal));
     let allowed = Arc::clone(&permits);
     let mut executor = executor_of(&plan, (&environment, permits), request, site, journal);
-    let recorded = Recorded { plan: Arc::new(plan), environment, notes };
+    let recorded = Recorded { plan: Arc::new(plan), environment, notes, journal: kept };
     let finished = record_in(place, recorded, &mut executor, site, observer)?;
     remove_files(&finished.run.plan, &allowed, &request.claims, &site.host);
-    if let Some(journal) = kept {
-        journal.close();
-    }
     let fio_cpu_ns = executor.fio.map_or(Vec::new(), |fio| fio.process_cpu_ns);
     let trace = executor.native.trace.map(|trace| trace.take());
     Ok(Done { finished, trace, fio_cpu_ns, left: None })

@@ -94,6 +94,40 @@ fn a_journal_of_another_run_or_worker_proves_nothing() {
 }
 
 #[test]
+fn a_journal_that_was_cut_after_its_run_had_ended_proves_nothing() {
+    let world = World::new();
+    plan(&world, "ios = 3000");
+    let run = ended_run(&world, &world.data(), &[]);
+    let journal = run.join("data.journal");
+    let verify = || world.assay(&["runs", "verify", path_text(&run)]);
+    verify().ended(0);
+    let whole = fs::read(&journal).expect("a journal");
+    fs::write(&journal, &whole[..8192]).expect("cut");
+    damage(&world.data().join("data.bin"));
+    let said = verify().ended(1);
+    let says = |what: &str| said.err.contains(what);
+    assert!(says(path_text(&journal)) && says("ends before its closing record"), "{}", said.err);
+    assert!(says("8 KiB of it were read"), "{}", said.err);
+
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 8192 * 4096 + 100] ^= 1;
+    fs::write(&journal, &flipped).expect("written");
+    let said = verify().ended(1);
+    assert!(said.err.contains("is damaged at offset"), "{}", said.err);
+    // One that was killed had no time to close it, whatever was made of it since.
+    fs::write(&journal, &whole[..whole.len() - 4096]).expect("cut");
+    fs::remove_file(run.join("run.json")).expect("removed");
+    let said = verify().ended(1);
+    assert!(said.err.contains("blocks lost or wrong: "), "{}", said.err);
+
+    let workers = ended_run(&world, &world.data(), &["--on", "local:2"]);
+    let journal = workers.join("data.journal.1");
+    fs::write(&journal, &fs::read(&journal).expect("a journal")[..8192]).expect("cut");
+    let said = world.assay(&["runs", "verify", path_text(&workers)]).ended(1);
+    assert!(said.err.contains("data.journal.1 ends before its closing record"), "{}", said.err);
+}
+
+#[test]
 fn what_killed_workers_had_acknowledged_is_proved_and_what_is_gone_is_found() {
     let world = World::new();
     plan(&world, "runtime = \"60s\"");

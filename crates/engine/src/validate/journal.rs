@@ -72,6 +72,9 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
+    /// What it is called where it could not be kept.
+    pub const NAME: &str = "the validation journal";
+
     /// Begins one in a new file, that of `of`. The sectors of the run carry the number `run`.
     ///
     /// # Errors

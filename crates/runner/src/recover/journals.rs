@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use assay_engine::CrashedRun;
-use assay_results::HostId;
+use assay_engine::{CrashedRun, Journal};
+use assay_results::store::RunDir;
+use assay_results::{HostId, Run, RunEnd};
 use assay_workload::Plan;
+use assay_workload::units::Bytes;
 
 use super::Crashed;
 use crate::data_journal;
@@ -56,6 +58,7 @@ impl Journals {
         };
         let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let mut found = Journals { journals: Vec::new(), elsewhere: Vec::new() };
+        let ended = Ended::of(crashed.run);
         let (mut known, mut read_before) = (BTreeSet::new(), BTreeMap::new());
         for (place, path) in paths {
             let mut read = CrashedRun::read(&path)?;
@@ -68,6 +71,7 @@ impl Journals {
                 let (journal, run) = (path.clone(), id.to_owned());
                 RunError::OtherJournal { journal, run, why }
             })?;
+            ended.wants_whole(&read, &path)?;
             known.extend(read.targets.iter().map(|target| target.name.clone()));
             let moved = find_again(&mut read, crashed.at);
             let worker = match place {
@@ -93,6 +97,34 @@ impl Journals {
             found.elsewhere.extend(wants.map(|worker| name_of(worker, plan)));
         }
         Ok(found)
+    }
+}
+
+/// How a run ended, where its result says so.
+struct Ended(Option<Run>);
+
+impl Ended {
+    fn of(run: &RunDir) -> Ended {
+        // What a killed run was made into by `runs recover` knows of no end; what failed may have failed for its journal.
+        let ended = |run: &Run| match run.end {
+            Some(RunEnd::Completed | RunEnd::Interrupted) => true,
+            Some(RunEnd::Failed) => !run.error.as_ref().is_some_and(|error| error.contains(Journal::NAME)),
+            None => false,
+        };
+        Ended(run.read_run().ok().filter(ended))
+    }
+
+    /// Whether a journal is as whole as it was when the run ended.
+    fn wants_whole(&self, read: &CrashedRun, path: &Path) -> Result<(), RunError> {
+        let (Some(run), Some(of)) = (&self.0, &read.of) else { return Ok(()) };
+        let lost = run.hosts.iter().filter(|host| host.lost.is_some());
+        let is_lost = lost.into_iter().any(|host| Some(host.id.0) == of.host);
+        if read.closed || is_lost {
+            return Ok(());
+        }
+        let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len()).saturating_sub(read.torn_bytes);
+        let (journal, read_bytes) = (path.to_owned(), Bytes(bytes));
+        Err(RunError::JournalCut { journal, read: read_bytes, records: read.records })
     }
 }
 

@@ -51,6 +51,8 @@ pub struct CrashedRun {
     pub of: Option<JournalOf>,
     /// Records that were read.
     pub records: u64,
+    /// Whether it was closed: nothing is missing. A journal of an earlier version never says so.
+    pub closed: bool,
     /// Bytes at its end that were being written when the host crashed, and are left out.
     pub torn_bytes: u64,
     pub(crate) keys: Vec<Keys>,
@@ -71,9 +73,18 @@ impl CrashedRun {
         let head = read_head(&mut blocks).map_err(failed)?.ok_or_else(not_a_journal)?;
         let Head { run, content: HeadContent { targets, node, of }, blocks: mut number } = head;
         let mut state = State::new(&targets);
-        let (mut records, mut torn_at) = (0, None);
+        let (mut records, mut torn_at, mut closed) = (0, None, false);
+        let damaged = |number: u64| {
+            let offset_bytes = number * BLOCK_BYTES as u64;
+            JournalError::Damaged { path: path.to_owned(), offset_bytes }
+        };
         while blocks.next().map_err(failed)? {
             match (blocks.block().filter(|block| (block.run, block.number) == (run, number)), torn_at) {
+                // It closes what was durable before: all of it must be there.
+                (Some(block), torn) if block.end().is_some() => {
+                    let is_whole = torn.is_none() && block.end() == Some(records);
+                    closed = is_whole.then_some(true).ok_or_else(|| damaged(torn.unwrap_or(number)))?;
+                }
                 (Some(block), None) => {
                     for record in block.records() {
                         state.apply(record);
@@ -83,8 +94,7 @@ impl CrashedRun {
                 (None, None) => torn_at = Some(number),
                 // Behind what one write may have left.
                 (Some(_), Some(torn)) if number >= torn + BATCH_BLOCKS as u64 => {
-                    let offset_bytes = torn * BLOCK_BYTES as u64;
-                    return Err(JournalError::Damaged { path: path.to_owned(), offset_bytes });
+                    return Err(damaged(torn));
                 }
                 _ => {}
             }
@@ -92,7 +102,7 @@ impl CrashedRun {
         }
         let end = torn_at.unwrap_or(number) * BLOCK_BYTES as u64;
         let torn_bytes = length.saturating_sub(end);
-        Ok(CrashedRun { run, targets, node, of, records, torn_bytes, keys: state.into_keys() })
+        Ok(CrashedRun { run, targets, node, of, records, closed, torn_bytes, keys: state.into_keys() })
     }
 
     /// What it says of some targets alone, by their position.

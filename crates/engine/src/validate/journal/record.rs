@@ -4,10 +4,12 @@
 //! |---|---|
 //! | 0-7 | the magic word `ASSAYVJ1` |
 //! | 8-11 | CRC-32C of all bytes behind it |
-//! | 12-13 | 1: head, 2: records |
-//! | 14-15 | bytes of the head, or records |
+//! | 12-13 | 1: head, 2: records, 3: end |
+//! | 14-15 | bytes of the head, records, or bytes of the end |
 //! | 16-23 | the number of the run |
 //! | 24-31 | the number of the block in the file, from 0 |
+//!
+//! The end is the last block of a journal that was closed: the number of records before it, 8 bytes.
 //!
 //! A record is two words of 8 bytes: the key block or the number of a flush (44 bits), the target (16 bits) and the kind (4 bits); the
 //! generation and the number of key blocks (32 bits each).
@@ -170,10 +172,17 @@ pub(super) fn push_records(blocks: &mut Vec<u8>, run: u64, first: u64, records: 
     }
 }
 
+/// Adds the block with the number `number` that closes a journal of `records`.
+pub(super) fn push_end(blocks: &mut Vec<u8>, run: u64, number: u64, records: u64) {
+    let content = records.to_le_bytes();
+    push_block(blocks, BlockKind::End, (run, number), content.len(), &content);
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Head = 1,
     Records = 2,
+    End = 3,
 }
 
 fn push_block(
@@ -218,6 +227,7 @@ impl<'b> Block<'b> {
         let (kind, used) = match kind {
             1 => (BlockKind::Head, usize::from(count)),
             2 => (BlockKind::Records, usize::from(count) * RECORD_BYTES),
+            3 => (BlockKind::End, usize::from(count)),
             _ => return None,
         };
         let payload = at.take(used)?;
@@ -230,6 +240,11 @@ impl<'b> Block<'b> {
             let mut at = Reader(bytes);
             Record::unpack([at.u64()?, at.u64()?])
         })
+    }
+
+    /// How many records a journal has that it closes; `None`: it closes none.
+    pub(super) fn end(&self) -> Option<u64> {
+        if self.kind == BlockKind::End { Reader(self.payload).u64() } else { None }
     }
 
     /// Its part of the head.

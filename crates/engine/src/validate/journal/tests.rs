@@ -65,7 +65,10 @@ fn filled(blocks: usize) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
 
 #[test]
 fn a_torn_tail_is_left_out_and_damage_in_the_middle_is_an_error() {
-    let (_directory, path, bytes) = filled(100);
+    let (_directory, path, mut bytes) = filled(100);
+    // Of a run that was killed: it was not closed.
+    bytes.truncate(bytes.len() - BLOCK_BYTES);
+    std::fs::write(&path, &bytes).unwrap();
     let total = CrashedRun::read(&path).unwrap().acknowledged_blocks(1);
     assert_eq!(total, 100 * RECORDS as u64);
     let mut last = 0;
@@ -97,6 +100,31 @@ fn a_torn_tail_is_left_out_and_damage_in_the_middle_is_an_error() {
         assert!(matches!(error, Err(JournalError::NotAJournal { .. })), "{error:?}");
     }
     assert!(matches!(CrashedRun::read(Path::new("/no/such")), Err(JournalError::Io { .. })));
+}
+
+#[test]
+fn what_was_closed_is_whole_or_is_not_taken_for_closed() {
+    for blocks in [0, 3, 1200] {
+        let (_directory, path, bytes) = filled(blocks);
+        let read = CrashedRun::read(&path).unwrap();
+        assert_eq!((read.closed, read.torn_bytes), (true, 0), "{blocks}");
+        std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        assert!(!CrashedRun::read(&path).unwrap().closed, "{blocks}");
+    }
+    let (_directory, path, bytes) = filled(3);
+    let is_damaged = |bytes: &[u8], at: usize| {
+        std::fs::write(&path, bytes).unwrap();
+        let read = CrashedRun::read(&path);
+        let is_so =
+            matches!(&read, Err(JournalError::Damaged { offset_bytes, .. }) if *offset_bytes == at as u64);
+        assert!(is_so, "{read:?}");
+    };
+    let mut flipped = bytes.clone();
+    flipped[2 * BLOCK_BYTES + 50] ^= 1;
+    is_damaged(&flipped, 2 * BLOCK_BYTES);
+    let mut end = Vec::new();
+    record::push_end(&mut end, 77, 4, 1);
+    is_damaged(&[&bytes[..4 * BLOCK_BYTES], &end].concat(), 4 * BLOCK_BYTES);
 }
 
 #[test]
