@@ -46,4 +46,4 @@ pub use seam::{
     QueueFull, Submitted, TargetTable, Wait,
 };
 pub use tree::Trees;
-pub use validate::{CrashedRun, Journal, JournalError, JournaledTarget, Validation};
+pub use validate::{CrashedRun, Journal, JournalError, JournalOf, JournaledTarget, Validation};

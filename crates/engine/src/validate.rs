@@ -19,7 +19,7 @@ mod map;
 mod written;
 
 pub(crate) use journal::TargetJournal;
-pub use journal::{CrashedRun, Journal, JournalError, JournaledTarget};
+pub use journal::{CrashedRun, Journal, JournalError, JournalOf, JournaledTarget};
 use map::Crash;
 pub(crate) use map::TargetMap;
 pub(crate) use written::WrittenBlocks;

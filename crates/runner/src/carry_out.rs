@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use assay_engine::Journal;
 use assay_engine::kind::name_operations;
 use assay_engine::tracing::{TraceSink, Traced};
+use assay_engine::{Journal, JournalOf};
 use assay_formats::foreign_command::CommandTime;
 use assay_host::{HostRoot, environment};
 use assay_results::environment::{AssayVersion, Environment};
@@ -227,16 +227,15 @@ fn begin(
     let (environment, permits) = make(&plan, permits, request, site)?;
     let place = Place::new(&plan, site)?;
     let at = data_journal::path_of(&plan, &request.directory, place.path(), None);
-    let journal = data_journal::create(&plan, at).inspect_err(|_| drop(std::fs::remove_dir(place.path())))?;
+    let of = JournalOf { run: place.id().to_owned(), host: None };
+    let journal =
+        data_journal::create(&plan, &of, at).inspect_err(|_| drop(std::fs::remove_dir(place.path())))?;
     let kept = journal.as_ref().map(|(_, journal)| Arc::clone(journal));
     let allowed = Arc::clone(&permits);
     let mut executor = executor_of(&plan, (&environment, permits), request, site, journal);
-    let recorded = Recorded { plan: Arc::new(plan), environment, notes };
+    let recorded = Recorded { plan: Arc::new(plan), environment, notes, journal: kept };
     let finished = record_in(place, recorded, &mut executor, site, observer)?;
     remove_files(&finished.run.plan, &allowed, &request.claims, &site.host);
-    if let Some(journal) = kept {
-        journal.close();
-    }
     let fio_cpu_ns = executor.fio.map_or(Vec::new(), |fio| fio.process_cpu_ns);
     let trace = executor.native.trace.map(|trace| trace.take());
     Ok(Done { finished, trace, fio_cpu_ns, left: None })

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_engine::{Journal, JournaledTarget};
+use assay_engine::{Journal, JournalOf, JournaledTarget};
 use assay_host::environment;
 use assay_results::HostId;
 use assay_results::environment::TargetEnvironment;
@@ -85,12 +85,16 @@ fn shared_device(target: &TargetEnvironment, journal: &TargetEnvironment) -> Opt
     names(target).into_iter().find(|name| below.contains(name))
 }
 
-/// Makes the journal of a plan that wants one at `path`, and makes the names of what it writes to durable: what a crash takes away would be
-/// called lost.
+/// Makes the journal of a plan that wants one at `path`, which says that it is that of `of`, and makes the names of what it writes to
+/// durable: what a crash takes away would be called lost.
 ///
 /// # Errors
 /// [`RunError::Io`]
-pub(crate) fn create(plan: &Plan, path: PathBuf) -> Result<Option<(u64, Arc<Journal>)>, RunError> {
+pub(crate) fn create(
+    plan: &Plan,
+    of: &JournalOf,
+    path: PathBuf,
+) -> Result<Option<(u64, Arc<Journal>)>, RunError> {
     let targets: Vec<JournaledTarget> = plan
         .journaled()
         .into_iter()
@@ -116,7 +120,7 @@ pub(crate) fn create(plan: &Plan, path: PathBuf) -> Result<Option<(u64, Arc<Jour
             .map_err(failed)?;
     }
     let run = run_number();
-    let journal = Journal::create(&path, run, targets).map_err(|source| RunError::Io { path, source })?;
+    let journal = Journal::create(&path, run, of, targets).map_err(|source| RunError::Io { path, source })?;
     Ok(Some((run, Arc::new(journal))))
 }
 

@@ -286,6 +286,29 @@ pub enum RunError {
         /// Where it would be.
         journal: PathBuf,
     },
+    /// A journal is there, and it is not known to be the run's.
+    #[error("{journal} is not taken for the validation journal of the run {run}: {why}")]
+    OtherJournal {
+        /// The journal.
+        journal: PathBuf,
+        /// The id of the run.
+        run: String,
+        /// What it is.
+        why: String,
+    },
+    /// The journal of a run that ended by itself lacks its end.
+    #[error(
+        "{journal} ends before its closing record, although the run had ended by itself: {read} of it were read, {records} records; what \
+         the run wrote behind them is not proved"
+    )]
+    JournalCut {
+        /// The journal.
+        journal: PathBuf,
+        /// As much as could be read.
+        read: Bytes,
+        /// Records in that.
+        records: u64,
+    },
     /// The journals of a run's workers are on other machines.
     #[error(
         "{} wrote on another machine, and what is written is proved where it is: there, 'assay runs verify {run}'; of a target that \
@@ -401,6 +424,7 @@ impl RunError {
                 | RunError::NoStore
                 | RunError::Store(StoreError::Running(_))
                 | RunError::NoJournal { .. }
+                | RunError::OtherJournal { .. }
                 | RunError::NothingWritten { .. }
                 | RunError::NoSuchTarget { .. }
                 | RunError::Probe { .. }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_conduct::workplace::OfRun;
-use assay_engine::Journal;
+use assay_engine::{Journal, JournalOf};
 use assay_results::environment::Environment;
 use assay_results::store::{self, RunDir, RunRecorder};
 use assay_results::{HostEvent, RunEvent};
@@ -45,7 +45,8 @@ impl Kept {
         let root = site.store.as_ref().ok_or(RunError::NoStore)?;
         let (place, is_own) = RunDir::part(root, &of.name)?;
         let path = data_journal::path_of(plan, directory, place.path(), (!is_own).then_some(of.host));
-        let begun = data_journal::create(plan, path).and_then(|journal| {
+        let whose = JournalOf { run: place.id().to_owned(), host: Some(of.host.0) };
+        let begun = data_journal::create(plan, &whose, path).and_then(|journal| {
             let own = is_own.then(|| RunRecorder::new(place.clone())).transpose()?;
             Ok(journal.map(|(run, journal)| Kept { run, journal, directory: place.clone(), own }))
         });

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_conduct::{Executor, conduct};
+use assay_engine::Journal;
 use assay_engine::last_words::LastWords;
 use assay_results::build::RunBuilder;
 use assay_results::environment::Environment;
@@ -65,7 +66,7 @@ pub fn record_at(
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Finished, RunError> {
-    record_in(place, Recorded { plan, environment, notes }, executor, site, observer)
+    record_in(place, Recorded { plan, environment, notes, journal: None }, executor, site, observer)
 }
 
 /// Where a run is going to be recorded.
@@ -94,6 +95,11 @@ impl Place {
         self.directory.path()
     }
 
+    /// The id of the run.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
     /// The name of the directory.
     pub fn name(&self) -> &str {
         self.directory.name()
@@ -113,12 +119,14 @@ pub(crate) struct Recorded {
     pub(crate) environment: Environment,
     /// Kept with it.
     pub(crate) notes: Vec<(String, String)>,
+    /// Closed when the last phase has ended, before the result is stored.
+    pub(crate) journal: Option<Arc<Journal>>,
 }
 
 /// As [`record`], in a directory that is there.
 pub(crate) fn record_in(
     Place { id, started, directory }: Place,
-    Recorded { plan, environment, notes }: Recorded,
+    Recorded { plan, environment, notes, journal }: Recorded,
     executor: &mut dyn Executor,
     site: &Site,
     observer: &mut dyn Observer,
@@ -148,6 +156,9 @@ pub(crate) fn record_in(
         sink(HostEvent::Note { phase: None, id, text }.into());
     }
     let (end, error) = conduct(&plan, executor, &mut sink);
+    if let Some(journal) = journal {
+        journal.close();
+    }
     let mut run = builder.finish()?;
     // Another tool's cost is not ours, and that of a simulation is not this machine's.
     if plan.phases.iter().any(is_on_storage_by_assay) && end == RunEnd::Completed {

@@ -1,12 +1,11 @@
 //! After a crash: reading what a run had written, and proving by its journal that what was acknowledged is there.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_engine::{CrashedRun, JournaledTarget, Validation, available};
+use assay_results::RunEvent;
 use assay_results::store::{JournalContent, RunDir};
-use assay_results::{HostId, RunEvent};
 use assay_workload::job::{EngineKind, Job, Phase};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::target::Target;
@@ -18,6 +17,9 @@ use crate::data_journal;
 use crate::error::RunError;
 use crate::recording::Finished;
 use crate::request::{Observer, Request, Site, Watch, Work};
+
+mod journals;
+use journals::{Journals, OneJournal};
 
 /// Key blocks one behind the other are read together up to this.
 const READ_BYTES: u64 = 256 << 10;
@@ -72,8 +74,8 @@ pub fn recover_data(
 ) -> Result<Proof, RunError> {
     // One that goes on has not crashed.
     let _locked = crashed.run.lock()?;
-    let plan = plan_of(crashed.run)?;
-    let Journals { journals, elsewhere } = Journals::of(crashed, &plan)?;
+    let Beginning { id, plan } = Beginning::of(crashed.run)?;
+    let Journals { journals, elsewhere } = Journals::of(crashed, &id, &plan)?;
     let Some(first) = journals.first().map(|journal| journal.path.clone()) else {
         if !elsewhere.is_empty() {
             let run = crashed.run.name().to_owned();
@@ -104,92 +106,6 @@ pub fn recover_data(
     Ok(Proof { finished: done.finished, elsewhere })
 }
 
-/// The journal of a run, or of one of its workers.
-struct OneJournal {
-    path: PathBuf,
-    /// Which worker; empty: the one whose run it is.
-    worker: String,
-    read: CrashedRun,
-}
-
-/// The journals of a run.
-struct Journals {
-    journals: Vec<OneJournal>,
-    /// Workers of which nothing is here.
-    elsewhere: Vec<String>,
-}
-
-impl Journals {
-    fn of(crashed: &Crashed<'_>, plan: &Plan) -> Result<Journals, RunError> {
-        let name = |worker: HostId| {
-            let host = plan.hosts.get(usize::from(worker.0));
-            host.map_or_else(|| worker.0.to_string(), |host| host.name.clone())
-        };
-        let plain = data_journal::path_of(plan, Path::new("."), crashed.run.path(), None);
-        let (paths, workers) = match crashed.journal {
-            Some(named) if named.exists() => (vec![(String::new(), named.to_owned())], Vec::new()),
-            Some(named) => {
-                let (run, journal) = (crashed.run.path().to_owned(), named.to_owned());
-                return Err(RunError::NoJournal { run, journal });
-            }
-            None => {
-                let workers = of_workers(&plain);
-                let own = Some((String::new(), plain)).filter(|(_, path)| path.exists());
-                let of_workers = workers.iter().map(|(worker, path)| (name(*worker), path.clone()));
-                (own.into_iter().chain(of_workers).collect(), workers)
-            }
-        };
-        let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let mut found = Journals { journals: Vec::new(), elsewhere: Vec::new() };
-        let mut known = BTreeSet::new();
-        for (worker, path) in paths {
-            let mut read = CrashedRun::read(&path)?;
-            known.extend(read.targets.iter().map(|target| target.name.clone()));
-            let mut moved = true;
-            for target in &mut read.targets {
-                let now = crashed.at.iter().rev().find(|(name, _)| *name == target.name);
-                moved &= now.is_some();
-                if let Some((_, now)) = now {
-                    target.path = now.to_string_lossy().into_owned();
-                }
-            }
-            // A path that another machine wrote to leads to something else here.
-            let is_foreign = read.node.as_ref().is_some_and(|node| *node != here);
-            if is_foreign && !moved && !plan.hosts.is_empty() && crashed.journal.is_none() {
-                found.elsewhere.push(worker);
-            } else {
-                found.journals.push(OneJournal { path, worker, read });
-            }
-        }
-        if let Some((name, _)) = crashed.at.iter().find(|(name, _)| !known.contains(name)) {
-            let known = known.into_iter().collect();
-            return Err(RunError::NoSuchTarget { name: name.clone(), known });
-        }
-        if crashed.journal.is_none() {
-            let all = (0..plan.hosts.len() as u16).map(HostId);
-            let without = all.filter(|worker| workers.iter().all(|(there, _)| there != worker));
-            let wants = without.filter(|worker| !plan.for_host(*worker).journaled().is_empty());
-            found.elsewhere.extend(wants.map(name));
-        }
-        Ok(found)
-    }
-}
-
-/// The journals of workers beside the one that the whole run would have, in the order of their numbers.
-fn of_workers(plain: &Path) -> Vec<(HostId, PathBuf)> {
-    let directory = plain.parent().unwrap_or(Path::new("."));
-    let Some(name) = plain.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let number = |path: &Path| {
-        let number = path.file_name()?.to_str()?.strip_prefix(name)?.strip_prefix('.')?;
-        number.parse().ok().map(HostId)
-    };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut found: Vec<_> = paths.filter_map(|path| Some((number(&path)?, path))).collect();
-    found.sort();
-    found
-}
-
 impl Finished {
     /// Whether every block of a run that crashed could be read and is as it must be.
     ///
@@ -215,17 +131,24 @@ impl Finished {
     }
 }
 
-/// The plan of a run, of which only the beginning may be there.
-fn plan_of(crashed: &RunDir) -> Result<Plan, RunError> {
-    let events = JournalContent::read(crashed.path())?.events;
-    let plan = events.into_iter().find_map(|event| match event {
-        RunEvent::RunStarted { plan, .. } => Some(*plan),
-        _ => None,
-    });
-    plan.ok_or_else(|| RunError::Io {
-        path: crashed.path().to_owned(),
-        source: std::io::Error::other("the beginning of the run was not stored, its plan among it"),
-    })
+/// What a run begins with, of which more may not be there.
+struct Beginning {
+    id: String,
+    plan: Plan,
+}
+
+impl Beginning {
+    fn of(crashed: &RunDir) -> Result<Beginning, RunError> {
+        let events = JournalContent::read(crashed.path())?.events;
+        let beginning = events.into_iter().find_map(|event| match event {
+            RunEvent::RunStarted { id, plan, .. } => Some(Beginning { id, plan: *plan }),
+            _ => None,
+        });
+        beginning.ok_or_else(|| RunError::Io {
+            path: crashed.path().to_owned(),
+            source: std::io::Error::other("the beginning of the run was not stored, its plan among it"),
+        })
+    }
 }
 
 fn describe(crashed: &RunDir, journal: &Path, read: &CrashedRun) -> String {

@@ -55,6 +55,78 @@ fn damage(path: &Path) {
     file.write_all_at(&[0; 256 << 10], 0).expect("written");
 }
 
+/// A run of `ios` I/Os on `target`, with `more` words; its directory.
+fn ended_run(world: &World, target: &Path, more: &[&str]) -> PathBuf {
+    let words = ["run", "plan.toml", "--target", path_text(target), "--watch", "nothing", "--json"];
+    let said = world.assay(&[&words, more].concat()).ended(0);
+    let id = json(&said.out)["id"].as_str().expect("an id").to_owned();
+    let runs = world.run_directories();
+    runs.into_iter().find(|run| path_text(run).ends_with(&id)).expect("its directory")
+}
+
+#[test]
+fn a_journal_of_another_run_or_worker_proves_nothing() {
+    let world = World::new();
+    plan(&world, "ios = 300");
+    for place in ["one", "two"] {
+        fs::create_dir(world.data().join(place)).expect("made");
+    }
+    let [one, two] = ["one", "two"].map(|place| ended_run(&world, &world.data().join(place), &[]));
+    let journal_of = |run: &Path| run.join("data.journal");
+    let verify = |words: &[&str]| world.assay(&[&["runs", "verify"], words].concat());
+    let id_of_two = path_text(&two).rsplit('-').next().expect("an id").to_owned();
+
+    let said = verify(&[path_text(&one), "--journal", path_text(&journal_of(&two))]).ended(2);
+    assert!(said.err.contains(&format!("it is that of the run {id_of_two}")), "{}", said.err);
+    verify(&[path_text(&one), "--journal", path_text(&journal_of(&one))]).ended(0);
+    fs::copy(journal_of(&two), journal_of(&one)).expect("copied");
+    let said = verify(&[path_text(&one)]).ended(2);
+    assert!(said.err.contains(&format!("it is that of the run {id_of_two}")), "{}", said.err);
+
+    let workers = ended_run(&world, &world.data(), &["--on", "local:2"]);
+    verify(&[path_text(&workers)]).ended(0);
+    fs::copy(workers.join("data.journal.0"), workers.join("data.journal.1")).expect("copied");
+    let said = verify(&[path_text(&workers)]).ended(2);
+    assert!(said.err.contains("data.journal.1") && said.err.contains("it is a copy of "), "{}", said.err);
+    fs::remove_file(workers.join("data.journal.0")).expect("removed");
+    let said = verify(&[path_text(&workers)]).ended(2);
+    assert!(said.err.contains("it is that of w1, and has the name of that of w2"), "{}", said.err);
+}
+
+#[test]
+fn a_journal_that_was_cut_after_its_run_had_ended_proves_nothing() {
+    let world = World::new();
+    plan(&world, "ios = 3000");
+    let run = ended_run(&world, &world.data(), &[]);
+    let journal = run.join("data.journal");
+    let verify = || world.assay(&["runs", "verify", path_text(&run)]);
+    verify().ended(0);
+    let whole = fs::read(&journal).expect("a journal");
+    fs::write(&journal, &whole[..8192]).expect("cut");
+    damage(&world.data().join("data.bin"));
+    let said = verify().ended(1);
+    let says = |what: &str| said.err.contains(what);
+    assert!(says(path_text(&journal)) && says("ends before its closing record"), "{}", said.err);
+    assert!(says("8 KiB of it were read"), "{}", said.err);
+
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 8192 * 4096 + 100] ^= 1;
+    fs::write(&journal, &flipped).expect("written");
+    let said = verify().ended(1);
+    assert!(said.err.contains("is damaged at offset"), "{}", said.err);
+    // One that was killed had no time to close it, whatever was made of it since.
+    fs::write(&journal, &whole[..whole.len() - 4096]).expect("cut");
+    fs::remove_file(run.join("run.json")).expect("removed");
+    let said = verify().ended(1);
+    assert!(said.err.contains("blocks lost or wrong: "), "{}", said.err);
+
+    let workers = ended_run(&world, &world.data(), &["--on", "local:2"]);
+    let journal = workers.join("data.journal.1");
+    fs::write(&journal, &fs::read(&journal).expect("a journal")[..8192]).expect("cut");
+    let said = world.assay(&["runs", "verify", path_text(&workers)]).ended(1);
+    assert!(said.err.contains("data.journal.1 ends before its closing record"), "{}", said.err);
+}
+
 #[test]
 fn what_killed_workers_had_acknowledged_is_proved_and_what_is_gone_is_found() {
     let world = World::new();

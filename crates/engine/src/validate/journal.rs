@@ -20,9 +20,9 @@ mod state;
 mod writer;
 
 pub use read::{CrashedRun, JournalError};
-pub use record::JournaledTarget;
 pub(crate) use record::Kind;
 use record::Record;
+pub use record::{JournalOf, JournaledTarget};
 use ring::Ring;
 pub(crate) use state::{KeyState, Keys};
 use writer::Writer;
@@ -72,17 +72,25 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// Begins one in a new file. The sectors of the run carry the number `run`.
+    /// What it is called where it could not be kept.
+    pub const NAME: &str = "the validation journal";
+
+    /// Begins one in a new file, that of `of`. The sectors of the run carry the number `run`.
     ///
     /// # Errors
     /// When the file is there, or cannot be written, or no thread can be had.
-    pub fn create(path: &Path, run: u64, targets: Vec<JournaledTarget>) -> io::Result<Journal> {
-        Self::with_ring(path, run, targets, RING_RECORDS)
+    pub fn create(
+        path: &Path,
+        run: u64,
+        of: &JournalOf,
+        targets: Vec<JournaledTarget>,
+    ) -> io::Result<Journal> {
+        Self::with_ring(path, (run, of), targets, RING_RECORDS)
     }
 
     fn with_ring(
         path: &Path,
-        run: u64,
+        of: (u64, &JournalOf),
         targets: Vec<JournaledTarget>,
         records: usize,
     ) -> io::Result<Journal> {
@@ -95,7 +103,7 @@ impl Journal {
             halt: Mutex::default(),
             writer: OnceLock::new(),
         });
-        let writer = Writer::create(path, run, &targets, Arc::clone(&shared))?;
+        let writer = Writer::create(path, of, &targets, Arc::clone(&shared))?;
         let thread =
             std::thread::Builder::new().name("assay-journal".to_owned()).spawn(move || writer.run())?;
         let _ = shared.writer.set(thread.thread().clone());

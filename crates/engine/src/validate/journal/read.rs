@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::record::{self, BLOCK_BYTES, Block, BlockKind, JournaledTarget};
+use super::record::{self, BLOCK_BYTES, Block, BlockKind, HeadContent, JournalOf, JournaledTarget};
 use super::state::{Keys, State};
 use super::writer::BATCH_BLOCKS;
 
@@ -47,8 +47,12 @@ pub struct CrashedRun {
     pub targets: Vec<JournaledTarget>,
     /// The machine that kept it, by its own name; `None`: one of an earlier version.
     pub node: Option<String>,
+    /// Whose it is; `None`: one of an earlier version.
+    pub of: Option<JournalOf>,
     /// Records that were read.
     pub records: u64,
+    /// Whether it was closed: nothing is missing. A journal of an earlier version never says so.
+    pub closed: bool,
     /// Bytes at its end that were being written when the host crashed, and are left out.
     pub torn_bytes: u64,
     pub(crate) keys: Vec<Keys>,
@@ -67,11 +71,20 @@ impl CrashedRun {
             Blocks { file: BufReader::with_capacity(1 << 20, file), bytes: vec![0; BLOCK_BYTES] };
         let not_a_journal = || JournalError::NotAJournal { path: path.to_owned() };
         let head = read_head(&mut blocks).map_err(failed)?.ok_or_else(not_a_journal)?;
-        let Head { run, targets, node, blocks: mut number } = head;
+        let Head { run, content: HeadContent { targets, node, of }, blocks: mut number } = head;
         let mut state = State::new(&targets);
-        let (mut records, mut torn_at) = (0, None);
+        let (mut records, mut torn_at, mut closed) = (0, None, false);
+        let damaged = |number: u64| {
+            let offset_bytes = number * BLOCK_BYTES as u64;
+            JournalError::Damaged { path: path.to_owned(), offset_bytes }
+        };
         while blocks.next().map_err(failed)? {
             match (blocks.block().filter(|block| (block.run, block.number) == (run, number)), torn_at) {
+                // It closes what was durable before: all of it must be there.
+                (Some(block), torn) if block.end().is_some() => {
+                    let is_whole = torn.is_none() && block.end() == Some(records);
+                    closed = is_whole.then_some(true).ok_or_else(|| damaged(torn.unwrap_or(number)))?;
+                }
                 (Some(block), None) => {
                     for record in block.records() {
                         state.apply(record);
@@ -81,8 +94,7 @@ impl CrashedRun {
                 (None, None) => torn_at = Some(number),
                 // Behind what one write may have left.
                 (Some(_), Some(torn)) if number >= torn + BATCH_BLOCKS as u64 => {
-                    let offset_bytes = torn * BLOCK_BYTES as u64;
-                    return Err(JournalError::Damaged { path: path.to_owned(), offset_bytes });
+                    return Err(damaged(torn));
                 }
                 _ => {}
             }
@@ -90,7 +102,7 @@ impl CrashedRun {
         }
         let end = torn_at.unwrap_or(number) * BLOCK_BYTES as u64;
         let torn_bytes = length.saturating_sub(end);
-        Ok(CrashedRun { run, targets, node, records, torn_bytes, keys: state.into_keys() })
+        Ok(CrashedRun { run, targets, node, of, records, closed, torn_bytes, keys: state.into_keys() })
     }
 
     /// What it says of some targets alone, by their position.
@@ -122,8 +134,7 @@ impl CrashedRun {
 /// What a journal begins with.
 struct Head {
     run: u64,
-    targets: Vec<JournaledTarget>,
-    node: Option<String>,
+    content: HeadContent,
     /// The blocks it takes.
     blocks: u64,
 }
@@ -140,8 +151,8 @@ fn read_head(blocks: &mut Blocks) -> io::Result<Option<Head>> {
         run = Some(block.run);
         content.extend(block.head());
         number += 1;
-        if let Some((targets, node)) = record::read_head(&content) {
-            return Ok(Some(Head { run: block.run, targets, node, blocks: number }));
+        if let Some(content) = record::read_head(&content) {
+            return Ok(Some(Head { run: block.run, content, blocks: number }));
         }
     }
     Ok(None)

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | 0-7 | the magic word `ASSAYVJ1` |
 //! | 8-11 | CRC-32C of all bytes behind it |
-//! | 12-13 | 1: head, 2: records |
-//! | 14-15 | bytes of the head, or records |
+//! | 12-13 | 1: head, 2: records, 3: end |
+//! | 14-15 | bytes of the head, records, or bytes of the end |
 //! | 16-23 | the number of the run |
 //! | 24-31 | the number of the block in the file, from 0 |
+//!
+//! The end is the last block of a journal that was closed: the number of records before it, 8 bytes.
 //!
 //! A record is two words of 8 bytes: the key block or the number of a flush (44 bits), the target (16 bits) and the kind (4 bits); the
 //! generation and the number of key blocks (32 bits each).
@@ -108,8 +110,29 @@ impl JournaledTarget {
     }
 }
 
+/// Whose journal it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalOf {
+    /// The id of the run.
+    pub run: String,
+    /// Which of the run's hosts wrote, by its number; `None`: there is one.
+    pub host: Option<u16>,
+}
+
+/// What a head says beside the number of the run. A journal of an earlier version says less.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HeadContent {
+    pub(super) targets: Vec<JournaledTarget>,
+    /// The machine that keeps it.
+    pub(super) node: Option<String>,
+    pub(super) of: Option<JournalOf>,
+}
+
+/// Stands for no host.
+const NO_HOST: u32 = u32::MAX;
+
 /// The blocks of the head, of a journal that the machine called `node` keeps.
-pub(super) fn head(run: u64, targets: &[JournaledTarget], node: &str) -> Vec<u8> {
+pub(super) fn head(run: u64, targets: &[JournaledTarget], node: &str, of: &JournalOf) -> Vec<u8> {
     let mut content = Vec::new();
     content.extend((targets.len() as u32).to_le_bytes());
     for target in targets {
@@ -121,6 +144,8 @@ pub(super) fn head(run: u64, targets: &[JournaledTarget], node: &str) -> Vec<u8>
         push_text(&mut content, &target.path);
     }
     push_text(&mut content, node);
+    push_text(&mut content, &of.run);
+    content.extend(of.host.map_or(NO_HOST, u32::from).to_le_bytes());
     let length = (content.len() as u64).to_le_bytes();
     let content = [&length[..], &content].concat();
     let mut blocks = Vec::new();
@@ -147,10 +172,17 @@ pub(super) fn push_records(blocks: &mut Vec<u8>, run: u64, first: u64, records: 
     }
 }
 
+/// Adds the block with the number `number` that closes a journal of `records`.
+pub(super) fn push_end(blocks: &mut Vec<u8>, run: u64, number: u64, records: u64) {
+    let content = records.to_le_bytes();
+    push_block(blocks, BlockKind::End, (run, number), content.len(), &content);
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Head = 1,
     Records = 2,
+    End = 3,
 }
 
 fn push_block(
@@ -195,6 +227,7 @@ impl<'b> Block<'b> {
         let (kind, used) = match kind {
             1 => (BlockKind::Head, usize::from(count)),
             2 => (BlockKind::Records, usize::from(count) * RECORD_BYTES),
+            3 => (BlockKind::End, usize::from(count)),
             _ => return None,
         };
         let payload = at.take(used)?;
@@ -209,20 +242,31 @@ impl<'b> Block<'b> {
         })
     }
 
+    /// How many records a journal has that it closes; `None`: it closes none.
+    pub(super) fn end(&self) -> Option<u64> {
+        if self.kind == BlockKind::End { Reader(self.payload).u64() } else { None }
+    }
+
     /// Its part of the head.
     pub(super) fn head(&self) -> &'b [u8] {
         if self.kind == BlockKind::Head { self.payload } else { &[] }
     }
 }
 
-/// The targets that a head names, and the machine, which a journal of an earlier version does not; `None`: it is not whole.
-pub(super) fn read_head(content: &[u8]) -> Option<(Vec<JournaledTarget>, Option<String>)> {
+/// What a head says; `None`: it is not whole.
+pub(super) fn read_head(content: &[u8]) -> Option<HeadContent> {
     let mut at = Reader(content);
     let length = usize::try_from(at.u64()?).ok()?;
     let mut at = Reader(at.take(length)?);
     let count = at.u32()?;
     let targets = (0..count).map(|_| read_target(&mut at)).collect::<Option<_>>()?;
-    Some((targets, read_text(&mut at)))
+    Some(HeadContent { targets, node: read_text(&mut at), of: read_of(&mut at) })
+}
+
+fn read_of(at: &mut Reader<'_>) -> Option<JournalOf> {
+    let run = read_text(at)?;
+    let host = at.u32()?;
+    Some(JournalOf { run, host: u16::try_from(host).ok() })
 }
 
 fn read_text(at: &mut Reader<'_>) -> Option<String> {
@@ -307,18 +351,26 @@ mod tests {
     #[test]
     fn a_head_comes_back_from_several_blocks() {
         let targets = vec![target(0), target(9)];
-        let blocks = head(7, &targets, "node");
+        let of = JournalOf { run: "0a0b0c0d".to_owned(), host: None };
+        let blocks = head(7, &targets, "node", &of);
         assert_eq!(blocks.len(), 3 * BLOCK_BYTES);
         let content: Vec<u8> = blocks
             .chunks(BLOCK_BYTES)
             .flat_map(|block| Block::read(block).unwrap().head().to_vec())
             .collect();
-        assert_eq!(read_head(&content), Some((targets.clone(), Some("node".to_owned()))));
+        let mut said = HeadContent { targets, node: Some("node".to_owned()), of: Some(of) };
+        assert_eq!(read_head(&content), Some(said.clone()));
         assert_eq!(read_head(&content[..content.len() - 1]), None);
-        // As it was before it named the machine.
-        let length = content.len() - 8 - (4 + "node".len());
-        let earlier = [&(length as u64).to_le_bytes()[..], &content[8..8 + length]].concat();
-        assert_eq!(read_head(&earlier), Some((targets, None)));
+        // As it was before it named the run, and before it named the machine.
+        let without = |end: usize| {
+            let length = content.len() - 8 - end;
+            read_head(&[&(length as u64).to_le_bytes()[..], &content[8..8 + length]].concat())
+        };
+        let (of_bytes, node_bytes) = (4 + "0a0b0c0d".len() + 4, 4 + "node".len());
+        said.of = None;
+        assert_eq!(without(of_bytes), Some(said.clone()));
+        said.node = None;
+        assert_eq!(without(of_bytes + node_bytes), Some(said));
     }
 
     #[test]

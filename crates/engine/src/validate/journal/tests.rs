@@ -3,6 +3,10 @@
 use super::*;
 use crate::validate::journal::record::{BLOCK_BYTES, RECORDS};
 
+fn of_run() -> JournalOf {
+    JournalOf { run: "0a0b0c0d".to_owned(), host: Some(1) }
+}
+
 fn target(number: u32) -> JournaledTarget {
     JournaledTarget {
         number,
@@ -24,8 +28,8 @@ fn known(path: &Path, keys: &[usize]) -> Vec<(u32, u32)> {
 fn what_is_durable_is_read_while_the_journal_grows() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data.journal");
-    let journal = Arc::new(Journal::create(&path, 77, vec![target(3), target(5)]).unwrap());
-    assert!(Journal::create(&path, 77, Vec::new()).is_err(), "it is there");
+    let journal = Arc::new(Journal::create(&path, 77, &of_run(), vec![target(3), target(5)]).unwrap());
+    assert!(Journal::create(&path, 77, &of_run(), Vec::new()).is_err(), "it is there");
     assert!(journal.of(4).is_none());
     let of = journal.of(5).unwrap();
     of.push(Kind::Issued, 10, 5, 1);
@@ -37,7 +41,7 @@ fn what_is_durable_is_read_while_the_journal_grows() {
     assert_eq!(known(&path, &[9, 10, 11, 12]), [(0, 0), (1, 2), (1, 1), (0, 2)]);
     let read = CrashedRun::read(&path).unwrap();
     assert_eq!((read.run, read.records, read.torn_bytes), (77, 6, 0));
-    assert_eq!(read.targets, [target(3), target(5)]);
+    assert_eq!((read.of.as_ref(), &read.targets[..]), (Some(&of_run()), &[target(3), target(5)][..]));
     assert_eq!((read.written_blocks(0), read.written_blocks(1), read.acknowledged_blocks(1)), (0, 5, 4));
     journal.close();
     // Nothing is kept behind that, and nothing waits for it.
@@ -49,7 +53,7 @@ fn what_is_durable_is_read_while_the_journal_grows() {
 fn filled(blocks: usize) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data.journal");
-    let journal = Arc::new(Journal::create(&path, 77, vec![target(3), target(5)]).unwrap());
+    let journal = Arc::new(Journal::create(&path, 77, &of_run(), vec![target(3), target(5)]).unwrap());
     let of = journal.of(5).unwrap();
     (0..blocks * RECORDS).for_each(|key| {
         of.push(Kind::Acknowledged, key, 1, 1);
@@ -61,7 +65,10 @@ fn filled(blocks: usize) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
 
 #[test]
 fn a_torn_tail_is_left_out_and_damage_in_the_middle_is_an_error() {
-    let (_directory, path, bytes) = filled(100);
+    let (_directory, path, mut bytes) = filled(100);
+    // Of a run that was killed: it was not closed.
+    bytes.truncate(bytes.len() - BLOCK_BYTES);
+    std::fs::write(&path, &bytes).unwrap();
     let total = CrashedRun::read(&path).unwrap().acknowledged_blocks(1);
     assert_eq!(total, 100 * RECORDS as u64);
     let mut last = 0;
@@ -96,6 +103,31 @@ fn a_torn_tail_is_left_out_and_damage_in_the_middle_is_an_error() {
 }
 
 #[test]
+fn what_was_closed_is_whole_or_is_not_taken_for_closed() {
+    for blocks in [0, 3, 1200] {
+        let (_directory, path, bytes) = filled(blocks);
+        let read = CrashedRun::read(&path).unwrap();
+        assert_eq!((read.closed, read.torn_bytes), (true, 0), "{blocks}");
+        std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        assert!(!CrashedRun::read(&path).unwrap().closed, "{blocks}");
+    }
+    let (_directory, path, bytes) = filled(3);
+    let is_damaged = |bytes: &[u8], at: usize| {
+        std::fs::write(&path, bytes).unwrap();
+        let read = CrashedRun::read(&path);
+        let is_so =
+            matches!(&read, Err(JournalError::Damaged { offset_bytes, .. }) if *offset_bytes == at as u64);
+        assert!(is_so, "{read:?}");
+    };
+    let mut flipped = bytes.clone();
+    flipped[2 * BLOCK_BYTES + 50] ^= 1;
+    is_damaged(&flipped, 2 * BLOCK_BYTES);
+    let mut end = Vec::new();
+    record::push_end(&mut end, 77, 4, 1);
+    is_damaged(&[&bytes[..4 * BLOCK_BYTES], &end].concat(), 4 * BLOCK_BYTES);
+}
+
+#[test]
 fn a_snapshot_takes_the_place_of_what_it_says() {
     let (_directory, path, bytes) = filled(1200);
     // 100,000 key blocks are all there are, in one state.
@@ -108,7 +140,8 @@ fn a_snapshot_takes_the_place_of_what_it_says() {
 fn threads_wait_for_a_full_ring_and_nothing_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data.journal");
-    let journal = Arc::new(Journal::with_ring(&path, 1, vec![target(0), target(5)], 64).unwrap());
+    let journal =
+        Arc::new(Journal::with_ring(&path, (1, &of_run()), vec![target(0), target(5)], 64).unwrap());
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let of = journal.of(5).unwrap();
@@ -131,7 +164,7 @@ fn a_journal_that_cannot_be_written_says_so_and_holds_nothing_up() {
     // No space: the file is a full device.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data.journal");
-    let journal = Arc::new(Journal::create(&path, 1, vec![target(5)]).unwrap());
+    let journal = Arc::new(Journal::create(&path, 1, &of_run(), vec![target(5)]).unwrap());
     let halt = Arc::new(AtomicBool::new(false));
     journal.halt_on_failure(Arc::clone(&halt));
     journal.shared.fail("no space".to_owned());

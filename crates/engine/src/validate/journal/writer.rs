@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::Shared;
-use super::record::{self, BLOCK_BYTES, JournaledTarget, RECORDS, Record};
+use super::record::{self, BLOCK_BYTES, JournalOf, JournaledTarget, RECORDS, Record};
 use super::state::State;
+use super::{Journal, Shared};
 
 /// Blocks of one write at most. A reader takes what is not whole behind the last whole block for a write that was cut, up to so many.
 pub(super) const BATCH_BLOCKS: usize = 64;
@@ -30,6 +30,8 @@ pub(super) struct Writer {
     head: Vec<u8>,
     /// Blocks in the file.
     blocks: u64,
+    /// Records in it.
+    records: u64,
     state: State,
     /// The next record to be taken.
     next: u64,
@@ -42,11 +44,11 @@ impl Writer {
     /// Makes the file, and its name durable.
     pub(super) fn create(
         path: &Path,
-        run: u64,
+        (run, of): (u64, &JournalOf),
         targets: &[JournaledTarget],
         shared: Arc<Shared>,
     ) -> io::Result<Writer> {
-        let head = record::head(run, targets, &rustix::system::uname().nodename().to_string_lossy());
+        let head = record::head(run, targets, &rustix::system::uname().nodename().to_string_lossy(), of);
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         file.write_all_at(&head, 0)?;
         file.sync_all()?;
@@ -57,6 +59,7 @@ impl Writer {
             file,
             run,
             blocks: (head.len() / BLOCK_BYTES) as u64,
+            records: 0,
             head,
             state: State::new(targets),
             next: 0,
@@ -78,7 +81,8 @@ impl Writer {
             if !self.batch.is_empty() && self.shared.failure.get().is_none() {
                 if let Err(error) = self.keep() {
                     self.shared.fail(format!(
-                        "the validation journal {} could not be written: {error}",
+                        "{} {} could not be written: {error}",
+                        Journal::NAME,
                         self.path.display()
                     ));
                 } else {
@@ -93,6 +97,23 @@ impl Writer {
         if self.shared.failure.get().is_none() && self.blocks * BLOCK_BYTES as u64 > (1 << 20) {
             let _ = self.snapshot();
         }
+        if self.shared.failure.get().is_none()
+            && let Err(error) = self.finish()
+        {
+            self.shared.fail(format!(
+                "{} {} could not be closed: {error}",
+                Journal::NAME,
+                self.path.display()
+            ));
+        }
+    }
+
+    /// Says that nothing follows. All that is before it is durable by then.
+    fn finish(&mut self) -> io::Result<()> {
+        self.bytes.clear();
+        record::push_end(&mut self.bytes, self.run, self.blocks, self.records);
+        self.file.write_all_at(&self.bytes, self.blocks * BLOCK_BYTES as u64)?;
+        self.file.sync_data()
     }
 
     fn take(&mut self) {
@@ -112,6 +133,7 @@ impl Writer {
         self.file.write_all_at(&self.bytes, self.blocks * BLOCK_BYTES as u64)?;
         self.file.sync_data()?;
         self.blocks += (self.bytes.len() / BLOCK_BYTES) as u64;
+        self.records += self.batch.len() as u64;
         for record in &self.batch {
             self.state.apply(*record);
         }
@@ -133,14 +155,14 @@ impl Writer {
         if made.is_err() {
             let _ = std::fs::remove_file(&draft);
         }
-        let (file, blocks) = made?;
+        let (file, blocks, records) = made?;
         std::fs::rename(&draft, &self.path)?;
         // The old one is of no use any more: without its name nothing that is written to it is found.
-        (self.file, self.blocks) = (file, blocks);
+        (self.file, self.blocks, self.records) = (file, blocks, records);
         sync_names(&self.path)
     }
 
-    fn write_snapshot(&self, draft: &Path) -> io::Result<(File, u64)> {
+    fn write_snapshot(&self, draft: &Path) -> io::Result<(File, u64, u64)> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(draft)?;
         file.write_all_at(&self.head, 0)?;
         let mut blocks = (self.head.len() / BLOCK_BYTES) as u64;
@@ -153,8 +175,9 @@ impl Writer {
             batch.clear();
             Ok(())
         };
-        let mut result = Ok(());
+        let (mut result, mut records) = (Ok(()), 0);
         self.state.tell(&mut |record| {
+            records += 1;
             batch.push(record);
             if batch.len() == BATCH_BLOCKS * RECORDS && result.is_ok() {
                 result = write(&mut batch);
@@ -163,7 +186,7 @@ impl Writer {
         result?;
         write(&mut batch)?;
         file.sync_all()?;
-        Ok((file, blocks))
+        Ok((file, blocks, records))
     }
 }
 

@@ -186,7 +186,7 @@ fn threads_find_what_the_map_says_and_would_not_in_another_order_of_its_steps() 
 
 #[test]
 fn what_happens_to_key_blocks_is_in_the_journal_before_it_is_known_here() {
-    use crate::validate::{CrashedRun, Journal, JournaledTarget};
+    use crate::validate::{CrashedRun, Journal, JournalOf, JournaledTarget};
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data.journal");
     let target = JournaledTarget {
@@ -197,7 +197,9 @@ fn what_happens_to_key_blocks_is_in_the_journal_before_it_is_known_here() {
         end_bytes: 40_000,
         buffered: false,
     };
-    let journal = std::sync::Arc::new(Journal::create(&path, 7, vec![target]).unwrap());
+    let journal = std::sync::Arc::new(
+        Journal::create(&path, 7, &JournalOf { run: "7".to_owned(), host: None }, vec![target]).unwrap(),
+    );
     let mut map = map();
     map.journal = journal.of(0);
     let states = || {
