@@ -134,7 +134,10 @@ fn a_process_that_is_stopped_for_a_while_goes_on_and_tells_the_gap() {
     let world = World::new();
     let file = job(&world, "size=8m\nrw=randread\nbs=4k\nioengine=psync\ntime_based\nruntime=6\n");
     let child = start(&world, &file, |_| {});
-    std::thread::sleep(Duration::from_secs(1));
+    wait_for("the first intervals", || {
+        let series = world.run_directories().pop().map(|run| run.join("series.bin"));
+        series.is_some_and(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 100))
+    });
     signal(&child, Signal::STOP);
     std::thread::sleep(Duration::from_millis(1500));
     signal(&child, Signal::CONT);

@@ -109,7 +109,6 @@ fn a_slow_storage_fails_because_of_its_reads() {
     let line =
         run.out.lines().find(|line| line.contains("average database read latency")).expect("a criterion");
     assert!(line.contains("FAIL: "), "{line}");
-    println!("{}", line.trim());
     assert!(run.err.contains("the test failed: database 1: average database read latency"), "{}", run.err);
 }
 

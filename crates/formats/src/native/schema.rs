@@ -107,7 +107,7 @@ fn value(shape: &Shape) -> Value {
             "type": "object",
             "properties": { required: { "type": "string" } },
             "required": [required],
-            "additionalProperties": { "type": ["string", "number", "boolean"] },
+            "additionalProperties": { "anyOf": [{ "type": "string" }, { "type": "number" }, { "type": "boolean" }] },
         }),
         Shape::Defined(name) => json!({ "$ref": format!("#/$defs/{name}") }),
         Shape::NotZero(shape) => {

@@ -209,7 +209,8 @@ fn every_condition_finds_what_breaks_it() {
         (2, "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 3"),
         (
             3,
-            "DELETE FROM new_order WHERE no_d_id = 1 AND no_o_id = (SELECT min(no_o_id) + 1 FROM new_order WHERE no_d_id = 1)",
+            "DELETE FROM new_order WHERE (no_w_id, no_d_id, no_o_id) IN (SELECT no_w_id, no_d_id, min(no_o_id) + 1 \
+             FROM new_order GROUP BY no_w_id, no_d_id HAVING count(*) > 2)",
         ),
         (4, "DELETE FROM order_line WHERE ol_d_id = 2 AND ol_o_id = 1 AND ol_number = 1"),
         (5, "UPDATE orders SET o_carrier_id = NULL WHERE o_d_id = 4 AND o_id = 1"),
