@@ -52,7 +52,7 @@ pub use period::period;
 pub use prefill::{Filled, bytes_in, fill};
 pub use readonly::{Change, check_readonly};
 pub use recording::{Finished, Place, record, record_at};
-pub use recover::{Crashed, Proof, recover_data};
+pub use recover::{Crashed, Proof, Recovery, recover_data};
 pub use request::{Kinds, Observer, Request, Site, Watch, Work};
 pub use seed::{random_seed, random_u64};
 pub use simulated::{SIMULATED, Simulated, marked, remark, simulate};

@@ -128,6 +128,36 @@ fn a_journal_that_was_cut_after_its_run_had_ended_proves_nothing() {
 }
 
 #[test]
+fn a_page_never_takes_the_place_of_what_is_verified() {
+    let world = World::new();
+    plan(&world, "ios = 300");
+    let run = ended_run(&world, &world.data(), &[]);
+    let workers = ended_run(&world, &world.data(), &["--on", "local:2"]);
+    let data = world.data();
+    let (journal, moved) = (world.path().join("a.journal"), world.path().join("moved.bin"));
+    fs::copy(run.join("data.journal"), &journal).expect("copied");
+    fs::copy(data.join("data.bin"), &moved).expect("copied");
+    let at = format!("data={}", path_text(&moved));
+    let (run, workers) = (path_text(&run), path_text(&workers));
+    let named = [run, "--journal", path_text(&journal), "--at", &at];
+    let second = Path::new(workers).join("data.journal.1");
+    let cases: [(&[&str], &Path); 5] = [
+        (&[run], &data.join("data.bin")),
+        (&[workers], &data.join("data.bin.2")),
+        (&[workers], &second),
+        (&named, &journal),
+        (&named, &moved),
+    ];
+    for (words, file) in cases {
+        let before = fs::read(file).expect("the file");
+        let html = ["--html", path_text(file), "--force"];
+        let said = world.assay(&[&["runs", "verify"], words, &html].concat()).ended(2);
+        assert!(said.err.contains("--html") && said.err.contains(path_text(file)), "{}", said.err);
+        assert!(fs::read(file).expect("the file") == before, "{} was replaced", file.display());
+    }
+}
+
+#[test]
 fn what_killed_workers_had_acknowledged_is_proved_and_what_is_gone_is_found() {
     let world = World::new();
     plan(&world, "runtime = \"60s\"");
