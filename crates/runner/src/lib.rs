@@ -4,6 +4,7 @@
 //! result. Nothing here prints, parses arguments or ends the process; several requests may be carried out side by side in one
 //! process, each with a stop flag of its own.
 
+mod aliases;
 mod bound;
 mod carry_out;
 mod clocks;

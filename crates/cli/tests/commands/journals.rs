@@ -158,6 +158,50 @@ fn a_page_never_takes_the_place_of_what_is_verified() {
 }
 
 #[test]
+fn targets_that_are_one_file_are_not_verified_by_two_names() {
+    let world = World::new();
+    let data = world.data();
+    fs::create_dir(data.join("sub")).expect("made");
+    std::os::unix::fs::symlink("sub", data.join("also")).expect("made");
+    fs::write(data.join("old"), [0; 4096]).expect("written");
+    fs::hard_link(data.join("old"), data.join("linked")).expect("made");
+    std::os::unix::fs::symlink("old", data.join("link")).expect("made");
+    let cases = [("old", "link"), ("old", "linked"), ("old", "sub/../old"), ("sub/new", "also/new")];
+    for (one, two) in cases {
+        for content in ["verify = true", "verify = true, journal = \"completed\""] {
+            let text = format!(
+                r#"
+name = "aliased"
+target = [{{ name = "a", path = "{one}", size = "1m" }}, {{ name = "b", path = "{two}", size = "1m" }}]
+[[phase]]
+name = "write"
+[[phase.job]]
+name = "write"
+targets = ["a", "b"]
+op = "write"
+block_size = "4k"
+pattern = "random"
+engine = "psync"
+caching = "buffered"
+ios = 20
+content = {{ {content} }}
+"#
+            );
+            fs::write(world.path().join("plan.toml"), text).expect("a plan");
+            let target = path_text(&data);
+            let consent = [one, two].map(|name| format!("--destroy-data={target}/{name}"));
+            let consent: Vec<&str> = consent.iter().map(String::as_str).filter(|_| one == "old").collect();
+            let words = ["run", "plan.toml", "--target", target, "--watch", "nothing"];
+            let said = world.assay(&[&words[..], &consent].concat()).ended(2);
+            assert!(said.err.contains("target a (") && said.err.contains("target b ("), "{}", said.err);
+            assert!(said.err.contains("are one"), "{}", said.err);
+            assert!(!data.join("sub/new").exists() && world.run_directories().is_empty());
+            assert_eq!(fs::metadata(data.join("old")).expect("it is there").len(), 4096);
+        }
+    }
+}
+
+#[test]
 fn what_killed_workers_had_acknowledged_is_proved_and_what_is_gone_is_found() {
     let world = World::new();
     plan(&world, "runtime = \"60s\"");
