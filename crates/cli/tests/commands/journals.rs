@@ -158,6 +158,26 @@ fn a_page_never_takes_the_place_of_what_is_verified() {
 }
 
 #[test]
+fn a_pipe_is_no_journal_and_is_not_waited_for() {
+    let world = World::new();
+    plan(&world, "ios = 300");
+    let run = ended_run(&world, &world.data(), &[]);
+    let pipe = world.path().join("pipe");
+    let make = |path: &Path| {
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).expect("made");
+    };
+    make(&pipe);
+    let said = world.assay(&["runs", "verify", path_text(&run), "--journal", path_text(&pipe)]).ended(1);
+    assert!(said.err.contains("pipe: it is no regular file"), "{}", said.err);
+    let own = run.join("data.journal");
+    fs::remove_file(&own).expect("removed");
+    make(&own);
+    let said = world.assay(&["runs", "verify", path_text(&run)]).ended(1);
+    assert!(said.err.contains("data.journal: it is no regular file"), "{}", said.err);
+}
+
+#[test]
 fn targets_that_are_one_file_are_not_verified_by_two_names() {
     let world = World::new();
     let data = world.data();
