@@ -6,7 +6,7 @@ use assay_host::output::is_unedited;
 use assay_report::{listing, terminal};
 use assay_results::store::{self, StoreError};
 use assay_results::{Run, checks};
-use assay_runner::Crashed;
+use assay_runner::{Crashed, Recovery};
 use clap::{Args, Subcommand};
 
 use crate::context::Context;
@@ -110,10 +110,13 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
         }
         RunsAction::Verify { stored, journal, at } => {
             let directory = store::find(&context.runs_root()?, &stored.run).map_err(Failure::usage)?;
-            let outputs = checked(stored, context)?;
-            let (site, mut live) = (context.site(signals::stop_flag()?), Live::new(context));
             let crashed = Crashed { run: &directory, journal: journal.as_deref(), at };
-            let proof = assay_runner::recover_data(&crashed, &site, &mut live)?;
+            let recovery = Recovery::of(&crashed)?;
+            let outputs = Outputs::new(stored.output.force).reading_run(&stored.run, context);
+            let outputs = outputs.reading(recovery.files());
+            let outputs = stored.output.checked(outputs)?;
+            let (site, mut live) = (context.site(signals::stop_flag()?), Live::new(context));
+            let proof = recovery.carry_out(&site, &mut live)?;
             let finished = &proof.finished;
             print(&finished.run, stored, context)?;
             context.say(&format!("kept in {}", finished.directory.display()));

@@ -159,7 +159,19 @@ pub(crate) fn verdict_words(run: &Run) -> String {
             format!("{place}: {}", finding.message)
         });
     }
-    if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() { proved(run) } else { parts.join("; ") }
+}
+
+/// What a run says that measured nothing: what it proved after a crash, if that is what it was for.
+fn proved(run: &Run) -> String {
+    let jobs = run.phases.iter().flat_map(|phase| &phase.jobs);
+    let checks = jobs.filter_map(|job| job.data.as_ref()?.crash.as_ref());
+    match checks.map(|checks| checks.acknowledged).reduce(u64::saturating_add) {
+        None => "nothing was measured".to_owned(),
+        Some(blocks) => {
+            format!("blocks that were read and hold their acknowledged write or a later one: all {blocks}")
+        }
+    }
 }
 
 /// The finding that the verdict names: of the gravest the one that may do most to a figure.

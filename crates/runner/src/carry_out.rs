@@ -16,6 +16,7 @@ use assay_workload::plan::Carrier;
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Workload, resolve};
 
+use crate::aliases;
 use crate::commands;
 use crate::consent::{check_consent, claim};
 use crate::data_journal;
@@ -176,6 +177,7 @@ pub fn carry_out(
 pub(crate) fn permitted(plan: &Plan, request: &Request, site: &Site) -> Result<Permits, RunError> {
     // Before the first of many is opened.
     check_descriptors(plan)?;
+    aliases::check(plan)?;
     claim(plan, &request.claims, &site.host)?;
     let permits = check_consent(plan, &site.host, &request.consent(&site.host))?;
     check_memory(plan, &site.host)?;
@@ -192,6 +194,8 @@ pub(crate) fn make(
 ) -> Result<(Environment, Arc<Permits>), RunError> {
     make_files(plan, &mut permits, &site.host)?;
     make_anchors(plan)?;
+    // By names that led nowhere before.
+    aliases::check(plan)?;
     // What did not exist before.
     claim(plan, &request.claims, &site.host)?;
     Ok((environment_of(plan, &site.host, site.version.clone()), Arc::new(permits)))

@@ -286,6 +286,18 @@ pub enum RunError {
         /// Where it would be.
         journal: PathBuf,
     },
+    /// Data is verified by the path of a target, and there are two of it.
+    #[error(
+        "target {} ({}) and target {} ({}) are one: data is verified for each path by itself, so that what is written by one path is \
+         wrong by the other; give both the same path",
+        one.0, one.1, other.0, other.1
+    )]
+    Aliased {
+        /// Name and path of a target.
+        one: (String, String),
+        /// Those of another.
+        other: (String, String),
+    },
     /// A journal is there, and it is not known to be the run's.
     #[error("{journal} is not taken for the validation journal of the run {run}: {why}")]
     OtherJournal {
@@ -425,6 +437,7 @@ impl RunError {
                 | RunError::Store(StoreError::Running(_))
                 | RunError::NoJournal { .. }
                 | RunError::OtherJournal { .. }
+                | RunError::Aliased { .. }
                 | RunError::NothingWritten { .. }
                 | RunError::NoSuchTarget { .. }
                 | RunError::Probe { .. }

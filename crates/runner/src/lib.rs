@@ -4,6 +4,7 @@
 //! result. Nothing here prints, parses arguments or ends the process; several requests may be carried out side by side in one
 //! process, each with a stop flag of its own.
 
+mod aliases;
 mod bound;
 mod carry_out;
 mod clocks;
@@ -52,7 +53,7 @@ pub use period::period;
 pub use prefill::{Filled, bytes_in, fill};
 pub use readonly::{Change, check_readonly};
 pub use recording::{Finished, Place, record, record_at};
-pub use recover::{Crashed, Proof, recover_data};
+pub use recover::{Crashed, Proof, Recovery, recover_data};
 pub use request::{Kinds, Observer, Request, Site, Watch, Work};
 pub use seed::{random_seed, random_u64};
 pub use simulated::{SIMULATED, Simulated, marked, remark, simulate};

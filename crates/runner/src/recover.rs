@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use assay_engine::{CrashedRun, JournaledTarget, Validation, available};
 use assay_results::RunEvent;
-use assay_results::store::{JournalContent, RunDir};
+use assay_results::store::{JournalContent, RunDir, RunLock};
 use assay_workload::job::{EngineKind, Job, Phase};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::target::Target;
@@ -72,38 +72,74 @@ pub fn recover_data(
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Proof, RunError> {
-    // One that goes on has not crashed.
-    let _locked = crashed.run.lock()?;
-    let Beginning { id, plan } = Beginning::of(crashed.run)?;
-    let Journals { journals, elsewhere } = Journals::of(crashed, &id, &plan)?;
-    let Some(first) = journals.first().map(|journal| journal.path.clone()) else {
-        if !elsewhere.is_empty() {
-            let run = crashed.run.name().to_owned();
-            return Err(RunError::JournalsElsewhere { hosts: elsewhere, run });
+    Recovery::of(crashed)?.carry_out(site, observer)
+}
+
+/// What is going to be proved of a run that crashed: its journals were read.
+#[derive(Debug)]
+pub struct Recovery {
+    /// One that goes on has not crashed.
+    _locked: RunLock,
+    workload: Workload,
+    reads: Vec<CrashedRun>,
+    notes: Vec<(String, String)>,
+    elsewhere: Vec<String>,
+    journals: Vec<PathBuf>,
+}
+
+impl Recovery {
+    /// Reads the journals of a run.
+    ///
+    /// # Errors
+    /// [`RunError`] if there is none, if one cannot be read, or if a target is gone.
+    pub fn of(crashed: &Crashed<'_>) -> Result<Recovery, RunError> {
+        let locked = crashed.run.lock()?;
+        let Beginning { id, plan } = Beginning::of(crashed.run)?;
+        let Journals { journals, elsewhere } = Journals::of(crashed, &id, &plan)?;
+        let Some(first) = journals.first().map(|journal| journal.path.clone()) else {
+            if !elsewhere.is_empty() {
+                let run = crashed.run.name().to_owned();
+                return Err(RunError::JournalsElsewhere { hosts: elsewhere, run });
+            }
+            let run = crashed.run.path().to_owned();
+            let journal = data_journal::path_of(&plan, Path::new("."), &run, None);
+            return Err(RunError::NoJournal { run, journal });
+        };
+        let (mut workload, mut reads, mut notes) = (empty(&plan), Vec::new(), Vec::new());
+        let (is_one, mut paths) = (journals.len() == 1, Vec::new());
+        for OneJournal { path, worker, read } in journals {
+            notes.push(("recovered".to_owned(), describe(crashed.run, &path, &read)));
+            let suffix = if is_one || worker.is_empty() { String::new() } else { format!("@{worker}") };
+            let used = add_targets(&mut workload, &read, &suffix)?;
+            reads.push(read.only(&used));
+            paths.push(path);
         }
-        let run = crashed.run.path().to_owned();
-        let journal = data_journal::path_of(&plan, Path::new("."), &run, None);
-        return Err(RunError::NoJournal { run, journal });
-    };
-    let (mut workload, mut reads, mut notes) = (empty(&plan), Vec::new(), Vec::new());
-    let is_one = journals.len() == 1;
-    for OneJournal { path, worker, read } in journals {
-        notes.push(("recovered".to_owned(), describe(crashed.run, &path, &read)));
-        let suffix = if is_one || worker.is_empty() { String::new() } else { format!("@{worker}") };
-        let used = add_targets(&mut workload, &read, &suffix)?;
-        reads.push(read.only(&used));
+        if workload.targets.is_empty() {
+            return Err(RunError::NothingWritten { journal: first });
+        }
+        Ok(Recovery { _locked: locked, workload, reads, notes, elsewhere, journals: paths })
     }
-    if workload.targets.is_empty() {
-        return Err(RunError::NothingWritten { journal: first });
+
+    /// The files that it reads: journals, and targets where they are by now.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let targets = self.workload.targets.iter().map(|target| Path::new(&target.path));
+        self.journals.iter().map(PathBuf::as_path).chain(targets)
     }
-    let request = Request {
-        watch: Watch::Counters,
-        notes,
-        validation: Some(Arc::new(Validation::after_crash(reads)?)),
-        ..Request::new(Work::Asked(workload), Path::new("/"))
-    };
-    let done = carry_out(request, site, observer)?.ok_or(RunError::Interrupted)?;
-    Ok(Proof { finished: done.finished, elsewhere })
+
+    /// Reads the targets.
+    ///
+    /// # Errors
+    /// [`RunError`]
+    pub fn carry_out(self, site: &Site, observer: &mut dyn Observer) -> Result<Proof, RunError> {
+        let request = Request {
+            watch: Watch::Counters,
+            notes: self.notes,
+            validation: Some(Arc::new(Validation::after_crash(self.reads)?)),
+            ..Request::new(Work::Asked(self.workload), Path::new("/"))
+        };
+        let done = carry_out(request, site, observer)?.ok_or(RunError::Interrupted)?;
+        Ok(Proof { finished: done.finished, elsewhere: self.elsewhere })
+    }
 }
 
 impl Finished {

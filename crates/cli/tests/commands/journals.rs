@@ -100,7 +100,12 @@ fn a_journal_that_was_cut_after_its_run_had_ended_proves_nothing() {
     let run = ended_run(&world, &world.data(), &[]);
     let journal = run.join("data.journal");
     let verify = || world.assay(&["runs", "verify", path_text(&run)]);
-    verify().ended(0);
+    let said = verify().ended(0);
+    assert!(
+        said.out.contains("valid: blocks that were read and hold their acknowledged write"),
+        "{}",
+        said.out
+    );
     let whole = fs::read(&journal).expect("a journal");
     fs::write(&journal, &whole[..8192]).expect("cut");
     damage(&world.data().join("data.bin"));
@@ -125,6 +130,100 @@ fn a_journal_that_was_cut_after_its_run_had_ended_proves_nothing() {
     fs::write(&journal, &fs::read(&journal).expect("a journal")[..8192]).expect("cut");
     let said = world.assay(&["runs", "verify", path_text(&workers)]).ended(1);
     assert!(said.err.contains("data.journal.1 ends before its closing record"), "{}", said.err);
+}
+
+#[test]
+fn a_page_never_takes_the_place_of_what_is_verified() {
+    let world = World::new();
+    plan(&world, "ios = 300");
+    let run = ended_run(&world, &world.data(), &[]);
+    let workers = ended_run(&world, &world.data(), &["--on", "local:2"]);
+    let data = world.data();
+    let (journal, moved) = (world.path().join("a.journal"), world.path().join("moved.bin"));
+    fs::copy(run.join("data.journal"), &journal).expect("copied");
+    fs::copy(data.join("data.bin"), &moved).expect("copied");
+    let at = format!("data={}", path_text(&moved));
+    let (run, workers) = (path_text(&run), path_text(&workers));
+    let named = [run, "--journal", path_text(&journal), "--at", &at];
+    let second = Path::new(workers).join("data.journal.1");
+    let cases: [(&[&str], &Path); 5] = [
+        (&[run], &data.join("data.bin")),
+        (&[workers], &data.join("data.bin.2")),
+        (&[workers], &second),
+        (&named, &journal),
+        (&named, &moved),
+    ];
+    for (words, file) in cases {
+        let before = fs::read(file).expect("the file");
+        let html = ["--html", path_text(file), "--force"];
+        let said = world.assay(&[&["runs", "verify"], words, &html].concat()).ended(2);
+        assert!(said.err.contains("--html") && said.err.contains(path_text(file)), "{}", said.err);
+        assert!(fs::read(file).expect("the file") == before, "{} was replaced", file.display());
+    }
+}
+
+#[test]
+fn a_pipe_is_no_journal_and_is_not_waited_for() {
+    let world = World::new();
+    plan(&world, "ios = 300");
+    let run = ended_run(&world, &world.data(), &[]);
+    let pipe = world.path().join("pipe");
+    let make = |path: &Path| {
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).expect("made");
+    };
+    make(&pipe);
+    let said = world.assay(&["runs", "verify", path_text(&run), "--journal", path_text(&pipe)]).ended(1);
+    assert!(said.err.contains("pipe: it is no regular file"), "{}", said.err);
+    let own = run.join("data.journal");
+    fs::remove_file(&own).expect("removed");
+    make(&own);
+    let said = world.assay(&["runs", "verify", path_text(&run)]).ended(1);
+    assert!(said.err.contains("data.journal: it is no regular file"), "{}", said.err);
+}
+
+#[test]
+fn targets_that_are_one_file_are_not_verified_by_two_names() {
+    let world = World::new();
+    let data = world.data();
+    fs::create_dir(data.join("sub")).expect("made");
+    std::os::unix::fs::symlink("sub", data.join("also")).expect("made");
+    fs::write(data.join("old"), [0; 4096]).expect("written");
+    fs::hard_link(data.join("old"), data.join("linked")).expect("made");
+    std::os::unix::fs::symlink("old", data.join("link")).expect("made");
+    let cases = [("old", "link"), ("old", "linked"), ("old", "sub/../old"), ("sub/new", "also/new")];
+    for (one, two) in cases {
+        for content in ["verify = true", "verify = true, journal = \"completed\""] {
+            let text = format!(
+                r#"
+name = "aliased"
+target = [{{ name = "a", path = "{one}", size = "1m" }}, {{ name = "b", path = "{two}", size = "1m" }}]
+[[phase]]
+name = "write"
+[[phase.job]]
+name = "write"
+targets = ["a", "b"]
+op = "write"
+block_size = "4k"
+pattern = "random"
+engine = "psync"
+caching = "buffered"
+ios = 20
+content = {{ {content} }}
+"#
+            );
+            fs::write(world.path().join("plan.toml"), text).expect("a plan");
+            let target = path_text(&data);
+            let consent = [one, two].map(|name| format!("--destroy-data={target}/{name}"));
+            let consent: Vec<&str> = consent.iter().map(String::as_str).filter(|_| one == "old").collect();
+            let words = ["run", "plan.toml", "--target", target, "--watch", "nothing"];
+            let said = world.assay(&[&words[..], &consent].concat()).ended(2);
+            assert!(said.err.contains("target a (") && said.err.contains("target b ("), "{}", said.err);
+            assert!(said.err.contains("are one"), "{}", said.err);
+            assert!(!data.join("sub/new").exists() && world.run_directories().is_empty());
+            assert_eq!(fs::metadata(data.join("old")).expect("it is there").len(), 4096);
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
+use assay_results::store::open_regular;
+
 use super::record::{self, BLOCK_BYTES, Block, BlockKind, HeadContent, JournalOf, JournaledTarget};
 use super::state::{Keys, State};
 use super::writer::BATCH_BLOCKS;
@@ -59,13 +61,13 @@ pub struct CrashedRun {
 }
 
 impl CrashedRun {
-    /// Reads the journal at `path`.
+    /// Reads the journal at `path`: a regular file.
     ///
     /// # Errors
     /// [`JournalError`]
     pub fn read(path: &Path) -> Result<CrashedRun, JournalError> {
         let failed = |source| JournalError::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
+        let file = open_regular(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let mut blocks =
             Blocks { file: BufReader::with_capacity(1 << 20, file), bytes: vec![0; BLOCK_BYTES] };
