@@ -127,7 +127,7 @@ pub(crate) fn instrument(job: &JobResult) -> String {
 
 /// The seed; `None` of a command that was only observed, whose addresses are its own.
 pub(crate) fn of_seed(run: &Run) -> Option<String> {
-    let ids = ["observed", "judged", checks::NOTHING_SEEN];
+    let ids = ["observed", "judged", "nothing-seen"];
     let observed = run.remarks.iter().any(|remark| ids.contains(&remark.id.as_str()));
     (!observed).then(|| run.plan.describe_seed())
 }
