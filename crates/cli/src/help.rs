@@ -32,6 +32,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
         "How to run it",
         &[
             "repeat",
+            "tiles",
             "curve",
             "find_rate",
             "until_steady",
@@ -49,6 +50,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
             "allow_loss",
             "destroy_data",
             "really",
+            "allow_exec",
             "thorough",
             "buffered",
             "simulate",
@@ -112,6 +114,7 @@ const RARE: [(&str, &[&str]); 7] = [
     ("audit", &["format", "hotband", "against", "bound_range", "threads", "seed", "cache", "repeat"]),
 ];
 const RUN: &[&str] = &[
+    "allow_exec",
     "format",
     "hotband",
     "array",

@@ -21,8 +21,10 @@ use crate::signals;
 /// Who carries a plan out.
 #[derive(Debug, Args)]
 pub(crate) struct OnArgs {
-    /// Run on workers that start together: local[:N] (processes of this machine), ssh:HOST,..|@FILE, or slurm:N (nodes
-    /// of a cluster; slurm: of the allocation that it is started in). Each does all of the plan on its own targets
+    /// Run on workers: local[:N], ssh:HOST,..|@FILE, slurm[:N]
+    ///
+    /// Processes of this machine, hosts over the system's ssh, or nodes of a Slurm cluster (without a number: of the allocation that
+    /// it is started in). They start together, and each does all of the plan on its own targets.
     #[arg(long, value_name = "WORKERS", conflicts_with_all = ["profile", "probe", "trace"])]
     pub(crate) on: Option<String>,
     /// What becomes of the run when a worker is lost
