@@ -118,8 +118,10 @@ pub fn tiles_of(phase: &PhaseResult) -> Option<u32> {
 
 /// The score of a run with tiles.
 pub(crate) fn tiles(run: &Run) -> Option<TileScore> {
-    let is_step =
-        |index: &usize| run.plan.phases[*index].step.is_some_and(|step| matches!(step.until, Until::Held));
+    let phases = &run.plan.phases;
+    let is_step = |index: &usize| {
+        phases.get(*index).and_then(|phase| phase.step).is_some_and(|step| matches!(step.until, Until::Held))
+    };
     let planned = (0..run.plan.phases.len()).filter(is_step).count() as u32;
     let mut score = TileScore { held: 0, missed_at: None, planned };
     for phase in run.phases.iter().filter(|phase| is_step(&(phase.plan_phase as usize))) {
