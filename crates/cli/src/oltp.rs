@@ -86,7 +86,7 @@ fn hide_password(given: &Given) {
         again.arg0(name);
     }
     let words = words.map(|other| if other == word { url.clone().into() } else { other });
-    again.args(words).env("PGPASSWORD", password).exec();
+    let _ = again.args(words).env("PGPASSWORD", password).exec();
 }
 
 pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failure> {
