@@ -48,6 +48,7 @@ mod series;
 mod shown;
 mod signals;
 mod simulated;
+mod standing_consent;
 mod status;
 mod steps;
 mod traced;

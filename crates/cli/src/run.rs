@@ -318,7 +318,7 @@ fn carry_out(
     let logs_ios = tracing.as_ref().is_some_and(|tracing| tracing.submit_calls);
     let request = Request {
         fio,
-        consent: how.common.allowed.destroy_data.clone(),
+        consent: how.common.allowed.named()?,
         really: how.common.allowed.really,
         watch: how.common.watch.into(),
         probes: probes(how, context)?,
@@ -448,8 +448,11 @@ fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: 
     let losses = input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss).err();
     // In a directory that `run` makes first there is nothing to ask for.
     let is_made = asked.work_dir.as_ref().is_some_and(|directory| !directory.exists());
-    let consent = how.common.allowed.consent(host);
-    let consent = assay_runner::check_consent(plan, host, &consent).err().filter(|_| !is_made);
+    let consent = match how.common.allowed.consent(host) {
+        Ok(consent) => assay_runner::check_consent(plan, host, &consent).err().map(Failure::from),
+        Err(failure) => Some(failure),
+    };
+    let consent = consent.filter(|_| !is_made);
     let memory = assay_runner::check_memory(plan, host).err();
     let descriptors = assay_runner::check_descriptors(plan).err();
     let fio = assay_runner::fio::losses(plan, how.common.allowed.strict).err();
@@ -458,7 +461,7 @@ fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: 
         check_outputs(how, plan).err().map(|failure| Refusal::new("output-refused", failure)),
         context.runs_root().err().map(|failure| Refusal::new("runs-not-kept", failure)),
         fio.map(|error| Refusal::new("not-for-fio", error.into())),
-        consent.map(|error| Refusal::new("write-refused", error.into())),
+        consent.map(|failure| Refusal::new("write-refused", failure)),
         memory.map(|error| Refusal::new("not-enough-memory", error.into())),
         descriptors.map(|error| Refusal::new("not-enough-descriptors", error.into())),
         check_space(plan, Layout::AsNeeded, &largest, host).err().map(Refusal::too_large),

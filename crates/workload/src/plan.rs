@@ -2,6 +2,7 @@
 
 mod check;
 mod hosts;
+mod load;
 mod stored;
 mod verified;
 
@@ -10,6 +11,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::load::{LoadAspect, LoadDifference, Offer, load_differences};
 pub use self::check::{PlanFault, PlanPlace, PlanProblem};
 use crate::application::Body;
 use crate::empty_as_none;
