@@ -92,6 +92,12 @@ fn read(path: &Path) -> Result<String, Failure> {
     text_of(path, opened(path)?)
 }
 
+/// The text of a file whose lines are to be named: a pipe has none, as what it holds is there once.
+pub(crate) fn text_of_file(path: &Path) -> Result<String, Failure> {
+    let is_file = std::fs::metadata(path).map_or(true, |meta| meta.is_file());
+    if is_file { read(path) } else { Ok(String::new()) }
+}
+
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     all_of(path, opened(path)?)
 }

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+mod against;
 mod apps;
 mod asked;
 mod audit;

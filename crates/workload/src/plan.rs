@@ -11,8 +11,8 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::load::{LoadAspect, LoadDifference, Offer, load_differences};
 pub use self::check::{PlanFault, PlanPlace, PlanProblem};
+pub use self::load::{LoadAspect, LoadDifference, Offer, load_differences};
 use crate::application::Body;
 use crate::empty_as_none;
 pub use crate::engine_kind::PlannedEngine;

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{Plan, PlannedJob, PlannedPhase, describe_flush, describe_pace, describe_placement, describe_sizes};
+use super::{
+    Plan, PlannedJob, PlannedPhase, describe_flush, describe_pace, describe_placement, describe_sizes,
+};
 use crate::application::Body;
 use crate::job::PhaseKind;
 use crate::pattern::OpKind;
@@ -152,7 +154,8 @@ fn facts(offer: Offer<'_>, phase: &PlannedPhase) -> BTreeMap<LoadAspect, String>
         for slice in &job.slices {
             for site in &slice.sites {
                 let on = targets.entry(site.target).or_default();
-                on.first_byte = Some(on.first_byte.map_or(site.offset_bytes, |was| was.min(site.offset_bytes)));
+                on.first_byte =
+                    Some(on.first_byte.map_or(site.offset_bytes, |was| was.min(site.offset_bytes)));
                 on.end = on.end.max(site.offset_bytes.saturating_add(site.length_bytes));
                 on.outstanding += f64::from(job.outstanding_per_thread) / slice.sites.len() as f64;
                 for (aspect, value) in &said {
@@ -163,11 +166,14 @@ fn facts(offer: Offer<'_>, phase: &PlannedPhase) -> BTreeMap<LoadAspect, String>
     }
     let mut words: BTreeMap<LoadAspect, BTreeMap<String, usize>> = BTreeMap::new();
     for (index, on) in targets {
-        let name = offer.plan.targets.get(index as usize).map_or("", |target| target.name.as_str());
+        // Up to an end that nobody knows.
+        let target = offer.plan.targets.get(index as usize);
+        let unknown = target
+            .is_some_and(|target| on.end >= target.size_bytes && offer.sizes_unknown.contains(&target.name));
         let mut say = |aspect, value: String| {
             *words.entry(aspect).or_default().entry(value).or_default() += 1;
         };
-        say(LoadAspect::WorkingSet, working_set(&on, offer.sizes_unknown.iter().any(|one| one == name)));
+        say(LoadAspect::WorkingSet, working_set(&on, unknown));
         let outstanding = (on.outstanding * 100.0).round() / 100.0;
         say(LoadAspect::Outstanding, format!("{outstanding} on each target"));
         for (aspect, values) in on.said {
@@ -257,9 +263,9 @@ fn counted(values: &BTreeMap<String, usize>) -> String {
     if let (1, Some(value)) = (values.len(), values.keys().next()) {
         return value.clone();
     }
-    let parts = values.iter().map(|(value, count)| {
-        format!("{value} ({count} target{})", if *count == 1 { "" } else { "s" })
-    });
+    let parts = values
+        .iter()
+        .map(|(value, count)| format!("{value} ({count} target{})", if *count == 1 { "" } else { "s" }));
     parts.collect::<Vec<_>>().join(", ")
 }
 
@@ -339,8 +345,7 @@ mod tests {
 
     #[test]
     fn jobs_of_their_own_and_threads_of_one_job_offer_the_same() {
-        let (one, many) =
-            (offered(&["a", "b"], 1 << 20, false, 10), offered(&["a", "b"], 1 << 20, true, 10));
+        let (one, many) = (offered(&["a", "b"], 1 << 20, false, 10), offered(&["a", "b"], 1 << 20, true, 10));
         assert_eq!(differ(&one, &many, &[]), []);
     }
 
@@ -357,6 +362,9 @@ mod tests {
             ("duration", "300 s", "60 s"),
         ];
         assert_eq!(told, expected);
-        assert_eq!((found[0].first_only.clone(), found[0].second_only.clone()), (vec!["a".to_owned()], vec!["c".to_owned()]));
+        assert_eq!(
+            (found[0].first_only.clone(), found[0].second_only.clone()),
+            (vec!["a".to_owned()], vec!["c".to_owned()])
+        );
     }
 }
