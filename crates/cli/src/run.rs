@@ -275,7 +275,7 @@ pub(crate) fn present(
     let program = foreign.and_then(|foreign| foreign.program.as_ref());
     if output.json {
         context.out(&shown::json(&finished.run)?);
-    } else if program.is_none_or(|program| !program.reports()) {
+    } else if foreign.is_none_or(|foreign| !foreign.reports()) {
         shown::show(&finished.run, &[], context)?;
     }
     let targets = finished.run.plan.targets.iter().map(|target| &target.path);
