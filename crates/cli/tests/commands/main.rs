@@ -5,6 +5,7 @@ mod bounded;
 #[path = "../../../../xtask/support/skip.rs"]
 mod skip;
 
+mod against;
 mod bad_input;
 mod claims;
 mod compare;
