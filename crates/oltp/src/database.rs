@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_host::space;
+use assay_host::claim::{Access, Claims};
+use assay_host::{HostRoot, space};
 use assay_host::workdir::{WorkDir, is_assay_dir};
 use assay_workload::rng::derive_seed;
 use assay_workload::units::Nanos;
@@ -156,6 +157,18 @@ impl Database {
             Database::Sqlite(directory) => sqlite::files(directory),
             Database::Postgres(_) => Vec::new(),
         }
+    }
+
+    /// Has an embedded database for a command, which no run works on meanwhile; a server has its own locks.
+    ///
+    /// # Errors
+    /// [`Error::InUse`]
+    pub(crate) fn claim(&self) -> Result<Claims, Error> {
+        let claims = Claims::default();
+        if let Database::Sqlite(directory) = self {
+            claims.take(&HostRoot::real(), directory, Access::Exclusive)?;
+        }
+        Ok(claims)
     }
 
     /// Where its files are, or will be; `None`: on another host, or not known.

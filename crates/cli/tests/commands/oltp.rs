@@ -42,6 +42,8 @@ fn a_database_from_nothing_is_measured_checked_killed_and_removed() {
         data.join("assay-oltp/oltp.sqlite-wal").exists()
             && std::fs::metadata(&ledger).is_ok_and(|meta| meta.len() > 4800)
     });
+    let meanwhile = world.assay(&check).ended(1);
+    assert!(meanwhile.err.contains("is in use by pid "), "{}", meanwhile.err);
     signal(&child, Signal::KILL);
     child.wait().expect("ended");
     assert!(world.assay(&check).ended(0).out.contains("holds        ledger: "));
