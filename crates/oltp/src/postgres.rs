@@ -3,6 +3,7 @@
 
 mod build;
 mod connection;
+mod devices;
 mod functions;
 mod own_server;
 mod scram;
@@ -27,6 +28,19 @@ pub(crate) use url::is_url;
 /// The schema of our tables.
 pub(crate) const SCHEMA: &str = "assay_oltp";
 
+/// Has the server time how long the log takes to become durable; not every user may.
+const TIMES_LOG: &str = "SET track_wal_io_timing TO on";
+
+/// A connection of a user; `times_log`: [`PostgresAdmin::times_log`].
+fn working(url: &ServerUrl, times_log: bool) -> Result<Connection, Error> {
+    let mut connection = Connection::open(url)?;
+    connection.run(&format!("SET search_path TO {SCHEMA}"))?;
+    if times_log {
+        connection.run(TIMES_LOG)?;
+    }
+    Ok(connection)
+}
+
 /// A connection for single statements.
 pub(crate) struct PostgresAdmin {
     connection: Connection,
@@ -38,6 +52,11 @@ impl PostgresAdmin {
         let mut connection = Connection::open(url)?;
         connection.run(&format!("SET search_path TO {SCHEMA}"))?;
         Ok(PostgresAdmin { connection, place: url.shown() })
+    }
+
+    /// Whether connections of this user may have the log timed; a server before version 14 does not do it.
+    pub(crate) fn times_log(&mut self) -> bool {
+        self.connection.run(TIMES_LOG).is_ok()
     }
 
     /// Refuses a database without our tables.

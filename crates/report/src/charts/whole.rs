@@ -60,7 +60,7 @@ fn timeline(run: &Run) -> Option<Chart> {
     })
 }
 
-/// Moments of a phase that findings point at, in seconds from the start of the measured part, with their words.
+/// Moments of a phase that its jobs tell of or findings point at, in seconds from the start of the measured part, with their words.
 pub(crate) fn events(run: &Run, index: usize) -> Vec<(f64, String)> {
     let Some(phase) = run.phases.get(index) else { return Vec::new() };
     let here = format!("/phases/{index}/");
@@ -83,6 +83,7 @@ pub(crate) fn events(run: &Run, index: usize) -> Vec<(f64, String)> {
             Some((number("in_force_from_s").or_else(step)?, finding.id.clone()))
         })
         .collect();
+    events.extend(phase.moments.iter().map(|moment| (moment.at_s, moment.what.clone())));
     events.dedup();
     events
 }
@@ -143,5 +144,7 @@ mod tests {
         }];
         assert_eq!(events(&run, 1), [(2.0, "throttled".to_owned())]);
         assert_eq!(events(&run, 0), []);
+        run.phases[0].moments = vec![assay_results::run::Moment { at_s: 1.5, what: "checkpoint".to_owned() }];
+        assert_eq!(events(&run, 0), [(1.5, "checkpoint".to_owned())]);
     }
 }
