@@ -129,13 +129,6 @@ impl AskedJob {
             other => SettingFault { name: WHERE.to_owned(), what: other.to_string(), help: String::new() },
         };
         let database = Database::in_plan(&given, Path::new("."), None).map_err(asked)?;
-        if matches!(&database, Database::Postgres(url) if url.password().is_some()) {
-            return Err(SettingFault {
-                name: WHERE.to_owned(),
-                what: "a password in the URL of a plan would be kept with each run".to_owned(),
-                help: "the URL without it, and PGPASSWORD set where the run is carried out".to_owned(),
-            });
-        }
         let how = How::of(&given, &database).map_err(asked)?;
         database.check_sizes(&given).map_err(asked)?;
         let words = match task {
@@ -256,7 +249,6 @@ mod tests {
             (&[("warehouses", "0")], "warehouses", "'0' is not possible"),
             (&[("where", "postgres://u:secret@h/d")], "where", "the URL holds a password"),
             (&[("where", "mysql://x")], "where", "is not the URL of a PostgreSQL database"),
-            (&[("where", "postgres://me:secret@db/x")], "where", "a password in the URL of a plan"),
         ] {
             let fault = words(settings).unwrap_err();
             assert_eq!(fault.name, name, "{fault:?}");

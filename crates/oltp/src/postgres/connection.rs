@@ -237,6 +237,9 @@ fn statement_error(body: &[u8]) -> Error {
 fn refused(address: &str, body: &[u8]) -> Error {
     let (code, message) = said(body);
     let hint = match code.as_str() {
+        "28000" if message.contains("no encryption") || message.contains("SSL off") => {
+            ": it may take TLS connections only, and Assay connects without; use a tunnel (ssh -L)"
+        }
         "28P01" => ": set PGPASSWORD, or give the password in the URL",
         "28000" => ": the server's pg_hba.conf does not let this user in from here",
         "3D000" => ": make it with createdb",

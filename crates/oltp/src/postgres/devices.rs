@@ -24,22 +24,29 @@ pub(crate) struct ServerDevices {
     names: Vec<String>,
 }
 
+/// The data directory of a server that runs here; `Err`: why it is not known.
+pub(super) fn data_directory(admin: &mut PostgresAdmin) -> Result<PathBuf, String> {
+    if !admin.connection.is_local {
+        return Err("it is on another host".to_owned());
+    }
+    let process = number(admin, "SELECT pg_catalog.pg_backend_pid()").unwrap_or(0);
+    // A forwarded port answers under an address of this host, too.
+    let here = std::fs::read_to_string(format!("/proc/{process}/comm"));
+    if !here.is_ok_and(|name| name.starts_with("postgres")) {
+        return Err("its processes are not among those of this host".to_owned());
+    }
+    let rows = admin.texts(DATA_DIRECTORY).map_err(|error| error.to_string())?;
+    let place = rows.into_iter().flatten().next().map(PathBuf::from);
+    place.filter(|place| place.is_absolute()).ok_or_else(|| "it does not say where its files are".to_owned())
+}
+
 impl ServerDevices {
     /// Those below the data, the log and the tablespaces of a server that runs here; `Err`: why they are not known.
     pub(crate) fn of(admin: &mut PostgresAdmin) -> Result<Self, String> {
-        let process = number(admin, "SELECT pg_catalog.pg_backend_pid()").unwrap_or(0);
-        // A forwarded port answers under an address of this host, too.
-        let here = std::fs::read_to_string(format!("/proc/{process}/comm"));
-        if !here.is_ok_and(|name| name.starts_with("postgres")) {
-            return Err("its processes are not among those of this host".to_owned());
-        }
-        let mut column = |sql: &str| -> Result<Vec<String>, String> {
-            let rows = admin.texts(sql).map_err(|error| error.to_string())?;
-            Ok(rows.into_iter().flatten().collect())
-        };
-        let data = column(DATA_DIRECTORY)?.pop().map(PathBuf::from).unwrap_or_default();
+        let data = data_directory(admin)?;
+        let spaces = admin.texts(TABLESPACES).map_err(|error| error.to_string())?;
         let mut places = vec![data.join(LOG_DIRECTORY), data];
-        places.extend(column(TABLESPACES)?.into_iter().map(PathBuf::from));
+        places.extend(spaces.into_iter().flatten().map(PathBuf::from));
         let names = bottom_of(&HostRoot::real(), &places);
         if names.is_empty() {
             return Err(format!("no device is known below {}", places[1].display()));

@@ -103,7 +103,7 @@ impl Statistics {
             Some(Err(why)) => say("oltp", format!("the devices below the server are not watched: {why}")),
             None => say(
                 "oltp",
-                "the server's devices are on another host: there 'assay judge --target DATA_DIRECTORY -- sleep SECONDS' watches them \
+                "the server's devices are on another host: there 'assay judge --target DATA_DIRECTORY --pid POSTMASTER -- sleep SECONDS' judges them \
                  meanwhile"
                     .to_owned(),
             ),

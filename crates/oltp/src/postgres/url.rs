@@ -72,7 +72,7 @@ fn without_password(text: &str) -> String {
         // Without @, what is behind the colon is a port, or a password whose @ was forgotten.
         None => match place.split_once(':').filter(|_| !place.starts_with('[')) {
             Some((host, port)) if !port.starts_with(|c: char| c.is_ascii_digit()) => {
-                format!("{scheme}://{host}:...")
+                format!("{scheme}://{host}:...{parameters}")
             }
             _ => format!("{scheme}://{place}{parameters}"),
         },
@@ -251,19 +251,16 @@ mod tests {
             ("mysql://u@h/d", "no postgres://"),
             ("postgres://u:secret@h:99999/d", "port '99999'"),
             ("postgres://u:secret@h/d?sslmode=require", "without TLS only"),
-            (
-                "postgres://u:secret@h/d?target_session_attrs=any",
-                "'target_session_attrs' is not supported",
-            ),
+            ("postgres://u:secret@h/d?target_session_attrs=any", "'target_session_attrs' is not supported"),
+            ("postgres://u@h/d?passfile=secret", "'passfile' is not supported"),
+            ("postgres://u:secret/d", "the port is no number"),
+            ("postgres://u@h:0/d", "port '0'"),
+            ("postgres://u@h/d?password=secret&sslmode=verify-full", "without TLS only"),
             ("postgres://u@h/d?password=secret@x", "%2F, %3F and %40"),
             ("postgres://u:se/secret@h/d", "%2F, %3F and %40"),
             ("postgres://u:/secret@h/d", "%2F, %3F and %40"),
             ("postgres://u:se?secret@h/d", "%2F, %3F and %40"),
             ("postgres://u:se?x=secret@h/d", "%2F, %3F and %40"),
-            ("postgres://u@h/d?passfile=secret", "'passfile' is not supported"),
-            ("postgres://u:secret/d", "the port is no number"),
-            ("postgres://u@h:0/d", "port '0'"),
-            ("postgres://u@h/d?password=secret&sslmode=verify-full", "without TLS only"),
             ("postgres://u:secret%4@h/d", "hexadecimal"),
         ] {
             let error = ServerUrl::parse(text).unwrap_err().to_string();
