@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+mod against;
 mod apps;
 mod asked;
 mod audit;
@@ -48,9 +49,11 @@ mod series;
 mod shown;
 mod signals;
 mod simulated;
+mod standing_consent;
 mod status;
 mod steps;
 mod traced;
+mod vdbench_command;
 mod wrong_words;
 
 use assay_report::visible;
@@ -111,6 +114,7 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Baseline(args) => baseline::baseline(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Fio(args) => fio_command::fio(args, || command_line::help_of("fio"), context),
+        Command::Vdbench(args) => vdbench_command::vdbench(args, context),
         Command::Crosscheck(args) => crosscheck::crosscheck(&args, context),
         Command::Audit(args) => audit::audit(&args, context),
         #[cfg(feature = "oltp")]

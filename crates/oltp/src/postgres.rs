@@ -47,14 +47,19 @@ impl PostgresAdmin {
             "SELECT count(*), (SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}') \
              FROM pg_catalog.pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = 'assay_oltp'"
         ))?;
-        match found.first().map(|row| (row[0].as_str(), row[1].as_str())) {
-            Some(("1", _)) => Ok(()),
-            Some((_, "0")) | None => Err(Unfit::Missing { place }.into()),
-            Some(_) => Err(Unfit::Foreign {
+        let found: Option<Vec<&str>> = found.first().map(|row| row.iter().map(String::as_str).collect());
+        match found.as_deref() {
+            Some(["1", _]) => Ok(()),
+            Some([_, "0"]) | None => Err(Unfit::Missing { place }.into()),
+            Some([_, _]) => Err(Unfit::Foreign {
                 place,
                 what: format!("a schema '{SCHEMA}' without the table assay_oltp"),
             }
             .into()),
+            Some(row) => {
+                let what = format!("a row of {} columns where 2 were asked for", row.len());
+                Err(Error::Protocol { address: place, what })
+            }
         }
     }
 }

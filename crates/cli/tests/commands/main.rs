@@ -7,6 +7,7 @@ mod browser;
 #[path = "../../../../xtask/support/skip.rs"]
 mod skip;
 
+mod against;
 mod bad_input;
 mod claims;
 mod compare;

@@ -53,14 +53,23 @@ fn encoded(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// A URL without what may be its password.
+/// A URL without what may be its password: that stands before the last `@`, or in a parameter.
 fn without_password(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").unwrap_or(("postgres", text));
-    match rest.rsplit_once('@') {
-        Some((user, rest)) => {
-            format!("{scheme}://{}@{rest}", user.split(':').next().unwrap_or_default())
-        }
-        None => text.to_owned(),
+    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let user = |who: &str| who.split([':', '/']).next().unwrap_or_default().to_owned();
+    if parameters.contains('@') {
+        return format!("{scheme}://{}@...", user(place));
+    }
+    let shown = |parameter: &str| match parameter.split_once('=') {
+        Some((name, _)) if name != "sslmode" => format!("{name}=..."),
+        _ => parameter.to_owned(),
+    };
+    let parameters: Vec<String> = parameters.split('&').filter(|text| !text.is_empty()).map(shown).collect();
+    let parameters = if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) };
+    match place.rsplit_once('@') {
+        Some((who, place)) => format!("{scheme}://{}@{place}{parameters}", user(who)),
+        None => format!("{scheme}://{place}{parameters}"),
     }
 }
 
@@ -74,6 +83,11 @@ impl ServerUrl {
         let rest =
             text.split_once("://").filter(|_| is_url(text)).ok_or_else(|| refused("no postgres://"))?.1;
         let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        // A password may be cut at any of these: nothing of the parts is said.
+        let behind = rest.split_once('/').map_or("", |(_, behind)| behind);
+        if behind.contains('@') || parameters.contains('@') {
+            return Err(refused("an '@' stands behind a '/' or '?'; in a user or password these are written %2F, %3F and %40"));
+        }
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some(("sslmode", "disable" | "allow" | "prefer")) | Some(("application_name", _)) => {}
@@ -82,7 +96,13 @@ impl ServerUrl {
                         "sslmode={mode}: Assay connects without TLS only; use a tunnel (ssh -L), or sslmode=prefer"
                     )));
                 }
-                _ => return Err(refused(&format!("parameter '{parameter}' is not supported"))),
+                // Its value may be a password.
+                _ => {
+                    let name = parameter.split('=').next().unwrap_or_default();
+                    return Err(refused(&format!(
+                        "parameter '{name}' is not supported; possible: sslmode, application_name (password: PGPASSWORD)"
+                    )));
+                }
             }
         }
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -115,6 +135,13 @@ impl ServerUrl {
         }
         let password = password.map(text).transpose()?;
         Ok(ServerUrl { user, password, host, port, database })
+    }
+
+    /// Of a URL that holds a password: the URL without it, and the password.
+    pub fn split_password(text: &str) -> Option<(String, String)> {
+        let url = is_url(text).then(|| ServerUrl::parse(text).ok()).flatten()?;
+        let shown = url.shown();
+        url.password.map(|password| (shown, password))
     }
 
     /// With a password where it has none.
@@ -167,6 +194,15 @@ mod tests {
     }
 
     #[test]
+    fn a_password_can_be_taken_out() {
+        let split = ServerUrl::split_password("postgres://me:p%40ss@h:5433/d?sslmode=prefer");
+        assert_eq!(split, Some(("postgres://me@h:5433/d".to_owned(), "p@ss".to_owned())));
+        for none in ["postgres://me@h/d", "mysql://u:p@h/d", "some:where@else", "postgres://u:p@h:x/d"] {
+            assert_eq!(ServerUrl::split_password(none), None, "{none}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said_without_the_password() {
         for (text, why) in [
             ("mysql://u@h/d", "no postgres://"),
@@ -174,8 +210,14 @@ mod tests {
             ("postgres://u:secret@h/d?sslmode=require", "without TLS only"),
             (
                 "postgres://u:secret@h/d?target_session_attrs=any",
-                "'target_session_attrs=any' is not supported",
+                "'target_session_attrs' is not supported",
             ),
+            ("postgres://u@h/d?password=secret", "'password' is not supported"),
+            ("postgres://u@h/d?password=secret@x", "%2F, %3F and %40"),
+            ("postgres://u:se/secret@h/d", "%2F, %3F and %40"),
+            ("postgres://u:/secret@h/d", "%2F, %3F and %40"),
+            ("postgres://u:se?secret@h/d", "%2F, %3F and %40"),
+            ("postgres://u:se?x=secret@h/d", "%2F, %3F and %40"),
             ("postgres://u:secret%4@h/d", "hexadecimal"),
         ] {
             let error = ServerUrl::parse(text).unwrap_err().to_string();
