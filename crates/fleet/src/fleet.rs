@@ -1,6 +1,7 @@
 //! The coordinator: an executor whose hosts are workers.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ use assay_workload::{Plan, Target, Workload};
 use crate::error::FleetError;
 use crate::frame::{PAYLOAD_BYTES_MAX, PROTOCOL};
 use crate::launch::{Launcher, Place, Setting, launcher};
-use crate::links::{Heard, Links, Patience};
+use crate::links::{Again, Heard, Links, Patience};
 use crate::message::{Beside, Command, Hello, Report, Told};
 
 mod round;
@@ -115,7 +116,7 @@ pub struct Fleet {
     /// What is to be said of workers' clocks with the next phase: which, and a sentence.
     remarks: Vec<(usize, String)>,
     /// Behind the streams: what it holds for the workers goes after them.
-    _launcher: Box<dyn Launcher>,
+    _launcher: Arc<dyn Launcher>,
 }
 
 impl Fleet {
@@ -135,6 +136,19 @@ impl Fleet {
             Err(_) if setting.stop.load(Ordering::Relaxed) => return Err(FleetError::Stopped),
             chosen => chosen?,
         };
+        Fleet::over(launcher, workload, share, options)
+    }
+
+    /// As [`Fleet::launch`], with workers of a launcher that words do not choose.
+    ///
+    /// # Errors
+    /// [`FleetError`] naming the workers that cannot be reached.
+    pub fn over(
+        launcher: Box<dyn Launcher>,
+        workload: &mut Workload,
+        share: Option<HostRanges>,
+        options: Options,
+    ) -> Result<Self, FleetError> {
         let places = launcher.places(workload);
         workload.hosts = places.iter().map(|place| place.host.clone()).collect();
         let jobs = workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
@@ -151,11 +165,13 @@ impl Fleet {
 
     fn start(launcher: Box<dyn Launcher>, places: Vec<Place>, options: Options) -> Result<Self, FleetError> {
         room_for_streams(places.len());
-        let mut processes = Vec::with_capacity(places.len());
-        for place in &places {
-            processes.push(launcher.start(place)?);
-        }
-        let links = Links::new(processes, options.patience)?;
+        let connections = places.iter().map(|place| launcher.start(place)).collect::<io::Result<_>>()?;
+        let launcher: Arc<dyn Launcher> = Arc::from(launcher);
+        let again = launcher.reconnects().then(|| {
+            let (launcher, places) = (Arc::clone(&launcher), places.clone());
+            Arc::new(move |worker: usize| launcher.reconnect(&places[worker])) as Again
+        });
+        let links = Links::new(connections, options.patience, again)?;
         let member = |(id, place): (u16, Place)| Member {
             place,
             id: HostId(id),
@@ -294,7 +310,7 @@ impl Fleet {
     pub fn finish(mut self, came_to_nothing: bool) {
         let finish = Command::Finish { came_to_nothing }.encode();
         for worker in self.present() {
-            self.links.send(worker, finish.clone());
+            self.links.send_last(worker, finish.clone());
         }
         let until_ns = self.links.now_ns() + FINISH.as_nanos() as u64;
         while !self.present().is_empty() && self.links.now_ns() < until_ns {
@@ -473,17 +489,4 @@ impl Executor for Fleet {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_that_is_too_large_for_a_worker_is_said_with_its_size() {
-        assert!(sendable("db1", vec![0; PAYLOAD_BYTES_MAX]).is_ok());
-        let error = sendable("db1", vec![0; 40 << 20]).expect_err("too large");
-        let text = error.to_string();
-        assert!(
-            error.is_request() && text.contains("worker db1 takes 40 MiB, and 32 MiB can be sent"),
-            "{text}"
-        );
-    }
-}
+mod tests;

@@ -2,7 +2,6 @@
 //! workers that are gone. A thousand workers take one thread here; see `docs/decisions/2026-11-23-fleet.md`.
 
 use std::io::{self, PipeReader, PipeWriter, Write};
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -11,15 +10,20 @@ use std::time::{Duration, Instant};
 use assay_results::event::{HostClock, LostReason};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+mod again;
 mod link;
 
-use crate::launch::Process;
+use crate::launch::{Connection, Peer};
+pub(crate) use again::Again;
+use again::Reconnect;
 use link::Link;
 
 /// How often workers are looked at that nothing comes from.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a process may take to end once its streams are closed.
+/// How long what connects to a worker may take to end once its streams are closed.
 const END_WITHIN: Duration = Duration::from_secs(5);
+/// A connection that can be replaced is, once nothing came over it for this part of the time after which the worker is lost.
+const STALE_PARTS: u64 = 3;
 /// Workers whose clocks are measured at the same time: more would wait for each other, and the round trips would show that.
 const MEASURED_AT_ONCE: usize = 16;
 
@@ -73,6 +77,8 @@ pub(crate) enum Heard {
 
 enum Order {
     Send(usize, Vec<u8>),
+    /// The same; the worker ends behind it.
+    SendLast(usize, Vec<u8>),
     MeasureClocks,
     Close(usize),
 }
@@ -89,17 +95,22 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Over the streams of `processes`, which are ended with it.
-    pub(crate) fn new(processes: Vec<Process>, patience: Patience) -> io::Result<Self> {
+    /// Over `connections`, which are ended with it, and replaced by `again` where they can be.
+    pub(crate) fn new(
+        connections: Vec<Connection>,
+        patience: Patience,
+        again: Option<Again>,
+    ) -> io::Result<Self> {
         let epoch = Instant::now();
         let (woken, wake) = io::pipe()?;
         rustix::io::ioctl_fionbio(&woken, true)?;
         rustix::io::ioctl_fionbio(&wake, true)?;
         let (sender, orders) = channel();
         let (tell, heard) = channel();
-        let links =
-            processes.into_iter().map(|process| Link::new(process, epoch)).collect::<io::Result<_>>()?;
-        let mut hub = Hub { links, ending: Vec::new(), orders, woken, tell, epoch, patience, looked_ns: 0 };
+        let links = connections.into_iter().map(|one| Link::new(one, epoch)).collect::<io::Result<_>>()?;
+        let again = again.map(Reconnect::new);
+        let (ending, looked_ns) = (Vec::new(), 0);
+        let mut hub = Hub { links, ending, orders, woken, tell, epoch, patience, looked_ns, again };
         let thread = std::thread::Builder::new().name("assay-fleet".to_owned()).spawn(move || hub.run())?;
         Ok(Links { orders: Some(sender), heard, wake, thread: Some(thread), epoch })
     }
@@ -139,6 +150,11 @@ impl Links {
         self.order(Order::Send(worker, payload));
     }
 
+    /// Sends a worker the last message: the end of its connection is no surprise behind it.
+    pub(crate) fn send_last(&self, worker: usize, payload: Vec<u8>) {
+        self.order(Order::SendLast(worker, payload));
+    }
+
     /// Measures the clocks of all workers anew.
     pub(crate) fn measure_clocks(&self) {
         self.order(Order::MeasureClocks);
@@ -163,8 +179,8 @@ impl Drop for Links {
 /// The thread's side.
 struct Hub {
     links: Vec<Link>,
-    /// Processes that are to end by themselves, and until when.
-    ending: Vec<(Child, Instant)>,
+    /// What is to end by itself, and until when.
+    ending: Vec<(Box<dyn Peer>, Instant)>,
     orders: Receiver<Order>,
     woken: PipeReader,
     tell: Sender<(usize, Heard)>,
@@ -172,6 +188,7 @@ struct Hub {
     patience: Patience,
     /// When all were looked at last.
     looked_ns: u64,
+    again: Option<Reconnect>,
 }
 
 /// Which stream of a worker.
@@ -205,8 +222,8 @@ impl Hub {
             }
             self.look();
         }
-        for link in &mut self.links {
-            self.ending.extend(link.end().map(|child| (child, Instant::now() + END_WITHIN)));
+        for worker in 0..self.links.len() {
+            self.end(worker);
         }
         while !self.ending.is_empty() {
             self.reap();
@@ -214,16 +231,19 @@ impl Hub {
         }
     }
 
-    /// Collects processes that have ended, and ends those that do not.
+    /// Closes the streams of a worker.
+    fn end(&mut self, worker: usize) {
+        self.ending.extend(self.links[worker].end().map(ends));
+    }
+
+    /// Collects what has ended, and ends what does not.
     fn reap(&mut self) {
-        self.ending.retain_mut(|(child, until)| match child.try_wait() {
-            Ok(None) if Instant::now() < *until => true,
-            Ok(None) => {
-                // What cannot even be killed hangs in an I/O; it is left to the system.
-                let _ = child.kill();
-                false
+        self.ending.retain_mut(|(peer, until)| {
+            let waits = !peer.is_gone() && Instant::now() < *until;
+            if !waits && !peer.is_gone() {
+                peer.kill();
             }
-            Ok(Some(_)) | Err(_) => false,
+            waits
         });
     }
 
@@ -260,11 +280,11 @@ impl Hub {
                     self.links[worker].session.send(payload);
                     self.links[worker].write();
                 }
-                Ok(Order::MeasureClocks) => self.links.iter_mut().for_each(Link::measure_clock),
-                Ok(Order::Close(worker)) => {
-                    let child = self.links[worker].end();
-                    self.ending.extend(child.map(|child| (child, Instant::now() + END_WITHIN)));
+                Ok(Order::SendLast(worker, payload)) => {
+                    self.links[worker].send_last(payload);
                 }
+                Ok(Order::MeasureClocks) => self.links.iter_mut().for_each(Link::measure_clock),
+                Ok(Order::Close(worker)) => self.end(worker),
                 Err(std::sync::mpsc::TryRecvError::Empty) => return true,
                 Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
             }
@@ -279,20 +299,36 @@ impl Hub {
         let slept = now_ns.saturating_sub(self.looked_ns) > silence_ns / 4;
         self.looked_ns = now_ns;
         let mut measured = self.links.iter().filter(|link| link.is_measuring()).count();
-        for (worker, link) in self.links.iter_mut().enumerate() {
+        for worker in 0..self.links.len() {
+            let link = &mut self.links[worker];
             if slept {
                 link.heard_ns = now_ns;
             }
             if link.ask_clock(now_ns, measured < MEASURED_AT_ONCE) {
                 measured += 1;
             }
-            if let Some(heard) = link.lost(now_ns, silence_ns) {
-                self.ending.extend(link.end().map(|child| (child, Instant::now() + END_WITHIN)));
+            if let Some(again) = &mut self.again {
+                self.ending.extend(link.give_up_stale(now_ns, silence_ns / STALE_PARTS).map(ends));
+                if link.wants_stream() {
+                    again.ask(worker, now_ns);
+                }
+            }
+            if let Some(heard) = link.lost(now_ns, silence_ns, self.again.is_some()) {
+                self.end(worker);
                 let _ = self.tell.send((worker, heard));
             }
         }
+        let made = self.again.as_mut().map(Reconnect::made).unwrap_or_default();
+        for (worker, connection) in made {
+            self.ending.extend(self.links[worker].reconnected(connection, now_ns).map(ends));
+        }
         self.reap();
     }
+}
+
+/// What is to end, and until when.
+fn ends(peer: Box<dyn Peer>) -> (Box<dyn Peer>, Instant) {
+    (peer, Instant::now() + END_WITHIN)
 }
 
 /// Bytes that are on their way.
