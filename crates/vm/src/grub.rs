@@ -53,15 +53,9 @@ pub fn for_bios(boot: &[u8], core: &[u8], offset: u64, room: u64) -> Result<(Vec
     Ok((first, second))
 }
 
-/// What both GRUBs do first: `partition` is where the files are.
-pub fn start(partition: usize) -> String {
-    format!(
-        "for disk in $cmdpath $root; do true; done
-if [ \"$grub_platform\" = pc ]; then set root=hd0,gpt{partition}; fi
-set prefix=($root)/boot/grub
-configfile ($root)/boot/grub/grub.cfg
-"
-    )
+/// Where both GRUBs look for their menu: on the disk that they were started from.
+pub fn prefix(partition: usize) -> String {
+    format!("(,gpt{partition})/boot/grub")
 }
 
 /// GRUB's menu: one entry, started at once. `words` go to the kernel.

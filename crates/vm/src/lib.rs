@@ -15,3 +15,15 @@ pub mod ovf;
 pub mod shape;
 pub mod suite;
 pub mod vmdk;
+
+use std::io::Write as _;
+
+/// Bytes compressed as gzip, alike each time.
+///
+/// # Errors
+/// That there is no memory for them.
+pub fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut packed = flate2::GzBuilder::new().write(Vec::new(), flate2::Compression::new(6));
+    packed.write_all(bytes)?;
+    packed.finish()
+}
