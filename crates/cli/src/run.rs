@@ -426,7 +426,7 @@ fn without_targets(
 }
 
 /// Shows a plan, and ends as carrying it out would.
-fn show_plan(
+pub(crate) fn show_plan(
     asked: &mut LoadedWorkload,
     how: &RunOptions<'_>,
     context: &Context,

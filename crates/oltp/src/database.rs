@@ -289,10 +289,8 @@ pub(crate) fn build_in(
 }
 
 fn work_dir(directory: &Path) -> Result<WorkDir, Error> {
-    WorkDir::create(directory, env!("CARGO_PKG_VERSION"), "oltp").map_err(|error| {
-        let (place, what) = (directory.display().to_string(), error.to_string());
-        Unfit::Foreign { place, what }.into()
-    })
+    let work = WorkDir::create(directory, env!("CARGO_PKG_VERSION"), "oltp");
+    work.map_err(|error| Unfit::Directory { what: error.to_string() }.into())
 }
 
 /// Refuses a database that does not fit. One that is replaced goes first.

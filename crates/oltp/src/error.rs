@@ -202,6 +202,12 @@ pub enum Unfit {
         /// Those asked for.
         asked: u32,
     },
+    /// Its directory is not Assay's.
+    #[error("{what}")]
+    Directory {
+        /// Why not, with its name.
+        what: String,
+    },
     /// There is something else under its name.
     #[error("{place} holds {what}, which Assay did not make; nothing was changed. Use another database")]
     Foreign {

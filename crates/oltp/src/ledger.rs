@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use assay_host::output::Outputs;
+use assay_results::store::open_regular;
 use assay_workload::rng::splitmix64;
 use rustix::fs::{FlockOperation, flock};
 
@@ -218,7 +219,7 @@ impl Ledger {
     /// Reads one; empty where there is none.
     pub(crate) fn read(path: &Path, build: &str) -> Result<Self, Error> {
         let mut bytes = Vec::new();
-        match File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+        match open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::File { path: path.to_owned(), source: error });
             }
@@ -401,5 +402,11 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(Ledger::read(&path, "cafe").unwrap().entries, entries[1..]);
         assert!(Ledger::read(&directory.path().join("none"), "cafe").unwrap().entries.is_empty());
+        // A pipe is not waited for, and a device has no end.
+        let pipe = directory.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for none in [&pipe, Path::new("/dev/zero"), directory.path()] {
+            assert!(Ledger::read(none, "cafe").is_err(), "{}", none.display());
+        }
     }
 }

@@ -277,8 +277,20 @@ impl Connection {
             prepared: 0,
             is_local,
         };
+        // Who says nothing here is no server; a query may take long.
+        connection.patience(Some(CONNECT))?;
         connection.start(url)?;
+        connection.patience(None)?;
         Ok(connection)
+    }
+
+    /// How long the server may say nothing.
+    fn patience(&self, limit: Option<Duration>) -> Result<(), Error> {
+        let set = match &self.stream {
+            Stream::Tcp(stream) => stream.set_read_timeout(limit),
+            Stream::Unix(stream) => stream.set_read_timeout(limit),
+        };
+        set.map_err(|source| Error::Server { address: self.address.clone(), source })
     }
 
     fn start(&mut self, url: &ServerUrl) -> Result<(), Error> {
@@ -400,7 +412,12 @@ impl Connection {
         let read = self.stream.read(&mut self.input[self.unread.end..]);
         let ended = || io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection");
         let read = read.and_then(|n| if n == 0 { Err(ended()) } else { Ok(n) });
-        self.unread.end += read.map_err(|source| Error::Server { address: self.address.clone(), source })?;
+        let silent = |source: io::Error| match source.kind() {
+            io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "it does not answer"),
+            _ => source,
+        };
+        let lost = |source| Error::Server { address: self.address.clone(), source: silent(source) };
+        self.unread.end += read.map_err(lost)?;
         Ok(())
     }
 
