@@ -12,6 +12,7 @@ mod check;
 mod cleanup;
 mod command_line;
 mod compare;
+mod completion;
 mod context;
 mod convert;
 mod crosscheck;
@@ -67,6 +68,9 @@ static MEMORY: assay_engine::memory::OrExit = assay_engine::memory::OrExit;
 
 fn main() -> ExitCode {
     assay_engine::clock::begin();
+    if completion::answered(command_line::all) {
+        return ExitCode::SUCCESS;
+    }
     signals::outlive_file_limits();
     let words = command_line::words();
     let cli = match command_line::parse(&words) {
