@@ -12,6 +12,7 @@ mod check;
 mod cleanup;
 mod command_line;
 mod compare;
+mod completion;
 mod context;
 mod convert;
 mod crosscheck;
@@ -74,6 +75,9 @@ fn main() -> ExitCode {
     #[cfg(feature = "vm")]
     if guest::is_first_process() {
         guest::first_process();
+    }
+    if completion::answered(command_line::all) {
+        return ExitCode::SUCCESS;
     }
     signals::outlive_file_limits();
     let words = command_line::words();
