@@ -41,5 +41,7 @@ mod stall;
 mod stopping;
 mod stored;
 mod truths;
+#[cfg(feature = "vm")]
+mod vm;
 mod watching;
 mod world;
