@@ -14,6 +14,7 @@ mod connection;
 mod local;
 mod slurm;
 mod ssh;
+pub mod vm;
 
 pub use connection::{Connection, Peer, Remote};
 
@@ -29,6 +30,8 @@ pub struct Setting {
     pub ssh: Vec<OsString>,
     /// Set when the user wants to stop: nothing is waited for any more.
     pub stop: Arc<AtomicBool>,
+    /// How virtual machines are made.
+    pub machines: vm::Machines,
 }
 
 /// A worker that is to be started.
@@ -78,10 +81,11 @@ pub struct BadWords {
 type Parse = fn(Option<&str>, &[Host], &Setting) -> Result<Box<dyn Launcher>, String>;
 
 /// All launchers: the word, the form of what follows, and what reads it.
-const LAUNCHERS: [(&str, &str, Parse); 3] = [
+const LAUNCHERS: [(&str, &str, Parse); 4] = [
     ("local", "local[:N]", local::parse),
     ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse),
     ("slurm", "slurm[:N]", slurm::parse),
+    ("vm", "vm:N", vm::parse),
 ];
 
 /// The launcher of `--on WORDS`.
@@ -110,7 +114,7 @@ mod tests {
     use super::*;
 
     fn setting() -> Setting {
-        Setting { directory: PathBuf::from("/d"), ssh: vec!["ssh".into()], stop: Arc::default() }
+        Setting { directory: PathBuf::from("/d"), ssh: vec!["ssh".into()], stop: Arc::default(), machines: vm::Machines::default() }
     }
 
     fn names(words: &str, hosts: &[Host]) -> Result<Vec<String>, String> {
@@ -132,8 +136,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_is_possible() {
         let named = [Host::new("db1"), Host::new("db2")];
-        let cases: [(&str, &[Host], &str); 16] = [
-            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N]"),
+        let cases: [(&str, &[Host], &str); 20] = [
+            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], vm:N"),
+            ("vm", &[], "how many machines? vm:N"),
+            ("vm:0", &[], "a number of machines from 1 to 4000"),
+            ("vm:2", &named, "made for the run"),
+            ("vm:2", &[], "which image? 'assay vm build"),
             ("slurm", &[], "how many nodes? slurm:N"),
             ("slurm:0", &[], "a number of nodes from 1 to 4000"),
             ("slurm:2", &named, "the nodes are chosen by Slurm"),
