@@ -99,7 +99,7 @@ pub(crate) enum Command {
     Man(ManArgs),
     /// Do the part of another Assay's run that it asks for over the standard streams
     #[command(hide = true)]
-    Worker,
+    Worker(crate::in_pod::PodArgs),
 }
 
 /// What is said instead of a command that this build does not have.

@@ -23,6 +23,8 @@ mod fio_install;
 mod foreign;
 mod help;
 mod import;
+
+mod in_pod;
 mod input;
 mod judge;
 mod languages;
@@ -129,6 +131,6 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => command_line::completions(&args, context),
         Command::Man(args) => command_line::man(&args, context),
-        Command::Worker => on::worker(context),
+        Command::Worker(args) => on::worker(&args, context),
     }
 }

@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use crate::asked::LoadedWorkload;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::in_pod::{self, PodArgs};
 use crate::input;
 use crate::live::Live;
 use crate::run::{self, RunOptions};
@@ -121,8 +122,14 @@ pub(crate) fn execute(
     run::present(&finished, &how.common.output, Some(&how.common.foreign), context)
 }
 
-/// `assay worker`: serves the coordinator at the other end of the standard streams.
-pub(crate) fn worker(context: &Context) -> Result<Outcome, Failure> {
+/// `assay worker`: serves the coordinator at the other end of the standard streams, or as a pod says.
+pub(crate) fn worker(args: &PodArgs, context: &Context) -> Result<Outcome, Failure> {
+    if let Some(port) = args.loopback {
+        return in_pod::worker(port, args, context);
+    }
+    if let Some(file) = &args.drop_caches {
+        return in_pod::drop_caches(file, context);
+    }
     let site = context.site(signals::stop_flag()?);
     let served = serve(&mut ThisHost::new(site), only(std::io::stdin(), std::io::stdout()));
     Ok(match served.map_err(Failure::failed)? {

@@ -9,6 +9,7 @@ mod clock;
 mod error;
 mod fleet;
 pub mod frame;
+pub mod kube;
 pub mod launch;
 mod links;
 pub mod login;
