@@ -1,6 +1,7 @@
 //! The coordinator: an executor whose hosts are workers.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,11 +152,8 @@ impl Fleet {
 
     fn start(launcher: Box<dyn Launcher>, places: Vec<Place>, options: Options) -> Result<Self, FleetError> {
         room_for_streams(places.len());
-        let mut processes = Vec::with_capacity(places.len());
-        for place in &places {
-            processes.push(launcher.start(place)?);
-        }
-        let links = Links::new(processes, options.patience)?;
+        let connections = places.iter().map(|place| launcher.start(place)).collect::<io::Result<_>>()?;
+        let links = Links::new(connections, options.patience)?;
         let member = |(id, place): (u16, Place)| Member {
             place,
             id: HostId(id),

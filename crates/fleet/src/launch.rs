@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use assay_workload::host::Host;
 use assay_workload::{Target, Workload};
 
+mod connection;
 mod local;
 mod slurm;
 mod ssh;
+
+pub use connection::{Connection, Peer, Remote};
 
 /// Workers of one run at most: a thousand hosts, and what they need of file descriptors.
 pub const WORKERS_MAX: usize = 4000;
@@ -37,27 +40,23 @@ pub struct Place {
     pub directory: PathBuf,
 }
 
-/// What connects to a worker: a process whose standard streams are the worker's.
-#[derive(Debug)]
-pub struct Process {
-    /// All three of its standard streams are pipes.
-    pub child: Child,
-    /// The program, where the worker's side may ask for it.
-    pub binary: Option<Arc<[u8]>>,
-    /// The exit status with which it says that there is no connection.
-    pub no_connection: Option<i32>,
-}
-
 /// Starts workers. What it holds for them, it gives back when it is dropped: that is when the run has ended.
-pub trait Launcher: std::fmt::Debug {
+pub trait Launcher: std::fmt::Debug + Send + Sync {
     /// Which, in the order of their numbers. `workload` says which targets they will use.
     fn places(&self, workload: &Workload) -> Vec<Place>;
 
-    /// Starts one of them. The process is in a group of its own: Ctrl-C reaches it through us.
+    /// Starts one of them, and connects to it.
     ///
     /// # Errors
     /// What the system says.
-    fn start(&self, place: &Place) -> std::io::Result<Process>;
+    fn start(&self, place: &Place) -> io::Result<Connection>;
+
+    /// Connects again to the worker of a place whose connection broke; `None`: the end of the connection is the end of the worker, as
+    /// that of standard streams is. It tries once, and waits for some seconds at most: it is called on a thread of its own, and again
+    /// until the worker counts as lost. That it is the same worker, the fleet finds out.
+    fn reconnect(&self, _: &Place) -> Option<io::Result<Connection>> {
+        None
+    }
 }
 
 /// What is wrong with the words that choose a launcher.

@@ -2,7 +2,6 @@
 //! workers that are gone. A thousand workers take one thread here; see `docs/decisions/2026-11-23-fleet.md`.
 
 use std::io::{self, PipeReader, PipeWriter, Write};
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -13,12 +12,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 mod link;
 
-use crate::launch::Process;
+use crate::launch::{Connection, Peer};
 use link::Link;
 
 /// How often workers are looked at that nothing comes from.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a process may take to end once its streams are closed.
+/// How long what connects to a worker may take to end once its streams are closed.
 const END_WITHIN: Duration = Duration::from_secs(5);
 /// Workers whose clocks are measured at the same time: more would wait for each other, and the round trips would show that.
 const MEASURED_AT_ONCE: usize = 16;
@@ -89,16 +88,15 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Over the streams of `processes`, which are ended with it.
-    pub(crate) fn new(processes: Vec<Process>, patience: Patience) -> io::Result<Self> {
+    /// Over `connections`, which are ended with it.
+    pub(crate) fn new(connections: Vec<Connection>, patience: Patience) -> io::Result<Self> {
         let epoch = Instant::now();
         let (woken, wake) = io::pipe()?;
         rustix::io::ioctl_fionbio(&woken, true)?;
         rustix::io::ioctl_fionbio(&wake, true)?;
         let (sender, orders) = channel();
         let (tell, heard) = channel();
-        let links =
-            processes.into_iter().map(|process| Link::new(process, epoch)).collect::<io::Result<_>>()?;
+        let links = connections.into_iter().map(|one| Link::new(one, epoch)).collect::<io::Result<_>>()?;
         let mut hub = Hub { links, ending: Vec::new(), orders, woken, tell, epoch, patience, looked_ns: 0 };
         let thread = std::thread::Builder::new().name("assay-fleet".to_owned()).spawn(move || hub.run())?;
         Ok(Links { orders: Some(sender), heard, wake, thread: Some(thread), epoch })
@@ -163,8 +161,8 @@ impl Drop for Links {
 /// The thread's side.
 struct Hub {
     links: Vec<Link>,
-    /// Processes that are to end by themselves, and until when.
-    ending: Vec<(Child, Instant)>,
+    /// What is to end by itself, and until when.
+    ending: Vec<(Box<dyn Peer>, Instant)>,
     orders: Receiver<Order>,
     woken: PipeReader,
     tell: Sender<(usize, Heard)>,
@@ -205,8 +203,8 @@ impl Hub {
             }
             self.look();
         }
-        for link in &mut self.links {
-            self.ending.extend(link.end().map(|child| (child, Instant::now() + END_WITHIN)));
+        for worker in 0..self.links.len() {
+            self.end(worker);
         }
         while !self.ending.is_empty() {
             self.reap();
@@ -214,16 +212,20 @@ impl Hub {
         }
     }
 
-    /// Collects processes that have ended, and ends those that do not.
+    /// Closes the streams of a worker.
+    fn end(&mut self, worker: usize) {
+        let peer = self.links[worker].end();
+        self.ending.extend(peer.map(|peer| (peer, Instant::now() + END_WITHIN)));
+    }
+
+    /// Collects what has ended, and ends what does not.
     fn reap(&mut self) {
-        self.ending.retain_mut(|(child, until)| match child.try_wait() {
-            Ok(None) if Instant::now() < *until => true,
-            Ok(None) => {
-                // What cannot even be killed hangs in an I/O; it is left to the system.
-                let _ = child.kill();
-                false
+        self.ending.retain_mut(|(peer, until)| {
+            let waits = !peer.is_gone() && Instant::now() < *until;
+            if !waits && !peer.is_gone() {
+                peer.kill();
             }
-            Ok(Some(_)) | Err(_) => false,
+            waits
         });
     }
 
@@ -261,10 +263,7 @@ impl Hub {
                     self.links[worker].write();
                 }
                 Ok(Order::MeasureClocks) => self.links.iter_mut().for_each(Link::measure_clock),
-                Ok(Order::Close(worker)) => {
-                    let child = self.links[worker].end();
-                    self.ending.extend(child.map(|child| (child, Instant::now() + END_WITHIN)));
-                }
+                Ok(Order::Close(worker)) => self.end(worker),
                 Err(std::sync::mpsc::TryRecvError::Empty) => return true,
                 Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
             }
@@ -279,7 +278,8 @@ impl Hub {
         let slept = now_ns.saturating_sub(self.looked_ns) > silence_ns / 4;
         self.looked_ns = now_ns;
         let mut measured = self.links.iter().filter(|link| link.is_measuring()).count();
-        for (worker, link) in self.links.iter_mut().enumerate() {
+        for worker in 0..self.links.len() {
+            let link = &mut self.links[worker];
             if slept {
                 link.heard_ns = now_ns;
             }
@@ -287,7 +287,7 @@ impl Hub {
                 measured += 1;
             }
             if let Some(heard) = link.lost(now_ns, silence_ns) {
-                self.ending.extend(link.end().map(|child| (child, Instant::now() + END_WITHIN)));
+                self.end(worker);
                 let _ = self.tell.send((worker, heard));
             }
         }

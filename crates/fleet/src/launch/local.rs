@@ -3,12 +3,12 @@
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use assay_workload::Workload;
 use assay_workload::host::Host;
 
-use super::{Launcher, Place, Process, Setting, WORKERS_MAX, own_paths};
+use super::{Connection, Launcher, Place, Setting, WORKERS_MAX, own_paths};
 use crate::program::OWN;
 
 /// What a process of this machine is reached as.
@@ -57,10 +57,9 @@ impl Launcher for Local {
         numbered.map(place).collect()
     }
 
-    fn start(&self, _: &Place) -> io::Result<Process> {
+    fn start(&self, _: &Place) -> io::Result<Connection> {
         let mut command = Command::new(OWN);
-        command.arg0("assay").arg("worker").process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Ok(Process { child: command.spawn()?, binary: None, no_connection: None })
+        command.arg0("assay").arg("worker");
+        Connection::of_process(command, None, None)
     }
 }

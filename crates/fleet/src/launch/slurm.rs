@@ -14,7 +14,7 @@ use assay_workload::Workload;
 use assay_workload::host::Host;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Launcher, Place, Process, Setting, WORKERS_MAX, own_paths};
+use super::{Connection, Launcher, Place, Setting, WORKERS_MAX, own_paths};
 use crate::program::Program;
 
 /// What an allocation is called in the queue.
@@ -219,15 +219,13 @@ impl Launcher for Slurm {
         (1..).zip(&self.nodes).map(place).collect()
     }
 
-    fn start(&self, place: &Place) -> io::Result<Process> {
+    fn start(&self, place: &Place) -> io::Result<Connection> {
         let mut command = Command::new("srun");
         // Unbuffered, or nothing arrives before the end of the input.
         command.args(["-Q", "-u", "-N1", "-n1", "--overlap", "--cpu-bind=none"]);
         command.arg(format!("--jobid={}", self.job)).arg(format!("--nodelist={}", place.host.system()));
-        command.args(["/bin/sh", "-c", &self.program.worker_script()]).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let binary = Some(std::sync::Arc::clone(self.program.content()));
-        Ok(Process { child: command.spawn()?, binary, no_connection: None })
+        command.args(["/bin/sh", "-c", &self.program.worker_script()]);
+        Connection::of_process(command, Some(std::sync::Arc::clone(self.program.content())), None)
     }
 }
 

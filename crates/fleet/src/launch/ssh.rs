@@ -4,15 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use assay_workload::Workload;
 use assay_workload::host::{Host, LOGIN_HELP, login_fault};
 
-use super::{Launcher, Place, Process, Setting, WORKERS_MAX};
+use super::{Connection, Launcher, Place, Setting, WORKERS_MAX};
 use crate::program::Program;
 use crate::shell::{command_line, directory_word};
 
@@ -138,7 +137,7 @@ impl Launcher for Ssh {
         self.places.iter().map(|(place, _)| place.clone()).collect()
     }
 
-    fn start(&self, place: &Place) -> io::Result<Process> {
+    fn start(&self, place: &Place) -> io::Result<Connection> {
         let binary = self.binary()?;
         let directory =
             self.places.iter().find(|(one, _)| one == place).map_or("", |(_, directory)| directory);
@@ -152,10 +151,8 @@ impl Launcher for Ssh {
         }
         let system = place.host.system();
         let login = place.host.user.as_ref().map_or(system.to_owned(), |user| format!("{user}@{system}"));
-        command.arg("--").arg(login).arg(command_line(&script)).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let binary = Some(std::sync::Arc::clone(binary.content()));
-        Ok(Process { child: command.spawn()?, binary, no_connection: Some(SSH_FAILED) })
+        command.arg("--").arg(login).arg(command_line(&script));
+        Connection::of_process(command, Some(std::sync::Arc::clone(binary.content())), Some(SSH_FAILED))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::Child;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +10,7 @@ use assay_results::event::LostReason;
 use super::{Heard, Outgoing};
 use crate::clock::{ClockEstimate, EXCHANGES};
 use crate::frame::{Frame, FrameError, FrameReader, PREAMBLE};
-use crate::launch::Process;
+use crate::launch::{Connection, Peer};
 use crate::program::NEEDS_BINARY;
 use crate::session::Session;
 
@@ -23,21 +22,20 @@ const NOISE_BYTES_MAX: usize = 256 << 10;
 const SAID_BYTES_MAX: usize = 4 << 10;
 /// How often a worker's clock is asked for between starts; the answers show that it is there.
 const ASK_EVERY_NS: u64 = 1_000_000_000;
-/// How long a process may take to end once its output has ended.
+/// How long it may take until it is known why the output has ended.
 const END_NS: u64 = 1_000_000_000;
 
 /// One worker.
 #[derive(Debug)]
 pub(super) struct Link {
-    child: Option<Child>,
-    /// The standard streams of what connects to it; `None`: ended.
+    /// `None`: nothing more is expected of it.
+    peer: Option<Box<dyn Peer>>,
+    /// The streams of what connects to it; `None`: ended.
     pub(super) input: Option<OwnedFd>,
     pub(super) output: Option<OwnedFd>,
     pub(super) said_by: Option<OwnedFd>,
     /// The program, where the other side may ask for it.
     binary: Option<Arc<[u8]>>,
-    /// The exit status with which what connects says that it could not.
-    no_connection: Option<i32>,
     pub(super) session: Session,
     frames: FrameReader,
     /// What came before the worker spoke; `None`: it speaks.
@@ -59,19 +57,17 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(process: Process, epoch: Instant) -> io::Result<Self> {
-        let Process { mut child, binary, no_connection } = process;
-        let stream = |stream: Option<OwnedFd>| -> io::Result<Option<OwnedFd>> {
-            stream.as_ref().map(|stream| rustix::io::ioctl_fionbio(stream, true)).transpose()?;
-            Ok(stream)
-        };
+    pub(super) fn new(connection: Connection, epoch: Instant) -> io::Result<Self> {
+        let Connection { input, output, said_by, peer, binary } = connection;
+        for stream in [&input, &output].into_iter().chain(&said_by) {
+            rustix::io::ioctl_fionbio(stream, true)?;
+        }
         Ok(Link {
-            input: stream(child.stdin.take().map(OwnedFd::from))?,
-            output: stream(child.stdout.take().map(OwnedFd::from))?,
-            said_by: stream(child.stderr.take().map(OwnedFd::from))?,
-            child: Some(child),
+            input: Some(input),
+            output: Some(output),
+            said_by,
+            peer: Some(peer),
             binary,
-            no_connection,
             session: Session::default(),
             frames: FrameReader::default(),
             noise: Some(Vec::new()),
@@ -263,17 +259,14 @@ impl Link {
 
     /// Whether nothing more comes of it, and why.
     pub(super) fn lost(&mut self, now_ns: u64, silence_ns: u64) -> Option<Heard> {
-        let child = self.child.as_mut()?;
+        let peer = self.peer.as_mut()?;
         let why = if let Some(fault) = &self.fault {
             LostReason::Failed { error: fault.to_string() }
         } else if let Some(ended_ns) = self.ended_ns {
-            match child.try_wait() {
-                Ok(Some(status)) if status.code().is_some() && status.code() == self.no_connection => {
-                    LostReason::ConnectionClosed
-                }
-                Ok(Some(status)) => LostReason::Exited { status: status.code() },
-                Ok(None) if now_ns.saturating_sub(ended_ns) < END_NS => return None,
-                Ok(None) | Err(_) => LostReason::ConnectionClosed,
+            match peer.why_ended() {
+                Some(why) => why,
+                None if now_ns.saturating_sub(ended_ns) < END_NS => return None,
+                None => LostReason::ConnectionClosed,
             }
         } else if self.noise.is_none() && now_ns.saturating_sub(self.heard_ns) > silence_ns {
             LostReason::NoAnswer { for_ms: (now_ns - self.heard_ns) / 1_000_000 }
@@ -288,9 +281,9 @@ impl Link {
     }
 
     /// Closes the streams: the worker stops when its input ends, and so does what connects to it. That is left to be collected.
-    pub(super) fn end(&mut self) -> Option<Child> {
+    pub(super) fn end(&mut self) -> Option<Box<dyn Peer>> {
         (self.input, self.output, self.said_by, self.outgoing) = (None, None, None, None);
-        self.child.take()
+        self.peer.take()
     }
 }
 
