@@ -22,10 +22,10 @@ use crate::signals;
 /// Who carries a plan out.
 #[derive(Debug, Args)]
 pub(crate) struct OnArgs {
-    /// Run on workers: local[:N], ssh:HOST,..|@FILE, slurm[:N]
+    /// Run on workers: local[:N], ssh:HOST,..|@FILE, slurm[:N], kube:N[,OPTION=VALUE..]
     ///
-    /// Processes of this machine, hosts over the system's ssh, or nodes of a Slurm cluster (without a number: of the allocation that
-    /// it is started in). They start together, and each does all of the plan on its own targets.
+    /// Processes of this machine, hosts over the system's ssh, nodes of a Slurm cluster (without a number: of the allocation that
+    /// it is started in), or pods of a Kubernetes cluster ('assay kube run --help' says their options). They start together, and each does all of the plan on its own targets.
     #[arg(long, value_name = "WORKERS", conflicts_with_all = ["profile", "probe", "trace"])]
     pub(crate) on: Option<String>,
     /// What becomes of the run when a worker is lost
@@ -83,7 +83,8 @@ pub(crate) fn execute(
         Share::Whole => HostRanges::Whole,
     });
     let ssh = assay_fleet::shell::ssh_program(std::env::var_os(assay_fleet::shell::SSH_VARIABLE));
-    let setting = Setting { directory: asked.directory.clone(), ssh, stop: Arc::clone(&site.stop) };
+    let (kube, say) = (how.kube.clone(), context.sayer());
+    let setting = Setting { directory: asked.directory.clone(), ssh, stop: Arc::clone(&site.stop), kube, say };
     let on_loss = match on.on_loss {
         OnLoss::Stop => assay_fleet::OnLoss::Stop,
         OnLoss::Continue => assay_fleet::OnLoss::Continue,
@@ -97,6 +98,7 @@ pub(crate) fn execute(
     let work = Work::LookedAt(asked.workload, inventory);
     let request = Request { engine, seed: how.seed, ..Request::new(work, &asked.directory) };
     let plan = assay_runner::plan(&request, &site)?;
+    asked.notes.extend(fleet.notes());
     if dry {
         run::print_plan(&plan, &asked.diagnostics, how.common, context);
         fleet.finish(true);

@@ -128,6 +128,8 @@ pub(crate) struct RunOptions<'a> {
     pub(crate) array: &'a str,
     /// The size it takes for targets without one.
     pub(crate) size: Bytes,
+    /// What is asked of Kubernetes, beside what `--on` says.
+    pub(crate) kube: assay_fleet::kube::Options,
 }
 
 impl<'a> RunOptions<'a> {
@@ -141,6 +143,7 @@ impl<'a> RunOptions<'a> {
             readonly: false,
             array: audit::ARRAY_DEFAULT,
             size: audit::size_default(),
+            kube: assay_fleet::kube::Options::default(),
         }
     }
 

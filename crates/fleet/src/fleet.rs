@@ -116,7 +116,7 @@ pub struct Fleet {
     /// What is to be said of workers' clocks with the next phase: which, and a sentence.
     remarks: Vec<(usize, String)>,
     /// Behind the streams: what it holds for the workers goes after them.
-    _launcher: Box<dyn Launcher>,
+    launcher: Box<dyn Launcher>,
 }
 
 impl Fleet {
@@ -136,6 +136,20 @@ impl Fleet {
             Err(_) if setting.stop.load(Ordering::Relaxed) => return Err(FleetError::Stopped),
             chosen => chosen?,
         };
+        Fleet::launch_by(launcher, workload, share, options)
+    }
+
+    /// The same with a launcher that was chosen otherwise.
+    ///
+    /// # Errors
+    /// As [`Fleet::launch`].
+    pub fn launch_by(
+        launcher: Box<dyn Launcher>,
+        workload: &mut Workload,
+        share: Option<HostRanges>,
+        options: Options,
+    ) -> Result<Self, FleetError> {
+        launcher.set_up(workload)?;
         let places = launcher.places(workload);
         workload.hosts = places.iter().map(|place| place.host.clone()).collect();
         let jobs = workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
@@ -165,7 +179,7 @@ impl Fleet {
             told_lost: false,
         };
         let members = (0..).zip(places).map(member).collect();
-        Ok(Fleet { members, links, options, hosts: Vec::new(), remarks: Vec::new(), _launcher: launcher })
+        Ok(Fleet { members, links, options, hosts: Vec::new(), remarks: Vec::new(), launcher })
     }
 
     /// Waits until all workers have said what they are.
@@ -227,6 +241,9 @@ impl Fleet {
         let mut known = Inventory { engine_override: engine, ..Inventory::default() };
         for (worker, report) in self.ask(command)? {
             let Report::Looked { inventory } = report else { continue };
+            let name = self.members[worker].name();
+            let checked = self.launcher.check(name, &inventory);
+            checked.map_err(|what| FleetError::OtherTarget { worker: name.to_owned(), what })?;
             known.hosts.insert(self.members[worker].name().to_owned(), *inventory);
         }
         // What holds where a plan names no hosts.
@@ -243,10 +260,11 @@ impl Fleet {
     /// [`FleetError`] naming the workers that will not or cannot do their part, with their reasons.
     pub fn prepare(&mut self, plan: &Plan, terms: &Terms) -> Result<(), FleetError> {
         self.check_shared(plan)?;
+        let consent: Vec<PathBuf> = terms.consent.iter().cloned().chain(self.launcher.consent()).collect();
         let command = |member: &Member| {
             let part = Part {
                 plan: if plan.hosts.is_empty() { plan.clone() } else { plan.for_host(member.id) },
-                consent: terms.consent.clone(),
+                consent: consent.clone(),
                 really: terms.really,
                 watch: terms.watch,
                 run: OfRun { name: terms.run.clone(), host: member.id },
@@ -281,6 +299,11 @@ impl Fleet {
             }
         }
         Ok(())
+    }
+
+    /// What a reader of the result should know of where the workers are.
+    pub fn notes(&self) -> Vec<(String, String)> {
+        self.launcher.notes()
     }
 
     /// Where the first worker is.

@@ -8,9 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use assay_workload::host::Host;
+use assay_workload::resolve::Inventory;
 use assay_workload::{Target, Workload};
 
+use crate::error::FleetError;
+use crate::kube::{Options as KubeOptions, Say};
+
 mod connection;
+pub mod kube;
 mod local;
 mod slurm;
 mod ssh;
@@ -29,6 +34,10 @@ pub struct Setting {
     pub ssh: Vec<OsString>,
     /// Set when the user wants to stop: nothing is waited for any more.
     pub stop: Arc<AtomicBool>,
+    /// What is asked of Kubernetes, beside what the words say.
+    pub kube: KubeOptions,
+    /// Says what is waited for.
+    pub say: Say,
 }
 
 /// A worker that is to be started.
@@ -42,6 +51,14 @@ pub struct Place {
 
 /// Starts workers. What it holds for them, it gives back when it is dropped: that is when the run has ended.
 pub trait Launcher: std::fmt::Debug + Send + Sync {
+    /// Makes what the workers run in, where that is made for the run. Called once, before anything else.
+    ///
+    /// # Errors
+    /// Why there will be no workers.
+    fn set_up(&self, _: &Workload) -> Result<(), FleetError> {
+        Ok(())
+    }
+
     /// Which, in the order of their numbers. `workload` says which targets they will use.
     fn places(&self, workload: &Workload) -> Vec<Place>;
 
@@ -57,6 +74,24 @@ pub trait Launcher: std::fmt::Debug + Send + Sync {
     fn reconnect(&self, _: &Place) -> Option<io::Result<Connection>> {
         None
     }
+
+    /// Whether what a worker found is what it was given.
+    ///
+    /// # Errors
+    /// A sentence: nothing is written.
+    fn check(&self, _worker: &str, _found: &Inventory) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Devices that were made for the run: no one else has to allow that they are overwritten.
+    fn consent(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// What a reader of the result should know of where the workers were: a word, and a sentence.
+    fn notes(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// What is wrong with the words that choose a launcher.
@@ -71,10 +106,11 @@ pub struct BadWords {
 type Parse = fn(Option<&str>, &[Host], &Setting) -> Result<Box<dyn Launcher>, String>;
 
 /// All launchers: the word, the form of what follows, and what reads it.
-const LAUNCHERS: [(&str, &str, Parse); 3] = [
+const LAUNCHERS: [(&str, &str, Parse); 4] = [
     ("local", "local[:N]", local::parse),
     ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse),
     ("slurm", "slurm[:N]", slurm::parse),
+    ("kube", "kube:N[,OPTION=VALUE..]", kube::parse),
 ];
 
 /// The launcher of `--on WORDS`.
@@ -103,7 +139,13 @@ mod tests {
     use super::*;
 
     fn setting() -> Setting {
-        Setting { directory: PathBuf::from("/d"), ssh: vec!["ssh".into()], stop: Arc::default() }
+        Setting {
+            directory: PathBuf::from("/d"),
+            ssh: vec!["ssh".into()],
+            stop: Arc::default(),
+            kube: KubeOptions::default(),
+            say: Say::default(),
+        }
     }
 
     fn names(words: &str, hosts: &[Host]) -> Result<Vec<String>, String> {
@@ -125,8 +167,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_is_possible() {
         let named = [Host::new("db1"), Host::new("db2")];
-        let cases: [(&str, &[Host], &str); 16] = [
-            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N]"),
+        let cases: [(&str, &[Host], &str); 20] = [
+            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], kube:N[,OPTION=VALUE..]"),
+            ("kube", &[], "how many workers? kube:N"),
+            ("kube:0,size=1Gi", &[], "'0' is not a number of workers from 1 to 4000"),
+            ("kube:2,clas=x", &[], "no option of kube"),
+            ("kube:2", &named, "pods are named by Kubernetes"),
             ("slurm", &[], "how many nodes? slurm:N"),
             ("slurm:0", &[], "a number of nodes from 1 to 4000"),
             ("slurm:2", &named, "the nodes are chosen by Slurm"),

@@ -104,6 +104,14 @@ impl KubeRun {
         nodes
     }
 
+    /// What became of a pod; `None`: it is the one that it was, and runs.
+    ///
+    /// # Errors
+    /// [`KubeError`] where it cannot be asked for.
+    pub fn what_became(&self, pod: &Running) -> Result<Option<String>, KubeError> {
+        Ok(pods::what_became(pod, self.cluster.get::<Pod>(&pod.name)?.as_ref()))
+    }
+
     fn remove(&mut self) {
         if std::mem::replace(&mut self.is_removed, true) {
             return;
