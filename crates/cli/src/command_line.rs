@@ -65,6 +65,12 @@ pub(crate) enum Command {
     /// Not in this build (cargo build --release --features mail)
     #[cfg(not(feature = "mail"))]
     Mail(AbsentArgs),
+    /// Measure storage of a Kubernetes cluster with workers in pods
+    #[cfg(feature = "kube")]
+    Kube(crate::kube::KubeArgs),
+    /// Not in this build (cargo build --release --features kube)
+    #[cfg(not(feature = "kube"))]
+    Kube(AbsentArgs),
     /// Show what a plan would do, without doing it
     Plan(crate::run::PlanArgs),
     /// Write a workload file, or a grid of them, from options or answers
@@ -112,8 +118,13 @@ pub(crate) const NO_OLTP: &str =
 pub(crate) const NO_MAIL: &str =
     "this build has no 'mail'; build one with cargo build --release --features mail";
 
+/// The same of kube.
+#[cfg(not(feature = "kube"))]
+pub(crate) const NO_KUBE: &str =
+    "this build has no 'kube'; build one with cargo build --release --features kube";
+
 /// Options of a command that this build does not have.
-#[cfg(not(all(feature = "mail", feature = "oltp")))]
+#[cfg(not(all(feature = "kube", feature = "mail", feature = "oltp")))]
 #[derive(Debug, Args)]
 pub(crate) struct AbsentArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

@@ -27,6 +27,8 @@ mod import;
 mod in_pod;
 mod input;
 mod judge;
+#[cfg(feature = "kube")]
+mod kube;
 mod languages;
 mod live;
 mod location;
@@ -124,6 +126,10 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Convert(args) => convert::convert(&args, context),
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
+        #[cfg(feature = "kube")]
+        Command::Kube(args) => kube::kube(&args, context),
+        #[cfg(not(feature = "kube"))]
+        Command::Kube(_) => Err(Failure::usage(command_line::NO_KUBE)),
         #[cfg(feature = "mail")]
         Command::Mail(args) => mail::mail(&args, context),
         #[cfg(not(feature = "mail"))]

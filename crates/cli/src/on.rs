@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_fleet::launch::Setting;
 use assay_fleet::worker::{Served, only, serve};
 use assay_fleet::{Fleet, FleetError, Options, Patience, Terms};
-use assay_runner::{Place, Request, ThisHost, Work};
+use assay_runner::{Finished, Place, Request, Site, ThisHost, Work};
 use assay_workload::host::HostRanges;
 use clap::{Args, ValueEnum};
 
@@ -56,6 +56,26 @@ pub(crate) enum Share {
     Whole,
 }
 
+impl OnArgs {
+    /// How workers share ranges, where that was said.
+    pub(crate) fn ranges(&self) -> Option<HostRanges> {
+        self.share.map(|share| match share {
+            Share::Divided => HostRanges::Divided,
+            Share::Whole => HostRanges::Whole,
+        })
+    }
+
+    /// What a fleet is told of itself.
+    pub(crate) fn options(&self, site: &Site) -> Options {
+        let on_loss = match self.on_loss {
+            OnLoss::Stop => assay_fleet::OnLoss::Stop,
+            OnLoss::Continue => assay_fleet::OnLoss::Continue,
+        };
+        let patience = Patience::until_lost(Duration::from_secs(self.lost_after));
+        Options { patience, on_loss, version: Context::version(), stop: Arc::clone(&site.stop) }
+    }
+}
+
 impl From<FleetError> for Failure {
     fn from(error: FleetError) -> Self {
         match error {
@@ -75,40 +95,54 @@ pub(crate) fn execute(
     context: &Context,
 ) -> Result<Outcome, Failure> {
     let site = context.site(signals::stop_flag()?);
+    accept(&mut asked, how, context)?;
+    let setting = setting(&asked, how, &site, context);
+    let fleet = Fleet::launch(words, &mut asked.workload, on.ranges(), &setting, on.options(&site))?;
+    let Some(finished) = carry_out(asked, fleet, dry, how, &site, context)? else {
+        return Ok(Outcome::Done);
+    };
+    run::present(&finished, &how.common.output, Some(&how.common.foreign), context)
+}
+
+/// Says what is to be said of a file, and refuses what may not be lost.
+pub(crate) fn accept(asked: &mut LoadedWorkload, how: &RunOptions<'_>, context: &Context) -> Result<(), Failure> {
     input::say_all(&asked.diagnostics, how.common.allowed.strict, context)?;
     asked.notes.extend(input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?);
-    context.make_runs_root()?;
-    let share = on.share.map(|share| match share {
-        Share::Divided => HostRanges::Divided,
-        Share::Whole => HostRanges::Whole,
-    });
+    context.make_runs_root()
+}
+
+/// What launchers are told.
+pub(crate) fn setting(asked: &LoadedWorkload, how: &RunOptions<'_>, site: &Site, context: &Context) -> Setting {
     let ssh = assay_fleet::shell::ssh_program(std::env::var_os(assay_fleet::shell::SSH_VARIABLE));
     let (kube, say) = (how.kube.clone(), context.sayer());
-    let setting = Setting { directory: asked.directory.clone(), ssh, stop: Arc::clone(&site.stop), kube, say };
-    let on_loss = match on.on_loss {
-        OnLoss::Stop => assay_fleet::OnLoss::Stop,
-        OnLoss::Continue => assay_fleet::OnLoss::Continue,
-    };
-    let patience = Patience::until_lost(Duration::from_secs(on.lost_after));
-    let (version, stop) = (Context::version(), Arc::clone(&site.stop));
-    let options = Options { patience, on_loss, version, stop };
-    let mut fleet = Fleet::launch(words, &mut asked.workload, share, &setting, options)?;
+    Setting { directory: asked.directory.clone(), ssh, stop: Arc::clone(&site.stop), kube, say }
+}
+
+/// Carries what was asked for out on workers that have answered. `None`: the plan was shown only.
+pub(crate) fn carry_out(
+    mut asked: LoadedWorkload,
+    mut fleet: Fleet,
+    dry: bool,
+    how: &RunOptions<'_>,
+    site: &Site,
+    context: &Context,
+) -> Result<Option<Finished>, Failure> {
     let engine = how.common.engine.as_deref().map(run::engine_of).transpose()?;
     let inventory = fleet.look(&asked.workload, engine)?;
+    asked.notes.extend(fleet.notes());
     let work = Work::LookedAt(asked.workload, inventory);
     let request = Request { engine, seed: how.seed, ..Request::new(work, &asked.directory) };
-    let plan = assay_runner::plan(&request, &site)?;
-    asked.notes.extend(fleet.notes());
+    let plan = assay_runner::plan(&request, site)?;
     if dry {
         run::print_plan(&plan, &asked.diagnostics, how.common, context);
         fleet.finish(true);
-        return Ok(Outcome::Done);
+        return Ok(None);
     }
     run::check_outputs(how, &plan)?;
     let allowed = &how.common.allowed;
     let (consent, watch) = (allowed.destroy_data.clone(), how.common.watch.into());
     // What workers keep themselves, they keep under its name.
-    let place = Place::new(&plan, &site)?;
+    let place = Place::new(&plan, site)?;
     let terms = Terms { consent, really: allowed.really, watch, run: place.name().to_owned() };
     if let Err(error) = fleet.prepare(&plan, &terms) {
         // What they have made by then goes first.
@@ -119,9 +153,9 @@ pub(crate) fn execute(
     let (environment, mut live) = (fleet.environment(), Live::announcing(context));
     let plan = Arc::new(plan);
     let finished =
-        assay_runner::record_at(place, plan, environment, asked.notes, &mut fleet, &site, &mut live)?;
+        assay_runner::record_at(place, plan, environment, asked.notes, &mut fleet, site, &mut live)?;
     fleet.finish(finished.came_to_nothing());
-    run::present(&finished, &how.common.output, Some(&how.common.foreign), context)
+    Ok(Some(finished))
 }
 
 /// `assay worker`: serves the coordinator at the other end of the standard streams, or as a pod says.

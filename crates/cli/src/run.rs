@@ -190,6 +190,41 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
     execute(wanted(args)?, &how, context)
 }
 
+/// The same on workers in pods.
+#[cfg(feature = "kube")]
+pub(crate) fn run_in_pods(
+    args: &RunArgs,
+    workers: u32,
+    options: assay_fleet::kube::Options,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    let Some(finished) = finished_in_pods(args, workers, options, None, context)? else {
+        return Ok(Outcome::Done);
+    };
+    present(&finished, &args.how.output, Some(&args.how.foreign), context)
+}
+
+/// What came of it; `None`: the plan was shown only. `seed`: where none is asked for.
+#[cfg(feature = "kube")]
+pub(crate) fn finished_in_pods(
+    args: &RunArgs,
+    workers: u32,
+    options: assay_fleet::kube::Options,
+    seed: Option<u64>,
+    context: &Context,
+) -> Result<Option<Finished>, Failure> {
+    let mut asked = asked::asked(wanted(args)?, context)?;
+    let mut how = RunOptions { kube: options.clone(), ..RunOptions::of(args) };
+    how.seed = how.seed.or(seed);
+    let site = context.site(signals::stop_flag()?);
+    on::accept(&mut asked, &how, context)?;
+    let setting = on::setting(&asked, &how, &site, context);
+    let pods = assay_fleet::launch::kube::Pods::new(workers as usize, options, &setting);
+    let (ranges, fleet_options) = (args.on.ranges(), args.on.options(&site));
+    let fleet = assay_fleet::Fleet::launch_by(Box::new(pods), &mut asked.workload, ranges, fleet_options)?;
+    on::carry_out(asked, fleet, args.how.dry_run, &how, &site, context)
+}
+
 /// Carries out what is wanted, here or simulated, and shows what came of it; or shows the plan only.
 pub(crate) fn execute(
     wanted: Wanted<'_>,

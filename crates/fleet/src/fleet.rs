@@ -106,6 +106,23 @@ impl Member {
     }
 }
 
+/// What is done before a phase begins on the workers; it may tell events of hosts.
+pub type BeforePhase = Box<dyn FnMut(&Plan, usize, &mut HostSink<'_>)>;
+
+/// See [`Fleet::before_phases`].
+#[derive(Default)]
+struct Before {
+    action: Option<BeforePhase>,
+    /// The phase that it was done for last.
+    done: Option<usize>,
+}
+
+impl std::fmt::Debug for Before {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Before").field("done", &self.done).finish_non_exhaustive()
+    }
+}
+
 /// All workers of a run.
 #[derive(Debug)]
 pub struct Fleet {
@@ -115,6 +132,7 @@ pub struct Fleet {
     hosts: Vec<HostInfo>,
     /// What is to be said of workers' clocks with the next phase: which, and a sentence.
     remarks: Vec<(usize, String)>,
+    before: Before,
     /// Behind the streams: what it holds for the workers goes after them.
     launcher: Box<dyn Launcher>,
 }
@@ -179,7 +197,7 @@ impl Fleet {
             told_lost: false,
         };
         let members = (0..).zip(places).map(member).collect();
-        Ok(Fleet { members, links, options, hosts: Vec::new(), remarks: Vec::new(), launcher })
+        Ok(Fleet { members, links, options, hosts: Vec::new(), remarks: Vec::new(), before: Before::default(), launcher })
     }
 
     /// Waits until all workers have said what they are.
@@ -299,6 +317,18 @@ impl Fleet {
             }
         }
         Ok(())
+    }
+
+    /// Has something done before each phase, and before its idle window: where the workers are, beside them.
+    pub fn before_phases(&mut self, action: BeforePhase) {
+        self.before.action = Some(action);
+    }
+
+    fn do_before(&mut self, plan: &Plan, phase: usize, sink: &mut HostSink<'_>) {
+        if let Some(action) = self.before.action.as_mut().filter(|_| self.before.done != Some(phase)) {
+            action(plan, phase, sink);
+            self.before.done = Some(phase);
+        }
     }
 
     /// What a reader of the result should know of where the workers are.
@@ -461,6 +491,7 @@ impl Executor for Fleet {
     }
 
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
+        self.do_before(plan, phase, sink);
         round::execute(self, plan, phase, sink)
     }
 
@@ -477,6 +508,9 @@ impl Executor for Fleet {
     }
 
     fn idle_window(&mut self, plan: &Arc<Plan>, phase: usize, when: When, sink: &mut HostSink<'_>) {
+        if when == When::Before {
+            self.do_before(plan, phase, sink);
+        }
         let what = match when {
             When::Before => Beside::IdleBefore,
             When::After => Beside::IdleAfter,

@@ -20,5 +20,5 @@ pub mod shell;
 pub mod worker;
 
 pub use error::FleetError;
-pub use fleet::{Fleet, OnLoss, Options, Terms};
+pub use fleet::{BeforePhase, Fleet, OnLoss, Options, Terms};
 pub use links::Patience;

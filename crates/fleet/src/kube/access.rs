@@ -10,8 +10,6 @@ pub enum Need {
     Run,
     /// Dropping the page caches of nodes.
     DropCaches,
-    /// Running the coordinator in the cluster.
-    InCluster,
     /// What is told of nodes, volumes and classes; without it, it is not known.
     Facts,
 }
@@ -52,7 +50,7 @@ const fn below(
 }
 
 /// All of them. Forwarding a port is `get` up to Kubernetes 1.34 and `create` from 1.35 on.
-pub const PERMISSIONS: [Permission; 11] = [
+pub const PERMISSIONS: [Permission; 10] = [
     of(Need::Run, ("", "configmaps"), &["create", "get", "list", "delete"], "the anchor that owns a run's objects"),
     of(Need::Run, ("apps", "statefulsets"), &["create", "get", "list", "delete"], "the workers"),
     of(Need::Run, ("", "pods"), &["get", "list"], "their state"),
@@ -60,7 +58,6 @@ pub const PERMISSIONS: [Permission; 11] = [
     of(Need::Run, ("", "persistentvolumeclaims"), &["get", "list", "delete"], "their volumes"),
     of(Need::Run, ("", "events"), &["list"], "why a pod or a volume is pending"),
     of(Need::DropCaches, ("apps", "daemonsets"), &["create", "get", "list", "delete"], "what drops the nodes' caches"),
-    of(Need::InCluster, ("batch", "jobs"), &["create", "get", "list", "delete"], "the coordinator in the cluster"),
     of(Need::Facts, ("storage.k8s.io", "storageclasses"), &["get", "list"], "parameters of storage classes"),
     of(Need::Facts, ("", "nodes"), &["get", "list"], "the nodes"),
     of(Need::Facts, ("", "persistentvolumes"), &["get"], "what a volume is made of"),
