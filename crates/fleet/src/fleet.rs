@@ -21,7 +21,7 @@ use assay_workload::{Plan, Target, Workload};
 use crate::error::FleetError;
 use crate::frame::{PAYLOAD_BYTES_MAX, PROTOCOL};
 use crate::launch::{Launcher, Place, Setting, launcher};
-use crate::links::{Heard, Links, Patience};
+use crate::links::{Again, Heard, Links, Patience};
 use crate::message::{Beside, Command, Hello, Report, Told};
 
 mod round;
@@ -134,7 +134,7 @@ pub struct Fleet {
     remarks: Vec<(usize, String)>,
     before: Before,
     /// Behind the streams: what it holds for the workers goes after them.
-    launcher: Box<dyn Launcher>,
+    launcher: Arc<dyn Launcher>,
 }
 
 impl Fleet {
@@ -154,14 +154,14 @@ impl Fleet {
             Err(_) if setting.stop.load(Ordering::Relaxed) => return Err(FleetError::Stopped),
             chosen => chosen?,
         };
-        Fleet::launch_by(launcher, workload, share, options)
+        Fleet::over(launcher, workload, share, options)
     }
 
-    /// The same with a launcher that was chosen otherwise.
+    /// As [`Fleet::launch`], with workers of a launcher that words do not choose.
     ///
     /// # Errors
-    /// As [`Fleet::launch`].
-    pub fn launch_by(
+    /// [`FleetError`] naming the workers that cannot be reached.
+    pub fn over(
         launcher: Box<dyn Launcher>,
         workload: &mut Workload,
         share: Option<HostRanges>,
@@ -185,7 +185,12 @@ impl Fleet {
     fn start(launcher: Box<dyn Launcher>, places: Vec<Place>, options: Options) -> Result<Self, FleetError> {
         room_for_streams(places.len());
         let connections = places.iter().map(|place| launcher.start(place)).collect::<io::Result<_>>()?;
-        let links = Links::new(connections, options.patience)?;
+        let launcher: Arc<dyn Launcher> = Arc::from(launcher);
+        let again = launcher.reconnects().then(|| {
+            let (launcher, places) = (Arc::clone(&launcher), places.clone());
+            Arc::new(move |worker: usize| launcher.reconnect(&places[worker])) as Again
+        });
+        let links = Links::new(connections, options.patience, again)?;
         let member = |(id, place): (u16, Place)| Member {
             place,
             id: HostId(id),
@@ -345,7 +350,7 @@ impl Fleet {
     pub fn finish(mut self, came_to_nothing: bool) {
         let finish = Command::Finish { came_to_nothing }.encode();
         for worker in self.present() {
-            self.links.send(worker, finish.clone());
+            self.links.send_last(worker, finish.clone());
         }
         let until_ns = self.links.now_ns() + FINISH.as_nanos() as u64;
         while !self.present().is_empty() && self.links.now_ns() < until_ns {
@@ -528,17 +533,4 @@ impl Executor for Fleet {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_that_is_too_large_for_a_worker_is_said_with_its_size() {
-        assert!(sendable("db1", vec![0; PAYLOAD_BYTES_MAX]).is_ok());
-        let error = sendable("db1", vec![0; 40 << 20]).expect_err("too large");
-        let text = error.to_string();
-        assert!(
-            error.is_request() && text.contains("worker db1 takes 40 MiB, and 32 MiB can be sent"),
-            "{text}"
-        );
-    }
-}
+mod tests;

@@ -68,11 +68,18 @@ pub trait Launcher: std::fmt::Debug + Send + Sync {
     /// What the system says.
     fn start(&self, place: &Place) -> io::Result<Connection>;
 
-    /// Connects again to the worker of a place whose connection broke; `None`: the end of the connection is the end of the worker, as
-    /// that of standard streams is. It tries once, and waits for some seconds at most: it is called on a thread of its own, and again
-    /// until the worker counts as lost. That it is the same worker, the fleet finds out.
-    fn reconnect(&self, _: &Place) -> Option<io::Result<Connection>> {
-        None
+    /// Whether a connection that broke can be replaced. Where it cannot, as over standard streams, its end is the end of the worker.
+    fn reconnects(&self) -> bool {
+        false
+    }
+
+    /// Connects again to the worker of a place whose connection broke. It tries once, and waits for some seconds at most: it is
+    /// called on a thread of its own, and again until the worker counts as lost. That it is the same worker, the fleet finds out.
+    ///
+    /// # Errors
+    /// What the system, or what is asked for the connection, says. [`io::ErrorKind::NotFound`]: the worker is gone for good.
+    fn reconnect(&self, _: &Place) -> io::Result<Connection> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Whether what a worker found is what it was given.

@@ -10,15 +10,20 @@ use std::time::{Duration, Instant};
 use assay_results::event::{HostClock, LostReason};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+mod again;
 mod link;
 
 use crate::launch::{Connection, Peer};
+pub(crate) use again::Again;
+use again::Reconnect;
 use link::Link;
 
 /// How often workers are looked at that nothing comes from.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long what connects to a worker may take to end once its streams are closed.
 const END_WITHIN: Duration = Duration::from_secs(5);
+/// A connection that can be replaced is, once nothing came over it for this part of the time after which the worker is lost.
+const STALE_PARTS: u64 = 3;
 /// Workers whose clocks are measured at the same time: more would wait for each other, and the round trips would show that.
 const MEASURED_AT_ONCE: usize = 16;
 
@@ -72,6 +77,8 @@ pub(crate) enum Heard {
 
 enum Order {
     Send(usize, Vec<u8>),
+    /// The same; the worker ends behind it.
+    SendLast(usize, Vec<u8>),
     MeasureClocks,
     Close(usize),
 }
@@ -88,8 +95,12 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Over `connections`, which are ended with it.
-    pub(crate) fn new(connections: Vec<Connection>, patience: Patience) -> io::Result<Self> {
+    /// Over `connections`, which are ended with it, and replaced by `again` where they can be.
+    pub(crate) fn new(
+        connections: Vec<Connection>,
+        patience: Patience,
+        again: Option<Again>,
+    ) -> io::Result<Self> {
         let epoch = Instant::now();
         let (woken, wake) = io::pipe()?;
         rustix::io::ioctl_fionbio(&woken, true)?;
@@ -97,7 +108,9 @@ impl Links {
         let (sender, orders) = channel();
         let (tell, heard) = channel();
         let links = connections.into_iter().map(|one| Link::new(one, epoch)).collect::<io::Result<_>>()?;
-        let mut hub = Hub { links, ending: Vec::new(), orders, woken, tell, epoch, patience, looked_ns: 0 };
+        let again = again.map(Reconnect::new);
+        let (ending, looked_ns) = (Vec::new(), 0);
+        let mut hub = Hub { links, ending, orders, woken, tell, epoch, patience, looked_ns, again };
         let thread = std::thread::Builder::new().name("assay-fleet".to_owned()).spawn(move || hub.run())?;
         Ok(Links { orders: Some(sender), heard, wake, thread: Some(thread), epoch })
     }
@@ -137,6 +150,11 @@ impl Links {
         self.order(Order::Send(worker, payload));
     }
 
+    /// Sends a worker the last message: the end of its connection is no surprise behind it.
+    pub(crate) fn send_last(&self, worker: usize, payload: Vec<u8>) {
+        self.order(Order::SendLast(worker, payload));
+    }
+
     /// Measures the clocks of all workers anew.
     pub(crate) fn measure_clocks(&self) {
         self.order(Order::MeasureClocks);
@@ -170,6 +188,7 @@ struct Hub {
     patience: Patience,
     /// When all were looked at last.
     looked_ns: u64,
+    again: Option<Reconnect>,
 }
 
 /// Which stream of a worker.
@@ -214,8 +233,7 @@ impl Hub {
 
     /// Closes the streams of a worker.
     fn end(&mut self, worker: usize) {
-        let peer = self.links[worker].end();
-        self.ending.extend(peer.map(|peer| (peer, Instant::now() + END_WITHIN)));
+        self.ending.extend(self.links[worker].end().map(ends));
     }
 
     /// Collects what has ended, and ends what does not.
@@ -262,6 +280,9 @@ impl Hub {
                     self.links[worker].session.send(payload);
                     self.links[worker].write();
                 }
+                Ok(Order::SendLast(worker, payload)) => {
+                    self.links[worker].send_last(payload);
+                }
                 Ok(Order::MeasureClocks) => self.links.iter_mut().for_each(Link::measure_clock),
                 Ok(Order::Close(worker)) => self.end(worker),
                 Err(std::sync::mpsc::TryRecvError::Empty) => return true,
@@ -286,13 +307,28 @@ impl Hub {
             if link.ask_clock(now_ns, measured < MEASURED_AT_ONCE) {
                 measured += 1;
             }
-            if let Some(heard) = link.lost(now_ns, silence_ns) {
+            if let Some(again) = &mut self.again {
+                self.ending.extend(link.give_up_stale(now_ns, silence_ns / STALE_PARTS).map(ends));
+                if link.wants_stream() {
+                    again.ask(worker, now_ns);
+                }
+            }
+            if let Some(heard) = link.lost(now_ns, silence_ns, self.again.is_some()) {
                 self.end(worker);
                 let _ = self.tell.send((worker, heard));
             }
         }
+        let made = self.again.as_mut().map(Reconnect::made).unwrap_or_default();
+        for (worker, connection) in made {
+            self.ending.extend(self.links[worker].reconnected(connection, now_ns).map(ends));
+        }
         self.reap();
     }
+}
+
+/// What is to end, and until when.
+fn ends(peer: Box<dyn Peer>) -> (Box<dyn Peer>, Instant) {
+    (peer, Instant::now() + END_WITHIN)
 }
 
 /// Bytes that are on their way.

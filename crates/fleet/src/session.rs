@@ -55,6 +55,11 @@ impl Session {
         self.kept.is_empty()
     }
 
+    /// Whether the other side was sent that all its messages were received.
+    pub fn has_acknowledged(&self) -> bool {
+        self.acknowledged == self.received
+    }
+
     /// What was received, for a [`Frame::Resume`].
     pub fn received(&self) -> u64 {
         self.received

@@ -4,6 +4,8 @@
 //! is left on a storage without a coordinator.
 
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -48,6 +50,33 @@ pub type Streams = Box<dyn FnMut() -> Option<Stream> + Send>;
 pub fn only(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Streams {
     let mut stream = Some(Stream { input: Box::new(input), output: Box::new(output) });
     Box::new(move || stream.take())
+}
+
+/// How long nothing may come over a socket until another connection is waited for: a coordinator asks for the clock once a second.
+const STALE: Duration = Duration::from_secs(5);
+
+/// One connection after the other, as `accept` gives them. One that nothing comes over for some seconds is given up for the next.
+pub fn accepted(mut accept: impl FnMut() -> io::Result<OwnedFd> + Send + 'static) -> Streams {
+    Box::new(move || {
+        loop {
+            // What ended before it was accepted is no reason to end.
+            match accept().and_then(socket_stream) {
+                Ok(stream) => return Some(stream),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(_) => return None,
+            }
+        }
+    })
+}
+
+/// Both directions of a socket, neither of which waits for ever.
+fn socket_stream(socket: OwnedFd) -> io::Result<Stream> {
+    // The options of sockets are the same for all families.
+    let socket = UnixStream::from(socket);
+    socket.set_read_timeout(Some(STALE))?;
+    socket.set_write_timeout(Some(STALE))?;
+    Ok(Stream { input: Box::new(socket.try_clone()?), output: Box::new(socket) })
 }
 
 /// How serving ended.
@@ -175,3 +204,5 @@ impl Work<'_> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod toy;

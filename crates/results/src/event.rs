@@ -121,6 +121,8 @@ pub enum LostReason {
     },
     /// What it did in the phase was not told, or not all of it.
     NoResult,
+    /// Another process answered in its place.
+    Restarted,
 }
 
 impl std::fmt::Display for LostReason {
@@ -134,6 +136,7 @@ impl std::fmt::Display for LostReason {
             LostReason::Exited { status: None } => f.write_str("its process was killed"),
             LostReason::Failed { error } => f.write_str(error),
             LostReason::NoResult => f.write_str("no complete result received"),
+            LostReason::Restarted => f.write_str("its process was started again"),
         }
     }
 }

@@ -89,10 +89,13 @@ impl Connection {
         no_connection: Option<i32>,
     ) -> io::Result<Self> {
         command.process_group(0);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let said_by = child.stderr.take().map(OwnedFd::from);
-        let (Some(input), Some(output)) = (input, output) else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let (Some(input), Some(output)) = (input, output) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
         let peer = Box::new(Process { child, no_connection });
         Ok(Connection { input: input.into(), output: output.into(), said_by, peer, binary })
     }

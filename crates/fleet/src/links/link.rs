@@ -10,7 +10,7 @@ use assay_results::event::LostReason;
 use super::{Heard, Outgoing};
 use crate::clock::{ClockEstimate, EXCHANGES};
 use crate::frame::{Frame, FrameError, FrameReader, PREAMBLE};
-use crate::launch::{Connection, Peer};
+use crate::launch::{Connection, Peer, Remote};
 use crate::program::NEEDS_BINARY;
 use crate::session::Session;
 
@@ -38,8 +38,14 @@ pub(super) struct Link {
     binary: Option<Arc<[u8]>>,
     pub(super) session: Session,
     frames: FrameReader,
-    /// What came before the worker spoke; `None`: it speaks.
+    /// What came before the worker spoke on this stream; `None`: it speaks.
     noise: Option<Vec<u8>>,
+    /// Whether both sides know on this stream what the other has.
+    is_resumed: bool,
+    /// Which process it is, once it has said so.
+    instance: Option<u64>,
+    /// Nothing more follows what is to be sent.
+    is_last: bool,
     outgoing: Outgoing,
     said: Vec<u8>,
     epoch: Instant,
@@ -51,17 +57,17 @@ pub(super) struct Link {
     /// Exchanges that are left of a measurement.
     left: u32,
     pub(super) heard_ns: u64,
+    /// When its stream was replaced last.
+    connected_ns: u64,
+    /// Since when no stream is of use.
     ended_ns: Option<u64>,
-    /// What came makes no sense.
-    fault: Option<FrameError>,
+    /// What came makes no sense, or comes of another process.
+    fault: Option<LostReason>,
 }
 
 impl Link {
     pub(super) fn new(connection: Connection, epoch: Instant) -> io::Result<Self> {
-        let Connection { input, output, said_by, peer, binary } = connection;
-        for stream in [&input, &output].into_iter().chain(&said_by) {
-            rustix::io::ioctl_fionbio(stream, true)?;
-        }
+        let Connection { input, output, said_by, peer, binary } = without_waiting(connection)?;
         Ok(Link {
             input: Some(input),
             output: Some(output),
@@ -71,6 +77,9 @@ impl Link {
             session: Session::default(),
             frames: FrameReader::default(),
             noise: Some(Vec::new()),
+            is_resumed: false,
+            instance: None,
+            is_last: false,
             outgoing: None,
             said: Vec::new(),
             epoch,
@@ -80,6 +89,7 @@ impl Link {
             questions: 0,
             left: 0,
             heard_ns: 0,
+            connected_ns: 0,
             ended_ns: None,
             fault: None,
         })
@@ -98,7 +108,7 @@ impl Link {
     pub(super) fn write(&mut self) {
         let Some(input) = &self.input else { return };
         loop {
-            if self.outgoing.is_none() && self.noise.is_none() {
+            if self.outgoing.is_none() && self.is_resumed {
                 self.outgoing = self.session.next_bytes().map(|bytes| (bytes, 0));
             }
             let Some((bytes, done)) = &mut self.outgoing else { return };
@@ -137,7 +147,8 @@ impl Link {
 
     fn output_ended(&mut self, now_ns: u64) {
         (self.output, self.input, self.outgoing) = (None, None, None);
-        self.ended_ns = Some(now_ns);
+        self.is_resumed = false;
+        self.ended_ns.get_or_insert(now_ns);
     }
 
     /// Keeps the end of what is written to the standard error.
@@ -163,15 +174,13 @@ impl Link {
                     noise.drain(..at + NEEDS_BINARY.len());
                     self.outgoing = self.binary.take().map(|binary| (binary, 0));
                 } else if noise.len() > NOISE_BYTES_MAX {
-                    self.fault = Some(FrameError::Content);
+                    self.fault = Some(senseless(&FrameError::Content));
                 }
                 return;
             };
             let rest = noise.split_off(at + PREAMBLE.len());
             self.noise = None;
             self.frames.push(&rest);
-            self.session.send_urgent(&Frame::Resume { instance: 0, received: 0 });
-            self.measure_clock();
         } else {
             self.frames.push(bytes);
         }
@@ -185,7 +194,7 @@ impl Link {
                     }
                 }
                 Err(fault) => {
-                    self.fault = Some(fault);
+                    self.fault = Some(senseless(&fault));
                     return;
                 }
             }
@@ -197,13 +206,14 @@ impl Link {
         frame: Frame,
         now_ns: u64,
         tell: &mut dyn FnMut(Heard),
-    ) -> Result<(), FrameError> {
+    ) -> Result<(), LostReason> {
         match frame {
             Frame::Data { number, payload } => {
-                let payload = self.session.receive(number, payload)?;
+                let payload = self.session.receive(number, payload).map_err(|fault| senseless(&fault))?;
                 payload.into_iter().for_each(|payload| tell(Heard::Payload(payload)));
             }
-            Frame::Ack { received } | Frame::Resume { received, .. } => self.session.acknowledge(received),
+            Frame::Ack { received } => self.session.acknowledge(received),
+            Frame::Resume { instance, received } => return self.resume(instance, received),
             Frame::Pong { id, at_ns } => {
                 let Some((_, asked_ns)) = self.asked.take_if(|(asked, _)| *asked == id) else {
                     return Ok(());
@@ -227,6 +237,72 @@ impl Link {
         Ok(())
     }
 
+    /// The worker says which process it is, and what it has of ours.
+    fn resume(&mut self, instance: u64, received: u64) -> Result<(), LostReason> {
+        if *self.instance.get_or_insert(instance) != instance {
+            return Err(LostReason::Restarted);
+        }
+        // On the first stream, it has nothing.
+        self.session.resume(received);
+        self.session.send_urgent(&Frame::Resume { instance, received: self.session.received() });
+        (self.is_resumed, self.ended_ns, self.asked) = (true, None, None);
+        self.measure_clock();
+        Ok(())
+    }
+
+    /// Sends the last message.
+    pub(super) fn send_last(&mut self, payload: Vec<u8>) {
+        self.session.send(payload);
+        self.is_last = true;
+        self.write();
+    }
+
+    /// Whether its stream has ended too early, and is missed.
+    pub(super) fn wants_stream(&self) -> bool {
+        let is_over = self.fault.is_some() || (self.is_last && self.session.is_delivered());
+        self.peer.is_some() && self.output.is_none() && !is_over
+    }
+
+    /// Gives a stream up that nothing came over for so long. What connects is left to be collected.
+    pub(super) fn give_up_stale(&mut self, now_ns: u64, stale_ns: u64) -> Option<Box<dyn Peer>> {
+        let is_stale = self.output.is_some()
+            && self.instance.is_some()
+            && now_ns.saturating_sub(self.heard_ns.max(self.connected_ns)) > stale_ns;
+        if !is_stale {
+            return None;
+        }
+        self.output_ended(self.heard_ns);
+        self.peer.replace(Box::new(Remote))
+    }
+
+    /// Goes on over another connection. What connected before is left to be collected.
+    pub(super) fn reconnected(
+        &mut self,
+        connection: io::Result<Connection>,
+        now_ns: u64,
+    ) -> Option<Box<dyn Peer>> {
+        if !self.wants_stream() {
+            return connection.ok().map(|connection| connection.peer);
+        }
+        let opened = connection.and_then(without_waiting);
+        match opened {
+            Ok(new) => {
+                (self.input, self.output) = (Some(new.input), Some(new.output));
+                (self.said_by, self.binary) = (new.said_by, new.binary);
+                (self.frames, self.noise) = (FrameReader::default(), Some(Vec::new()));
+                (self.outgoing, self.is_resumed, self.connected_ns) = (None, false, now_ns);
+                self.peer.replace(new.peer)
+            }
+            Err(error) => {
+                if error.kind() == io::ErrorKind::NotFound {
+                    self.fault = Some(LostReason::Failed { error: error.to_string() });
+                }
+                self.said = error.to_string().into_bytes();
+                None
+            }
+        }
+    }
+
     /// Has the clock measured anew.
     pub(super) fn measure_clock(&mut self) {
         self.left = EXCHANGES;
@@ -239,7 +315,7 @@ impl Link {
 
     /// Asks for the clock where it is time to; `may_measure`: a measurement may begin. Says whether one began.
     pub(super) fn ask_clock(&mut self, now_ns: u64, may_measure: bool) -> bool {
-        if self.noise.is_some() || self.input.is_none() || self.asked.is_some() {
+        if !self.is_resumed || self.input.is_none() || self.asked.is_some() {
             return false;
         }
         let begins = self.left > 0 && may_measure;
@@ -257,18 +333,20 @@ impl Link {
         self.session.send_urgent(&Frame::Ping { id: self.questions });
     }
 
-    /// Whether nothing more comes of it, and why.
-    pub(super) fn lost(&mut self, now_ns: u64, silence_ns: u64) -> Option<Heard> {
+    /// Whether nothing more comes of it, and why; `is_replaced`: a stream that ended is.
+    pub(super) fn lost(&mut self, now_ns: u64, silence_ns: u64, is_replaced: bool) -> Option<Heard> {
+        let is_waited_for = is_replaced && (self.wants_stream() || self.output.is_some());
         let peer = self.peer.as_mut()?;
         let why = if let Some(fault) = &self.fault {
-            LostReason::Failed { error: fault.to_string() }
+            fault.clone()
         } else if let Some(ended_ns) = self.ended_ns {
-            match peer.why_ended() {
+            let patience_ns = if is_waited_for { silence_ns } else { END_NS };
+            match peer.why_ended().filter(|_| !is_waited_for) {
                 Some(why) => why,
-                None if now_ns.saturating_sub(ended_ns) < END_NS => return None,
+                None if now_ns.saturating_sub(ended_ns) < patience_ns => return None,
                 None => LostReason::ConnectionClosed,
             }
-        } else if self.noise.is_none() && now_ns.saturating_sub(self.heard_ns) > silence_ns {
+        } else if self.is_resumed && now_ns.saturating_sub(self.heard_ns) > silence_ns {
             LostReason::NoAnswer { for_ms: (now_ns - self.heard_ns) / 1_000_000 }
         } else {
             return None;
@@ -285,6 +363,18 @@ impl Link {
         (self.input, self.output, self.said_by, self.outgoing) = (None, None, None, None);
         self.peer.take()
     }
+}
+
+/// A connection whose streams never wait.
+fn without_waiting(connection: Connection) -> io::Result<Connection> {
+    for stream in [&connection.input, &connection.output].into_iter().chain(&connection.said_by) {
+        rustix::io::ioctl_fionbio(stream, true)?;
+    }
+    Ok(connection)
+}
+
+fn senseless(fault: &FrameError) -> LostReason {
+    LostReason::Failed { error: fault.to_string() }
 }
 
 fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {

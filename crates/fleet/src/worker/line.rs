@@ -118,7 +118,11 @@ impl Line {
     pub(super) fn deliver(&self, time_max: Duration) {
         let until = Instant::now() + time_max;
         let mut state = self.state();
-        while !state.session.is_delivered() && !state.gone && Instant::now() < until {
+        // Nothing is on its way, either, once the stream is back from where it is written.
+        let is_done = |state: &State| {
+            state.session.is_delivered() && state.session.has_acknowledged() && state.output.is_some()
+        };
+        while !is_done(&state) && !state.gone && Instant::now() < until {
             state = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -223,6 +227,7 @@ impl Line {
             // Where it failed, the reader comes to the end of the stream, too.
             if written.is_ok() && state.stream == stream {
                 state.output = Some(output);
+                self.changed.notify_all();
             }
         }
     }

@@ -122,11 +122,19 @@ impl Launcher for Pods {
         self.connect(place)
     }
 
-    fn reconnect(&self, place: &Place) -> Option<io::Result<Connection>> {
-        let run = self.run.get()?;
-        let pod = run.pods.iter().find(|pod| pod.name == place.host.name)?;
-        // One that was made again has other contents in memory, and maybe another node.
-        if run.what_became(pod).is_ok_and(|ended| ended.is_some()) { None } else { Some(self.connect(place)) }
+    fn reconnects(&self) -> bool {
+        true
+    }
+
+    fn reconnect(&self, place: &Place) -> io::Result<Connection> {
+        let run = self.run.get().ok_or(io::ErrorKind::NotConnected)?;
+        let pod = run.pods.iter().find(|pod| pod.name == place.host.name).ok_or(io::ErrorKind::NotFound)?;
+        match run.what_became(pod) {
+            // One that was made again has other contents in memory, and maybe another node.
+            Ok(Some(gone)) => Err(io::Error::new(io::ErrorKind::NotFound, gone)),
+            Ok(None) => self.connect(place),
+            Err(error) => Err(io::Error::other(error.to_string())),
+        }
     }
 
     fn check(&self, worker: &str, found: &Inventory) -> Result<(), String> {

@@ -1,0 +1,190 @@
+//! The coordinator over connections that break, with workers in this process behind sockets.
+
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use assay_results::HostEvent;
+use assay_workload::host::Host;
+
+use super::*;
+use crate::launch::Connection;
+use crate::worker::toy::{Toy, note, part};
+use crate::worker::{accepted, serve};
+
+/// Workers of this process, each of which listens on a socket in a directory.
+#[derive(Debug)]
+struct Sockets {
+    directory: tempfile::TempDir,
+    /// The coordinator's ends of the connections, to be cut; the last one of each worker.
+    ends: Arc<Mutex<BTreeMap<PathBuf, UnixStream>>>,
+    hangs: bool,
+}
+
+impl Sockets {
+    fn new(hangs: bool) -> Self {
+        Sockets { directory: tempfile::tempdir().expect("a directory"), ends: Arc::default(), hangs }
+    }
+
+    fn path(&self, place: &Place) -> PathBuf {
+        self.directory.path().join(&place.host.name)
+    }
+
+    fn connect(&self, place: &Place) -> io::Result<Connection> {
+        let path = self.path(place);
+        let stream = UnixStream::connect(&path)?;
+        self.ends.lock().expect("whole").insert(path, stream.try_clone()?);
+        Connection::of_stream(stream)
+    }
+}
+
+/// A worker that listens there.
+fn worker(path: &Path, hangs: bool) -> io::Result<()> {
+    let _ = std::fs::remove_file(path);
+    let listener = UnixListener::bind(path)?;
+    std::thread::spawn(move || {
+        let mut toy = Toy { stop: Arc::default(), hangs, ended: Arc::default() };
+        let last: Arc<Mutex<Option<UnixStream>>> = Arc::default();
+        let accepting = Arc::clone(&last);
+        let accept = move || {
+            let (stream, _) = listener.accept()?;
+            *accepting.lock().expect("whole") = Some(stream.try_clone()?);
+            Ok(stream.into())
+        };
+        let served = serve(&mut toy, accepted(accept)).expect("served");
+        // As the end of its process does.
+        let last = last.lock().expect("whole").take();
+        last.map(|stream| stream.shutdown(Shutdown::Both));
+        served
+    });
+    Ok(())
+}
+
+impl Launcher for Sockets {
+    fn places(&self, _: &Workload) -> Vec<Place> {
+        let place = |name| Place { host: Host::new(name), directory: PathBuf::new() };
+        ["a", "b"].map(place).into()
+    }
+
+    fn start(&self, place: &Place) -> io::Result<Connection> {
+        worker(&self.path(place), self.hangs)?;
+        self.connect(place)
+    }
+
+    fn reconnects(&self) -> bool {
+        true
+    }
+
+    fn reconnect(&self, place: &Place) -> io::Result<Connection> {
+        self.connect(place)
+    }
+}
+
+fn options(silence_s: u64) -> Options {
+    Options {
+        patience: Patience::until_lost(Duration::from_secs(silence_s)),
+        on_loss: OnLoss::Stop,
+        version: AssayVersion::default(),
+        stop: Arc::default(),
+    }
+}
+
+fn prepared(sockets: Sockets, silence_s: u64) -> (Fleet, Arc<Plan>) {
+    let mut workload = Workload::default();
+    let mut fleet = Fleet::over(Box::new(sockets), &mut workload, None, options(silence_s)).expect("both");
+    fleet.look(&workload, None).expect("looked");
+    // A plan without hosts is for all workers.
+    let plan = part().plan;
+    fleet.prepare(&plan, &Terms::default()).expect("prepared");
+    (fleet, Arc::new(plan))
+}
+
+/// Every note of both workers, once and in order.
+fn check_notes(told: &[(HostId, HostEvent)]) {
+    for host in [HostId(0), HostId(1)] {
+        let notes =
+            told.iter().filter(|(from, event)| *from == host && matches!(event, HostEvent::Note { .. }));
+        let notes: Vec<HostEvent> = notes.map(|(_, event)| event.clone()).collect();
+        assert_eq!(notes, (0..100).map(note).collect::<Vec<_>>(), "{host:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_breaks_is_replaced_and_nothing_is_lost() {
+    let sockets = Sockets::new(false);
+    let ends = Arc::clone(&sockets.ends);
+    let (mut fleet, plan) = prepared(sockets, 60);
+    let mut told = Vec::new();
+    for cut in [0, 1, 30] {
+        let mut seen = 0;
+        told.clear();
+        let outcome = fleet.execute(&plan, 0, &mut |host, event| {
+            if seen == cut {
+                ends.lock()
+                    .expect("whole")
+                    .values()
+                    .for_each(|end| end.shutdown(Shutdown::Both).expect("cut"));
+            }
+            seen += 1;
+            told.push((host, event));
+        });
+        assert!(matches!(outcome, PhaseOutcome::Done), "{outcome:?}");
+        check_notes(&told);
+    }
+    let started = Instant::now();
+    fleet.finish(false);
+    assert!(started.elapsed() < Duration::from_secs(5), "the end of the last connection is no surprise");
+}
+
+#[test]
+fn another_process_in_the_place_of_a_worker_is_not_gone_on_with() {
+    let sockets = Sockets::new(true);
+    let (ends, path) = (Arc::clone(&sockets.ends), sockets.directory.path().join("b"));
+    let (mut fleet, plan) = prepared(sockets, 60);
+    let mut lost = Vec::new();
+    let mut is_cut = false;
+    let outcome = fleet.execute(&plan, 0, &mut |_, event| {
+        if let HostEvent::Lost { why, .. } = &event {
+            lost.push(why.clone());
+        }
+        if matches!(event, HostEvent::Started { .. }) && !is_cut {
+            is_cut = true;
+            worker(&path, true).expect("another one");
+            ends.lock().expect("whole")[&path].shutdown(Shutdown::Both).expect("cut");
+        }
+    });
+    assert!(matches!(outcome, PhaseOutcome::Lost(_)), "{outcome:?}");
+    assert_eq!(lost, [LostReason::Restarted]);
+}
+
+#[test]
+fn a_worker_that_cannot_be_reached_again_is_lost_after_the_time_that_was_asked_for() {
+    let sockets = Sockets::new(true);
+    let (ends, path) = (Arc::clone(&sockets.ends), sockets.directory.path().join("b"));
+    let (mut fleet, plan) = prepared(sockets, 3);
+    let (mut lost, mut cut) = (Vec::new(), None);
+    let outcome = fleet.execute(&plan, 0, &mut |_, event| {
+        if let HostEvent::Lost { why, .. } = &event {
+            lost.push(why.clone());
+        }
+        if matches!(event, HostEvent::Started { .. }) && cut.is_none() {
+            cut = Some(Instant::now());
+            std::fs::remove_file(&path).expect("removed");
+            ends.lock().expect("whole")[&path].shutdown(Shutdown::Both).expect("cut");
+        }
+    });
+    assert!(matches!(outcome, PhaseOutcome::Lost(_)), "{outcome:?}");
+    assert_eq!(lost, [LostReason::ConnectionClosed]);
+    let took = cut.expect("cut").elapsed();
+    assert!((3..10).contains(&took.as_secs()), "{took:?}");
+}
+
+#[test]
+fn a_part_that_is_too_large_for_a_worker_is_said_with_its_size() {
+    assert!(sendable("db1", vec![0; PAYLOAD_BYTES_MAX]).is_ok());
+    let error = sendable("db1", vec![0; 40 << 20]).expect_err("too large");
+    let text = error.to_string();
+    assert!(error.is_request() && text.contains("worker db1 takes 40 MiB, and 32 MiB can be sent"), "{text}");
+}
