@@ -1,9 +1,10 @@
 //! `assay worker` in a pod: it listens on the loopback of the pod, where the API server forwards a port to; it looks at its volumes first; and it is
 //! what drops the caches of a node.
 
+use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +22,8 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::signals;
 
+/// The port next to that of the worker: what connects there gets what the pod sees of its volumes, and no more.
+const LISTING: u16 = 1;
 /// Where a container says why it ended: Kubernetes shows it with the pod.
 const LAST_WORDS: &str = "/dev/termination-log";
 /// How often it is looked whether the pod is to end.
@@ -50,6 +53,14 @@ pub(crate) fn worker(port: u16, args: &PodArgs, context: &Context) -> Result<Out
     let served = check_volumes(args).and_then(|()| {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         listener.map_err(|error| format!("cannot listen on port {port} of the loopback: {error}"))
+    });
+    let listing = TcpListener::bind((Ipv4Addr::LOCALHOST, port + LISTING)).map_err(Failure::failed)?;
+    let volumes = args.volume.clone();
+    std::thread::spawn(move || {
+        for mut stream in listing.incoming().flatten() {
+            // Who does not read it does not want it.
+            let _ = stream.write_all(listing_of(&volumes).as_bytes());
+        }
     });
     let listener = served.map_err(|why| {
         // There is none outside of a container.
@@ -93,6 +104,49 @@ fn check_volumes(args: &PodArgs) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Files, space and mounts as `ls -ls`, `df -h` and `mount` show them, as JSON.
+fn listing_of(volumes: &[PathBuf]) -> String {
+    let (mut files, mut space) = (String::new(), String::from("Size Used Avail Use% Mounted on\n"));
+    for directory in volumes {
+        let _ = writeln!(files, "{}:", directory.display());
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut rows: Vec<String> = entries
+            .filter_map(|entry| {
+                let meta = entry.metadata().ok()?;
+                let name = entry.file_name();
+                // Blocks on the storage beside the length: a sparse file has fewer.
+                Some(format!("{} {:o} {} {}", meta.blocks() * 512, meta.mode(), meta.len(), name.to_string_lossy()))
+            })
+            .collect();
+        rows.sort();
+        rows.iter().for_each(|row| files.push_str(&format!("{row}\n")));
+        if let Ok(found) = rustix::fs::statvfs(directory) {
+            let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+            let (all, free) = (bytes(found.f_blocks), bytes(found.f_bfree));
+            let used = all - free;
+            let percent = (used as f64 / all.max(1) as f64 * 100.0).ceil();
+            let _ = writeln!(
+                space,
+                "{} {} {} {percent}% {}",
+                Bytes(all),
+                Bytes(used),
+                Bytes(bytes(found.f_bavail)),
+                directory.display()
+            );
+        }
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounts: Vec<String> = mounts
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split(' ');
+            let (source, at, kind, options) = (words.next()?, words.next()?, words.next()?, words.next()?);
+            Some(format!("{source} on {at} type {kind} ({options})"))
+        })
+        .collect();
+    serde_json::json!({ "ls_l": files, "df_h": space, "mount": mounts.join("\n") }).to_string()
 }
 
 /// Whether something is mounted at a directory: the fifth field of a line of mountinfo (proc(5)).

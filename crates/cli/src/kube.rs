@@ -24,6 +24,7 @@ use crate::signals;
 
 mod check;
 mod classes;
+pub(crate) mod fiorand;
 
 impl From<KubeError> for Failure {
     fn from(error: KubeError) -> Self {
@@ -65,6 +66,8 @@ enum KubeCommand {
     Run(Box<KubeRunArgs>),
     /// Print the objects of a run as YAML, and make none
     Manifests(ManifestsArgs),
+    /// Random reads and writes by n workers with a volume each, as kubuculum's bench_fiorand
+    Fiorand(Box<fiorand::FiorandArgs>),
     /// Remove what runs left in the namespace
     Cleanup(CleanupArgs),
     /// Write an image of this program, without a daemon
@@ -238,6 +241,7 @@ pub(crate) fn kube(args: &KubeArgs, context: &Context) -> Result<Outcome, Failur
         KubeCommand::Rbac(args) => rbac(args, context),
         KubeCommand::Run(args) => run_plan(args, context),
         KubeCommand::Manifests(args) => manifests(args, context),
+        KubeCommand::Fiorand(args) => fiorand::fiorand(args, context),
         KubeCommand::Cleanup(args) => cleanup(args, context),
         KubeCommand::Image(args) => image(args, context),
     }

@@ -58,6 +58,26 @@ impl Cluster {
     }
 }
 
+impl super::run::KubeRun {
+    /// What the pod of a worker sees of its volumes: JSON with texts as `ls -ls`, `df -h` and `mount` have them.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn listing(&self, pod: &Running) -> Result<String, String> {
+        let api = self.cluster.api::<Pod>();
+        let read = async {
+            let failed = |error: &dyn std::fmt::Display| format!("pod {}: {error}", pod.name);
+            let mut forward = api.portforward(&pod.name, &[PORT + 1]).await.map_err(|error| failed(&error))?;
+            let mut stream = forward.take_stream(PORT + 1).ok_or_else(|| failed(&"no stream"))?;
+            let mut text = Vec::new();
+            stream.read_to_end(&mut text).await.map_err(|error| failed(&error))?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        };
+        let limited = async { timeout(ANSWER, read).await };
+        self.cluster.handle.block_on(limited).unwrap_or_else(|_| Err(format!("pod {}: no answer", pod.name)))
+    }
+}
+
 /// Moves bytes both ways until one side ends.
 async fn bridge(api: &Api<Pod>, pod: &Running, local: &mut tokio::net::UnixStream) -> Result<(), String> {
     let until = Instant::now() + OPEN;

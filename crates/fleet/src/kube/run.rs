@@ -143,7 +143,7 @@ impl Drop for KubeRun {
 }
 
 /// A name that no other run has: of the time and the process.
-fn fresh_id() -> String {
+pub fn fresh_id() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let mut number = (now.as_millis() as u64) << 10 ^ u64::from(std::process::id());
     let mut id = String::new();
