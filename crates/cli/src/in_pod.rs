@@ -80,7 +80,8 @@ pub(crate) fn worker(port: u16, args: &PodArgs, context: &Context) -> Result<Out
 
 /// Refuses to serve without the volumes that the pod was to have: what is written instead would go to a disk of the node.
 fn check_volumes(args: &PodArgs) -> Result<(), String> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").map_err(|error| format!("mounts cannot be read: {error}"))?;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo")
+        .map_err(|error| format!("mounts cannot be read: {error}"))?;
     for directory in &args.volume {
         if !is_mounted(&mounts, directory) {
             return Err(format!("no volume is mounted at {}", directory.display()));
@@ -117,7 +118,13 @@ fn listing_of(volumes: &[PathBuf]) -> String {
                 let meta = entry.metadata().ok()?;
                 let name = entry.file_name();
                 // Blocks on the storage beside the length: a sparse file has fewer.
-                Some(format!("{} {:o} {} {}", meta.blocks() * 512, meta.mode(), meta.len(), name.to_string_lossy()))
+                Some(format!(
+                    "{} {:o} {} {}",
+                    meta.blocks() * 512,
+                    meta.mode(),
+                    meta.len(),
+                    name.to_string_lossy()
+                ))
             })
             .collect();
         rows.sort();
@@ -213,13 +220,18 @@ pub(crate) fn drop_caches(to: &Path, context: &Context) -> Result<Outcome, Failu
         let line = text.lines().find(|line| line.starts_with("Cached:"))?;
         line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| Bytes(kib << 10))
     };
-    let shown = |bytes: Option<Bytes>| bytes.map_or_else(|| "an unknown amount".to_owned(), |bytes| bytes.to_string());
+    let shown = |bytes: Option<Bytes>| {
+        bytes.map_or_else(|| "an unknown amount".to_owned(), |bytes| bytes.to_string())
+    };
     let (before, began) = (cached(), Instant::now());
     let dropped = drop_everything(&context.host);
     let (words, outcome) = match dropped {
         Ok(()) => {
             let took = began.elapsed().as_secs_f64();
-            (format!("{} cached before, {} after, {took:.1} s", shown(before), shown(cached())), Ok(Outcome::Done))
+            (
+                format!("{} cached before, {} after, {took:.1} s", shown(before), shown(cached())),
+                Ok(Outcome::Done),
+            )
         }
         Err(error) => {
             let words = format!("writing to /proc/sys/vm/drop_caches: {error}");

@@ -173,7 +173,9 @@ impl PodsArgs {
         match &self.storage_class[..] {
             [] => Ok(self.options(None)),
             [one] => Ok(self.options(Some(one))),
-            _ => Err(Failure::usage("several storage classes; they are compared by 'assay kube run' and 'assay kube fiorand'")),
+            _ => Err(Failure::usage(
+                "several storage classes; they are compared by 'assay kube run' and 'assay kube fiorand'",
+            )),
         }
     }
 }

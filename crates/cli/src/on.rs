@@ -105,14 +105,23 @@ pub(crate) fn execute(
 }
 
 /// Says what is to be said of a file, and refuses what may not be lost.
-pub(crate) fn accept(asked: &mut LoadedWorkload, how: &RunOptions<'_>, context: &Context) -> Result<(), Failure> {
+pub(crate) fn accept(
+    asked: &mut LoadedWorkload,
+    how: &RunOptions<'_>,
+    context: &Context,
+) -> Result<(), Failure> {
     input::say_all(&asked.diagnostics, how.common.allowed.strict, context)?;
     asked.notes.extend(input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?);
     context.make_runs_root()
 }
 
 /// What launchers are told.
-pub(crate) fn setting(asked: &LoadedWorkload, how: &RunOptions<'_>, site: &Site, context: &Context) -> Setting {
+pub(crate) fn setting(
+    asked: &LoadedWorkload,
+    how: &RunOptions<'_>,
+    site: &Site,
+    context: &Context,
+) -> Setting {
     let ssh = assay_fleet::shell::ssh_program(std::env::var_os(assay_fleet::shell::SSH_VARIABLE));
     let (kube, say) = (how.kube.clone(), context.sayer());
     Setting { directory: asked.directory.clone(), ssh, stop: Arc::clone(&site.stop), kube, say }

@@ -202,7 +202,15 @@ impl Fleet {
             told_lost: false,
         };
         let members = (0..).zip(places).map(member).collect();
-        Ok(Fleet { members, links, options, hosts: Vec::new(), remarks: Vec::new(), before: Before::default(), launcher })
+        Ok(Fleet {
+            members,
+            links,
+            options,
+            hosts: Vec::new(),
+            remarks: Vec::new(),
+            before: Before::default(),
+            launcher,
+        })
     }
 
     /// Waits until all workers have said what they are.

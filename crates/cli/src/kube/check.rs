@@ -112,7 +112,11 @@ fn class_row(class: &Class, args: &CheckArgs, found: &mut Found) {
     let mode = args.pods.mode.name();
     if args.pods.mode == VolumeMode::Block && !args.is_tried {
         // No object says which modes a provisioner makes.
-        found.row(&format!("{mode} volumes of {}", class.name), "not tried", "only a volume shows it (--try)");
+        found.row(
+            &format!("{mode} volumes of {}", class.name),
+            "not tried",
+            "only a volume shows it (--try)",
+        );
     }
 }
 
@@ -123,7 +127,8 @@ fn quota(cluster: &Cluster, args: &CheckArgs, found: &mut Found) {
         Ok(lines) if lines.is_empty() => found.row("quota", "ok", "none"),
         Ok(lines) => {
             for line in lines {
-                let is_short = line.contains(" requests.storage ") && free(&line).is_some_and(|free| free < wanted);
+                let is_short =
+                    line.contains(" requests.storage ") && free(&line).is_some_and(|free| free < wanted);
                 if is_short {
                     found.missing.push(format!("room in the quota for {} of volumes", Bytes(wanted)));
                 }
@@ -154,14 +159,19 @@ fn trial(cluster: &Cluster, args: &CheckArgs, found: &mut Found, context: &Conte
                 let volumes = run.volumes(0)?;
                 let volumes: Vec<String> = volumes
                     .iter()
-                    .map(|one| format!("{} of class {}, {}", one.volume, one.class, Bytes(one.bytes.unwrap_or(0))))
+                    .map(|one| {
+                        format!("{} of class {}, {}", one.volume, one.class, Bytes(one.bytes.unwrap_or(0)))
+                    })
                     .collect();
                 found.row(&what, "ok", &format!("on {}: {}", run.nodes().join(", "), volumes.join("; ")));
             }
             Err(assay_fleet::kube::error::KubeError::Stopped) => return Err(Failure::Interrupted),
             Err(error) => {
                 found.row(&what, "failed", &error.to_string());
-                found.missing.push(format!("{what}{}", class.map_or(String::new(), |name| format!(" of class {name}"))));
+                found.missing.push(format!(
+                    "{what}{}",
+                    class.map_or(String::new(), |name| format!(" of class {name}"))
+                ));
             }
         }
     }

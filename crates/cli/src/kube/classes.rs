@@ -10,7 +10,11 @@ use crate::failure::{Failure, Outcome};
 use crate::run;
 
 /// Runs the plan on workers of each class in turn, and compares the first with each other.
-pub(super) fn compared(args: &KubeRunArgs, classes: &[String], context: &Context) -> Result<Outcome, Failure> {
+pub(super) fn compared(
+    args: &KubeRunArgs,
+    classes: &[String],
+    context: &Context,
+) -> Result<Outcome, Failure> {
     let mut sorted: Vec<&String> = classes.iter().collect();
     sorted.sort();
     sorted.dedup();
@@ -18,7 +22,9 @@ pub(super) fn compared(args: &KubeRunArgs, classes: &[String], context: &Context
         return Err(Failure::usage("a storage class is named twice"));
     }
     if args.run.how.output.json || args.run.how.output.html.is_some() {
-        return Err(Failure::usage("several storage classes are several runs: 'assay report' writes one of them as a document"));
+        return Err(Failure::usage(
+            "several storage classes are several runs: 'assay report' writes one of them as a document",
+        ));
     }
     let mut runs: Vec<Run> = Vec::new();
     for class in classes {

@@ -34,7 +34,8 @@ use directory::{Gathered, RunDirectory};
 use options::Settings;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Options of bench_fiorand are NAME=VALUE, with or without 'bench_fiorand_', in either version's names:
+#[command(
+    after_help = "Options of bench_fiorand are NAME=VALUE, with or without 'bench_fiorand_', in either version's names:
   ninstances fsz_gb njobs bs_kb sbs_kb iodepth run_sec testread testwrite servernodelabel pvcsz_req_gb
   pvcsz_scalefactor pvcsz_extra_gb storageclass namespace maxtime_sec; numjobs filesize_gb bs_kb_list iodepth_list
   rate_iops_list runtime_sec pvcsize_gb scalefactor extraspace_gb; dropcaches_postprepare allow_osrootpods
@@ -47,7 +48,8 @@ Examples:
   assay kube fiorand ninstances=2 bs_kb_list=[4,64] iodepth_list=[1,32]
   # two storage classes compared
   assay kube fiorand ninstances=3 --storage-class fast,cheap
-  grep -A 1 'All clients' run_*/bench_fiorand/fio-*/fio.randread.run.txt")]
+  grep -A 1 'All clients' run_*/bench_fiorand/fio-*/fio.randread.run.txt"
+)]
 pub(crate) struct FiorandArgs {
     /// Options of bench_fiorand
     #[arg(value_name = "NAME=VALUE")]
@@ -169,12 +171,16 @@ fn variants(args: &FiorandArgs) -> Result<Vec<Variant>, Failure> {
             tagged.push((tag, own));
         }
         if tagged.is_empty() {
-            return Err(Failure::usage(format!("{name}: no runs; a batch has batch_control.run_list with items")));
+            return Err(Failure::usage(format!(
+                "{name}: no runs; a batch has batch_control.run_list with items"
+            )));
         }
     }
     let mut variants = Vec::new();
     for (tag, settings) in tagged {
-        settings.check().map_err(|what| Failure::usage(if tag.is_empty() { what } else { format!("{tag}: {what}") }))?;
+        settings
+            .check()
+            .map_err(|what| Failure::usage(if tag.is_empty() { what } else { format!("{tag}: {what}") }))?;
         if args.pods.storage_class.len() < 2 {
             let class = args.pods.storage_class.first().or(settings.storage_class.as_ref()).cloned();
             variants.push(Variant { tag, settings, class });
@@ -195,7 +201,8 @@ fn variants(args: &FiorandArgs) -> Result<Vec<Variant>, Failure> {
 fn read(path: &Path) -> Result<(String, String), Failure> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path);
-    text.map(|text| (name.clone(), text)).map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))
+    text.map(|text| (name.clone(), text))
+        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))
 }
 
 /// What the cluster is asked for, for these settings.
@@ -227,7 +234,8 @@ fn one(
     let options = pods_of(args, variant);
     let id = options.id.clone().unwrap_or_default();
     let ambient = if settings.calm { settings.calm_instances } else { 0 };
-    let names: Vec<String> = (0..settings.instances + ambient).map(|number| format!("assay-{id}-{number}")).collect();
+    let names: Vec<String> =
+        (0..settings.instances + ambient).map(|number| format!("assay-{id}-{number}")).collect();
     let (workers, calm) = names.split_at(settings.instances as usize);
     let workload = workload::workload(settings, options.mode, workers, calm);
     let mut asked = LoadedWorkload {
@@ -307,23 +315,41 @@ impl Between {
         self.done += 1;
         let mut tell = |host: HostId, id: &str, text: String| {
             let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-            self.gathered.lock().unwrap_or_else(PoisonError::into_inner).drops.push(format!("{now} {id}: {text}"));
+            self.gathered
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .drops
+                .push(format!("{now} {id}: {text}"));
             sink(host, HostEvent::Note { phase: Some(phase as u32), id: id.to_owned(), text });
         };
         const FAILED: &str = "cache-drop-failed";
         if self.is_asked && !self.drops {
-            tell(HostId::FIRST, FAILED, "page caches of the nodes were not dropped: allow_osrootpods is not true".to_owned());
+            tell(
+                HostId::FIRST,
+                FAILED,
+                "page caches of the nodes were not dropped: allow_osrootpods is not true".to_owned(),
+            );
         }
         if self.drops {
             match run.drop_caches(&run.nodes(), self.done) {
-                Err(error) => tell(HostId::FIRST, FAILED, format!("page caches of the nodes were not dropped: {error}")),
+                Err(error) => {
+                    tell(HostId::FIRST, FAILED, format!("page caches of the nodes were not dropped: {error}"))
+                }
                 Ok(all) => {
                     for one in all {
                         let worker = run.pods.iter().position(|pod| pod.node == one.node).unwrap_or_default();
                         let host = HostId(worker as u16);
                         match one.outcome {
-                            Ok(said) => tell(host, "cache-drop", format!("page cache of node {} dropped: {said}", one.node)),
-                            Err(why) => tell(host, FAILED, format!("page cache of node {} not dropped: {why}", one.node)),
+                            Ok(said) => tell(
+                                host,
+                                "cache-drop",
+                                format!("page cache of node {} dropped: {said}", one.node),
+                            ),
+                            Err(why) => tell(
+                                host,
+                                FAILED,
+                                format!("page cache of node {} not dropped: {why}", one.node),
+                            ),
                         }
                     }
                 }
@@ -331,7 +357,9 @@ impl Between {
         }
         if let Some(command) = &self.hook {
             match std::process::Command::new("/bin/sh").args(["-c", command]).status() {
-                Ok(status) if status.success() => tell(HostId::FIRST, "cache-drop", format!("'{command}' ended with status 0")),
+                Ok(status) if status.success() => {
+                    tell(HostId::FIRST, "cache-drop", format!("'{command}' ended with status 0"))
+                }
                 Ok(status) => tell(HostId::FIRST, FAILED, format!("'{command}' ended with {status}")),
                 Err(error) => tell(HostId::FIRST, FAILED, format!("'{command}': {error}")),
             }

@@ -36,7 +36,10 @@ impl Lab {
         let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/k8s");
         let scripts = std::env::var_os("ASSAY_KUBE_LAB").map_or(beside, PathBuf::from);
         if !scripts.join("up.sh").exists() {
-            skip::declare("kubernetes", "no cluster to start: ../shared/k8s/up.sh is not there, and ASSAY_KUBE_LAB names none");
+            skip::declare(
+                "kubernetes",
+                "no cluster to start: ../shared/k8s/up.sh is not there, and ASSAY_KUBE_LAB names none",
+            );
             return None;
         }
         if !crate::world::is_root() {
@@ -79,7 +82,16 @@ impl Lab {
     /// Objects of ours that are in the namespace.
     fn left(&self) -> String {
         let kinds = "statefulsets,daemonsets,pods,pvc,configmaps";
-        self.kubectl(&["get", kinds, "-n", NAMESPACE, "-l", "app.kubernetes.io/managed-by=assay", "-o", "name"])
+        self.kubectl(&[
+            "get",
+            kinds,
+            "-n",
+            NAMESPACE,
+            "-l",
+            "app.kubernetes.io/managed-by=assay",
+            "-o",
+            "name",
+        ])
     }
 }
 
@@ -135,7 +147,10 @@ fn a_cluster_is_measured_and_left_as_it_was() {
     assert!(loaded.status.success(), "{}", String::from_utf8_lossy(&loaded.stderr));
     let _ = fs::remove_file(&image);
     lab.kubectl(&["create", "namespace", NAMESPACE]);
-    let role = user.world.assay(&["kube", "rbac", "-n", NAMESPACE, "--account", ACCOUNT, "--drop-caches", "--facts"]).ended(0);
+    let role = user
+        .world
+        .assay(&["kube", "rbac", "-n", NAMESPACE, "--account", ACCOUNT, "--drop-caches", "--facts"])
+        .ended(0);
     lab.apply(&user.world, &role.out);
     user.log_in();
 
@@ -166,8 +181,25 @@ fn listening() -> Vec<String> {
 
 fn fiorand_measures_both_workers(user: &User<'_>) {
     let words = [
-        &["kube", "fiorand", "--json", "--directory", ".", "-e", "bench_fiorand_ninstances=2", "-e", "bench_fiorand_fsz_gb=0.02"][..],
-        &["-e", "bench_fiorand_run_sec=2", "-e", "bench_fiorand_iodepth=4", "-e", "dopcaches_postprepare=True"],
+        &[
+            "kube",
+            "fiorand",
+            "--json",
+            "--directory",
+            ".",
+            "-e",
+            "bench_fiorand_ninstances=2",
+            "-e",
+            "bench_fiorand_fsz_gb=0.02",
+        ][..],
+        &[
+            "-e",
+            "bench_fiorand_run_sec=2",
+            "-e",
+            "bench_fiorand_iodepth=4",
+            "-e",
+            "dopcaches_postprepare=True",
+        ],
         &["-e", "allow_osrootpods=True", "--id", "both"],
         &SMALL,
     ]
@@ -183,7 +215,8 @@ fn fiorand_measures_both_workers(user: &User<'_>) {
     assert!(seen.len() >= 4 && seen.iter().all(|at| at.starts_with("0100007F:")), "{seen:?}");
     let said = Said::of(child.wait_with_output().expect("ended")).ended(0);
     let run = json(&said.out);
-    let names: Vec<&str> = run["hosts"].as_array().expect("hosts").iter().filter_map(|host| host["name"].as_str()).collect();
+    let names: Vec<&str> =
+        run["hosts"].as_array().expect("hosts").iter().filter_map(|host| host["name"].as_str()).collect();
     assert_eq!(names, ["assay-both-0", "assay-both-1"]);
     for (phase, operation) in [(1, "read"), (2, "write")] {
         let job = &run["phases"][phase]["jobs"][0];
@@ -201,7 +234,9 @@ fn fiorand_measures_both_workers(user: &User<'_>) {
 
 fn output_is_as_kubuculum_names_it(user: &User<'_>, run: &Value) {
     let all = entries(user.world.path());
-    let base = all.iter().find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("run_2")));
+    let base = all
+        .iter()
+        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("run_2")));
     let base = base.expect("run_DATE_EPOCH");
     for name in [
         "out.get_envinfo.txt",
@@ -219,13 +254,18 @@ fn output_is_as_kubuculum_names_it(user: &User<'_>, run: &Value) {
     ] {
         assert!(fs::metadata(base.join(name)).is_ok_and(|meta| meta.len() > 0), "{name}");
     }
-    let text = fs::read_to_string(base.join("bench_fiorand/fio-both/fio.randread.run.txt")).expect("fio's text");
+    let text =
+        fs::read_to_string(base.join("bench_fiorand/fio-both/fio.randread.run.txt")).expect("fio's text");
     let mut lines = text.lines().skip_while(|line| !line.contains("All clients"));
     // What `grep -A 1 "All clients"` shows.
     let (head, figures) = (lines.next().expect("All clients"), lines.next().expect("a line behind it"));
     assert!(head.starts_with("All clients: (groupid=0, jobs="), "{head}");
     assert!(figures.trim_start().starts_with("read: IOPS="), "{figures}");
-    assert_eq!(text.matches("issued rwts: total=").count(), 5, "two jobs on each of two workers, and all: {text}");
+    assert_eq!(
+        text.matches("issued rwts: total=").count(),
+        5,
+        "two jobs on each of two workers, and all: {text}"
+    );
     let totals: Vec<u64> = text
         .lines()
         .filter_map(|line| line.split("issued rwts: total=").nth(1)?.split(',').next()?.parse().ok())
@@ -239,13 +279,19 @@ fn output_is_as_kubuculum_names_it(user: &User<'_>, run: &Value) {
 
 fn block_volumes_are_measured(user: &User<'_>) {
     user.plan("block.toml", "volume", 1);
-    let words = [&["kube", "run", "block.toml", "--workers", "2", "--mode", "block", "--json"][..], &SMALL].concat();
-    let text = fs::read_to_string(user.world.path().join("block.toml")).expect("a plan").replace("size = \"16m\"\n", "");
+    let words =
+        [&["kube", "run", "block.toml", "--workers", "2", "--mode", "block", "--json"][..], &SMALL].concat();
+    let text = fs::read_to_string(user.world.path().join("block.toml"))
+        .expect("a plan")
+        .replace("size = \"16m\"\n", "");
     fs::write(user.world.path().join("block.toml"), text).expect("written");
     let run = json(&user.assay(&words).ended(0).out);
     let targets = run["plan"]["targets"].as_array().expect("targets");
     assert_eq!(targets.len(), 2);
-    assert!(targets.iter().all(|target| target["path"] == "/assay/block0" && target["kind"] == "block_device"), "{targets:?}");
+    assert!(
+        targets.iter().all(|target| target["path"] == "/assay/block0" && target["kind"] == "block_device"),
+        "{targets:?}"
+    );
     assert!(run["phases"][0]["jobs"][0]["write"]["ios"].as_u64().is_some_and(|ios| ios > 10));
     assert_eq!(user.lab.left(), "");
 }
@@ -264,7 +310,16 @@ fn a_pod_that_is_deleted_is_lost_by_name(user: &User<'_>) {
     while series() == before && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(100));
     }
-    user.lab.kubectl(&["delete", "pod", "assay-torn-1", "-n", NAMESPACE, "--grace-period=0", "--force", "--wait=false"]);
+    user.lab.kubectl(&[
+        "delete",
+        "pod",
+        "assay-torn-1",
+        "-n",
+        NAMESPACE,
+        "--grace-period=0",
+        "--force",
+        "--wait=false",
+    ]);
     let said = Said::of(child.wait_with_output().expect("ended")).ended(5);
     let all = format!("{}{}", said.out, said.err);
     assert!(all.contains("pod assay-torn-1") && all.contains("deleted"), "{all}");
@@ -274,7 +329,9 @@ fn a_pod_that_is_deleted_is_lost_by_name(user: &User<'_>) {
 
 fn what_cannot_run_says_why(user: &User<'_>) {
     user.plan("short.toml", "data.bin", 1);
-    let run = |more: &[&str]| user.assay(&[&["kube", "run", "short.toml", "--pvc-size", "64Mi"][..], more].concat()).ended(1).err;
+    let run = |more: &[&str]| {
+        user.assay(&[&["kube", "run", "short.toml", "--pvc-size", "64Mi"][..], more].concat()).ended(1).err
+    };
     let said = run(&["--workers", "2", "--cpu", "1000", "--pod-wait", "3s", "--pull", "Never"]);
     assert!(said.contains("0 of 2 pods run after") && said.contains("Insufficient cpu"), "{said}");
     let said = run(&["--image", "localhost/nothing:1", "--pull", "Never", "--pod-wait", "20s"]);
@@ -283,20 +340,30 @@ fn what_cannot_run_says_why(user: &User<'_>) {
     assert!(said.contains("nowhere"), "{said}");
     assert_eq!(user.lab.left(), "");
     let said = user.assay(&["kube", "check", "--storage-class", "nowhere"]).ended(1);
-    assert!(said.err.contains("storage class nowhere") && said.out.contains("available: "), "{}{}", said.out, said.err);
+    assert!(
+        said.err.contains("storage class nowhere") && said.out.contains("available: "),
+        "{}{}",
+        said.out,
+        said.err
+    );
     // What was asked for is not what the pods have.
     let said = user.assay(&["run", "short.toml", "--on", "kube:1,mode=raw"]).ended(2).err;
     assert!(said.contains("possible: filesystem, block"), "{said}");
 }
 
 fn what_is_kept_is_removed_by_one_command(user: &User<'_>) {
-    let words = [&["run", "short.toml", "--on", "kube:1,keep,id=held,size=64Mi,pull=Never", "--json"][..]].concat();
+    let words =
+        [&["run", "short.toml", "--on", "kube:1,keep,id=held,size=64Mi,pull=Never", "--json"][..]].concat();
     user.assay(&words).ended(0);
     assert!(user.lab.left().contains("statefulset.apps/assay-held"), "{}", user.lab.left());
     let said = user.assay(&["kube", "cleanup", "--run", "other"]).ended(2).err;
     assert!(said.contains("there: held"), "{said}");
     let said = user.assay(&["kube", "cleanup", "--run", "held"]).ended(0).out;
-    assert!(said.contains("removed StatefulSet assay-held") && said.contains("PersistentVolumeClaim data0-assay-held-0"), "{said}");
+    assert!(
+        said.contains("removed StatefulSet assay-held")
+            && said.contains("PersistentVolumeClaim data0-assay-held-0"),
+        "{said}"
+    );
     assert_eq!(user.lab.left(), "");
 }
 
@@ -315,7 +382,8 @@ fn a_missing_verb_is_named(user: &User<'_>, role: &str) {
                 continue;
             }
             let mut less = json(&whole);
-            less["rules"][index]["verbs"] = verbs.iter().filter(|other| other.as_str() != Some(verb)).cloned().collect();
+            less["rules"][index]["verbs"] =
+                verbs.iter().filter(|other| other.as_str() != Some(verb)).cloned().collect();
             user.lab.apply(&user.world, &less.to_string());
             let expected = format!("{verb} {resource}");
             let words = [&["kube", "run", "short.toml", "--id", "less"][..], &SMALL].concat();

@@ -51,13 +51,23 @@ const fn below(
 
 /// All of them. Forwarding a port is `get` up to Kubernetes 1.34 and `create` from 1.35 on.
 pub const PERMISSIONS: [Permission; 10] = [
-    of(Need::Run, ("", "configmaps"), &["create", "get", "list", "delete"], "the anchor that owns a run's objects"),
+    of(
+        Need::Run,
+        ("", "configmaps"),
+        &["create", "get", "list", "delete"],
+        "the anchor that owns a run's objects",
+    ),
     of(Need::Run, ("apps", "statefulsets"), &["create", "get", "list", "delete"], "the workers"),
     of(Need::Run, ("", "pods"), &["get", "list"], "their state"),
     below(Need::Run, ("", "pods", "portforward"), &["create", "get"], "the streams to the workers"),
     of(Need::Run, ("", "persistentvolumeclaims"), &["get", "list", "delete"], "their volumes"),
     of(Need::Run, ("", "events"), &["list"], "why a pod or a volume is pending"),
-    of(Need::DropCaches, ("apps", "daemonsets"), &["create", "get", "list", "delete"], "what drops the nodes' caches"),
+    of(
+        Need::DropCaches,
+        ("apps", "daemonsets"),
+        &["create", "get", "list", "delete"],
+        "what drops the nodes' caches",
+    ),
     of(Need::Facts, ("storage.k8s.io", "storageclasses"), &["get", "list"], "parameters of storage classes"),
     of(Need::Facts, ("", "nodes"), &["get", "list"], "the nodes"),
     of(Need::Facts, ("", "persistentvolumes"), &["get"], "what a volume is made of"),
@@ -93,7 +103,8 @@ pub fn role(namespace: &str, account: Option<&str>, needs: &[Need]) -> Vec<Value
     let mut objects = vec![json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": meta("assay"), "rules": rules,
     })];
-    let subject = |account: &str| json!([{ "kind": "ServiceAccount", "name": account, "namespace": namespace }]);
+    let subject =
+        |account: &str| json!([{ "kind": "ServiceAccount", "name": account, "namespace": namespace }]);
     let reference = |kind: &str, name: &str| json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name });
     if let Some(account) = account {
         objects.push(json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta(account) }));
@@ -130,7 +141,10 @@ mod tests {
         assert_eq!(kinds, ["Role", "ServiceAccount", "RoleBinding"]);
         let text = objects[0].to_string();
         assert!(!text.contains("daemonsets") && !text.contains("secrets") && !text.contains('*'), "{text}");
-        assert!(text.contains(r#"{"apiGroups":[""],"resources":["pods/portforward"],"verbs":["create","get"]}"#), "{text}");
+        assert!(
+            text.contains(r#"{"apiGroups":[""],"resources":["pods/portforward"],"verbs":["create","get"]}"#),
+            "{text}"
+        );
         let all = role("bench", None, &[Need::Run, Need::DropCaches, Need::Facts]);
         assert_eq!(all.len(), 2);
         assert!(all[0].to_string().contains("daemonsets") && all[1].to_string().contains("storageclasses"));

@@ -29,10 +29,18 @@ pub struct Dropped {
 fn ended(pod: &Pod) -> Option<(String, Result<String, String>)> {
     let node = pod.spec.as_ref()?.node_name.clone()?;
     let states = pod.status.as_ref()?.init_container_statuses.as_deref()?;
-    let of = |state: &Option<k8s_openapi::api::core::v1::ContainerState>| state.as_ref().and_then(|state| state.terminated.clone());
+    let of = |state: &Option<k8s_openapi::api::core::v1::ContainerState>| {
+        state.as_ref().and_then(|state| state.terminated.clone())
+    };
     let ended = states.iter().find_map(|one| of(&one.state).or_else(|| of(&one.last_state)))?;
     let said = ended.message.unwrap_or_default().trim().to_owned();
-    let failed = || if said.is_empty() { format!("its container ended with status {}", ended.exit_code) } else { said.clone() };
+    let failed = || {
+        if said.is_empty() {
+            format!("its container ended with status {}", ended.exit_code)
+        } else {
+            said.clone()
+        }
+    };
     Some((node, if ended.exit_code == 0 { Ok(said.clone()) } else { Err(failed()) }))
 }
 
@@ -104,7 +112,8 @@ mod tests {
     #[test]
     fn each_node_has_its_outcome() {
         let nodes = ["n1", "n2", "n3"].map(str::to_owned);
-        let pods = [pod("n2", 1, "read-only file system"), pod("n1", 0, "cached 900 MiB before, 40 MiB after")];
+        let pods =
+            [pod("n2", 1, "read-only file system"), pod("n1", 0, "cached 900 MiB before, 40 MiB after")];
         let told = outcomes(&nodes, &pods, "no pod did it in 90 s");
         assert_eq!(told[0].outcome, Ok("cached 900 MiB before, 40 MiB after".to_owned()));
         assert_eq!(told[1].outcome, Err("read-only file system".to_owned()));

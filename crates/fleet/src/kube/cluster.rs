@@ -30,12 +30,20 @@ const NOT_FOUND: u16 = 404;
 
 /// Objects of one kind in a namespace.
 pub(super) trait Kind:
-    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Serialize + std::fmt::Debug
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + DeserializeOwned
+    + Serialize
+    + std::fmt::Debug
 {
 }
 
 impl<K> Kind for K where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Serialize + std::fmt::Debug
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Serialize
+        + std::fmt::Debug
 {
 }
 
@@ -62,7 +70,11 @@ impl Cluster {
     ///
     /// # Errors
     /// [`KubeError::Config`].
-    pub fn connect(context: Option<&str>, namespace: Option<&str>, stop: Arc<AtomicBool>) -> Result<Self, KubeError> {
+    pub fn connect(
+        context: Option<&str>,
+        namespace: Option<&str>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, KubeError> {
         let bad = |error: &dyn std::fmt::Display| KubeError::Config(error.to_string());
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| bad(&error))?;
         let handle = runtime.handle().clone();
@@ -72,7 +84,10 @@ impl Cluster {
             // What still waits for a stream is not waited for.
             runtime.shutdown_background();
         };
-        std::thread::Builder::new().name("assay-kube".to_owned()).spawn(drive).map_err(|error| bad(&error))?;
+        std::thread::Builder::new()
+            .name("assay-kube".to_owned())
+            .spawn(drive)
+            .map_err(|error| bad(&error))?;
         let mut config = handle.block_on(configuration(context))?;
         config.connect_timeout = Some(Duration::from_secs(10));
         // A stream to a worker may be silent for longer than any request.
@@ -133,17 +148,25 @@ impl Cluster {
 
     pub(super) fn why(&self, doing: &str, error: kube::Error) -> KubeError {
         match error {
-            kube::Error::Api(status) if status.code == FORBIDDEN && status.message.contains("is forbidden: User") => {
+            kube::Error::Api(status)
+                if status.code == FORBIDDEN && status.message.contains("is forbidden: User") =>
+            {
                 let message = &status.message;
-                let word = |behind: &str| message.split_once(behind).and_then(|(_, rest)| rest.split('"').next());
-                let verb = message.split_once("cannot ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or("do");
+                let word =
+                    |behind: &str| message.split_once(behind).and_then(|(_, rest)| rest.split('"').next());
+                let verb = message
+                    .split_once("cannot ")
+                    .and_then(|(_, rest)| rest.split(' ').next())
+                    .unwrap_or("do");
                 let group = word("in API group \"").filter(|group| !group.is_empty());
                 let group = group.map_or_else(String::new, |group| format!(".{group}"));
                 let resource = word("resource \"").unwrap_or("this");
                 let missing = vec![format!("{verb} {resource}{group}")];
                 KubeError::Forbidden { namespace: self.namespace.clone(), missing }
             }
-            kube::Error::Api(status) => KubeError::Refused { doing: doing.to_owned(), why: status.message.clone() },
+            kube::Error::Api(status) => {
+                KubeError::Refused { doing: doing.to_owned(), why: status.message.clone() }
+            }
             error => KubeError::Unreachable { server: format!(" at {}", self.server), why: root(&error) },
         }
     }
@@ -176,7 +199,10 @@ impl Cluster {
     /// Removes an object and, behind it, what it owns; one that is not there is removed.
     pub(super) fn delete<K: Kind>(&self, name: &str) -> Result<(), KubeError> {
         let api = self.api::<K>();
-        let params = DeleteParams { propagation_policy: Some(PropagationPolicy::Background), ..DeleteParams::default() };
+        let params = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Background),
+            ..DeleteParams::default()
+        };
         let doing = format!("delete {} {name}", K::kind(&()));
         self.ask(&doing, async {
             match api.delete(name, &params).await {
@@ -221,7 +247,11 @@ impl Cluster {
                 }
             }
         }
-        if missing.is_empty() { Ok(()) } else { Err(KubeError::Forbidden { namespace: self.namespace.clone(), missing }) }
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(KubeError::Forbidden { namespace: self.namespace.clone(), missing })
+        }
     }
 
     /// Kubernetes' version, as the API server says it.
@@ -257,7 +287,10 @@ async fn configuration(context: Option<&str>) -> Result<Config, KubeError> {
     let file = Kubeconfig::read().map_err(|error| bad(&error))?;
     if !file.contexts.iter().any(|one| one.name == context) {
         let known: Vec<&str> = file.contexts.iter().map(|one| one.name.as_str()).collect();
-        return Err(KubeError::Config(format!("there is no context '{context}'; available: {}", known.join(", "))));
+        return Err(KubeError::Config(format!(
+            "there is no context '{context}'; available: {}",
+            known.join(", ")
+        )));
     }
     let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
     Config::from_custom_kubeconfig(file, &options).await.map_err(|error| bad(&error))

@@ -53,9 +53,15 @@ impl From<StorageClass> for Class {
 impl Class {
     /// What it is, in a line.
     pub fn describe(&self) -> String {
-        let parameters: Vec<String> = self.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let parameters = if parameters.is_empty() { "no parameters".to_owned() } else { parameters.join(", ") };
-        let mount = if self.mount_options.is_empty() { String::new() } else { format!(", mount options {}", self.mount_options.join(",")) };
+        let parameters: Vec<String> =
+            self.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let parameters =
+            if parameters.is_empty() { "no parameters".to_owned() } else { parameters.join(", ") };
+        let mount = if self.mount_options.is_empty() {
+            String::new()
+        } else {
+            format!(", mount options {}", self.mount_options.join(","))
+        };
         let Class { provisioner, binding, reclaim, .. } = self;
         format!("{provisioner}, {parameters}{mount}, {binding}, {reclaim}")
     }
@@ -80,7 +86,8 @@ impl From<Node> for NodeFacts {
     fn from(node: Node) -> Self {
         let status = node.status.unwrap_or_default();
         let capacity = status.capacity.unwrap_or_default();
-        let of = |name: &str| capacity.get(name).map_or_else(|| "?".to_owned(), |quantity| quantity.0.clone());
+        let of =
+            |name: &str| capacity.get(name).map_or_else(|| "?".to_owned(), |quantity| quantity.0.clone());
         let info = status.node_info;
         let software = info.map_or_else(Vec::new, |info| {
             vec![info.kernel_version, info.os_image, info.container_runtime_version, info.kubelet_version]
@@ -90,7 +97,11 @@ impl From<Node> for NodeFacts {
             zone: node.metadata.labels.and_then(|labels| labels.get(ZONE).cloned()),
             software,
             size: format!("{} CPUs, {}", of("cpu"), of("memory")),
-            is_ready: status.conditions.iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True"),
+            is_ready: status
+                .conditions
+                .iter()
+                .flatten()
+                .any(|one| one.type_ == "Ready" && one.status == "True"),
         }
     }
 }
@@ -220,21 +231,38 @@ impl KubeRun {
         let mut notes = Vec::new();
         for (number, pod) in self.pods.iter().enumerate() {
             let volumes = self.volumes(number).unwrap_or_default();
-            let volumes: Vec<String> = volumes.iter().map(|one| {
-                let size = one.bytes.map_or_else(String::new, |bytes| format!(", {}", assay_workload::units::Bytes(bytes)));
-                let source = one.source.as_ref().map_or_else(String::new, |source| format!(", {source}"));
-                format!("{} of class {}{size}{source}", one.claim, if one.class.is_empty() { "(none)" } else { &one.class })
-            }).collect();
-            notes.push(note(format!("worker {} runs on node {}; {}", pod.name, pod.node, volumes.join("; "))));
+            let volumes: Vec<String> = volumes
+                .iter()
+                .map(|one| {
+                    let size = one.bytes.map_or_else(String::new, |bytes| {
+                        format!(", {}", assay_workload::units::Bytes(bytes))
+                    });
+                    let source = one.source.as_ref().map_or_else(String::new, |source| format!(", {source}"));
+                    format!(
+                        "{} of class {}{size}{source}",
+                        one.claim,
+                        if one.class.is_empty() { "(none)" } else { &one.class }
+                    )
+                })
+                .collect();
+            notes.push(note(format!(
+                "worker {} runs on node {}; {}",
+                pod.name,
+                pod.node,
+                volumes.join("; ")
+            )));
         }
         notes.extend(self.spread_note().map(note));
-        let class = self.volumes(0).ok().and_then(|volumes| volumes.into_iter().next()).map(|volume| volume.class);
+        let class =
+            self.volumes(0).ok().and_then(|volumes| volumes.into_iter().next()).map(|volume| volume.class);
         match (class, self.cluster.classes()) {
             (Some(class), Ok(all)) => {
                 let known = all.into_iter().find(|one| one.name == class);
                 notes.extend(known.map(|one| note(format!("storage class {class}: {}", one.describe()))));
             }
-            (_, Err(error)) => notes.push(note(format!("the parameters of the storage class are not known: {error}"))),
+            (_, Err(error)) => {
+                notes.push(note(format!("the parameters of the storage class are not known: {error}")))
+            }
             (None, Ok(_)) => {}
         }
         notes
@@ -267,7 +295,9 @@ mod tests {
 
     #[test]
     fn quantities_are_bytes() {
-        for (text, bytes) in [("10Gi", 10 << 30), ("1500M", 1_500_000_000), ("4096", 4096), ("1.5Gi", 3 << 29)] {
+        for (text, bytes) in
+            [("10Gi", 10 << 30), ("1500M", 1_500_000_000), ("4096", 4096), ("1.5Gi", 3 << 29)]
+        {
             assert_eq!(quantity_bytes(text), Some(bytes), "{text}");
         }
         assert_eq!(quantity_bytes("10 apples"), None);

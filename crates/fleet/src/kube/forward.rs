@@ -67,7 +67,8 @@ impl super::run::KubeRun {
         let api = self.cluster.api::<Pod>();
         let read = async {
             let failed = |error: &dyn std::fmt::Display| format!("pod {}: {error}", pod.name);
-            let mut forward = api.portforward(&pod.name, &[PORT + 1]).await.map_err(|error| failed(&error))?;
+            let mut forward =
+                api.portforward(&pod.name, &[PORT + 1]).await.map_err(|error| failed(&error))?;
             let mut stream = forward.take_stream(PORT + 1).ok_or_else(|| failed(&"no stream"))?;
             let mut text = Vec::new();
             stream.read_to_end(&mut text).await.map_err(|error| failed(&error))?;

@@ -30,7 +30,10 @@ pub struct Image {
 
 impl std::fmt::Debug for Image {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Image").field("name", &self.name).field("libraries", &self.libraries).finish_non_exhaustive()
+        f.debug_struct("Image")
+            .field("name", &self.name)
+            .field("libraries", &self.libraries)
+            .finish_non_exhaustive()
     }
 }
 
@@ -46,11 +49,13 @@ impl Image {
         let mut libraries = Vec::new();
         if let Some(linker) = program.interpreter() {
             for (name, path) in linked_with(&linker)? {
-                let bytes = std::fs::read(&path).map_err(|error| io::Error::other(format!("cannot read {path}: {error}")))?;
+                let bytes = std::fs::read(&path)
+                    .map_err(|error| io::Error::other(format!("cannot read {path}: {error}")))?;
                 files.push(Content { path: format!("{LIBRARIES}/{name}"), bytes });
                 libraries.push(name);
             }
-            let bytes = std::fs::read(&linker).map_err(|error| io::Error::other(format!("cannot read {linker}: {error}")))?;
+            let bytes = std::fs::read(&linker)
+                .map_err(|error| io::Error::other(format!("cannot read {linker}: {error}")))?;
             files.push(Content { path: linker.trim_start_matches('/').to_owned(), bytes });
         }
         Ok(Image { name: name.to_owned(), files, libraries })
@@ -76,8 +81,11 @@ impl Image {
         }
         layer.write_all(&[0; 1024])?;
         let layer_sum = hexadecimal(&layer);
-        let environment: Vec<String> =
-            if self.libraries.is_empty() { Vec::new() } else { vec![format!("LD_LIBRARY_PATH=/{LIBRARIES}")] };
+        let environment: Vec<String> = if self.libraries.is_empty() {
+            Vec::new()
+        } else {
+            vec![format!("LD_LIBRARY_PATH=/{LIBRARIES}")]
+        };
         // Without a time, the same program is the same image.
         let config = json!({
             "architecture": match std::env::consts::ARCH { "x86_64" => "amd64", "aarch64" => "arm64", other => other },
@@ -89,7 +97,8 @@ impl Image {
         .to_string();
         let config_name = format!("{}.json", hexadecimal(config.as_bytes()));
         let layer_name = format!("{layer_sum}/layer.tar");
-        let manifest = json!([{ "Config": config_name, "RepoTags": [self.name], "Layers": [layer_name] }]).to_string();
+        let manifest =
+            json!([{ "Config": config_name, "RepoTags": [self.name], "Layers": [layer_name] }]).to_string();
         entry(to, &config_name, 0o644, config.as_bytes())?;
         entry(to, &layer_name, 0o644, &layer)?;
         entry(to, "manifest.json", 0o644, manifest.as_bytes())?;
@@ -130,8 +139,10 @@ fn entry(to: &mut dyn Write, path: &str, mode: u32, bytes: &[u8]) -> io::Result<
     let (prefix, name) = if path.len() <= 100 {
         ("", path)
     } else {
-        let at = path.match_indices('/').map(|(at, _)| at).find(|at| path.len() - at - 1 <= 100 && *at <= 155);
-        at.map(|at| (&path[..at], &path[at + 1..])).ok_or_else(|| io::Error::other(format!("{path}: too long for an archive")))?
+        let at =
+            path.match_indices('/').map(|(at, _)| at).find(|at| path.len() - at - 1 <= 100 && *at <= 155);
+        at.map(|at| (&path[..at], &path[at + 1..]))
+            .ok_or_else(|| io::Error::other(format!("{path}: too long for an archive")))?
     };
     let mut put = |at: usize, text: &[u8]| header[at..at + text.len()].copy_from_slice(text);
     put(0, name.as_bytes());
@@ -174,7 +185,8 @@ mod tests {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             output.stdout
         };
-        let manifest: serde_json::Value = serde_json::from_slice(&tar(&["-xO", "manifest.json"])).expect("JSON");
+        let manifest: serde_json::Value =
+            serde_json::from_slice(&tar(&["-xO", "manifest.json"])).expect("JSON");
         assert_eq!(manifest[0]["RepoTags"][0], "localhost/assay:t");
         let layer = manifest[0]["Layers"][0].as_str().expect("a layer");
         let inner = tar(&["-xO", layer]);

@@ -118,7 +118,8 @@ impl Objects<'_> {
             "volumes": [{ "name": "home", "emptyDir": {} }],
         });
         if let Some(user) = options.run_as {
-            let context = json!({ "runAsNonRoot": user > 0, "runAsUser": user, "runAsGroup": user, "fsGroup": user });
+            let context =
+                json!({ "runAsNonRoot": user > 0, "runAsUser": user, "runAsGroup": user, "fsGroup": user });
             member(&mut spec, "securityContext", context);
         }
         place(&mut spec, options);
@@ -127,7 +128,8 @@ impl Objects<'_> {
         }
         let templates: Vec<Value> = (0..options.volumes).map(|index| self.claim(index)).collect();
         // What a run needs again is kept; else the volumes go with the workers.
-        let retention = json!({ "whenDeleted": if options.keep { "Retain" } else { "Delete" }, "whenScaled": "Retain" });
+        let retention =
+            json!({ "whenDeleted": if options.keep { "Retain" } else { "Delete" }, "whenScaled": "Retain" });
         json!({
             "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": self.meta(&self.name, "worker", owner),
             "spec": {
@@ -142,18 +144,29 @@ impl Objects<'_> {
 
     fn container(&self) -> Value {
         let options = self.options;
-        let mut command = vec!["/assay/bin/assay".to_owned(), "worker".to_owned(), "--loopback".to_owned(), PORT.to_string()];
+        let mut command = vec![
+            "/assay/bin/assay".to_owned(),
+            "worker".to_owned(),
+            "--loopback".to_owned(),
+            PORT.to_string(),
+        ];
         let mut mounts = vec![json!({ "name": "home", "mountPath": HOME })];
         let mut devices = Vec::new();
         for index in 0..options.volumes {
             let path = volume_path(options.mode, index);
-            command.extend([format!("--{}", if options.mode == VolumeMode::Block { "block" } else { "volume" }), path.clone()]);
+            command.extend([
+                format!("--{}", if options.mode == VolumeMode::Block { "block" } else { "volume" }),
+                path.clone(),
+            ]);
             match options.mode {
-                VolumeMode::Filesystem => mounts.push(json!({ "name": claim_name(index), "mountPath": path })),
+                VolumeMode::Filesystem => {
+                    mounts.push(json!({ "name": claim_name(index), "mountPath": path }))
+                }
                 VolumeMode::Block => devices.push(json!({ "name": claim_name(index), "devicePath": path })),
             }
         }
-        let node = json!({ "name": "ASSAY_NODE", "valueFrom": { "fieldRef": { "fieldPath": "spec.nodeName" } } });
+        let node =
+            json!({ "name": "ASSAY_NODE", "valueFrom": { "fieldRef": { "fieldPath": "spec.nodeName" } } });
         let mut container = json!({
             "name": CONTAINER, "image": options.image, "imagePullPolicy": options.pull.name(), "command": command,
             "env": [node, { "name": "HOME", "value": HOME }],
@@ -200,7 +213,11 @@ impl Objects<'_> {
         });
         let mut drop = wait.clone();
         member(&mut drop, "name", json!("drop"));
-        member(&mut drop, "command", json!(["/assay/bin/assay", "worker", "--drop-caches", "/dev/termination-log"]));
+        member(
+            &mut drop,
+            "command",
+            json!(["/assay/bin/assay", "worker", "--drop-caches", "/dev/termination-log"]),
+        );
         member(&mut drop, "securityContext", json!({ "privileged": true, "runAsUser": 0 }));
         member(&mut wait, "resources", json!({ "requests": { "cpu": "1m", "memory": "32Mi" } }));
         let mut spec = json!({
@@ -246,7 +263,8 @@ fn security(options: &Options) -> Value {
 /// Where pods may be placed.
 fn place(spec: &mut Value, options: &Options) {
     if !options.node_selector.is_empty() {
-        let labels = options.node_selector.iter().map(|label| (label.key.clone(), Value::String(label.value.clone())));
+        let labels =
+            options.node_selector.iter().map(|label| (label.key.clone(), Value::String(label.value.clone())));
         member(spec, "nodeSelector", Value::Object(labels.collect()));
     }
     tolerate(spec, options);
@@ -287,31 +305,42 @@ mod tests {
     fn with(words: &str, see: impl FnOnce(&Objects<'_>)) {
         let mut options = Options::default();
         options.take(words).expect("options");
-        see(&Objects { name: "assay-t1".to_owned(), namespace: "bench".to_owned(), workers: 3, options: &options });
+        see(&Objects {
+            name: "assay-t1".to_owned(),
+            namespace: "bench".to_owned(),
+            workers: 3,
+            options: &options,
+        });
     }
 
     #[test]
     fn workers_have_no_privilege_and_volumes_of_their_own() {
-        with("mode=block,volumes=2,size=5Gi,storage-class=fast,cpu=2,memory=1Gi,toleration=a=b:NoSchedule", |objects| {
-            let owner = Owner { name: "assay-t1".to_owned(), uid: "u1".to_owned() };
-            let set = objects.workers(Some(&owner));
-            assert_eq!(set["metadata"]["ownerReferences"][0]["uid"], "u1");
-            assert_eq!((&set["spec"]["replicas"], &set["spec"]["podManagementPolicy"]), (&json!(3), &json!("Parallel")));
-            let pod = &set["spec"]["template"]["spec"];
-            assert_eq!(pod["automountServiceAccountToken"], false);
-            let container = &pod["containers"][0];
-            assert_eq!(container["securityContext"]["privileged"], false);
-            assert_eq!(container["securityContext"]["capabilities"]["drop"], json!(["ALL"]));
-            assert_eq!(container["resources"]["requests"], container["resources"]["limits"]);
-            assert_eq!(container["volumeDevices"][1]["devicePath"], "/assay/block1");
-            assert!(container.get("ports").is_none());
-            let claims = set["spec"]["volumeClaimTemplates"].as_array().expect("claims");
-            assert_eq!(claims.len(), 2);
-            assert_eq!(claims[0]["spec"]["resources"]["requests"]["storage"], "5Gi");
-            assert_eq!(claims[0]["spec"]["volumeMode"], "Block");
-            assert_eq!(set["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"], "Delete");
-            assert!(!set.to_string().contains("hostPath") && !set.to_string().contains("hostNetwork"));
-        });
+        with(
+            "mode=block,volumes=2,size=5Gi,storage-class=fast,cpu=2,memory=1Gi,toleration=a=b:NoSchedule",
+            |objects| {
+                let owner = Owner { name: "assay-t1".to_owned(), uid: "u1".to_owned() };
+                let set = objects.workers(Some(&owner));
+                assert_eq!(set["metadata"]["ownerReferences"][0]["uid"], "u1");
+                assert_eq!(
+                    (&set["spec"]["replicas"], &set["spec"]["podManagementPolicy"]),
+                    (&json!(3), &json!("Parallel"))
+                );
+                let pod = &set["spec"]["template"]["spec"];
+                assert_eq!(pod["automountServiceAccountToken"], false);
+                let container = &pod["containers"][0];
+                assert_eq!(container["securityContext"]["privileged"], false);
+                assert_eq!(container["securityContext"]["capabilities"]["drop"], json!(["ALL"]));
+                assert_eq!(container["resources"]["requests"], container["resources"]["limits"]);
+                assert_eq!(container["volumeDevices"][1]["devicePath"], "/assay/block1");
+                assert!(container.get("ports").is_none());
+                let claims = set["spec"]["volumeClaimTemplates"].as_array().expect("claims");
+                assert_eq!(claims.len(), 2);
+                assert_eq!(claims[0]["spec"]["resources"]["requests"]["storage"], "5Gi");
+                assert_eq!(claims[0]["spec"]["volumeMode"], "Block");
+                assert_eq!(set["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"], "Delete");
+                assert!(!set.to_string().contains("hostPath") && !set.to_string().contains("hostNetwork"));
+            },
+        );
     }
 
     #[test]

@@ -48,7 +48,8 @@ fn containers(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
 pub(super) fn running(pod: &Pod) -> Option<Running> {
     let status = pod.status.as_ref()?;
     let ready = status.conditions.iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True");
-    let runs = status.phase.as_deref() == Some("Running") && ready && pod.metadata.deletion_timestamp.is_none();
+    let runs =
+        status.phase.as_deref() == Some("Running") && ready && pod.metadata.deletion_timestamp.is_none();
     runs.then(|| Running {
         name: pod.metadata.name.clone().unwrap_or_default(),
         uid: pod.metadata.uid.clone().unwrap_or_default(),
@@ -100,10 +101,14 @@ fn waiting(pod: &Pod) -> Option<(String, bool)> {
         if let Some(ended) = &state.terminated {
             let said = ended.message.as_deref().unwrap_or_default().trim();
             let reason = ended.reason.clone().unwrap_or_default();
-            return Some((format!("its container ended with status {} ({reason}) {said}", ended.exit_code), false));
+            return Some((
+                format!("its container ended with status {} ({reason}) {said}", ended.exit_code),
+                false,
+            ));
         }
     }
-    let unscheduled = status.conditions.iter().flatten().find(|one| one.type_ == "PodScheduled" && one.status == "False");
+    let unscheduled =
+        status.conditions.iter().flatten().find(|one| one.type_ == "PodScheduled" && one.status == "False");
     let said = unscheduled?.message.clone()?;
     Some((format!("not scheduled: {said}"), false))
 }
@@ -198,11 +203,14 @@ fn events(cluster: &Cluster) -> Result<Vec<Event>, KubeError> {
 /// The last event of an object: reason and message.
 fn last_event(events: &Result<Vec<Event>, KubeError>, kind: &str, name: &str) -> Option<String> {
     let of = |event: &&Event| {
-        event.involved_object.kind.as_deref() == Some(kind) && event.involved_object.name.as_deref() == Some(name)
+        event.involved_object.kind.as_deref() == Some(kind)
+            && event.involved_object.name.as_deref() == Some(name)
     };
     let all = events.as_ref().ok()?.iter().filter(of);
     // Warnings say why; what is normal only says how far it came.
-    let last = all.max_by_key(|event| (event.type_.as_deref() == Some("Warning"), event.metadata.resource_version.clone()))?;
+    let last = all.max_by_key(|event| {
+        (event.type_.as_deref() == Some("Warning"), event.metadata.resource_version.clone())
+    })?;
     let said = last.message.as_deref().unwrap_or_default().trim().to_owned();
     Some(format!("{} ({})", said, last.reason.as_deref().unwrap_or_default()))
 }
@@ -234,8 +242,10 @@ mod tests {
         let mut again = up();
         again.metadata.uid = Some("u2".to_owned());
         assert!(what_became(&was, Some(&again)).is_some_and(|why| why.contains("made again")));
-        let killed = pod(json!({ "phase": "Running", "containerStatuses": [{ "name": "worker", "image": "", "imageID": "", "ready": true,
-            "restartCount": 1, "lastState": { "terminated": { "exitCode": 137, "reason": "OOMKilled" } } }] }));
+        let killed = pod(
+            json!({ "phase": "Running", "containerStatuses": [{ "name": "worker", "image": "", "imageID": "", "ready": true,
+            "restartCount": 1, "lastState": { "terminated": { "exitCode": 137, "reason": "OOMKilled" } } }] }),
+        );
         let why = what_became(&was, Some(&killed)).expect("it ended");
         assert_eq!(why, "the container of pod assay-t-0 ended: OOMKilled, status 137");
     }
@@ -244,9 +254,14 @@ mod tests {
     fn what_a_pod_waits_for_is_told() {
         let unscheduled = pod(json!({ "phase": "Pending", "conditions": [
             { "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available: 1 Insufficient cpu." }] }));
-        assert_eq!(waiting(&unscheduled), Some(("not scheduled: 0/1 nodes are available: 1 Insufficient cpu.".to_owned(), false)));
-        let no_image = pod(json!({ "phase": "Pending", "containerStatuses": [{ "name": "worker", "image": "", "imageID": "", "ready": false,
-            "restartCount": 0, "state": { "waiting": { "reason": "ErrImageNeverPull", "message": "Container image \"x\" is not present" } } }] }));
+        assert_eq!(
+            waiting(&unscheduled),
+            Some(("not scheduled: 0/1 nodes are available: 1 Insufficient cpu.".to_owned(), false))
+        );
+        let no_image = pod(
+            json!({ "phase": "Pending", "containerStatuses": [{ "name": "worker", "image": "", "imageID": "", "ready": false,
+            "restartCount": 0, "state": { "waiting": { "reason": "ErrImageNeverPull", "message": "Container image \"x\" is not present" } } }] }),
+        );
         let (said, hopeless) = waiting(&no_image).expect("it waits");
         assert!(hopeless && said.contains("ErrImageNeverPull: Container image"), "{said}");
         assert_eq!(waiting(&up()), None);

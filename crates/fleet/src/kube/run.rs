@@ -51,8 +51,12 @@ impl KubeRun {
         cluster.check_permissions(needs)?;
         let id = options.id.clone().unwrap_or_else(fresh_id);
         let name = format!("assay-{id}");
-        let objects =
-            Objects { name: name.clone(), namespace: cluster.namespace().to_owned(), workers, options: &options };
+        let objects = Objects {
+            name: name.clone(),
+            namespace: cluster.namespace().to_owned(),
+            workers,
+            options: &options,
+        };
         let anchor: ConfigMap = cluster.create(&objects.anchor())?;
         let owner = Owner { name: name.clone(), uid: anchor.metadata.uid.unwrap_or_default() };
         say.say(&format!(
@@ -118,7 +122,8 @@ impl KubeRun {
         }
         let id = self.id().to_owned();
         if self.options.keep {
-            self.say.say(&format!("kept: 'assay kube cleanup --run {id}' removes the workers and their volumes"));
+            self.say
+                .say(&format!("kept: 'assay kube cleanup --run {id}' removes the workers and their volumes"));
             return;
         }
         // The end of a run is not cut short by the wish to stop it.
@@ -130,7 +135,8 @@ impl KubeRun {
                 left.join(", ")
             )),
             Err(error) => {
-                self.say.say(&format!("warning: {error}; 'assay kube cleanup --run {id}' removes what is left"));
+                self.say
+                    .say(&format!("warning: {error}; 'assay kube cleanup --run {id}' removes what is left"));
             }
         }
     }
@@ -183,7 +189,8 @@ fn found(cluster: &Cluster, id: Option<&str>, removed: &mut Vec<String>) -> Resu
 
 /// Names of the objects of a kind that the account may list; what it may not list, it has not made.
 fn listed<K: super::cluster::Kind>(cluster: &Cluster, selector: &str) -> Vec<String> {
-    let names = |objects: Vec<K>| objects.into_iter().filter_map(|object| object.meta().name.clone()).collect();
+    let names =
+        |objects: Vec<K>| objects.into_iter().filter_map(|object| object.meta().name.clone()).collect();
     cluster.list::<K>(selector).map(names).unwrap_or_default()
 }
 

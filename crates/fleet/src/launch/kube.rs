@@ -21,12 +21,14 @@ pub(super) fn parse(
     let text = rest.ok_or("how many workers? kube:N")?;
     let (number, words) = text.split_once(',').unwrap_or((text, ""));
     let count = number.parse::<usize>().ok().filter(|number| (1..=WORKERS_MAX).contains(number));
-    let count = count.ok_or_else(|| format!("'{number}' is not a number of workers from 1 to {WORKERS_MAX}"))?;
+    let count =
+        count.ok_or_else(|| format!("'{number}' is not a number of workers from 1 to {WORKERS_MAX}"))?;
     // On top of what was asked for otherwise.
     let mut options = setting.kube.clone();
     options.take(words)?;
     if !hosts.is_empty() {
-        return Err("the plan names hosts, and pods are named by Kubernetes: leave [[host]] out, or use ssh".to_owned());
+        return Err("the plan names hosts, and pods are named by Kubernetes: leave [[host]] out, or use ssh"
+            .to_owned());
     }
     #[cfg(feature = "kube")]
     return Ok(Box::new(Pods::new(count, options, setting)));

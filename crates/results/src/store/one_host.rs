@@ -32,7 +32,9 @@ pub fn run_of_host(dir: &Path, host: HostId) -> Result<Run, StoreError> {
             }
             // What it became of all hosts says little of one; its figures do not depend on it.
             RunEvent::PhaseResolved { .. } => {}
-            RunEvent::Host { host: of, event } if of == host && !is_of(&event) => rest.push(event.of(HostId::FIRST)),
+            RunEvent::Host { host: of, event } if of == host && !is_of(&event) => {
+                rest.push(event.of(HostId::FIRST))
+            }
             RunEvent::Host { .. } => {}
             other => rest.push(other),
         }

@@ -59,7 +59,13 @@ impl Gathered {
         let mut text = format!("Kubernetes {}\n\nNODE READY ZONE SIZE SOFTWARE\n", self.version);
         for node in &self.nodes {
             let zone = node.zone.as_deref().unwrap_or("-");
-            text.push_str(&format!("{} {} {zone} {} {}\n", node.name, node.is_ready, node.size, node.software.join(", ")));
+            text.push_str(&format!(
+                "{} {} {zone} {} {}\n",
+                node.name,
+                node.is_ready,
+                node.size,
+                node.software.join(", ")
+            ));
         }
         text.push_str(&self.placement());
         for (_, fact) in &self.facts {
@@ -139,7 +145,15 @@ impl RunDirectory<'_> {
         let mut files = Files(Vec::new());
         files.add("", "out.get_envinfo.txt", gathered.environment());
         files.add("", "out.server_fio.txt", gathered.placement());
-        files.add("", "out.bench_fiorand.txt", format!("{}\n{}", finished.run.id, gathered.facts.iter().map(|(_, fact)| format!("{fact}\n")).collect::<String>()));
+        files.add(
+            "",
+            "out.bench_fiorand.txt",
+            format!(
+                "{}\n{}",
+                finished.run.id,
+                gathered.facts.iter().map(|(_, fact)| format!("{fact}\n")).collect::<String>()
+            ),
+        );
         files.add("", "run.json", serde_json::to_string_pretty(&finished.run).map_err(Failure::failed)?);
         files.add("", "report.html", page.to_owned());
         files.add("server_fio", "fioserver_statefulset.yaml", gathered.manifests.clone());
@@ -163,7 +177,9 @@ impl RunDirectory<'_> {
 
     fn results(&self, finished: &Finished, files: &mut Files) {
         // What is not stored has no parts.
-        let of = |(number, pod): (u16, &String)| Some((pod.clone(), run_of_host(&finished.directory, HostId(number)).ok()?));
+        let of = |(number, pod): (u16, &String)| {
+            Some((pod.clone(), run_of_host(&finished.directory, HostId(number)).ok()?))
+        };
         let hosts: Vec<(String, Run)> = (0..).zip(self.workers).filter_map(of).collect();
         let hostlist: String = hosts.iter().map(|(pod, _)| format!("{pod}\n")).collect();
         let prepare = format!("bench_fiorand/prepare_fio-{}", self.id);
@@ -189,7 +205,11 @@ impl RunDirectory<'_> {
     }
 
     fn test(&self, directory: &str, (test, cell): (Test, Cell), text: String, files: &mut Files) {
-        files.add(directory, &format!("jobfile.fio{}", test.name()), job_file(self.settings, Some((test, cell))));
+        files.add(
+            directory,
+            &format!("jobfile.fio{}", test.name()),
+            job_file(self.settings, Some((test, cell))),
+        );
         files.add(directory, &format!("fio.{}.run.txt", test.name()), text);
     }
 

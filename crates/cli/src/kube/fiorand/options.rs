@@ -113,7 +113,8 @@ fn truth(text: &str) -> Result<bool, String> {
 fn list<T: FromStr + PartialOrd + Default>(text: &str) -> Result<Vec<T>, String> {
     let inside = text.trim().trim_start_matches('[').trim_end_matches(']');
     let words = inside.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty());
-    let numbers: Vec<T> = words.map(|word| positive(word.trim_matches(['\'', '"']))).collect::<Result<_, _>>()?;
+    let numbers: Vec<T> =
+        words.map(|word| positive(word.trim_matches(['\'', '"']))).collect::<Result<_, _>>()?;
     if numbers.is_empty() { Err(format!("'{text}' is an empty list")) } else { Ok(numbers) }
 }
 
@@ -156,36 +157,62 @@ const OPTIONS: &[(&[&str], Fate)] = &[
     (&["run_sec", "runtime_sec"], Read(|to, text| set(&mut to.seconds, positive(text)?))),
     (&["testread", "testrread"], Read(|to, text| set(&mut to.read, truth(text)?))),
     (&["testwrite", "testrwrite"], Read(|to, text| set(&mut to.write, truth(text)?))),
-    (&["servernodelabel", "server_nodeselector"], Read(|to, text| set(&mut to.server_label, Some(text.parse()?)))),
+    (
+        &["servernodelabel", "server_nodeselector"],
+        Read(|to, text| set(&mut to.server_label, Some(text.parse()?))),
+    ),
     (&["pvcsz_req_gb", "pvcsize_gb"], Read(|to, text| set(&mut to.volume_gb, Some(gigabytes(text)?)))),
     (&["pvcsz_scalefactor", "scalefactor"], Read(|to, text| set(&mut to.scale, positive(text)?))),
-    (&["pvcsz_extra_gb", "extraspace_gb"], Read(|to, text| set(&mut to.extra_gb, text.parse().map_err(|_| format!("'{text}' is not a number"))?))),
-    (&["storageclass", "run_storageclass"], Read(|to, text| set(&mut to.storage_class, Some(text.to_owned())))),
+    (
+        &["pvcsz_extra_gb", "extraspace_gb"],
+        Read(|to, text| {
+            set(&mut to.extra_gb, text.parse().map_err(|_| format!("'{text}' is not a number"))?)
+        }),
+    ),
+    (
+        &["storageclass", "run_storageclass"],
+        Read(|to, text| set(&mut to.storage_class, Some(text.to_owned()))),
+    ),
     (&["namespace", "run_namespace"], Read(|to, text| set(&mut to.namespace, Some(text.to_owned())))),
     (&["image"], Read(|to, text| set(&mut to.image, Some(text.to_owned())))),
     (&["maxtime_sec", "maxruntime_sec"], Read(|to, text| set(&mut to.seconds_max, positive(text)?))),
     (&["run_basedir"], Read(|to, text| set(&mut to.directory, Some(text.to_owned())))),
     // The second is as kubuculum's own example prints it.
-    (&["dropcaches_postprepare", "dopcaches_postprepare"], Read(|to, text| set(&mut to.drop_caches, truth(text)?))),
+    (
+        &["dropcaches_postprepare", "dopcaches_postprepare"],
+        Read(|to, text| set(&mut to.drop_caches, truth(text)?)),
+    ),
     (&["allow_osrootpods"], Read(|to, text| set(&mut to.may_be_privileged, truth(text)?))),
     (&["calm_enabled"], Read(|to, text| set(&mut to.calm, truth(text)?))),
-    (&["calm_fioiops_ninstances", "calm_ninstances"], Read(|to, text| set(&mut to.calm_instances, positive(text)?))),
+    (
+        &["calm_fioiops_ninstances", "calm_ninstances"],
+        Read(|to, text| set(&mut to.calm_instances, positive(text)?)),
+    ),
     (&["calm_fioiops_rate_iops", "calm_rate_iops"], Read(|to, text| set(&mut to.calm_rate, positive(text)?))),
-    (&["calm_role"], Read(|_, text| match text {
-        "calm_fioiops" | "fioiops" => Ok(()),
-        other => Err(format!("'{other}' is no ambient load; available: calm_fioiops")),
-    })),
-    (&["benchmark_role"], Read(|_, text| match text {
-        "bench_fiorand" | "fio_random" => Ok(()),
-        other => Err(format!("'{other}' is another benchmark; this one is bench_fiorand")),
-    })),
+    (
+        &["calm_role"],
+        Read(|_, text| match text {
+            "calm_fioiops" | "fioiops" => Ok(()),
+            other => Err(format!("'{other}' is no ambient load; available: calm_fioiops")),
+        }),
+    ),
+    (
+        &["benchmark_role"],
+        Read(|_, text| match text {
+            "bench_fiorand" | "fio_random" => Ok(()),
+            other => Err(format!("'{other}' is another benchmark; this one is bench_fiorand")),
+        }),
+    ),
     (&["refill_buffers"], Nothing("what is written is different in every block in any case")),
     (&["ceph_benchrun"], Nothing("caches of an array are dropped by your own command: --drop-hook")),
     (&["nodelabel", "nodeselector"], Nothing(OUTSIDE)),
     (&["podlabel", "preppodlabel"], Nothing(OUTSIDE)),
     (&["podoutdir"], Nothing(OUTSIDE)),
     (&["fio_image"], Nothing("workers run Assay's own image: --image")),
-    (&["stats_enabled", "stats_role"], Nothing("workers count devices, CPU and memory of their nodes each second in any case")),
+    (
+        &["stats_enabled", "stats_role"],
+        Nothing("workers count devices, CPU and memory of their nodes each second in any case"),
+    ),
     (&["stats_sysstat_nodelabel"], Nothing("workers count their own nodes; no others are watched")),
     (&["os_rootpods_nodelabel"], Nothing("caches are dropped on the nodes of the workers")),
 ];
@@ -196,12 +223,17 @@ impl Settings {
     /// # Errors
     /// What is wrong with it, and what is possible.
     pub(crate) fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let short = name.strip_prefix("bench_fiorand_").or_else(|| name.strip_prefix("fio_random_")).unwrap_or(name);
+        let short =
+            name.strip_prefix("bench_fiorand_").or_else(|| name.strip_prefix("fio_random_")).unwrap_or(name);
         let found = OPTIONS.iter().find(|(names, _)| names.contains(&short));
         let Some((_, fate)) = found else {
             let names = || OPTIONS.iter().flat_map(|(names, _)| names.iter().copied());
-            let hint = near::nearest(short, names()).map_or(String::new(), |near| format!("did you mean {near}? "));
-            return Err(format!("there is no option '{name}'; {hint}available: {}", names().collect::<Vec<_>>().join(", ")));
+            let hint =
+                near::nearest(short, names()).map_or(String::new(), |near| format!("did you mean {near}? "));
+            return Err(format!(
+                "there is no option '{name}'; {hint}available: {}",
+                names().collect::<Vec<_>>().join(", ")
+            ));
         };
         match fate {
             Fate::Read(take) => take(self, value).map_err(|what| format!("{name}: {what}")),
@@ -237,7 +269,11 @@ impl Settings {
         }
         let smallest = f64::from(*self.block_kb.iter().max().unwrap_or(&1)) / f64::from(1 << 20);
         if smallest > self.file_gb {
-            return Err(format!("a block of {} KiB is larger than a file of {} GiB", smallest * 1_048_576.0, self.file_gb));
+            return Err(format!(
+                "a block of {} KiB is larger than a file of {} GiB",
+                smallest * 1_048_576.0,
+                self.file_gb
+            ));
         }
         Ok(())
     }
@@ -298,7 +334,10 @@ pub(crate) fn batch(text: &str) -> Vec<(String, Vec<Line>)> {
         let depth = line.len() - line.trim_start().len();
         if line.trim_start().starts_with("run_list") {
             is_list = true;
-        } else if is_list && line.trim_start().starts_with("- ") && (items.is_empty() && item.is_empty() || depth <= indent) {
+        } else if is_list
+            && line.trim_start().starts_with("- ")
+            && (items.is_empty() && item.is_empty() || depth <= indent)
+        {
             if !item.is_empty() {
                 items.push((first, std::mem::take(&mut item)));
             }
@@ -314,7 +353,8 @@ pub(crate) fn batch(text: &str) -> Vec<(String, Vec<Line>)> {
         items.push((first, item));
     }
     for (first, text) in items {
-        let mut own: Vec<Line> = lines(&text).into_iter().map(|(at, name, value)| (at + first - 1, name, value)).collect();
+        let mut own: Vec<Line> =
+            lines(&text).into_iter().map(|(at, name, value)| (at + first - 1, name, value)).collect();
         let tag = own.iter().position(|line| line.1 == "run_tag").map(|at| own.remove(at).2);
         runs.push((tag.unwrap_or_else(|| format!("run{}", runs.len() + 1)), own));
     }
@@ -358,7 +398,10 @@ mod tests {
             ("dropcaches_postprepare", "yes"),
         ])
         .expect("options");
-        assert_eq!((settings.block_kb, settings.depth, settings.rate), (vec![4, 8], vec![1, 32], vec![1000.0, 500.0]));
+        assert_eq!(
+            (settings.block_kb, settings.depth, settings.rate),
+            (vec![4, 8], vec![1, 32], vec![1000.0, 500.0])
+        );
         assert!(settings.drop_caches);
     }
 
@@ -376,7 +419,12 @@ mod tests {
         let nothing = taken(&[("testread", "no"), ("testwrite", "no")]).expect("options");
         assert!(nothing.check().expect_err("nothing").contains("nothing to measure"));
         let small = taken(&[("pvcsize_gb", "1"), ("filesize_gb", "1")]).expect("options");
-        assert!(small.check().expect_err("small").contains("2 files of 1 GiB take 2 GiB, and the volume has 1 GiB"));
+        assert!(
+            small
+                .check()
+                .expect_err("small")
+                .contains("2 files of 1 GiB take 2 GiB, and the volume has 1 GiB")
+        );
         let remarks = taken(&[("ceph_benchrun", "True")]).expect("options").remarks;
         assert!(remarks[0].contains("--drop-hook"), "{remarks:?}");
     }
@@ -385,8 +433,13 @@ mod tests {
     fn inventories_are_read_in_both_forms() {
         let yaml = "---\nall:\n  vars:\n    bench_fiorand_ninstances: 2   # two\n    storageclass: \"rbd\"\n    bs_kb_list:\n      - 4\n      - 8\n    run_sec: 5\n";
         let ini = "[all:vars]\n; a comment\nbench_fiorand_ninstances=2\nservernodelabel=disk=nvme\n";
-        let short = |lines: Vec<Line>| lines.into_iter().map(|(at, name, value)| format!("{at}:{name}={value}")).collect::<Vec<_>>();
-        assert_eq!(short(lines(yaml)), ["4:bench_fiorand_ninstances=2", "5:storageclass=rbd", "6:bs_kb_list=4,8", "9:run_sec=5"]);
+        let short = |lines: Vec<Line>| {
+            lines.into_iter().map(|(at, name, value)| format!("{at}:{name}={value}")).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            short(lines(yaml)),
+            ["4:bench_fiorand_ninstances=2", "5:storageclass=rbd", "6:bs_kb_list=4,8", "9:run_sec=5"]
+        );
         assert_eq!(short(lines(ini)), ["3:bench_fiorand_ninstances=2", "4:servernodelabel=disk=nvme"]);
     }
 

@@ -24,7 +24,11 @@ impl Cell {
     /// The directory of its results, as kubuculum names it.
     pub(super) fn directory(&self) -> String {
         let rate = self.rate.map_or_else(String::new, |rate| {
-            if rate >= 1000.0 && rate % 1000.0 == 0.0 { format!("_rate_iops-{}k", rate / 1000.0) } else { format!("_rate_iops-{rate}") }
+            if rate >= 1000.0 && rate % 1000.0 == 0.0 {
+                format!("_rate_iops-{}k", rate / 1000.0)
+            } else {
+                format!("_rate_iops-{rate}")
+            }
         });
         format!("bs_kb-{}_iodepth-{}{rate}", self.block_kb, self.depth)
     }
@@ -91,7 +95,12 @@ fn file_names(settings: &Settings) -> Vec<String> {
 }
 
 /// The workload. `workers` are the pods that are measured, `ambient` those of the ambient load beside them.
-pub(super) fn workload(settings: &Settings, mode: VolumeMode, workers: &[String], ambient: &[String]) -> Workload {
+pub(super) fn workload(
+    settings: &Settings,
+    mode: VolumeMode,
+    workers: &[String],
+    ambient: &[String],
+) -> Workload {
     let bytes = file_bytes(settings);
     let target = |name: &str, size: Option<Bytes>, kind: TargetKind| Target {
         name: name.to_owned(),
@@ -130,63 +139,72 @@ struct Shape<'s> {
 }
 
 impl Shape<'_> {
-    /// The jobs of all workers, each thread with files or a part of the device of its own.
-    fn job(&self, name: &str, pattern: AccessPattern) -> Job {
-        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let settings = self.settings;
-        Job::new(name, &names, pattern).with(|job| {
-            job.hosts = self.workers.to_vec();
-            job.threads = settings.jobs;
-            match self.mode {
-                VolumeMode::Filesystem => job.sharing = TargetSharing::PerThread,
-                VolumeMode::Block => {
-                    let part = self.bytes * u64::from(settings.files);
-                    (job.offset_increment, job.length) = (Extent::Bytes(part), Some(Extent::Bytes(part)));
-                }
+    /// What all workers do: a job with a thread for each of kubuculum's jobs, each with a file or a part of the device of its own. Where jobs have
+    /// several files, each is a job by itself, and they are reported as one.
+    fn jobs(&self, name: &str, pattern: &AccessPattern, change: impl Fn(&mut Job)) -> Vec<Job> {
+        let (settings, names) = (self.settings, self.names.iter().map(String::as_str).collect::<Vec<&str>>());
+        let of = |name: &str, targets: &[&str]| {
+            Job::new(name, targets, pattern.clone()).with(|job| job.hosts = self.workers.to_vec())
+        };
+        let mut jobs = match self.mode {
+            VolumeMode::Block => {
+                let part = Extent::Bytes(self.bytes * u64::from(settings.files));
+                vec![of(name, &names).with(|job| {
+                    job.threads = settings.jobs;
+                    (job.offset_increment, job.length) = (part, Some(part));
+                })]
             }
-        })
+            VolumeMode::Filesystem if settings.files == 1 => vec![of(name, &names).with(|job| {
+                (job.threads, job.sharing) = (settings.jobs, TargetSharing::PerThread);
+            })],
+            VolumeMode::Filesystem => {
+                let parts = (0..).zip(names.chunks(settings.files as usize));
+                let job = |(number, files): (u32, &[&str])| {
+                    of(&format!("{name}.{number}"), files)
+                        .with(|job| job.traits.group = Some(name.to_owned()))
+                };
+                parts.map(job).collect()
+            }
+        };
+        jobs.iter_mut().for_each(change);
+        jobs
     }
 
     fn prepare(&self) -> Phase {
         let block = u64::from(self.settings.prepare_block_kb) << 10;
-        let sequential = || AccessPattern::new(Mix::read_write(0.0), block, Placement::sequential());
+        let sequential = AccessPattern::new(Mix::read_write(0.0), block, Placement::sequential());
         let write = |job: &mut Job| {
             // Buffered, as kubuculum does it, with a flush behind all of it.
             job.caching = if self.mode == VolumeMode::Block { Caching::Direct } else { Caching::Buffered };
             job.traits.flush = FlushPolicy { at_end: true, ..FlushPolicy::default() };
         };
-        let mut jobs = vec![self.job("initwrite", sequential()).with(write)];
-        if self.mode == VolumeMode::Filesystem {
-            // One thread a job, which writes its files one behind the other.
-            jobs[0].threads = self.settings.jobs * self.settings.files;
-        }
+        let mut jobs = self.jobs("initwrite", &sequential, write);
         if !self.ambient.is_empty() {
-            jobs.push(self.calm(sequential()).with(write));
+            jobs.push(self.calm(sequential).with(write));
         }
         Phase { kind: PhaseKind::Precondition, drain_after: true, ..Phase::measure("initwrite", jobs) }
     }
 
     fn test(&self, test: Test, cell: Cell) -> Phase {
-        let random = || Placement::Random(Random { distribution: Distribution::Uniform, once_per_pass: true });
+        let block = u64::from(cell.block_kb) << 10;
+        let random =
+            |once_per_pass| Placement::Random(Random { distribution: Distribution::Uniform, once_per_pass });
         let reads = if test == Test::Read { 100.0 } else { 0.0 };
-        let pattern = AccessPattern::new(Mix::read_write(reads), u64::from(cell.block_kb) << 10, random());
-        let measured = self.job(test.job(), pattern).with(|job| {
-            if self.mode == VolumeMode::Filesystem {
-                job.sharing = TargetSharing::PerThread;
-            }
+        let pattern = AccessPattern::new(Mix::read_write(reads), block, random(true));
+        let mut jobs = self.jobs(test.job(), &pattern, |job| {
             job.traits.outstanding_per_thread = cell.depth;
             job.caching = Caching::Direct;
-            job.limits = Limits { time: Some(Nanos((self.settings.seconds * 1e9) as u64)), ..Limits::default() };
+            job.limits =
+                Limits { time: Some(Nanos((self.settings.seconds * 1e9) as u64)), ..Limits::default() };
+            // fio's rate is of each job; here it is of all threads on all workers.
             let threads = f64::from(job.threads) * self.workers.len() as f64;
             job.rate = cell.rate.map_or(Rate::Unlimited, |rate| Rate::Iops(rate * threads));
             if test == Test::Write {
                 job.traits.flush = FlushPolicy { at_end: true, ..FlushPolicy::default() };
             }
         });
-        let mut jobs = vec![measured];
         if !self.ambient.is_empty() {
-            let mixed = Random { distribution: Distribution::Uniform, once_per_pass: false };
-            let pattern = AccessPattern::new(Mix::read_write(50.0), u64::from(cell.block_kb) << 10, Placement::Random(mixed));
+            let pattern = AccessPattern::new(Mix::read_write(50.0), block, random(false));
             jobs.push(self.calm(pattern).with(|job| {
                 job.caching = Caching::Direct;
                 job.traits.outstanding_per_thread = 16;
@@ -214,7 +232,9 @@ impl Shape<'_> {
 pub(super) fn job_file(settings: &Settings, what: Option<(Test, Cell)>) -> String {
     let Settings { file_gb, jobs, files, prepare_block_kb, seconds, .. } = settings;
     let mut text = match what {
-        None => format!("[initwrite]\nrw=write\nioengine=sync\ndirect=0\ncreate_on_open=1\nend_fsync=1\nbs={prepare_block_kb}k\n"),
+        None => format!(
+            "[initwrite]\nrw=write\nioengine=sync\ndirect=0\ncreate_on_open=1\nend_fsync=1\nbs={prepare_block_kb}k\n"
+        ),
         Some((test, cell)) => {
             let end = if test == Test::Write { "end_fsync=1\n" } else { "" };
             let rate = cell.rate.map_or_else(String::new, |rate| format!("rate_iops={rate}\n"));
@@ -248,15 +268,23 @@ mod tests {
 
     #[test]
     fn phases_are_prepare_then_reads_and_writes_of_each_combination() {
-        let settings = settings(&[("bs_kb_list", "[4,8]"), ("iodepth_list", "[1]"), ("rate_iops_list", "[1k]"), ("ninstances", "2")]);
+        let settings = settings(&[
+            ("bs_kb_list", "[4,8]"),
+            ("iodepth_list", "[1]"),
+            ("rate_iops_list", "[1k]"),
+            ("ninstances", "2"),
+        ]);
         let workers = ["assay-t-0".to_owned(), "assay-t-1".to_owned()];
         let workload = workload(&settings, VolumeMode::Filesystem, &workers, &[]);
         let names: Vec<String> = workload.phases.iter().map(|phase| phase.point.title(&phase.name)).collect();
         assert_eq!(names[0], "initwrite");
         assert_eq!(names[1], "randread [bs=4k iodepth=1 rate_iops=1000]");
         assert_eq!(names.len(), 5);
-        assert_eq!(workload.targets.iter().map(|target| target.path.as_str()).collect::<Vec<_>>(), ["f.0.0", "f.1.0"]);
-        // fio's rate is of each job: two jobs on each of two workers.
+        assert_eq!(
+            workload.targets.iter().map(|target| target.path.as_str()).collect::<Vec<_>>(),
+            ["f.0.0", "f.1.0"]
+        );
+        // Two jobs on each of two workers.
         assert_eq!(workload.phases[1].jobs[0].rate, Rate::Iops(4000.0));
         assert_eq!(cells(&settings)[0].directory(), "bs_kb-4_iodepth-1_rate_iops-1k");
     }
@@ -266,8 +294,21 @@ mod tests {
         let settings = settings(&[("calm_enabled", "true")]);
         let workload = workload(&settings, VolumeMode::Filesystem, &["a".to_owned()], &["b".to_owned()]);
         let test = &workload.phases[1];
-        assert_eq!((test.jobs[0].hosts.as_slice(), test.jobs[1].hosts.as_slice()), (&["a".to_owned()][..], &["b".to_owned()][..]));
+        assert_eq!(
+            (test.jobs[0].hosts.as_slice(), test.jobs[1].hosts.as_slice()),
+            (&["a".to_owned()][..], &["b".to_owned()][..])
+        );
         assert_eq!(test.jobs[1].limits.ends_with, Some(EndsWith::Others));
+    }
+
+    #[test]
+    fn jobs_with_several_files_are_reported_as_one() {
+        let settings = settings(&[("njobs", "2"), ("nrfiles", "3"), ("fsz_gb", "1")]);
+        let workload = workload(&settings, VolumeMode::Filesystem, &["a".to_owned()], &[]);
+        let jobs = &workload.phases[1].jobs;
+        assert_eq!(jobs.iter().map(|job| job.targets.len()).collect::<Vec<_>>(), [3, 3]);
+        assert!(jobs.iter().all(|job| job.group.as_deref() == Some("randomread")));
+        assert_eq!(jobs[1].targets[2], "f.1.2");
     }
 
     #[test]
@@ -275,6 +316,9 @@ mod tests {
         let settings = settings(&[("njobs", "3"), ("fsz_gb", "1")]);
         let workload = workload(&settings, VolumeMode::Block, &["a".to_owned()], &[]);
         let job = &workload.phases[1].jobs[0];
-        assert_eq!((job.threads, job.offset_increment, job.length), (3, Extent::Bytes(1 << 30), Some(Extent::Bytes(1 << 30))));
+        assert_eq!(
+            (job.threads, job.offset_increment, job.length),
+            (3, Extent::Bytes(1 << 30), Some(Extent::Bytes(1 << 30)))
+        );
     }
 }

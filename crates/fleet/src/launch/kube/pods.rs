@@ -72,7 +72,10 @@ impl Pods {
                 VolumeMode::Filesystem => {}
             }
         }
-        Place { host: Host { paths, ..Host::new(pod) }, directory: PathBuf::from(volume_directory(&self.options)) }
+        Place {
+            host: Host { paths, ..Host::new(pod) },
+            directory: PathBuf::from(volume_directory(&self.options)),
+        }
     }
 
     fn connect(&self, place: &Place) -> io::Result<Connection> {
@@ -93,7 +96,11 @@ struct Forward {
 impl Peer for Forward {
     fn why_ended(&mut self) -> Option<LostReason> {
         let words = self.said.words();
-        Some(if words.is_empty() { LostReason::ConnectionClosed } else { LostReason::Failed { error: words } })
+        Some(if words.is_empty() {
+            LostReason::ConnectionClosed
+        } else {
+            LostReason::Failed { error: words }
+        })
     }
 }
 
@@ -105,8 +112,8 @@ impl Launcher for Pods {
             error => FleetError::Kube(Box::new(error)),
         };
         let Options { context, namespace, .. } = &self.options;
-        let cluster =
-            Cluster::connect(context.as_deref(), namespace.as_deref(), Arc::clone(&self.stop)).map_err(failed)?;
+        let cluster = Cluster::connect(context.as_deref(), namespace.as_deref(), Arc::clone(&self.stop))
+            .map_err(failed)?;
         let run = KubeRun::begin(cluster, self.options.clone(), self.count, &self.needs, self.say.clone());
         // Set once, before anything else is asked of the launcher.
         let _ = self.run.set(run.map_err(failed)?);
@@ -143,8 +150,13 @@ impl Launcher for Pods {
         let number = run.pods.iter().position(|pod| pod.name == worker).unwrap_or_default();
         let volumes = run.volumes(number).map_err(|error| error.to_string())?;
         for (_, facts) in devices {
-            let index = volumes.iter().zip(0..).find(|(_, index)| volume_path(VolumeMode::Block, *index) == facts.path);
-            let Some((volume, _)) = index else { return Err(format!("{} is no volume of the worker", facts.path)) };
+            let index = volumes
+                .iter()
+                .zip(0..)
+                .find(|(_, index)| volume_path(VolumeMode::Block, *index) == facts.path);
+            let Some((volume, _)) = index else {
+                return Err(format!("{} is no volume of the worker", facts.path));
+            };
             fits(facts.existing_bytes, volume.bytes, &volume.claim, &facts.path)?;
         }
         if self.options.mode == VolumeMode::Block
@@ -172,7 +184,11 @@ fn fits(device: u64, claim: Option<u64>, name: &str, path: &str) -> Result<(), S
     if (claim..=claim + ROUNDING_BYTES.max(claim / 20)).contains(&device) {
         Ok(())
     } else {
-        Err(format!("{path} has {}, and its claim {name} {}: it is not the volume that was asked for", Bytes(device), Bytes(claim)))
+        Err(format!(
+            "{path} has {}, and its claim {name} {}: it is not the volume that was asked for",
+            Bytes(device),
+            Bytes(claim)
+        ))
     }
 }
 

@@ -19,7 +19,10 @@ pub(super) fn check(workload: &Workload, options: &Options) -> Result<(), String
     match options.mode {
         VolumeMode::Block => {
             if let Some(target) = targets.iter().find(|target| target.kind == Some(TargetKind::Directory)) {
-                return Err(format!("target '{}' is a directory, and volumes are block devices; use mode filesystem", target.name));
+                return Err(format!(
+                    "target '{}' is a directory, and volumes are block devices; use mode filesystem",
+                    target.name
+                ));
             }
             if targets.len() > volumes {
                 return Err(format!(
@@ -85,8 +88,12 @@ mod tests {
             let why = check(&workload(paths), &filesystem).expect_err(expected);
             assert!(why.contains(expected), "{why}");
         }
-        let why = check(&workload(&[("a", None), ("b", None)]), &options("mode=block")).expect_err("one volume");
+        let why =
+            check(&workload(&[("a", None), ("b", None)]), &options("mode=block")).expect_err("one volume");
         assert!(why.contains("2 targets, and 1 volumes") && why.contains("volumes=2"), "{why}");
-        assert_eq!(check(&workload(&[("a", Some(1 << 30)), ("b", Some(1 << 30))]), &options("size=1Gi,volumes=2")), Ok(()));
+        assert_eq!(
+            check(&workload(&[("a", Some(1 << 30)), ("b", Some(1 << 30))]), &options("size=1Gi,volumes=2")),
+            Ok(())
+        );
     }
 }
