@@ -319,8 +319,12 @@ fn image(args: &ImageArgs, context: &Context) -> Result<Outcome, Failure> {
     } else {
         format!("with what it is linked with: {}", image.libraries.join(", "))
     };
+    let tools = match &image.tools[..] {
+        [] => "without wipefs and blkid (not on this machine): block volumes will be refused".to_owned(),
+        tools => format!("with {} for block volumes", tools.join(" and ")),
+    };
     context.say(&format!(
-        "{} in {}, {linked}; 'ctr -n k8s.io images import {}' takes it into the store of a node",
+        "{} in {}, {linked}, {tools}; 'ctr -n k8s.io images import {}' takes it into the store of a node",
         args.name,
         args.save.display(),
         args.save.display()

@@ -67,13 +67,6 @@ impl Program {
         !has_interpreter(&self.content)
     }
 
-    /// The dynamic linker that it asks for; `None`: it is static.
-    #[cfg(feature = "kube")]
-    pub(crate) fn interpreter(&self) -> Option<String> {
-        let path = interpreter(&self.content)?;
-        Some(String::from_utf8_lossy(path.strip_suffix(b"\0").unwrap_or(path)).into_owned())
-    }
-
     /// A script that takes it from its standard input, and puts it to where [`Program::name`] is looked for.
     pub fn push_script(&self) -> String {
         format!("{}{}", self.prologue(), self.receive("cat"))
@@ -131,7 +124,7 @@ fn has_interpreter(file: &[u8]) -> bool {
 
 /// The path of the dynamic linker that an ELF file asks for: its program header of type `PT_INTERP`. `None` for what is no
 /// 64-bit little-endian ELF file.
-fn interpreter(file: &[u8]) -> Option<&[u8]> {
+pub(crate) fn interpreter(file: &[u8]) -> Option<String> {
     const PT_INTERP: u32 = 3;
     let number = |at: usize, bytes: usize| -> Option<u64> {
         let field = file.get(at..at.checked_add(bytes)?)?;
@@ -146,7 +139,8 @@ fn interpreter(file: &[u8]) -> Option<&[u8]> {
     let header = headers.into_iter().find(|at| number(*at, 4) == Some(u64::from(PT_INTERP)))?;
     // p_offset and p_filesz.
     let (at, bytes) = (number(header + 8, 8)? as usize, number(header + 32, 8)? as usize);
-    file.get(at..at.checked_add(bytes)?)
+    let path = file.get(at..at.checked_add(bytes)?)?;
+    Some(String::from_utf8_lossy(path.strip_suffix(b"\0").unwrap_or(path)).into_owned())
 }
 
 #[cfg(test)]

@@ -2,17 +2,20 @@
 //! and `skopeo copy docker-archive:` take. It holds the program alone, and what it is linked with.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::program::{OWN, Program};
+use crate::program::{OWN, Program, interpreter};
 
 /// Where the program is in it.
 pub const PROGRAM_PATH: &str = "assay/bin/assay";
-/// Where the libraries are that it is linked with.
-const LIBRARIES: &str = "assay/lib";
+/// What the guard asks what a device carries. Without them it refuses block devices.
+const TOOLS: [&str; 2] = ["wipefs", "blkid"];
+/// Where they are.
+const TOOL_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 /// A file of the image.
 struct Content {
@@ -26,39 +29,63 @@ pub struct Image {
     files: Vec<Content>,
     /// Names of the libraries that it is linked with; none: it is static.
     pub libraries: Vec<String>,
+    /// The tools beside it, of this machine.
+    pub tools: Vec<String>,
 }
 
 impl std::fmt::Debug for Image {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Image { name, libraries, tools, .. } = self;
         f.debug_struct("Image")
-            .field("name", &self.name)
-            .field("libraries", &self.libraries)
+            .field("name", name)
+            .field("libraries", libraries)
+            .field("tools", tools)
             .finish_non_exhaustive()
     }
 }
 
 impl Image {
-    /// The running program, as an image of this name (`localhost/assay:1`). One that is linked dynamically takes the libraries along that its
-    /// own linker lists for it.
+    /// The running program, as an image of this name (`localhost/assay:1`), with the tools that tell what a block device carries, where this
+    /// machine has them. What is linked dynamically takes the libraries along that its own linker lists for it.
     ///
     /// # Errors
-    /// That the program or a library cannot be read, or that its linker does not say what it needs.
+    /// That the program or a library cannot be read, or that a linker does not say what is needed.
     pub fn own(name: &str) -> io::Result<Self> {
         let program = Program::own()?;
-        let mut files = vec![Content { path: PROGRAM_PATH.to_owned(), bytes: program.content().to_vec() }];
-        let mut libraries = Vec::new();
-        if let Some(linker) = program.interpreter() {
-            for (name, path) in linked_with(&linker)? {
-                let bytes = std::fs::read(&path)
-                    .map_err(|error| io::Error::other(format!("cannot read {path}: {error}")))?;
-                files.push(Content { path: format!("{LIBRARIES}/{name}"), bytes });
-                libraries.push(name);
+        let mut image =
+            Image { name: name.to_owned(), files: Vec::new(), libraries: Vec::new(), tools: Vec::new() };
+        image.libraries = image.add(PROGRAM_PATH, &std::fs::read_link(OWN)?, program.content().to_vec())?;
+        for tool in TOOLS {
+            let found = TOOL_DIRECTORIES
+                .iter()
+                .map(|directory| Path::new(directory).join(tool))
+                .find(|path| path.is_file());
+            if let Some(path) = found {
+                image.add(&format!("usr/sbin/{tool}"), &path, std::fs::read(&path)?)?;
+                image.tools.push(tool.to_owned());
             }
-            let bytes = std::fs::read(&linker)
-                .map_err(|error| io::Error::other(format!("cannot read {linker}: {error}")))?;
-            files.push(Content { path: linker.trim_start_matches('/').to_owned(), bytes });
         }
-        Ok(Image { name: name.to_owned(), files, libraries })
+        Ok(image)
+    }
+
+    /// Adds a program with what it is linked with: the names of these libraries.
+    fn add(&mut self, to: &str, path: &Path, bytes: Vec<u8>) -> io::Result<Vec<String>> {
+        let linker = interpreter(&bytes);
+        self.put(to, bytes);
+        let Some(linker) = linker else { return Ok(Vec::new()) };
+        let libraries = linked_with(&linker, path)?;
+        for at in libraries.iter().map(|(_, at)| at).chain([&linker]) {
+            let bytes =
+                std::fs::read(at).map_err(|error| io::Error::other(format!("cannot read {at}: {error}")))?;
+            self.put(at.trim_start_matches('/'), bytes);
+        }
+        Ok(libraries.into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn put(&mut self, path: &str, bytes: Vec<u8>) {
+        if !self.files.iter().any(|file| file.path == path) {
+            self.files.push(Content { path: path.to_owned(), bytes });
+        }
     }
 
     /// Writes the archive.
@@ -81,16 +108,11 @@ impl Image {
         }
         layer.write_all(&[0; 1024])?;
         let layer_sum = hexadecimal(&layer);
-        let environment: Vec<String> = if self.libraries.is_empty() {
-            Vec::new()
-        } else {
-            vec![format!("LD_LIBRARY_PATH=/{LIBRARIES}")]
-        };
         // Without a time, the same program is the same image.
         let config = json!({
             "architecture": match std::env::consts::ARCH { "x86_64" => "amd64", "aarch64" => "arm64", other => other },
             "os": "linux",
-            "config": { "Entrypoint": [format!("/{PROGRAM_PATH}")], "Env": environment, "WorkingDir": "/" },
+            "config": { "Entrypoint": [format!("/{PROGRAM_PATH}")], "WorkingDir": "/" },
             "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{layer_sum}")] },
             "history": [{ "created_by": "assay kube image" }],
         })
@@ -110,14 +132,15 @@ fn hexadecimal(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The libraries that the dynamic linker loads for the running program: their names, and where they are.
-fn linked_with(linker: &str) -> io::Result<Vec<(String, String)>> {
-    let own = std::fs::read_link(OWN)?;
-    let output = Command::new(linker).arg("--list").arg(&own).output()?;
+/// The libraries that the dynamic linker loads for a program: their names, and where they are. They stay where they are: that is where the same
+/// linker looks for them.
+fn linked_with(linker: &str, program: &Path) -> io::Result<Vec<(String, String)>> {
+    let output = Command::new(linker).arg("--list").arg(program).output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(io::Error::other(format!(
-            "this program is linked dynamically, and {linker} does not say with what ({said}); build a static one with 'make release'"
+            "{} is linked dynamically, and {linker} does not say with what ({said}); build a static one with 'make release'",
+            program.display()
         )));
     }
     Ok(listed(&String::from_utf8_lossy(&output.stdout)))
@@ -173,9 +196,10 @@ mod tests {
             name: "localhost/assay:t".to_owned(),
             files: vec![
                 Content { path: PROGRAM_PATH.to_owned(), bytes: vec![7; 1000] },
-                Content { path: format!("{LIBRARIES}/libc.so.6"), bytes: vec![8; 512] },
+                Content { path: "lib/libc.so.6".to_owned(), bytes: vec![8; 512] },
             ],
             libraries: vec!["libc.so.6".to_owned()],
+            tools: Vec::new(),
         };
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("image.tar");
@@ -193,7 +217,7 @@ mod tests {
         assert_eq!(layer, format!("{}/layer.tar", hexadecimal(&inner)));
         std::fs::write(&path, inner).expect("written");
         let names = String::from_utf8(tar(&["-t"])).expect("text");
-        assert_eq!(names, "assay/\nassay/bin/\nassay/bin/assay\nassay/lib/\nassay/lib/libc.so.6\n");
+        assert_eq!(names, "assay/\nassay/bin/\nassay/bin/assay\nlib/\nlib/libc.so.6\n");
     }
 
     #[test]

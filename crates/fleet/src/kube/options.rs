@@ -272,7 +272,9 @@ fn push<T>(to: &mut Vec<T>, value: T) -> Result<(), String> {
 /// # Errors
 /// What it is not.
 pub fn volume_size(text: &str) -> Result<Bytes, String> {
-    let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    // Kubernetes writes 10Gi.
+    let spelled = if text.ends_with('i') { format!("{text}B") } else { text.to_owned() };
+    let size: Bytes = spelled.parse().map_err(|error| format!("{error}"))?;
     if size.0 < 1 << 20 { Err(format!("'{text}' is no size of a volume: 1 MiB at least")) } else { Ok(size) }
 }
 
