@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ten minutes of fuzzing for everything that reads what others wrote: about an hour and a half. EACH: seconds for each.
+# Ten minutes of fuzzing for everything that reads what others wrote: more than two hours. EACH: seconds for each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec fuzz/run.sh "${EACH:-600}"

@@ -38,6 +38,8 @@ missing_for_tests() {
     have sshd || echo openssh-server
     have ssh || echo openssh-client
     have chromium chromium-browser google-chrome || echo chromium
+    have node || echo nodejs
+    have npm || echo npm
     have losetup || echo util-linux
     have mkfs.btrfs || echo btrfs-progs
     have mkfs.xfs || echo xfsprogs
@@ -109,6 +111,17 @@ prepare_rust_checks() {
     done
 }
 
+# What the browser tests drive Chromium with, in the versions that xtask/support/browser names.
+prepare_browser() {
+    local from=xtask/support/browser to=target/browser
+    if ! have node || ! have npm; then return; fi
+    if cmp -s "$from/package-lock.json" "$to/package-lock.json" && [ -d "$to/node_modules/axe-core" ]; then return; fi
+    mkdir -p "$to"
+    cp "$from/package.json" "$from/package-lock.json" "$to"
+    (cd "$to" && timeout 300 npm ci --no-audit --no-fund >>"$log" 2>&1) ||
+        echo "prepare: npm could not install the packages of the browser tests; they are skipped" >&2
+}
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 list() {
@@ -126,6 +139,9 @@ if [ ${#missing[@]} -gt 0 ]; then
     echo "         as root: apt-get install ${missing[*]}   (or the like on another distribution)" >&2
 fi
 prepare_rust
-if [ "$purpose" = test ]; then prepare_rust_checks; fi
+if [ "$purpose" = test ]; then
+    prepare_rust_checks
+    prepare_browser
+fi
 if [ -n "$(missing_essential)" ]; then exit 1; fi
 echo "prepare: $SECONDS s"

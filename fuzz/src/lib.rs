@@ -4,8 +4,10 @@
 //! Nine of ten mutants are made by a [`Grammar`] and tried again where its reader refuses them; the tenth is libFuzzer's own, of bytes, so that
 //! diagnostics stay fuzzed as well.
 
+pub mod bundle;
 pub mod fio;
 pub mod lines;
+pub mod mail;
 pub mod plan;
 pub mod random;
 pub mod results;

@@ -22,7 +22,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::Outputs;
 use crate::signals;
 
-pub(crate) use args::{ARRAY_DEFAULT, AuditArgs, SIZE_DEFAULT, size_default};
+pub(crate) use args::{ARRAY_DEFAULT, AuditArgs, size_default};
 use source::Source;
 
 /// What was audited, and what a repair makes of it.

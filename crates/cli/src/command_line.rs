@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Run(crate::run::RunArgs),
     /// Run jobs given as options of fio: assay fio --name=a --rw=randread ..
     Fio(crate::fio_command::FioArgs),
+    /// Run parameter files by vdbench's own command line: assay vdbench -f FILE -o DIR ..
+    Vdbench(crate::vdbench_command::VdbenchArgs),
     /// Run a plan with Assay and with real fio in turns, and show whether they agree
     Crosscheck(crate::crosscheck::CrosscheckArgs),
     /// Show how a workload is spread over an array's cores and caches, and repair it
@@ -71,6 +74,12 @@ pub(crate) enum Command {
     /// Not in this build (cargo build --release --features kube)
     #[cfg(not(feature = "kube"))]
     Kube(AbsentArgs),
+    /// Build the I/O test virtual machine: an image that starts Assay
+    #[cfg(feature = "vm")]
+    Vm(crate::vm::VmArgs),
+    /// Not in this build (cargo build --release --features vm)
+    #[cfg(not(feature = "vm"))]
+    Vm(AbsentArgs),
     /// Show what a plan would do, without doing it
     Plan(crate::run::PlanArgs),
     /// Write a workload file, or a grid of them, from options or answers
@@ -123,8 +132,12 @@ pub(crate) const NO_MAIL: &str =
 pub(crate) const NO_KUBE: &str =
     "this build has no 'kube'; build one with cargo build --release --features kube";
 
+/// The same of virtual machines.
+#[cfg(not(feature = "vm"))]
+pub(crate) const NO_VM: &str = "this build has no 'vm'; build one with cargo build --release --features vm";
+
 /// Options of a command that this build does not have.
-#[cfg(not(all(feature = "kube", feature = "mail", feature = "oltp")))]
+#[cfg(not(all(feature = "kube", feature = "mail", feature = "oltp", feature = "vm")))]
 #[derive(Debug, Args)]
 pub(crate) struct AbsentArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -181,11 +194,37 @@ pub(crate) fn words() -> Vec<OsString> {
         all.build();
         all
     });
-    let own = |name: &str| {
-        let mut arguments = all.find_subcommand("fio")?.get_arguments();
+    let own = |command: &str, name: &str| {
+        let mut arguments = all.find_subcommand(command)?.get_arguments();
         Some(arguments.find(|argument| argument.get_long() == Some(name))?.get_action().takes_values())
     };
-    assay_fio::in_order(std::env::args_os().collect(), &own)
+    let words = vdbench_in_order(std::env::args_os().collect(), &|name| own("vdbench", name));
+    assay_fio::in_order(words, &|name| own("fio", name))
+}
+
+/// By the name `vdbench`, words are those of `assay vdbench`; its own options have one hyphen, those of Assay two.
+fn vdbench_in_order(mut words: Vec<OsString>, own: &dyn Fn(&str) -> Option<bool>) -> Vec<OsString> {
+    if words.first().is_some_and(|name| Path::new(name).file_name() == Some("vdbench".as_ref())) {
+        words.insert(1, "vdbench".into());
+    }
+    if words.get(1).is_none_or(|command| command != "vdbench") || words.len() < 3 || words[2] == "-h" {
+        return words;
+    }
+    let mut rest = words.split_off(2).into_iter();
+    let mut others = vec![OsString::from("--")];
+    while let Some(word) = rest.next() {
+        let Some(body) = word.to_str().and_then(|word| word.strip_prefix("--")) else {
+            others.push(word);
+            continue;
+        };
+        let takes_next = !body.contains('=') && own(body) == Some(true);
+        words.push(word);
+        words.extend(takes_next.then(|| rest.next()).flatten());
+    }
+    if others.len() > 1 {
+        words.append(&mut others);
+    }
+    words
 }
 
 /// The help of one command.

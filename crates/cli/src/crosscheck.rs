@@ -80,7 +80,7 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     let request = Request {
         engine,
         seed: args.seed,
-        consent: args.allowed.destroy_data.clone(),
+        consent: args.allowed.named()?,
         really: args.allowed.really,
         ..Request::new(Work::Asked(asked.workload.clone()), &asked.directory)
     };

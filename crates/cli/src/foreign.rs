@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use assay_fio::{FioLogOptions, LogPrefix, LoggedIo, Program, fio_json_with, fio_logs};
 use assay_results::series::{Level, read_level};
 use assay_results::{Interval, Run, store};
-use assay_vdbench::vdbench_files;
+use assay_vdbench::{console, vdbench_files};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -35,6 +35,9 @@ pub(crate) struct ForeignArgs {
     /// What the options of the program fio ask for.
     #[arg(skip)]
     pub(crate) program: Option<Box<Program>>,
+    /// The words of vdbench's command line, whose console lines are printed.
+    #[arg(skip)]
+    pub(crate) vdbench_words: Option<Vec<String>>,
     /// Where its reports have gone while the run went on.
     #[arg(skip)]
     pub(crate) begun: Begun,
@@ -67,6 +70,11 @@ impl ForeignArgs {
         }
         if let Some(path) = &self.vdbench {
             outputs.write_directory("--vdbench", path, &vdbench_files(run, &intervals))?;
+            if let Some(words) = &self.vdbench_words {
+                let shown = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                let text = console(run, &intervals, words, &shown.display().to_string());
+                outputs.write("the console", Path::new("-"), &text)?;
+            }
         }
         let Some(program) = &self.program else { return Ok(()) };
         let outputs = outputs.replacing(assay_fio::is_report);
@@ -89,6 +97,11 @@ impl ForeignArgs {
         let Some(program) = &self.program else { return Ok(()) };
         let mut outputs = outputs.replacing(assay_fio::is_report);
         program.paths().iter().try_for_each(|(option, path)| outputs.check(option, Some(path)))
+    }
+
+    /// Whether the report of another tool takes the place of Assay's.
+    pub(crate) fn reports(&self) -> bool {
+        self.vdbench_words.is_some() || self.program.as_ref().is_some_and(|program| program.reports())
     }
 
     fn is_empty(&self) -> bool {

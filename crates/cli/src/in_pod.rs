@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 
 use assay_fleet::worker::{Stream, Streams, serve};
 use assay_host::cache::drop_everything;
-use assay_runner::ThisHost;
+use assay_runner::{Site, ThisHost};
 use assay_workload::units::Bytes;
 use clap::Args;
 
+use crate::apps;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::signals;
@@ -68,7 +69,7 @@ pub(crate) fn worker(port: u16, args: &PodArgs, context: &Context) -> Result<Out
         Failure::failed(why)
     })?;
     let Some(streams) = streams(listener, &told, &stop) else { return Ok(Outcome::Done) };
-    serve(&mut ThisHost::new(context.site(stop)), streams).map_err(Failure::failed)?;
+    serve(&mut ThisHost::new(Site { kinds: apps::kinds(context)?, ..context.site(stop) }), streams).map_err(Failure::failed)?;
     if told.load(Ordering::Relaxed) {
         return Ok(Outcome::Done);
     }

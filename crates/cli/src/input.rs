@@ -92,6 +92,12 @@ fn read(path: &Path) -> Result<String, Failure> {
     text_of(path, opened(path)?)
 }
 
+/// The text of a file whose lines are to be named: a pipe has none, as what it holds is there once.
+pub(crate) fn text_of_file(path: &Path) -> Result<String, Failure> {
+    let is_file = std::fs::metadata(path).map_or(true, |meta| meta.is_file());
+    if is_file { read(path) } else { Ok(String::new()) }
+}
+
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     all_of(path, opened(path)?)
 }
@@ -268,15 +274,48 @@ fn parse_vdbench(
         ..vdbench::Options::default()
     };
     let read = |options: &vdbench::Options| vdbench::parse(name, text, options, &SystemLoader);
-    let parsed = read(&options);
-    let (Some(file), Some(place)) = (&parsed.0, place) else { return Ok(parsed) };
+    Ok(existing_as_formatted(&mut options, place, &read))
+}
+
+/// The parameter files of vdbench's command line, read as one; its storage that exists in `place` is taken as formatted.
+pub(crate) fn of_vdbench(line: &vdbench::CommandLine, place: &Path) -> Result<Input, Failure> {
+    let texts = line.files.iter().map(|file| read(Path::new(file))).collect::<Result<Vec<_>, _>>()?;
+    let files: Vec<(&str, &str)> =
+        line.files.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
+    let mut options = line.options.clone();
+    options.local_names.push(rustix::system::uname().nodename().to_string_lossy().into_owned());
+    let (file, mut diagnostics) = existing_as_formatted(&mut options, Some(place), &|options| {
+        vdbench::parse_files(&files, options, &SystemLoader)
+    });
+    let format = Format::Vdbench;
+    let Some(file) = file else {
+        return Ok(Input { format, workload: None, diagnostics, runs: Vec::new(), commands: Vec::new() });
+    };
+    let runs = vdbench::expand(&file).iter().map(vdbench::ExpandedRun::simulating_line).collect();
+    let stem = Path::new(&line.files[0]).file_stem().map_or("vdbench".into(), |stem| stem.to_string_lossy());
+    let (workload, more) = vdbench::lower(&stem, &file);
+    diagnostics.extend(more);
+    Ok(Input { format, workload, diagnostics, runs, commands: file.commands() })
+}
+
+/// A parameter file that was read, or `None`, and what there is to say.
+type Parsed = (Option<vdbench::ParameterFile>, Vec<Diagnostic>);
+
+/// Reads a parameter file, and again if storage that it would format exists below `place`.
+fn existing_as_formatted(
+    options: &mut vdbench::Options,
+    place: Option<&Path>,
+    read: &dyn Fn(&vdbench::Options) -> Parsed,
+) -> Parsed {
+    let parsed = read(options);
+    let (Some(file), Some(place)) = (&parsed.0, place) else { return parsed };
     let missing = file.unformatted.iter().filter_map(|index| file.storages.get(*index));
     for lun in missing.flat_map(|storage| &storage.luns) {
         if let Ok(meta) = std::fs::metadata(place.join(&lun.path)) {
             options.existing_files.insert(lun.path.clone(), meta.len());
         }
     }
-    Ok(if options.existing_files.is_empty() { parsed } else { read(&options) })
+    if options.existing_files.is_empty() { parsed } else { read(options) }
 }
 
 /// What only vdbench's files can be told would be silently lost on others.

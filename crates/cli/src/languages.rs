@@ -2,6 +2,7 @@
 //! with. Each is known in full by its own crate; only this module knows all of them.
 
 mod detect;
+mod lines;
 
 use assay_formats::trace::{self, Begin};
 use assay_formats::{Diagnostic, native};
@@ -9,6 +10,7 @@ use assay_results::Run;
 use assay_workload::Workload;
 
 pub(crate) use detect::{Format, detect};
+pub(crate) use lines::lines_of;
 
 /// The languages of traces; the first that takes the first line counts, and blkparse takes any.
 pub(crate) const TRACES: &[Begin] = &[assay_fio::iolog, trace::csv, trace::blkparse];

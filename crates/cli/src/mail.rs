@@ -5,8 +5,14 @@ use std::path::{Path, PathBuf};
 use assay_mail::{Action, Mail, report};
 use assay_runner::{Request, Work};
 
+use crate::asked::LoadedWorkload;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::{context::Context, live::Live, options::HowArgs, run, signals};
+use crate::live::Live;
+use crate::options::HowArgs;
+use crate::output::Outputs;
+use crate::run::{self, RunOptions};
+use crate::signals;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = assay_mail::settings::help())]
@@ -22,10 +28,25 @@ pub(crate) struct MailArgs {
 }
 
 pub(crate) fn mail(args: &MailArgs, context: &Context) -> Result<Outcome, Failure> {
+    let how = RunOptions::usual(&args.how);
+    if args.how.engine.is_some() {
+        return Err(Failure::usage("--engine: the mail store does its I/O by itself; leave the option out"));
+    }
     let workload = assay_mail::asked(args.action, &args.directory, &args.settings).map_err(Failure::usage)?;
+    let mut asked = LoadedWorkload::of(workload, Path::new("."));
+    if args.how.dry_run {
+        return run::show_plan(&mut asked, &how, context);
+    }
+    // Refused before hours of measuring.
+    let databases = Outputs::new(args.how.output.force).reading([&args.directory]);
+    args.how.foreign.check(&mut args.how.output.checked(databases)?)?;
     let mut site = context.site(signals::stop_flag()?);
     site.kinds.native.push(std::sync::Arc::new(Mail::default()));
-    let request = Request::new(Work::Asked(workload), Path::new("."));
+    let request = Request {
+        watch: args.how.watch.into(),
+        consent: args.how.allowed.named()?,
+        ..Request::new(Work::Asked(asked.workload), Path::new("."))
+    };
     let finished = run::recorded(request, &site, Live::new(context), context)?.finished;
     if !args.how.output.json {
         context.out(&report::text(&finished.run));

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+mod against;
 mod apps;
 mod asked;
 mod audit;
@@ -32,6 +33,8 @@ mod kube;
 mod languages;
 mod live;
 mod location;
+#[cfg(feature = "vm")]
+mod guest;
 #[cfg(feature = "mail")]
 mod mail;
 mod new;
@@ -52,9 +55,13 @@ mod series;
 mod shown;
 mod signals;
 mod simulated;
+mod standing_consent;
 mod status;
 mod steps;
 mod traced;
+mod vdbench_command;
+#[cfg(feature = "vm")]
+mod vm;
 mod wrong_words;
 
 use assay_report::visible;
@@ -68,6 +75,10 @@ static MEMORY: assay_engine::memory::OrExit = assay_engine::memory::OrExit;
 
 fn main() -> ExitCode {
     assay_engine::clock::begin();
+    #[cfg(feature = "vm")]
+    if guest::is_first_process() {
+        guest::first_process();
+    }
     signals::outlive_file_limits();
     let words = command_line::words();
     let cli = match command_line::parse(&words) {
@@ -115,6 +126,7 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Baseline(args) => baseline::baseline(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Fio(args) => fio_command::fio(args, || command_line::help_of("fio"), context),
+        Command::Vdbench(args) => vdbench_command::vdbench(args, context),
         Command::Crosscheck(args) => crosscheck::crosscheck(&args, context),
         Command::Audit(args) => audit::audit(&args, context),
         #[cfg(feature = "oltp")]
@@ -134,6 +146,10 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Mail(args) => mail::mail(&args, context),
         #[cfg(not(feature = "mail"))]
         Command::Mail(_) => Err(Failure::usage(command_line::NO_MAIL)),
+        #[cfg(feature = "vm")]
+        Command::Vm(args) => vm::vm(&args, context),
+        #[cfg(not(feature = "vm"))]
+        Command::Vm(_) => Err(Failure::usage(command_line::NO_VM)),
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => command_line::completions(&args, context),
         Command::Man(args) => command_line::man(&args, context),

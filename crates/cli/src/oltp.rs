@@ -1,5 +1,6 @@
 //! `assay oltp`: a load derived from TPC-C on SQLite and PostgreSQL. Its options are those of the crate's table.
 
+use std::os::unix::process::CommandExt as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -74,7 +75,22 @@ impl From<assay_oltp::Error> for Failure {
     }
 }
 
+/// Starts this program anew where a URL among its words holds a password, which every user of the machine could read in the list of
+/// processes: it goes on in the environment. Where that fails, everything goes on as it is.
+fn hide_password(given: &Given) {
+    let Some((word, url, password)) = given.password_in_url() else { return };
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut words = std::env::args_os();
+    let mut again = std::process::Command::new(program);
+    if let Some(name) = words.next() {
+        again.arg0(name);
+    }
+    let words = words.map(|other| if other == word { url.clone().into() } else { other });
+    let _ = again.args(words).env("PGPASSWORD", password).exec();
+}
+
 pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failure> {
+    hide_password(&args.given);
     let mut site = context.site(signals::stop_flag()?);
     let stop = Arc::clone(&site.stop);
     let stopped = move || stop.load(Ordering::Relaxed);

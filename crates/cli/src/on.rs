@@ -17,7 +17,7 @@ use crate::in_pod::{self, PodArgs};
 use crate::input;
 use crate::live::Live;
 use crate::run::{self, RunOptions};
-use crate::signals;
+use crate::{apps, signals};
 
 /// Who carries a plan out.
 #[derive(Debug, Args)]
@@ -94,7 +94,7 @@ pub(crate) fn execute(
     how: &RunOptions<'_>,
     context: &Context,
 ) -> Result<Outcome, Failure> {
-    let site = context.site(signals::stop_flag()?);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     accept(&mut asked, how, context)?;
     let setting = setting(&asked, how, &site, context);
     let fleet = Fleet::launch(words, &mut asked.workload, on.ranges(), &setting, on.options(&site))?;
@@ -175,7 +175,7 @@ pub(crate) fn worker(args: &PodArgs, context: &Context) -> Result<Outcome, Failu
     if let Some(file) = &args.drop_caches {
         return in_pod::drop_caches(file, context);
     }
-    let site = context.site(signals::stop_flag()?);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     let served = serve(&mut ThisHost::new(site), only(std::io::stdin(), std::io::stdout()));
     Ok(match served.map_err(Failure::failed)? {
         Served::Finished => Outcome::Done,

@@ -1,6 +1,6 @@
 //! Options that several commands share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assay_host::HostRoot;
 use assay_host::guard::Consent;
@@ -8,7 +8,9 @@ use clap::{Args, ValueEnum};
 
 use assay_workload::job::EngineKind;
 
+use crate::failure::Failure;
 use crate::foreign::ForeignArgs;
+use crate::standing_consent;
 
 /// Where results go.
 #[derive(Debug, Args)]
@@ -67,7 +69,8 @@ pub(crate) struct AllowArgs {
     /// Run a file of fio or vdbench although options that change what is tested are not supported
     #[arg(long, conflicts_with = "strict")]
     pub(crate) allow_loss: bool,
-    /// Allow writing to this device or over this file; may be given several times
+    /// Allow writing to this device or over this file; may be given several times. So do the names in $ASSAY_CONSENT and in the
+    /// file .assay-consent of the working directory
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,
     /// With --destroy-data: also where the device has partitions or carries a signature, or where that cannot be told. Never
@@ -77,9 +80,25 @@ pub(crate) struct AllowArgs {
 }
 
 impl AllowArgs {
+    /// The targets that may be destroyed: those of the command line, and those of `ASSAY_CONSENT` and `.assay-consent`, which
+    /// `--really` never covers.
+    ///
+    /// # Errors
+    /// What is wrong with the environment or the file.
+    pub(crate) fn named(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut named = self.destroy_data.clone();
+        if !self.really {
+            named.extend(standing_consent::targets(Path::new("."))?);
+        }
+        Ok(named)
+    }
+
     /// What may be destroyed.
-    pub(crate) fn consent(&self, host: &HostRoot) -> Consent {
-        Consent::naming(host, &self.destroy_data).really(self.really)
+    ///
+    /// # Errors
+    /// As [`AllowArgs::named`].
+    pub(crate) fn consent(&self, host: &HostRoot) -> Result<Consent, Failure> {
+        Ok(Consent::naming(host, &self.named()?).really(self.really))
     }
 }
 

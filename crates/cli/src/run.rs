@@ -19,6 +19,7 @@ use assay_workload::plan::Carrier;
 use assay_workload::units::Bytes;
 use clap::Args;
 
+use crate::against::{self, Comparing};
 use crate::apps;
 use crate::asked::{self, LoadedWorkload, Origin, Wanted};
 use crate::audit::{self, source};
@@ -67,9 +68,9 @@ pub(crate) struct RunArgs {
     /// With --engine sim: the array model, a shipped one or a file ('assay audit --array list')
     #[arg(long, value_name = "NAME|FILE", default_value = crate::audit::ARRAY_DEFAULT)]
     pub(crate) array: String,
-    /// With --engine sim: size of targets that have none in the file
-    #[arg(long, value_name = "SIZE", default_value = crate::audit::SIZE_DEFAULT)]
-    pub(crate) size: Bytes,
+    /// Size of targets that have none in the file, with --engine sim [default: 1t] and with 'assay plan', which then looks at no target
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
     /// Run everything N times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
@@ -105,6 +106,10 @@ pub(crate) struct RunArgs {
   assay plan job.fio
   # the runs of a vdbench file, as vdbench -s lists them
   assay plan parmfile --runs
+  # without its disks, which another machine has
+  assay plan parmfile --size 100g
+  # do two files, in whatever languages, offer the same load?
+  assay plan parmfile --against job.fio
   # the plan and the diagnostics as one document
   assay plan plan.toml --json")]
 pub(crate) struct PlanArgs {
@@ -113,6 +118,9 @@ pub(crate) struct PlanArgs {
     /// Only the file's own runs, in the words of its own tool (fio and vdbench files)
     #[arg(long)]
     pub(crate) runs: bool,
+    /// Compare with the load that this file offers, in whatever language: each difference with its lines (status 4)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "profile", "on", "tiles", "repeat", "curve", "find_rate", "until_steady", "scale", "engine"])]
+    pub(crate) against: Option<PathBuf>,
 }
 
 /// How what was asked for is carried out, whichever command line says it.
@@ -153,7 +161,7 @@ impl<'a> RunOptions<'a> {
             probes: &args.probe,
             trace: args.trace.as_deref(),
             array: &args.array,
-            size: args.size,
+            size: args.size.unwrap_or_else(audit::size_default),
             ..RunOptions::usual(&args.how)
         }
     }
@@ -216,7 +224,7 @@ pub(crate) fn finished_in_pods(
     let mut asked = asked::asked(wanted(args)?, context)?;
     let mut how = RunOptions { kube: options.clone(), ..RunOptions::of(args) };
     how.seed = how.seed.or(seed);
-    let site = context.site(signals::stop_flag()?);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     on::accept(&mut asked, &how, context)?;
     let setting = on::setting(&asked, &how, &site, context);
     let pods = assay_fleet::launch::kube::Pods::new(workers as usize, options, &setting);
@@ -289,7 +297,7 @@ fn simulate(wanted: Wanted<'_>, how: &RunOptions<'_>, context: &Context) -> Resu
     check_outputs(how, &plan)?;
     let mut notes = asked.notes;
     notes.extend(input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?);
-    let site = context.site(signals::stop_flag()?);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     context.say(&assay_runner::remark(&model, plan.seed));
     let finished = simulated::simulate(&plan, &model, notes, &site, context)?.finished;
     present(&finished, &how.common.output, Some(&how.common.foreign), context)
@@ -305,7 +313,7 @@ pub(crate) fn present(
     let program = foreign.and_then(|foreign| foreign.program.as_ref());
     if output.json {
         context.out(&shown::json(&finished.run)?);
-    } else if program.is_none_or(|program| !program.reports()) {
+    } else if foreign.is_none_or(|foreign| !foreign.reports()) {
         shown::show(&finished.run, &[], context)?;
     }
     let targets = finished.run.plan.targets.iter().map(|target| &target.path);
@@ -356,7 +364,7 @@ fn carry_out(
     let logs_ios = tracing.as_ref().is_some_and(|tracing| tracing.submit_calls);
     let request = Request {
         fio,
-        consent: how.common.allowed.destroy_data.clone(),
+        consent: how.common.allowed.named()?,
         really: how.common.allowed.really,
         watch: how.common.watch.into(),
         probes: probes(how, context)?,
@@ -416,16 +424,47 @@ pub(crate) fn plan(args: &PlanArgs, context: &Context) -> Result<Outcome, Failur
     if args.run.profile.as_deref() == Some("list") {
         return run(&args.run, context);
     }
+    if let (Some(against), Some(file)) = (&args.against, &args.run.file) {
+        let run = &args.run;
+        let how = Comparing {
+            reading: &run.reading,
+            size: run.size,
+            runtime: run.runtime.as_deref(),
+            json: run.how.output.json,
+        };
+        return against::compare([file, against], &how, context);
+    }
     let mut asked = asked::asked(wanted(&args.run)?, context)?;
     let how = RunOptions::of(&args.run);
+    if args.run.size.is_some() {
+        return without_targets(&asked, &how, context);
+    }
     if let Some(words) = &args.run.on.on {
         return on::execute(asked, (words, &args.run.on), true, &how, context);
     }
     show_plan(&mut asked, &how, context)
 }
 
+/// Shows a plan whose targets are not looked at. What `run` would do is not known then.
+fn without_targets(
+    asked: &LoadedWorkload,
+    how: &RunOptions<'_>,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    let engine = how.common.engine.as_deref().map(engine_of).transpose()?;
+    let (plan, assumed) = source::planned_for(&EngineKind::ALL, engine, &asked.workload, how.size, how.seed)?;
+    if !assumed.is_empty() {
+        context.say(&format!("no size is given for {}: taken as {} (--size)", assumed.join(", "), how.size));
+    }
+    print_plan(&plan, &asked.diagnostics, how.common, context);
+    if !how.common.output.json {
+        input::say_all(&asked.diagnostics, how.common.allowed.strict, context)?;
+    }
+    Ok(Outcome::Done)
+}
+
 /// Shows a plan, and ends as carrying it out would.
-fn show_plan(
+pub(crate) fn show_plan(
     asked: &mut LoadedWorkload,
     how: &RunOptions<'_>,
     context: &Context,
@@ -486,8 +525,11 @@ fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: 
     let losses = input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss).err();
     // In a directory that `run` makes first there is nothing to ask for.
     let is_made = asked.work_dir.as_ref().is_some_and(|directory| !directory.exists());
-    let consent = how.common.allowed.consent(host);
-    let consent = assay_runner::check_consent(plan, host, &consent).err().filter(|_| !is_made);
+    let consent = match how.common.allowed.consent(host) {
+        Ok(consent) => assay_runner::check_consent(plan, host, &consent).err().map(Failure::from),
+        Err(failure) => Some(failure),
+    };
+    let consent = consent.filter(|_| !is_made);
     let memory = assay_runner::check_memory(plan, host).err();
     let descriptors = assay_runner::check_descriptors(plan).err();
     let fio = assay_runner::fio::losses(plan, how.common.allowed.strict).err();
@@ -496,7 +538,7 @@ fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: 
         check_outputs(how, plan).err().map(|failure| Refusal::new("output-refused", failure)),
         context.runs_root().err().map(|failure| Refusal::new("runs-not-kept", failure)),
         fio.map(|error| Refusal::new("not-for-fio", error.into())),
-        consent.map(|error| Refusal::new("write-refused", error.into())),
+        consent.map(|failure| Refusal::new("write-refused", failure)),
         memory.map(|error| Refusal::new("not-enough-memory", error.into())),
         descriptors.map(|error| Refusal::new("not-enough-descriptors", error.into())),
         check_space(plan, Layout::AsNeeded, &largest, host).err().map(Refusal::too_large),

@@ -63,11 +63,14 @@ pub enum StoreError {
         why: LogDamage,
     },
     /// A group of the log makes no sense although its checksum holds.
-    #[error("the log holds a record that this version does not know, before LSN {0}")]
+    #[error("the log holds a record that this version does not know or of a page that there is not, before LSN {0}")]
     Record(u64),
     /// No checkpoint can be read.
     #[error("the checkpoint file has no whole checkpoint")]
     Checkpoint,
+    /// What was acknowledged is not known.
+    #[error("cannot read the ledger of acknowledged changes: {0}")]
+    Ledger(#[source] io::Error),
     /// It is not one of ours.
     #[error("the database's header is not that of a mail database of this version (format {0})")]
     Version(u32),

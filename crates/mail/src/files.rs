@@ -124,14 +124,17 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-fn generations_in(directory: &Path, number: u32) -> io::Result<Vec<u64>> {
+/// The generations of the log of database `number` in `directory`, in order.
+pub(crate) fn generations_in(directory: &Path, number: u32) -> io::Result<Vec<u64>> {
     let start = Files::name(number, FileId::Log(0));
     let start = start.trim_end_matches('0');
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let name = entry?.file_name();
-        let generation = name.to_str().and_then(|name| name.strip_prefix(start));
-        found.extend(generation.and_then(|digits| u64::from_str_radix(digits, 16).ok()));
+        let Some(name) = name.to_str() else { continue };
+        let generation = name.strip_prefix(start).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        // `log-1` and `log-+0000001` are no names of ours.
+        found.extend(generation.filter(|number_of| Files::name(number, FileId::Log(*number_of)) == name));
     }
     found.sort_unstable();
     Ok(found)

@@ -148,14 +148,20 @@ struct PreparedMail<'p> {
 /// Whether what has the names of a database is ours, and whether there is any.
 fn look_at(directory: &Path, number: u32) -> Result<bool, EngineError> {
     let mut found = false;
-    let names = [FileId::Database, FileId::Checkpoint].map(|file| Files::name(number, file));
-    for (index, name) in names.into_iter().chain([format!("mail-{number}.ledger")]).enumerate() {
+    let logs = files::generations_in(directory, number).map_err(engine_error)?.into_iter().map(FileId::Log);
+    let names = [FileId::Database, FileId::Checkpoint].into_iter().chain(logs);
+    let names = names.map(|file| Files::name(number, file));
+    for (index, name) in names.chain([format!("mail-{number}.ledger")]).enumerate() {
         let path = directory.join(name);
         if path.symlink_metadata().is_err() {
             continue;
         }
         if ownership(&path) == Ownership::Foreign {
-            return Err(engine_error(format!("{} was not made by Assay; it stays as it is", path.display())));
+            return Err(engine_error(format!(
+                "{} is not the file that Assay made: it is a copy, or another program's. It stays as it is; remove it, or use \
+                 another directory",
+                path.display()
+            )));
         }
         found |= index == 0;
     }

@@ -6,9 +6,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use assay_results::store::open_regular;
 use assay_workload::rng::splitmix64;
+use rustix::fs::OFlags;
 
 use crate::disk::Disk;
 use crate::error::StoreError;
@@ -64,12 +67,12 @@ impl Ledger {
     /// What the system says.
     pub fn open(path: &Path, anew: bool) -> io::Result<Ledger> {
         let mut options = File::options();
-        let file = match anew {
-            true => options.write(true).create(true).truncate(true).open(path)?,
-            false => options.append(true).open(path)?,
-        };
-        drop(file);
-        Ok(Ledger { file: File::options().append(true).open(path)? })
+        options.custom_flags(OFlags::NOFOLLOW.bits() as i32).append(true);
+        let file = options.create(anew).open(path)?;
+        if anew {
+            file.set_len(0)?;
+        }
+        Ok(Ledger { file })
     }
 
     /// A message is about to be changed.
@@ -117,7 +120,11 @@ pub struct LedgerCheck {
 
 fn read(path: &Path) -> io::Result<(BTreeMap<Key, History>, u64)> {
     let mut bytes = Vec::new();
-    File::open(path)?.read_to_end(&mut bytes)?;
+    match open_regular(path) {
+        // Nothing was acknowledged.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        file => _ = file?.read_to_end(&mut bytes)?,
+    }
     let (mut histories, mut durable) = (BTreeMap::<Key, History>::new(), 0);
     for entry in bytes.chunks_exact(ENTRY_BYTES) {
         let field = |index: usize| {
@@ -140,9 +147,9 @@ fn read(path: &Path) -> io::Result<(BTreeMap<Key, History>, u64)> {
 /// Holds a database against the ledger of the run before.
 ///
 /// # Errors
-/// What the storage does wrong; a ledger that cannot be read is an empty one.
+/// What the storage does wrong; a ledger that is there and cannot be read.
 pub fn check(store: &Store, disk: &mut dyn Disk, path: &Path) -> Result<LedgerCheck, StoreError> {
-    let (histories, durable) = read(path).unwrap_or_default();
+    let (histories, durable) = read(path).map_err(StoreError::Ledger)?;
     let mut found = LedgerCheck::default();
     for (key, history) in histories {
         let Some((lsn, kept)) = history.fates.range(..=durable).next_back() else { continue };

@@ -10,7 +10,7 @@ use std::io::IoSliceMut;
 use crate::disk::{Block, Class, Disk, FileId, GENERATION_BYTES, blocks, read_blocks};
 use crate::error::{Doing, LogDamage, StoreError};
 use crate::flush::Checkpoint;
-use crate::layout::{Header, VERSION};
+use crate::layout::{Header, Layout, VERSION};
 use crate::log::{Batch, LogPlace, LogState, Record, decode};
 use crate::page::{PAGE_BYTES, Page, PageFault, PageKind, counter_byte};
 use crate::pool::{Miss, State};
@@ -285,13 +285,15 @@ struct FirstPass {
     groups: u64,
 }
 
-fn first_pass(disk: &mut dyn Disk, checkpoint: Checkpoint, first_data: u32) -> Result<FirstPass, StoreError> {
+fn first_pass(disk: &mut dyn Disk, checkpoint: Checkpoint, layout: Layout) -> Result<FirstPass, StoreError> {
+    let first_data = layout.first_data();
     let mut reader = Reader::new(disk, &checkpoint)?;
     let mut data = HashSet::new();
     while let Some(batch) = reader.next()? {
         for (lsn, mut group) in batch.groups() {
             while !group.is_empty() {
-                let page = decode(&mut group).ok_or(StoreError::Record(lsn))?.page();
+                let page = decode(&mut group).map(|record| record.page());
+                let page = page.filter(|page| *page < layout.capacity).ok_or(StoreError::Record(lsn))?;
                 if page >= first_data {
                     data.insert(page);
                 }
@@ -349,7 +351,7 @@ pub fn open(disk: &mut dyn Disk, tuning: Tuning) -> Result<(Store, Header, Recov
     let checkpoint = read_checkpoint(disk)?;
     let (layout, database) = (header.layout, checkpoint.database);
     let FirstPass { mut meta, data, end, life, generations, groups } =
-        first_pass(disk, checkpoint, layout.first_data())?;
+        first_pass(disk, checkpoint, layout)?;
     let mut log = LogState::new(database, life + 1, end);
     if end.lsn > checkpoint.place.lsn {
         log.remember(checkpoint.place);

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use crate::disk::{Class, Disk, FileId};
 use crate::error::StoreError;
 use crate::key::Key;
+use crate::ledger;
 use crate::load::{Loader, NewDatabase};
 use crate::memory::Memory;
 use crate::page::{PAGE_BYTES, PageFault};
@@ -360,4 +361,49 @@ fn a_page_may_have_two_writes_that_nothing_says_the_end_of() {
         memory.power_on();
         open(&memory).unwrap();
     }
+}
+
+/// Its checksum holds: somebody made it so.
+#[test]
+fn a_log_of_pages_that_there_are_not_is_refused() {
+    let memory = Memory::new(1);
+    built(&memory, 50, &mut Model::new());
+    let (store, _) = open(&memory).unwrap();
+    make(&store, &mut memory.clone(), &Change::Put(Key::new(1, 0, 9), 200, 7), true).unwrap();
+    drop(store);
+    memory.tamper(FileId::Log(0), |log| {
+        let mut at = 0;
+        while at < log.len() {
+            let length = u32::from_le_bytes(log[at + 12..at + 16].try_into().unwrap()) as usize;
+            if length == 0 {
+                break;
+            }
+            // The page of the first record, behind the heads of the batch and of the group.
+            log[at + 53..at + 57].copy_from_slice(&2_000_000_u32.to_le_bytes());
+            let batch = &mut log[at..at + 48 + length];
+            batch[4..8].fill(0);
+            let sum = crc32c::crc32c(batch).to_le_bytes();
+            batch[4..8].copy_from_slice(&sum);
+            at += (48 + length).next_multiple_of(4096);
+        }
+    });
+    assert!(matches!(open(&memory), Err(StoreError::Record(_))));
+}
+
+#[test]
+fn a_ledger_that_cannot_be_read_is_not_an_empty_one() {
+    let memory = Memory::new(1);
+    built(&memory, 50, &mut Model::new());
+    let (store, _) = open(&memory).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let check = |name: &str| ledger::check(&store, &mut memory.clone(), &directory.path().join(name));
+    assert_eq!(check("none").unwrap(), ledger::LedgerCheck::default());
+    std::fs::create_dir(directory.path().join("directory")).unwrap();
+    assert!(matches!(check("directory"), Err(StoreError::Ledger(_))));
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(matches!(check("pipe"), Err(StoreError::Ledger(_))), "it is not waited for");
+    std::os::unix::fs::symlink("elsewhere", directory.path().join("link")).unwrap();
+    assert!(ledger::Ledger::open(&directory.path().join("link"), true).is_err());
+    assert!(!directory.path().join("elsewhere").exists());
 }

@@ -85,6 +85,9 @@ pub enum Error {
     /// The database is not what was expected.
     #[error("{0}")]
     Database(#[from] Unfit),
+    /// Another run has the database.
+    #[error(transparent)]
+    InUse(#[from] assay_host::claim::InUse),
     /// It was stopped.
     #[error("interrupted")]
     Interrupted,
@@ -199,6 +202,12 @@ pub enum Unfit {
         /// Those asked for.
         asked: u32,
     },
+    /// Its directory is not Assay's.
+    #[error("{what}")]
+    Directory {
+        /// Why not, with its name.
+        what: String,
+    },
     /// There is something else under its name.
     #[error("{place} holds {what}, which Assay did not make; nothing was changed. Use another database")]
     Foreign {
@@ -251,7 +260,7 @@ impl Error {
             Error::Protocol { .. } => "protocol",
             Error::File { .. } | Error::Output(_) => "file",
             Error::OwnServer { .. } => "server",
-            Error::Asked(_) | Error::Database(_) | Error::Interrupted => "other",
+            Error::Asked(_) | Error::Database(_) | Error::InUse(_) | Error::Interrupted => "other",
         }
     }
 }

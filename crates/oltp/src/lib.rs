@@ -9,6 +9,8 @@ mod conditions;
 mod crash;
 mod database;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod inputs;
 mod kind;
 mod ledger;

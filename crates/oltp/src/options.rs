@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::error::Asked;
+use crate::postgres::ServerUrl;
 
 /// What is done with a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +169,12 @@ impl Given {
     /// The file that acknowledged commits are to be written down in, where one was named.
     pub fn ledger(&self) -> Option<&str> {
         self.text("ledger")
+    }
+
+    /// Where the URL of a server holds a password: the URL as it was given, without it, and the password.
+    pub fn password_in_url(&self) -> Option<(&str, String, String)> {
+        let given = self.text(WHERE)?;
+        ServerUrl::split_password(given).map(|(url, password)| (given, url, password))
     }
 
     /// The same with another value of an option.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::database::{Database, Here, How, built, settled};
 use crate::error::{Asked, Error, Unfit};
 use crate::options::{Given, OPTIONS, WHERE};
+use crate::postgres::ServerUrl;
 use crate::scale::Scale;
 use crate::settings::{KIND, Settings};
 
@@ -47,6 +48,10 @@ impl ApplicationKind for OltpInPlans {
     fn names(&self) -> Vec<&'static str> {
         let options = OPTIONS.iter().map(|option| option.name);
         std::iter::once(TASK).chain(options.filter(|name| !KEYS_OF_JOBS.contains(name))).collect()
+    }
+
+    fn is_elsewhere(&self, settings: &Map<String, Value>) -> bool {
+        settings.contains_key(WHERE)
     }
 
     fn words(&self, settings: &Map<String, Value>) -> Result<String, SettingFault> {
@@ -96,6 +101,13 @@ impl AskedJob {
                 help: help.to_owned(),
             };
             let text = value.as_str().ok_or_else(|| wrong("a text"))?;
+            if name == WHERE && ServerUrl::split_password(text).is_some() {
+                return Err(SettingFault {
+                    name: name.clone(),
+                    what: "the URL holds a password, and plans are stored with results".to_owned(),
+                    help: "write the URL without it, and set PGPASSWORD".to_owned(),
+                });
+            }
             if name == TASK {
                 let found = TASKS.iter().find(|(word, _)| *word == text);
                 task = found.ok_or_else(|| wrong("build, run or check"))?.1;
@@ -235,11 +247,12 @@ mod tests {
             (&[("think", "maybe")], "think", "\"maybe\" is not possible"),
             (&[("server-side", "yes")], "server-side", "is for PostgreSQL"),
             (&[("warehouses", "0")], "warehouses", "'0' is not possible"),
+            (&[("where", "postgres://u:secret@h/d")], "where", "the URL holds a password"),
             (&[("where", "mysql://x")], "where", "is not the URL of a PostgreSQL database"),
         ] {
             let fault = words(settings).unwrap_err();
             assert_eq!(fault.name, name, "{fault:?}");
-            assert!(fault.what.contains(what), "{fault:?}");
+            assert!(fault.what.contains(what) && !format!("{fault:?}").contains("secret"), "{fault:?}");
         }
         assert!(!OltpInPlans.names().contains(&"users"));
     }

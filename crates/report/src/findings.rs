@@ -76,7 +76,7 @@ fn place(finding: &Finding) -> String {
     let row = row_of(finding);
     // Counted from 1 for people.
     let repeat = finding.repeat.filter(|_| !row.is_empty());
-    repeat.map_or_else(|| row.clone(), |repeat| format!("{row}, repetition {}", repeat + 1))
+    repeat.map_or_else(|| row.clone(), |repeat| format!("{row}, repetition {}", repeat.saturating_add(1)))
 }
 
 /// Phase, job and point; empty: the whole run.

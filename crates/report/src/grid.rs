@@ -222,7 +222,7 @@ fn is_about(finding: &Finding, point: &Point<'_>) -> bool {
 fn what_counts(run: &Run, points: &[Point<'_>]) -> Option<String> {
     let step = points[0].step.filter(|step| matches!(step.until, Until::Steady(_)));
     let Some(step) = step else {
-        let most = points.iter().map(|point| point.phase.repeat + 1).max().unwrap_or(1);
+        let most = points.iter().map(|point| point.phase.repeat.saturating_add(1)).max().unwrap_or(1);
         return (most > 1).then(|| format!("Each figure is the mean of {most} repetitions."));
     };
     let rounds = || points.iter().filter_map(|point| Some(point.step?.round + 1));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use assay_engine::loops::Backing;
-use assay_engine::tree::{NamedDirectories, check_anchor};
+use assay_engine::tree::{AnchorError, NamedDirectories, check_anchor};
 use assay_host::HostRoot;
 use assay_host::claim::{Access, Claims};
 use assay_host::guard::{
@@ -59,12 +59,25 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, consent: &Consent) -> Result<
                 permits.insert(index, permit);
             }
         }
-        // Only jobs on trees use directories, and they make and remove what is in them.
-        if target.kind == TargetKind::Directory {
+        // Jobs on trees make and remove what is in their directories; applications make databases in directories of ours.
+        if target.kind == TargetKind::Directory && holds_databases(plan, index) {
+            let checked = check_anchor(target.path.as_ref(), &NamedDirectories::default());
+            checked.map_err(|error| match error {
+                AnchorError::Foreign(path) => AnchorError::NotForDatabases(path),
+                other => other,
+            })?;
+        } else if target.kind == TargetKind::Directory {
             check_anchor(target.path.as_ref(), &NamedDirectories::at(consent.targets()))?;
         }
     }
     Ok(permits)
+}
+
+/// Whether applications use a target.
+fn holds_databases(plan: &Plan, target: u32) -> bool {
+    let mut applications =
+        plan.phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.application.is_some());
+    applications.any(|job| job.slices.iter().flat_map(|slice| &slice.sites).any(|site| site.target == target))
 }
 
 /// Indices of the targets that a plan writes to. Files that are read beyond their end are laid out first, which is writing

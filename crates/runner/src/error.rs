@@ -357,6 +357,12 @@ pub enum RunError {
         /// The journal.
         journal: PathBuf,
     },
+    /// Nothing that a run writes to.
+    #[error("{path} is neither a file nor a block device: nothing can be proved there; --at NAME=PATH says where a target is by now")]
+    NotATarget {
+        /// What was named.
+        path: PathBuf,
+    },
     /// A file is gone, or has less than a block, although writes to it were acknowledged.
     #[error("{path} {what}: lost blocks with an acknowledged write: {blocks}")]
     TargetLost {
@@ -440,6 +446,7 @@ impl RunError {
                 | RunError::Aliased { .. }
                 | RunError::NothingWritten { .. }
                 | RunError::NoSuchTarget { .. }
+                | RunError::NotATarget { .. }
                 | RunError::Probe { .. }
                 | RunError::Command { .. }
                 | RunError::Simulation(SimError::Model(_))

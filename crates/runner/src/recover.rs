@@ -236,10 +236,24 @@ fn add_targets(workload: &mut Workload, read: &CrashedRun, suffix: &str) -> Resu
     Ok(used)
 }
 
+/// Why it is not known how many bytes a target has.
+fn not_readable(path: &Path) -> RunError {
+    use std::os::unix::fs::FileTypeExt as _;
+    let path = path.to_owned();
+    let is_target = |meta: &std::fs::Metadata| meta.is_file() || meta.file_type().is_block_device();
+    let open = || std::fs::File::open(&path).map(drop);
+    let refused = std::fs::metadata(&path).and_then(|meta| if is_target(&meta) { open() } else { Ok(()) });
+    match refused {
+        Err(source) => RunError::Io { path, source },
+        Ok(()) => RunError::NotATarget { path },
+    }
+}
+
 /// Bytes of a target; `None`: it is not there, and need not be.
 fn bytes_of(target: &JournaledTarget, acknowledged: u64) -> Result<Option<u64>, RunError> {
     let path = Path::new(&target.path);
-    let bytes = crate::inventory::bytes_of(path).unwrap_or(0);
+    // What cannot be looked at is not lost.
+    let bytes = crate::inventory::bytes_of(path).ok_or_else(|| not_readable(path))?;
     match acknowledged {
         _ if bytes >= target.key_block_bytes => Ok(Some(bytes)),
         0 => Ok(None),

@@ -35,6 +35,33 @@ pub fn vdbench_files(run: &Run, intervals: &[Interval]) -> Vec<(String, String)>
     ]
 }
 
+/// What vdbench prints while it runs, for a run that has ended. `words` are those of its command line, `output` the directory
+/// of its files; the last line is Assay's own.
+pub fn console(run: &Run, intervals: &[Interval], words: &[String], output: &str) -> String {
+    let definitions = definitions(run, intervals);
+    let mut text = version(run);
+    text.push_str("For documentation, see docs/formats/vdbench.md\n\n");
+    let started = lines::time_of_day(Moment::parse(&run.started));
+    words.iter().for_each(|word| text.push_str(&format!("{started} input argument scanned: '{word}'\n")));
+    for definition in &definitions {
+        text.push_str(&lines::start(definition));
+        text.push('\n');
+        for (index, row) in definition.rows.iter().enumerate() {
+            if index % lines::ROWS_PER_HEADER == 0 {
+                text.push_str(&lines::header(row.end));
+            }
+            text.push_str(&lines::row(row));
+        }
+        if definition.rows.is_empty() {
+            text.push_str(&lines::header(definition.average.end));
+        }
+        text.push_str(&lines::row(&definition.average));
+    }
+    text.push_str(&format!("{} Output directory: {output}\n\n", done(run, &definitions).trim_end()));
+    text.push_str(&format!("assay: {} (assay check {})\n", run.verdict.word(), run.id));
+    text
+}
+
 /// The line by which scripts tell the versions of the layout apart.
 fn version(run: &Run) -> String {
     format!("Vdbench distribution: vdbench50407 layout, written by Assay {}\n", run.assay.version)

@@ -2,6 +2,7 @@
 
 mod check;
 mod hosts;
+mod load;
 mod stored;
 mod verified;
 
@@ -11,6 +12,7 @@ use std::ops::{Deref, DerefMut};
 use serde::{Deserialize, Serialize};
 
 pub use self::check::{PlanFault, PlanPlace, PlanProblem};
+pub use self::load::{LoadAspect, LoadDifference, Offer, load_differences};
 use crate::application::Body;
 use crate::empty_as_none;
 pub use crate::engine_kind::PlannedEngine;

@@ -92,14 +92,21 @@ pub(crate) fn planned(
     size: Bytes,
     seed: Option<u64>,
 ) -> Result<(Plan, Vec<String>), Failure> {
+    planned_for(&[EngineKind::Sim], Some(EngineKind::Sim), workload, size, seed)
+}
+
+/// As [`planned`], for these engines, one of which may be that of all jobs.
+pub(crate) fn planned_for(
+    engines: &[EngineKind],
+    engine_override: Option<EngineKind>,
+    workload: &Workload,
+    size: Bytes,
+    seed: Option<u64>,
+) -> Result<(Plan, Vec<String>), Failure> {
     let jobs = || workload.phases.iter().flat_map(|phase| &phase.jobs);
     let trees: BTreeSet<&str> =
         jobs().filter(|job| !job.is_blocks()).flat_map(|job| &job.targets).map(String::as_str).collect();
-    let mut inventory = Inventory {
-        engines: vec![EngineKind::Sim],
-        engine_override: Some(EngineKind::Sim),
-        ..Inventory::default()
-    };
+    let mut inventory = Inventory { engines: engines.to_vec(), engine_override, ..Inventory::default() };
     let mut workload = workload.clone();
     workload.seed = seed.or(workload.seed);
     let mut assumed = Vec::new();

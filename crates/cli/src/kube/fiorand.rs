@@ -24,7 +24,7 @@ use crate::failure::{Failure, Outcome};
 use crate::on::{self, OnArgs};
 use crate::options::HowArgs;
 use crate::run::{self, RunOptions};
-use crate::{shown, signals};
+use crate::{apps, shown, signals};
 
 mod directory;
 mod options;
@@ -111,7 +111,7 @@ pub(crate) fn fiorand(args: &FiorandArgs, context: &Context) -> Result<Outcome, 
     for remark in variants.iter().flat_map(|variant| &variant.settings.remarks) {
         context.say(&format!("note: {remark}"));
     }
-    let site = context.site(signals::stop_flag()?);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     let base = base_directory(args, &variants[0].settings);
     let (mut runs, mut names) = (Vec::new(), Vec::new());
     for variant in &variants {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::bounded::Bounded as _;
-use crate::world::{World, entries, path_text};
+use crate::world::{Said, World, entries, path_text};
 
 #[test]
 fn quick_refuses_a_directory_of_its_name_that_is_not_its_own() {
@@ -310,4 +310,69 @@ fn a_reader_is_not_told_to_destroy_anything() {
         assert!(said.err.contains(part), "{}", said.err);
     }
     assert_eq!(fs::metadata(world.path().join("short")).expect("there").len(), 1 << 20);
+}
+
+/// A plan that writes to `precious`, which is not Assay's.
+fn world_with_precious() -> World {
+    let world = World::new();
+    fs::write(world.path().join("precious"), vec![7; 1 << 20]).expect("written");
+    let job = "[j]\nfilename=precious\nsize=1m\nrw=write\nbs=64k\n";
+    fs::write(world.path().join("job.fio"), job).expect("written");
+    world
+}
+
+fn consenting(world: &World, words: &[&str], value: &str) -> Said {
+    Said::of(world.command(words).env("ASSAY_CONSENT", value).output_in_time().expect("the program starts"))
+}
+
+fn is_untouched(world: &World) -> bool {
+    fs::read(world.path().join("precious")).expect("there").iter().all(|&byte| byte == 7)
+}
+
+#[test]
+fn a_script_consents_once_by_the_environment_or_a_file_of_its_directory() {
+    let world = world_with_precious();
+    let precious = world.path().join("precious");
+    world.assay(&["run", "job.fio"]).ended(2);
+    assert!(is_untouched(&world));
+    let value = format!("/nonexistent:{}", precious.display());
+    consenting(&world, &["fio", "job.fio"], &value).ended(0);
+    assert!(!is_untouched(&world));
+
+    let world = world_with_precious();
+    fs::write(world.path().join(".assay-consent"), "# of the nightly script\nprecious\n").expect("written");
+    world.assay(&["run", "job.fio"]).ended(0);
+    assert!(!is_untouched(&world));
+}
+
+#[test]
+fn standing_consent_names_each_target_and_is_its_users_own() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for (value, expected) in [
+        ("/dev/sd*", "is a pattern"),
+        ("/dev", "is a directory"),
+        ("precious", "is not absolute"),
+        ("/dev/sd[ab]", "is a pattern"),
+    ] {
+        let world = world_with_precious();
+        let said = consenting(&world, &["run", "job.fio"], value).ended(2);
+        assert!(said.err.contains(expected) && said.err.contains("ASSAY_CONSENT"), "{value}: {}", said.err);
+        assert!(is_untouched(&world), "{value}");
+    }
+    let world = world_with_precious();
+    let file = world.path().join(".assay-consent");
+    let refused = |expected: &str| {
+        let said = world.assay(&["run", "job.fio"]).ended(2);
+        assert!(said.err.contains(expected), "{}", said.err);
+        assert!(is_untouched(&world), "{expected}");
+    };
+    fs::write(&file, "pre*\n").expect("written");
+    refused(".assay-consent:1: 'pre*' is a pattern");
+    fs::write(&file, "precious\n").expect("written");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("set");
+    refused("other users may have written it");
+    fs::remove_file(&file).expect("removed");
+    fs::write(world.path().join("elsewhere"), "precious\n").expect("written");
+    symlink(world.path().join("elsewhere"), &file).expect("linked");
+    refused("is a link");
 }

@@ -183,6 +183,27 @@ fn a_pipe_is_no_journal_and_is_not_waited_for() {
 }
 
 #[test]
+fn what_is_no_target_is_not_said_to_have_lost_anything() {
+    let world = World::new();
+    plan(&world, "ios = 300");
+    let run = ended_run(&world, &world.data(), &[]);
+    let pipe = world.path().join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).expect("made");
+    let verify = |run: &str, at: &Path| {
+        world.assay(&["runs", "verify", run, "--at", &format!("data={}", path_text(at))])
+    };
+    for at in [&pipe, Path::new("/dev/zero"), &world.data()] {
+        let said = verify(path_text(&run), at).ended(2);
+        assert!(said.err.contains("is neither a file nor a block device"), "{}", said.err);
+    }
+    verify(path_text(&run), &world.data().join("data.bin")).ended(0);
+    // That was a run, too, and it has no journal.
+    let said = verify("last", &pipe).ended(2);
+    assert!(said.err.contains("has no validation journal"), "{}", said.err);
+}
+
+#[test]
 fn targets_that_are_one_file_are_not_verified_by_two_names() {
     let world = World::new();
     let data = world.data();

@@ -214,3 +214,35 @@ fn what_cannot_be_is_said_before_anything_is_made() {
     assert_ne!(foreign.code, Some(0), "{}", foreign.err);
     assert_eq!(fs::read_to_string(world.data().join("mail/mail-1.database")).expect("still there"), "mine");
 }
+
+#[test]
+fn a_dry_run_builds_nothing_and_files_of_others_stay() {
+    let world = World::new();
+    let at = world.data().join("mail");
+    let build = ["mail", "build", path_text(&at), SMALL];
+    let plan = world.assay(&[&build[..], &["--dry-run"]].concat()).ended(0);
+    assert!(plan.out.contains("mail build") && !at.exists(), "{}", plan.out);
+    assert!(world.run_directories().is_empty());
+    world.assay(&[&build[..], &["--engine", "psync"]].concat()).ended(2);
+    // What it is told to write is looked at before.
+    world.assay(&[&build[..], &["--json", "--html", "/dev/full"]].concat()).ended(2);
+    assert!(!at.exists());
+    world.assay(&build).ended(0);
+    // A name that the log may have one day, and one that it never has.
+    let foreign = ["mail-1.log-00000077", "mail-1.log-7", "notes"].map(|name| at.join(name));
+    foreign.iter().for_each(|path| fs::write(path, "mine").expect("a file"));
+    let said = world.assay(&["mail", "build", path_text(&at), "size=64MiB"]).ended(1);
+    assert!(said.err.contains("mail-1.log-00000077 was not made by Assay"), "{}", said.err);
+    fs::remove_file(&foreign[0]).expect("a file");
+    world.assay(&["cleanup", path_text(&at)]).ended(1);
+    for path in &foreign[1..] {
+        assert_eq!(fs::read_to_string(path).expect("it stays"), "mine", "{}", path.display());
+    }
+    // No consent makes somebody's directory one for databases, and none is asked for.
+    let theirs = world.data().join("theirs");
+    fs::create_dir(&theirs).expect("a directory");
+    let more = ["--destroy-data", path_text(&theirs)];
+    let said = world.assay(&[&["mail", "build", path_text(&theirs), SMALL], &more[..]].concat());
+    assert!(said.code != Some(0) && said.err.contains("databases go into a directory that"), "{}", said.err);
+    assert_eq!(fs::read_dir(&theirs).expect("it stays").count(), 0);
+}

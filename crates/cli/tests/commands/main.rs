@@ -2,9 +2,12 @@
 
 #[path = "../../../../xtask/support/bounded.rs"]
 mod bounded;
+#[path = "../../../../xtask/support/browser.rs"]
+mod browser;
 #[path = "../../../../xtask/support/skip.rs"]
 mod skip;
 
+mod against;
 mod bad_input;
 mod claims;
 mod compare;
@@ -30,6 +33,7 @@ mod mounts;
 #[cfg(feature = "oltp")]
 mod oltp;
 mod outputs;
+mod pages;
 mod plan_is_run;
 mod remote;
 mod room;

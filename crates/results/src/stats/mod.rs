@@ -9,6 +9,7 @@
 
 mod autocorrelation;
 mod change;
+mod divisive;
 mod estimate;
 mod ks;
 mod mann_whitney;
@@ -28,6 +29,7 @@ mod verdict;
 
 pub use autocorrelation::{EffectiveSamples, autocorrelation, batch_means, effective_samples};
 pub use change::{ChangePoint, Step, best_step, change_point};
+pub use divisive::{Divisive, LevelChange, level_changes};
 pub use estimate::{Estimate, Interval95};
 pub use ks::{ExponentialMean, KsTest, ks_exponential};
 pub use mann_whitney::{MannWhitney, mann_whitney};

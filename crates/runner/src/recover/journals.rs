@@ -86,7 +86,8 @@ impl Journals {
                 found.journals.push(OneJournal { path, worker, read });
             }
         }
-        if let Some((name, _)) = crashed.at.iter().find(|(name, _)| !known.contains(name)) {
+        let is_any = !found.journals.is_empty() || !found.elsewhere.is_empty();
+        if is_any && let Some((name, _)) = crashed.at.iter().find(|(name, _)| !known.contains(name)) {
             let known = known.into_iter().collect();
             return Err(RunError::NoSuchTarget { name: name.clone(), known });
         }

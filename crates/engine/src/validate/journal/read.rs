@@ -27,6 +27,12 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
+    /// What it says of its targets takes more memory than there is.
+    #[error("{path} speaks of more key blocks than there is memory for: it is damaged, or of a larger machine")]
+    TooLarge {
+        /// The journal.
+        path: PathBuf,
+    },
     /// Whole blocks follow a damaged one: its storage lost what it had acknowledged.
     #[error(
         "{path} is damaged at offset {offset_bytes}, and records follow: its storage has lost acknowledged writes, so that nothing \
@@ -74,7 +80,8 @@ impl CrashedRun {
         let not_a_journal = || JournalError::NotAJournal { path: path.to_owned() };
         let head = read_head(&mut blocks).map_err(failed)?.ok_or_else(not_a_journal)?;
         let Head { run, content: HeadContent { targets, node, of }, blocks: mut number } = head;
-        let mut state = State::new(&targets);
+        let too_large = || JournalError::TooLarge { path: path.to_owned() };
+        let mut state = State::new(&targets).ok_or_else(too_large)?;
         let (mut records, mut torn_at, mut closed) = (0, None, false);
         let damaged = |number: u64| {
             let offset_bytes = number * BLOCK_BYTES as u64;

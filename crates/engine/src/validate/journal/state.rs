@@ -6,6 +6,7 @@ use std::ops::Range;
 use assay_workload::block;
 
 use super::record::{JournaledTarget, Kind, Record};
+use crate::validate::map::zeroed;
 
 /// Completed writes that wait for a flush, from which on only the last one of each key block is kept.
 const PENDING_MIN: usize = 1 << 20;
@@ -55,12 +56,13 @@ impl KeyState {
 
 /// The key blocks of a target.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Keys(Vec<u64>);
+pub(crate) struct Keys(Box<[u64]>);
 
 impl Keys {
-    fn new(count: usize) -> Keys {
+    /// `None`: there is no memory for so many.
+    fn new(count: usize) -> Option<Keys> {
         // The kernel gives the memory when it is touched first.
-        Keys(vec![0; count])
+        if count == 0 { Some(Keys::default()) } else { zeroed(count as u64).map(Keys) }
     }
 
     pub(crate) fn get(&self, key: usize) -> KeyState {
@@ -108,9 +110,9 @@ struct Target {
 }
 
 impl Target {
-    fn new(target: &JournaledTarget) -> Target {
-        let keys = Keys::new(target.key_blocks());
-        Target { keys, settle_at: PENDING_MIN, ..Target::default() }
+    fn new(target: &JournaledTarget) -> Option<Target> {
+        let keys = Keys::new(target.key_blocks())?;
+        Some(Target { keys, settle_at: PENDING_MIN, ..Target::default() })
     }
 
     fn apply(&mut self, record: Record) {
@@ -213,8 +215,9 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(targets: &[JournaledTarget]) -> State {
-        State { targets: targets.iter().map(Target::new).collect() }
+    /// `None`: there is no memory for so many key blocks.
+    pub(super) fn new(targets: &[JournaledTarget]) -> Option<State> {
+        Some(State { targets: targets.iter().map(Target::new).collect::<Option<_>>()? })
     }
 
     /// Takes the next record into account.
@@ -257,7 +260,7 @@ mod tests {
     }
 
     fn after(records: &[Record]) -> State {
-        let mut state = State::new(&[target()]);
+        let mut state = State::new(&[target()]).unwrap();
         records.iter().for_each(|record| state.apply(*record));
         state
     }

@@ -175,3 +175,16 @@ fn a_journal_that_cannot_be_written_says_so_and_holds_nothing_up() {
     of.keep(of.push(Kind::Unknown, 0, 1, 1));
     assert_eq!((journal.failure(), halt.load(Ordering::Relaxed)), (Some("no space"), true));
 }
+
+/// Its checksum is right: somebody made it so.
+#[test]
+fn a_head_that_speaks_of_more_than_there_can_be_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data.journal");
+    let huge = JournaledTarget { end_bytes: u64::MAX, key_block_bytes: 1, ..target(5) };
+    std::fs::write(&path, record::head(1, &[huge.clone()], "node", &of_run())).unwrap();
+    assert!(matches!(CrashedRun::read(&path), Err(JournalError::TooLarge { .. })));
+    // Nor is one begun.
+    let begun = Journal::create(&directory.path().join("new"), 1, &of_run(), vec![huge]);
+    assert_eq!(begun.unwrap_err().kind(), std::io::ErrorKind::OutOfMemory);
+}

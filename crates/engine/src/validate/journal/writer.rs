@@ -49,6 +49,7 @@ impl Writer {
         shared: Arc<Shared>,
     ) -> io::Result<Writer> {
         let head = record::head(run, targets, &rustix::system::uname().nodename().to_string_lossy(), of);
+        let state = State::new(targets).ok_or(io::ErrorKind::OutOfMemory)?;
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         file.write_all_at(&head, 0)?;
         file.sync_all()?;
@@ -61,7 +62,7 @@ impl Writer {
             blocks: (head.len() / BLOCK_BYTES) as u64,
             records: 0,
             head,
-            state: State::new(targets),
+            state,
             next: 0,
             batch: Vec::with_capacity(BATCH_BLOCKS * RECORDS),
             bytes: Vec::with_capacity(BATCH_BLOCKS * BLOCK_BYTES),
