@@ -69,7 +69,8 @@ pub(crate) fn worker(port: u16, args: &PodArgs, context: &Context) -> Result<Out
         Failure::failed(why)
     })?;
     let Some(streams) = streams(listener, &told, &stop) else { return Ok(Outcome::Done) };
-    serve(&mut ThisHost::new(Site { kinds: apps::kinds(context)?, ..context.site(stop) }), streams).map_err(Failure::failed)?;
+    serve(&mut ThisHost::new(Site { kinds: apps::kinds(context)?, ..context.site(stop) }), streams)
+        .map_err(Failure::failed)?;
     if told.load(Ordering::Relaxed) {
         return Ok(Outcome::Done);
     }

@@ -25,6 +25,8 @@ mod foreign;
 mod help;
 mod import;
 
+#[cfg(feature = "vm")]
+mod guest;
 mod in_pod;
 mod input;
 mod judge;
@@ -33,8 +35,6 @@ mod kube;
 mod languages;
 mod live;
 mod location;
-#[cfg(feature = "vm")]
-mod guest;
 #[cfg(feature = "mail")]
 mod mail;
 mod new;

@@ -399,7 +399,7 @@ fn a_missing_verb_is_named(user: &User<'_>, role: &str) {
             tried += 1;
         }
     }
-    assert_eq!(tried, 17);
+    assert_eq!(tried, 14);
     user.lab.apply(&user.world, &whole);
     assert_eq!(user.lab.left(), "");
 }

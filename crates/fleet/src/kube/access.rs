@@ -51,13 +51,8 @@ const fn below(
 
 /// All of them. Forwarding a port is `get` up to Kubernetes 1.34 and `create` from 1.35 on.
 pub const PERMISSIONS: [Permission; 10] = [
-    of(
-        Need::Run,
-        ("", "configmaps"),
-        &["create", "get", "list", "delete"],
-        "the anchor that owns a run's objects",
-    ),
-    of(Need::Run, ("apps", "statefulsets"), &["create", "get", "list", "delete"], "the workers"),
+    of(Need::Run, ("", "configmaps"), &["create", "list", "delete"], "the anchor that owns a run's objects"),
+    of(Need::Run, ("apps", "statefulsets"), &["create", "list", "delete"], "the workers"),
     of(Need::Run, ("", "pods"), &["get", "list"], "their state"),
     below(Need::Run, ("", "pods", "portforward"), &["create", "get"], "the streams to the workers"),
     of(Need::Run, ("", "persistentvolumeclaims"), &["get", "list", "delete"], "their volumes"),
@@ -65,7 +60,7 @@ pub const PERMISSIONS: [Permission; 10] = [
     of(
         Need::DropCaches,
         ("apps", "daemonsets"),
-        &["create", "get", "list", "delete"],
+        &["create", "list", "delete"],
         "what drops the nodes' caches",
     ),
     of(Need::Facts, ("storage.k8s.io", "storageclasses"), &["get", "list"], "parameters of storage classes"),
