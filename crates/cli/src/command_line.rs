@@ -69,6 +69,12 @@ pub(crate) enum Command {
     /// Not in this build (cargo build --release --features mail)
     #[cfg(not(feature = "mail"))]
     Mail(AbsentArgs),
+    /// Measure storage of a Kubernetes cluster with workers in pods
+    #[cfg(feature = "kube")]
+    Kube(crate::kube::KubeArgs),
+    /// Not in this build (cargo build --release --features kube)
+    #[cfg(not(feature = "kube"))]
+    Kube(AbsentArgs),
     /// Build the I/O test virtual machine: an image that starts Assay
     #[cfg(feature = "vm")]
     Vm(crate::vm::VmArgs),
@@ -109,7 +115,7 @@ pub(crate) enum Command {
     Man(ManArgs),
     /// Do the part of another Assay's run that it asks for over the standard streams
     #[command(hide = true)]
-    Worker,
+    Worker(crate::in_pod::PodArgs),
 }
 
 /// What is said instead of a command that this build does not have.
@@ -122,12 +128,17 @@ pub(crate) const NO_OLTP: &str =
 pub(crate) const NO_MAIL: &str =
     "this build has no 'mail'; build one with cargo build --release --features mail";
 
+/// The same of kube.
+#[cfg(not(feature = "kube"))]
+pub(crate) const NO_KUBE: &str =
+    "this build has no 'kube'; build one with cargo build --release --features kube";
+
 /// The same of virtual machines.
 #[cfg(not(feature = "vm"))]
 pub(crate) const NO_VM: &str = "this build has no 'vm'; build one with cargo build --release --features vm";
 
 /// Options of a command that this build does not have.
-#[cfg(not(all(feature = "mail", feature = "oltp", feature = "vm")))]
+#[cfg(not(all(feature = "kube", feature = "mail", feature = "oltp", feature = "vm")))]
 #[derive(Debug, Args)]
 pub(crate) struct AbsentArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

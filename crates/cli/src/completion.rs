@@ -9,7 +9,7 @@ use assay_formats::native::profiles;
 use assay_formats::terms;
 use assay_results::baseline;
 use assay_results::store;
-use assay_workload::EngineKind;
+use assay_workload::job::EngineKind;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -28,7 +28,8 @@ pub(crate) fn answered(command: fn() -> Command) -> bool {
     }
     let directory = std::env::current_dir().ok();
     let all = || with_values(command());
-    let answer = CompleteEnv::with_factory(all).var(VARIABLE).try_complete(std::env::args_os(), directory.as_deref());
+    let answer =
+        CompleteEnv::with_factory(all).var(VARIABLE).try_complete(std::env::args_os(), directory.as_deref());
     // A shell shows nothing of what goes wrong here, and completes nothing.
     answer.unwrap_or(true)
 }
@@ -37,7 +38,8 @@ pub(crate) fn answered(command: fn() -> Command) -> bool {
 pub(crate) fn script(shell: clap_complete::Shell) -> Result<String, Failure> {
     let name = shell.to_string();
     let shells = Shells::builtins();
-    let known = shells.completer(&name).ok_or_else(|| Failure::usage(format!("no completions for {name}")))?;
+    let known =
+        shells.completer(&name).ok_or_else(|| Failure::usage(format!("no completions for {name}")))?;
     let mut script = Vec::new();
     known.write_registration(VARIABLE, "assay", "assay", "assay", &mut script).map_err(Failure::failed)?;
     String::from_utf8(script).map_err(Failure::failed)
@@ -54,7 +56,8 @@ fn with_value(arg: Arg) -> Arg {
     let Some(values) = values_of(&arg) else { return arg };
     arg.add(ArgValueCompleter::new(move |typed: &OsStr| {
         let typed = typed.to_string_lossy();
-        let starts = |one: &CompletionCandidate| one.get_value().to_string_lossy().starts_with(typed.as_ref());
+        let starts =
+            |one: &CompletionCandidate| one.get_value().to_string_lossy().starts_with(typed.as_ref());
         values().into_iter().filter(starts).collect::<Vec<_>>()
     }))
 }
@@ -87,11 +90,8 @@ fn candidate(value: &str, help: String) -> CompletionCandidate {
 /// Ids of stored runs, the newest first.
 fn runs() -> Vec<CompletionCandidate> {
     let of = std::env::var_os;
-    let root = store::runs_root(
-        of("ASSAY_RUNS").as_deref(),
-        of("XDG_DATA_HOME").as_deref(),
-        of("HOME").as_deref(),
-    );
+    let root =
+        store::runs_root(of("ASSAY_RUNS").as_deref(), of("XDG_DATA_HOME").as_deref(), of("HOME").as_deref());
     let mut entries = root.and_then(|root| store::list(&root).ok()).unwrap_or_default();
     entries.sort_by(|a, b| b.started.cmp(&a.started));
     let words = |entry: &store::RunEntry| {
@@ -135,5 +135,7 @@ fn arrays() -> Vec<CompletionCandidate> {
 }
 
 fn all_terms() -> Vec<CompletionCandidate> {
-    terms::all().flat_map(|term| term.words().map(|word| candidate(word, String::new())).collect::<Vec<_>>()).collect()
+    terms::all()
+        .flat_map(|term| term.words().map(|word| candidate(word, String::new())).collect::<Vec<_>>())
+        .collect()
 }

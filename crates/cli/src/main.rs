@@ -25,13 +25,17 @@ mod fio_install;
 mod foreign;
 mod help;
 mod import;
+
+#[cfg(feature = "vm")]
+mod guest;
+mod in_pod;
 mod input;
 mod judge;
+#[cfg(feature = "kube")]
+mod kube;
 mod languages;
 mod live;
 mod location;
-#[cfg(feature = "vm")]
-mod guest;
 #[cfg(feature = "mail")]
 mod mail;
 mod new;
@@ -138,6 +142,10 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Convert(args) => convert::convert(&args, context),
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
+        #[cfg(feature = "kube")]
+        Command::Kube(args) => kube::kube(&args, context),
+        #[cfg(not(feature = "kube"))]
+        Command::Kube(_) => Err(Failure::usage(command_line::NO_KUBE)),
         #[cfg(feature = "mail")]
         Command::Mail(args) => mail::mail(&args, context),
         #[cfg(not(feature = "mail"))]
@@ -149,6 +157,6 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => command_line::completions(&args, context),
         Command::Man(args) => command_line::man(&args, context),
-        Command::Worker => on::worker(context),
+        Command::Worker(args) => on::worker(&args, context),
     }
 }

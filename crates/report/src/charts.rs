@@ -6,7 +6,7 @@ mod whole;
 
 use assay_results::LatencyHistogram;
 use assay_results::evidence::PhaseEvidence;
-use assay_results::run::{JobResult, LatencySummary, OpResult, Run, SeriesPoint};
+use assay_results::run::{JobResult, LatencySummary, OpResult, Run};
 
 use crate::curves::{Curve, Point};
 use crate::format;
@@ -14,10 +14,10 @@ use crate::svg::{
     Axis, Chart, Line, Scale, density, percentile_points, percentile_ticks, percentile_x, summary_points,
 };
 
+pub(crate) use time::{POINTS_FEW, POINTS_MAX, whole_periods};
 pub use time::{bandwidth_over_time, iops_over_time, latency_over_time};
-pub(crate) use time::{whole_periods, POINTS_FEW, POINTS_MAX};
-pub(crate) use whole::{events, is_alone, whole};
 use time::{groups, middle};
+pub(crate) use whole::{events, is_alone, whole};
 
 /// Bars of a latency histogram.
 const BINS: usize = 60;
@@ -328,6 +328,8 @@ fn curve(id: &str, curve: &Curve<'_>) -> Option<Chart> {
 
 #[cfg(test)]
 mod tests {
+    use assay_results::run::SeriesPoint;
+
     use super::*;
 
     fn job(periods: u32) -> JobResult {

@@ -65,7 +65,8 @@ pub(crate) fn ends(rows: Vec<HostRow>, job: &JobResult) -> Vec<HostRow> {
 pub(crate) fn left_out(all: usize, job: &JobResult) -> String {
     let mut known: Vec<f64> = iops(job).into_iter().filter_map(|(_, iops)| iops).collect();
     known.sort_by(f64::total_cmp);
-    let of = |value: Option<&f64>| value.map_or_else(|| format::NOTHING.to_owned(), |iops| format::iops(*iops));
+    let of =
+        |value: Option<&f64>| value.map_or_else(|| format::NOTHING.to_owned(), |iops| format::iops(*iops));
     format!(
         "the {ENDS} slowest and {ENDS} fastest of {all} hosts; IOPS of each: lowest {}, median {}, highest {}; the page has all",
         of(known.first()),
@@ -134,11 +135,14 @@ mod tests {
         assert_eq!(rows[1].numbers, ["2,000", "7.81", "50 %", "+300 ms ± 2.00 ms"]);
         assert_eq!((rows[1].lost.as_str(), rows[0].numbers[2].as_str()), ("lost: connection closed", ""));
         assert_eq!(trimmed(&job), None);
-        job.evidence.workers = (0..20).map(|n| WorkerReport { ios: n * 1000, ..worker(&format!("w{n}"), 0, "") }).collect();
+        job.evidence.workers =
+            (0..20).map(|n| WorkerReport { ios: n * 1000, ..worker(&format!("w{n}"), 0, "") }).collect();
         job.evidence.workers[9].lost_because = Some("gone".to_owned());
         let shown: Vec<String> = ends(of_job(&phase, &job), &job).into_iter().map(|row| row.name).collect();
         assert_eq!(shown, ["w0", "w1", "w2", "w9", "w17", "w18", "w19"]);
-        assert!(left_out(20, &job).contains("of 20 hosts; IOPS of each: lowest 0, median 2,000, highest 3,800"));
+        assert!(
+            left_out(20, &job).contains("of 20 hosts; IOPS of each: lowest 0, median 2,000, highest 3,800")
+        );
         job.evidence.workers.truncate(2);
         job.evidence.common =
             Some(CommonWindow { length_ns: 4_700_000_000, trimmed_ios: 1200, ..CommonWindow::default() });

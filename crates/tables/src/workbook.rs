@@ -89,7 +89,18 @@ fn summary(sheet: &mut Worksheet, run: &Run, styles: &Styles, tests: usize) -> R
         out.row(&[Cell::Text(&words)])?;
     }
     out.row(&[])?;
-    out.heads(&["figure", "verdict", "value", "unit", "from", "to", "n", "p99 completion latency, ns", "conditions", "because"])?;
+    out.heads(&[
+        "figure",
+        "verdict",
+        "value",
+        "unit",
+        "from",
+        "to",
+        "n",
+        "p99 completion latency, ns",
+        "conditions",
+        "because",
+    ])?;
     let first = out.next_row();
     for row in &run.rows {
         let of = |phase: &&PhaseResult| (&phase.name, &phase.point) == (&row.phase, &row.point);
@@ -209,7 +220,7 @@ fn bars(sheet: &mut Worksheet, (first, last): (u32, u32)) -> Result<(), XlsxErro
     chart.title().set_name("Figures");
     chart.legend().set_hidden();
     // Bars are counted from below; the first figure stands on top.
-    chart.y_axis().set_reverse(true);
+    chart.y_axis().set_reverse();
     chart.x_axis().set_num_format("#,##0");
     chart.set_width(900).set_height(160 + 18 * (last - first + 1).min(60));
     chart
@@ -252,7 +263,11 @@ fn test(
     printed(sheet, 1);
     let Some((phase, job)) = test.first() else { return Ok(()) };
     let mut out = Writer::new(sheet, styles);
-    out.title(&if job.name == phase.name { phase.title() } else { format!("{} / {}", phase.title(), job.name) })?;
+    out.title(&if job.name == phase.name {
+        phase.title()
+    } else {
+        format!("{} / {}", phase.title(), job.name)
+    })?;
     let verdict = run.row_or_step(phase, job).map_or_else(String::new, |row| row.judgement());
     let outstanding = job.outstanding_io.to_string();
     let size = size_of(job);
@@ -321,7 +336,7 @@ fn lines(
             let line = if ranges.len() > 1 { format!("{line}, {}", repeat + 1) } else { (*line).to_owned() };
             chart
                 .add_series()
-                .set_name(line)
+                .set_name(&line)
                 .set_categories((name, *first, 1, *last, 1))
                 .set_values((name, *first, *column, *last, *column));
         }

@@ -21,6 +21,8 @@ mod fio_words;
 mod fleet;
 mod help;
 mod journals;
+#[cfg(feature = "kube")]
+mod kube;
 mod lies;
 mod limits;
 mod looks;

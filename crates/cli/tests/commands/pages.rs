@@ -57,7 +57,9 @@ fn pages_of_audits_and_comparisons_hold_what_pages_of_runs_do() {
     }
     let ids: Vec<String> = world.run_directories().iter().map(|path| path_text(path).to_owned()).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    world.assay(&[&["compare", "--anyway", "--html", path_text(&page), "--force"], &ids[..]].concat()).ended(0);
+    world
+        .assay(&[&["compare", "--anyway", "--html", path_text(&page), "--force"], &ids[..]].concat())
+        .ended(0);
     look(&browser, &page, "comparison", false);
 }
 

@@ -77,7 +77,10 @@ fn assert_csv(run: &Run) {
 /// Names and labels of each line with its value.
 fn samples(text: &str) -> BTreeMap<&str, f64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.map(|line| line.rsplit_once(' ').expect("a value")).map(|(key, value)| (key, value.parse().expect("a number"))).collect()
+    lines
+        .map(|line| line.rsplit_once(' ').expect("a value"))
+        .map(|(key, value)| (key, value.parse().expect("a number")))
+        .collect()
 }
 
 fn assert_openmetrics(run: &Run) {
@@ -92,7 +95,9 @@ fn assert_openmetrics(run: &Run) {
         ];
         found
             .iter()
-            .find(|(key, _)| key.starts_with(&format!("{name}{{")) && parts.iter().all(|part| key.contains(part.as_str())))
+            .find(|(key, _)| {
+                key.starts_with(&format!("{name}{{")) && parts.iter().all(|part| key.contains(part.as_str()))
+            })
             .map(|(_, value)| *value)
     };
     for record in records(run) {
@@ -120,9 +125,9 @@ fn assert_markdown(run: &Run) {
         let Some(iops) = record.op.known_iops().filter(|iops| (1.0..1e12).contains(iops)) else { continue };
         let number = |cell: &str| cell.trim().replace(',', "").parse::<f64>().ok();
         let near = |cell: &str| number(cell).is_some_and(|shown| (shown - iops).abs() <= 0.006 * iops);
-        let row = text.lines().any(|line| {
-            line.contains(&format!("| {} |", record.operation)) && line.split('|').any(near)
-        });
+        let row = text
+            .lines()
+            .any(|line| line.contains(&format!("| {} |", record.operation)) && line.split('|').any(near));
         assert!(row, "{iops} IOPS of {} is not in\n{text}", record.operation);
     }
 }
