@@ -114,7 +114,12 @@ mod tests {
     use super::*;
 
     fn setting() -> Setting {
-        Setting { directory: PathBuf::from("/d"), ssh: vec!["ssh".into()], stop: Arc::default(), machines: vm::Machines::default() }
+        Setting {
+            directory: PathBuf::from("/d"),
+            ssh: vec!["ssh".into()],
+            stop: Arc::default(),
+            machines: vm::Machines::default(),
+        }
     }
 
     fn names(words: &str, hosts: &[Host]) -> Result<Vec<String>, String> {

@@ -53,12 +53,7 @@ fn ended(mut command: Command, within: Duration) -> Said {
             None => std::thread::sleep(Duration::from_millis(100)),
         }
     };
-    Said {
-        code: status.code(),
-        signal: None,
-        out: out.join().expect("read"),
-        err: err.join().expect("read"),
-    }
+    Said { code: status.code(), signal: None, out: out.join().expect("read"), err: err.join().expect("read") }
 }
 
 /// Packages are downloaded once for all tests of a checkout.
@@ -97,14 +92,18 @@ fn an_image_is_built_alike_twice_boots_and_hands_its_results_out() {
     assert!(archive.len() > 10_000, "no results came out: {console}");
     let unpacked = world.path().join("out");
     fs::create_dir(&unpacked).expect("a directory");
-    let tar = Command::new("tar").args(["-xf", path_text(&results), "-C", path_text(&unpacked)]).output_in_time();
+    let tar =
+        Command::new("tar").args(["-xf", path_text(&results), "-C", path_text(&unpacked)]).output_in_time();
     assert!(tar.expect("tar").status.success(), "{console}");
     let sheet = fs::read_to_string(unpacked.join("SHEET.TXT")).expect("a sheet");
-    for part in ["12717 IOPS", "199.57 MB/s", "2800 IOPS at 181 ms", "1013.577", "7845 NOPM", "comparable", "no: "] {
+    for part in
+        ["12717 IOPS", "199.57 MB/s", "2800 IOPS at 181 ms", "1013.577", "7845 NOPM", "comparable", "no: "]
+    {
         assert!(sheet.contains(part), "{part} in {sheet}");
     }
     let entries = fs::read_dir(&unpacked).expect("files").flatten().map(|entry| entry.path());
-    let runs: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "tar")).collect();
+    let runs: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "tar")).collect();
     assert!(runs.len() >= 6, "four profiles, mail and OLTP: {runs:?}, {sheet}");
     for run in &runs {
         world.assay(&["import", path_text(run)]).ended(0);
@@ -144,7 +143,9 @@ fn settings_and_names_that_cannot_be_are_refused_with_what_is_possible() {
     assert!(said.err.contains("--name Not_A_Name"), "{}", said.err);
     let said = world.assay(&["vm", "build", "x", "--lock", "/nowhere/lock"]).ended(2);
     assert!(said.err.contains("/nowhere/lock"), "{}", said.err);
-    let said = world.assay(&["vm", "manifests", "--image", "r.example/vm", "--machines", "2", "--disks", "3"]).ended(0);
+    let said = world
+        .assay(&["vm", "manifests", "--image", "r.example/vm", "--machines", "2", "--disks", "3"])
+        .ended(0);
     assert_eq!(said.out.matches("\"kind\": \"VirtualMachine\"").count(), 2);
 }
 
@@ -167,7 +168,10 @@ impl Libvirt {
     fn start(world: &World) -> Option<Self> {
         let scripts = laboratory().filter(|_| crate::world::is_root() && is_there("virsh"));
         let Some(scripts) = scripts else {
-            skip::declare("libvirt", "no laboratory with libvirt (ASSAY_LIBVIRT_LAB, or ../shared/vm), or no root");
+            skip::declare(
+                "libvirt",
+                "no laboratory with libvirt (ASSAY_LIBVIRT_LAB, or ../shared/vm), or no root",
+            );
             return None;
         };
         let state = world.path().join("libvirt");
@@ -224,7 +228,8 @@ fn fleet(world: &World, runtime: &str) -> Command {
     let pool = world.path().join("pool");
     fs::create_dir_all(&pool).expect("a directory");
     let words = ["run", path_text(&plan), "--on", "vm:3", "--vm-image", path_text(&image), "--json"];
-    let more = ["--vm-disk-size", "64m", "--vm-memory", "512m", "--vm-cpus", "1", "--vm-pool", path_text(&pool)];
+    let more =
+        ["--vm-disk-size", "64m", "--vm-memory", "512m", "--vm-cpus", "1", "--vm-pool", path_text(&pool)];
     let rest = ["--vm-accel", "software", "--lost-after", "60", "--watch", "counters"];
     world.command(&[&words[..], &more, &rest].concat())
 }
@@ -253,12 +258,15 @@ fn a_fleet_of_machines_measures_together_and_is_gone_afterwards() {
     nothing_is_left(&world);
 
     // One machine is destroyed while all measure.
-    let mut child = fleet(&world, "60s").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let mut child =
+        fleet(&world, "60s").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     let until = Instant::now() + Duration::from_secs(300);
     let measures = |world: &World| {
         let runs = fs::read_dir(world.runs()).into_iter().flatten().flatten();
-        let journal = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("journal.jsonl")).unwrap_or_default();
-        runs.filter(|entry| !entry.path().join("run.json").exists()).any(|entry| journal(entry).contains("interval"))
+        let journal =
+            |entry: fs::DirEntry| fs::read_to_string(entry.path().join("journal.jsonl")).unwrap_or_default();
+        runs.filter(|entry| !entry.path().join("run.json").exists())
+            .any(|entry| journal(entry).contains("interval"))
     };
     while !measures(&world) && Instant::now() < until && child.try_wait().expect("waited for").is_none() {
         std::thread::sleep(Duration::from_millis(200));

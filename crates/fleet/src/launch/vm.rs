@@ -117,10 +117,13 @@ pub(super) fn parse(
 ) -> Result<Box<dyn Launcher>, String> {
     let number = rest.ok_or("how many machines? vm:N")?;
     let number = number.parse::<usize>().ok().filter(|number| (1..=WORKERS_MAX).contains(number));
-    let number = number
-        .ok_or_else(|| format!("'{}' is not a number of machines from 1 to {WORKERS_MAX}", rest.unwrap_or("")))?;
+    let number = number.ok_or_else(|| {
+        format!("'{}' is not a number of machines from 1 to {WORKERS_MAX}", rest.unwrap_or(""))
+    })?;
     if !hosts.is_empty() {
-        return Err("the plan names hosts, and the machines are made for the run: leave [[host]] out".to_owned());
+        return Err(
+            "the plan names hosts, and the machines are made for the run: leave [[host]] out".to_owned()
+        );
     }
     let machines = setting.machines.clone();
     let image = machines.image.clone().ok_or(
@@ -160,7 +163,8 @@ impl Vms {
     }
 
     fn start_all(&mut self, number: usize, image: &Path, ssh: &[OsString]) -> Result<(), String> {
-        let names: Vec<String> = (1..=number).map(|n| format!("{}{}-{n}", hypervisor::PREFIX, self.id)).collect();
+        let names: Vec<String> =
+            (1..=number).map(|n| format!("{}{}-{n}", hypervisor::PREFIX, self.id)).collect();
         let place = |index: usize| index % self.hypervisors.len();
         self.members = names
             .iter()
@@ -171,7 +175,8 @@ impl Vms {
                 stream: Mutex::default(),
             })
             .collect();
-        let kept = self.machines.keep && self.members.iter().all(|member| self.host(member).is_running(&member.name));
+        let kept = self.machines.keep
+            && self.members.iter().all(|member| self.host(member).is_running(&member.name));
         if !kept {
             self.make_all(image, ssh)?;
         }
@@ -224,14 +229,15 @@ impl Vms {
             Acceleration::Kvm if !says_kvm => Err(format!("{name}: this hypervisor has no KVM")),
             Acceleration::Kvm => self.define(index, Accelerator::Kvm).map(|()| Accelerator::Kvm),
             Acceleration::Auto if says_kvm => {
-                let until = Instant::now() + KVM_WITHIN;
-                let tried = self.define(index, Accelerator::Kvm).and_then(|()| self.connect(index, ssh, until));
+                let (until, before) = (Instant::now() + KVM_WITHIN, self.forwarded.len());
+                let tried =
+                    self.define(index, Accelerator::Kvm).and_then(|()| self.connect(index, ssh, until));
                 if tried.is_ok() {
                     return Ok(Accelerator::Kvm);
                 }
                 self.check_stop()?;
                 self.host(&self.members[index]).destroy(&name);
-                self.forwarded.clear();
+                self.forwarded.truncate(before);
                 self.define(index, Accelerator::Software).map(|()| Accelerator::Software)
             }
             _ => self.define(index, Accelerator::Software).map(|()| Accelerator::Software),
@@ -241,7 +247,8 @@ impl Vms {
     fn define(&self, index: usize, accelerator: Accelerator) -> Result<(), String> {
         let member = &self.members[index];
         let host = self.host(member);
-        let disks = (1..=self.machines.disks).map(|disk| host.volume_path(&format!("{}-{disk}", member.name)));
+        let disks =
+            (1..=self.machines.disks).map(|disk| host.volume_path(&format!("{}-{disk}", member.name)));
         let domain = Domain {
             name: &member.name,
             accelerator,
@@ -326,9 +333,8 @@ impl Launcher for Vms {
 
     fn start(&self, place: &Place) -> io::Result<Connection> {
         let member = self.members.iter().find(|member| member.name == place.host.system());
-        let stream = member.and_then(|member| {
-            member.stream.lock().unwrap_or_else(PoisonError::into_inner).take()
-        });
+        let stream =
+            member.and_then(|member| member.stream.lock().unwrap_or_else(PoisonError::into_inner).take());
         Connection::of_stream(stream.ok_or(io::ErrorKind::NotConnected)?)
     }
 }
@@ -336,10 +342,14 @@ impl Launcher for Vms {
 impl Drop for Vms {
     fn drop(&mut self) {
         // What never became a fleet is not kept, either.
-        let used = self.members.iter().all(|member| {
-            member.stream.lock().unwrap_or_else(PoisonError::into_inner).is_none()
-        });
-        if self.machines.keep && used && self.members.iter().all(|member| self.host(member).is_running(&member.name)) {
+        let used = self
+            .members
+            .iter()
+            .all(|member| member.stream.lock().unwrap_or_else(PoisonError::into_inner).is_none());
+        if self.machines.keep
+            && used
+            && self.members.iter().all(|member| self.host(member).is_running(&member.name))
+        {
             return;
         }
         for member in &self.members {

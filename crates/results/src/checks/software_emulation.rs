@@ -14,7 +14,10 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     let emulated: Vec<String> = models.filter(|model| model.starts_with(MODEL)).collect();
     let Some(model) = emulated.first() else { return Vec::new() };
     let hosts = emulated.len();
-    let message = format!("the CPU of {hosts} of {} hosts is emulated in software ({model})", run.environments().count());
+    let message = format!(
+        "the CPU of {hosts} of {} hosts is emulated in software ({model})",
+        run.environments().count()
+    );
     let draft = Draft::new(ID, FindingSeverity::Invalid, message)
         .bias("all figures are those of the emulator, not of the storage")
         .evidence("model", model.as_str())

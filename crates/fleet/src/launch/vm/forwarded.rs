@@ -23,7 +23,15 @@ impl Forwarded {
         let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let local = std::env::temp_dir().join(format!("assay-vm-{}-{now}", std::process::id()));
         let mut command = Command::new(program);
-        command.args(words).args(["-N", "-T", "-o", "ExitOnForwardFailure=yes", "-o", "StreamLocalBindMask=0177", "-L"]);
+        command.args(words).args([
+            "-N",
+            "-T",
+            "-o",
+            "ExitOnForwardFailure=yes",
+            "-o",
+            "StreamLocalBindMask=0177",
+            "-L",
+        ]);
         command.arg(format!("{}:{socket}", local.display())).arg("--").arg(host).process_group(0);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let child = child.map_err(|error| format!("ssh {host}: {error}"))?;

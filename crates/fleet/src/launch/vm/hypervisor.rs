@@ -48,7 +48,8 @@ fn virsh(uri: &str, words: &[&str], input: Option<&str>) -> Result<String, Strin
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let lines = said.lines().map(|line| line.trim_start_matches("error: ")).filter(|line| !line.trim().is_empty());
+    let lines =
+        said.lines().map(|line| line.trim_start_matches("error: ")).filter(|line| !line.trim().is_empty());
     Err(format!("{uri}: {}", lines.collect::<Vec<_>>().join(": ")))
 }
 
