@@ -23,6 +23,8 @@ mod failure;
 mod fio_command;
 mod fio_install;
 mod foreign;
+#[cfg(feature = "vm")]
+mod guest;
 mod help;
 mod import;
 

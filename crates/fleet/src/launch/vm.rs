@@ -229,7 +229,7 @@ impl Vms {
             Acceleration::Kvm if !says_kvm => Err(format!("{name}: this hypervisor has no KVM")),
             Acceleration::Kvm => self.define(index, Accelerator::Kvm).map(|()| Accelerator::Kvm),
             Acceleration::Auto if says_kvm => {
-                let until = Instant::now() + KVM_WITHIN;
+                let (until, before) = (Instant::now() + KVM_WITHIN, self.forwarded.len());
                 let tried =
                     self.define(index, Accelerator::Kvm).and_then(|()| self.connect(index, ssh, until));
                 if tried.is_ok() {
@@ -237,7 +237,7 @@ impl Vms {
                 }
                 self.check_stop()?;
                 self.host(&self.members[index]).destroy(&name);
-                self.forwarded.clear();
+                self.forwarded.truncate(before);
                 self.define(index, Accelerator::Software).map(|()| Accelerator::Software)
             }
             _ => self.define(index, Accelerator::Software).map(|()| Accelerator::Software),
