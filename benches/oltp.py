@@ -25,6 +25,7 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--ramp", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--stage", choices=["prepare", "measure"], help="only load the databases, or only measure; without it: both")
     return parser.parse_args()
 
 
@@ -161,14 +162,15 @@ def beside(server):
           "where the client shares the server's CPUs.")
 
 
+def pgbench(given):
+    return [f"{given.psql}/pgbench", "-h", "127.0.0.1", "-p", str(given.port), "-U", "postgres"]
+
+
 def judged(server):
     given = server.given
     print("\n## pgbench's TPC-B through assay judge\n")
-    pgbench = [f"{given.psql}/pgbench", "-h", "127.0.0.1", "-p", str(given.port), "-U", "postgres"]
-    server.sql("postgres", "CREATE DATABASE bench")
-    timed([*pgbench, "-i", "-q", "-s", str(given.warehouses * 5), "bench"], server.env)
     command = [given.assay, "--quiet", "judge", "--target", given.data, "--pid", str(given.pid), "--json", "--"]
-    command += [*pgbench, "-c", str(given.users), "-T", str(given.seconds), "bench"]
+    command += [*pgbench(given), "-c", str(given.users), "-T", str(given.seconds), "bench"]
     run = json.loads(timed(command, server.env)[0])
     phase = run["phases"][0]
     device = phase["device"] or {}
@@ -180,16 +182,30 @@ def judged(server):
         print(f"- {finding['severity']}: {finding['id']}: {finding['message']}")
 
 
-def main():
-    server = Server(arguments())
+def prepare(server):
+    """Loads the databases that are not there."""
     given = server.given
-    server.sql("postgres", "CREATE DATABASE assay")
-    timed([given.assay, "--quiet", "oltp", "build", server.url("assay"), "--warehouses", str(given.warehouses)])
-    print(f"built {given.warehouses} warehouses", flush=True)
-    alone(server)
-    if given.go_tpc:
+    there = server.sql("postgres", "SELECT datname FROM pg_database").split()
+    if "assay" not in there:
+        server.sql("postgres", "CREATE DATABASE assay")
+        timed([given.assay, "--quiet", "oltp", "build", server.url("assay"), "--warehouses", str(given.warehouses)])
+    if given.go_tpc and "gotpc" not in there:
         server.sql("postgres", "CREATE DATABASE gotpc")
         go_tpc(server, "prepare", ["--no-check"])
+    if "bench" not in there:
+        server.sql("postgres", "CREATE DATABASE bench")
+        timed([*pgbench(given), "-i", "-q", "-s", str(given.warehouses * 5), "bench"], server.env)
+    print(f"built {given.warehouses} warehouses", flush=True)
+
+
+def main():
+    server = Server(arguments())
+    if server.given.stage != "measure":
+        prepare(server)
+    if server.given.stage == "prepare":
+        return
+    alone(server)
+    if server.given.go_tpc:
         beside(server)
     else:
         print("\n## Beside go-tpc: left out, GO_TPC names no program")

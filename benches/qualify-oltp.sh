@@ -3,7 +3,7 @@
 # system, run by user postgres where this is root): WAREHOUSES (10) warehouses, SECONDS_ (60) s, server-side functions and client SQL with
 # NOPM, TPM/NOPM, checks and client CPU; ROUNDS (5) rounds by turns with go-tpc; pgbench's TPC-B through `assay judge`; the published set-up, 100
 # warehouses and 10 users (PUBLISHED=no leaves it out); KILLS (20) crashes of a server and of SQLite; CUTS (20) power cuts of SQLite with
-# synchronous FULL and OFF. The short form:
+# synchronous FULL and OFF, and of a server. The short form:
 #   WAREHOUSES=2 SECONDS_=5 RAMP=2 ROUNDS=1 PUBLISHED=no KILLS=1 CUTS=2 benches/qualify-oltp.sh
 # go-tpc: GO_TPC names its program, built from its source (github.com/pingcap/go-tpc: go build -o go-tpc ./cmd/go-tpc). ASSAY names
 # another binary, WHERE another place than the temporary directory.
@@ -64,5 +64,5 @@ mkdir "$dir/new"
 (cd "$dir/new" && "$ASSAY" --quiet oltp run --warehouses "${WAREHOUSES:-10}" --ramp "${RAMP:-20}s" --time "${SECONDS_:-60}s" | grep -E "NOPM|TPM|Verdict")
 "$ASSAY" oltp check "$dir/new" | grep -cE "^  holds" | sed 's/$/ checks hold/'
 
-printf '\n## %s power cuts of SQLite with synchronous=full, and with off\n\n' "${CUTS:-20}"
+printf '\n## %s power cuts of SQLite with synchronous=full, and with off; of a PostgreSQL server\n\n' "${CUTS:-20}"
 ASSAY_POWER_CUTS=${CUTS:-20} cargo test -q -p assay-oltp --test databases power:: -- --nocapture

@@ -68,6 +68,12 @@ pub(crate) enum Command {
     /// Not in this build (cargo build --release --features mail)
     #[cfg(not(feature = "mail"))]
     Mail(AbsentArgs),
+    /// Build the I/O test virtual machine: an image that starts Assay
+    #[cfg(feature = "vm")]
+    Vm(crate::vm::VmArgs),
+    /// Not in this build (cargo build --release --features vm)
+    #[cfg(not(feature = "vm"))]
+    Vm(AbsentArgs),
     /// Show what a plan would do, without doing it
     Plan(crate::run::PlanArgs),
     /// Write a workload file, or a grid of them, from options or answers
@@ -115,8 +121,12 @@ pub(crate) const NO_OLTP: &str =
 pub(crate) const NO_MAIL: &str =
     "this build has no 'mail'; build one with cargo build --release --features mail";
 
+/// The same of virtual machines.
+#[cfg(not(feature = "vm"))]
+pub(crate) const NO_VM: &str = "this build has no 'vm'; build one with cargo build --release --features vm";
+
 /// Options of a command that this build does not have.
-#[cfg(not(all(feature = "mail", feature = "oltp")))]
+#[cfg(not(all(feature = "mail", feature = "oltp", feature = "vm")))]
 #[derive(Debug, Args)]
 pub(crate) struct AbsentArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

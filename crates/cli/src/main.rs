@@ -29,6 +29,8 @@ mod judge;
 mod languages;
 mod live;
 mod location;
+#[cfg(feature = "vm")]
+mod guest;
 #[cfg(feature = "mail")]
 mod mail;
 mod new;
@@ -54,6 +56,8 @@ mod status;
 mod steps;
 mod traced;
 mod vdbench_command;
+#[cfg(feature = "vm")]
+mod vm;
 mod wrong_words;
 
 use assay_report::visible;
@@ -67,6 +71,10 @@ static MEMORY: assay_engine::memory::OrExit = assay_engine::memory::OrExit;
 
 fn main() -> ExitCode {
     assay_engine::clock::begin();
+    #[cfg(feature = "vm")]
+    if guest::is_first_process() {
+        guest::first_process();
+    }
     signals::outlive_file_limits();
     let words = command_line::words();
     let cli = match command_line::parse(&words) {
@@ -130,6 +138,10 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Mail(args) => mail::mail(&args, context),
         #[cfg(not(feature = "mail"))]
         Command::Mail(_) => Err(Failure::usage(command_line::NO_MAIL)),
+        #[cfg(feature = "vm")]
+        Command::Vm(args) => vm::vm(&args, context),
+        #[cfg(not(feature = "vm"))]
+        Command::Vm(_) => Err(Failure::usage(command_line::NO_VM)),
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => command_line::completions(&args, context),
         Command::Man(args) => command_line::man(&args, context),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_fleet::launch::Setting;
 use assay_fleet::worker::{Served, only, serve};
 use assay_fleet::{Fleet, FleetError, Options, Patience, Terms};
-use assay_runner::{Place, Request, ThisHost, Work};
+use assay_runner::{Place, Request, Site, ThisHost, Work};
 use assay_workload::host::HostRanges;
 use clap::{Args, ValueEnum};
 
@@ -16,7 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input;
 use crate::live::Live;
 use crate::run::{self, RunOptions};
-use crate::signals;
+use crate::{apps, signals};
 
 /// Who carries a plan out.
 #[derive(Debug, Args)]
@@ -73,7 +73,7 @@ pub(crate) fn execute(
     how: &RunOptions<'_>,
     context: &Context,
 ) -> Result<Outcome, Failure> {
-    let site = context.site(signals::stop_flag()?);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     input::say_all(&asked.diagnostics, how.common.allowed.strict, context)?;
     asked.notes.extend(input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?);
     context.make_runs_root()?;
@@ -123,7 +123,7 @@ pub(crate) fn execute(
 
 /// `assay worker`: serves the coordinator at the other end of the standard streams.
 pub(crate) fn worker(context: &Context) -> Result<Outcome, Failure> {
-    let site = context.site(signals::stop_flag()?);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     let served = serve(&mut ThisHost::new(site), only(std::io::stdin(), std::io::stdout()));
     Ok(match served.map_err(Failure::failed)? {
         Served::Finished => Outcome::Done,

@@ -334,7 +334,9 @@ fn finish_jobs(
             continue;
         }
         let (mut result, failed) = outcome::of_job(job, ends, starts[index], start_ns, extra, jobs.len());
-        result.figures = prepared.with(index).map(|jobs| jobs.figures(index)).unwrap_or_default();
+        if let Some(jobs) = prepared.with(index) {
+            (result.figures, result.moments) = (jobs.figures(index), jobs.moments(index));
+        }
         let failed = outcome::failed_io(context.plan, job, ends).or(failed);
         error = error.or(failed);
         sink(HostEvent::JobFinished { phase, job: index as u32, outcome: Box::new(result) });

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use assay_results::run::Metric;
+use assay_results::run::{Metric, Moment};
 use assay_workload::operation::OpId;
 use assay_workload::plan::{Plan, PlannedJob, PlannedPhase};
 
@@ -144,6 +144,11 @@ pub trait PreparedJobs<M: Machine>: Sync {
     /// The figures of job `job` beside what its operations count, by name. Asked for after [`PreparedJobs::finish`].
     fn figures(&self, _job: usize) -> BTreeMap<String, Metric> {
         BTreeMap::new()
+    }
+
+    /// What happened while job `job` ran, in order. Asked for after [`PreparedJobs::finish`].
+    fn moments(&self, _job: usize) -> Vec<Moment> {
+        Vec::new()
     }
 }
 

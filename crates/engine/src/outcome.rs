@@ -214,6 +214,7 @@ pub(crate) fn of_job(
             .exists()
             .then(|| ends.iter().map(|end| end.cpu.run_queue_ns).sum()),
         figures: BTreeMap::new(),
+        moments: Vec::new(),
         busiest_thread_share: ends.iter().filter_map(|end| end.busy_share(begun_ns)).reduce(f64::max),
     };
     (outcome, error)

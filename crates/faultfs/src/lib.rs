@@ -51,13 +51,15 @@ pub struct Options {
     /// What is not durable is kept apart, so that [`FaultFs::cut`] can lose it. Costs memory: all that is written between
     /// two flushes.
     pub power_cuts: bool,
+    /// Other users may use it, too: a server that refuses to run as the one who mounts it.
+    pub others: bool,
     /// What fits; a write beyond it moves what still fits, or fails with `ENOSPC`.
     pub capacity_bytes: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { cached: false, power_cuts: false, capacity_bytes: 4 << 30 }
+        Options { cached: false, power_cuts: false, others: false, capacity_bytes: 4 << 30 }
     }
 }
 
@@ -90,7 +92,10 @@ impl FaultFs {
         let state = Arc::new(Mutex::new(State::new(options)));
         let late = Late::start()?;
         let server = Server::new(Arc::clone(&state), Arc::clone(&late));
-        let mount = [MountOption::FSName("faultfs".to_owned()), MountOption::NoAtime];
+        let mut mount = vec![MountOption::FSName("faultfs".to_owned()), MountOption::NoAtime];
+        if options.others {
+            mount.push(MountOption::AllowOther);
+        }
         let session = fuser::spawn_mount2(server, place.path(), &mount)?;
         Ok(FaultFs { state, late, session: Some(session), place })
     }

@@ -157,7 +157,11 @@ fn look_at(directory: &Path, number: u32) -> Result<bool, EngineError> {
             continue;
         }
         if ownership(&path) == Ownership::Foreign {
-            return Err(engine_error(format!("{} was not made by Assay; it stays as it is", path.display())));
+            return Err(engine_error(format!(
+                "{} is not the file that Assay made: it is a copy, or another program's. It stays as it is; remove it, or use \
+                 another directory",
+                path.display()
+            )));
         }
         found |= index == 0;
     }

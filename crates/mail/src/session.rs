@@ -444,9 +444,10 @@ impl Tuner {
         let read_ns_mean = (after.reads_ns - before.reads_ns) as f64 / reads as f64;
         let per_s = (after.transactions - before.transactions) as f64 * 1e9 / (after.ns - before.ns) as f64;
         instance.note(format!(
-            "tuning of database {}: {} threads: {per_s:.0} transactions/s, database reads {:.2} ms",
+            "tuning of database {}: {} {}: {per_s:.0} transactions/s, database reads {:.2} ms",
             instance.settings.database,
             self.trial,
+            if self.trial == 1 { "thread" } else { "threads" },
             read_ns_mean / 1e6
         ));
         match self.next(read_ns_mean, per_s) {

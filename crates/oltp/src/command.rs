@@ -47,6 +47,7 @@ pub fn build_scaled(
     watcher: &mut Watcher<'_>,
 ) -> Result<String, Error> {
     let database = Database::of(given, here)?;
+    let _claims = database.claim()?;
     build_in(&database, given, (scale, here), watcher)
 }
 
@@ -71,6 +72,8 @@ pub fn prepare_scaled(
     // Everything that was given is read before anything is built.
     let how = How::of(given, &database)?;
     let mut notes = Vec::new();
+    // Until the run itself has it.
+    let claims = database.claim()?;
     // The ledger beside the database is looked at with it.
     let named = given.ledger().map(std::path::absolute).transpose();
     let named = named.map_err(|source| Error::File { path: given.ledger().unwrap_or("").into(), source })?;
@@ -101,6 +104,7 @@ pub fn prepare_scaled(
     }
     let users = users_of(&how, facts.warehouses)?;
     let settings = settled(&database, &how, facts, given, here)?;
+    drop(claims);
     let workload = workload(&how, &settings, users);
     let (directory, password) = match &database {
         Database::Sqlite(directory) => (directory.clone(), None),
@@ -125,7 +129,9 @@ pub fn check(
     say: &mut dyn FnMut(&str),
     stopped: &dyn Fn() -> bool,
 ) -> Result<Report, Error> {
-    Database::of(given, here)?.check(given, here, say, stopped)
+    let database = Database::of(given, here)?;
+    let _claims = database.claim()?;
+    database.check(given, here, say, stopped)
 }
 
 /// A phase of one job, whose threads are the users. SQLite's directory is its target, so that its devices are watched.

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_host::space;
+use assay_host::claim::{Access, Claims};
+use assay_host::{HostRoot, space};
 use assay_host::workdir::{WorkDir, is_assay_dir};
 use assay_workload::rng::derive_seed;
 use assay_workload::units::Nanos;
@@ -158,11 +159,44 @@ impl Database {
         }
     }
 
+    /// Has an embedded database for a command, which no run works on meanwhile; a server has its own locks.
+    ///
+    /// # Errors
+    /// [`Error::InUse`]
+    pub(crate) fn claim(&self) -> Result<Claims, Error> {
+        let claims = Claims::default();
+        if let Database::Sqlite(directory) = self {
+            claims.take(&HostRoot::real(), directory, Access::Exclusive)?;
+        }
+        Ok(claims)
+    }
+
+    /// Where its files are, or will be; `None`: on another host, or not known.
+    fn directory(&self) -> Option<PathBuf> {
+        match self {
+            Database::Sqlite(directory) => {
+                Some(directory.ancestors().find(|path| path.exists())?.to_owned())
+            }
+            Database::Postgres(url) => PostgresAdmin::connect(url).ok()?.data_directory(),
+        }
+    }
+
     /// Space of its file system; `None`: not known.
     fn usable_bytes(&self) -> Option<u64> {
-        let Database::Sqlite(directory) = self else { return None };
-        let existing = directory.ancestors().find(|path| path.exists())?;
-        space::of(existing).ok().filter(|space| space.is_known()).map(|space| space.usable_bytes())
+        let space = space::of(&self.directory()?).ok();
+        space.filter(|space| space.is_known()).map(|space| space.usable_bytes())
+    }
+
+    /// Bytes that a database has there now, which goes when it is replaced.
+    fn replaced_bytes(&self) -> u64 {
+        match self {
+            Database::Sqlite(directory) => {
+                std::fs::metadata(directory.join(sqlite::FILE)).map_or(0, |meta| meta.len())
+            }
+            Database::Postgres(url) => {
+                PostgresAdmin::connect(url).and_then(|mut admin| admin.schema_bytes()).unwrap_or(0)
+            }
+        }
     }
 
     pub(crate) fn shown(&self) -> String {
@@ -235,8 +269,8 @@ pub(crate) fn build_in(
     match database {
         Database::Sqlite(directory) => {
             given.without("loaders", "is for PostgreSQL: SQLite is loaded by one connection")?;
+            room(database, warehouses, scale)?;
             let work = work_dir(directory)?;
-            room(directory, warehouses, scale, database)?;
             let built = sqlite::build(&work, &facts, &load, replace, watcher);
             if built.is_err() && work.created() {
                 // Nothing was made in it.
@@ -246,6 +280,7 @@ pub(crate) fn build_in(
         }
         Database::Postgres(url) => {
             let threads = loaders.unwrap_or(here.cpus).max(1);
+            room(database, warehouses, scale)?;
             postgres::build(url, &facts, &load, (replace, threads), watcher)?;
         }
     }
@@ -259,15 +294,15 @@ fn work_dir(directory: &Path) -> Result<WorkDir, Error> {
 }
 
 /// Refuses a database that does not fit. One that is replaced goes first.
-fn room(directory: &Path, warehouses: u32, scale: Scale, database: &Database) -> Result<(), Error> {
-    let there = std::fs::metadata(directory.join(sqlite::FILE)).map_or(0, |meta| meta.len());
+fn room(database: &Database, warehouses: u32, scale: Scale) -> Result<(), Error> {
     let needed_bytes = u64::from(warehouses) * scale.warehouse_bytes();
-    match database.usable_bytes().map(|usable| usable.saturating_add(there)) {
-        Some(usable_bytes) if usable_bytes < needed_bytes => {
-            Err(Asked::Space { warehouses, needed_bytes, usable_bytes, path: directory.to_owned() }.into())
-        }
-        _ => Ok(()),
+    let Some(usable_bytes) = database.usable_bytes() else { return Ok(()) };
+    let usable_bytes = usable_bytes.saturating_add(database.replaced_bytes());
+    if usable_bytes < needed_bytes {
+        let path = database.directory().unwrap_or_default();
+        return Err(Asked::Space { warehouses, needed_bytes, usable_bytes, path }.into());
     }
+    Ok(())
 }
 
 /// What the users of a run do on a database with these facts.

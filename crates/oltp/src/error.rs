@@ -85,6 +85,9 @@ pub enum Error {
     /// The database is not what was expected.
     #[error("{0}")]
     Database(#[from] Unfit),
+    /// Another run has the database.
+    #[error(transparent)]
+    InUse(#[from] assay_host::claim::InUse),
     /// It was stopped.
     #[error("interrupted")]
     Interrupted,
@@ -257,7 +260,7 @@ impl Error {
             Error::Protocol { .. } => "protocol",
             Error::File { .. } | Error::Output(_) => "file",
             Error::OwnServer { .. } => "server",
-            Error::Asked(_) | Error::Database(_) | Error::Interrupted => "other",
+            Error::Asked(_) | Error::Database(_) | Error::InUse(_) | Error::Interrupted => "other",
         }
     }
 }

@@ -15,8 +15,8 @@ const TRANSACTIONS: usize = 64;
 /// How many transactions the server answered, before an error.
 pub fn transactions(url: &ServerUrl, seed: u64, server_side: bool) -> usize {
     let session: Result<Box<dyn Session>, Error> = match server_side {
-        true => ServerSideSession::connect(url).map(|session| Box::new(session) as Box<dyn Session>),
-        false => ClientSession::connect(url).map(|session| Box::new(session) as Box<dyn Session>),
+        true => ServerSideSession::connect(url, false).map(|session| Box::new(session) as Box<dyn Session>),
+        false => ClientSession::connect(url, false).map(|session| Box::new(session) as Box<dyn Session>),
     };
     let Ok(mut session) = session else { return 0 };
     let mut rng = Rng::new(seed);

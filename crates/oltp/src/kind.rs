@@ -12,7 +12,7 @@ use assay_engine::recorder::{Recorder, Schedule, Shared};
 use assay_engine::{
     Clock as _, EngineError, JobKind, JobRunner, PhaseContext, PreparedJobs, ThisMachine, ThreadIndex,
 };
-use assay_results::run::Metric;
+use assay_results::run::{Metric, Moment};
 use assay_workload::application::Body;
 use assay_workload::arrival::ArrivalSource;
 use assay_workload::operation::OpId;
@@ -104,7 +104,8 @@ impl Oltp {
 /// Where the users of a job connect to.
 enum Store {
     Sqlite { store: SqliteStore, gate: Mutex<()> },
-    Postgres(ServerUrl),
+    /// And whether users have the server time its log.
+    Postgres(ServerUrl, bool),
 }
 
 /// A job that is ready.
@@ -239,8 +240,9 @@ impl Oltp {
                 facts.begin_run(&mut admin)?;
                 let ledger = ledger::begin(&settings.ledger, self.force, &[])?;
                 crate::postgres::ServerFacts::read(&mut admin)?.tell(say);
-                let watch = Statistics::connect(&url)?;
-                Ok((Store::Postgres(url), ledger, Box::new(watch)))
+                let watch = Statistics::connect(&url, say)?;
+                let times_log = admin.times_log();
+                Ok((Store::Postgres(url, times_log), ledger, Box::new(watch)))
             }
         }
     }
@@ -370,6 +372,16 @@ impl PreparedJobs<ThisMachine> for PreparedOltp<'_> {
         figures.insert("retries".to_owned(), count(sum(|user| &user.retries)));
         figures
     }
+
+    /// Checkpoints of a server; SQLite's come with every few transactions.
+    fn moments(&self, job: usize) -> Vec<Moment> {
+        let Some(job) = self.jobs.get(&job).filter(|job| matches!(job.store, Store::Postgres(..))) else {
+            return Vec::new();
+        };
+        let seconds = lock(&job.watched).as_ref().map(|watched| job.monitor.checkpoints_s(watched));
+        let moment = |second| Moment { at_s: second as f64, what: "checkpoint".to_owned() };
+        seconds.unwrap_or_default().into_iter().map(moment).collect()
+    }
 }
 
 impl Job {
@@ -380,13 +392,13 @@ impl Job {
                 let interrupt = AnyInterrupt::Sqlite(connection.get_interrupt_handle());
                 (Backend::Sqlite(connection), interrupt)
             }
-            (Store::Postgres(url), Place::Postgres { server_side: true, .. }) => {
-                let session = ServerSideSession::connect(url)?;
+            (Store::Postgres(url, times_log), Place::Postgres { server_side: true, .. }) => {
+                let session = ServerSideSession::connect(url, *times_log)?;
                 let interrupt = AnyInterrupt::Postgres(session.interrupt()?);
                 (Backend::ServerSide(session), interrupt)
             }
-            (Store::Postgres(url), _) => {
-                let session = ClientSession::connect(url)?;
+            (Store::Postgres(url, times_log), _) => {
+                let session = ClientSession::connect(url, *times_log)?;
                 let interrupt = AnyInterrupt::Postgres(session.interrupt()?);
                 (Backend::Client(Box::new(session)), interrupt)
             }

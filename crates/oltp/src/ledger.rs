@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use assay_host::output::Outputs;
 use assay_results::store::open_regular;
 use assay_workload::rng::splitmix64;
+use rustix::fs::{FlockOperation, flock};
 
 use crate::admin::Admin;
 use crate::conditions::{Checked, Held};
@@ -129,14 +130,30 @@ fn outputs(force: bool, database: &[PathBuf]) -> Outputs {
     outputs
 }
 
-/// Begins an empty ledger in the place of the last one.
+/// Begins an empty ledger in the place of the last one. One that others write to now, who work on the same database, is written to
+/// with them.
 ///
 /// # Errors
 /// As [`check_output`].
 pub(crate) fn begin(path: &Path, force: bool, database: &[PathBuf]) -> Result<File, Error> {
     let failed = |source| Error::File { path: path.to_owned(), source };
+    let lock = |file: &File, operation| flock(file, operation).map_err(|errno| failed(errno.into()));
+    // Two that begin at once do it one after the other.
+    let above = File::open(path.parent().unwrap_or(Path::new("/"))).map_err(failed)?;
+    lock(&above, FlockOperation::LockExclusive)?;
+    outputs(force, database).check(OPTION, path)?;
+    let mut head = Vec::new();
+    if let Ok(file) = File::options().read(true).append(true).open(path)
+        && (&file).take(RECORD as u64).read_to_end(&mut head).is_ok()
+        && (head.is_empty() || is_ledger(&head))
+        && flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+    {
+        lock(&file, FlockOperation::LockShared)?;
+        return Ok(file);
+    }
     outputs(force, database).write(OPTION, path, b"")?;
     let file = File::options().append(true).open(path).map_err(failed)?;
+    lock(&file, FlockOperation::LockShared)?;
     let (named, opened) = (path.symlink_metadata().map_err(failed)?, file.metadata().map_err(failed)?);
     // Another may have taken the name meanwhile.
     if (named.dev(), named.ino()) != (opened.dev(), opened.ino()) || opened.len() > 0 {
@@ -346,6 +363,25 @@ mod tests {
         }
         std::fs::write(at("oltp.sqlite"), "").unwrap();
         assert!(begin(&at("oltp.sqlite"), true, &[at("oltp.sqlite")]).is_err());
+    }
+
+    #[test]
+    fn who_work_on_one_database_at_once_share_its_ledger() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger");
+        let writer = |order| {
+            let mut writer = LedgerWriter { file: begin(&path, false, &[]).unwrap(), mark: 0xcafe };
+            writer.put(Entry::Order { w: 1, d: 1, order }).unwrap();
+            writer
+        };
+        let first = writer(1);
+        let second = writer(2);
+        drop(first);
+        let third = writer(3);
+        assert_eq!(Ledger::read(&path, "cafe").unwrap().entries.len(), 3);
+        drop((second, third));
+        drop(writer(4));
+        assert_eq!(Ledger::read(&path, "cafe").unwrap().entries.len(), 1, "nobody had it");
     }
 
     #[test]

@@ -28,6 +28,18 @@ pub(crate) struct Counts {
     pub(crate) checkpoints: i64,
 }
 
+/// What the devices below a server did, for whomever.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct DeviceTotals {
+    pub(crate) reads: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) writes: u64,
+    pub(crate) written_bytes: u64,
+    pub(crate) flushes: u64,
+    /// Time that flushes took together.
+    pub(crate) flush_ms: u64,
+}
+
 /// Everything that is watched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
@@ -44,6 +56,8 @@ pub(crate) struct Totals {
     /// How often the log was made durable, and microseconds that took together; 0: its time is not taken (track_wal_io_timing).
     pub(crate) log_syncs: Option<i64>,
     pub(crate) log_syncs_us: Option<i64>,
+    /// Of the devices below a server; `None`: they are not known, or those below the targets are watched anyway.
+    pub(crate) devices: Option<DeviceTotals>,
 }
 
 /// Where they are read.
@@ -241,6 +255,9 @@ impl Watched {
         if let Some(deadlocks) = since(|t| t.deadlocks) {
             put("deadlocks", deadlocks, "");
         }
+        if let (Some(first), Some(last)) = (first.devices, last.devices) {
+            devices_between(&first, &last, seconds, &mut put);
+        }
         figures
     }
 
@@ -261,6 +278,20 @@ impl Watched {
     }
 }
 
+/// What the server's devices did, a second.
+fn devices_between(first: &DeviceTotals, last: &DeviceTotals, seconds: f64, put: &mut dyn FnMut(&str, f64, &str)) {
+    let since = |of: fn(&DeviceTotals) -> u64| of(last).saturating_sub(of(first)) as f64;
+    put("server's devices, reads", since(|t| t.reads) / seconds, "/s");
+    put("server's devices, read", since(|t| t.read_bytes) / seconds, "bytes/s");
+    put("server's devices, writes", since(|t| t.writes) / seconds, "/s");
+    put("server's devices, written", since(|t| t.written_bytes) / seconds, "bytes/s");
+    let flushes = since(|t| t.flushes);
+    put("server's devices, flushes", flushes / seconds, "/s");
+    if flushes > 0.0 {
+        put("server's devices, flush, mean", since(|t| t.flush_ms) * 1000.0 / flushes, "us");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,6 +307,12 @@ mod tests {
             deadlocks: None,
             log_syncs: Some(transactions),
             log_syncs_us: Some(transactions * 150),
+            devices: Some(DeviceTotals {
+                writes: transactions as u64 * 3,
+                flushes: transactions as u64,
+                flush_ms: transactions as u64 / 2,
+                ..DeviceTotals::default()
+            }),
         }
     }
 
@@ -295,6 +332,7 @@ mod tests {
         assert_eq!((value("buffer hit ratio"), value("database size")), (90.0, 5000.0));
         assert_eq!((value("WAL syncs").round(), value("WAL sync, mean")), (38.0, 150.0));
         assert!(!figures.contains_key("deadlocks"));
+        assert_eq!((value("server's devices, writes"), value("server's devices, flush, mean")), (115.0, 500.0));
         assert!(Watched::default().figures().is_empty());
     }
 

@@ -50,6 +50,10 @@ impl ApplicationKind for OltpInPlans {
         std::iter::once(TASK).chain(options.filter(|name| !KEYS_OF_JOBS.contains(name))).collect()
     }
 
+    fn is_elsewhere(&self, settings: &Map<String, Value>) -> bool {
+        settings.contains_key(WHERE)
+    }
+
     fn words(&self, settings: &Map<String, Value>) -> Result<String, SettingFault> {
         AskedJob::read(settings).map(|asked| asked.words)
     }

@@ -3,6 +3,7 @@
 
 mod build;
 mod connection;
+mod devices;
 mod functions;
 mod own_server;
 mod scram;
@@ -12,7 +13,9 @@ mod statements;
 mod statistics;
 mod url;
 
-use crate::admin::{Admin, Numbers};
+use std::path::PathBuf;
+
+use crate::admin::{Admin, Numbers, number};
 use crate::error::{Error, Unfit};
 
 pub(crate) use build::build;
@@ -27,6 +30,19 @@ pub(crate) use url::is_url;
 /// The schema of our tables.
 pub(crate) const SCHEMA: &str = "assay_oltp";
 
+/// Has the server time how long the log takes to become durable; not every user may.
+const TIMES_LOG: &str = "SET track_wal_io_timing TO on";
+
+/// A connection of a user; `times_log`: [`PostgresAdmin::times_log`].
+fn working(url: &ServerUrl, times_log: bool) -> Result<Connection, Error> {
+    let mut connection = Connection::open(url)?;
+    connection.run(&format!("SET search_path TO {SCHEMA}"))?;
+    if times_log {
+        connection.run(TIMES_LOG)?;
+    }
+    Ok(connection)
+}
+
 /// A connection for single statements.
 pub(crate) struct PostgresAdmin {
     connection: Connection,
@@ -38,6 +54,34 @@ impl PostgresAdmin {
         let mut connection = Connection::open(url)?;
         connection.run(&format!("SET search_path TO {SCHEMA}"))?;
         Ok(PostgresAdmin { connection, place: url.shown() })
+    }
+
+    /// Whether connections of this user may have the log timed; a server before version 14 does not do it.
+    pub(crate) fn times_log(&mut self) -> bool {
+        self.connection.run(TIMES_LOG).is_ok()
+    }
+
+    /// Where the files of this database are on a server that runs here; `None`: it is another host's, or they are not known.
+    pub(crate) fn data_directory(&mut self) -> Option<PathBuf> {
+        let data = devices::data_directory(self).ok()?;
+        let rows = self.texts(
+            "SELECT pg_catalog.pg_tablespace_location(dattablespace) FROM pg_catalog.pg_database \
+             WHERE datname = pg_catalog.current_database()",
+        );
+        let tablespace = rows.ok()?.into_iter().flatten().next().filter(|location| !location.is_empty());
+        Some(tablespace.map_or(data, PathBuf::from))
+    }
+
+    /// Bytes that our tables and their indexes take; 0 without any.
+    pub(crate) fn schema_bytes(&mut self) -> Result<u64, Error> {
+        let bytes = number(
+            self,
+            &format!(
+                "SELECT coalesce(sum(pg_catalog.pg_total_relation_size(c.oid)), 0)::bigint FROM pg_catalog.pg_class c \
+                 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = '{SCHEMA}' AND c.relkind = 'r'"
+            ),
+        )?;
+        Ok(bytes.max(0) as u64)
     }
 
     /// Refuses a database without our tables.

@@ -47,6 +47,10 @@ pub(crate) fn sql_error(error: rusqlite::Error) -> Error {
                 _ => Class::Failed,
             };
             let message = message.clone().unwrap_or_else(|| cause.to_string());
+            let message = match cause.code {
+                ErrorCode::SystemIoFailure => format!("{message}: the file system is full, or its storage failed"),
+                _ => message,
+            };
             Error::Statement { code: format!("{:?}", cause.code), message, class }
         }
         _ => {

@@ -1,18 +1,19 @@
 //! Which drawings a run gives: from the types of `results` to [`Chart`]s.
 
+mod repeats;
 mod whole;
 
 use assay_results::LatencyHistogram;
 use assay_results::evidence::PhaseEvidence;
 use assay_results::run::{JobResult, LatencySummary, OpResult, Run, SeriesPoint};
 
-use crate::curves::Curve;
+use crate::curves::{Curve, Point};
 use crate::format;
 use crate::svg::{
     Axis, Chart, Line, Scale, density, percentile_points, percentile_ticks, percentile_x, summary_points,
 };
 
-pub(crate) use whole::{events, whole};
+pub(crate) use whole::{events, is_alone, whole};
 
 /// More points than this are drawn in groups.
 const POINTS_MAX: usize = 240;
@@ -141,6 +142,36 @@ pub fn iops_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
         description: format!("From {} to {} IOPS{note}.", format::iops(low), format::iops(high)),
         x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max)),
         y: Axis::new("IOPS", Scale::from_zero(all().map(|group| group.iops_max)), tick_name),
+        lines: lines.collect(),
+        hints: iops_hints(&series),
+        marks: Vec::new(),
+    })
+}
+
+/// Bytes a second of the jobs of a phase over time; `None` with fewer than two reporting periods, or where nothing was moved.
+pub fn bandwidth_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
+    let series: Vec<(&str, Vec<Group>)> =
+        jobs.iter().map(|job| (job.name.as_str(), groups(&job.series))).collect();
+    let all = || series.iter().flat_map(|(_, groups)| groups);
+    let moved = all().any(|group| group.bytes_per_s > 0.0);
+    if !moved || !series.iter().any(|(_, groups)| groups.len() > 1) {
+        return None;
+    }
+    let mib = |group: &Group| group.bytes_per_s / f64::from(1 << 20);
+    let lines = series.iter().enumerate().map(|(colour, (name, groups))| Line {
+        name: (*name).to_owned(),
+        colour,
+        points: groups.iter().map(|group| (middle(group), Some(mib(group)))).collect(),
+        ..Line::default()
+    });
+    let (low, high) =
+        all().map(mib).fold((f64::INFINITY, 0.0_f64), |(low, high), mib| (low.min(mib), high.max(mib)));
+    Some(Chart {
+        id: id.to_owned(),
+        title: "Bandwidth over time".to_owned(),
+        description: format!("From {} to {} MiB/s.", format::significant(low), format::significant(high)),
+        x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max)),
+        y: Axis::new("MiB/s", Scale::from_zero(all().map(mib)), tick_name),
         lines: lines.collect(),
         hints: iops_hints(&series),
         marks: Vec::new(),
@@ -441,6 +472,15 @@ fn curve(id: &str, curve: &Curve<'_>) -> Option<Chart> {
     let values: Vec<f64> = lines.iter().flat_map(|line| &line.points).filter_map(|point| point.1).collect();
     let (low, high) =
         values.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), ns| (low.min(*ns), high.max(*ns)));
+    // Over several windows: between the lowest and the highest p99 of them.
+    if curve.is_repeated() {
+        let around = |point: &Point<'_>| {
+            let own = point.latency.p99?;
+            let (low, high) = point.p99_between.unwrap_or((own, own));
+            Some((point.iops, low as f64, high as f64))
+        };
+        lines[0].band = curve.points.iter().filter_map(around).collect();
+    }
     lines.extend(curve.knee.and_then(|knee| curve.points.get(knee)).map(|point| Line {
         name: "knee".to_owned(),
         colour: 3,
@@ -454,14 +494,15 @@ fn curve(id: &str, curve: &Curve<'_>) -> Option<Chart> {
         (point.iops, point.iops, words)
     });
     let word = curve.latency_word();
+    let area = if curve.is_repeated() { " The area spans the p99 of the windows at each point." } else { "" };
     let doubtful = curve.doubtful();
     let doubtful =
         if doubtful.is_empty() { String::new() } else { format!(" Not valid: {}.", doubtful.join("; ")) };
     (!values.is_empty()).then(|| Chart {
         id: id.to_owned(),
-        title: format!("{}: {word} against IOPS", curve.name),
+        title: curve.title(),
         description: format!(
-            "{}, {}.{doubtful}",
+            "{}, {}.{area}{doubtful}",
             format::plural(curve.points.len() as u64, "point"),
             curve.knee_words()
         ),

@@ -5,6 +5,7 @@
 
 mod about;
 mod compare;
+mod curve;
 mod devices;
 mod grid;
 mod header;

@@ -7,6 +7,9 @@ use assay_workload::PhaseKind;
 
 use crate::format;
 
+/// Deviations up to this share of the median are drawn as small.
+const REACH_MIN: f64 = 0.1;
+
 /// What stands above the table.
 pub(crate) const TITLE: &str = "Repetitions";
 
@@ -16,6 +19,8 @@ pub(crate) struct Repeats {
     /// One definition for each column.
     pub(crate) heads: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// Of each row: its test and operation, and each repetition as a share of the median.
+    pub(crate) shares: Vec<(String, Vec<f64>)>,
     /// What the columns mean.
     pub(crate) note: String,
 }
@@ -27,7 +32,8 @@ pub(crate) fn repeats(run: &Run) -> Option<Repeats> {
     let latency = if paced { "response time" } else { "completion latency" };
     let heads = ["test", "operation", "n", "median IOPS", "interval", "spread"].map(str::to_owned);
     let more = [format!("median p99 {latency}"), "interval".to_owned()];
-    let rows: Vec<Vec<String>> = groups.iter().filter_map(|group| group.row(paced)).collect();
+    let found: Vec<_> = groups.iter().filter_map(|group| Some((group.row(paced)?, group.shares()))).collect();
+    let (rows, shares): (Vec<_>, Vec<_>) = found.into_iter().unzip();
     let least = groups.iter().map(|group| group.ops.len()).min()?;
     let level = median_estimate(&vec![1.0; least], "")?.interval?.level;
     let note = format!(
@@ -35,7 +41,7 @@ pub(crate) fn repeats(run: &Run) -> Option<Repeats> {
          highest less lowest, over the median",
         format::percent(level)
     );
-    (!rows.is_empty()).then(|| Repeats { heads: heads.into_iter().chain(more).collect(), rows, note })
+    (!rows.is_empty()).then(|| Repeats { heads: heads.into_iter().chain(more).collect(), rows, shares, note })
 }
 
 /// One operation of one job of one test, in each repetition.
@@ -81,7 +87,23 @@ fn shown(job: &JobResult) -> Vec<(&str, &OpResult)> {
     ops
 }
 
+impl Repeats {
+    /// How far from the median, as a share of it, the picture reaches: what deviates most lies within, and small deviations look small.
+    pub(crate) fn reach(&self) -> f64 {
+        let all = self.shares.iter().flat_map(|(_, shares)| shares);
+        all.map(|share| (share - 1.0).abs()).fold(REACH_MIN, f64::max)
+    }
+}
+
 impl Group<'_> {
+    /// What it is called in a picture, and each repetition as a share of the median.
+    fn shares(&self) -> (String, Vec<f64>) {
+        let iops: Vec<f64> = self.ops.iter().filter_map(|op| op.known_iops()).collect();
+        let median = median_estimate(&iops, "IOPS").map_or(0.0, |median| median.value);
+        let share = |iops: f64| if median > 0.0 { iops / median } else { 1.0 };
+        (format!("{}, {}", self.test, self.operation), iops.into_iter().map(share).collect())
+    }
+
     fn row(&self, paced: bool) -> Option<Vec<String>> {
         let iops: Vec<f64> = self.ops.iter().filter_map(|op| op.known_iops()).collect();
         let of = |op: &&OpResult| if paced { op.response_ns } else { Some(op.completion_ns) };

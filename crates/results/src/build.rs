@@ -27,7 +27,7 @@ use crate::event::{HostEvent, HostId, RunEnd, RunEvent};
 use crate::evidence::Remark;
 use crate::hosts::{HostLoss, HostPhase};
 use crate::interval::{Interval, IntervalKey};
-use crate::metric::Metric;
+use crate::metric::{Metric, Moment};
 use crate::probe::Probe;
 use crate::run::{JobResult, PhaseResult, Producer, Run, SCHEMA, Verdict};
 
@@ -283,7 +283,7 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
     indices.sort_unstable();
     indices.dedup();
     let rows = host_rows(&tally, planned, start, hosts);
-    let metrics = figures(&tally, planned);
+    let (metrics, moments) = (figures(&tally, planned, hosts), moments(&tally));
     let starts = Starts::new(&tally.starts);
     let mut jobs: Vec<JobResult> = Vec::new();
     for (name, members) in groups_of(&start.plan, index, indices.into_iter()) {
@@ -327,6 +327,7 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
         repeat: planned.map_or(0, |phase| phase.repeat),
         jobs,
         metrics,
+        moments,
         device,
         plan_phase: index,
         evidence,
@@ -334,25 +335,38 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
     }
 }
 
-/// The figures that jobs have of their own; where several have one of a name, each under the name of its job.
-fn figures(tally: &PhaseTally, planned: Option<&PlannedPhase>) -> BTreeMap<String, Metric> {
-    let all = || {
-        let of_job = |(index, job): (&u32, &'_ JobTally)| {
-            let name = planned.and_then(|phase| phase.jobs.get(*index as usize)).map(|job| job.name.clone());
-            job.outcomes()
-                .flat_map(|outcome| outcome.figures.clone())
-                .map(move |figure| (name.clone(), figure))
-                .collect::<Vec<_>>()
-        };
-        tally.jobs.iter().flat_map(of_job)
-    };
+/// The figures that jobs have of their own; where several have one of a name, each under the name of its job, its host, or both.
+fn figures(tally: &PhaseTally, planned: Option<&PlannedPhase>, hosts: &Hosts) -> BTreeMap<String, Metric> {
+    let mut places: BTreeMap<&str, Vec<(u32, HostId, &Metric)>> = BTreeMap::new();
+    for (job, of_job) in &tally.jobs {
+        for (host, outcome) in of_job.outcomes() {
+            for (name, metric) in &outcome.figures {
+                places.entry(name).or_default().push((*job, host, metric));
+            }
+        }
+    }
+    let job_name = |job: u32| planned.and_then(|phase| phase.jobs.get(job as usize)).map(|job| job.name.as_str());
+    let host_name = |host: HostId| hosts.0.get(&host).map(|tally| tally.name.as_str());
     let mut named = BTreeMap::new();
-    for (job, (name, metric)) in all() {
-        let alone = all().filter(|(_, (other, _))| *other == name).count() == 1;
-        let name = job.filter(|_| !alone).map_or(name.clone(), |job| format!("{job}: {name}"));
-        named.insert(name, metric);
+    for (name, of_name) in places {
+        let several_jobs = of_name.iter().any(|place| place.0 != of_name[0].0);
+        let several_hosts = of_name.iter().any(|place| place.1 != of_name[0].1);
+        for (job, host, metric) in &of_name {
+            let of_host = host_name(*host).filter(|_| several_hosts);
+            let words = [of_host, job_name(*job).filter(|_| several_jobs), Some(name)];
+            named.insert(words.into_iter().flatten().collect::<Vec<_>>().join(": "), (*metric).clone());
+        }
     }
     named
+}
+
+/// What happened while the jobs ran. Jobs that use one server see the same: it is told once.
+fn moments(tally: &PhaseTally) -> Vec<Moment> {
+    let outcomes = tally.jobs.values().flat_map(JobTally::outcomes);
+    let mut all: Vec<Moment> = outcomes.flat_map(|(_, outcome)| outcome.moments.iter().cloned()).collect();
+    all.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+    all.dedup_by(|a, b| a.what == b.what && (a.at_s - b.at_s).abs() < 1.0);
+    all
 }
 
 /// Each host's counters of a phase, against its own devices and what its own jobs asked for.

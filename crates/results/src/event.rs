@@ -12,7 +12,7 @@ use crate::counters::Counters;
 use crate::data::DataChecks;
 use crate::environment::Environment;
 use crate::interval::Interval;
-use crate::metric::Metric;
+use crate::metric::{Metric, Moment};
 use crate::probe::Probe;
 
 /// How a job ended, beside its counts.
@@ -65,6 +65,9 @@ pub struct JobOutcome {
     /// Figures that its kind of job has beside what is counted of operations, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<String, Metric>,
+    /// What happened meanwhile, as its kind of job knows it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<Moment>,
 }
 
 /// I/Os that moved less than was asked for.

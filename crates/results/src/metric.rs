@@ -19,3 +19,13 @@ pub struct Metric {
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub basis: Option<String>,
 }
+
+/// Something that happened once while a job ran, to be marked where its figures are drawn over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Moment {
+    /// Seconds from the start of the measured part.
+    pub at_s: f64,
+    /// What, in a word or two: `checkpoint`.
+    pub what: String,
+}

@@ -11,7 +11,7 @@ use crate::evidence::{JobEvidence, PhaseEvidence, Remark};
 use crate::histogram::{LatencyHistogram, SparseHistogram};
 use crate::hosts::{HostPhase, RunHost};
 use crate::levels::{ServiceResult, TileScore};
-pub use crate::metric::Metric;
+pub use crate::metric::{Metric, Moment};
 use crate::probe::Probe;
 
 /// The schema of `run.json`.
@@ -345,6 +345,9 @@ pub struct PhaseResult {
     pub jobs: Vec<JobResult>,
     /// Named values beside the operations' own (transactions, bytes written by the device).
     pub metrics: std::collections::BTreeMap<String, Metric>,
+    /// What happened meanwhile, as its jobs know it (checkpoints of a database), in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<Moment>,
     /// What the device counters said meanwhile, if they could be read.
     pub device: Option<DeviceTruth>,
     /// Its index in the plan.

@@ -45,6 +45,11 @@ pub trait ApplicationKind: Sync {
         Caching::Buffered
     }
 
+    /// Whether a job with these settings works on a server that they name, so that it has no target where it names none.
+    fn is_elsewhere(&self, _settings: &serde_json::Map<String, serde_json::Value>) -> bool {
+        false
+    }
+
     /// What a job with these settings does, in a line for people.
     ///
     /// # Errors

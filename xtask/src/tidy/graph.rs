@@ -26,6 +26,7 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("runner", &["conduct", "engine", "fio", "formats", "host", "results", "sim", "workload"]),
     ("fleet", &["conduct", "host", "results", "workload"]),
     ("web", &["report", "results", "workload"]),
+    ("vm", &[]),
     ("faultfs", &[]),
 ];
 

@@ -376,3 +376,65 @@ fn hosts_over_ssh_get_the_program_and_their_own_targets() {
     }
     assert!(data.join("a/data.bin").exists() && data.join("b/other.bin").exists());
 }
+
+/// A database and a mail server, built, used and checked.
+fn applications() -> String {
+    let job = |name: &str, target: &str, settings: &str, more: &str| {
+        format!("[[phase.job]]\nname = \"{name}\"\ntargets = \"{target}\"\napplication = {{ {settings} }}\n{more}")
+    };
+    let mail = "kind = \"mail\", size = \"32MiB\", cache_min = \"4MiB\", cache_max = \"4MiB\"";
+    let timed = "ramp = \"500ms\"\nruntime = \"2s\"\nthreads = 1\n";
+    [
+        "name = \"applications\"\ntarget = [{ name = \"database\", path = \"oltp\", kind = \"directory\" }, \
+         { name = \"mail\", path = \"mail\", kind = \"directory\" }]\n[[phase]]\nname = \"prepare\"\nkind = \"precondition\"\n"
+            .to_owned(),
+        job("build oltp", "database", "kind = \"oltp\", task = \"build\", warehouses = 1", ""),
+        job("build mail", "mail", &format!("{mail}, task = \"build\""), ""),
+        "[[phase]]\nname = \"work\"\n".to_owned(),
+        job("oltp", "database", "kind = \"oltp\"", &format!("{timed}service_level = \"p95<1h\"\n")),
+        job("mail", "mail", mail, timed),
+        "[[phase]]\nname = \"verify\"\nkind = \"verify\"\n".to_owned(),
+        job("check oltp", "database", "kind = \"oltp\", task = \"check\"", ""),
+        job("check mail", "mail", &format!("{mail}, task = \"check\""), ""),
+    ]
+    .concat()
+}
+
+/// What a run of applications on workers has to have.
+fn has_applications(run: &Value, names: &[&str]) {
+    schema::validate("run-1", run);
+    let phases = run["phases"].as_array().expect("phases");
+    let work = phases.iter().find(|phase| phase["name"] == "work").expect("the phase");
+    for job in work["jobs"].as_array().expect("jobs") {
+        let done: Vec<u64> = job["evidence"]["workers"]
+            .as_array()
+            .expect("workers")
+            .iter()
+            .filter_map(|worker| worker["ios"].as_u64())
+            .collect();
+        assert!(done.len() == names.len() && done.iter().all(|ios| *ios > 0), "{done:?}");
+    }
+    for name in names {
+        let nopm = work["metrics"][format!("{name}: NOPM")]["value"].as_f64();
+        assert!(nopm.is_some_and(|nopm| nopm > 0.0), "{name}: {}", work["metrics"]);
+    }
+    let said = run["remarks"].to_string();
+    for words in ["condition 1: w_ytd = sum(d_ytd)", "sampled messages are as they were durably committed"] {
+        assert_eq!(said.matches(words).count(), names.len(), "{words}: {said}");
+    }
+    assert_eq!(work["service"][0]["held"], true, "{}", work["service"]);
+}
+
+#[test]
+fn applications_run_on_workers_as_they_do_here() {
+    let world = World::new();
+    fs::write(world.path().join("plan.toml"), applications()).expect("written");
+    let run = json(&run_on(&world, "local:2", &["--watch", "counters"]).ended(0).out);
+    has_applications(&run, &["w1", "w2"]);
+    // Each has databases of its own.
+    for name in ["oltp.1", "oltp.2", "mail.1", "mail.2"] {
+        assert!(world.data().join(name).is_dir(), "{name}: {:?}", entries(&world.data()));
+    }
+    world.assay(&["cleanup", path_text(&world.data())]).ended(0);
+    assert!(entries(&world.data()).is_empty(), "{:?}", entries(&world.data()));
+}

@@ -42,6 +42,8 @@ fn a_database_from_nothing_is_measured_checked_killed_and_removed() {
         data.join("assay-oltp/oltp.sqlite-wal").exists()
             && std::fs::metadata(&ledger).is_ok_and(|meta| meta.len() > 4800)
     });
+    let meanwhile = world.assay(&check).ended(1);
+    assert!(meanwhile.err.contains("is in use by pid "), "{}", meanwhile.err);
     signal(&child, Signal::KILL);
     child.wait().expect("ended");
     assert!(world.assay(&check).ended(0).out.contains("holds        ledger: "));
@@ -88,6 +90,10 @@ fn a_password_reaches_the_server_and_nobody_else() {
     std::fs::write(world.path().join("plan.toml"), plan).expect("a file");
     let said = world.assay(&["run", path_text(&world.path().join("plan.toml"))]).ended(2);
     assert!(said.err.contains("PGPASSWORD") && world.run_directories().is_empty(), "{}", said.err);
+    // Without it the plan holds, and needs no target: what it works on is a server.
+    std::fs::write(world.path().join("plan.toml"), plan.replace(":hidden", "")).expect("a file");
+    let shown = world.assay(&["plan", path_text(&world.path().join("plan.toml"))]).ended(0);
+    assert!(shown.out.contains("TPC-C-derived, not a TPC result: PostgreSQL"), "{}", shown.out);
 }
 
 #[test]
@@ -113,9 +119,9 @@ fn what_is_wrong_is_one_line_and_makes_nothing() {
             "error: 'postgres://u@h/d' is not the URL of a PostgreSQL database: an '@' stands behind",
         ),
         (
-            vec!["run", "postgres://u@h/d?password=hidden"],
+            vec!["run", "postgres://u@h/d?passfile=hidden"],
             2,
-            "error: 'postgres://u@h/d?password=...' is not the URL of a PostgreSQL database: parameter 'password'",
+            "error: 'postgres://u@h/d?passfile=...' is not the URL of a PostgreSQL database: parameter 'passfile'",
         ),
         (
             vec!["run", "postgres://u:hidden@h/d?sslmode=require"],

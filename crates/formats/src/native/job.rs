@@ -74,6 +74,12 @@ impl Draft {
         let has = |key| fields.get(key).is_some_and(|entry| !entry.is("none"));
         if has("application") {
             draft.job = with_application(draft.job, sink.applications);
+            let application = draft.job.application.as_ref();
+            let elsewhere = application.is_some_and(|application| {
+                let known = sink.applications.iter().find(|known| known.kind() == application.kind);
+                known.is_some_and(|known| known.is_elsewhere(&application.settings))
+            });
+            draft.targets = draft.targets.or_else(|| elsewhere.then(Vec::new));
         } else {
             pattern::finish(sink, fields, &mut draft, has("tree"));
         }

@@ -57,6 +57,7 @@ pub(super) fn read(root: &HostRoot) -> Machine {
     Machine {
         hostname: root.nonempty_text("/proc/sys/kernel/hostname"),
         os: os_name(root),
+        suite: os_release(root).as_deref().and_then(|release| value_of(release, "ASSAY_SUITE")),
         kernel_release: root.nonempty_text("/proc/sys/kernel/osrelease"),
         kernel_version: root.nonempty_text("/proc/sys/kernel/version"),
         arch: root
@@ -72,13 +73,18 @@ pub(super) fn read(root: &HostRoot) -> Machine {
     }
 }
 
+fn os_release(root: &HostRoot) -> Option<String> {
+    root.text("/etc/os-release").or_else(|| root.text("/usr/lib/os-release"))
+}
+
+fn value_of(release: &str, key: &str) -> Option<String> {
+    let line = release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
+    Some(line.trim_matches(['"', '\'']).to_owned())
+}
+
 fn os_name(root: &HostRoot) -> Option<String> {
-    let release = root.text("/etc/os-release").or_else(|| root.text("/usr/lib/os-release"))?;
-    let value = |key: &str| {
-        let line = release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
-        Some(line.trim_matches(['"', '\'']).to_owned())
-    };
-    value("PRETTY_NAME").or_else(|| value("NAME"))
+    let release = os_release(root)?;
+    value_of(&release, "PRETTY_NAME").or_else(|| value_of(&release, "NAME"))
 }
 
 fn telling_arguments(command_line: &str) -> Vec<String> {

@@ -7,7 +7,7 @@ fn staged() -> FakeHost {
     let host = FakeHost::new();
     host.write("/proc/sys/kernel/hostname", "box\n");
     host.write("/proc/sys/kernel/osrelease", "6.12.0\n");
-    host.write("/etc/os-release", "NAME=x\nPRETTY_NAME=\"Example Linux 9\"\n");
+    host.write("/etc/os-release", "NAME=x\nPRETTY_NAME=\"Example Linux 9\"\nASSAY_SUITE=3f9c\n");
     host.write("/proc/cmdline", "root=/dev/secret quiet mitigations=off nvme.poll_queues=4\n");
     host.write(
         "/proc/cpuinfo",
@@ -36,6 +36,7 @@ fn staged() -> FakeHost {
 fn the_machine() {
     let machine = machine(&staged().root());
     assert_eq!(machine.os.as_deref(), Some("Example Linux 9"));
+    assert_eq!(machine.suite.as_deref(), Some("3f9c"));
     assert_eq!(machine.kernel_arguments, ["mitigations=off", "nvme.poll_queues=4"]);
     let cpu = &machine.cpu;
     assert_eq!(cpu.model.as_deref(), Some("Fast CPU 3000"));

@@ -89,14 +89,14 @@ pub(crate) fn drop_schema(admin: &mut PostgresAdmin) -> Result<(), Error> {
         let what = format!("'{name}' in the schema {SCHEMA}");
         return Err(Unfit::Foreign { place: admin.place(), what }.into());
     }
-    for (name, types) in FUNCTIONS {
-        admin.run(&format!("DROP FUNCTION IF EXISTS {SCHEMA}.{name}({types})"))?;
-    }
-    // The build's own table last: until then the rest is known as Assay's.
-    for table in tables() {
-        admin.run(&format!("DROP TABLE IF EXISTS {SCHEMA}.{table}"))?;
-    }
-    admin.run(&format!("DROP SCHEMA {SCHEMA}"))
+    // Statements of one query are one transaction: all of it goes, or nothing.
+    let mut statements: Vec<String> = FUNCTIONS
+        .iter()
+        .map(|(name, types)| format!("DROP FUNCTION IF EXISTS {SCHEMA}.{name}({types})"))
+        .chain(tables().map(|table| format!("DROP TABLE IF EXISTS {SCHEMA}.{table}")))
+        .collect();
+    statements.push(format!("DROP SCHEMA {SCHEMA}"));
+    admin.run(&statements.join("; "))
 }
 
 /// What the loading connections share.

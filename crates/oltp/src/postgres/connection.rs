@@ -225,16 +225,25 @@ fn statement_error(body: &[u8]) -> Error {
         code if code.starts_with("57P") || code.starts_with("08") => Class::Lost,
         _ => Class::Failed,
     };
-    Error::Statement { code, message, class }
+    // Not owner, or without a right on something.
+    let rights = if code == "42501" {
+        "; connect as the user that built the database; to build one, as a user with CREATE on it"
+    } else {
+        ""
+    };
+    Error::Statement { code, message: format!("{message}{rights}"), class }
 }
 
 fn refused(address: &str, body: &[u8]) -> Error {
     let (code, message) = said(body);
     let hint = match code.as_str() {
+        "28000" if message.contains("no encryption") || message.contains("SSL off") => {
+            ": it may take TLS connections only, and Assay connects without; use a tunnel (ssh -L)"
+        }
         "28P01" => ": set PGPASSWORD, or give the password in the URL",
         "28000" => ": the server's pg_hba.conf does not let this user in from here",
         "3D000" => ": make it with createdb",
-        "53300" => ": use fewer --users, or raise max_connections",
+        "53300" => ": use fewer --users (--loaders of a build), or raise the limit",
         _ => "",
     };
     Error::Refused { address: address.to_owned(), code, message, hint }
@@ -401,7 +410,8 @@ impl Connection {
             self.input.resize(length, 0);
         }
         let read = self.stream.read(&mut self.input[self.unread.end..]);
-        let read = read.and_then(|n| if n == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(n) });
+        let ended = || io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection");
+        let read = read.and_then(|n| if n == 0 { Err(ended()) } else { Ok(n) });
         let silent = |source: io::Error| match source.kind() {
             io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "it does not answer"),
             _ => source,

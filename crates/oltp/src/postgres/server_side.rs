@@ -2,7 +2,7 @@
 
 use super::connection::{Arg, Connection, Kind, Prepared};
 use super::functions::UNUSED_ITEM;
-use super::{Interrupt, SCHEMA, ServerUrl};
+use super::{Interrupt, ServerUrl, working};
 use crate::error::{Class, Error};
 use crate::inputs::{Input, Transaction};
 use crate::session::{Reply, Session};
@@ -22,9 +22,8 @@ pub(crate) struct ServerSideSession {
 }
 
 impl ServerSideSession {
-    pub(crate) fn connect(url: &ServerUrl) -> Result<Self, Error> {
-        let mut connection = Connection::open(url)?;
-        connection.run(&format!("SET search_path TO {SCHEMA}"))?;
+    pub(crate) fn connect(url: &ServerUrl, times_log: bool) -> Result<Self, Error> {
+        let mut connection = working(url, times_log)?;
         let calls = Transaction::ALL.map(|transaction| match transaction {
             Transaction::NewOrder => connection.prepare(
                 "SELECT assay_new_order($1, $2, $3, $4, $5, $6, $7, $8)",

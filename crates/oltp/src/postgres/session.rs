@@ -2,7 +2,7 @@
 //! three for Delivery.
 
 use super::connection::{Arg, Connection, Kind, Prepared};
-use super::{Interrupt, SCHEMA, ServerUrl, statements as sql};
+use super::{Interrupt, ServerUrl, statements as sql, working};
 use crate::error::{Class, Error};
 use crate::inputs::{Input, Lookup, Transaction};
 use crate::scale::{DISTRICTS, LINES};
@@ -131,9 +131,8 @@ fn nothing(what: &str) -> Error {
 }
 
 impl ClientSession {
-    pub(crate) fn connect(url: &ServerUrl) -> Result<Self, Error> {
-        let mut connection = Connection::open(url)?;
-        connection.run(&format!("SET search_path TO {SCHEMA}"))?;
+    pub(crate) fn connect(url: &ServerUrl, times_log: bool) -> Result<Self, Error> {
+        let mut connection = working(url, times_log)?;
         let s = Statements::prepare(&mut connection)?;
         let (ids, text) = (Vec::with_capacity(64), String::with_capacity(1100));
         let infos = vec![String::with_capacity(24); LINES.1 as usize];

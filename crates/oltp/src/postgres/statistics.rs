@@ -1,7 +1,9 @@
 //! What the server counts of itself: pg_stat_database, its checkpoints, its write-ahead log.
 
-use super::{PostgresAdmin, ServerUrl};
 use assay_engine::kind::Say;
+
+use super::devices::ServerDevices;
+use super::{PostgresAdmin, ServerUrl};
 
 use crate::admin::{Admin, number};
 use crate::error::Error;
@@ -33,6 +35,7 @@ pub(crate) struct Statistics {
     admin: PostgresAdmin,
     checkpoints: &'static str,
     log_syncs: Option<&'static str>,
+    devices: Option<ServerDevices>,
 }
 
 /// What a server is, for the notes of a result.
@@ -91,8 +94,21 @@ impl ServerFacts {
 }
 
 impl Statistics {
-    pub(crate) fn connect(url: &ServerUrl) -> Result<Self, Error> {
+    /// Connects; of a server of this host the devices are watched as well, and `say` is told which.
+    pub(crate) fn connect(url: &ServerUrl, say: &mut Say<'_>) -> Result<Self, Error> {
         let mut admin = PostgresAdmin::connect(url)?;
+        let devices = admin.connection.is_local.then(|| ServerDevices::of(&mut admin));
+        match &devices {
+            Some(Ok(devices)) => say("oltp", format!("the server's files are on {}", devices.names().join(", "))),
+            Some(Err(why)) => say("oltp", format!("the devices below the server are not watched: {why}")),
+            None => say(
+                "oltp",
+                "the server's devices are on another host: there 'assay judge --target DATA_DIRECTORY --pid POSTMASTER -- sleep SECONDS' judges them \
+                 meanwhile"
+                    .to_owned(),
+            ),
+        }
+        let devices = devices.and_then(Result::ok);
         let version = number(&mut admin, "SELECT current_setting('server_version_num')::integer")?;
         let checkpoints = if version >= CHECKPOINTER_VIEW {
             "(SELECT num_timed + num_requested FROM pg_catalog.pg_stat_checkpointer)"
@@ -104,7 +120,7 @@ impl Statistics {
             WAL_VIEW.. => Some(WAL_SYNCS),
             _ => None,
         };
-        Ok(Statistics { admin, checkpoints, log_syncs })
+        Ok(Statistics { admin, checkpoints, log_syncs, devices })
     }
 }
 
@@ -126,7 +142,8 @@ impl Watch for Statistics {
 
     fn totals(&mut self) -> Result<Totals, Error> {
         let counts = self.counts()?;
-        let mut totals = Totals { counts, ..Totals::default() };
+        let devices = self.devices.as_mut().map(ServerDevices::totals);
+        let mut totals = Totals { counts, devices, ..Totals::default() };
         self.admin.numbers(
             "SELECT (SELECT sum(d_next_o_id) FROM district), blks_hit, blks_read, \
              pg_catalog.pg_database_size(datname), \

@@ -1,4 +1,4 @@
-//! `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
+//! `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, and the parameters of libpq that say the same.
 
 use crate::error::Asked;
 
@@ -69,7 +69,55 @@ fn without_password(text: &str) -> String {
     let parameters = if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) };
     match place.rsplit_once('@') {
         Some((who, place)) => format!("{scheme}://{}@{place}{parameters}", user(who)),
-        None => format!("{scheme}://{place}{parameters}"),
+        // Without @, what is behind the colon is a port, or a password whose @ was forgotten.
+        None => match place.split_once(':').filter(|_| !place.starts_with('[')) {
+            Some((host, port)) if !port.starts_with(|c: char| c.is_ascii_digit()) => {
+                format!("{scheme}://{host}:...{parameters}")
+            }
+            _ => format!("{scheme}://{place}{parameters}"),
+        },
+    }
+}
+
+/// Values of a URL's parameters that say what its other parts may say as well.
+#[derive(Default)]
+struct Parameters<'u> {
+    host: Option<&'u str>,
+    port: Option<&'u str>,
+    user: Option<&'u str>,
+    password: Option<&'u str>,
+    database: Option<&'u str>,
+}
+
+impl<'u> Parameters<'u> {
+    /// Reads them; `Err`: why one cannot be.
+    fn read(text: &'u str) -> Result<Self, String> {
+        let mut all = Parameters::default();
+        for parameter in text.split('&').filter(|parameter| !parameter.is_empty()) {
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            let part = match name {
+                "host" => &mut all.host,
+                "port" => &mut all.port,
+                "user" => &mut all.user,
+                "password" => &mut all.password,
+                "dbname" => &mut all.database,
+                "application_name" => continue,
+                "sslmode" if ["disable", "allow", "prefer"].contains(&value) => continue,
+                "sslmode" => {
+                    return Err(format!(
+                        "sslmode={value}: Assay connects without TLS only; use a tunnel (ssh -L), or sslmode=prefer"
+                    ));
+                }
+                // Its value may be a secret.
+                _ => {
+                    return Err(format!(
+                        "parameter '{name}' is not supported; possible: host, port, user, password, dbname, sslmode, application_name"
+                    ));
+                }
+            };
+            *part = Some(value);
+        }
+        Ok(all)
     }
 }
 
@@ -88,23 +136,7 @@ impl ServerUrl {
         if behind.contains('@') || parameters.contains('@') {
             return Err(refused("an '@' stands behind a '/' or '?'; in a user or password these are written %2F, %3F and %40"));
         }
-        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
-            match parameter.split_once('=') {
-                Some(("sslmode", "disable" | "allow" | "prefer")) | Some(("application_name", _)) => {}
-                Some(("sslmode", mode)) => {
-                    return Err(refused(&format!(
-                        "sslmode={mode}: Assay connects without TLS only; use a tunnel (ssh -L), or sslmode=prefer"
-                    )));
-                }
-                // Its value may be a password.
-                _ => {
-                    let name = parameter.split('=').next().unwrap_or_default();
-                    return Err(refused(&format!(
-                        "parameter '{name}' is not supported; possible: sslmode, application_name (password: PGPASSWORD)"
-                    )));
-                }
-            }
-        }
+        let parameters = Parameters::read(parameters).map_err(|why| refused(&why))?;
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (who, place) = place.rsplit_once('@').unwrap_or(("", place));
         let (user, password) = match who.split_once(':') {
@@ -118,10 +150,17 @@ impl ServerUrl {
             Some(place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))))
         };
         let (host, port) = split.ok_or_else(|| refused("a bracket is not closed"))?;
-        let port = match port.filter(|port| !port.is_empty()) {
-            Some(port) => {
-                port.parse().map_err(|_| refused(&format!("port '{port}' is no number of 1 to 65535")))?
-            }
+        let (user, host) = (parameters.user.unwrap_or(user), parameters.host.unwrap_or(host));
+        let (password, database) = (parameters.password.or(password), parameters.database.unwrap_or(database));
+        let port = match parameters.port.or(port).filter(|port| !port.is_empty()) {
+            Some(port) => match port.parse::<u16>() {
+                Ok(port) if port > 0 => port,
+                // Where an @ was forgotten it is a password.
+                _ if !port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    return Err(refused("the port is no number of 1 to 65535"));
+                }
+                _ => return Err(refused(&format!("port '{port}' is no number of 1 to 65535"))),
+            },
             None => PORT,
         };
         let text = |part: &str| {
@@ -188,6 +227,10 @@ mod tests {
         let socket = ServerUrl::parse("postgresql://u@%2Frun%2Fpg/d").unwrap();
         assert_eq!((socket.host.as_str(), socket.address().as_str()), ("/run/pg", "/run/pg/.s.PGSQL.5432"));
         assert_eq!(ServerUrl::parse(&socket.shown()).unwrap(), socket);
+        let by_parameters =
+            ServerUrl::parse("postgres:///d?host=%2Frun%2Fpg&port=7&user=me&password=p%26q").unwrap();
+        assert_eq!(by_parameters.shown(), "postgres://me@%2Frun%2Fpg:7/d");
+        assert_eq!(by_parameters.password(), Some("p&q"));
         let least = ServerUrl::parse("postgres://").unwrap();
         assert_eq!(least.shown(), "postgres://postgres@localhost:5432/postgres");
         assert_eq!(ServerUrl::parse("postgres://u@[::1]:7/d").unwrap().shown(), "postgres://u@[::1]:7/d");
@@ -208,11 +251,11 @@ mod tests {
             ("mysql://u@h/d", "no postgres://"),
             ("postgres://u:secret@h:99999/d", "port '99999'"),
             ("postgres://u:secret@h/d?sslmode=require", "without TLS only"),
-            (
-                "postgres://u:secret@h/d?target_session_attrs=any",
-                "'target_session_attrs' is not supported",
-            ),
-            ("postgres://u@h/d?password=secret", "'password' is not supported"),
+            ("postgres://u:secret@h/d?target_session_attrs=any", "'target_session_attrs' is not supported"),
+            ("postgres://u@h/d?passfile=secret", "'passfile' is not supported"),
+            ("postgres://u:secret/d", "the port is no number"),
+            ("postgres://u@h:0/d", "port '0'"),
+            ("postgres://u@h/d?password=secret&sslmode=verify-full", "without TLS only"),
             ("postgres://u@h/d?password=secret@x", "%2F, %3F and %40"),
             ("postgres://u:se/secret@h/d", "%2F, %3F and %40"),
             ("postgres://u:/secret@h/d", "%2F, %3F and %40"),

@@ -1,6 +1,7 @@
 //! PostgreSQL, with a real server of the distribution.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use assay_oltp::{Error, Given, Here, Scale, Unfit, Watcher};
 
@@ -47,7 +48,14 @@ fn both_ways_of_transactions_keep_every_condition() {
         "{said}"
     );
     holds(&database, &here);
-    let client = ran_with(&url, &here, &[]);
+    let client = std::thread::scope(|scope| {
+        let running = scope.spawn(|| ran_with(&url, &here, &[]));
+        std::thread::sleep(Duration::from_millis(1500));
+        server.sql("CHECKPOINT");
+        running.join().expect("no panic")
+    });
+    let marked = &client.outcome.moments;
+    assert!(marked.iter().any(|moment| moment.what == "checkpoint" && moment.at_s <= 3.0), "{marked:?}");
     let report = holds(&database, &here);
     assert!(report.text().contains("holds        ledger: "), "{}", report.text());
     let server_side = ran_with(&url, &here, &[("server-side", ""), ("mix", "spec")]);
@@ -59,6 +67,12 @@ fn both_ways_of_transactions_keep_every_condition() {
         let new_orders = ran.counts["new-order"] as f64 * 30.0;
         assert!((ran.figure("NOPM") / new_orders - 1.0).abs() < 0.15, "{} {new_orders}", ran.figure("NOPM"));
         assert!(ran.figure("WAL written") > 0.0 && ran.figure("buffer hit ratio") > 50.0);
+        // Its superuser may have the log timed.
+        assert!(ran.figure("WAL syncs") > 0.0 && ran.figure("WAL sync, mean") > 0.0);
+        let devices = ran.notes.iter().any(|note| note.1.starts_with("the server's files are on "));
+        let unknown = ran.notes.iter().any(|note| note.1.starts_with("the devices below the server are not watched: "));
+        assert!(devices != unknown, "{:?}", ran.notes);
+        assert_eq!(ran.outcome.figures.contains_key("server's devices, writes"), devices);
         assert_eq!(ran.outcome.engine, "postgresql");
         let ids: Vec<&str> = ran.notes.iter().map(|note| note.0.as_str()).collect();
         assert!(
@@ -137,4 +151,42 @@ fn acknowledged_commits_survive_a_crash_of_the_server() {
         let report = holds(&given(&[("where", &url)]), &here);
         assert!(report.text().contains("holds        ledger: "), "{}", report.text());
     }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_made() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    let options = given(&[("where", &url), ("warehouses", "100000")]);
+    let mut watcher = Watcher { progress: &mut |_| {}, stopped: &|| false };
+    let error = assay_oltp::build(&options, &here, &mut watcher).expect_err("it does not fit").to_string();
+    assert!(error.starts_with("100000 warehouses need about ") && error.contains("can be used in"), "{error}");
+    let none = prepare(&given(&[("where", &url)]), &here).expect_err("nothing was made");
+    assert!(matches!(&none, Error::Database(Unfit::Missing { .. })), "{none}");
+}
+
+#[test]
+fn who_may_not_write_is_told_whose_the_database_is() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    build(&given(&[("where", &url), ("warehouses", "1")]), &here).expect("built");
+    server.sql("CREATE ROLE reader LOGIN PASSWORD 'secret'");
+    server.sql("GRANT USAGE ON SCHEMA assay_oltp TO reader");
+    server.sql("GRANT SELECT ON ALL TABLES IN SCHEMA assay_oltp TO reader");
+    let reader = format!("postgres://reader:secret@127.0.0.1:{}/postgres", server.port);
+    // Reading is enough to check.
+    holds(&given(&[("where", &reader)]), &here);
+    let prepared = prepare(&given(&[("where", &reader), ("time", "1s"), ("ramp", "0s")]), &here).expect("readable");
+    let ran = run_whole(&prepared);
+    let error = match ran.end {
+        Some(Err(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert!(error.contains("permission denied") && error.contains("as the user that built"), "{error}");
+    // Nothing of it goes where not all of it may.
+    let error = build(&given(&[("where", &reader), ("warehouses", "1"), ("rebuild", "")]), &here);
+    assert!(error.expect_err("not its owner").to_string().contains("must be owner of"));
+    holds(&given(&[("where", &url)]), &here);
 }

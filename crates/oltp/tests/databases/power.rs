@@ -1,4 +1,4 @@
-//! SQLite when the power is cut: what was acknowledged is there, or its loss is told.
+//! When the power is cut: what was acknowledged is there, or its loss is told.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use std::time::Duration;
 use assay_faultfs::{Cut, FaultFs, Options, missing};
 use assay_host::workdir::{WorkDir, claim_file};
 
-use crate::support::{check, given, here, prepare, run, stop_after, wait_for_ledger};
+use crate::server::Server;
+use crate::support::{check, given, here, ledger_of, prepare, run, stop_after, wait_for_ledger};
 
 /// Makes everything in a directory durable, and the directory.
 fn sync_all(directory: &Path) {
@@ -105,4 +106,78 @@ fn commits_that_were_lost_without_flushes_are_told() {
         told += 1;
     }
     let _ = writeln!(std::io::stderr(), "{told} of {all} cuts with synchronous=off: the loss was told");
+}
+
+/// A server on a file system whose power can be cut, with a small database; none, and a declared skip, where there cannot be one.
+fn server_with_power(settings: &[&str]) -> Option<(FaultFs, Server)> {
+    if let Some(why) = missing() {
+        crate::skip::declare("fuse", &why);
+        return None;
+    }
+    let options = Options { cached: true, power_cuts: true, others: true, ..Options::default() };
+    let fs = FaultFs::mount(options).expect("mounted");
+    match Server::start_on(&fs.join("data"), settings) {
+        Ok(server) => Some((fs, server)),
+        Err(why) => {
+            crate::skip::declare("postgresql", &why);
+            None
+        }
+    }
+}
+
+/// Cuts the power below a server that works, `times`, and starts it again; what the checks say behind each cut.
+fn cut_below_a_server(settings: &[&str], times: u64, cut: impl Fn(u64) -> Cut) -> Option<Vec<(bool, String)>> {
+    let (fs, mut server) = server_with_power(settings)?;
+    let outside = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(outside.path()), server.url());
+    let mut watcher = assay_oltp::Watcher { progress: &mut |_| {}, stopped: &|| false };
+    let build = given(&[("where", &url), ("warehouses", "2")]);
+    assay_oltp::build_scaled(&build, (assay_oltp::Scale::TINY, &here), &mut watcher).expect("built");
+    sync_all(fs.path());
+    let mut found = Vec::new();
+    for round in 0..times {
+        let options = given(&[("where", &url), ("users", "2"), ("ramp", "0s"), ("time", "60s")]);
+        let prepared = prepare(&options, &here).expect("a database");
+        let stop = Arc::default();
+        let ran = std::thread::scope(|scope| {
+            let running = scope.spawn(|| run(&prepared, &stop));
+            stop_after(&stop, || {
+                wait_for_ledger(&ledger_of(&prepared), 2400);
+                std::thread::sleep(Duration::from_millis(round * 37 % 300));
+                fs.cut(cut(round));
+                server.crash(settings).expect("it starts again");
+            });
+            running.join().expect("no panic")
+        });
+        assert!(ran.end.is_some());
+        let report = check(&given(&[("where", &url)]), &here);
+        found.push((report.failed() == 0, report.text()));
+    }
+    Some(found)
+}
+
+/// Enough for tests; what is written is kept in memory until it is flushed.
+const SERVER: &[&str] = &["shared_buffers=32MB", "max_connections=30", "max_wal_size=32MB", "min_wal_size=2MB"];
+
+#[test]
+fn commits_on_a_server_survive_power_cuts() {
+    let all = cuts(3);
+    let cut = |seed: u64| match seed % 3 {
+        0 => Cut::KeepNothing,
+        _ => Cut::KeepSome { seed, probability: 0.5 },
+    };
+    let Some(found) = cut_below_a_server(SERVER, all, cut) else { return };
+    for (seed, (whole, text)) in found.iter().enumerate() {
+        assert!(*whole && text.contains("holds        ledger: "), "{seed}: {text}");
+    }
+    let _ = writeln!(std::io::stderr(), "{all} power cuts below PostgreSQL: every acknowledged commit is there");
+}
+
+#[test]
+fn commits_that_a_server_lost_without_flushes_are_told() {
+    // It acknowledges before the log is flushed, which its writer does ten seconds later.
+    let settings = [SERVER, &["synchronous_commit=off", "wal_writer_delay=10s"]].concat();
+    let Some(found) = cut_below_a_server(&settings, 1, |_| Cut::KeepNothing) else { return };
+    let (whole, text) = &found[0];
+    assert!(!whole && text.contains("DOES NOT HOLD  ledger: ") && text.contains(" is lost"), "{text}");
 }

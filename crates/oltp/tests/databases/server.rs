@@ -24,7 +24,9 @@ pub(crate) struct Server {
     child: Started,
     programs: PathBuf,
     pub(crate) port: u16,
+    /// Where its socket is.
     pub(crate) directory: tempfile::TempDir,
+    data: PathBuf,
 }
 
 /// The newest directory with its programs.
@@ -53,9 +55,18 @@ fn is_root() -> bool {
 impl Server {
     /// Starts one whose user `postgres` has the password `secret`; `Err`: why there is none.
     pub(crate) fn start(settings: &[&str]) -> Result<Self, String> {
-        let programs = programs().ok_or("no PostgreSQL server is installed (apt-get install postgresql)")?;
         let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
         let data = directory.path().join("data");
+        Self::start_with(directory, data, settings)
+    }
+
+    /// One whose data are in another place.
+    pub(crate) fn start_on(data: &Path, settings: &[&str]) -> Result<Self, String> {
+        Self::start_with(tempfile::tempdir().map_err(|error| error.to_string())?, data.to_owned(), settings)
+    }
+
+    fn start_with(directory: tempfile::TempDir, data: PathBuf, settings: &[&str]) -> Result<Self, String> {
+        let programs = programs().ok_or("no PostgreSQL server is installed (apt-get install postgresql)")?;
         std::fs::create_dir(&data).map_err(|error| error.to_string())?;
         let password = directory.path().join("password");
         std::fs::write(&password, "secret\n").map_err(|error| error.to_string())?;
@@ -66,7 +77,8 @@ impl Server {
             }
         }
         let made = as_nobody(&programs.join("initdb"))
-            .args(["-U", "postgres", "-A", "scram-sha-256", "--no-locale", "-E", "UTF8", "--no-sync", "-D"])
+            .args(["-U", "postgres", "-A", "scram-sha-256", "--no-locale", "-E", "UTF8", "--no-sync"])
+            .args(["--wal-segsize", "1", "-D"])
             .arg(&data)
             .arg("--pwfile")
             .arg(&password)
@@ -78,20 +90,21 @@ impl Server {
         }
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let port = port.map_err(|error| error.to_string())?.port();
-        let child = Self::spawn(&programs, &directory, port, settings).map_err(|error| error.to_string())?;
-        let server = Server { child, programs, port, directory };
+        let place = (directory.path(), data.as_path());
+        let child = Self::spawn(&programs, place, port, settings).map_err(|error| error.to_string())?;
+        let server = Server { child, programs, port, directory, data };
         server.wait()?;
         Ok(server)
     }
 
     fn spawn(
         programs: &Path,
-        directory: &tempfile::TempDir,
+        (directory, data): (&Path, &Path),
         port: u16,
         settings: &[&str],
     ) -> std::io::Result<Started> {
         let mut command = as_nobody(&programs.join("postgres"));
-        command.arg("-D").arg(directory.path().join("data")).arg("-k").arg(directory.path());
+        command.arg("-D").arg(data).arg("-k").arg(directory);
         command.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
         for setting in settings {
             command.args(["-c", setting]);
@@ -139,14 +152,15 @@ impl Server {
 
     /// Kills all of it at once, as a crash does, and starts it again.
     pub(crate) fn crash(&mut self, settings: &[&str]) -> Result<(), String> {
-        // The process that listens; the others notice and end.
-        Child::kill(&mut self.child).map_err(|error| error.to_string())?;
+        // The process that listens; the others notice and end. It may have ended by itself where its files are gone.
+        let _ = Child::kill(&mut self.child);
         self.child.wait().map_err(|error| error.to_string())?;
         let end_ns = RealClock::new().now_ns() + PATIENCE_NS;
         loop {
             // Its shared memory is in use until the last of them has ended.
-            self.child = Self::spawn(&self.programs, &self.directory, self.port, settings)
-                .map_err(|e| e.to_string())?;
+            let place = (self.directory.path(), self.data.as_path());
+            self.child =
+                Self::spawn(&self.programs, place, self.port, settings).map_err(|error| error.to_string())?;
             std::thread::sleep(Duration::from_millis(300));
             if self.child.try_wait().map_err(|error| error.to_string())?.is_none() {
                 return self.wait();
@@ -162,7 +176,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         let stop = as_nobody(&self.programs.join("pg_ctl"))
             .args(["stop", "-m", "immediate", "-D"])
-            .arg(self.directory.path().join("data"))
+            .arg(&self.data)
             .status_in_time();
         if !stop.is_ok_and(|status| status.success()) {
             self.child.kill();

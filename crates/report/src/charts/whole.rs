@@ -4,7 +4,8 @@ use assay_results::Run;
 use assay_results::run::PhaseResult;
 use assay_workload::PhaseKind;
 
-use super::{curves, groups, middle, tick_name, time_axis};
+use super::repeats::repetitions;
+use super::{curves, groups, iops_over_time, latency_over_time, middle, tick_name, time_axis};
 use crate::format;
 use crate::svg::{Axis, Chart, Line, Scale};
 
@@ -13,10 +14,42 @@ const PHASES_MIN: usize = 2;
 /// More would be a comb.
 const PHASES_MAX: usize = 24;
 
-/// The curves of a run; without any, its measured phases one behind the other.
+/// The curves of a run and how alike its repetitions are; without any, its measured phases one behind the other, or IOPS and
+/// latencies over time of the only one.
 pub(crate) fn whole(run: &Run) -> Vec<Chart> {
-    let curves = curves(run);
-    if curves.is_empty() { timeline(run).into_iter().collect() } else { curves }
+    let mut charts = curves(run);
+    charts.extend(repetitions(run));
+    if charts.is_empty() {
+        charts.extend(timeline(run));
+    }
+    if charts.is_empty()
+        && let Some((index, phase)) = only_measured(run)
+    {
+        charts.extend(over_time(run, index, phase));
+    }
+    charts
+}
+
+/// Whether a run has one measured phase, whose course is the picture of the run.
+pub(crate) fn is_alone(run: &Run) -> bool {
+    only_measured(run).is_some() && curves(run).is_empty()
+}
+
+/// The measured phase of a run that has one, with its index among all.
+fn only_measured(run: &Run) -> Option<(usize, &PhaseResult)> {
+    let mut measured = run.phases.iter().enumerate().filter(|(_, phase)| phase.kind == PhaseKind::Measure);
+    measured.next().filter(|_| measured.next().is_none())
+}
+
+/// IOPS of all jobs of a phase; of a single job its latencies, too.
+fn over_time(run: &Run, index: usize, phase: &PhaseResult) -> Vec<Chart> {
+    let marks = events(run, index);
+    let [job] = phase.jobs.as_slice() else {
+        let iops = iops_over_time("whole", &phase.jobs);
+        return iops.map(|chart| Chart { marks, ..chart }).into_iter().collect();
+    };
+    let charts = [iops_over_time("whole", &phase.jobs), latency_over_time("whole-latency", job)];
+    charts.into_iter().flatten().map(|chart| Chart { marks: marks.clone(), ..chart }).collect()
 }
 
 /// IOPS of all jobs together, the measured parts of the phases one behind the other; what was between them is left out.
@@ -60,7 +93,7 @@ fn timeline(run: &Run) -> Option<Chart> {
     })
 }
 
-/// Moments of a phase that findings point at, in seconds from the start of the measured part, with their words.
+/// Moments of a phase that its jobs tell of or findings point at, in seconds from the start of the measured part, with their words.
 pub(crate) fn events(run: &Run, index: usize) -> Vec<(f64, String)> {
     let Some(phase) = run.phases.get(index) else { return Vec::new() };
     let here = format!("/phases/{index}/");
@@ -83,6 +116,7 @@ pub(crate) fn events(run: &Run, index: usize) -> Vec<(f64, String)> {
             Some((number("in_force_from_s").or_else(step)?, finding.id.clone()))
         })
         .collect();
+    events.extend(phase.moments.iter().map(|moment| (moment.at_s, moment.what.clone())));
     events.dedup();
     events
 }
@@ -143,5 +177,7 @@ mod tests {
         }];
         assert_eq!(events(&run, 1), [(2.0, "throttled".to_owned())]);
         assert_eq!(events(&run, 0), []);
+        run.phases[0].moments = vec![assay_results::run::Moment { at_s: 1.5, what: "checkpoint".to_owned() }];
+        assert_eq!(events(&run, 0), [(1.5, "checkpoint".to_owned())]);
     }
 }

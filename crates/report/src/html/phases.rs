@@ -6,7 +6,7 @@ use assay_workload::PhaseKind;
 use maud::{Markup, html};
 
 use super::table::{conditions_line, hosts_of, number, operations, verdict_mark};
-use super::{figures, grid, repeats};
+use super::{curve, figures, grid, repeats};
 use crate::service;
 use crate::svg::Chart;
 use crate::{charts, conditions, format, rounds};
@@ -23,7 +23,9 @@ const LIST_MAX: usize = 40;
 
 /// The pictures of the whole run: curves, rounds, or all phases one behind the other.
 pub(super) fn picture(run: &Run) -> Markup {
-    figures(charts::whole(run).into_iter().chain(rounds::rounds(run)).map(Some))
+    html! {
+        div #picture { (figures(charts::whole(run).into_iter().chain(rounds::rounds(run)).map(Some))) }
+    }
 }
 
 /// Tables of all measured jobs, then every phase.
@@ -42,6 +44,7 @@ pub(super) fn results(run: &Run) -> Markup {
             h2 { "Results" }
             @if run.phases.is_empty() { p { "No phase was run." } }
             (grid::tables(run))
+            (curve::tables(run))
             (repeats::table(run))
             (service_levels(run))
             @if measured.len() >= OVERVIEW_MIN { (overviews(run, &measured)) }
@@ -88,7 +91,7 @@ fn overviews(run: &Run, measured: &[(&PhaseResult, &JobResult)]) -> Markup {
         run.row(phase, job).is_some() || run.row_or_step(phase, job).is_none()
     };
     let (quoted, steps): (Vec<_>, Vec<_>) = measured.iter().copied().partition(quoted);
-    let summed = repeats::is_summed(run);
+    let summed = repeats::is_summed(run) || curve::sums_up(run, &quoted);
     html! {
         @if summed && !quoted.is_empty() {
             details .phase { summary { h3 { "Each of the " (quoted.len()) " measured windows" } } (overview(run, &quoted)) }
@@ -260,10 +263,15 @@ fn data_errors(job: &JobResult) -> Markup {
 /// The drawings of a phase: all jobs over time together, then latencies job by job; of many jobs behind a line each.
 fn phase_figures(run: &Run, phase: &PhaseResult, index: usize) -> Markup {
     let several = phase.jobs.len() > 1;
+    let marks = charts::events(run, index);
+    let marked = |chart: Option<Chart>| chart.map(|chart| Chart { marks: marks.clone(), ..chart });
+    // The only measured phase has its course at the top of the page.
+    let on_top = phase.kind == PhaseKind::Measure && charts::is_alone(run);
     let latencies = |place: usize, job: &JobResult| {
         let id = format!("p{index}-j{place}");
+        let on_top = on_top && !several;
         let drawn = [
-            charts::latency_over_time(&format!("{id}-time"), job),
+            marked(charts::latency_over_time(&format!("{id}-time"), job)).filter(|_| !on_top),
             charts::latency_percentiles(&format!("{id}-percentiles"), job),
             charts::latency_histogram(&format!("{id}-histogram"), job),
         ];
@@ -275,9 +283,9 @@ fn phase_figures(run: &Run, phase: &PhaseResult, index: usize) -> Markup {
         })
     };
     let jobs = || phase.jobs.iter().enumerate();
-    let marks = charts::events(run, index);
-    let iops = charts::iops_over_time(&format!("p{index}-iops"), &phase.jobs);
-    let mut drawn = vec![iops.map(|chart| Chart { marks, ..chart })];
+    let iops = charts::iops_over_time(&format!("p{index}-iops"), &phase.jobs).filter(|_| !on_top);
+    let bandwidth = charts::bandwidth_over_time(&format!("p{index}-bandwidth"), &phase.jobs);
+    let mut drawn = vec![marked(iops), marked(bandwidth)];
     let folded = phase.jobs.len() > FIGURES_OPEN_MAX;
     if !folded {
         drawn.extend(jobs().flat_map(|(place, job)| latencies(place, job)));

@@ -6,35 +6,36 @@ use super::findings::verdict_tone;
 use super::paragraph;
 use crate::curves::{Curve, curves};
 use crate::findings::verdict_sign;
-use crate::format;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
 
 /// Columns of the longest bar.
-const BAR_COLUMNS: f64 = 30.0;
+const BAR_COLUMNS: f64 = 24.0;
 
-/// A table for each curve of a run; empty without curves.
+/// A table for each curve of a run, with an empty line behind it; empty without curves.
 pub(super) fn curve_tables(run: &Run, style: &Style) -> String {
     let mut text = String::new();
     for curve in curves(run) {
-        text.push('\n');
         push_curve(&mut text, &curve, style);
+        text.push('\n');
     }
     text
 }
 
 fn push_curve(text: &mut String, curve: &Curve<'_>, style: &Style) {
-    let title = format!("{}: {} against IOPS ({})", curve.name, curve.latency_word(), curve.conditions());
+    let title = format!("{} ({})", curve.title(), curve.conditions());
     paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
-    let columns = vec![
-        Column::words("point", Keep::Always),
-        Column::words("", Keep::Always),
-        Column::numbers("IOPS", Keep::Always),
-        Column::numbers("mean", Keep::Always),
-        Column::numbers("p99", Keep::Always),
+    let heads = curve.heads();
+    let mut columns = vec![Column::words("point", Keep::Always), Column::words("", Keep::Always)];
+    columns.extend(heads.iter().skip(1).map(|head| {
+        // What latency it is stands above.
+        let head = head.strip_suffix(curve.latency_word()).map_or(head.as_str(), str::trim_end);
+        Column::numbers(head, if head == "mean" { Keep::IfRoom(3) } else { Keep::Always })
+    }));
+    columns.extend([
         Column::words("", Keep::Always),
         Column::words("p99, log scale", Keep::IfFlat(5)),
         Column::words("reason", Keep::IfRoom(4)),
-    ];
+    ]);
     let mut table = Table::new(columns).indented(2);
     let p99: Vec<f64> =
         curve.points.iter().filter_map(|point| point.latency.p99).map(|ns| ns as f64).collect();
@@ -43,21 +44,20 @@ fn push_curve(text: &mut String, curve: &Curve<'_>, style: &Style) {
     for (index, point) in curve.points.iter().enumerate() {
         let knee = curve.knee == Some(index);
         let tone = if knee { Tone::Accent } else { Tone::Plain };
-        table.row(vec![
-            Cell::toned(point.words, tone),
-            point.row.map_or_else(Cell::default, |row| {
-                Cell::toned(verdict_sign(row.verdict), verdict_tone(row.verdict))
-            }),
-            Cell::toned(format::iops(point.iops), tone),
-            Cell::toned(format::time_ns(point.latency.mean), tone),
-            Cell::toned(format::latency(point.latency.p99), tone),
-            Cell::toned(if knee { "knee" } else { "" }, tone),
-            Cell::toned(bar(point.latency.p99.map(|ns| ns as f64), low, high), tone),
-            Cell::toned(point.causes(), Tone::Warn),
-        ]);
+        let mut cells = curve.cells(point).into_iter().map(|words| Cell::toned(words, tone));
+        let mut row: Vec<Cell> = cells.by_ref().take(1).collect();
+        row.push(point.row.map_or_else(Cell::default, |row| {
+            Cell::toned(verdict_sign(row.verdict), verdict_tone(row.verdict))
+        }));
+        row.extend(cells);
+        row.push(Cell::toned(if knee { "knee" } else { "" }, tone));
+        row.push(Cell::toned(bar(point.latency.p99.map(|ns| ns as f64), low, high), tone));
+        row.push(Cell::toned(point.causes(), Tone::Warn));
+        table.row(row);
     }
     text.push_str(&table.render(style));
     paragraph(text, Tone::Plain, &curve.knee_words(), Hang { first: 2, rest: 4 }, style);
+    paragraph(text, Tone::Dim, &curve.note(), Hang { first: 2, rest: 4 }, style);
 }
 
 /// A bar whose length grows with the logarithm.

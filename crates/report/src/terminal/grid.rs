@@ -11,8 +11,8 @@ use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
 pub(super) fn grid_tables(run: &Run, style: &Style) -> String {
     let mut text = String::new();
     for grid in grids(run) {
-        text.push('\n');
         push_grid(&mut text, &grid, style);
+        text.push('\n');
     }
     text
 }

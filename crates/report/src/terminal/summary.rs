@@ -9,10 +9,15 @@ use super::findings::verdict_tone;
 use super::grid::grid_tables;
 use super::paragraph;
 use super::repeats::repeat_table;
+use crate::curves::{curves, is_summed};
 use crate::findings::verdict_sign;
+use crate::repeats::repeats;
 use crate::rounds::is_lead_in;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, left_out_note};
 use crate::{conditions, format, hosts, service};
+
+/// Fewer windows than this are all shown, also where a table sums them up.
+const FOLDED_MIN: usize = 3;
 
 /// What was run, where and when: the lines above any result.
 pub fn heading(run: &Run, style: &Style) -> String {
@@ -32,19 +37,27 @@ pub fn heading(run: &Run, style: &Style) -> String {
 
 /// The results of a run: per phase and job the conditions, then a line per operation.
 pub fn run_summary(run: &Run, style: &Style) -> String {
-    let mut text = String::new();
-    let mut left_out: Vec<String> = Vec::new();
-    for phase in run.phases.iter().filter(|phase| !is_lead_in(run, phase)) {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        push_phase(&mut text, run, phase, &mut left_out, style);
-    }
-    text.push_str(&left_out_note(&left_out, 0, style));
-    text.push_str(&curve_tables(run, style));
-    text.push_str(&grid_tables(run, style));
+    let mut text = curve_tables(run, style);
     text.push_str(&repeat_table(run, style));
+    text.push_str(&grid_tables(run, style));
     text.push_str(&service_levels(run, style));
+    let mut left_out: Vec<String> = Vec::new();
+    let folded = folded(run);
+    let is_folded = |phase: &PhaseResult| folded.iter().any(|other| std::ptr::eq(*other, phase));
+    for phase in run.phases.iter().filter(|phase| !is_lead_in(run, phase) && !is_folded(phase)) {
+        push_phase(&mut text, run, phase, &mut left_out, style);
+        text.push('\n');
+    }
+    text.truncate(text.trim_end_matches('\n').len() + usize::from(!text.is_empty()));
+    text.push_str(&left_out_note(&left_out, 0, style));
+    if !folded.is_empty() {
+        let words = format!(
+            "{} more, summed up above; the page and 'assay report {} --csv -' have each",
+            format::plural(folded.len() as u64, "window"),
+            run.id
+        );
+        paragraph(&mut text, Tone::Dim, &words, Hang { first: 0, rest: 2 }, style);
+    }
     if run.phases.is_empty() {
         paragraph(&mut text, Tone::Warn, "no phase was run", Hang::flat(0), style);
     }
@@ -54,13 +67,30 @@ pub fn run_summary(run: &Run, style: &Style) -> String {
     text
 }
 
+/// The windows that tables sum up and that say no more: nothing speaks against them, and they are not the first of their test.
+fn folded(run: &Run) -> Vec<&PhaseResult> {
+    let curves = curves(run);
+    let repeated = repeats(run).is_some();
+    let summed = |phase: &&PhaseResult| {
+        phase.kind == PhaseKind::Measure
+            && phase.metrics.is_empty()
+            && (is_summed(&curves, phase) || (repeated && phase.repeat > 0))
+            && phase.jobs.iter().all(|job| {
+                run.row_or_step(phase, job).is_none_or(|row| row.verdict == Verdict::Valid)
+                    && conditions::remarks(job).is_empty()
+            })
+    };
+    let found: Vec<&PhaseResult> = run.phases.iter().filter(summed).collect();
+    if found.len() >= FOLDED_MIN { found } else { Vec::new() }
+}
+
 /// The service levels of all phases in one table, and the score of tiles.
 fn service_levels(run: &Run, style: &Style) -> String {
     let groups = service::groups(run);
     if groups.is_empty() {
         return String::new();
     }
-    let mut text = "\n".to_owned();
+    let mut text = String::new();
     paragraph(&mut text, Tone::Strong, "Service levels", Hang::flat(0), style);
     if let Some(score) = service::score(run) {
         paragraph(&mut text, Tone::Strong, &score, Hang { first: 2, rest: 4 }, style);
@@ -78,6 +108,7 @@ fn service_levels(run: &Run, style: &Style) -> String {
         }
     }
     text.push_str(&table.render(style));
+    text.push('\n');
     text
 }
 

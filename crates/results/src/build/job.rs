@@ -126,8 +126,8 @@ impl JobTally {
     }
 
     /// How it ended, on each host.
-    pub(super) fn outcomes(&self) -> impl Iterator<Item = &JobOutcome> {
-        self.parts.values().flat_map(|part| &part.outcomes)
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = (HostId, &JobOutcome)> {
+        self.parts.iter().flat_map(|(host, part)| part.outcomes.iter().map(|outcome| (*host, outcome)))
     }
 
     /// Everything that was counted, where the hosts need no common time.

@@ -32,15 +32,17 @@ const DATABASE_SIZE: &str = "database size";
 const HIT_RATIO: &str = "buffer hit ratio";
 /// From here on next to nothing was read.
 const HIT_RATIO_MAX: f64 = 99.0;
+/// An operation that only jobs on databases have.
+const ORDERS: &str = "new-order";
 
 /// Databases that memory holds: reads of them are not reads of the storage.
 fn databases(run: &Run) -> impl Iterator<Item = Finding> {
     let memory = memory_bytes(run);
     let remote =
         run.plan.targets.is_empty() && !run.remarks.iter().any(|remark| remark.id == "server-on-this-host");
-    measured(run).filter_map(move |subject| {
-        let figure = |name: &str| subject.phase.metrics.get(name).map(|metric| metric.value);
-        let (bytes, hits) = (figure(DATABASE_SIZE)?, figure(HIT_RATIO));
+    measured(run).filter(is_of_a_database).filter_map(move |subject| {
+        let (bytes, hits) =
+            (figure(&subject, DATABASE_SIZE, f64::min)?, figure(&subject, HIT_RATIO, f64::max));
         let fits = memory.filter(|memory| !remote && bytes <= *memory as f64);
         let buffered = hits.filter(|ratio| *ratio > HIT_RATIO_MAX);
         let size = Bytes(bytes as u64);
@@ -58,6 +60,23 @@ fn databases(run: &Run) -> impl Iterator<Item = Finding> {
             .advise("build more warehouses, several times as large as memory, or read the figure as one of commits");
         Some(finding)
     })
+}
+
+/// Whether figures of a database in this phase are of this job: beside others it is the one whose transactions order something.
+fn is_of_a_database(subject: &Subject<'_>) -> bool {
+    subject.alone() || subject.job.ops.contains_key(ORDERS)
+}
+
+/// A figure of a job; of several hosts the one that `worse` keeps. Where several jobs or hosts have it, their names stand before it.
+fn figure(subject: &Subject<'_>, name: &str, worse: fn(f64, f64) -> f64) -> Option<f64> {
+    let others: Vec<&str> = subject.phase.jobs.iter().map(|job| job.name.as_str()).collect();
+    let is_ours = |full: &str| {
+        let before = full.strip_suffix(name).unwrap_or("-");
+        let mut words = before.split(": ").filter(|word| others.contains(word));
+        (before.is_empty() || before.ends_with(": ")) && words.all(|word| word == subject.job.name)
+    };
+    let ours = subject.phase.metrics.iter().filter(|(full, _)| is_ours(full));
+    ours.map(|(_, metric)| metric.value).reduce(worse)
 }
 
 /// Blocks that a job was to read for the first time, and that this run had written or read before.
@@ -206,6 +225,30 @@ mod tests {
         silent(ID, &run);
         run.phases[0].metrics.insert(HIT_RATIO.to_owned(), figure(99.6, "%"));
         assert!(only(ID, &run).message.starts_with("99.6 % of the blocks"), "{}", only(ID, &run).message);
+    }
+
+    #[test]
+    fn a_database_beside_other_jobs_and_on_several_hosts() {
+        let mut run = run();
+        let figure = |value: f64| crate::run::Metric {
+            value,
+            unit: "bytes".to_owned(),
+            n: 1,
+            interval: None,
+            basis: None,
+        };
+        let mut neighbour = run.phases[0].jobs[0].clone();
+        neighbour.name = "backup".to_owned();
+        run.phases[0].jobs.push(neighbour);
+        run.phases[0].jobs[0].ops.insert(ORDERS.to_owned(), crate::run::OpResult::default());
+        for (host, size) in [("w1", 40.0), ("w2", 4.0)] {
+            run.phases[0].metrics.insert(format!("{host}: {DATABASE_SIZE}"), figure(size * GIB as f64));
+        }
+        assert!(only(ID, &run).message.starts_with("the database of 4 GiB fits"));
+        // The other job's own.
+        run.phases[0].metrics.clear();
+        run.phases[0].metrics.insert(format!("backup: {DATABASE_SIZE}"), figure(4.0 * GIB as f64));
+        silent(ID, &run);
     }
 
     #[test]

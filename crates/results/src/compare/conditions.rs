@@ -21,6 +21,9 @@ pub(super) fn obstacles(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
             found.push(format!("{what}: {a} against {b}"));
         }
     };
+    if let (Some(one), Some(other)) = (suite(first), suite(second)) {
+        differ("suite of the virtual machine's image", one, other);
+    }
     let sizes = block_sizes(a, b);
     for (what, a, b) in &sizes {
         differ(what, bytes(*a), bytes(*b));
@@ -47,6 +50,12 @@ pub(super) fn obstacles(first: &Test<'_>, second: &Test<'_>) -> Vec<String> {
         differ("offered rates of operations", each(a), each(b));
     }
     found
+}
+
+/// The suite that a test's machine was started with: another kernel, program or plan is another instrument.
+fn suite(test: &Test<'_>) -> Option<String> {
+    let run = test.sample().run;
+    run.environments().find_map(|environment| environment.machine.suite.clone())
 }
 
 /// The causes that give the figures of a side this verdict.

@@ -181,6 +181,20 @@ fn other_conditions_are_not_ranked_unless_told() {
 }
 
 #[test]
+fn images_of_other_suites_are_not_ranked_unless_told() {
+    let (mut a, mut b) = (noisy("a", 1000.0, 0.01, 5, 9), noisy("b", 500.0, 0.01, 5, 10));
+    a.environment.machine.suite = Some("3f9c".to_owned());
+    assert!(of(&a, &b).nothing_ranked().is_none(), "only one was measured in an image");
+    b.environment.machine.suite = Some("77aa".to_owned());
+    let found = of(&a, &b);
+    let expected = "suite of the virtual machine's image: 3f9c against 77aa";
+    assert_eq!(found.pairs[0].tests[0].not_comparable, [expected]);
+    let told = CompareOptions { anyway: true, ..CompareOptions::default() };
+    let found = compare(&[side("a", &[&a]), side("b", &[&b])], &told).unwrap();
+    assert_eq!(word(&found, MetricKind::Iops), CompareVerdict::Worse);
+}
+
+#[test]
 fn latencies_of_other_meaning_are_not_ranked_but_rates_are() {
     let a = noisy("a", 1000.0, 0.01, 5, 11);
     let mut b = noisy("b", 500.0, 0.01, 5, 12);

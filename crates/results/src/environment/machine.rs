@@ -11,6 +11,8 @@ pub struct Machine {
     pub hostname: Option<String>,
     /// Distribution, from os-release.
     pub os: Option<String>,
+    /// The suite of the virtual machine's image, where `assay vm build` made it: an id of kernel, program and plans.
+    pub suite: Option<String>,
     /// Kernel release, such as `6.12.4`.
     pub kernel_release: Option<String>,
     /// Kernel build, such as `#1 SMP PREEMPT_DYNAMIC`.
