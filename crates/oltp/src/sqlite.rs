@@ -48,7 +48,9 @@ pub(crate) fn sql_error(error: rusqlite::Error) -> Error {
             };
             let message = message.clone().unwrap_or_else(|| cause.to_string());
             let message = match cause.code {
-                ErrorCode::SystemIoFailure => format!("{message}: the file system is full, or its storage failed"),
+                ErrorCode::SystemIoFailure => {
+                    format!("{message}: the file system is full, or its storage failed")
+                }
                 _ => message,
             };
             Error::Statement { code: format!("{:?}", cause.code), message, class }

@@ -25,10 +25,8 @@ const INDEX: [u8; 4] = 3_007_000_u32.to_ne_bytes();
 /// [`crate::Unfit::Foreign`]
 pub(super) fn check_companions(path: &Path, place: &str) -> Result<(), Error> {
     for end in COMPANIONS.into_iter().chain([ROLLBACK]) {
-        let companion = path.with_file_name(format!(
-            "{}{end}",
-            path.file_name().unwrap_or_default().to_string_lossy()
-        ));
+        let companion =
+            path.with_file_name(format!("{}{end}", path.file_name().unwrap_or_default().to_string_lossy()));
         let Ok(meta) = companion.symlink_metadata() else { continue };
         // One that a power cut left has lost its mark, perhaps.
         let is_ours = meta.is_file()

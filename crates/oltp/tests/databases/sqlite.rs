@@ -211,7 +211,10 @@ fn what_stands_beside_a_database_is_sqlites_or_nothing_is_done() {
             let is_part = end.starts_with(".part");
             for options in [&options[..], &rebuild].into_iter().skip(usize::from(is_part)) {
                 let refused = prepare(&given(options), &here).expect_err("refused").to_string();
-                assert!(refused.contains(&format!("'oltp.sqlite{end}', a link or a file of another")), "{refused}");
+                assert!(
+                    refused.contains(&format!("'oltp.sqlite{end}', a link or a file of another")),
+                    "{refused}"
+                );
             }
             assert_eq!(std::fs::read_to_string(&victim).expect("there"), content, "{end} {way}");
             assert_eq!(std::fs::read_to_string(beside(end)).expect("there"), content, "{end} {way}");
