@@ -29,7 +29,6 @@ mod help;
 mod import;
 
 #[cfg(feature = "vm")]
-mod guest;
 mod in_pod;
 mod input;
 mod judge;
