@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::completion;
 use crate::context::{Context, Global};
 use crate::failure::{Failure, Outcome};
 use crate::help;
@@ -151,10 +152,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn completions(args: &CompletionsArgs, context: &Context) -> Result<Outcome, Failure> {
-    // The generator panics where it cannot write.
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "assay", &mut script);
-    context.out(&String::from_utf8(script).map_err(Failure::failed)?);
+    context.out(&completion::script(args.shell)?);
     Ok(Outcome::Done)
 }
 
@@ -181,6 +179,11 @@ pub(crate) fn man(args: &ManArgs, context: &Context) -> Result<Outcome, Failure>
 }
 
 /// What the words of a command line ask for.
+/// All commands with their options.
+pub(crate) fn all() -> clap::Command {
+    Cli::command()
+}
+
 pub(crate) fn parse(words: &[impl Into<OsString> + Clone]) -> Result<Cli, clap::Error> {
     let mut all = help::dressed(Cli::command());
     let matches = all.try_get_matches_from_mut(words.iter().cloned())?;

@@ -12,6 +12,7 @@ mod check;
 mod cleanup;
 mod command_line;
 mod compare;
+mod completion;
 mod context;
 mod convert;
 mod crosscheck;
@@ -22,11 +23,12 @@ mod failure;
 mod fio_command;
 mod fio_install;
 mod foreign;
+#[cfg(feature = "vm")]
+mod guest;
 mod help;
 mod import;
 
 #[cfg(feature = "vm")]
-mod guest;
 mod in_pod;
 mod input;
 mod judge;
@@ -78,6 +80,9 @@ fn main() -> ExitCode {
     #[cfg(feature = "vm")]
     if guest::is_first_process() {
         guest::first_process();
+    }
+    if completion::answered(command_line::all) {
+        return ExitCode::SUCCESS;
     }
     signals::outlive_file_limits();
     let words = command_line::words();

@@ -228,7 +228,7 @@ pub(crate) fn finished_in_pods(
     on::accept(&mut asked, &how, context)?;
     let setting = on::setting(&asked, &how, &site, context);
     let pods = assay_fleet::launch::kube::Pods::new(workers as usize, options, &setting);
-    let (ranges, fleet_options) = (args.on.ranges(), args.on.options(&site));
+    let (ranges, fleet_options) = (args.on.ranges(), args.on.loss.options(&site));
     let fleet = assay_fleet::Fleet::over(Box::new(pods), &mut asked.workload, ranges, fleet_options)?;
     on::carry_out(asked, fleet, args.how.dry_run, &how, &site, context)
 }

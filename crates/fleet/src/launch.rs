@@ -19,6 +19,7 @@ pub mod kube;
 mod local;
 mod slurm;
 mod ssh;
+pub mod vm;
 
 pub use connection::{Connection, Peer, Remote};
 
@@ -34,6 +35,8 @@ pub struct Setting {
     pub ssh: Vec<OsString>,
     /// Set when the user wants to stop: nothing is waited for any more.
     pub stop: Arc<AtomicBool>,
+    /// How virtual machines are made.
+    pub machines: vm::Machines,
     /// What is asked of Kubernetes, beside what the words say.
     pub kube: KubeOptions,
     /// Says what is waited for.
@@ -113,10 +116,11 @@ pub struct BadWords {
 type Parse = fn(Option<&str>, &[Host], &Setting) -> Result<Box<dyn Launcher>, String>;
 
 /// All launchers: the word, the form of what follows, and what reads it.
-const LAUNCHERS: [(&str, &str, Parse); 4] = [
+const LAUNCHERS: [(&str, &str, Parse); 5] = [
     ("local", "local[:N]", local::parse),
     ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse),
     ("slurm", "slurm[:N]", slurm::parse),
+    ("vm", "vm:N", vm::parse),
     ("kube", "kube:N[,OPTION=VALUE..]", kube::parse),
 ];
 
@@ -150,6 +154,7 @@ mod tests {
             directory: PathBuf::from("/d"),
             ssh: vec!["ssh".into()],
             stop: Arc::default(),
+            machines: vm::Machines::default(),
             kube: KubeOptions::default(),
             say: Say::default(),
         }
@@ -174,8 +179,16 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_is_possible() {
         let named = [Host::new("db1"), Host::new("db2")];
-        let cases: [(&str, &[Host], &str); 20] = [
-            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], kube:N[,OPTION=VALUE..]"),
+        let cases: [(&str, &[Host], &str); 24] = [
+            (
+                "nomad:4",
+                &[],
+                "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], vm:N, kube:N[,OPTION=VALUE..]",
+            ),
+            ("vm", &[], "how many machines? vm:N"),
+            ("vm:0", &[], "a number of machines from 1 to 4000"),
+            ("vm:2", &named, "made for the run"),
+            ("vm:2", &[], "which image? 'assay vm build"),
             ("kube", &[], "how many workers? kube:N"),
             ("kube:0,size=1Gi", &[], "'0' is not a number of workers from 1 to 4000"),
             ("kube:2,clas=x", &[], "no option of kube"),

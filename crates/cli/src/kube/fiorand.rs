@@ -21,7 +21,7 @@ use super::{PodsArgs, classes};
 use crate::asked::LoadedWorkload;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::on::{self, OnArgs};
+use crate::on;
 use crate::options::HowArgs;
 use crate::run::{self, RunOptions};
 use crate::{apps, shown, signals};
@@ -78,20 +78,9 @@ pub(crate) struct FiorandArgs {
     #[command(flatten)]
     pods: PodsArgs,
     #[command(flatten)]
-    on: FleetArgs,
+    loss: on::LossArgs,
     #[command(flatten)]
     how: HowArgs,
-}
-
-/// What becomes of lost workers.
-#[derive(Debug, Args)]
-struct FleetArgs {
-    /// What becomes of the run when a worker is lost
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    on_loss: on::OnLoss,
-    /// A worker that says nothing for so many seconds is lost; it stops by itself before that
-    #[arg(long, value_name = "S", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..=3600))]
-    lost_after: u64,
 }
 
 /// One run of several.
@@ -255,8 +244,7 @@ fn one(
         pods = pods.needing(Need::DropCaches);
     }
     let (kube_run, gathered) = (pods.run(), Arc::new(Mutex::new(Gathered::default())));
-    let on = OnArgs { on: None, on_loss: args.on.on_loss, lost_after: args.on.lost_after, share: None };
-    let mut fleet = Fleet::over(Box::new(pods), &mut asked.workload, None, on.options(site))?;
+    let mut fleet = Fleet::over(Box::new(pods), &mut asked.workload, None, args.loss.options(site))?;
     let between = Between {
         run: kube_run,
         gathered: Arc::clone(&gathered),

@@ -47,5 +47,7 @@ mod stall;
 mod stopping;
 mod stored;
 mod truths;
+#[cfg(feature = "vm")]
+mod vm;
 mod watching;
 mod world;

@@ -142,6 +142,8 @@ fn cut_below_a_server(
     for round in 0..times {
         let options = given(&[("where", &url), ("users", "2"), ("ramp", "0s"), ("time", "60s")]);
         let prepared = prepare(&options, &here).expect("a database");
+        // That of the round before would be taken for this one's.
+        let _ = std::fs::remove_file(ledger_of(&prepared));
         let stop = Arc::default();
         let ran = std::thread::scope(|scope| {
             let running = scope.spawn(|| run(&prepared, &stop));
