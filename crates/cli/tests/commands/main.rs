@@ -21,6 +21,8 @@ mod fio_words;
 mod fleet;
 mod help;
 mod journals;
+#[cfg(feature = "kube")]
+mod kube;
 mod lies;
 mod limits;
 mod looks;
@@ -45,5 +47,7 @@ mod stall;
 mod stopping;
 mod stored;
 mod truths;
+#[cfg(feature = "vm")]
+mod vm;
 mod watching;
 mod world;
