@@ -22,6 +22,8 @@ mod failure;
 mod fio_command;
 mod fio_install;
 mod foreign;
+#[cfg(feature = "vm")]
+mod guest;
 mod help;
 mod import;
 mod input;
@@ -29,8 +31,6 @@ mod judge;
 mod languages;
 mod live;
 mod location;
-#[cfg(feature = "vm")]
-mod guest;
 #[cfg(feature = "mail")]
 mod mail;
 mod new;

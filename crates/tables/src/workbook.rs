@@ -189,7 +189,11 @@ fn test(
     sheet.set_name(name)?;
     let mut out = Writer::new(sheet, styles);
     let repeats = run.repeats_of(phase);
-    let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat.saturating_add(1)) } else { String::new() };
+    let repeat = if repeats > 1 {
+        format!(", {} of {repeats}", phase.repeat.saturating_add(1))
+    } else {
+        String::new()
+    };
     out.title(&format!("{}{repeat} / {}", phase.title(), job.name))?;
     let verdict = run.row_or_step(phase, job).map_or_else(String::new, |row| row.judgement());
     let outstanding = job.outstanding_io.to_string();

@@ -45,5 +45,6 @@ mod stall;
 mod stopping;
 mod stored;
 mod truths;
+mod vdbench_words;
 mod watching;
 mod world;

@@ -183,7 +183,11 @@ fn known_count(count: u64) -> String {
 
 fn title(run: &Run, phase: &PhaseResult) -> String {
     let repeats = run.repeats_of(phase);
-    let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat.saturating_add(1)) } else { String::new() };
+    let repeat = if repeats > 1 {
+        format!(", {} of {repeats}", phase.repeat.saturating_add(1))
+    } else {
+        String::new()
+    };
     format!("{}{repeat}", phase.title())
 }
 

@@ -114,7 +114,11 @@ fn service_levels(run: &Run, style: &Style) -> String {
 
 fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut Vec<String>, style: &Style) {
     let repeats = run.repeats_of(phase);
-    let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat.saturating_add(1)) } else { String::new() };
+    let repeat = if repeats > 1 {
+        format!(", {} of {repeats}", phase.repeat.saturating_add(1))
+    } else {
+        String::new()
+    };
     let kind =
         if phase.kind == PhaseKind::Measure { String::new() } else { format!(" ({})", phase.kind.name()) };
     let title = format!("{}{kind}{repeat}, {}", phase.title(), format::seconds(phase.measured_s));
