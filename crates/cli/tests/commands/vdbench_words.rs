@@ -20,7 +20,7 @@ fn world() -> World {
 fn runs_are_listed_as_vdbench_lists_them() {
     let said = world().assay(&["vdbench", "-f", "p.parm", "-s", "-e", "20"]).ended(0);
     let lines: Vec<&str> = said.out.lines().collect();
-    assert_eq!(lines[0], "Simulating RD=SD_format");
+    assert!(lines[0].starts_with("Simulating RD=SD_format"), "{}", said.out);
     assert!(lines[1].starts_with("Simulating RD=run1; elapsed=20; For loops: iorate=400"), "{}", said.out);
     assert_eq!(lines.len(), 3);
 }
@@ -60,7 +60,7 @@ fn console_lines_and_files_are_vdbenchs() {
     );
     assert!(lines.last().expect("a line").starts_with("assay: "), "{}", said.out);
     let flat = fs::read_to_string(world.path().join("out/flatfile.html")).expect("a flat file");
-    let header = flat.lines().find(|line| line.contains("reqrate")).expect("a header");
+    let header = flat.lines().find(|line| line.contains(" reqrate ") && line.contains(" cpu_idle")).expect("a header");
     assert_eq!(header.split_whitespace().count(), 34);
 }
 
