@@ -85,21 +85,6 @@ pub(crate) struct LoadedWorkload {
     pub(crate) work_dir: Option<PathBuf>,
 }
 
-impl LoadedWorkload {
-    /// One that no file says; paths of targets are below `directory`.
-    pub(crate) fn of(workload: Workload, directory: &Path) -> Self {
-        LoadedWorkload {
-            format: None,
-            workload,
-            directory: directory.to_owned(),
-            notes: Vec::new(),
-            diagnostics: Vec::new(),
-            commands: Vec::new(),
-            work_dir: None,
-        }
-    }
-}
-
 /// Reads what is wanted, and changes it as the command line says.
 pub(crate) fn asked(mut wanted: Wanted<'_>, context: &Context) -> Result<LoadedWorkload, Failure> {
     let origin = std::mem::replace(&mut wanted.origin, Origin::Profile(""));

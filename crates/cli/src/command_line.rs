@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::completion;
 use crate::context::{Context, Global};
 use crate::failure::{Failure, Outcome};
 use crate::help;
@@ -68,6 +69,12 @@ pub(crate) enum Command {
     /// Not in this build (cargo build --release --features mail)
     #[cfg(not(feature = "mail"))]
     Mail(AbsentArgs),
+    /// Measure storage of a Kubernetes cluster with workers in pods
+    #[cfg(feature = "kube")]
+    Kube(crate::kube::KubeArgs),
+    /// Not in this build (cargo build --release --features kube)
+    #[cfg(not(feature = "kube"))]
+    Kube(AbsentArgs),
     /// Build the I/O test virtual machine: an image that starts Assay
     #[cfg(feature = "vm")]
     Vm(crate::vm::VmArgs),
@@ -108,7 +115,7 @@ pub(crate) enum Command {
     Man(ManArgs),
     /// Do the part of another Assay's run that it asks for over the standard streams
     #[command(hide = true)]
-    Worker,
+    Worker(crate::in_pod::PodArgs),
 }
 
 /// What is said instead of a command that this build does not have.
@@ -121,12 +128,17 @@ pub(crate) const NO_OLTP: &str =
 pub(crate) const NO_MAIL: &str =
     "this build has no 'mail'; build one with cargo build --release --features mail";
 
+/// The same of kube.
+#[cfg(not(feature = "kube"))]
+pub(crate) const NO_KUBE: &str =
+    "this build has no 'kube'; build one with cargo build --release --features kube";
+
 /// The same of virtual machines.
 #[cfg(not(feature = "vm"))]
 pub(crate) const NO_VM: &str = "this build has no 'vm'; build one with cargo build --release --features vm";
 
 /// Options of a command that this build does not have.
-#[cfg(not(all(feature = "mail", feature = "oltp", feature = "vm")))]
+#[cfg(not(all(feature = "kube", feature = "mail", feature = "oltp", feature = "vm")))]
 #[derive(Debug, Args)]
 pub(crate) struct AbsentArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -140,10 +152,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn completions(args: &CompletionsArgs, context: &Context) -> Result<Outcome, Failure> {
-    // The generator panics where it cannot write.
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "assay", &mut script);
-    context.out(&String::from_utf8(script).map_err(Failure::failed)?);
+    context.out(&completion::script(args.shell)?);
     Ok(Outcome::Done)
 }
 
@@ -170,6 +179,11 @@ pub(crate) fn man(args: &ManArgs, context: &Context) -> Result<Outcome, Failure>
 }
 
 /// What the words of a command line ask for.
+/// All commands with their options.
+pub(crate) fn all() -> clap::Command {
+    Cli::command()
+}
+
 pub(crate) fn parse(words: &[impl Into<OsString> + Clone]) -> Result<Cli, clap::Error> {
     let mut all = help::dressed(Cli::command());
     let matches = all.try_get_matches_from_mut(words.iter().cloned())?;

@@ -12,6 +12,7 @@ mod check;
 mod cleanup;
 mod command_line;
 mod compare;
+mod completion;
 mod context;
 mod convert;
 mod crosscheck;
@@ -26,8 +27,13 @@ mod foreign;
 mod guest;
 mod help;
 mod import;
+
+#[cfg(feature = "vm")]
+mod in_pod;
 mod input;
 mod judge;
+#[cfg(feature = "kube")]
+mod kube;
 mod languages;
 mod live;
 mod location;
@@ -74,6 +80,9 @@ fn main() -> ExitCode {
     #[cfg(feature = "vm")]
     if guest::is_first_process() {
         guest::first_process();
+    }
+    if completion::answered(command_line::all) {
+        return ExitCode::SUCCESS;
     }
     signals::outlive_file_limits();
     let words = command_line::words();
@@ -134,6 +143,10 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Convert(args) => convert::convert(&args, context),
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
+        #[cfg(feature = "kube")]
+        Command::Kube(args) => kube::kube(&args, context),
+        #[cfg(not(feature = "kube"))]
+        Command::Kube(_) => Err(Failure::usage(command_line::NO_KUBE)),
         #[cfg(feature = "mail")]
         Command::Mail(args) => mail::mail(&args, context),
         #[cfg(not(feature = "mail"))]
@@ -145,6 +158,6 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => command_line::completions(&args, context),
         Command::Man(args) => command_line::man(&args, context),
-        Command::Worker => on::worker(context),
+        Command::Worker(args) => on::worker(&args, context),
     }
 }

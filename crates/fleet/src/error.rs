@@ -72,6 +72,21 @@ pub enum FleetError {
         /// Its length.
         bytes: u64,
     },
+    /// Targets that workers of this kind do not have.
+    #[error("{0}")]
+    Targets(String),
+    /// A worker found something else than what was made for it.
+    #[error("worker {worker}: {what}; nothing was written")]
+    OtherTarget {
+        /// Its name.
+        worker: String,
+        /// What it found.
+        what: String,
+    },
+    /// What a cluster says.
+    #[cfg(feature = "kube")]
+    #[error(transparent)]
+    Kube(Box<crate::kube::error::KubeError>),
     /// The user wants to stop.
     #[error("interrupted")]
     Stopped,
@@ -82,11 +97,15 @@ impl FleetError {
     pub fn is_request(&self) -> bool {
         match self {
             FleetError::Words(_)
+            | FleetError::Targets(_)
             | FleetError::Shared { .. }
             | FleetError::VerifiesShared { .. }
             | FleetError::TooLarge { .. } => true,
             FleetError::Refused { workers } => workers.iter().all(|(_, refused)| refused.is_request),
+            #[cfg(feature = "kube")]
+            FleetError::Kube(_) => false,
             FleetError::System(_)
+            | FleetError::OtherTarget { .. }
             | FleetError::Unreachable { .. }
             | FleetError::Version { .. }
             | FleetError::Stopped => false,

@@ -8,12 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use assay_workload::host::Host;
+use assay_workload::resolve::Inventory;
 use assay_workload::{Target, Workload};
 
+use crate::error::FleetError;
+use crate::kube::{Options as KubeOptions, Say};
+
 mod connection;
+pub mod kube;
 mod local;
 mod slurm;
 mod ssh;
+pub mod vm;
 
 pub use connection::{Connection, Peer, Remote};
 
@@ -29,6 +35,12 @@ pub struct Setting {
     pub ssh: Vec<OsString>,
     /// Set when the user wants to stop: nothing is waited for any more.
     pub stop: Arc<AtomicBool>,
+    /// How virtual machines are made.
+    pub machines: vm::Machines,
+    /// What is asked of Kubernetes, beside what the words say.
+    pub kube: KubeOptions,
+    /// Says what is waited for.
+    pub say: Say,
 }
 
 /// A worker that is to be started.
@@ -42,6 +54,14 @@ pub struct Place {
 
 /// Starts workers. What it holds for them, it gives back when it is dropped: that is when the run has ended.
 pub trait Launcher: std::fmt::Debug + Send + Sync {
+    /// Makes what the workers run in, where that is made for the run. Called once, before anything else.
+    ///
+    /// # Errors
+    /// Why there will be no workers.
+    fn set_up(&self, _: &Workload) -> Result<(), FleetError> {
+        Ok(())
+    }
+
     /// Which, in the order of their numbers. `workload` says which targets they will use.
     fn places(&self, workload: &Workload) -> Vec<Place>;
 
@@ -60,9 +80,27 @@ pub trait Launcher: std::fmt::Debug + Send + Sync {
     /// called on a thread of its own, and again until the worker counts as lost. That it is the same worker, the fleet finds out.
     ///
     /// # Errors
-    /// What the system, or what is asked for the connection, says.
+    /// What the system, or what is asked for the connection, says. [`io::ErrorKind::NotFound`]: the worker is gone for good.
     fn reconnect(&self, _: &Place) -> io::Result<Connection> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Whether what a worker found is what it was given.
+    ///
+    /// # Errors
+    /// A sentence: nothing is written.
+    fn check(&self, _worker: &str, _found: &Inventory) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Devices that were made for the run: no one else has to allow that they are overwritten.
+    fn consent(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// What a reader of the result should know of where the workers were: a word, and a sentence.
+    fn notes(&self) -> Vec<(String, String)> {
+        Vec::new()
     }
 }
 
@@ -78,10 +116,12 @@ pub struct BadWords {
 type Parse = fn(Option<&str>, &[Host], &Setting) -> Result<Box<dyn Launcher>, String>;
 
 /// All launchers: the word, the form of what follows, and what reads it.
-const LAUNCHERS: [(&str, &str, Parse); 3] = [
+const LAUNCHERS: [(&str, &str, Parse); 5] = [
     ("local", "local[:N]", local::parse),
     ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse),
     ("slurm", "slurm[:N]", slurm::parse),
+    ("vm", "vm:N", vm::parse),
+    ("kube", "kube:N[,OPTION=VALUE..]", kube::parse),
 ];
 
 /// The launcher of `--on WORDS`.
@@ -110,7 +150,14 @@ mod tests {
     use super::*;
 
     fn setting() -> Setting {
-        Setting { directory: PathBuf::from("/d"), ssh: vec!["ssh".into()], stop: Arc::default() }
+        Setting {
+            directory: PathBuf::from("/d"),
+            ssh: vec!["ssh".into()],
+            stop: Arc::default(),
+            machines: vm::Machines::default(),
+            kube: KubeOptions::default(),
+            say: Say::default(),
+        }
     }
 
     fn names(words: &str, hosts: &[Host]) -> Result<Vec<String>, String> {
@@ -132,8 +179,20 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_is_possible() {
         let named = [Host::new("db1"), Host::new("db2")];
-        let cases: [(&str, &[Host], &str); 16] = [
-            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N]"),
+        let cases: [(&str, &[Host], &str); 24] = [
+            (
+                "nomad:4",
+                &[],
+                "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], vm:N, kube:N[,OPTION=VALUE..]",
+            ),
+            ("vm", &[], "how many machines? vm:N"),
+            ("vm:0", &[], "a number of machines from 1 to 4000"),
+            ("vm:2", &named, "made for the run"),
+            ("vm:2", &[], "which image? 'assay vm build"),
+            ("kube", &[], "how many workers? kube:N"),
+            ("kube:0,size=1Gi", &[], "'0' is not a number of workers from 1 to 4000"),
+            ("kube:2,clas=x", &[], "no option of kube"),
+            ("kube:2", &named, "pods are named by Kubernetes"),
             ("slurm", &[], "how many nodes? slurm:N"),
             ("slurm:0", &[], "a number of nodes from 1 to 4000"),
             ("slurm:2", &named, "the nodes are chosen by Slurm"),

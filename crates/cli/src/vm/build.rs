@@ -132,8 +132,8 @@ fn kept_packages() -> Result<PathBuf, Failure> {
 fn make(args: &BuildArgs, lock: &Lock, (scratch, unpacked): (&Path, &Path)) -> Result<Made, Failure> {
     let seconds =
         std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok()).unwrap_or(SECONDS);
-    let own = Path::new("/proc/self/exe").to_owned();
-    let program = args.program.clone().unwrap_or(own);
+    // By its name, which tells what it is linked with.
+    let program = args.program.clone().map_or_else(std::env::current_exe, Ok).map_err(Failure::failed)?;
     let content = fs::read(&program);
     let content = content.map_err(|error| Failure::usage(format!("{}: {error}", program.display())))?;
     let content = elf::stripped(&content);

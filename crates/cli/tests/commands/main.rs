@@ -21,6 +21,8 @@ mod fio_words;
 mod fleet;
 mod help;
 mod journals;
+#[cfg(feature = "kube")]
+mod kube;
 mod lies;
 mod limits;
 mod looks;
@@ -46,5 +48,7 @@ mod stopping;
 mod stored;
 mod truths;
 mod vdbench_words;
+#[cfg(feature = "vm")]
+mod vm;
 mod watching;
 mod world;
