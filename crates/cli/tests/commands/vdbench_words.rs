@@ -60,7 +60,8 @@ fn console_lines_and_files_are_vdbenchs() {
     );
     assert!(lines.last().expect("a line").starts_with("assay: "), "{}", said.out);
     let flat = fs::read_to_string(world.path().join("out/flatfile.html")).expect("a flat file");
-    let header = flat.lines().find(|line| line.contains(" reqrate ") && line.contains(" cpu_idle")).expect("a header");
+    let header =
+        flat.lines().find(|line| line.contains(" reqrate ") && line.contains(" cpu_idle")).expect("a header");
     assert_eq!(header.split_whitespace().count(), 34);
 }
 
