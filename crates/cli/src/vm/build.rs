@@ -181,7 +181,7 @@ fn make(args: &BuildArgs, lock: &Lock, (scratch, unpacked): (&Path, &Path)) -> R
 
 /// Files and directories that the system needs, and what it says of itself.
 fn add_system(files: &mut Initramfs, image: &Image) -> Result<(), Failure> {
-    for directory in ["proc", "sys", "dev", "run", "tmp", "root", "data", "runs", "etc"] {
+    for directory in ["proc", "sys", "dev", "run", "tmp", "home", "data", "runs", "etc"] {
         files.directory(directory);
     }
     files.device("dev/console", 5, 1);
