@@ -85,7 +85,9 @@ mod tests {
     /// Operations of each, where all want one all the time.
     fn done(shares: &mut [FlowShare], rounds: usize) -> Vec<u64> {
         for _ in 0..rounds {
-            shares.iter_mut().for_each(|share| drop(share.take_turn()));
+            for share in shares.iter_mut() {
+                let _ = share.take_turn();
+            }
         }
         shares.iter().map(|share| share.done).collect()
     }
