@@ -30,7 +30,7 @@ impl Draw {
     }
 
     /// One of these, by how often files use it.
-    fn of<'a>(&mut self, choices: &[(&'a str, u64)]) -> &'a str {
+    fn of(&mut self, choices: &[(&'static str, u64)]) -> &'static str {
         let mut at = self.next(choices.iter().map(|(_, weight)| weight).sum());
         for (choice, weight) in choices {
             if at < *weight {
@@ -76,13 +76,9 @@ fn job(draw: &mut Draw) -> Job {
     let sizes = draw.one_in(6);
     if sizes {
         lines += draw.of(&[("bssplit=4k/50:8k/30:32k/20\n", 2), ("bsrange=4k-16k\n", 1)]);
-        // With a map, chance would decide how many there are.
-        let _ = write!(
-            lines,
-            "number_ios={}\n{}",
-            100 + draw.next(200),
-            if random { "norandommap\n" } else { "" }
-        );
+        // With a map, or with bytes that may reach the size before, chance would decide how many there are.
+        let map = if random { "norandommap\n" } else { "" };
+        let _ = write!(lines, "number_ios={}\n{map}", 12 + draw.next(12));
     } else {
         let _ = writeln!(
             lines,
@@ -95,7 +91,8 @@ fn job(draw: &mut Draw) -> Job {
         "size={}",
         draw.of(&[("1m", 22), ("512k", 13), ("2m", 10), ("768k", 5), ("1000k", 5)])
     );
-    let mut places = sizes && random;
+    // Reads and writes of a walk have cursors of their own: how far each comes depends on the mix.
+    let mut places = sizes && random || rw == "rw";
     if random && !sizes && draw.one_in(4) {
         lines += draw.of(&[
             ("norandommap\n", 136),
@@ -107,9 +104,10 @@ fn job(draw: &mut Draw) -> Job {
     if rw.ends_with("rw") {
         let _ = writeln!(lines, "rwmixread={}", draw.of(&[("70", 4), ("30", 2), ("90", 1)]));
     }
-    limits(draw, sizes, rw.ends_with("rw"), &mut lines);
-    // fio 3.33 counts flushes of several outstanding writes, and of mixed jobs, in a way of its own.
-    if rw.ends_with("write") && (!queued || depth == "1") && draw.one_in(3) {
+    let limit = if sizes { "" } else { limit(draw, rw.ends_with("rw")) };
+    lines += limit;
+    // fio 3.33 counts flushes of several outstanding writes, of mixed jobs and behind a loop in a way of its own.
+    if rw.ends_with("write") && !limit.contains("loops") && (!queued || depth == "1") && draw.one_in(3) {
         lines += draw.of(&[("fsync=4\n", 19), ("fdatasync=8\n", 7), ("fsync=1\n", 5)]);
     }
     lines += draw.of(&[
@@ -129,17 +127,14 @@ fn job(draw: &mut Draw) -> Job {
     Job { lines, sizes, places, clones }
 }
 
-fn limits(draw: &mut Draw, sizes: bool, mixed: bool, lines: &mut String) {
-    if sizes {
-        return;
-    }
-    *lines += draw.of(&[
+fn limit(draw: &mut Draw, mixed: bool) -> &'static str {
+    draw.of(&[
         ("", 60),
         ("loops=2\n", 69),
         ("number_ios=40\n", 7),
         ("io_size=256k\n", 16),
         (if mixed { "" } else { "offset=64k\n" }, 26),
-    ]);
+    ])
 }
 
 /// What one side did in one job.
