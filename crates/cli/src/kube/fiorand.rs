@@ -228,6 +228,7 @@ fn one(
     let (workers, calm) = names.split_at(settings.instances as usize);
     let workload = workload::workload(settings, options.mode, workers, calm);
     let mut asked = LoadedWorkload {
+        format: None,
         workload,
         directory: PathBuf::new(),
         notes: Vec::new(),
