@@ -62,6 +62,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Output",
         &[
+            "live",
             "json",
             "html",
             "csv",
@@ -152,6 +153,7 @@ const RUN: &[&str] = &[
     "seed",
     "probe",
     "trace",
+    "live",
     "on_loss",
     "lost_after",
     "share",

@@ -281,7 +281,8 @@ pub(crate) fn carry_out(
         place.give_up();
         return Err(error.into());
     }
-    let (environment, mut live) = (fleet.environment(), Live::announcing(context));
+    let (environment, mut live) =
+        (fleet.environment(), Live::announcing(context).on_screen(how.common.screen.live)?);
     let plan = Arc::new(plan);
     let finished =
         assay_runner::record_at(place, plan, environment, asked.notes, &mut fleet, site, &mut live)?;
