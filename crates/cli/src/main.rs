@@ -27,8 +27,6 @@ mod foreign;
 mod guest;
 mod help;
 mod import;
-
-#[cfg(feature = "vm")]
 mod in_pod;
 mod input;
 mod judge;
