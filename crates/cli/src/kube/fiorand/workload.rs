@@ -1,7 +1,7 @@
 //! What bench_fiorand does, as a workload: sequential writes, then random reads and random writes of the same files by every worker.
 
 use assay_fleet::kube::options::VolumeMode;
-use assay_workload::job::{Arrival, Caching, EndsWith, FlushPolicy, Limits, PhaseKind, Rate, TargetSharing};
+use assay_workload::job::{Arrival, Caching, FlushPolicy, Limits, PhaseKind, Rate, TargetSharing};
 use assay_workload::pattern::{AccessPattern, Distribution, Mix, Placement, Random};
 use assay_workload::target::{Extent, Target, TargetKind};
 use assay_workload::units::{Bytes, Nanos};
@@ -187,6 +187,7 @@ impl Shape<'_> {
 
     fn test(&self, test: Test, cell: Cell) -> Phase {
         let block = u64::from(cell.block_kb) << 10;
+        let seconds = Nanos((self.settings.seconds * 1e9) as u64);
         let random =
             |once_per_pass| Placement::Random(Random { distribution: Distribution::Uniform, once_per_pass });
         let reads = if test == Test::Read { 100.0 } else { 0.0 };
@@ -194,8 +195,7 @@ impl Shape<'_> {
         let mut jobs = self.jobs(test.job(), &pattern, |job| {
             job.traits.outstanding_per_thread = cell.depth;
             job.caching = Caching::Direct;
-            job.limits =
-                Limits { time: Some(Nanos((self.settings.seconds * 1e9) as u64)), ..Limits::default() };
+            job.limits = Limits { time: Some(seconds), ..Limits::default() };
             // fio's rate is of each job; here it is of all threads on all workers.
             let threads = f64::from(job.threads) * self.workers.len() as f64;
             job.rate = cell.rate.map_or(Rate::Unlimited, |rate| Rate::Iops(rate * threads));
@@ -210,7 +210,8 @@ impl Shape<'_> {
                 job.traits.outstanding_per_thread = 16;
                 job.rate = Rate::Iops(self.settings.calm_rate * self.ambient.len() as f64);
                 job.arrival = Arrival::Poisson;
-                job.limits = Limits { ends_with: Some(EndsWith::Others), ..job.limits };
+                // Workers know nothing of each other's jobs: it has the time of the test, from the same instant on.
+                job.limits = Limits { time: Some(seconds), ..Limits::default() };
             }));
         }
         let swept = cells(self.settings).len() > 1;
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ambient_load_is_of_pods_of_its_own_and_ends_with_the_test() {
+    fn the_ambient_load_is_of_pods_of_its_own_and_as_long_as_the_test() {
         let settings = settings(&[("calm_enabled", "true")]);
         let workload = workload(&settings, VolumeMode::Filesystem, &["a".to_owned()], &["b".to_owned()]);
         let test = &workload.phases[1];
@@ -298,7 +299,7 @@ mod tests {
             (test.jobs[0].hosts.as_slice(), test.jobs[1].hosts.as_slice()),
             (&["a".to_owned()][..], &["b".to_owned()][..])
         );
-        assert_eq!(test.jobs[1].limits.ends_with, Some(EndsWith::Others));
+        assert_eq!(test.jobs[1].limits, test.jobs[0].limits);
     }
 
     #[test]
