@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::options::OutputArgs;
+use crate::options::{OutputArgs, ScreenArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -55,7 +55,29 @@ pub(crate) struct QuickArgs {
     #[arg(long, value_name = "TIME", hide = true)]
     pub(crate) window: Option<Nanos>,
     #[command(flatten)]
+    pub(crate) screen: ScreenArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[cfg(feature = "web")]
+impl QuickArgs {
+    /// What a page asks for: a series, or one test of it, in a directory of this machine.
+    pub(crate) fn of_page(directory: &str, series: &str, test: Option<&str>) -> Self {
+        QuickArgs {
+            place: directory.to_owned(),
+            test: test.map(str::to_owned),
+            series: series.to_owned(),
+            baseline: Vec::new(),
+            repeat: 1,
+            thorough: false,
+            seed: None,
+            dry_run: false,
+            window: None,
+            screen: ScreenArgs::default(),
+            output: OutputArgs::default(),
+        }
+    }
 }
 
 pub(crate) fn check_test(test: Option<&str>, series: &Series) -> Result<(), Failure> {
