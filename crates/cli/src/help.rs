@@ -142,6 +142,7 @@ const RARE: [(&str, &[&str]); 10] = [
 ];
 const RUN: &[&str] = &[
     "tiles",
+    "live",
     "allow_exec",
     "format",
     "hotband",
