@@ -63,7 +63,7 @@ pub(crate) enum Command {
     /// Not in this build (cargo build --release --features oltp)
     #[cfg(not(feature = "oltp"))]
     Oltp(AbsentArgs),
-    /// Build mail databases, test the storage with their transactions (Jetstress-like), verify them
+    /// Build, test (Jetstress-like transactions) and verify mail databases
     #[cfg(feature = "mail")]
     Mail(crate::mail::MailArgs),
     /// Not in this build (cargo build --release --features mail)
@@ -89,7 +89,7 @@ pub(crate) enum Command {
     Convert(crate::convert::ConvertArgs),
     /// Explain a word of fio, vdbench, SNIA or Assay, or a check
     Explain(crate::explain::ExplainArgs),
-    /// Compare results: what differs, by how much, and whether it is more than run-to-run variation
+    /// Compare results: what differs, by how much, and is it more than run-to-run variation
     Compare(crate::compare::CompareArgs),
     /// Run the validity checks on a stored run again
     Check(crate::options::StoredArgs),
@@ -99,7 +99,7 @@ pub(crate) enum Command {
     Probe(crate::probe::ProbeArgs),
     /// Import a result of fio or vdbench, or an exported run, as a run
     Import(crate::import::ImportArgs),
-    /// Write a stored run as a page, a workbook, CSV, Markdown, Parquet, .. or as files of fio or vdbench
+    /// Write a stored run as a page, workbook, CSV, Markdown, .. or files of fio or vdbench
     Report(crate::check::ReportArgs),
     /// List, show, export, remove or recover stored runs
     Runs(crate::runs::RunsArgs),

@@ -31,7 +31,7 @@ const PREFILL_BLOCK: Bytes = Bytes(1 << 20);
 /// Who carries a plan out.
 #[derive(Debug, Args)]
 pub(crate) struct OnArgs {
-    /// Run on workers: local[:N], ssh:HOST,..|@FILE, slurm[:N], vm:N, kube:N[,OPTION=VALUE..]
+    /// Run on workers: local[:N], ssh:HOST,..|@FILE, slurm[:N], vm:N, kube:N
     ///
     /// Processes of this machine, hosts over the system's ssh, nodes of a Slurm cluster (without a number: of the allocation that
     /// it is started in), virtual machines that libvirt makes for the run, or pods of a Kubernetes cluster ('assay kube run --help' says

@@ -118,7 +118,9 @@ pub(crate) struct PlanArgs {
     /// Only the file's own runs, in the words of its own tool (fio and vdbench files)
     #[arg(long)]
     pub(crate) runs: bool,
-    /// Compare with the load that this file offers, in whatever language: each difference with its lines (status 4)
+    /// Compare with the load that this file, in whatever language, offers
+    ///
+    /// Each difference is named with its lines; the status is then 4.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "profile", "on", "tiles", "repeat", "curve", "find_rate", "until_steady", "scale", "engine"])]
     pub(crate) against: Option<PathBuf>,
 }

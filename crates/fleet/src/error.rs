@@ -6,10 +6,17 @@ use assay_conduct::workplace::Refused;
 use assay_workload::units::Bytes;
 
 use crate::frame::BODY_BYTES_MAX;
-use crate::launch::BadWords;
 
 /// Workers named in a message at most.
 const NAMED_MAX: usize = 3;
+
+/// What is wrong with the words that choose a launcher.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--on {words}: {what}")]
+pub struct BadWords {
+    pub(crate) words: String,
+    pub(crate) what: String,
+}
 
 /// Why a fleet does not begin. What goes wrong later is told by the run.
 #[derive(Debug, thiserror::Error)]

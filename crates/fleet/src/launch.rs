@@ -11,7 +11,7 @@ use assay_workload::host::Host;
 use assay_workload::resolve::Inventory;
 use assay_workload::{Target, Workload};
 
-use crate::error::FleetError;
+use crate::error::{BadWords, FleetError};
 use crate::kube::{Options as KubeOptions, Say};
 
 mod connection;
@@ -102,14 +102,6 @@ pub trait Launcher: std::fmt::Debug + Send + Sync {
     fn notes(&self) -> Vec<(String, String)> {
         Vec::new()
     }
-}
-
-/// What is wrong with the words that choose a launcher.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("--on {words}: {what}")]
-pub struct BadWords {
-    words: String,
-    what: String,
 }
 
 /// What is behind the colon, the hosts that the workload names, and the setting.

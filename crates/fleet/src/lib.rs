@@ -19,6 +19,6 @@ pub mod session;
 pub mod shell;
 pub mod worker;
 
-pub use error::FleetError;
+pub use error::{BadWords, FleetError};
 pub use fleet::{BeforePhase, Fleet, OnLoss, Options, Terms};
 pub use links::Patience;

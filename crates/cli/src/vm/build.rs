@@ -26,8 +26,9 @@ use crate::output::Outputs;
 const GRUB: &str = "/usr/lib/grub";
 const GRUB_BIOS: &str = "grub-pc-bin";
 const GRUB_EFI: &str = "grub-efi-amd64-bin";
-/// The words that every image's kernel gets. A screen shows what happens, and a serial line is `/dev/console`.
-const WORDS: &str = "console=tty0 console=ttyS0,115200 quiet panic=10";
+/// The words that every image's kernel gets. A screen shows what happens, and a serial line is `/dev/console`. On a
+/// busy host an emulated timer fails the kernel's test of it, which it would take for a reason to stop.
+const WORDS: &str = "console=tty0 console=ttyS0,115200 quiet panic=10 no_timer_check";
 /// Files are of this second where `SOURCE_DATE_EPOCH` says nothing: the first that FAT knows.
 const SECONDS: u64 = 315_532_800;
 
@@ -180,7 +181,7 @@ fn make(args: &BuildArgs, lock: &Lock, (scratch, unpacked): (&Path, &Path)) -> R
 
 /// Files and directories that the system needs, and what it says of itself.
 fn add_system(files: &mut Initramfs, image: &Image) -> Result<(), Failure> {
-    for directory in ["proc", "sys", "dev", "run", "tmp", "root", "data", "runs", "etc"] {
+    for directory in ["proc", "sys", "dev", "run", "tmp", "home", "data", "runs", "etc"] {
         files.directory(directory);
     }
     files.device("dev/console", 5, 1);

@@ -221,7 +221,7 @@ fn a_dry_run_builds_nothing_and_files_of_others_stay() {
     let at = world.data().join("mail");
     let build = ["mail", "build", path_text(&at), SMALL];
     let plan = world.assay(&[&build[..], &["--dry-run"]].concat()).ended(0);
-    assert!(plan.out.contains("mail build") && !at.exists(), "{}", plan.out);
+    assert!(plan.out.contains("mail-build") && !at.exists(), "{}", plan.out);
     assert!(world.run_directories().is_empty());
     world.assay(&[&build[..], &["--engine", "psync"]].concat()).ended(2);
     // What it is told to write is looked at before.
@@ -232,7 +232,7 @@ fn a_dry_run_builds_nothing_and_files_of_others_stay() {
     let foreign = ["mail-1.log-00000077", "mail-1.log-7", "notes"].map(|name| at.join(name));
     foreign.iter().for_each(|path| fs::write(path, "mine").expect("a file"));
     let said = world.assay(&["mail", "build", path_text(&at), "size=64MiB"]).ended(1);
-    assert!(said.err.contains("mail-1.log-00000077 was not made by Assay"), "{}", said.err);
+    assert!(said.err.contains("mail-1.log-00000077 is not the file that Assay made"), "{}", said.err);
     fs::remove_file(&foreign[0]).expect("a file");
     world.assay(&["cleanup", path_text(&at)]).ended(1);
     for path in &foreign[1..] {

@@ -51,6 +51,7 @@ mod stall;
 mod stopping;
 mod stored;
 mod truths;
+mod vdbench_words;
 #[cfg(feature = "vm")]
 mod vm;
 mod watching;

@@ -63,8 +63,8 @@ pub const PERMISSIONS: [Permission; 10] = [
         &["create", "list", "delete"],
         "what drops the nodes' caches",
     ),
-    of(Need::Facts, ("storage.k8s.io", "storageclasses"), &["get", "list"], "parameters of storage classes"),
-    of(Need::Facts, ("", "nodes"), &["get", "list"], "the nodes"),
+    of(Need::Facts, ("storage.k8s.io", "storageclasses"), &["list"], "parameters of storage classes"),
+    of(Need::Facts, ("", "nodes"), &["list"], "the nodes"),
     of(Need::Facts, ("", "persistentvolumes"), &["get"], "what a volume is made of"),
 ];
 
