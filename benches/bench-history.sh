@@ -6,12 +6,15 @@ cd "$(dirname "$0")/.."
 runs=${1:-10000}
 program=${ASSAY:-target/release/assay}
 [ -x "$program" ] || cargo build --release --quiet -p assay
-where=$(mktemp -d)
-trap 'kill ${server:-} 2>/dev/null || true; rm -rf "$where"' EXIT
-cargo run --quiet -p assay-web --example many-runs -- "$where/runs" "$runs"
+# Runs that were made before are used again, and kept.
+where=${RUNS_MADE:-$(mktemp -d)}
+trap 'kill ${server:-} 2>/dev/null || true; [ -n "${RUNS_MADE:-}" ] || rm -rf "$where"' EXIT
+[ -d "$where/runs" ] || cargo run --quiet -p assay-web --example many-runs -- "$where/runs" "$runs"
+rm -rf "$where/.cache"
 echo "$runs runs, $(du -sh "$where/runs" | cut -f1)"
 
 start() {
+    rm -f "$where/address"
     HOME=$where ASSAY_RUNS=$where/runs "$program" serve --listen 127.0.0.1:0 >"$where/address" 2>/dev/null &
     server=$!
     until [ -s "$where/address" ]; do sleep 0.02; done

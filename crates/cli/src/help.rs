@@ -3,7 +3,8 @@
 use clap::{Arg, Command};
 
 /// Options by what they are about; the rest stays under `Options`.
-const GROUPS: [(&str, &[&str]); 3] = [
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Virtual machines of --on vm:N", VM),
     (
         "What to run",
         &[
@@ -87,7 +88,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
 ];
 
 /// Options that `-h` leaves out, by command; empty: of all.
-const RARE: [(&str, &[&str]); 10] = [
+const RARE: [(&str, &[&str]); 11] = [
     (
         "",
         &[
@@ -104,6 +105,7 @@ const RARE: [(&str, &[&str]); 10] = [
             "really",
         ],
     ),
+    ("", VM),
     ("run", RUN),
     ("kube", RUN),
     (
@@ -140,8 +142,23 @@ const RARE: [(&str, &[&str]); 10] = [
     ("mail", &["fio_json", "fio_json_plus", "fio_logs", "vdbench"]),
     ("audit", &["format", "hotband", "against", "bound_range", "threads", "seed", "cache", "repeat"]),
 ];
+const VM: &[&str] = &[
+    "vm_image",
+    "vm_disks",
+    "vm_disk_size",
+    "vm_thick",
+    "vm_cpus",
+    "vm_memory",
+    "vm_connect",
+    "vm_pool",
+    "vm_accel",
+    "vm_prefill",
+    "vm_boot",
+    "vm_keep",
+];
 const RUN: &[&str] = &[
     "tiles",
+    "live",
     "allow_exec",
     "format",
     "hotband",
@@ -161,18 +178,6 @@ const RUN: &[&str] = &[
     "fio_json_plus",
     "fio_logs",
     "vdbench",
-    "vm_image",
-    "vm_disks",
-    "vm_disk_size",
-    "vm_thick",
-    "vm_cpus",
-    "vm_memory",
-    "vm_connect",
-    "vm_pool",
-    "vm_accel",
-    "vm_prefill",
-    "vm_boot",
-    "vm_keep",
 ];
 
 /// The same commands with their help in groups.
@@ -196,7 +201,13 @@ fn dressed_part(command: Command, name: &str) -> Command {
     });
     let command = match command.get_after_help().cloned() {
         Some(long) if command.get_after_long_help().is_none() => {
-            command.after_long_help(long).after_help("--help shows all options, and examples")
+            let command = command.after_long_help(long);
+            // The list of commands fills a screen already.
+            if name.is_empty() {
+                command.after_help("")
+            } else {
+                command.after_help("--help shows all options, and examples")
+            }
         }
         _ => command,
     };

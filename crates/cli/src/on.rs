@@ -60,7 +60,6 @@ pub(crate) struct LossArgs {
 
 /// How the machines of `--on vm:N` are made. The defaults are HCIBench's.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Virtual machines of --on vm:N")]
 pub(crate) struct VmOptions {
     /// Their image ('assay vm build DIR --format qcow2')
     #[arg(long, value_name = "FILE")]

@@ -65,6 +65,8 @@ pub struct LiveFinding {
     pub phase: String,
     /// One sentence.
     pub message: String,
+    /// How many more of the same id there are, each less grave or smaller.
+    pub more: usize,
 }
 
 /// One job and host in the period that is coming in.
@@ -103,7 +105,7 @@ pub struct LiveRun {
     pub hung: Option<String>,
     /// What the run says, the newest last.
     pub notes: VecDeque<String>,
-    /// What checks find in the phases that have ended, the gravest first.
+    /// What checks find in the phases that have ended: of each id the gravest, and these by weight.
     pub findings: Vec<LiveFinding>,
     /// How it ended; `None`: it goes on.
     pub end: Option<RunEnd>,
@@ -271,7 +273,13 @@ impl LiveRun {
         let grave = of_phases.filter(|finding| finding.severity >= FindingSeverity::Warning);
         let mut findings: Vec<&Finding> = grave.collect();
         findings.sort_by(|a, b| Finding::by_weight((a.severity, a), (b.severity, b)));
-        self.findings = findings.into_iter().map(LiveFinding::of).collect();
+        self.findings.clear();
+        for finding in findings {
+            match self.findings.iter_mut().find(|known| known.id == finding.id) {
+                Some(known) => known.more += 1,
+                None => self.findings.push(LiveFinding::of(finding)),
+            }
+        }
     }
 
     /// How much of the whole run is done, 0 to 1, and seconds left, both as far as the plan says; `None`: it has not begun.
@@ -308,6 +316,7 @@ impl LiveFinding {
             severity: finding.severity,
             phase: phase + &repeat,
             message: finding.message.clone(),
+            more: 0,
         }
     }
 }

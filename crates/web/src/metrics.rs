@@ -55,6 +55,6 @@ fn live(current: Option<&Current>) -> String {
     let hung = current.map(|current| f64::from(u8::from(current.live.hung.is_some())));
     family("assay_live_hung", "", "Whether an operation hangs", hung);
     let findings = current.map(|current| current.live.findings.len() as f64);
-    family("assay_live_findings", "", "Findings of the phases that have ended", findings);
+    family("assay_live_findings", "", "Kinds of findings in the phases that have ended", findings);
     text
 }

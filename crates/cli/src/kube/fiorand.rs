@@ -44,12 +44,12 @@ use options::Settings;
 
 Examples:
   # as kubuculum is called: an inventory, and what differs
-  assay kube fiorand -i inventory.yml -e bench_fiorand_ninstances=4 -e dropcaches_postprepare=True
+  assay kube fiorand -i inventory.yml -e bench_fiorand_ninstances=4
   # a sweep on one data set
   assay kube fiorand ninstances=2 bs_kb_list=[4,64] iodepth_list=[1,32]
   # two storage classes compared
   assay kube fiorand ninstances=3 --storage-class fast,cheap
-  grep -A 1 'All clients' run_*/bench_fiorand/fio-*/fio.randread.run.txt"
+  # then: grep -A 1 'All clients' run_*/*/fio-*/fio.randread.run.txt"
 )]
 pub(crate) struct FiorandArgs {
     /// Options of bench_fiorand

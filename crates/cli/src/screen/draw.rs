@@ -10,7 +10,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style as Look};
 use ratatui::symbols::bar;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Gauge, Paragraph, Sparkline, Wrap};
+use ratatui::widgets::{Paragraph, Sparkline, Wrap};
 
 /// Smaller than this there is room for a few lines only.
 const COLUMNS_MIN: u16 = 40;
@@ -130,17 +130,16 @@ fn progress(frame: &mut Frame<'_>, area: Rect, run: &LiveRun, now: Duration, loo
     let Some((done, left)) = run.progress(now) else { return };
     let done = done.clamp(0.0, 1.0);
     let label = format!("{:.0} %, {} left", (done * 100.0).floor(), format::seconds(left.ceil()));
-    let gauge = Gauge::default()
-        .ratio(done)
-        .label(label)
-        .use_unicode(looks.unicode)
-        // Without colours the bar is the reverse of the rest.
-        .gauge_style(if looks.colour {
-            Look::new().fg(Color::Cyan).bg(Color::DarkGray)
-        } else {
-            Look::new()
-        });
-    frame.render_widget(gauge, area);
+    // The bar of the library has characters beyond ASCII in any case.
+    let room = usize::from(area.width).saturating_sub(label.len() + 2);
+    let full = (room as f64 * done).round() as usize;
+    let (done, rest) = if looks.unicode { ("█", "░") } else { ("#", ".") };
+    let bar = Line::from(vec![
+        Span::styled(done.repeat(full), looks.of(Color::Cyan)),
+        Span::styled(rest.repeat(room - full), looks.dim()),
+        Span::raw(format!("  {label}")),
+    ]);
+    frame.render_widget(Paragraph::new(bar), area);
 }
 
 /// The figures of the last period in columns.
@@ -179,6 +178,9 @@ fn plain(words: &str, looks: Looks) -> String {
 
 /// The rate and the 99th percentile over time, side by side.
 fn curves(frame: &mut Frame<'_>, area: Rect, run: &LiveRun, looks: Looks) {
+    if run.points.is_empty() {
+        return;
+    }
     let halves: [Rect; 2] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).spacing(2).areas(area);
     let last = |values: Vec<u64>, room: u16| {
@@ -254,11 +256,16 @@ fn words(run: &LiveRun, looks: Looks) -> Vec<Line<'static>> {
         lines.push(Line::from(vec![
             Span::styled(format!("{}  ", finding.id), look),
             Span::raw(text(&finding.message, looks)),
-            Span::styled(format!("  ({})", text(&finding.phase, looks)), looks.dim()),
+            Span::styled(format!("  ({}{})", text(&finding.phase, looks), more(finding.more)), looks.dim()),
         ]));
     }
     lines.extend(run.notes.iter().rev().map(|note| Line::styled(text(note, looks), looks.dim())));
     lines
+}
+
+/// `, and 3 more`.
+fn more(n: usize) -> String {
+    if n > 0 { format!(", and {n} more") } else { String::new() }
 }
 
 /// Where there is hardly any room: where it stands, how fast, and what hangs.

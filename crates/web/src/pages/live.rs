@@ -160,7 +160,7 @@ fn findings(live: &LiveRun) -> Markup {
                     div .finding .(class) {
                         h3 { (one.id) span .severity { (class) } }
                         p { (one.message) }
-                        p .where { (one.phase) }
+                        p .where { (one.phase) @if one.more > 0 { ", and " (one.more) " more" } }
                     }
                 }
             }

@@ -34,7 +34,10 @@ pub(crate) fn trend(
             Some((plan, settings, setting)) => {
                 (places(plan, settings, setting))
                 (changes(trends))
-                @for (index, trend) in trends.iter().enumerate() { (drawing(index, trend, baselines)) }
+                @if !trends.is_empty() {
+                    h2 { "Each test from run to run" }
+                    div .figures { @for (index, trend) in trends.iter().enumerate() { (drawing(index, trend, baselines)) } }
+                }
                 @if trends.is_empty() { p { "No run of this plan has a result here." } }
                 (about())
             }
@@ -101,7 +104,7 @@ fn signed(share: Option<f64>) -> String {
 /// A test from run to run: its figures, the level of each stretch, changes marked, baselines as lines.
 fn drawing(index: usize, trend: &Trend, baselines: &[Baseline]) -> Markup {
     let Some(first) = trend.points.first() else {
-        return html! { h2 { (trend.test) } p .dim { "No run has a figure that may be believed." } };
+        return html! { div { h3 { (trend.test) } p .dim { "No run has a figure that may be believed." } } };
     };
     let n = trend.points.len();
     let unit = first.unit.as_str();
@@ -164,7 +167,7 @@ fn drawing(index: usize, trend: &Trend, baselines: &[Baseline]) -> Markup {
         hints: hints.collect(),
         marks: marks.collect(),
     };
-    html! { section .trend { (figure(&chart)) } }
+    html! { (figure(&chart)) }
 }
 
 /// The median of each stretch between changes.
@@ -203,7 +206,7 @@ fn sentence(trend: &Trend, unit: &str) -> String {
     for change in &trend.changes {
         let point = &trend.points[change.at];
         words.push_str(&format!(
-            " From run {} ({}) on {}: {} before, {} after.",
+            " From run {} on ({}): {}, {} before, {} after.",
             change.at + 1,
             moment(&point.started),
             signed(change.relative()),
