@@ -43,7 +43,8 @@ fn assert_same(run: &Run) {
         assert_eq!(at("bytes"), Some(record.op.bytes as f64));
         assert_eq!(at("completion latency, n").unwrap_or(0.0), record.op.completion_ns.n as f64);
         // What was measured of no operation is no number.
-        let known = |latency: LatencySummary, ns: Option<u64>| ns.filter(|_| latency.n > 0).map(|ns| ns as f64);
+        let known =
+            |latency: LatencySummary, ns: Option<u64>| ns.filter(|_| latency.n > 0).map(|ns| ns as f64);
         let completion = record.op.completion_ns;
         assert_eq!(at("completion latency, p99, ns"), known(completion, completion.p99));
         let response = record.op.response_ns.and_then(|latency| known(latency, latency.p50));
