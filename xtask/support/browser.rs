@@ -37,7 +37,7 @@ impl Browser {
         None
     }
 
-    /// Runs a script with `words`; what it says goes along with the test's own output. Fails the test with it.
+    /// Runs a script with `words`. Where it fails, the test fails with what it said.
     #[track_caller]
     pub(crate) fn run(&self, script: &Path, words: &[&str]) {
         let mut command = Command::new("node");
@@ -47,7 +47,6 @@ impl Browser {
         let said = command.output_in_time().expect("node starts");
         let out = String::from_utf8_lossy(&said.stdout);
         let err = String::from_utf8_lossy(&said.stderr);
-        println!("{out}{err}");
         assert!(said.status.success(), "{}:\n{out}{err}", script.display());
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Plain objects and no operator: a StatefulSet of workers with volumes of their own, owned by one ConfigMap, so that removing one object
 //! removes all. Workers listen on the loopback of their pods alone, and are reached through the API server. Whatever is asynchronous is in
-//! [`cluster`]. See `docs/decisions/2026-11-24-kubernetes.md`.
+//! `cluster`. See `docs/decisions/2026-11-24-kubernetes.md`.
 
 use std::sync::Arc;
 
