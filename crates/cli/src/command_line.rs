@@ -76,6 +76,8 @@ pub(crate) enum Command {
     Vm(AbsentArgs),
     /// Show what a plan would do, without doing it
     Plan(crate::run::PlanArgs),
+    /// Measure all combinations of block sizes, mixes, depths and numbers of workers
+    Grid(crate::grid::GridArgs),
     /// Write a workload file, or a grid of them, from options or answers
     New(crate::new::NewArgs),
     /// Rewrite a workload file in another language
@@ -106,9 +108,8 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Write a manual page: assay man | man -l -
     Man(ManArgs),
-    /// Do the part of another Assay's run that it asks for over the standard streams
-    #[command(hide = true)]
-    Worker,
+    /// Do the part of another Assay's run that it asks for: join a run that waits for workers (--on attach:N)
+    Worker(crate::on::WorkerArgs),
 }
 
 /// What is said instead of a command that this build does not have.

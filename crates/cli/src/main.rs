@@ -22,6 +22,9 @@ mod failure;
 mod fio_command;
 mod fio_install;
 mod foreign;
+mod grid;
+#[cfg(feature = "vm")]
+mod guest;
 mod help;
 mod import;
 mod input;
@@ -29,8 +32,6 @@ mod judge;
 mod languages;
 mod live;
 mod location;
-#[cfg(feature = "vm")]
-mod guest;
 #[cfg(feature = "mail")]
 mod mail;
 mod new;
@@ -110,7 +111,7 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure> {
     match command {
-        Command::Quick(args) => quick::quick(&args, context),
+        Command::Quick(args) => quick::quick(args, context),
         Command::Cleanup(args) => cleanup::cleanup(&args, context),
         Command::Compare(args) => compare::compare(&args, context),
         Command::Check(args) => check::check(&args, context),
@@ -130,6 +131,7 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         #[cfg(not(feature = "oltp"))]
         Command::Oltp(_) => Err(Failure::usage(command_line::NO_OLTP)),
         Command::Plan(args) => run::plan(&args, context),
+        Command::Grid(args) => grid::grid(&args, context),
         Command::New(args) => new::new(&args, context),
         Command::Convert(args) => convert::convert(&args, context),
         Command::Explain(args) => explain::explain(&args, context),
@@ -145,6 +147,6 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Doctor(args) => doctor::doctor(&args, context),
         Command::Completions(args) => command_line::completions(&args, context),
         Command::Man(args) => command_line::man(&args, context),
-        Command::Worker => on::worker(context),
+        Command::Worker(args) => on::worker(&args, context),
     }
 }

@@ -163,7 +163,11 @@ fn config(args: &ConfigArgs, context: &Context) -> Result<Outcome, Failure> {
 /// Names that Kubernetes takes: RFC 1123 labels.
 fn is_label(name: &str) -> bool {
     let inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    !name.is_empty() && name.len() <= 50 && name.chars().all(inner) && !name.starts_with('-') && !name.ends_with('-')
+    !name.is_empty()
+        && name.len() <= 50
+        && name.chars().all(inner)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
 }
 
 fn machines(args: &ManifestArgs) -> Result<Machines, Failure> {
@@ -184,6 +188,9 @@ fn machines(args: &ManifestArgs) -> Result<Machines, Failure> {
         disk_bytes: args.disk_size.0,
         storage_class: args.storage_class.clone(),
         image: args.image.clone(),
-        words: format!("console=ttyS0 quiet panic=10 assay.run={} assay.out=serial assay.poweroff=yes", args.run),
+        words: format!(
+            "console=ttyS0 quiet panic=10 assay.run={} assay.out=serial assay.poweroff=yes",
+            args.run
+        ),
     })
 }

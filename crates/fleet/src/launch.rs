@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use assay_workload::host::Host;
 use assay_workload::{Target, Workload};
 
+#[cfg(feature = "attach")]
+mod attach;
 mod connection;
 mod local;
 mod slurm;
@@ -29,6 +33,22 @@ pub struct Setting {
     pub ssh: Vec<OsString>,
     /// Set when the user wants to stop: nothing is waited for any more.
     pub stop: Arc<AtomicBool>,
+    /// A worker that was not heard for so long is lost.
+    pub silence: Duration,
+    /// Where workers that join are listened for; `None`: any port of the loopback address.
+    pub listen: Option<SocketAddr>,
+    /// Where a launcher says what the user has to know or to do.
+    pub say: Say,
+}
+
+/// Takes a line for the user.
+#[derive(Clone)]
+pub struct Say(pub Arc<dyn Fn(&str) + Send + Sync>);
+
+impl std::fmt::Debug for Say {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Say")
+    }
 }
 
 /// A worker that is to be started.
@@ -78,11 +98,19 @@ pub struct BadWords {
 type Parse = fn(Option<&str>, &[Host], &Setting) -> Result<Box<dyn Launcher>, String>;
 
 /// All launchers: the word, the form of what follows, and what reads it.
-const LAUNCHERS: [(&str, &str, Parse); 3] = [
+const LAUNCHERS: [(&str, &str, Parse); 4] = [
     ("local", "local[:N]", local::parse),
     ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse),
     ("slurm", "slurm[:N]", slurm::parse),
+    ("attach", "attach[:N]", ATTACH),
 ];
+
+#[cfg(feature = "attach")]
+const ATTACH: Parse = attach::parse;
+#[cfg(not(feature = "attach"))]
+const ATTACH: Parse = |_, _, _| {
+    Err("this build has no 'attach'; build one with cargo build --release --features attach".to_owned())
+};
 
 /// The launcher of `--on WORDS`.
 ///
@@ -110,7 +138,13 @@ mod tests {
     use super::*;
 
     fn setting() -> Setting {
-        Setting { directory: PathBuf::from("/d"), ssh: vec!["ssh".into()], stop: Arc::default() }
+        Setting {
+            directory: PathBuf::from("/d"),
+            ssh: vec!["ssh".into()],
+            stop: Arc::default(),
+            listen: None,
+            say: Say(Arc::new(|_| {})),
+        }
     }
 
     fn names(words: &str, hosts: &[Host]) -> Result<Vec<String>, String> {
@@ -133,7 +167,7 @@ mod tests {
     fn what_is_wrong_is_said_with_what_is_possible() {
         let named = [Host::new("db1"), Host::new("db2")];
         let cases: [(&str, &[Host], &str); 16] = [
-            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N]"),
+            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], attach[:N]"),
             ("slurm", &[], "how many nodes? slurm:N"),
             ("slurm:0", &[], "a number of nodes from 1 to 4000"),
             ("slurm:2", &named, "the nodes are chosen by Slurm"),

@@ -18,6 +18,7 @@ pub mod md;
 pub mod openmetrics;
 pub mod probe;
 pub mod quick;
+pub mod quick_hosts;
 pub mod records;
 pub mod svg;
 pub mod terminal;
@@ -34,6 +35,7 @@ mod hosts;
 mod repeats;
 mod rounds;
 mod service;
+mod worker_grid;
 
 /// The answer in short, a sentence each; empty where there is nothing to say.
 pub fn answer_words(run: &assay_results::Run) -> [String; 3] {

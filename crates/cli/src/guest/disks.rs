@@ -40,7 +40,8 @@ pub(super) fn all(own: &[u8; 16]) -> Vec<Disk> {
             let sectors = fs::read_to_string(format!("/sys/block/{name}/size")).ok()?;
             let bytes = sectors.trim().parse::<u64>().ok()? * 512;
             let mut header = [0; 16];
-            let read = File::open(format!("/dev/{name}")).and_then(|disk| disk.read_exact_at(&mut header, 512 + 56));
+            let read =
+                File::open(format!("/dev/{name}")).and_then(|disk| disk.read_exact_at(&mut header, 512 + 56));
             let is_own = read.is_ok() && header == *own;
             let mut disk = Disk { name, bytes, is_own, is_exchange: false };
             disk.is_exchange = !is_own && disk.file(super::settings::FILE, 1).is_some();
@@ -131,9 +132,10 @@ pub(super) fn prepare(disks: &[Disk], destroy: &[String], place: &str) -> Result
     let mut others: Vec<&Disk> = disks.iter().filter(|disk| !disk.is_own && !disk.is_exchange).collect();
     others.sort_by_key(|disk| std::cmp::Reverse(disk.bytes));
     let named = |disk: &&&Disk| destroy.contains(&disk.name);
-    let fit = others.iter().find(named).or_else(|| {
-        others.iter().find(|disk| disk.is_ours() || disk.is_empty().unwrap_or(false))
-    });
+    let fit = others
+        .iter()
+        .find(named)
+        .or_else(|| others.iter().find(|disk| disk.is_ours() || disk.is_empty().unwrap_or(false)));
     let Some(disk) = fit else {
         let names: Vec<&str> = others.iter().map(|disk| disk.name.as_str()).collect();
         return Err(match &names[..] {

@@ -20,10 +20,9 @@ pub(super) fn files(sheet: &str, console: &Console) -> Vec<(String, Vec<u8>)> {
     let mut files = vec![("SHEET.TXT".to_owned(), sheet.replace('\n', "\r\n").into_bytes())];
     for entry in store::list(Path::new(RUNS)).unwrap_or_default() {
         let directory = entry.dir;
-        let packed = directory
-            .read_run()
-            .map_err(|error| error.to_string())
-            .and_then(|run| store::export_run(directory.path(), &run, false).map_err(|error| error.to_string()));
+        let packed = directory.read_run().map_err(|error| error.to_string()).and_then(|run| {
+            store::export_run(directory.path(), &run, false).map_err(|error| error.to_string())
+        });
         match packed {
             Ok(bytes) => files.push((format!("assay-run-{}.tar", entry.id), bytes)),
             Err(why) => console.say(&format!("run {}: {why}", entry.id)),
@@ -61,7 +60,8 @@ fn virtio(files: &[(String, Vec<u8>)]) -> std::io::Result<()> {
 fn to_disk(files: &[(String, Vec<u8>)], disks: &[Disk]) -> std::io::Result<String> {
     let own = disks.iter().find(|disk| disk.is_own);
     let own = own.ok_or_else(|| std::io::Error::other("the machine was not started from its own disk"))?;
-    let files: Vec<(String, &[u8])> = files.iter().map(|(name, content)| (name.clone(), &content[..])).collect();
+    let files: Vec<(String, &[u8])> =
+        files.iter().map(|(name, content)| (name.clone(), &content[..])).collect();
     own.put(&files)
 }
 
@@ -98,7 +98,9 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_the_standard() {
-        for (plain, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+        for (plain, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(base64(plain.as_bytes()), text);
         }
     }

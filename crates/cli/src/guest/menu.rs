@@ -67,7 +67,8 @@ fn command(guest: &Guest, words: &[&str]) {
 
 fn copy_out(guest: &Guest) {
     let ways = [("s", Out::Serial), ("v", Out::Virtio), ("f", Out::Disk)];
-    let answer = guest.console.ask("s: serial line, v: virtio-serial port, f: FAT partition of the system disk: ");
+    let answer =
+        guest.console.ask("s: serial line, v: virtio-serial port, f: FAT partition of the system disk: ");
     let Some((_, way)) = ways.into_iter().find(|(letter, _)| *letter == answer) else {
         return guest.console.say("s, v or f");
     };

@@ -22,9 +22,9 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// The device of the port with this name.
 pub(super) fn find(name: &str) -> Option<PathBuf> {
     let ports = fs::read_dir("/sys/class/virtio-ports").ok()?.flatten();
-    let port = ports.into_iter().find(|port| {
-        fs::read_to_string(port.path().join("name")).is_ok_and(|found| found.trim() == name)
-    })?;
+    let port = ports
+        .into_iter()
+        .find(|port| fs::read_to_string(port.path().join("name")).is_ok_and(|found| found.trim() == name))?;
     Some(PathBuf::from("/dev").join(port.file_name()))
 }
 

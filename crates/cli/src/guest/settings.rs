@@ -75,7 +75,8 @@ pub(crate) fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Sett
             ("out", outs) => {
                 let find = |out: &str| OUTS.iter().find(|(name, _)| *name == out).map(|(_, out)| *out);
                 let found: Option<Vec<Out>> = outs.split(',').map(find).collect();
-                settings.out = found.ok_or_else(|| wrong("out is serial, virtio or disk, or several with ','"))?;
+                settings.out =
+                    found.ok_or_else(|| wrong("out is serial, virtio or disk, or several with ','"))?;
             }
             _ => return Err(wrong("there are run, out, destroy and poweroff")),
         }

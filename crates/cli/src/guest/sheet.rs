@@ -26,7 +26,9 @@ pub(super) fn text(done: &[Done], mode: Mode, image: &Image) -> String {
         image.suite, image.assay, image.kernel
     );
     if mode == Mode::Short {
-        text.push_str("Short steps: these show that everything works, and are no measurement of a storage system.\n");
+        text.push_str(
+            "Short steps: these show that everything works, and are no measurement of a storage system.\n",
+        );
     }
     text.push_str(&format!("\n{:<44} {:>24} {:>24}  comparable\n", "", "published", "here"));
     for line in done.iter().flat_map(|one| lines(one, mode)) {
@@ -40,7 +42,8 @@ pub(super) fn text(done: &[Done], mode: Mode, image: &Image) -> String {
     for one in done {
         if let Ok(run) = &one.run {
             let findings: Vec<String> = run.findings.iter().map(|finding| finding.id.to_string()).collect();
-            let findings = if findings.is_empty() { String::new() } else { format!(": {}", findings.join(", ")) };
+            let findings =
+                if findings.is_empty() { String::new() } else { format!(": {}", findings.join(", ")) };
             text.push_str(&format!("{} (run {}): {}{findings}\n", run.name, run.id, run.verdict.word()));
         }
     }

@@ -58,11 +58,7 @@ const STEPS: &[Step] = &[
         full: "run --profile silly-512b --target /data",
         short: "run --profile silly-512b --target /data --scale 0.0002 --runtime 2s",
     },
-    Step {
-        kind: Kind::Preparation,
-        full: "cleanup /data",
-        short: "cleanup /data",
-    },
+    Step { kind: Kind::Preparation, full: "cleanup /data", short: "cleanup /data" },
     Step {
         kind: Kind::Preparation,
         full: "mail build /data/mail size=100g databases=1",
@@ -102,11 +98,12 @@ pub(super) fn run(mode: Mode, console: &Console) -> Vec<Done> {
         let ended = carry_out(words, console);
         let fresh = ids().into_iter().find(|id| !before.contains(id));
         if step.kind != Kind::Preparation {
-            let run = match fresh.map(|id| store::find(Path::new(RUNS), &id).and_then(|found| found.read_run())) {
-                Some(Ok(run)) => Ok(run),
-                Some(Err(error)) => Err(error.to_string()),
-                None => Err(ended.err().unwrap_or_else(|| "it left no run".to_owned())),
-            };
+            let run =
+                match fresh.map(|id| store::find(Path::new(RUNS), &id).and_then(|found| found.read_run())) {
+                    Some(Ok(run)) => Ok(run),
+                    Some(Err(error)) => Err(error.to_string()),
+                    None => Err(ended.err().unwrap_or_else(|| "it left no run".to_owned())),
+                };
             done.push(Done { kind: step.kind, run });
         }
     }
@@ -125,7 +122,9 @@ fn carry_out(words: &str, console: &Console) -> Result<(), String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let mut last = String::new();
-    for line in child.stderr.take().into_iter().flat_map(|said| BufReader::new(said).lines()).map_while(Result::ok) {
+    for line in
+        child.stderr.take().into_iter().flat_map(|said| BufReader::new(said).lines()).map_while(Result::ok)
+    {
         if !line.trim().is_empty() {
             console.say(&format!("  {line}"));
             last = line;

@@ -75,13 +75,18 @@ pub(super) fn build(args: &BuildArgs, context: &Context) -> Result<Outcome, Fail
     let unpacked = scratch.0.join("files");
     packages::unpack(&lock, &kept, &unpacked)?;
     let made = make(args, &lock, (&scratch.0, &unpacked))?;
-    context.say(&format!("suite {}: {} of initial file system", made.suite, bytes(made.initramfs.len() as u64)));
+    context.say(&format!(
+        "suite {}: {} of initial file system",
+        made.suite,
+        bytes(made.initramfs.len() as u64)
+    ));
     let mut written = Vec::new();
     for format in &args.format {
         written.extend(write(*format, args, &made, (&outputs, &scratch.0))?);
     }
     for path in written {
-        let size = fs::metadata(&path).map_or(0, |found| std::os::unix::fs::MetadataExt::blocks(&found) * 512);
+        let size =
+            fs::metadata(&path).map_or(0, |found| std::os::unix::fs::MetadataExt::blocks(&found) * 512);
         context.out(&format!("{}  {}", path.display(), bytes(size)));
     }
     context.out(&format!("suite {}", made.suite));
@@ -111,7 +116,10 @@ fn needs(args: &BuildArgs) -> Result<(), Failure> {
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Failure::usage(format!("an image needs tools that are missing here: apt-get install {}", missing.join(" "))))
+    Err(Failure::usage(format!(
+        "an image needs tools that are missing here: apt-get install {}",
+        missing.join(" ")
+    )))
 }
 
 fn kept_packages() -> Result<PathBuf, Failure> {
@@ -122,7 +130,8 @@ fn kept_packages() -> Result<PathBuf, Failure> {
 }
 
 fn make(args: &BuildArgs, lock: &Lock, (scratch, unpacked): (&Path, &Path)) -> Result<Made, Failure> {
-    let seconds = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok()).unwrap_or(SECONDS);
+    let seconds =
+        std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok()).unwrap_or(SECONDS);
     let own = Path::new("/proc/self/exe").to_owned();
     let program = args.program.clone().unwrap_or(own);
     let content = fs::read(&program);
@@ -191,7 +200,14 @@ fn grub_images(scratch: &Path) -> Result<(Vec<u8>, Vec<u8>), Failure> {
     let make = |platform: &str, more: &[&str], name: &str| {
         let path = scratch.join(name);
         let mut command = Command::new("grub-mkimage");
-        command.args(["-O", platform, "-d", &format!("{GRUB}/{platform}"), "-p", &grub::prefix(SYSTEM_PARTITION)]);
+        command.args([
+            "-O",
+            platform,
+            "-d",
+            &format!("{GRUB}/{platform}"),
+            "-p",
+            &grub::prefix(SYSTEM_PARTITION),
+        ]);
         command.arg("-o").arg(&path).args(grub::MODULES).args(more);
         tool("grub-common", &mut command)?;
         fs::read(&path).map_err(Failure::failed)

@@ -51,9 +51,9 @@ fn newest_of(name: &str) -> Result<Package, Failure> {
     let shown = tool("apt", Command::new("apt-cache").args(["show", "--no-all-versions", name]))?;
     let field = |key: &str| {
         let value = shown.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
-        value.map(str::to_owned).ok_or_else(|| {
-            Failure::failed(format!("apt knows no {} of {name}", key.to_lowercase()))
-        })
+        value
+            .map(str::to_owned)
+            .ok_or_else(|| Failure::failed(format!("apt knows no {} of {name}", key.to_lowercase())))
     };
     Ok(Package { name: name.to_owned(), version: field("Version")?, sha256: field("SHA256")? })
 }

@@ -54,7 +54,9 @@ pub(super) fn beginning(directory: &Path, start: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).ok()?;
     let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     found.sort();
-    found.into_iter().find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start)))
+    found
+        .into_iter()
+        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start)))
 }
 
 /// Adds the program, and the libraries that it is linked with if it is not static.

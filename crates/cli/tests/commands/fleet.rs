@@ -380,7 +380,9 @@ fn hosts_over_ssh_get_the_program_and_their_own_targets() {
 /// A database and a mail server, built, used and checked.
 fn applications() -> String {
     let job = |name: &str, target: &str, settings: &str, more: &str| {
-        format!("[[phase.job]]\nname = \"{name}\"\ntargets = \"{target}\"\napplication = {{ {settings} }}\n{more}")
+        format!(
+            "[[phase.job]]\nname = \"{name}\"\ntargets = \"{target}\"\napplication = {{ {settings} }}\n{more}"
+        )
     };
     let mail = "kind = \"mail\", size = \"32MiB\", cache_min = \"4MiB\", cache_max = \"4MiB\"";
     let timed = "ramp = \"500ms\"\nruntime = \"2s\"\nthreads = 1\n";
