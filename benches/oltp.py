@@ -25,6 +25,7 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--ramp", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--part", action="append", choices=["alone", "beside", "judged"], help="what is measured; without it: all")
     parser.add_argument("--stage", choices=["prepare", "measure"], help="only load the databases, or only measure; without it: both")
     return parser.parse_args()
 
@@ -204,12 +205,15 @@ def main():
         prepare(server)
     if server.given.stage == "prepare":
         return
-    alone(server)
-    if server.given.go_tpc:
+    parts = server.given.part or ["alone", "beside", "judged"]
+    if "alone" in parts:
+        alone(server)
+    if "beside" in parts and server.given.go_tpc:
         beside(server)
-    else:
+    elif "beside" in parts:
         print("\n## Beside go-tpc: left out, GO_TPC names no program")
-    judged(server)
+    if "judged" in parts:
+        judged(server)
 
 
 if __name__ == "__main__":

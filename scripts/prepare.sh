@@ -50,6 +50,12 @@ missing_for_tests() {
     have sshfs || echo sshfs
     have slurmctld || echo slurm-wlm
     have munged || echo munge
+    have qemu-system-x86_64 || echo qemu-system-x86
+    have qemu-img || echo qemu-utils
+    have grub-mkimage || echo grub-common
+    [ -e /usr/lib/grub/i386-pc/boot.img ] || echo grub-pc-bin
+    [ -e /usr/lib/grub/x86_64-efi/kernel.img ] || echo grub-efi-amd64-bin
+    have xmllint || echo libxml2-utils
     compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || echo postgresql
 }
 

@@ -125,6 +125,7 @@ mod tests {
         share_accepted("trace", &trace::Trace, "", 0.8);
         share_accepted("model", &plan::ArrayModel::default(), "", 0.8);
         share_accepted("import", &results::Foreign::default(), "", 0.8);
+        share_accepted("bundle", &bundle::Bundles::default(), "", 0.6);
         for kind in stored::Kind::ALL {
             share_accepted(&format!("{kind:?}"), &stored::Stored::new(kind), "", 0.8);
         }

@@ -72,6 +72,8 @@ impl<'a> Wanted<'a> {
 /// What was asked for, and where its targets are.
 #[derive(Debug)]
 pub(crate) struct LoadedWorkload {
+    /// The language of the file; `None`: a shipped profile.
+    pub(crate) format: Option<Format>,
     pub(crate) workload: Workload,
     pub(crate) directory: PathBuf,
     pub(crate) notes: Vec<(String, String)>,
@@ -81,20 +83,6 @@ pub(crate) struct LoadedWorkload {
     pub(crate) commands: Vec<ForeignCommand>,
     /// The directory to make for it, if it is to have one.
     pub(crate) work_dir: Option<PathBuf>,
-}
-
-impl LoadedWorkload {
-    /// One that no file says; paths of targets are below `directory`.
-    pub(crate) fn of(workload: Workload, directory: &Path) -> Self {
-        LoadedWorkload {
-            workload,
-            directory: directory.to_owned(),
-            notes: Vec::new(),
-            diagnostics: Vec::new(),
-            commands: Vec::new(),
-            work_dir: None,
-        }
-    }
 }
 
 /// Reads what is wanted, and changes it as the command line says.
@@ -142,15 +130,18 @@ fn scaled(workload: &mut Workload, share: Option<f64>) -> Result<Vec<(String, St
 
 /// What a file asks for.
 fn from(input: Input, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedWorkload, Failure> {
+    let format = Some(input.format);
     let is_fio = input.format == Format::Fio;
     let commands = input.commands.clone();
-    let (mut workload, diagnostics) = input.refuse_unset().checked(wanted.strict, context)?;
+    let (mut workload, mut diagnostics) = input.refuse_unset().checked(wanted.strict, context)?;
     let directory = input::directory_of(wanted.target)?;
     if is_fio {
         assay_fio::settle_offsets(&mut workload, &|path| assay_runner::bytes_of(&directory.join(path)));
+        let begins = |path: &str, offset| assay_runner::holds_header(&directory.join(path), offset);
+        assay_fio::settle_headers(&workload, &mut diagnostics, &begins);
     }
     let notes = scaled(&mut workload, wanted.scale)?;
-    Ok(LoadedWorkload { workload, directory, notes, diagnostics, commands, work_dir: None })
+    Ok(LoadedWorkload { format, workload, directory, notes, diagnostics, commands, work_dir: None })
 }
 
 /// The shipped profiles as a table.
@@ -187,6 +178,7 @@ fn profile(name: &str, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedW
     notes.extend(scaled.changes.iter().map(|change| ("scaled".to_owned(), change.to_string())));
     let work_dir = Some(path.clone());
     Ok(LoadedWorkload {
+        format: None,
         workload,
         directory: path,
         notes,

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::completion;
 use crate::context::{Context, Global};
 use crate::failure::{Failure, Outcome};
 use crate::help;
@@ -62,12 +63,18 @@ pub(crate) enum Command {
     /// Not in this build (cargo build --release --features oltp)
     #[cfg(not(feature = "oltp"))]
     Oltp(AbsentArgs),
-    /// Build mail databases, test the storage with their transactions (Jetstress-like), verify them
+    /// Build, test (Jetstress-like transactions) and verify mail databases
     #[cfg(feature = "mail")]
     Mail(crate::mail::MailArgs),
     /// Not in this build (cargo build --release --features mail)
     #[cfg(not(feature = "mail"))]
     Mail(AbsentArgs),
+    /// Measure storage of a Kubernetes cluster with workers in pods
+    #[cfg(feature = "kube")]
+    Kube(crate::kube::KubeArgs),
+    /// Not in this build (cargo build --release --features kube)
+    #[cfg(not(feature = "kube"))]
+    Kube(AbsentArgs),
     /// Build the I/O test virtual machine: an image that starts Assay
     #[cfg(feature = "vm")]
     Vm(crate::vm::VmArgs),
@@ -84,7 +91,7 @@ pub(crate) enum Command {
     Convert(crate::convert::ConvertArgs),
     /// Explain a word of fio, vdbench, SNIA or Assay, or a check
     Explain(crate::explain::ExplainArgs),
-    /// Compare results: what differs, by how much, and whether it is more than run-to-run variation
+    /// Compare results: what differs, by how much, and is it more than run-to-run variation
     Compare(crate::compare::CompareArgs),
     /// Run the validity checks on a stored run again
     Check(crate::options::StoredArgs),
@@ -94,7 +101,7 @@ pub(crate) enum Command {
     Probe(crate::probe::ProbeArgs),
     /// Import a result of fio or vdbench, or an exported run, as a run
     Import(crate::import::ImportArgs),
-    /// Write a stored run as a page, a workbook, CSV, Markdown, Parquet, .. or as files of fio or vdbench
+    /// Write a stored run as a page, workbook, CSV, Markdown, .. or files of fio or vdbench
     Report(crate::check::ReportArgs),
     /// List, show, export, remove or recover stored runs
     Runs(crate::runs::RunsArgs),
@@ -122,12 +129,17 @@ pub(crate) const NO_OLTP: &str =
 pub(crate) const NO_MAIL: &str =
     "this build has no 'mail'; build one with cargo build --release --features mail";
 
+/// The same of kube.
+#[cfg(not(feature = "kube"))]
+pub(crate) const NO_KUBE: &str =
+    "this build has no 'kube'; build one with cargo build --release --features kube";
+
 /// The same of virtual machines.
 #[cfg(not(feature = "vm"))]
 pub(crate) const NO_VM: &str = "this build has no 'vm'; build one with cargo build --release --features vm";
 
 /// Options of a command that this build does not have.
-#[cfg(not(all(feature = "mail", feature = "oltp", feature = "vm")))]
+#[cfg(not(all(feature = "kube", feature = "mail", feature = "oltp", feature = "vm")))]
 #[derive(Debug, Args)]
 pub(crate) struct AbsentArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -141,10 +153,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn completions(args: &CompletionsArgs, context: &Context) -> Result<Outcome, Failure> {
-    // The generator panics where it cannot write.
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "assay", &mut script);
-    context.out(&String::from_utf8(script).map_err(Failure::failed)?);
+    context.out(&completion::script(args.shell)?);
     Ok(Outcome::Done)
 }
 
@@ -171,6 +180,11 @@ pub(crate) fn man(args: &ManArgs, context: &Context) -> Result<Outcome, Failure>
 }
 
 /// What the words of a command line ask for.
+/// All commands with their options.
+pub(crate) fn all() -> clap::Command {
+    Cli::command()
+}
+
 pub(crate) fn parse(words: &[impl Into<OsString> + Clone]) -> Result<Cli, clap::Error> {
     let mut all = help::dressed(Cli::command());
     let matches = all.try_get_matches_from_mut(words.iter().cloned())?;

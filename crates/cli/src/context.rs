@@ -218,6 +218,16 @@ impl Context {
         }
     }
 
+    /// The same for what has to say something by itself: a launcher of workers.
+    pub(crate) fn sayer(&self) -> assay_fleet::kube::Say {
+        let quiet = self.quiet;
+        assay_fleet::kube::Say::new(move |text| {
+            if !quiet {
+                to_stderr(format_args!("{}\n", visible(text)));
+            }
+        })
+    }
+
     /// Says why the command failed, on stderr, in one line.
     pub(crate) fn error(&self, failure: &Failure) {
         let message = failure.to_string();

@@ -1,5 +1,7 @@
 //! `assay crosscheck`: the same plan through Assay's own engines and through real fio, in turns, on the same files.
 
+mod third;
+
 use std::path::PathBuf;
 
 use assay_conduct::interleaved;
@@ -16,9 +18,11 @@ use clap::Args;
 
 use crate::asked::{self, Origin, Wanted};
 use crate::context::Context;
+use crate::crosscheck::third::Third;
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::fio_install;
 use crate::input::{self, ReadingArgs};
+use crate::languages::Format;
 use crate::live::Live;
 use crate::options::AllowArgs;
 use crate::run;
@@ -59,6 +63,9 @@ pub(crate) struct CrosscheckArgs {
     /// Install fio with this system's package manager if it is missing (as root)
     #[arg(long)]
     pub(crate) install_missing: bool,
+    /// A third side: vdbench=PATH runs the vdbench at PATH on the same parameter file as often as there are pairs
+    #[arg(long, value_name = "TOOL=PATH", conflicts_with = "json")]
+    with: Option<String>,
     /// Print one JSON document (schema: docs/schemas/crosscheck-1.json)
     #[arg(long)]
     pub(crate) json: bool,
@@ -66,6 +73,7 @@ pub(crate) struct CrosscheckArgs {
 
 pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Outcome, Failure> {
     let site = context.site(signals::stop_flag()?);
+    let third = args.with.as_deref().map(third::program).transpose()?;
     let origin = Origin::File(&args.file, &args.reading);
     let wanted = Wanted {
         runtime: args.runtime.as_deref(),
@@ -73,6 +81,9 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
         ..Wanted::from(origin, &args.target, args.allowed.strict)
     };
     let mut asked = asked::asked(wanted, context)?;
+    if third.is_some() && asked.format != Some(Format::Vdbench) {
+        return Err(Failure::usage("--with vdbench=PATH is for parameter files of vdbench"));
+    }
     input::say_all(&asked.diagnostics, args.allowed.strict, context)?;
     let lost = input::accept_losses(&asked.diagnostics, args.allowed.allow_loss)?;
     let engine = args.engine.as_deref().map(run::engine_of).transpose()?;
@@ -118,6 +129,18 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     }
     let done = done?;
     show(&done, &pairs, (&fio, &not_honoured), args.json, context)?;
+    if let Some(program) = &third {
+        let third = Third {
+            program,
+            file: &args.file,
+            variables: &args.reading.variables,
+            runtime: args.runtime.as_deref(),
+            target: &args.target,
+            repeat: args.pairs,
+        };
+        let runs = third.runs(&done.finished.directory, context)?;
+        context.out(&format!("\n{}", third::table(&done.finished.run, &pairs, &runs)));
+    }
     outcome_of(&done.finished, false)
 }
 

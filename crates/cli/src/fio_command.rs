@@ -75,7 +75,7 @@ fn run(mut how: HowArgs, line: CommandLine, context: &mut Context) -> Result<Out
         |client: &String| if Path::new(client).is_file() { format!("@{client}") } else { client.clone() };
     let words = format!("ssh:{}", clients.iter().map(word).collect::<Vec<_>>().join(","));
     let asked = asked::asked(wanted, context)?;
-    on::execute(asked, (&words, &OnArgs::usual()), how.dry_run, &options, context)
+    on::execute(asked, (&words, &OnArgs::usual()?), how.dry_run, &options, context)
 }
 
 /// With `--readonly`, no job may write or trim.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use assay_fio::{FioLogOptions, LogPrefix, LoggedIo, Program, fio_json_with, fio_logs};
 use assay_results::series::{Level, read_level};
 use assay_results::{Interval, Run, store};
-use assay_vdbench::{console, vdbench_files};
+use assay_vdbench::{Reported, console, vdbench_files_as};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -38,6 +38,9 @@ pub(crate) struct ForeignArgs {
     /// The words of vdbench's command line, whose console lines are printed.
     #[arg(skip)]
     pub(crate) vdbench_words: Option<Vec<String>>,
+    /// What the parameter file says of these and of the files.
+    #[arg(skip)]
+    pub(crate) vdbench_reported: Reported,
     /// Where its reports have gone while the run went on.
     #[arg(skip)]
     pub(crate) begun: Begun,
@@ -69,10 +72,15 @@ impl ForeignArgs {
             outputs.write_directory("--fio-logs", path, &fio_logs(run, &intervals, &options))?;
         }
         if let Some(path) = &self.vdbench {
-            outputs.write_directory("--vdbench", path, &vdbench_files(run, &intervals))?;
+            outputs.write_directory(
+                "--vdbench",
+                path,
+                &vdbench_files_as(run, &intervals, self.vdbench_reported),
+            )?;
             if let Some(words) = &self.vdbench_words {
                 let shown = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                let text = console(run, &intervals, words, &shown.display().to_string());
+                let text =
+                    console(run, &intervals, self.vdbench_reported, words, &shown.display().to_string());
                 outputs.write("the console", Path::new("-"), &text)?;
             }
         }

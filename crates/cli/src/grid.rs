@@ -110,8 +110,6 @@ pub(crate) struct GridArgs {
 /// What targets hold before the first cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Prefill {
-    /// What is there; files that are read are filled all the same, as holes would be read
-    None,
     /// Zeros, written in sequence: a storage that detects zeros stores nothing
     Zero,
     /// Incompressible data, written in sequence
@@ -150,15 +148,7 @@ pub(crate) fn grid(args: &GridArgs, context: &Context) -> Result<Outcome, Failur
             let asked = cells::asked(args)?;
             let words: Vec<String> =
                 std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-            let cell = |asked: &Asked| WorkerCell {
-                name: asked.name.clone(),
-                workers: asked.workers,
-                run: None,
-                verdict: None,
-                found: Vec::new(),
-                repeats: Vec::new(),
-            };
-            let cells = asked.iter().map(cell).collect();
+            let cells = asked.iter().map(|asked| WorkerCell::new(&asked.name, asked.workers)).collect();
             let grid = WorkerGrid { schema: SCHEMA.to_owned(), asked: words, cells };
             if args.how.dry_run {
                 return dry_run(args, &asked, context);

@@ -278,7 +278,10 @@ fn parse_vdbench(
 }
 
 /// The parameter files of vdbench's command line, read as one; its storage that exists in `place` is taken as formatted.
-pub(crate) fn of_vdbench(line: &vdbench::CommandLine, place: &Path) -> Result<Input, Failure> {
+pub(crate) fn of_vdbench(
+    line: &vdbench::CommandLine,
+    place: &Path,
+) -> Result<(Input, vdbench::Reported), Failure> {
     let texts = line.files.iter().map(|file| read(Path::new(file))).collect::<Result<Vec<_>, _>>()?;
     let files: Vec<(&str, &str)> =
         line.files.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
@@ -289,13 +292,18 @@ pub(crate) fn of_vdbench(line: &vdbench::CommandLine, place: &Path) -> Result<In
     });
     let format = Format::Vdbench;
     let Some(file) = file else {
-        return Ok(Input { format, workload: None, diagnostics, runs: Vec::new(), commands: Vec::new() });
+        let input = Input { format, workload: None, diagnostics, runs: Vec::new(), commands: Vec::new() };
+        return Ok((input, vdbench::Reported::default()));
+    };
+    let reported = vdbench::Reported {
+        interval_s: file.runs.iter().map(|run| run.interval_s).min().unwrap_or(0),
+        first_left_out: file.runs.iter().all(|run| run.warmup_s == 0),
     };
     let runs = vdbench::expand(&file).iter().map(vdbench::ExpandedRun::simulating_line).collect();
     let stem = Path::new(&line.files[0]).file_stem().map_or("vdbench".into(), |stem| stem.to_string_lossy());
     let (workload, more) = vdbench::lower(&stem, &file);
     diagnostics.extend(more);
-    Ok(Input { format, workload, diagnostics, runs, commands: file.commands() })
+    Ok((Input { format, workload, diagnostics, runs, commands: file.commands() }, reported))
 }
 
 /// A parameter file that was read, or `None`, and what there is to say.

@@ -33,7 +33,10 @@ pub(crate) fn mail(args: &MailArgs, context: &Context) -> Result<Outcome, Failur
         return Err(Failure::usage("--engine: the mail store does its I/O by itself; leave the option out"));
     }
     let workload = assay_mail::asked(args.action, &args.directory, &args.settings).map_err(Failure::usage)?;
-    let mut asked = LoadedWorkload::of(workload, Path::new("."));
+    let (directory, notes) = (PathBuf::from("."), Vec::new());
+    let (diagnostics, commands) = (Vec::new(), Vec::new());
+    let mut asked =
+        LoadedWorkload { format: None, workload, directory, notes, diagnostics, commands, work_dir: None };
     if args.how.dry_run {
         return run::show_plan(&mut asked, &how, context);
     }

@@ -12,6 +12,7 @@ mod check;
 mod cleanup;
 mod command_line;
 mod compare;
+mod completion;
 mod context;
 mod convert;
 mod crosscheck;
@@ -27,8 +28,13 @@ mod grid;
 mod guest;
 mod help;
 mod import;
+
+#[cfg(feature = "vm")]
+mod in_pod;
 mod input;
 mod judge;
+#[cfg(feature = "kube")]
+mod kube;
 mod languages;
 mod live;
 mod location;
@@ -75,6 +81,9 @@ fn main() -> ExitCode {
     #[cfg(feature = "vm")]
     if guest::is_first_process() {
         guest::first_process();
+    }
+    if completion::answered(command_line::all) {
+        return ExitCode::SUCCESS;
     }
     signals::outlive_file_limits();
     let words = command_line::words();
@@ -136,6 +145,10 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Convert(args) => convert::convert(&args, context),
         Command::Explain(args) => explain::explain(&args, context),
         Command::BenchSelf(args) => bench_self::bench_self(&args, context),
+        #[cfg(feature = "kube")]
+        Command::Kube(args) => kube::kube(&args, context),
+        #[cfg(not(feature = "kube"))]
+        Command::Kube(_) => Err(Failure::usage(command_line::NO_KUBE)),
         #[cfg(feature = "mail")]
         Command::Mail(args) => mail::mail(&args, context),
         #[cfg(not(feature = "mail"))]

@@ -69,8 +69,9 @@ pub(crate) struct AllowArgs {
     /// Run a file of fio or vdbench although options that change what is tested are not supported
     #[arg(long, conflicts_with = "strict")]
     pub(crate) allow_loss: bool,
-    /// Allow writing to this device or over this file; may be given several times. So do the names in $ASSAY_CONSENT and in the
-    /// file .assay-consent of the working directory
+    /// Allow writing to this device or over this file; may be given several times
+    ///
+    /// So do the names in $ASSAY_CONSENT and in the file .assay-consent of the working directory.
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,
     /// With --destroy-data: also where the device has partitions or carries a signature, or where that cannot be told. Never

@@ -118,7 +118,9 @@ pub(crate) struct PlanArgs {
     /// Only the file's own runs, in the words of its own tool (fio and vdbench files)
     #[arg(long)]
     pub(crate) runs: bool,
-    /// Compare with the load that this file offers, in whatever language: each difference with its lines (status 4)
+    /// Compare with the load that this file, in whatever language, offers
+    ///
+    /// Each difference is named with its lines; the status is then 4.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "profile", "on", "tiles", "repeat", "curve", "find_rate", "until_steady", "scale", "engine"])]
     pub(crate) against: Option<PathBuf>,
 }
@@ -136,6 +138,8 @@ pub(crate) struct RunOptions<'a> {
     pub(crate) array: &'a str,
     /// The size it takes for targets without one.
     pub(crate) size: Bytes,
+    /// What is asked of Kubernetes, beside what `--on` says.
+    pub(crate) kube: assay_fleet::kube::Options,
 }
 
 impl<'a> RunOptions<'a> {
@@ -149,6 +153,7 @@ impl<'a> RunOptions<'a> {
             readonly: false,
             array: audit::ARRAY_DEFAULT,
             size: audit::size_default(),
+            kube: assay_fleet::kube::Options::default(),
         }
     }
 
@@ -193,6 +198,41 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         return on::execute(asked, (words, &args.on), args.how.dry_run, &how, context);
     }
     execute(wanted(args)?, &how, context)
+}
+
+/// The same on workers in pods.
+#[cfg(feature = "kube")]
+pub(crate) fn run_in_pods(
+    args: &RunArgs,
+    workers: u32,
+    options: assay_fleet::kube::Options,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    let Some(finished) = finished_in_pods(args, workers, options, None, context)? else {
+        return Ok(Outcome::Done);
+    };
+    present(&finished, &args.how.output, Some(&args.how.foreign), context)
+}
+
+/// What came of it; `None`: the plan was shown only. `seed`: where none is asked for.
+#[cfg(feature = "kube")]
+pub(crate) fn finished_in_pods(
+    args: &RunArgs,
+    workers: u32,
+    options: assay_fleet::kube::Options,
+    seed: Option<u64>,
+    context: &Context,
+) -> Result<Option<Finished>, Failure> {
+    let mut asked = asked::asked(wanted(args)?, context)?;
+    let mut how = RunOptions { kube: options.clone(), ..RunOptions::of(args) };
+    how.seed = how.seed.or(seed);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
+    on::accept(&mut asked, &how, context)?;
+    let setting = on::setting(&asked, &how, &site, context);
+    let pods = assay_fleet::launch::kube::Pods::new(workers as usize, options, &setting);
+    let (ranges, fleet_options) = (args.on.ranges(), args.on.loss.options(&site));
+    let fleet = assay_fleet::Fleet::over(Box::new(pods), &mut asked.workload, ranges, fleet_options)?;
+    on::carry_out(asked, fleet, args.how.dry_run, &how, &site, context)
 }
 
 /// Carries out what is wanted, here or simulated, and shows what came of it; or shows the plan only.
@@ -259,7 +299,7 @@ fn simulate(wanted: Wanted<'_>, how: &RunOptions<'_>, context: &Context) -> Resu
     check_outputs(how, &plan)?;
     let mut notes = asked.notes;
     notes.extend(input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss)?);
-    let site = context.site(signals::stop_flag()?);
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     context.say(&assay_runner::remark(&model, plan.seed));
     let finished = simulated::simulate(&plan, &model, notes, &site, context)?.finished;
     present(&finished, &how.common.output, Some(&how.common.foreign), context)

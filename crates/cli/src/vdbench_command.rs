@@ -41,7 +41,7 @@ pub(crate) fn vdbench(args: VdbenchArgs, context: &mut Context) -> Result<Outcom
     let VdbenchArgs { mut how, words } = args;
     let line = parse_command_line(&words).map_err(Failure::usage)?;
     let place = Path::new(".");
-    let mut input = input::of_vdbench(&line, place)?;
+    let (mut input, reported) = input::of_vdbench(&line, place)?;
     input.diagnostics.extend(of_words(&line));
     if line.simulate {
         if !input.runs.is_empty() {
@@ -54,6 +54,7 @@ pub(crate) fn vdbench(args: VdbenchArgs, context: &mut Context) -> Result<Outcom
         return Err(Failure::usage("--vdbench DIR is -o DIR here"));
     }
     how.foreign.vdbench = Some(directory(&line.output)?);
+    how.foreign.vdbench_reported = reported;
     if !how.output.json {
         how.foreign.vdbench_words = Some(words);
         if !context.live && !context.quiet {

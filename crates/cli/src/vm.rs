@@ -28,6 +28,18 @@ enum VmAction {
     Config(ConfigArgs),
     /// Print VirtualMachine manifests of KubeVirt with the image
     Manifests(ManifestArgs),
+    /// Remove machines and volumes that runs with --on vm:N have left: kept ones, or those of a killed run
+    Remove(RemoveArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// The libvirt host
+    #[arg(long, value_name = "URI", default_value = "qemu:///system")]
+    connect: String,
+    /// Where the volumes are: a storage pool, or a directory
+    #[arg(long, value_name = "POOL|DIR", default_value = "/var/lib/libvirt/images")]
+    pool: String,
 }
 
 /// A format of an image.
@@ -142,11 +154,23 @@ pub(crate) fn vm(args: &VmArgs, context: &Context) -> Result<Outcome, Failure> {
     match &args.action {
         VmAction::Build(args) => build::build(args, context),
         VmAction::Config(args) => config(args, context),
+        VmAction::Remove(args) => remove(args, context),
         VmAction::Manifests(args) => {
             context.out(&kubevirt::documents(&machines(args)?));
             Ok(Outcome::Done)
         }
     }
+}
+
+fn remove(args: &RemoveArgs, context: &Context) -> Result<Outcome, Failure> {
+    let removed = assay_fleet::launch::vm::remove_all(&args.connect, &args.pool).map_err(Failure::failed)?;
+    for (what, names) in [("machine", &removed.machines), ("volume", &removed.volumes)] {
+        names.iter().for_each(|name| context.out(&format!("removed {what} {name}")));
+    }
+    if removed == assay_fleet::launch::vm::Removed::default() {
+        context.out("nothing of Assay's is left there");
+    }
+    Ok(Outcome::Done)
 }
 
 fn config(args: &ConfigArgs, context: &Context) -> Result<Outcome, Failure> {

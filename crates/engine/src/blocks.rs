@@ -15,6 +15,7 @@ use crate::buffers::MappedBuffers;
 use crate::clock::RealClock;
 use crate::engines::psync::PsyncEngine;
 use crate::engines::{self, AnyEngine, EngineEntry, NativeEngine};
+use crate::flow::Flows;
 use crate::job_loop::{JobLoop, LoopParts, LoopSpec, PassHook, Slots};
 use crate::kind::{
     Intervals, JobKind, JobRunner, Pending, PhaseContext, PreparedJobs, Say, ThisMachine, ThreadEnd,
@@ -68,7 +69,8 @@ impl JobKind<ThisMachine> for Blocks {
         });
         let shared: Vec<Vec<_>> = shared.collect();
         let slots = shared.iter().map(|threads| threads.iter().map(|_| OnceLock::new()).collect()).collect();
-        Ok(Box::new(PreparedBlocks { context, shared, slots, blocks: self }))
+        let flows = Flows::of(context.planned());
+        Ok(Box::new(PreparedBlocks { context, shared, slots, flows, blocks: self }))
     }
 }
 
@@ -79,6 +81,7 @@ struct PreparedBlocks<'p> {
     shared: Vec<Vec<Arc<Shared>>>,
     /// Likewise, of the threads that have been made.
     slots: Vec<Vec<OnceLock<Slots>>>,
+    flows: Flows,
     blocks: &'p Blocks,
 }
 
@@ -225,7 +228,8 @@ impl BlockThread<'_> {
             stop: Arc::clone(&context.stops[self.at.job]),
             pass_hook: pass_hook(self.job, &open),
         };
-        let job_loop = JobLoop::new(parts, self.operations());
+        let flow = job.flow.and_then(|flow| self.prepared.flows.share(flow));
+        let job_loop = JobLoop::new(parts, self.operations()).in_flow(flow);
         let _ = self.prepared.slots[self.at.job][self.at.thread].set(job_loop.slots().clone());
         let validation = &self.prepared.blocks.validation;
         let journals = slice.sites.iter().map(|site| validation.map(site.target)?.journal.clone()).collect();

@@ -12,6 +12,7 @@ use assay_workload::ops::{Op, OpSource};
 use assay_workload::pattern::OpKind;
 
 use crate::buffers::MappedBuffers;
+use crate::flow::FlowShare;
 use crate::in_flight::InFlight;
 use crate::recorder::{Latency, Recorder};
 use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, OpenTarget, Wait};
@@ -126,6 +127,8 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     submit_and_wait: bool,
     blocks: bool,
     draining: bool,
+    /// Asked before each block of operations is drawn; a block is one operation then.
+    flow: Option<FlowShare>,
 
     end: LoopEnd,
 }
@@ -196,8 +199,16 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             submit_and_wait: capabilities.submit_and_wait,
             blocks: capabilities.blocks,
             draining: false,
+            flow: None,
             end: LoopEnd::default(),
         }
+    }
+
+    /// The same loop as part of a flow; its source gives one operation at a time.
+    #[must_use]
+    pub fn in_flow(mut self, flow: Option<FlowShare>) -> Self {
+        self.flow = flow;
+        self
     }
 
     /// The engine, for what it has to say after [`Engine::prepare`].
@@ -427,10 +438,22 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// Draws the next operations, if there are more and nothing has to be done before them.
     #[inline(never)]
     fn next_block(&mut self, now: u64) -> bool {
-        self.operations.more(self.outstanding) && {
+        self.operations.more(self.outstanding) && self.is_its_turn(now) && {
             let only = if OPEN { self.pacing.choose(now) } else { None };
             self.operations.draw(only)
         }
+    }
+
+    /// Whether others of its flow are not behind.
+    #[inline(always)]
+    fn is_its_turn(&mut self, now: u64) -> bool {
+        let Some(Err(pause_ns)) = self.flow.as_mut().map(FlowShare::take_turn) else { return true };
+        match pause_ns {
+            // The others may be on their way; whoever yields on a busy machine comes back late.
+            0 => std::hint::spin_loop(),
+            _ => self.issue_from_ns = now + pause_ns,
+        }
+        false
     }
 
     /// Whether the next operation to hand over is a flush that does not belong to one write. None comes behind the last

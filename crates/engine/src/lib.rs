@@ -19,6 +19,7 @@ pub mod engines;
 mod errno;
 pub mod extents;
 pub mod fio_bridge;
+mod flow;
 pub mod in_flight;
 pub mod job_loop;
 pub mod kind;

@@ -17,6 +17,7 @@ pub(crate) mod engine;
 mod journal;
 mod map;
 mod written;
+mod zeroed;
 
 pub(crate) use journal::TargetJournal;
 pub use journal::{CrashedRun, Journal, JournalError, JournalOf, JournaledTarget};

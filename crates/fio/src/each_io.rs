@@ -68,14 +68,17 @@ impl<'a> JobIos<'a> {
             .collect();
         done.sort_by_key(|(seen_ns, ..)| *seen_ns);
         let mut text = String::new();
-        for (seen_ns, value, io) in done {
+        for (seen_ns, shown, io) in done {
             let ms = start_ms + seen_ns.saturating_sub(self.origin_ns) / 1_000_000;
-            let _ = write!(text, "{ms}, {value}, {}, {}", io.kind as u8, io.len_bytes);
-            if logs.offset {
-                let _ = write!(text, ", {}", io.offset_bytes);
-            }
-            // No I/O carries a priority.
-            text.push_str(if logs.priority { ", 0x0000\n" } else { ", 0\n" });
+            let _ = write!(text, "{ms}, {shown}, {}, {}", io.kind as u8, io.len_bytes);
+            // fio has the time of issue in these two; it is 0 in the others.
+            let issued_ns = match value {
+                LogValue::Clat | LogValue::Slat => {
+                    start_ms * 1_000_000 + io.at_ns.saturating_sub(self.origin_ns)
+                }
+                _ => 0,
+            };
+            logs.end_of_line(&mut text, io.offset_bytes, issued_ns);
         }
         text
     }

@@ -69,7 +69,7 @@ pub use iolog::iolog;
 pub use job_file::JobFile;
 pub use json::{fio_json, fio_json_reported, fio_json_with, version};
 pub use logs::{FioLogOptions, LogPrefix, aggregate_logs, fio_logs, fio_logs_asked};
-pub use lower::{lower, settle_offsets};
+pub use lower::{lower, settle_headers, settle_offsets};
 pub use program_words::in_order;
 pub use recognise::recognise;
 pub use reporting::Reporting;

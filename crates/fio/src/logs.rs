@@ -17,7 +17,7 @@ use crate::bins::{FIO_BINS, fio_bin_of, to_fio_bins};
 use crate::each_io::{JobIos, LoggedIo, iologs};
 use crate::json::options::rw_word;
 use crate::log_value::{LogValue, file_name};
-use crate::reporting::Reporting;
+use crate::reporting::{Logs, Reporting, WindowValue};
 use assay_results::foreign::{Moment, planned_of, reported_phases};
 
 /// What the names of the logs begin with.
@@ -66,7 +66,8 @@ pub fn fio_logs(run: &Run, intervals: &[Interval], options: &FioLogOptions) -> V
                 let prefix =
                     prefix.get_or_insert_with(|| prefix_of(run, phase, job, &options.prefix, &mut used));
                 for kind in KINDS {
-                    let text = log(periods, kind, 0, options.offset);
+                    let columns = Logs { offset: options.offset, ..Logs::default() };
+                    let text = log(periods, kind, 0, &columns);
                     if !text.is_empty() {
                         files.push((format!("{prefix}_{}.{number}.log", kind.word()), text));
                     }
@@ -115,7 +116,7 @@ pub fn fio_logs_asked(
                 let text = match (value, &each) {
                     (LogValue::Histogram, _) => histogram_log(&counted, start_ms, logs.coarseness),
                     (_, Some(each)) if logs.average_ms == 0 => each.log(value, logs, start_ms),
-                    _ => log(&averaged.iter().collect::<Vec<_>>(), value, start_ms, logs.offset),
+                    _ => log(&averaged.iter().collect::<Vec<_>>(), value, start_ms, logs),
                 };
                 match files.iter_mut().find(|file| file.0 == name) {
                     // Without per_job_logs all jobs write to one.
@@ -238,7 +239,7 @@ fn prefix_of(
 }
 
 /// One log; empty where no operation has a value. A period that is cut short to less than a tenth is left out.
-fn log(periods: &[&Interval], kind: LogValue, start_ms: u64, offset: bool) -> String {
+fn log(periods: &[&Interval], kind: LogValue, start_ms: u64, columns: &Logs) -> String {
     let occurs = |op: OpKind| periods.iter().any(|interval| interval.counts.op(op).ios > 0);
     let kinds: Vec<OpKind> = OpKind::DATA.into_iter().filter(|op| occurs(*op)).collect();
     let origin_ns = periods.first().map_or(0, |interval| interval.key.start_ns);
@@ -248,13 +249,28 @@ fn log(periods: &[&Interval], kind: LogValue, start_ms: u64, offset: bool) -> St
         let key = interval.key;
         let end_ms = start_ms + end_ms(interval, origin_ns);
         for op in &kinds {
-            if let Some(value) = value(interval.counts.op(*op), kind, key.length_ns) {
-                let offset = if offset { "0, " } else { "" };
-                let _ = writeln!(text, "{end_ms}, {value}, {}, 0, {offset}0", *op as u8);
+            let counts = interval.counts.op(*op);
+            if let Some(mean) = value(counts, kind, key.length_ns) {
+                let value = match columns.window {
+                    WindowValue::Mean => mean.to_string(),
+                    WindowValue::Largest => largest(counts, kind).unwrap_or(mean).to_string(),
+                    WindowValue::Both => format!("{mean}, {}", largest(counts, kind).unwrap_or(mean)),
+                };
+                let _ = write!(text, "{end_ms}, {value}, {}, 0", *op as u8);
+                columns.end_of_line(&mut text, 0, 0);
             }
         }
     }
     text
+}
+
+/// The largest latency of a period. Of bandwidth and IOPS a period has one value.
+fn largest(counts: &OpCounts, kind: LogValue) -> Option<u64> {
+    match kind {
+        LogValue::Lat | LogValue::Clat => Some(counts.completion.max_ns()),
+        LogValue::Slat => Some(counts.submit.max_ns()),
+        LogValue::Bandwidth | LogValue::Iops | LogValue::Histogram => None,
+    }
 }
 
 fn value(counts: &OpCounts, kind: LogValue, length_ns: u64) -> Option<u64> {

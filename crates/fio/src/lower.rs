@@ -29,6 +29,7 @@ use super::section::place;
 use super::table::{self, EngineFate, Rule};
 pub use targets::settle_offsets;
 use targets::{Part, Targets};
+pub use verify::settle_headers;
 
 /// What to do where only fio has it.
 const BY_FIO: &str = "fio itself does it: assay judge -- fio <job file>";

@@ -1,5 +1,7 @@
 //! How a job file wants its jobs reported and logged: options that change no I/O, read for the writers of reports and logs.
 
+use std::fmt::Write as _;
+
 use assay_results::Run;
 use assay_results::run::{JobResult, PhaseResult};
 use assay_workload::{PhaseKind, Plan};
@@ -40,6 +42,18 @@ pub(crate) enum LogAbout {
     Histogram,
 }
 
+/// `log_window_value`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum WindowValue {
+    /// The mean.
+    #[default]
+    Mean,
+    /// The largest.
+    Largest,
+    /// Both, in two columns.
+    Both,
+}
+
 /// The logs of a job.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Logs {
@@ -54,6 +68,10 @@ pub(crate) struct Logs {
     pub(crate) offset: bool,
     /// The priority as a number, not whether it is the highest.
     pub(crate) priority: bool,
+    /// A column for the time of issue.
+    pub(crate) issue_time: bool,
+    /// What stands for a window of `log_avg_msec`.
+    pub(crate) window: WindowValue,
     /// `write_iolog`.
     pub(crate) iolog: Option<String>,
     /// Times count from 1970 on, not from the start of the job.
@@ -92,6 +110,19 @@ pub(crate) struct JobReporting {
 }
 
 impl Logs {
+    /// The columns behind the block size.
+    pub(crate) fn end_of_line(&self, text: &mut String, offset_bytes: u64, issued_ns: u64) {
+        if self.offset {
+            let _ = write!(text, ", {offset_bytes}");
+        }
+        // No I/O carries a priority.
+        text.push_str(if self.priority { ", 0x0000" } else { ", 0" });
+        if self.issue_time {
+            let _ = write!(text, ", {issued_ns}");
+        }
+        text.push('\n');
+    }
+
     /// Whether each I/O has a line of its own in one of them.
     fn of_each_io(&self) -> bool {
         let of_ios = |(about, _): &(LogAbout, String)| *about != LogAbout::Histogram;
@@ -218,8 +249,15 @@ impl Reporting {
 }
 
 /// Options of logs that are honoured where logs are written.
-const HONOURED: [&str; 6] =
-    ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log", "write_iolog", "log_offset"];
+const HONOURED: [&str; 7] = [
+    "write_bw_log",
+    "write_iops_log",
+    "write_lat_log",
+    "write_hist_log",
+    "write_iolog",
+    "log_offset",
+    "log_issue_time",
+];
 
 /// Whether an option line is one that the writers of logs and reports honour, where they write any.
 pub(crate) fn is_honoured(line: &str, logged: bool, reported: bool) -> bool {
@@ -290,6 +328,12 @@ pub(crate) fn logs(read: Given<'_>, name: &str) -> Logs {
         coarseness: u32::try_from(read.unsigned("log_hist_coarseness", 0)).unwrap_or(0).min(6),
         offset: read.flag("log_offset", false),
         priority: read.flag("log_prio", false),
+        issue_time: read.flag("log_issue_time", false),
+        window: match read.word("log_window_value", "avg").0 {
+            "max" | "1" => WindowValue::Largest,
+            "both" => WindowValue::Both,
+            _ => WindowValue::Mean,
+        },
         iolog: read.text("write_iolog").filter(|path| !path.is_empty()).map(str::to_owned),
         unix_epoch: read.flag("log_alternate_epoch", false),
         numbered: read.flag("per_job_logs", true),

@@ -387,7 +387,17 @@ fn pacing(read: Given<'_>) -> Pacing {
         ignore_think_time: read.flag("rate_ignore_thinktime", false),
         think_us: read.micros("thinktime", 0),
         think_blocks: read.unsigned("thinktime_blocks", 1).max(1),
+        flow: flow(read),
     }
+}
+
+/// `flow`; a job without a weight is in none.
+fn flow(read: Given<'_>) -> Option<(u32, u32, u64)> {
+    let weight = u32::try_from(read.unsigned("flow", 0)).unwrap_or(u32::MAX);
+    (weight > 0).then(|| {
+        let id = u32::try_from(read.unsigned("flow_id", 0)).unwrap_or(u32::MAX);
+        (weight, id, read.unsigned("flow_sleep", 0))
+    })
 }
 
 fn latency_target(read: Given<'_>) -> Option<LatencyTarget> {

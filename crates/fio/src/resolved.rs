@@ -273,6 +273,8 @@ pub(crate) struct Pacing {
     pub(crate) think_us: u64,
     /// A pause after so many I/Os.
     pub(crate) think_blocks: u64,
+    /// Its weight in a flow, the number of the flow, and what it waits where it is ahead, in microseconds.
+    pub(crate) flow: Option<(u32, u32, u64)>,
 }
 
 impl Pacing {

@@ -193,7 +193,6 @@ fn a_loss_says_whether_the_test_changes() {
         lost
     };
     for line in [
-        "verify_state_load=1",
         "verify=md5\nverify_only",
         "verify=pattern\nverify_pattern=0x1",
         "trim_percentage=10",

@@ -6,10 +6,17 @@ use assay_conduct::workplace::Refused;
 use assay_workload::units::Bytes;
 
 use crate::frame::BODY_BYTES_MAX;
-use crate::launch::BadWords;
 
 /// Workers named in a message at most.
 const NAMED_MAX: usize = 3;
+
+/// What is wrong with the words that choose a launcher.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--on {words}: {what}")]
+pub struct BadWords {
+    pub(crate) words: String,
+    pub(crate) what: String,
+}
 
 /// Why a fleet does not begin. What goes wrong later is told by the run.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +79,21 @@ pub enum FleetError {
         /// Its length.
         bytes: u64,
     },
+    /// Targets that workers of this kind do not have.
+    #[error("{0}")]
+    Targets(String),
+    /// A worker found something else than what was made for it.
+    #[error("worker {worker}: {what}; nothing was written")]
+    OtherTarget {
+        /// Its name.
+        worker: String,
+        /// What it found.
+        what: String,
+    },
+    /// What a cluster says.
+    #[cfg(feature = "kube")]
+    #[error(transparent)]
+    Kube(Box<crate::kube::error::KubeError>),
     /// The user wants to stop.
     #[error("interrupted")]
     Stopped,
@@ -82,11 +104,15 @@ impl FleetError {
     pub fn is_request(&self) -> bool {
         match self {
             FleetError::Words(_)
+            | FleetError::Targets(_)
             | FleetError::Shared { .. }
             | FleetError::VerifiesShared { .. }
             | FleetError::TooLarge { .. } => true,
             FleetError::Refused { workers } => workers.iter().all(|(_, refused)| refused.is_request),
+            #[cfg(feature = "kube")]
+            FleetError::Kube(_) => false,
             FleetError::System(_)
+            | FleetError::OtherTarget { .. }
             | FleetError::Unreachable { .. }
             | FleetError::Version { .. }
             | FleetError::Stopped => false,

@@ -106,6 +106,23 @@ impl Member {
     }
 }
 
+/// What is done before a phase begins on the workers; it may tell events of hosts.
+pub type BeforePhase = Box<dyn FnMut(&Plan, usize, &mut HostSink<'_>)>;
+
+/// See [`Fleet::before_phases`].
+#[derive(Default)]
+struct Before {
+    action: Option<BeforePhase>,
+    /// The phase that it was done for last.
+    done: Option<usize>,
+}
+
+impl std::fmt::Debug for Before {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Before").field("done", &self.done).finish_non_exhaustive()
+    }
+}
+
 /// All workers of a run.
 #[derive(Debug)]
 pub struct Fleet {
@@ -115,8 +132,9 @@ pub struct Fleet {
     hosts: Vec<HostInfo>,
     /// What is to be said of workers' clocks with the next phase: which, and a sentence.
     remarks: Vec<(usize, String)>,
+    before: Before,
     /// Behind the streams: what it holds for the workers goes after them.
-    _launcher: Arc<dyn Launcher>,
+    launcher: Arc<dyn Launcher>,
 }
 
 impl Fleet {
@@ -149,6 +167,7 @@ impl Fleet {
         share: Option<HostRanges>,
         options: Options,
     ) -> Result<Self, FleetError> {
+        launcher.set_up(workload)?;
         let places = launcher.places(workload);
         workload.hosts = places.iter().map(|place| place.host.clone()).collect();
         let jobs = workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
@@ -183,7 +202,15 @@ impl Fleet {
             told_lost: false,
         };
         let members = (0..).zip(places).map(member).collect();
-        Ok(Fleet { members, links, options, hosts: Vec::new(), remarks: Vec::new(), _launcher: launcher })
+        Ok(Fleet {
+            members,
+            links,
+            options,
+            hosts: Vec::new(),
+            remarks: Vec::new(),
+            before: Before::default(),
+            launcher,
+        })
     }
 
     /// Waits until all workers have said what they are.
@@ -245,6 +272,9 @@ impl Fleet {
         let mut known = Inventory { engine_override: engine, ..Inventory::default() };
         for (worker, report) in self.ask(command)? {
             let Report::Looked { inventory } = report else { continue };
+            let name = self.members[worker].name();
+            let checked = self.launcher.check(name, &inventory);
+            checked.map_err(|what| FleetError::OtherTarget { worker: name.to_owned(), what })?;
             known.hosts.insert(self.members[worker].name().to_owned(), *inventory);
         }
         // What holds where a plan names no hosts.
@@ -261,10 +291,11 @@ impl Fleet {
     /// [`FleetError`] naming the workers that will not or cannot do their part, with their reasons.
     pub fn prepare(&mut self, plan: &Plan, terms: &Terms) -> Result<(), FleetError> {
         self.check_shared(plan)?;
+        let consent: Vec<PathBuf> = terms.consent.iter().cloned().chain(self.launcher.consent()).collect();
         let command = |member: &Member| {
             let part = Part {
                 plan: if plan.hosts.is_empty() { plan.clone() } else { plan.for_host(member.id) },
-                consent: terms.consent.clone(),
+                consent: consent.clone(),
                 really: terms.really,
                 watch: terms.watch,
                 run: OfRun { name: terms.run.clone(), host: member.id },
@@ -299,6 +330,23 @@ impl Fleet {
             }
         }
         Ok(())
+    }
+
+    /// Has something done before each phase, and before its idle window: where the workers are, beside them.
+    pub fn before_phases(&mut self, action: BeforePhase) {
+        self.before.action = Some(action);
+    }
+
+    fn do_before(&mut self, plan: &Plan, phase: usize, sink: &mut HostSink<'_>) {
+        if let Some(action) = self.before.action.as_mut().filter(|_| self.before.done != Some(phase)) {
+            action(plan, phase, sink);
+            self.before.done = Some(phase);
+        }
+    }
+
+    /// What a reader of the result should know of where the workers are.
+    pub fn notes(&self) -> Vec<(String, String)> {
+        self.launcher.notes()
     }
 
     /// Where the first worker is.
@@ -456,6 +504,7 @@ impl Executor for Fleet {
     }
 
     fn execute(&mut self, plan: &Arc<Plan>, phase: usize, sink: &mut HostSink<'_>) -> PhaseOutcome {
+        self.do_before(plan, phase, sink);
         round::execute(self, plan, phase, sink)
     }
 
@@ -472,6 +521,9 @@ impl Executor for Fleet {
     }
 
     fn idle_window(&mut self, plan: &Arc<Plan>, phase: usize, when: When, sink: &mut HostSink<'_>) {
+        if when == When::Before {
+            self.do_before(plan, phase, sink);
+        }
         let what = match when {
             When::Before => Beside::IdleBefore,
             When::After => Beside::IdleAfter,

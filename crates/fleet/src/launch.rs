@@ -10,14 +10,20 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use assay_workload::host::Host;
+use assay_workload::resolve::Inventory;
 use assay_workload::{Target, Workload};
+
+use crate::error::{BadWords, FleetError};
+use crate::kube::{Options as KubeOptions, Say};
 
 #[cfg(feature = "attach")]
 mod attach;
 mod connection;
+pub mod kube;
 mod local;
 mod slurm;
 mod ssh;
+pub mod vm;
 
 pub use connection::{Connection, Peer, Remote};
 
@@ -37,18 +43,12 @@ pub struct Setting {
     pub silence: Duration,
     /// Where workers that join are listened for; `None`: any port of the loopback address.
     pub listen: Option<SocketAddr>,
-    /// Where a launcher says what the user has to know or to do.
+    /// How virtual machines are made.
+    pub machines: vm::Machines,
+    /// What is asked of Kubernetes, beside what the words say.
+    pub kube: KubeOptions,
+    /// Says what is waited for, and what the user has to do.
     pub say: Say,
-}
-
-/// Takes a line for the user.
-#[derive(Clone)]
-pub struct Say(pub Arc<dyn Fn(&str) + Send + Sync>);
-
-impl std::fmt::Debug for Say {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Say")
-    }
 }
 
 /// A worker that is to be started.
@@ -62,6 +62,14 @@ pub struct Place {
 
 /// Starts workers. What it holds for them, it gives back when it is dropped: that is when the run has ended.
 pub trait Launcher: std::fmt::Debug + Send + Sync {
+    /// Makes what the workers run in, where that is made for the run. Called once, before anything else.
+    ///
+    /// # Errors
+    /// Why there will be no workers.
+    fn set_up(&self, _: &Workload) -> Result<(), FleetError> {
+        Ok(())
+    }
+
     /// Which, in the order of their numbers. `workload` says which targets they will use.
     fn places(&self, workload: &Workload) -> Vec<Place>;
 
@@ -80,28 +88,40 @@ pub trait Launcher: std::fmt::Debug + Send + Sync {
     /// called on a thread of its own, and again until the worker counts as lost. That it is the same worker, the fleet finds out.
     ///
     /// # Errors
-    /// What the system, or what is asked for the connection, says.
+    /// What the system, or what is asked for the connection, says. [`io::ErrorKind::NotFound`]: the worker is gone for good.
     fn reconnect(&self, _: &Place) -> io::Result<Connection> {
         Err(io::ErrorKind::Unsupported.into())
     }
-}
 
-/// What is wrong with the words that choose a launcher.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("--on {words}: {what}")]
-pub struct BadWords {
-    words: String,
-    what: String,
+    /// Whether what a worker found is what it was given.
+    ///
+    /// # Errors
+    /// A sentence: nothing is written.
+    fn check(&self, _worker: &str, _found: &Inventory) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Devices that were made for the run: no one else has to allow that they are overwritten.
+    fn consent(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// What a reader of the result should know of where the workers were: a word, and a sentence.
+    fn notes(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// What is behind the colon, the hosts that the workload names, and the setting.
 type Parse = fn(Option<&str>, &[Host], &Setting) -> Result<Box<dyn Launcher>, String>;
 
 /// All launchers: the word, the form of what follows, and what reads it.
-const LAUNCHERS: [(&str, &str, Parse); 4] = [
+const LAUNCHERS: [(&str, &str, Parse); 6] = [
     ("local", "local[:N]", local::parse),
     ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse),
     ("slurm", "slurm[:N]", slurm::parse),
+    ("vm", "vm:N", vm::parse),
+    ("kube", "kube:N[,OPTION=VALUE..]", kube::parse),
     ("attach", "attach[:N]", ATTACH),
 ];
 
@@ -142,8 +162,11 @@ mod tests {
             directory: PathBuf::from("/d"),
             ssh: vec!["ssh".into()],
             stop: Arc::default(),
+            silence: Duration::from_secs(15),
             listen: None,
-            say: Say(Arc::new(|_| {})),
+            machines: vm::Machines::default(),
+            kube: KubeOptions::default(),
+            say: Say::default(),
         }
     }
 
@@ -166,8 +189,20 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_is_possible() {
         let named = [Host::new("db1"), Host::new("db2")];
-        let cases: [(&str, &[Host], &str); 16] = [
-            ("nomad:4", &[], "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], attach[:N]"),
+        let cases: [(&str, &[Host], &str); 24] = [
+            (
+                "nomad:4",
+                &[],
+                "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], vm:N, kube:N[,OPTION=VALUE..], attach[:N]",
+            ),
+            ("vm", &[], "how many machines? vm:N"),
+            ("vm:0", &[], "a number of machines from 1 to 4000"),
+            ("vm:2", &named, "made for the run"),
+            ("vm:2", &[], "which image? 'assay vm build"),
+            ("kube", &[], "how many workers? kube:N"),
+            ("kube:0,size=1Gi", &[], "'0' is not a number of workers from 1 to 4000"),
+            ("kube:2,clas=x", &[], "no option of kube"),
+            ("kube:2", &named, "pods are named by Kubernetes"),
             ("slurm", &[], "how many nodes? slurm:N"),
             ("slurm:0", &[], "a number of nodes from 1 to 4000"),
             ("slurm:2", &named, "the nodes are chosen by Slurm"),

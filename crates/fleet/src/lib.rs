@@ -10,6 +10,7 @@ mod clock;
 mod error;
 mod fleet;
 pub mod frame;
+pub mod kube;
 pub mod launch;
 mod links;
 pub mod login;
@@ -19,6 +20,6 @@ pub mod session;
 pub mod shell;
 pub mod worker;
 
-pub use error::FleetError;
-pub use fleet::{Fleet, OnLoss, Options, Terms};
+pub use error::{BadWords, FleetError};
+pub use fleet::{BeforePhase, Fleet, OnLoss, Options, Terms};
 pub use links::Patience;

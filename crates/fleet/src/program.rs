@@ -117,22 +117,30 @@ chmod 700 \"$fresh\" && mv -f \"$fresh\" \"$final\" || exit 1
     }
 }
 
-/// Whether an ELF file asks for a dynamic linker: it has a program header of type `PT_INTERP`. `false` for what is no
-/// 64-bit little-endian ELF file.
+/// Whether an ELF file asks for a dynamic linker.
 fn has_interpreter(file: &[u8]) -> bool {
+    interpreter(file).is_some()
+}
+
+/// The path of the dynamic linker that an ELF file asks for: its program header of type `PT_INTERP`. `None` for what is no
+/// 64-bit little-endian ELF file.
+pub(crate) fn interpreter(file: &[u8]) -> Option<String> {
     const PT_INTERP: u32 = 3;
     let number = |at: usize, bytes: usize| -> Option<u64> {
         let field = file.get(at..at.checked_add(bytes)?)?;
         Some(field.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     };
     if !file.starts_with(b"\x7fELF\x02\x01") {
-        return false;
+        return None;
     }
     // e_phoff, e_phentsize, e_phnum of the ELF header (System V ABI, chapter 4).
-    let (Some(table), Some(step), Some(count)) = (number(32, 8), number(54, 2), number(56, 2)) else {
-        return false;
-    };
-    (0..count).any(|index| number((table + index * step) as usize, 4) == Some(u64::from(PT_INTERP)))
+    let (table, step, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    let headers = (0..count).map(|index| (table + index * step) as usize);
+    let header = headers.into_iter().find(|at| number(*at, 4) == Some(u64::from(PT_INTERP)))?;
+    // p_offset and p_filesz.
+    let (at, bytes) = (number(header + 8, 8)? as usize, number(header + 32, 8)? as usize);
+    let path = file.get(at..at.checked_add(bytes)?)?;
+    Some(String::from_utf8_lossy(path.strip_suffix(b"\0").unwrap_or(path)).into_owned())
 }
 
 #[cfg(test)]

@@ -80,11 +80,8 @@ impl Outputs {
         let refused = |reason| OutputError::refused(option, path, reason);
         let (directory, name) = locate(path).map_err(refused)?;
         self.existing(&directory, &name).map_err(refused)?;
-        if rustix::fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
-            .is_err()
-        {
-            return Err(refused(Reason::DirectoryNotWritable));
-        }
+        rustix::fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+            .map_err(|error| refused(Reason::of_directory(error)))?;
         let stat =
             rustix::fs::fstat(&directory).map_err(|error| refused(Reason::Unreadable(error.into())))?;
         let name = (identity(&stat), name);

@@ -63,7 +63,9 @@ pub enum StoreError {
         why: LogDamage,
     },
     /// A group of the log makes no sense although its checksum holds.
-    #[error("the log holds a record that this version does not know or of a page that there is not, before LSN {0}")]
+    #[error(
+        "the log holds a record that this version does not know or of a page that there is not, before LSN {0}"
+    )]
     Record(u64),
     /// No checkpoint can be read.
     #[error("the checkpoint file has no whole checkpoint")]

@@ -350,8 +350,7 @@ pub fn open(disk: &mut dyn Disk, tuning: Tuning) -> Result<(Store, Header, Recov
     let mut header = read_capacity(disk)?;
     let checkpoint = read_checkpoint(disk)?;
     let (layout, database) = (header.layout, checkpoint.database);
-    let FirstPass { mut meta, data, end, life, generations, groups } =
-        first_pass(disk, checkpoint, layout)?;
+    let FirstPass { mut meta, data, end, life, generations, groups } = first_pass(disk, checkpoint, layout)?;
     let mut log = LogState::new(database, life + 1, end);
     if end.lsn > checkpoint.place.lsn {
         log.remember(checkpoint.place);

@@ -134,6 +134,9 @@ impl Facts {
 
     /// Counts a run.
     pub(crate) fn begin_run(&self, admin: &mut dyn Admin) -> Result<(), Error> {
-        admin.run(&format!("UPDATE assay_oltp SET value = '{}' WHERE name = 'runs'", self.runs.saturating_add(1)))
+        admin.run(&format!(
+            "UPDATE assay_oltp SET value = '{}' WHERE name = 'runs'",
+            self.runs.saturating_add(1)
+        ))
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use assay_host::claim::{Access, Claims};
-use assay_host::{HostRoot, space};
 use assay_host::workdir::{WorkDir, is_assay_dir};
+use assay_host::{HostRoot, space};
 use assay_workload::rng::derive_seed;
 use assay_workload::units::Nanos;
 
@@ -174,9 +174,7 @@ impl Database {
     /// Where its files are, or will be; `None`: on another host, or not known.
     fn directory(&self) -> Option<PathBuf> {
         match self {
-            Database::Sqlite(directory) => {
-                Some(directory.ancestors().find(|path| path.exists())?.to_owned())
-            }
+            Database::Sqlite(directory) => Some(directory.ancestors().find(|path| path.exists())?.to_owned()),
             Database::Postgres(url) => PostgresAdmin::connect(url).ok()?.data_directory(),
         }
     }

@@ -103,7 +103,10 @@ impl Oltp {
 
 /// Where the users of a job connect to.
 enum Store {
-    Sqlite { store: SqliteStore, gate: Mutex<()> },
+    Sqlite {
+        store: SqliteStore,
+        gate: Mutex<()>,
+    },
     /// And whether users have the server time its log.
     Postgres(ServerUrl, bool),
 }

@@ -279,7 +279,12 @@ impl Watched {
 }
 
 /// What the server's devices did, a second.
-fn devices_between(first: &DeviceTotals, last: &DeviceTotals, seconds: f64, put: &mut dyn FnMut(&str, f64, &str)) {
+fn devices_between(
+    first: &DeviceTotals,
+    last: &DeviceTotals,
+    seconds: f64,
+    put: &mut dyn FnMut(&str, f64, &str),
+) {
     let since = |of: fn(&DeviceTotals) -> u64| of(last).saturating_sub(of(first)) as f64;
     put("server's devices, reads", since(|t| t.reads) / seconds, "/s");
     put("server's devices, read", since(|t| t.read_bytes) / seconds, "bytes/s");
@@ -332,7 +337,10 @@ mod tests {
         assert_eq!((value("buffer hit ratio"), value("database size")), (90.0, 5000.0));
         assert_eq!((value("WAL syncs").round(), value("WAL sync, mean")), (38.0, 150.0));
         assert!(!figures.contains_key("deadlocks"));
-        assert_eq!((value("server's devices, writes"), value("server's devices, flush, mean")), (115.0, 500.0));
+        assert_eq!(
+            (value("server's devices, writes"), value("server's devices, flush, mean")),
+            (115.0, 500.0)
+        );
         assert!(Watched::default().figures().is_empty());
     }
 

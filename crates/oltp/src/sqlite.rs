@@ -1,6 +1,7 @@
 //! The database in SQLite: a file in a directory that Assay made. One process has it, and one transaction writes at a time.
 
 mod build;
+mod companions;
 mod session;
 mod statements;
 
@@ -20,14 +21,13 @@ use crate::settings::Synchronous;
 use crate::user::UserCounts;
 
 pub(crate) use build::build;
+use companions::{COMPANIONS, check_companions};
 pub(crate) use session::SqliteSession;
 
 /// The file of a finished build.
 pub(crate) const FILE: &str = "oltp.sqlite";
 /// The file of one that is not finished.
 pub(crate) const PART: &str = "oltp.sqlite.part";
-/// What SQLite puts beside it while it is in use.
-const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 /// How long a statement waits for a lock: another connection of this process has it.
 const BUSY: Duration = Duration::from_secs(20);
 /// What each connection caches, KiB; the page cache of the kernel is behind it.
@@ -48,7 +48,9 @@ pub(crate) fn sql_error(error: rusqlite::Error) -> Error {
             };
             let message = message.clone().unwrap_or_else(|| cause.to_string());
             let message = match cause.code {
-                ErrorCode::SystemIoFailure => format!("{message}: the file system is full, or its storage failed"),
+                ErrorCode::SystemIoFailure => {
+                    format!("{message}: the file system is full, or its storage failed")
+                }
                 _ => message,
             };
             Error::Statement { code: format!("{:?}", cause.code), message, class }
@@ -114,6 +116,7 @@ impl SqliteStore {
         let directory = WorkDir::create(directory, env!("CARGO_PKG_VERSION"), "oltp");
         let directory = directory.map_err(|error| foreign(&place, error.to_string()))?;
         let mut files = vec![taken(&path, &place)?];
+        check_companions(&path, &place)?;
         // That it is ours is known behind a power cut, too. Not the database itself: closing it would end locks.
         for marked in [directory.path().join(LEDGER_FILE), directory.path().to_owned()] {
             if let Ok(file) = File::open(&marked) {

@@ -1,11 +1,12 @@
 //! Which drawings a run gives: from the types of `results` to [`Chart`]s.
 
 mod repeats;
+mod time;
 mod whole;
 
 use assay_results::LatencyHistogram;
 use assay_results::evidence::PhaseEvidence;
-use assay_results::run::{JobResult, LatencySummary, OpResult, Run, SeriesPoint};
+use assay_results::run::{JobResult, LatencySummary, OpResult, Run};
 
 use crate::curves::{Curve, Point};
 use crate::format;
@@ -13,75 +14,13 @@ use crate::svg::{
     Axis, Chart, Line, Scale, density, percentile_points, percentile_ticks, percentile_x, summary_points,
 };
 
+pub(crate) use time::{POINTS_FEW, POINTS_MAX, whole_periods};
+pub use time::{bandwidth_over_time, iops_over_time, latency_over_time};
+use time::{groups, middle};
 pub(crate) use whole::{events, is_alone, whole};
 
-/// More points than this are drawn in groups.
-const POINTS_MAX: usize = 240;
 /// Bars of a latency histogram.
 const BINS: usize = 60;
-
-/// Reporting periods drawn as one, where there are too many for the width.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Group {
-    start_s: f64,
-    end_s: f64,
-    /// Time-weighted mean.
-    iops: f64,
-    iops_min: f64,
-    iops_max: f64,
-    bytes_per_s: f64,
-    /// The highest of the group: percentiles are not averaged.
-    p50_ns_max: Option<u64>,
-    p99_ns_max: Option<u64>,
-}
-
-/// The periods of a series, with a piece much shorter than the others counted to the one before it: the few operations
-/// that end in the last microseconds of a job are no rate.
-pub(crate) fn whole_periods(series: &[SeriesPoint]) -> Vec<SeriesPoint> {
-    let usual_s = series.iter().map(|point| point.length_s).fold(0.0, f64::max);
-    let mut whole: Vec<SeriesPoint> = Vec::with_capacity(series.len());
-    for point in series {
-        match whole.last_mut() {
-            Some(last) if point.length_s < usual_s / 2.0 => {
-                let length_s = last.length_s + point.length_s;
-                let mean = |a: f64, b: f64| (a * last.length_s + b * point.length_s) / length_s;
-                last.iops = mean(last.iops, point.iops);
-                last.bytes_per_s = mean(last.bytes_per_s, point.bytes_per_s);
-                last.length_s = length_s;
-            }
-            _ => whole.push(*point),
-        }
-    }
-    whole
-}
-
-fn groups(series: &[SeriesPoint]) -> Vec<Group> {
-    let series = whole_periods(series);
-    let size = series.len().div_ceil(POINTS_MAX).max(1);
-    series.chunks(size).filter_map(group).collect()
-}
-
-fn group(points: &[SeriesPoint]) -> Option<Group> {
-    let (first, last) = (points.first()?, points.last()?);
-    let time: f64 = points.iter().map(|point| point.length_s).sum();
-    let mean = |value: fn(&SeriesPoint) -> f64| {
-        if time > 0.0 {
-            points.iter().map(|point| value(point) * point.length_s / time).sum()
-        } else {
-            value(first)
-        }
-    };
-    Some(Group {
-        start_s: first.start_s,
-        end_s: last.start_s + last.length_s,
-        iops: mean(|point| point.iops),
-        iops_min: points.iter().map(|point| point.iops).fold(f64::INFINITY, f64::min),
-        iops_max: points.iter().map(|point| point.iops).fold(0.0, f64::max),
-        bytes_per_s: mean(|point| point.bytes_per_s),
-        p50_ns_max: points.iter().filter_map(|point| point.p50_ns).max(),
-        p99_ns_max: points.iter().filter_map(|point| point.p99_ns).max(),
-    })
-}
 
 fn time_axis(end_s: f64) -> Axis {
     let scale = Scale::Linear { low: 0.0, high: if end_s > 0.0 { end_s } else { 1.0 } };
@@ -90,6 +29,11 @@ fn time_axis(end_s: f64) -> Axis {
 
 /// Ticks are round: no digits that say nothing.
 pub(crate) fn tick_name(value: f64) -> String {
+    // There is room for six digits.
+    if (1e6..1e12).contains(&value.abs()) {
+        let text = format!("{:.3}", value / 1e6);
+        return format!("{} M", text.trim_end_matches('0').trim_end_matches('.'));
+    }
     if value.abs() >= 1e3 && value.abs() < 1e15 && value.fract() == 0.0 {
         return format::significant(value);
     }
@@ -109,138 +53,6 @@ fn tick_time(ns: f64) -> String {
         }
         _ => text,
     }
-}
-
-/// IOPS of the jobs of a phase over time; `None` with fewer than two reporting periods.
-pub fn iops_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
-    let series: Vec<(&str, Vec<Group>)> =
-        jobs.iter().map(|job| (job.name.as_str(), groups(&job.series))).collect();
-    if !series.iter().any(|(_, groups)| groups.len() > 1) {
-        return None;
-    }
-    let all = || series.iter().flat_map(|(_, groups)| groups);
-    let grouped = jobs.iter().any(|job| job.series.len() > POINTS_MAX);
-    let lines = series.iter().enumerate().map(|(colour, (name, groups))| Line {
-        name: (*name).to_owned(),
-        colour,
-        points: groups.iter().map(|group| (middle(group), Some(group.iops))).collect(),
-        band: if grouped {
-            groups.iter().map(|group| (middle(group), group.iops_min, group.iops_max)).collect()
-        } else {
-            Vec::new()
-        },
-        filled: series.len() == 1 && !grouped,
-        ..Line::default()
-    });
-    let (low, high) = all().fold((f64::INFINITY, 0.0_f64), |(low, high), group| {
-        (low.min(group.iops_min), high.max(group.iops_max))
-    });
-    let note = if grouped { "; the area spans the lowest and the highest period of each group" } else { "" };
-    Some(Chart {
-        id: id.to_owned(),
-        title: "IOPS over time".to_owned(),
-        description: format!("From {} to {} IOPS{note}.", format::iops(low), format::iops(high)),
-        x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max)),
-        y: Axis::new("IOPS", Scale::from_zero(all().map(|group| group.iops_max)), tick_name),
-        lines: lines.collect(),
-        hints: iops_hints(&series),
-        marks: Vec::new(),
-    })
-}
-
-/// Bytes a second of the jobs of a phase over time; `None` with fewer than two reporting periods, or where nothing was moved.
-pub fn bandwidth_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
-    let series: Vec<(&str, Vec<Group>)> =
-        jobs.iter().map(|job| (job.name.as_str(), groups(&job.series))).collect();
-    let all = || series.iter().flat_map(|(_, groups)| groups);
-    let moved = all().any(|group| group.bytes_per_s > 0.0);
-    if !moved || !series.iter().any(|(_, groups)| groups.len() > 1) {
-        return None;
-    }
-    let mib = |group: &Group| group.bytes_per_s / f64::from(1 << 20);
-    let lines = series.iter().enumerate().map(|(colour, (name, groups))| Line {
-        name: (*name).to_owned(),
-        colour,
-        points: groups.iter().map(|group| (middle(group), Some(mib(group)))).collect(),
-        ..Line::default()
-    });
-    let (low, high) =
-        all().map(mib).fold((f64::INFINITY, 0.0_f64), |(low, high), mib| (low.min(mib), high.max(mib)));
-    Some(Chart {
-        id: id.to_owned(),
-        title: "Bandwidth over time".to_owned(),
-        description: format!("From {} to {} MiB/s.", format::significant(low), format::significant(high)),
-        x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max)),
-        y: Axis::new("MiB/s", Scale::from_zero(all().map(mib)), tick_name),
-        lines: lines.collect(),
-        hints: iops_hints(&series),
-        marks: Vec::new(),
-    })
-}
-
-/// What is said of each place: all jobs that have a value there.
-fn iops_hints(series: &[(&str, Vec<Group>)]) -> Vec<(f64, f64, String)> {
-    let Some((_, longest)) = series.iter().max_by_key(|(_, groups)| groups.len()) else { return Vec::new() };
-    let words = |index: usize, place: &Group| {
-        let of_job = series.iter().filter_map(|(name, groups)| {
-            let group = groups.get(index)?;
-            let numbers =
-                format!("{} IOPS, {}", format::iops(group.iops), format::bandwidth(group.bytes_per_s));
-            Some(if series.len() == 1 { numbers } else { format!("{name} {numbers}") })
-        });
-        let of_job = of_job.collect::<Vec<_>>().join("; ");
-        format!("{} to {} s: {of_job}", tick_name(place.start_s), tick_name(place.end_s))
-    };
-    longest
-        .iter()
-        .enumerate()
-        .map(|(index, place)| (place.start_s, place.end_s, words(index, place)))
-        .collect()
-}
-
-fn middle(group: &Group) -> f64 {
-    (group.start_s + group.end_s) / 2.0
-}
-
-/// Median and 99th percentile of completion latency over time; `None` with fewer than two reporting periods.
-pub fn latency_over_time(id: &str, job: &JobResult) -> Option<Chart> {
-    let groups = groups(&job.series);
-    let values =
-        || groups.iter().flat_map(|group| [group.p50_ns_max, group.p99_ns_max]).flatten().map(|ns| ns as f64);
-    if groups.len() < 2 || values().next().is_none() {
-        return None;
-    }
-    let line = |name: &str, colour: usize, value: fn(&Group) -> Option<u64>| Line {
-        name: name.to_owned(),
-        colour,
-        points: groups.iter().map(|group| (middle(group), value(group).map(|ns| ns as f64))).collect(),
-        ..Line::default()
-    };
-    let highest = if job.series.len() > POINTS_MAX { ", the highest of each group of periods" } else { "" };
-    let hints = groups.iter().map(|group| {
-        let words = format!(
-            "{} to {} s: p50 {}, p99 {}",
-            tick_name(group.start_s),
-            tick_name(group.end_s),
-            format::latency(group.p50_ns_max),
-            format::latency(group.p99_ns_max)
-        );
-        (group.start_s, group.end_s, words)
-    });
-    let p99_max = groups.iter().filter_map(|group| group.p99_ns_max).max();
-    Some(Chart {
-        id: id.to_owned(),
-        title: "Completion latency over time".to_owned(),
-        description: format!(
-            "Percentiles of each reporting period{highest}. The highest p99 is {}.",
-            format::latency(p99_max)
-        ),
-        x: time_axis(groups.iter().map(|group| group.end_s).fold(0.0, f64::max)),
-        y: Axis::new("completion latency", Scale::around(values()), tick_time),
-        lines: vec![line("p99", 1, |group| group.p99_ns_max), line("p50", 0, |group| group.p50_ns_max)],
-        hints: hints.collect(),
-        marks: Vec::new(),
-    })
 }
 
 /// One latency distribution with its name.
@@ -516,6 +328,8 @@ fn curve(id: &str, curve: &Curve<'_>) -> Option<Chart> {
 
 #[cfg(test)]
 mod tests {
+    use assay_results::run::SeriesPoint;
+
     use super::*;
 
     fn job(periods: u32) -> JobResult {
@@ -536,7 +350,7 @@ mod tests {
         assert_eq!(chart.lines[0].points.len(), 240);
         let (_, low, high) = chart.lines[0].band[0];
         assert_eq!((low, high), (100.0, 109.0));
-        let latency = latency_over_time("c", &job(3600)).unwrap();
+        let latency = latency_over_time("c", &job(3600), POINTS_MAX).unwrap();
         assert_eq!(latency.lines[0].points[0].1, Some(2_000_014.0));
     }
 
@@ -557,7 +371,7 @@ mod tests {
     #[test]
     fn a_single_period_is_no_line() {
         assert!(iops_over_time("c", &[job(1)]).is_none());
-        assert!(latency_over_time("c", &job(1)).is_none());
+        assert!(latency_over_time("c", &job(1), POINTS_MAX).is_none());
         assert!(latency_percentiles("c", &job(1)).is_none());
         assert!(latency_histogram("c", &job(1)).is_none());
     }
@@ -569,5 +383,6 @@ mod tests {
         assert_eq!(tick_time(500.0), "500 ns");
         assert_eq!(tick_name(0.5), "0.5");
         assert_eq!(tick_name(20_000.0), "20,000");
+        assert_eq!(tick_name(2_500_000.0), "2.5 M");
     }
 }

@@ -112,13 +112,9 @@ fn known(count: u64) -> String {
     if count > 0 { count.to_string() } else { String::new() }
 }
 
-/// Six digits behind the point at most; empty where there is no number.
+/// As few digits as give the same number again; empty where there is no number.
 fn number(value: f64) -> String {
-    if !value.is_finite() {
-        return String::new();
-    }
-    let text = format!("{value:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    if value.is_finite() { value.to_string() } else { String::new() }
 }
 
 /// A text, quoted where it must be.

@@ -52,7 +52,11 @@ pub fn hlog(run: &Run, intervals: &[Interval]) -> String {
 }
 
 fn phase_name(run: &Run, phase: &PhaseResult) -> String {
-    let repeat = if run.repeats_of(phase) > 1 { format!("#{}", phase.repeat.saturating_add(1)) } else { String::new() };
+    let repeat = if run.repeats_of(phase) > 1 {
+        format!("#{}", phase.repeat.saturating_add(1))
+    } else {
+        String::new()
+    };
     format!("{}{repeat}", phase.title())
 }
 

@@ -45,6 +45,36 @@ pub(crate) fn of_job(phase: &PhaseResult, job: &JobResult) -> Vec<HostRow> {
     workers.iter().map(row).collect()
 }
 
+/// Hosts shown at each end, where there are too many.
+const ENDS: usize = 3;
+
+/// Of many hosts the slowest, the fastest and the lost ones, in their order.
+pub(crate) fn ends(rows: Vec<HostRow>, job: &JobResult) -> Vec<HostRow> {
+    let iops: Vec<Option<f64>> = iops(job).into_iter().map(|(_, iops)| iops).collect();
+    let mut order: Vec<usize> = (0..rows.len()).filter(|index| iops[*index].is_some()).collect();
+    order.sort_by(|a, b| iops[*a].unwrap_or(0.0).total_cmp(&iops[*b].unwrap_or(0.0)));
+    let at_an_end = |index: usize| {
+        let place = order.iter().position(|known| *known == index);
+        place.is_some_and(|place| place < ENDS || place + ENDS >= order.len())
+    };
+    let keep = |(index, row): (usize, HostRow)| (at_an_end(index) || !row.lost.is_empty()).then_some(row);
+    rows.into_iter().enumerate().filter_map(keep).collect()
+}
+
+/// What is said of all of them where [`ends`] are shown.
+pub(crate) fn left_out(all: usize, job: &JobResult) -> String {
+    let mut known: Vec<f64> = iops(job).into_iter().filter_map(|(_, iops)| iops).collect();
+    known.sort_by(f64::total_cmp);
+    let of =
+        |value: Option<&f64>| value.map_or_else(|| format::NOTHING.to_owned(), |iops| format::iops(*iops));
+    format!(
+        "the {ENDS} slowest and {ENDS} fastest of {all} hosts; IOPS of each: lowest {}, median {}, highest {}; the page has all",
+        of(known.first()),
+        of(known.get(known.len() / 2)),
+        of(known.last())
+    )
+}
+
 /// Operations a second of each host, by name; `None`: not known.
 pub(crate) fn iops(job: &JobResult) -> Vec<(&str, Option<f64>)> {
     let of = |worker: &assay_results::evidence::WorkerReport| {
@@ -105,6 +135,15 @@ mod tests {
         assert_eq!(rows[1].numbers, ["2,000", "7.81", "50 %", "+300 ms ± 2.00 ms"]);
         assert_eq!((rows[1].lost.as_str(), rows[0].numbers[2].as_str()), ("lost: connection closed", ""));
         assert_eq!(trimmed(&job), None);
+        job.evidence.workers =
+            (0..20).map(|n| WorkerReport { ios: n * 1000, ..worker(&format!("w{n}"), 0, "") }).collect();
+        job.evidence.workers[9].lost_because = Some("gone".to_owned());
+        let shown: Vec<String> = ends(of_job(&phase, &job), &job).into_iter().map(|row| row.name).collect();
+        assert_eq!(shown, ["w0", "w1", "w2", "w9", "w17", "w18", "w19"]);
+        assert!(
+            left_out(20, &job).contains("of 20 hosts; IOPS of each: lowest 0, median 2,000, highest 3,800")
+        );
+        job.evidence.workers.truncate(2);
         job.evidence.common =
             Some(CommonWindow { length_ns: 4_700_000_000, trimmed_ios: 1200, ..CommonWindow::default() });
         let words =

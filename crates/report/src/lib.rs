@@ -32,6 +32,7 @@ mod data;
 mod findings;
 mod grid;
 mod hosts;
+mod notes;
 mod repeats;
 mod rounds;
 mod service;

@@ -172,7 +172,8 @@ fn is_shown(record: &Record<'_>) -> bool {
 
 fn push_record(text: &mut String, run: &Run, record: &Record<'_>) {
     let Record { phase, job, operation, op } = *record;
-    let repeat = if phase.repeat > 0 { format!(" ({})", phase.repeat.saturating_add(1)) } else { String::new() };
+    let repeat =
+        if phase.repeat > 0 { format!(" ({})", phase.repeat.saturating_add(1)) } else { String::new() };
     let job_name = if job.name == phase.name { String::new() } else { format!(", {}", job.name) };
     let cells = vec![
         escape(&format!("{}{repeat}{job_name}", phase.title())),

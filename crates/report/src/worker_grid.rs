@@ -37,6 +37,9 @@ fn middle(cell: &WorkerCell) -> Option<&assay_results::worker_grid::CellRepeat> 
 fn verdict(cell: &WorkerCell) -> String {
     let Some(verdict) = cell.verdict else { return "not measured".to_owned() };
     let word = verdict.word();
+    if let (Some(goal), true) = (&cell.goal, cell.repeats.is_empty()) {
+        return format!("{word}: no rate met {goal}");
+    }
     if cell.found.is_empty() { word.to_owned() } else { format!("{word}: {}", cell.found.join(", ")) }
 }
 
@@ -47,6 +50,15 @@ pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
          over the median; MiB/s and completion latency (p95, p99, of the pooled I/Os of all workers): of the repetition in the middle"
             .to_owned(),
     ];
+    let mut goals: Vec<&str> = grid.cells.iter().filter_map(|cell| cell.goal.as_deref()).collect();
+    goals.sort_unstable();
+    goals.dedup();
+    if !goals.is_empty() {
+        remarks.push(format!(
+            "each repetition: the highest rate found that met its goal ({})",
+            goals.join(", ")
+        ));
+    }
     for (at, cell) in grid.cells.iter().enumerate() {
         for (number, repeat) in cell.repeats.iter().enumerate().filter(|(_, repeat)| repeat.is_outlier) {
             remarks.push(format!(

@@ -345,7 +345,8 @@ fn figures(tally: &PhaseTally, planned: Option<&PlannedPhase>, hosts: &Hosts) ->
             }
         }
     }
-    let job_name = |job: u32| planned.and_then(|phase| phase.jobs.get(job as usize)).map(|job| job.name.as_str());
+    let job_name =
+        |job: u32| planned.and_then(|phase| phase.jobs.get(job as usize)).map(|job| job.name.as_str());
     let host_name = |host: HostId| hosts.0.get(&host).map(|tally| tally.name.as_str());
     let mut named = BTreeMap::new();
     for (name, of_name) in places {

@@ -33,6 +33,7 @@ mod rows;
 mod server_on_this_host;
 mod severity;
 mod short_run;
+mod software_emulation;
 mod start_skew;
 mod subject;
 mod throttled;
@@ -80,7 +81,7 @@ macro_rules! check_of {
 }
 
 /// All checks, in the order of the documentation.
-pub const ALL: [Check; 32] = [
+pub const ALL: [Check; 33] = [
     check_of!(cache_served_reads, "reads answered by a cache instead of the storage"),
     check_of!(cache_absorbed_writes, "direct writes kept by a cache above the device"),
     check_of!(unwritten_reads, "reads of holes and of blocks that were never written"),
@@ -96,6 +97,7 @@ pub const ALL: [Check; 32] = [
     check_of!(foreign_io, "other processes used the device"),
     check_of!(network_bound, "the network to the storage was the limit"),
     check_of!(server_on_this_host, "the storage's server shares this host with Assay"),
+    check_of!(software_emulation, "a virtual machine whose processor is emulated"),
     check_of!(throttled, "a limit, a quota or burst credit set the rate"),
     check_of!(compressible_data, "data that a reducing target can cheat on"),
     check_of!(outlier_run, "one of several repetitions differs"),

@@ -3,7 +3,8 @@
 use assay_workload::PhaseKind;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{FindingSeverity, Run, Verdict};
+use crate::run::{FindingSeverity, PhaseResult, Run, Verdict};
+use crate::search;
 use crate::stats::{median, outliers};
 
 /// The schema of a stored grid.
@@ -37,10 +38,14 @@ pub struct WorkerCell {
     pub run: Option<String>,
     /// Of its run, once that has ended.
     pub verdict: Option<Verdict>,
+    /// The goal of its search for the highest rate; `None`: it did not search.
+    #[serde(default)]
+    pub goal: Option<String>,
     /// The checks that found something worth a warning or more, each once.
     #[serde(default)]
     pub found: Vec<String>,
-    /// What was reached each time, all workers together.
+    /// What was reached each time, all workers together; of a search, in the step with the highest rate that met the goal, and nothing
+    /// where none did.
     #[serde(default)]
     pub repeats: Vec<CellRepeat>,
 }
@@ -61,6 +66,19 @@ pub struct CellRepeat {
 }
 
 impl WorkerCell {
+    /// A cell that was not begun.
+    pub fn new(name: &str, workers: u32) -> Self {
+        WorkerCell {
+            name: name.to_owned(),
+            workers,
+            run: None,
+            verdict: None,
+            goal: None,
+            found: Vec::new(),
+            repeats: Vec::new(),
+        }
+    }
+
     /// Whether nothing is left to do for it.
     pub fn is_finished(&self) -> bool {
         self.verdict.is_some_and(|verdict| verdict != Verdict::Incomplete)
@@ -87,8 +105,11 @@ impl WorkerCell {
                 self.found.push(finding.id.clone());
             }
         }
-        self.repeats =
-            run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).map(repeat_of).collect();
+        self.goal = search::answers(run).first().map(|answer| answer.find.to_string());
+        let counts = |phase: &&PhaseResult| {
+            phase.kind == PhaseKind::Measure && (self.goal.is_none() || search::is_answer(phase))
+        };
+        self.repeats = run.phases.iter().filter(counts).map(repeat_of).collect();
         let iops: Vec<f64> = self.repeats.iter().map(|repeat| repeat.iops).collect();
         let Some(median) = median(&iops) else { return };
         let flagged = outliers(&iops, RESOLUTION_SHARE * median).map(|report| report.flagged);
@@ -102,7 +123,7 @@ fn is_grave(severity: FindingSeverity) -> bool {
     matches!(severity, FindingSeverity::Warning | FindingSeverity::Invalid)
 }
 
-fn repeat_of(phase: &crate::run::PhaseResult) -> CellRepeat {
+fn repeat_of(phase: &PhaseResult) -> CellRepeat {
     let totals = || phase.jobs.iter().map(|job| &job.total);
     let only = match &phase.jobs[..] {
         [job] => Some(&job.total.completion_ns),
@@ -149,13 +170,14 @@ pub fn bend(points: &[(u32, f64)]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks;
     use crate::fixture::repeated;
 
     fn cell(workers: u32, iops: &[f64]) -> WorkerCell {
-        let (name, run) = ("assay-1vmdk".to_owned(), None);
-        let mut cell =
-            WorkerCell { name, workers, run, verdict: None, found: Vec::new(), repeats: Vec::new() };
-        cell.take(&repeated(iops));
+        let mut cell = WorkerCell::new("assay-1vmdk", workers);
+        let mut run = repeated(iops);
+        checks::judge(&mut run);
+        cell.take(&run);
         cell
     }
 

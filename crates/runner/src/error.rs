@@ -358,7 +358,9 @@ pub enum RunError {
         journal: PathBuf,
     },
     /// Nothing that a run writes to.
-    #[error("{path} is neither a file nor a block device: nothing can be proved there; --at NAME=PATH says where a target is by now")]
+    #[error(
+        "{path} is neither a file nor a block device: nothing can be proved there; --at NAME=PATH says where a target is by now"
+    )]
     NotATarget {
         /// What was named.
         path: PathBuf,

@@ -10,6 +10,7 @@ use assay_host::workdir::is_cut_short;
 use assay_host::{HostRoot, storage_identity};
 use assay_results::store::{self, EngineChoice};
 use assay_workload::Workload;
+use assay_workload::block::{SECTOR_BYTES, Sector, inspect};
 use assay_workload::host::Host;
 use assay_workload::job::EngineKind;
 use assay_workload::resolve::{Inventory, TargetFacts};
@@ -184,6 +185,17 @@ pub fn bytes_of(path: &Path) -> Option<u64> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(0),
         _ => None,
     }
+}
+
+/// Whether a sector of a file or device begins with a header of data that Assay validates.
+pub fn holds_header(path: &Path, offset_bytes: u64) -> bool {
+    use std::os::unix::fs::FileExt as _;
+    if bytes_of(path).is_none_or(|bytes| bytes < offset_bytes.saturating_add(SECTOR_BYTES as u64)) {
+        return false;
+    }
+    let mut sector = [0; SECTOR_BYTES];
+    let read = std::fs::File::open(path).and_then(|file| file.read_exact_at(&mut sector, offset_bytes));
+    read.is_ok() && !matches!(inspect(&sector), Sector::NotOurs)
 }
 
 fn device_bytes(path: &Path) -> std::io::Result<u64> {

@@ -1,5 +1,5 @@
-//! A run as a workbook (Office Open XML): a summary with native charts, a sheet for each measured job with every reporting period
-//! and a chart, the conditions, the findings. Numbers are numbers, as in the run, with formats that show fewer digits; texts are never
+//! A run as a workbook (Office Open XML): a summary with a row a figure and a native chart, every number, a sheet for each measured job
+//! with every reporting period and charts, the conditions, the findings. Numbers are numbers, as in the run, with formats that show fewer digits; texts are never
 //! formulas.
 
 mod sheets;
@@ -38,15 +38,15 @@ pub fn workbook(run: &Run) -> Result<Vec<u8>, WorkbookError> {
         .set_creation_datetime(&made);
     book.set_properties(&properties);
     let styles = Styles::new();
-    let measured = || {
-        let phases = run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
-        phases.flat_map(|phase| phase.jobs.iter().map(move |job| (phase, job)))
-    };
-    summary(book.add_worksheet(), run, &styles, measured().count())?;
-    let mut names = BTreeSet::from(["summary", "conditions", "findings"].map(str::to_owned));
-    for (phase, job) in measured().take(SHEETS_MAX) {
-        let name = sheet_name(&format!("{} {}", phase.title(), job.name), &mut names);
-        test(book.add_worksheet(), run, (phase, job), &name, &styles)?;
+    let tests = tests_of(run);
+    summary(book.add_worksheet(), run, &styles, tests.len())?;
+    figures(book.add_worksheet(), run, &styles)?;
+    let mut names = BTreeSet::from(["summary", "figures", "conditions", "findings"].map(str::to_owned));
+    for one in tests.iter().take(SHEETS_MAX) {
+        let (phase, job) = one[0];
+        let own = if job.name == phase.name { String::new() } else { format!(" {}", job.name) };
+        let name = sheet_name(&format!("{}{own}", phase.title()), &mut names);
+        test(book.add_worksheet(), run, one, &name, &styles)?;
     }
     conditions(book.add_worksheet(), run, &styles)?;
     findings(book.add_worksheet(), &run.findings, &styles)?;
@@ -73,8 +73,10 @@ const LATENCY: [&str; 11] =
     ["n", "min", "mean", "stddev", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"];
 const KINDS: [&str; 3] = ["completion latency", "response time", "submit latency"];
 
-fn summary(sheet: &mut Worksheet, run: &Run, styles: &Styles, measured: usize) -> Result<(), XlsxError> {
+/// What was asked first: the answer, then a row a figure with its interval and verdict, and a native chart of them.
+fn summary(sheet: &mut Worksheet, run: &Run, styles: &Styles, tests: usize) -> Result<(), XlsxError> {
     sheet.set_name("Summary")?;
+    printed(sheet, 1);
     let mut out = Writer::new(sheet, styles);
     out.title(&run.name)?;
     out.row(&[Cell::Text("verdict"), Cell::Text(run.verdict.word())])?;
@@ -82,11 +84,66 @@ fn summary(sheet: &mut Worksheet, run: &Run, styles: &Styles, measured: usize) -
         out.row(&[Cell::Text(words)])?;
     }
     out.row(&[Cell::Text("run"), Cell::Text(&run.id), Cell::Text("started"), Cell::Text(&run.started)])?;
-    if measured > SHEETS_MAX {
-        let words = format!("{measured} measured jobs; the first {SHEETS_MAX} have a sheet of their own");
+    if tests > SHEETS_MAX {
+        let words = format!("{tests} measured jobs; the first {SHEETS_MAX} have a sheet of their own");
         out.row(&[Cell::Text(&words)])?;
     }
     out.row(&[])?;
+    out.heads(&[
+        "figure",
+        "verdict",
+        "value",
+        "unit",
+        "from",
+        "to",
+        "n",
+        "p99 completion latency, ns",
+        "conditions",
+        "because",
+    ])?;
+    let first = out.next_row();
+    for row in &run.rows {
+        let of = |phase: &&PhaseResult| (&phase.name, &phase.point) == (&row.phase, &row.point);
+        let job = run.phases.iter().filter(of).flat_map(|phase| &phase.jobs).find(|job| job.name == row.job);
+        let conditions = job.map_or_else(String::new, |job| {
+            format!("{}, {} outstanding, {}", job.pattern, job.outstanding_io, size_of(job))
+        });
+        let bound = |bound: Option<f64>| bound.map_or(Cell::Nothing, Cell::Number);
+        let p99 = job.and_then(|job| job.total.completion_ns.p99).map(|ns| ns as f64);
+        out.row(&[
+            Cell::Text(&row.name),
+            Cell::Text(row.verdict.word()),
+            Cell::Number(row.figure.value),
+            Cell::Text(&row.figure.unit),
+            bound(row.figure.interval.map(|interval| interval.0)),
+            bound(row.figure.interval.map(|interval| interval.1)),
+            Cell::Number(f64::from(row.figure.n)),
+            // Of several repetitions each has its own, among the figures.
+            if row.figure.n == 1 { bound(p99) } else { Cell::Nothing },
+            Cell::Text(&conditions),
+            Cell::Text(row.because.as_deref().unwrap_or_default()),
+        ])?;
+    }
+    let last = out.next_row().saturating_sub(1);
+    out.widths(&[36.0, 10.0, 14.0, 9.0, 14.0, 14.0, 6.0, 18.0, 48.0, 60.0])?;
+    if !run.rows.is_empty() {
+        bars(sheet, (first, last))?;
+    }
+    Ok(())
+}
+
+/// The size of an operation; empty where it is not known.
+fn size_of(job: &JobResult) -> String {
+    let size = job.total.block_size;
+    if size > 0 { assay_report::format::bytes(size) } else { "size not known".to_owned() }
+}
+
+/// Every number of every phase, job and operation, as in the run.
+fn figures(sheet: &mut Worksheet, run: &Run, styles: &Styles) -> Result<(), XlsxError> {
+    sheet.set_name("Figures")?;
+    printed(sheet, 2);
+    let mut out = Writer::new(sheet, styles);
+    out.title("Figures")?;
     let latencies = KINDS.iter().flat_map(|kind| {
         LATENCY.iter().map(move |name| match *name {
             "n" => format!("{kind}, n"),
@@ -97,20 +154,20 @@ fn summary(sheet: &mut Worksheet, run: &Run, styles: &Styles, measured: usize) -
     let heads: Vec<String> =
         HEAD.iter().map(|head| (*head).to_owned()).chain(latencies).chain(tail).collect();
     out.heads(&heads)?;
-    let first = out.next_row();
-    let records = records(run);
-    for record in &records {
+    for record in &records(run) {
         let cells = summary_row(run, record);
         out.row(&cells)?;
     }
-    let last = out.next_row().saturating_sub(1);
     out.widths(&[28.0, 9.0, 14.0, 7.0, 18.0, 10.0, 10.0, 30.0])?;
-    if !records.is_empty() {
-        let p99 = HEAD.len() as u16 + 7;
-        bars(sheet, "IOPS", (first, last), HEAD.len() as u16 - 2, 0)?;
-        bars(sheet, "p99 completion latency, ns", (first, last), p99, 9)?;
-    }
+    sheet.set_freeze_panes(2, 1)?;
+    sheet.set_repeat_rows(1, 1)?;
     Ok(())
+}
+
+/// Printed across, as many pages wide.
+fn printed(sheet: &mut Worksheet, pages_wide: u16) {
+    const A4: u8 = 9;
+    sheet.set_landscape().set_paper_size(A4).set_print_fit_to_pages(pages_wide, 0);
 }
 
 fn summary_row<'r>(run: &Run, record: &Record<'r>) -> Vec<Cell<'r>> {
@@ -157,45 +214,67 @@ fn latency_cells(latency: Option<LatencySummary>) -> [Cell<'static>; 11] {
     ]
 }
 
-/// A native chart of one column of the summary, right of the table's first columns and below it.
-fn bars(
-    sheet: &mut Worksheet,
-    title: &str,
-    (first, last): (u32, u32),
-    column: u16,
-    place: u16,
-) -> Result<(), XlsxError> {
+/// A native chart of the figures of the summary, below them.
+fn bars(sheet: &mut Worksheet, (first, last): (u32, u32)) -> Result<(), XlsxError> {
     let mut chart = Chart::new(ChartType::Bar);
-    chart.title().set_name(title);
+    chart.title().set_name("Figures");
     chart.legend().set_hidden();
-    chart.set_width(620).set_height(320 + 14 * (last - first).min(40));
+    // Bars are counted from below; the first figure stands on top.
+    chart.y_axis().set_reverse();
+    chart.x_axis().set_num_format("#,##0");
+    chart.set_width(900).set_height(160 + 18 * (last - first + 1).min(60));
     chart
         .add_series()
-        .set_name(title)
-        .set_categories(("Summary", first, 0, last, 5))
-        .set_values(("Summary", first, column, last, column));
-    sheet.insert_chart(last + 3, place, &chart)?;
+        .set_name("Figures")
+        .set_categories(("Summary", first, 0, last, 0))
+        .set_values(("Summary", first, 2, last, 2))
+        .set_gap(40);
+    sheet.insert_chart(last + 2, 0, &chart)?;
     Ok(())
 }
 
-/// A sheet of one measured job: its conditions, every reporting period, and two native charts of them.
+/// One measured job in each of its repetitions.
+type Test<'r> = Vec<(&'r PhaseResult, &'r JobResult)>;
+
+/// The measured jobs, repetitions of one together, in the order of their first.
+fn tests_of(run: &Run) -> Vec<Test<'_>> {
+    let mut tests: Vec<Test<'_>> = Vec::new();
+    for phase in run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure) {
+        for job in &phase.jobs {
+            let same = |test: &&mut Test<'_>| test[0].0.repeats(phase) && test[0].1.name == job.name;
+            match tests.iter_mut().find(same) {
+                Some(test) => test.push((phase, job)),
+                None => tests.push(vec![(phase, job)]),
+            }
+        }
+    }
+    tests
+}
+
+/// A sheet of one measured job: its conditions, every reporting period of every repetition, and two native charts of them.
 fn test(
     sheet: &mut Worksheet,
     run: &Run,
-    (phase, job): (&PhaseResult, &JobResult),
+    test: &Test<'_>,
     name: &str,
     styles: &Styles,
 ) -> Result<(), XlsxError> {
     sheet.set_name(name)?;
+    printed(sheet, 1);
+    let Some((phase, job)) = test.first() else { return Ok(()) };
     let mut out = Writer::new(sheet, styles);
-    let repeats = run.repeats_of(phase);
-    let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat.saturating_add(1)) } else { String::new() };
-    out.title(&format!("{}{repeat} / {}", phase.title(), job.name))?;
+    out.title(&if job.name == phase.name {
+        phase.title()
+    } else {
+        format!("{} / {}", phase.title(), job.name)
+    })?;
     let verdict = run.row_or_step(phase, job).map_or_else(String::new, |row| row.judgement());
     let outstanding = job.outstanding_io.to_string();
+    let size = size_of(job);
     let facts = [
         ("verdict", verdict.as_str()),
         ("pattern", &job.pattern),
+        ("block size", &size),
         ("outstanding", &outstanding),
         ("durability", &job.durability),
         ("engine", job.engine.as_str()),
@@ -204,39 +283,44 @@ fn test(
         out.row(&[Cell::Text(name), Cell::Text(value)])?;
     }
     out.row(&[])?;
-    out.heads(&[
-        "start, s",
-        "length, s",
-        "IOPS",
-        "bytes/s",
-        "p50 completion latency, ns",
-        "p99 completion latency, ns",
-    ])?;
-    let first = out.next_row();
-    for point in &job.series {
-        let known = |value: Option<u64>| value.map_or(Cell::Nothing, |value| Cell::Number(value as f64));
-        let numbers = [point.start_s, point.length_s, point.iops, point.bytes_per_s].map(Cell::Number);
-        out.row(&[&numbers[..], &[known(point.p50_ns), known(point.p99_ns)]].concat())?;
+    out.heads(&PERIOD)?;
+    let head = out.next_row() - 1;
+    let mut ranges = Vec::new();
+    for (phase, job) in test {
+        let first = out.next_row();
+        for point in &job.series {
+            let known = |value: Option<u64>| value.map_or(Cell::Nothing, |value| Cell::Number(value as f64));
+            let numbers = [point.start_s, point.length_s, point.iops, point.bytes_per_s].map(Cell::Number);
+            let latencies = [known(point.p50_ns), known(point.p99_ns)];
+            out.row(&[&[Cell::Number(f64::from(phase.repeat))], &numbers[..], &latencies[..]].concat())?;
+        }
+        ranges.push((phase.repeat, first, out.next_row().saturating_sub(1)));
     }
-    let last = out.next_row().saturating_sub(1);
-    out.widths(&[12.0, 12.0, 14.0, 16.0, 24.0, 24.0])?;
-    if job.series.len() > 1 {
-        lines(sheet, name, (first, last), ("IOPS over time", &[(2, "IOPS")]), 1)?;
-        lines(
-            sheet,
-            name,
-            (first, last),
-            ("completion latency over time, ns", &[(4, "p50"), (5, "p99")]),
-            19,
-        )?;
+    out.widths(&[12.0, 12.0, 12.0, 14.0, 16.0, 18.0, 18.0])?;
+    sheet.set_repeat_rows(head, head)?;
+    ranges.retain(|(_, first, last)| last > first);
+    if !ranges.is_empty() {
+        lines(sheet, name, &ranges, ("IOPS over time", &[(3, "IOPS")]), 1)?;
+        lines(sheet, name, &ranges, ("completion latency over time, ns", &[(5, "p50"), (6, "p99")]), 19)?;
     }
     Ok(())
 }
 
+/// The columns of a reporting period.
+const PERIOD: [&str; 7] = [
+    "repeat",
+    "start, s",
+    "length, s",
+    "IOPS",
+    "bytes/s",
+    "p50 completion latency, ns",
+    "p99 completion latency, ns",
+];
+
 fn lines(
     sheet: &mut Worksheet,
     name: &str,
-    (first, last): (u32, u32),
+    ranges: &[(u32, u32, u32)],
     (title, columns): (&str, &[(u16, &str)]),
     row: u32,
 ) -> Result<(), XlsxError> {
@@ -244,22 +328,26 @@ fn lines(
     chart.title().set_name(title);
     chart.x_axis().set_name("seconds from the start of the measured part");
     chart.set_width(640).set_height(320);
-    if columns.len() == 1 {
+    if columns.len() == 1 && ranges.len() == 1 {
         chart.legend().set_hidden();
     }
     for (column, line) in columns {
-        chart
-            .add_series()
-            .set_name(*line)
-            .set_categories((name, first, 0, last, 0))
-            .set_values((name, first, *column, last, *column));
+        for (repeat, first, last) in ranges {
+            let line = if ranges.len() > 1 { format!("{line}, {}", repeat + 1) } else { (*line).to_owned() };
+            chart
+                .add_series()
+                .set_name(&line)
+                .set_categories((name, *first, 1, *last, 1))
+                .set_values((name, *first, *column, *last, *column));
+        }
     }
-    sheet.insert_chart(row, 7, &chart)?;
+    sheet.insert_chart(row, 8, &chart)?;
     Ok(())
 }
 
 fn conditions(sheet: &mut Worksheet, run: &Run, styles: &Styles) -> Result<(), XlsxError> {
     sheet.set_name("Conditions")?;
+    printed(sheet, 1);
     let mut out = Writer::new(sheet, styles);
     out.title("Conditions")?;
     for section in facts::environment(&run.environment).iter().chain([&facts::provenance(run)]) {
@@ -282,6 +370,7 @@ fn conditions(sheet: &mut Worksheet, run: &Run, styles: &Styles) -> Result<(), X
 
 fn findings(sheet: &mut Worksheet, findings: &[Finding], styles: &Styles) -> Result<(), XlsxError> {
     sheet.set_name("Findings")?;
+    printed(sheet, 1);
     let mut out = Writer::new(sheet, styles);
     out.title("Findings")?;
     out.heads(&["id", "severity", "phase", "repeat", "job", "message", "possible bias", "advice"])?;

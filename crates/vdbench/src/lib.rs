@@ -55,7 +55,7 @@ pub use lower::lower;
 pub use number::Number;
 pub use options::{Limits, Options};
 pub use recognise::recognise;
-pub use reports::{console, vdbench_files};
+pub use reports::{Reported, console, vdbench_files, vdbench_files_as};
 pub use run::{Arrivals, Format, Rates, RunDef, StorageChoice};
 pub use sink::At;
 pub use storage::{Lun, StorageDef};

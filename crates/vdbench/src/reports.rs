@@ -17,10 +17,24 @@ use assay_results::{Interval, Run};
 use self::rows::{Definition, definitions};
 use assay_results::foreign::Moment;
 
+/// What the parameter file says of its reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reported {
+    /// `interval=`, in seconds: a row for each; 0: a row for each reporting period.
+    pub interval_s: u64,
+    /// No `warmup=` is given: the first interval is left out of the averages, and start lines say nothing of it.
+    pub first_left_out: bool,
+}
+
 /// File names and texts: `flatfile.html`, `totals.html`, `summary.html`, `histogram.html`, `status.html` and
 /// `logfile.html`. `intervals` may be in any order; without them there are no rows but the averages.
 pub fn vdbench_files(run: &Run, intervals: &[Interval]) -> Vec<(String, String)> {
-    let definitions = definitions(run, intervals);
+    vdbench_files_as(run, intervals, Reported::default())
+}
+
+/// As [`vdbench_files`], with the rows that the parameter file asks for.
+pub fn vdbench_files_as(run: &Run, intervals: &[Interval], how: Reported) -> Vec<(String, String)> {
+    let definitions = definitions(run, intervals, how);
     let file = |name: &str, text: String| {
         let text = format!("<title>Vdbench {}/{name}</title><pre>\n{text}", escaped(&run.name));
         (name.to_owned(), text)
@@ -37,8 +51,8 @@ pub fn vdbench_files(run: &Run, intervals: &[Interval]) -> Vec<(String, String)>
 
 /// What vdbench prints while it runs, for a run that has ended. `words` are those of its command line, `output` the directory
 /// of its files; the last line is Assay's own.
-pub fn console(run: &Run, intervals: &[Interval], words: &[String], output: &str) -> String {
-    let definitions = definitions(run, intervals);
+pub fn console(run: &Run, intervals: &[Interval], how: Reported, words: &[String], output: &str) -> String {
+    let definitions = definitions(run, intervals, how);
     let mut text = version(run);
     text.push_str("For documentation, see docs/formats/vdbench.md\n\n");
     let started = lines::time_of_day(Moment::parse(&run.started));

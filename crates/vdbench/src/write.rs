@@ -188,6 +188,9 @@ impl<'w> Writer<'w> {
         if job.think_time.is_some() {
             self.lose_of_job(job, "think-time", "pauses between operations are dropped", "give iorate");
         }
+        if job.flow.is_some() {
+            self.lose_of_job(job, "flow", "jobs are not kept in proportion", "give skew=");
+        }
         if job.start_delay.0 > 0 {
             self.lose_of_job(job, "start-delay", "all workloads of a run start together", "use two runs");
         }

@@ -35,7 +35,8 @@ pub fn image(bytes: u64, label: &str, files: &[(String, &[u8])]) -> io::Result<V
     let mut padded = [b' '; 11];
     label.bytes().zip(&mut padded).for_each(|(letter, to)| *to = letter);
     let cluster = if bytes < LARGE { 512 } else { 4096 };
-    let options = FormatVolumeOptions::new().fat_type(FatType::Fat32).volume_label(padded).volume_id(0xa55a_1001);
+    let options =
+        FormatVolumeOptions::new().fat_type(FatType::Fat32).volume_label(padded).volume_id(0xa55a_1001);
     fatfs::format_volume(&mut volume, options.bytes_per_cluster(cluster))?;
     put(&mut volume, files)?;
     Ok(volume.into_inner())
@@ -62,7 +63,12 @@ pub fn put(volume: &mut (impl io::Read + io::Write + io::Seek), files: &[(String
 }
 
 /// The content of a file of a FAT file system with this label, of at most `bytes_max`; `None`: there is no such file system or file.
-pub fn read(volume: impl io::Read + io::Write + io::Seek, label: &str, path: &str, bytes_max: u64) -> Option<Vec<u8>> {
+pub fn read(
+    volume: impl io::Read + io::Write + io::Seek,
+    label: &str,
+    path: &str,
+    bytes_max: u64,
+) -> Option<Vec<u8>> {
     let system = FileSystem::new(volume, FsOptions::new()).ok()?;
     if system.volume_label().trim() != label {
         return None;
@@ -79,7 +85,8 @@ mod tests {
 
     #[test]
     fn files_come_back_and_the_same_files_give_the_same_bytes() {
-        let files = [("EFI/BOOT/BOOTX64.EFI".to_owned(), &b"loader"[..]), ("a long name.txt".to_owned(), b"x")];
+        let files =
+            [("EFI/BOOT/BOOTX64.EFI".to_owned(), &b"loader"[..]), ("a long name.txt".to_owned(), b"x")];
         let one = image(BYTES_MIN, "ASSAY", &files).expect("fits");
         assert_eq!(one, image(BYTES_MIN, "ASSAY", &files).expect("fits"));
         let system = FileSystem::new(Cursor::new(one.clone()), FsOptions::new()).expect("a file system");

@@ -13,7 +13,8 @@ const STAGE_BYTES: usize = 440;
 const LIST: usize = SECTOR as usize - 12;
 
 /// Modules of both GRUBs: what reads a FAT file system and starts Linux, and what talks to a screen and a serial line.
-pub const MODULES: &[&str] = &["part_gpt", "fat", "normal", "linux", "serial", "terminal", "echo", "configfile"];
+pub const MODULES: &[&str] =
+    &["part_gpt", "fat", "normal", "linux", "serial", "terminal", "echo", "configfile"];
 /// Of that of BIOS.
 pub const MODULES_BIOS: &[&str] = &["biosdisk"];
 /// Of that of UEFI.

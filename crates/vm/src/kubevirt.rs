@@ -126,6 +126,10 @@ mod tests {
         assert_eq!(volumes[7]["dataVolume"]["name"], "assay-3-data-8");
         assert_eq!(documents(&of).matches("---").count(), 3);
         let own = Machines { storage_class: String::new(), ..of };
-        assert!(machines(&own)[0]["spec"]["dataVolumeTemplates"][0]["spec"]["storage"].get("storageClassName").is_none());
+        assert!(
+            machines(&own)[0]["spec"]["dataVolumeTemplates"][0]["spec"]["storage"]
+                .get("storageClassName")
+                .is_none()
+        );
     }
 }

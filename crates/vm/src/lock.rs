@@ -40,7 +40,8 @@ impl Lock {
             let Package { name, version, sha256 } = package;
             format!("\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\nsha256 = \"{sha256}\"\n")
         });
-        let head = "# Written by 'assay vm build --update-lock': the Debian packages that an image is made of.\n";
+        let head =
+            "# Written by 'assay vm build --update-lock': the Debian packages that an image is made of.\n";
         std::iter::once(head.to_owned()).chain(packages).collect()
     }
 }

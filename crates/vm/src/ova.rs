@@ -68,7 +68,10 @@ mod tests {
         assert!(said.status.success());
         assert_eq!(String::from_utf8_lossy(&said.stdout), "a.ovf\nb.vmdk\n");
         let line = manifest(&files[..1]);
-        assert!(line.starts_with("SHA256(a.ovf)= 982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a"), "{line}");
+        assert!(
+            line.starts_with("SHA256(a.ovf)= 982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a"),
+            "{line}"
+        );
         assert!(write(&[("x".repeat(101), Vec::new())], 0, &mut Vec::new()).is_err());
     }
 }

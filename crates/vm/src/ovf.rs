@@ -20,7 +20,10 @@ const CIM: &str = "http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2";
 /// The descriptor of a machine of this shape, whose disks are `files` in order. `id` is the suite's.
 pub fn descriptor(shape: &Shape, files: &[DiskFile], id: &str) -> String {
     let references = each(files, |number, file| {
-        format!("    <File ovf:href=\"{}\" ovf:id=\"file{number}\" ovf:size=\"{}\"/>\n", file.name, file.bytes)
+        format!(
+            "    <File ovf:href=\"{}\" ovf:id=\"file{number}\" ovf:size=\"{}\"/>\n",
+            file.name, file.bytes
+        )
     });
     let disks = each(files, |number, file| {
         format!(
@@ -74,8 +77,10 @@ fn each(files: &[DiskFile], text: impl Fn(usize, &DiskFile) -> String) -> String
 
 /// An item: elements of CIM_ResourceAllocationSettingData in the order of the alphabet, as the schema has them.
 fn item(elements: &[(&str, &str)]) -> String {
-    let lines: String =
-        elements.iter().map(|(name, value)| format!("        <rasd:{name}>{value}</rasd:{name}>\n")).collect();
+    let lines: String = elements
+        .iter()
+        .map(|(name, value)| format!("        <rasd:{name}>{value}</rasd:{name}>\n"))
+        .collect();
     format!("      <Item>\n{lines}      </Item>\n")
 }
 
@@ -143,7 +148,8 @@ mod tests {
     #[test]
     fn the_descriptor_names_every_disk_and_the_shape() {
         let file = |name: &str, capacity| DiskFile { name: name.to_owned(), bytes: 10, capacity };
-        let text = descriptor(&Shape::default(), &[file("a.vmdk", 30 << 30), file("b.vmdk", 350 << 30)], "abc");
+        let text =
+            descriptor(&Shape::default(), &[file("a.vmdk", 30 << 30), file("b.vmdk", 350 << 30)], "abc");
         for part in [
             "ovf:href=\"a.vmdk\" ovf:id=\"file1\" ovf:size=\"10\"",
             "ovf:capacity=\"375809638400\" ovf:capacityAllocationUnits=\"byte\" ovf:diskId=\"disk2\" ovf:fileRef=\"file2\"",

@@ -252,6 +252,19 @@ pub struct ThinkTime {
     pub every_ios: u32,
 }
 
+/// Its share of the operations of all threads with one flow: none of them runs ahead of its weight (fio's `flow`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Jobs of one phase with the same number share a flow.
+    pub id: u32,
+    /// Operations of each thread, against those of the others, at least 1.
+    pub weight: u32,
+    /// What a thread that is ahead waits before it looks again; 0: it looks at once.
+    pub pause: Nanos,
+}
+
 /// What ends a job. The first that is reached counts; none at all: one pass over the active range.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -392,6 +405,9 @@ pub struct Traits {
     pub outstanding_per_thread: u32,
     /// Pauses.
     pub think_time: Option<ThinkTime>,
+    /// Its share among the jobs of its phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
     /// Not measured, at the start.
     pub ramp: Nanos,
     /// Start this long after the phase starts.
@@ -512,6 +528,7 @@ impl Job {
                 service_levels: Vec::new(),
                 outstanding_per_thread: 1,
                 think_time: None,
+                flow: None,
                 ramp: Nanos(0),
                 start_delay: Nanos(0),
                 delay_from_run: false,

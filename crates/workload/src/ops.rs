@@ -8,10 +8,12 @@ use crate::pattern::{AccessPattern, OpKind};
 use crate::rng::{Rng, derive_seed};
 use crate::target::ActiveRange;
 
+mod one_by_one;
 mod place;
 mod sizes;
 mod trim_first;
 
+pub use one_by_one::OneByOne;
 use place::{Grid, Positions, Site};
 pub use sizes::BlockSizer;
 use sizes::Sizes;

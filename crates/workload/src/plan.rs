@@ -22,7 +22,7 @@ use crate::job::{
     Rate, SteadyLimit, Traits,
 };
 use crate::operation::OpId;
-use crate::ops::{Generator, OpSource, SiteSpec, TrimFirst};
+use crate::ops::{Generator, OneByOne, OpSource, SiteSpec, TrimFirst};
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement};
 use crate::point::SweepPoint;
 use crate::steps::Step;
@@ -228,11 +228,13 @@ impl PlannedJob {
             let made = Generator::new(pattern, sites, self.selection, slice.seed, ios, bytes);
             if passes { made.with_passes() } else { made }
         };
-        if self.trim_first {
-            let writes = AccessPattern { mix: Mix::WRITE, ..self.pattern.clone() };
-            return Box::new(TrimFirst::new(with(&writes)));
+        let writes = || AccessPattern { mix: Mix::WRITE, ..self.pattern.clone() };
+        match (self.trim_first, self.flow.is_some()) {
+            (true, false) => Box::new(TrimFirst::new(with(&writes()))),
+            (true, true) => Box::new(OneByOne::new(TrimFirst::new(with(&writes())))),
+            (false, true) => Box::new(OneByOne::new(with(&self.pattern))),
+            (false, false) => Box::new(with(&self.pattern)),
         }
-        Box::new(with(&self.pattern))
     }
 
     /// How many I/Os one of its threads does at most beside flushes; `None`: as many as its time allows.

@@ -10,7 +10,16 @@ use super::Finding;
 use crate::error::Error;
 
 /// Licences whose terms the archive of a release fulfils with their texts.
-const ACCEPTED: &[&str] = &["Apache-2.0", "BSD-3-Clause", "CC0-1.0", "MIT", "Unicode-3.0", "Zlib"];
+const ACCEPTED: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-3-Clause",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Zlib",
+];
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
@@ -100,8 +109,9 @@ fn one(rest: &mut &[&str]) -> Option<bool> {
     *rest = behind;
     if take(rest, "WITH") {
         // A licence with an exception is another one.
-        *rest = rest.split_first()?.1;
-        return Some(false);
+        let (exception, behind) = rest.split_first()?;
+        *rest = behind;
+        return Some(ACCEPTED.contains(&format!("{name} WITH {exception}").as_str()));
     }
     Some(ACCEPTED.contains(name))
 }

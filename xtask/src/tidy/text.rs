@@ -53,7 +53,7 @@ fn holds_path(line: &str, needle: &str) -> bool {
         let before = line[..at].chars().next_back();
         let after = line[at + needle.len()..].chars().next();
         let inside = |c: char| c.is_alphanumeric() || "_-.~*{}<>)]$".contains(c);
-        let continues = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        let continues = |c: char| c.is_alphanumeric() || "_-@".contains(c);
         !before.is_some_and(inside) && (needle.ends_with('/') || !after.is_some_and(continues))
     })
 }

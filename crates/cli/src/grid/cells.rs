@@ -49,6 +49,7 @@ impl Asked {
             diagnostics: Vec::new(),
             commands: Vec::new(),
             work_dir: None,
+            format: None,
         }
     }
 }
@@ -105,12 +106,29 @@ fn launched(words: &str, workers: Option<u32>) -> Result<(String, u32), Failure>
         }
         return Ok((format!("ssh:{}", hosts[..number as usize].join(",")), number));
     }
-    let most = rest.and_then(|rest| rest.parse::<u32>().ok());
+    if name == "attach" {
+        return Err(Failure::usage(format!(
+            "--on {words}: workers that join do one run, and each cell is one; ssh, slurm and kube start them for each"
+        )));
+    }
+    // What is behind the number are options of the launcher.
+    let (first, more) = rest.map_or((None, None), |rest| match rest.split_once(',') {
+        Some((first, more)) => (Some(first), Some(more)),
+        None => (Some(rest), None),
+    });
+    let most = match first.map(|first| (first, first.parse::<u32>())) {
+        None => None,
+        Some((_, Ok(most))) => Some(most),
+        Some((first, Err(_))) => {
+            return Err(Failure::usage(format!("--on {words}: '{first}' is not a number of workers")));
+        }
+    };
     let number = workers.or(most).unwrap_or(1);
     if most.is_some_and(|most| number > most) {
         return Err(Failure::usage(format!("--workers {number}: --on {words} has fewer")));
     }
-    Ok((format!("{name}:{number}"), number))
+    let more = more.map_or_else(String::new, |more| format!(",{more}"));
+    Ok((format!("{name}:{number}{more}"), number))
 }
 
 /// The hosts of `ssh:`, one word each.
@@ -311,6 +329,8 @@ mod tests {
         assert_eq!((cells[0].on.as_str(), cells[7].on.as_str()), ("ssh:a", "ssh:a,b,c"));
         let names: BTreeSet<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
         assert_eq!(names.len(), 4);
+        let words = ["--on", "kube:4,storage-class=fast", "--workers", "2"];
+        assert_eq!(cells_of(&words).expect("a grid")[0].on, "kube:2,storage-class=fast");
     }
 
     #[test]
@@ -318,6 +338,9 @@ mod tests {
         let cases = [
             (vec!["--on", "ssh:a,b", "--workers", "3"], "names 2 hosts"),
             (vec!["--on", "local:2", "--workers", "3"], "has fewer"),
+            (vec!["--on", "local:two"], "'two' is not a number of workers"),
+            (vec!["--on", "attach:2"], "workers that join do one run"),
+            (vec!["--prefill", "none"], "possible values: zero, random"),
             (vec!["--block-size", "1000"], "not a multiple of 512"),
             (vec!["--size", "4k", "--block-size", "1m"], "less than one block"),
             (vec!["--read", "70,70"], "asked for twice"),

@@ -55,7 +55,7 @@ fn show_disks(guest: &Guest) {
 fn command(guest: &Guest, words: &[&str]) {
     use std::os::unix::process::CommandExt as _;
     let mut command = std::process::Command::new("/proc/self/exe");
-    command.arg0("assay").args(words).env("ASSAY_RUNS", super::RUNS).env("HOME", "/root");
+    command.arg0("assay").args(words).env("ASSAY_RUNS", super::RUNS).env("HOME", "/home");
     match command.stdin(std::process::Stdio::null()).output() {
         Ok(output) => {
             guest.console.say(&String::from_utf8_lossy(&output.stdout));

@@ -52,7 +52,7 @@ fn serve_one() -> std::io::Result<()> {
     // Blocks while nobody is there.
     port.write_all(READY)?;
     let mut worker = Command::new("/proc/self/exe");
-    worker.arg0("assay").arg("worker").env("ASSAY_RUNS", RUNS).env("HOME", "/root").current_dir("/root");
+    worker.arg0("assay").arg("worker").env("ASSAY_RUNS", RUNS).env("HOME", "/home").current_dir("/home");
     worker.stdin(Stdio::from(port.try_clone()?)).stdout(Stdio::from(port)).stderr(Stdio::null());
     worker.status().map(drop)
 }

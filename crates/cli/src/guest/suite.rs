@@ -118,7 +118,7 @@ fn ids() -> Vec<String> {
 fn carry_out(words: &str, console: &Console) -> Result<(), String> {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("assay").args(words.split(' ')).current_dir(DATA);
-    command.env("ASSAY_RUNS", RUNS).env("HOME", "/root").env("TMPDIR", "/tmp").env("PATH", "/bin:/sbin");
+    command.env("ASSAY_RUNS", RUNS).env("HOME", "/home").env("TMPDIR", "/tmp").env("PATH", "/bin:/sbin");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let mut last = String::new();

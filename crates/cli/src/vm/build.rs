@@ -26,8 +26,9 @@ use crate::output::Outputs;
 const GRUB: &str = "/usr/lib/grub";
 const GRUB_BIOS: &str = "grub-pc-bin";
 const GRUB_EFI: &str = "grub-efi-amd64-bin";
-/// The words that every image's kernel gets. A screen shows what happens, and a serial line is `/dev/console`.
-const WORDS: &str = "console=tty0 console=ttyS0,115200 quiet panic=10";
+/// The words that every image's kernel gets. A screen shows what happens, and a serial line is `/dev/console`. On a
+/// busy host an emulated timer fails the kernel's test of it, which it would take for a reason to stop.
+const WORDS: &str = "console=tty0 console=ttyS0,115200 quiet panic=10 no_timer_check";
 /// Files are of this second where `SOURCE_DATE_EPOCH` says nothing: the first that FAT knows.
 const SECONDS: u64 = 315_532_800;
 
@@ -132,8 +133,8 @@ fn kept_packages() -> Result<PathBuf, Failure> {
 fn make(args: &BuildArgs, lock: &Lock, (scratch, unpacked): (&Path, &Path)) -> Result<Made, Failure> {
     let seconds =
         std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok()).unwrap_or(SECONDS);
-    let own = Path::new("/proc/self/exe").to_owned();
-    let program = args.program.clone().unwrap_or(own);
+    // By its name, which tells what it is linked with.
+    let program = args.program.clone().map_or_else(std::env::current_exe, Ok).map_err(Failure::failed)?;
     let content = fs::read(&program);
     let content = content.map_err(|error| Failure::usage(format!("{}: {error}", program.display())))?;
     let content = elf::stripped(&content);
@@ -180,7 +181,7 @@ fn make(args: &BuildArgs, lock: &Lock, (scratch, unpacked): (&Path, &Path)) -> R
 
 /// Files and directories that the system needs, and what it says of itself.
 fn add_system(files: &mut Initramfs, image: &Image) -> Result<(), Failure> {
-    for directory in ["proc", "sys", "dev", "run", "tmp", "root", "data", "runs", "etc"] {
+    for directory in ["proc", "sys", "dev", "run", "tmp", "home", "data", "runs", "etc"] {
         files.directory(directory);
     }
     files.device("dev/console", 5, 1);

@@ -30,8 +30,8 @@ pub(super) fn tool(package: &str, command: &mut Command) -> Result<String, Failu
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let lines = said.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("W: "));
-    Err(Failure::failed(format!("{name} failed: {}", lines.last().unwrap_or("it said nothing"))))
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("W: "));
+    Err(Failure::failed(format!("{name} failed: {}", lines.next_back().unwrap_or("it said nothing"))))
 }
 
 /// The newest packages that apt knows.

@@ -221,7 +221,7 @@ fn a_dry_run_builds_nothing_and_files_of_others_stay() {
     let at = world.data().join("mail");
     let build = ["mail", "build", path_text(&at), SMALL];
     let plan = world.assay(&[&build[..], &["--dry-run"]].concat()).ended(0);
-    assert!(plan.out.contains("mail build") && !at.exists(), "{}", plan.out);
+    assert!(plan.out.contains("mail-build") && !at.exists(), "{}", plan.out);
     assert!(world.run_directories().is_empty());
     world.assay(&[&build[..], &["--engine", "psync"]].concat()).ended(2);
     // What it is told to write is looked at before.

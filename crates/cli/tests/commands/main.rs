@@ -24,6 +24,8 @@ mod fleet;
 mod grid;
 mod help;
 mod journals;
+#[cfg(feature = "kube")]
+mod kube;
 mod lies;
 mod limits;
 mod looks;
@@ -48,5 +50,8 @@ mod stall;
 mod stopping;
 mod stored;
 mod truths;
+mod vdbench_words;
+#[cfg(feature = "vm")]
+mod vm;
 mod watching;
 mod world;

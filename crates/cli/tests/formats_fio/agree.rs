@@ -11,6 +11,8 @@ mod bounds;
 mod corpus;
 #[path = "agree/fio.rs"]
 mod fio;
+#[path = "agree/generated.rs"]
+mod generated;
 #[path = "agree/numbers.rs"]
 mod numbers;
 #[path = "agree/places.rs"]

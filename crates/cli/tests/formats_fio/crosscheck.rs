@@ -77,3 +77,30 @@ fn what_cannot_be_written_to_is_refused_before_anything_runs() {
     assert_eq!(said.code, Some(2), "{said:?}");
     assert_eq!(place.read("precious"), "do not lose this");
 }
+
+/// Whatever answers vdbench's command line and writes its flat file is a third side; here Assay's own drop-in for it.
+#[test]
+fn a_vdbench_is_a_third_side() {
+    if !has_fio() {
+        return;
+    }
+    let place = Place::new();
+    let file = "sd=s,lun=a.dat,size=4m,threads=1\nwd=w,sd=s,xfersize=4k,rdpct=100\n\
+                rd=run1,wd=w,iorate=max,elapsed=2,interval=1\n";
+    place.file("p.parm", file);
+    let link = place.path().join("vdbench");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_assay"), &link).expect("a link");
+    let with = format!("vdbench={}", link.display());
+    let words = ["crosscheck", "p.parm", "--pairs", "1", "--runtime", "2s", "--with", with.as_str()];
+    let text = place.assay(&words).done();
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains("mean completion latency")).collect();
+    let table = text.split("with vdbench, 1 runs").nth(1).unwrap_or_else(|| panic!("{text}"));
+    for who in ["Assay", "fio", "vdbench"] {
+        let row = table.lines().find(|line| line.trim_start().starts_with(who));
+        assert!(row.is_some_and(|row| row.contains(" IOPS ")), "{who}: {rows:?} {text}");
+    }
+    for (with, expected) in [("fio=/x", "only vdbench=PATH"), ("vdbench=/nowhere/vdbench", "is no file")] {
+        let said = place.assay(&["crosscheck", "p.parm", "--with", with]);
+        assert!(said.code == Some(2) && said.err.contains(expected), "{said:?}");
+    }
+}

@@ -40,7 +40,9 @@ pub enum AnchorError {
     )]
     Foreign(PathBuf),
     /// It exists, and no consent makes it a place for databases.
-    #[error("{0} was not made by Assay: databases go into a directory that does not exist yet, or that Assay made")]
+    #[error(
+        "{0} was not made by Assay: databases go into a directory that does not exist yet, or that Assay made"
+    )]
     NotForDatabases(PathBuf),
     /// It is a link or a file.
     #[error("{0} is not a directory")]

@@ -24,6 +24,10 @@ const TRIM: usize = 2;
 /// passes to fio: a full map is cleared and the draws go on. An LFSR begins anew with its first number whatever else is asked.
 pub(super) fn repeats(job: &ResolvedJob) -> bool {
     let access = job.access();
+    // Reads and writes of a walk have cursors of their own, which all begin again with a loop.
+    if access.direction == Direction::ReadWrite && !access.random {
+        return job.lifetime().loops > 1 && !job.lifetime().time_based;
+    }
     if !access.random || job.lifetime().time_based || !access.repeats {
         return access.random && is_lfsr(access);
     }
@@ -89,8 +93,8 @@ impl Lowering<'_> {
     fn trim_first(&mut self, source: Source<'_>) {
         let access = source.job.access();
         if access.sizes[TRIM] != access.sizes[WRITE] {
-            let message = "a block is trimmed in the size in which it is written";
-            self.loss(source, "trimwrite-sizes", "bs", message, "one size for both");
+            let message = "a block is written in the size in which it was trimmed, as in fio";
+            self.note(source, "trimwrite-sizes", "bs", message, "");
         }
         if source.job.lifetime().number_ios > 0 {
             let message = "a pair is begun as long as number_ios= is not reached; fio does up to a pair more";
@@ -101,6 +105,9 @@ impl Lowering<'_> {
     fn sizes(&mut self, source: Source<'_>, placement: &Placement) -> [ModelSizes; 3] {
         let access = source.job.access();
         let own = |slot: usize| model_sizes(&access.sizes[slot], access.unaligned);
+        if access.direction == Direction::TrimWrite {
+            return [own(READ), own(TRIM), own(TRIM)];
+        }
         if !access.sizes_by_randomness {
             return std::array::from_fn(own);
         }

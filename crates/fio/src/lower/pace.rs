@@ -1,6 +1,6 @@
 //! How fast, with which pauses, and how long.
 
-use assay_workload::job::{Arrival, Job, OperationRates, Rate, ThinkTime};
+use assay_workload::job::{Arrival, Flow, Job, OperationRates, Rate, ThinkTime};
 use assay_workload::pattern::Placement;
 
 use super::super::resolved::*;
@@ -64,6 +64,7 @@ impl Lowering<'_> {
                 self.loss(source, "rate-with-thinktime", "thinktime", message, "a lower rate");
             }
         }
+        job.flow = pacing.flow.map(|(weight, id, pause_us)| Flow { id, weight, pause: nanos(pause_us) });
         let (low, high) = resolved.lifetime().start_delay_us;
         if high > low {
             let message = "the job starts after the shorter delay, not a random one";

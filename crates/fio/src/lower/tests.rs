@@ -1,7 +1,7 @@
 use assay_workload::content::{Payload, Refresh};
 use assay_workload::job::{
-    Arrival, Caching, EngineKind, FileLayout, FlushCall, Job, OpenSync, OperationRates, PhaseKind, Rate,
-    TargetSelection, TargetSharing, Workload,
+    Arrival, Caching, EngineKind, FileLayout, Flow, FlushCall, Job, OpenSync, OperationRates, PhaseKind,
+    Rate, TargetSelection, TargetSharing, Workload,
 };
 use assay_workload::pattern::{BlockSizes, Distribution, Mix, Placement, ZoneSize};
 use assay_workload::target::{Extent, TargetKind};
@@ -215,6 +215,11 @@ fn what_becomes_of_files_is_honoured() {
     let made = job("rw=trimwrite\nunlink=1\nnrfiles=3\nopenfiles=1");
     assert!(made.trim_first && made.remove_files);
     assert_eq!(made.selection, TargetSelection::Sequential);
+    let sizes = job("rw=trimwrite\nbs=4k,8k,16k").traits.pattern;
+    assert_eq!([sizes.trim_sizes, sizes.write_sizes], [const { BlockSizes::Fixed(16 << 10) }; 2]);
+    let shared = job("flow=8\nflow_id=2\nflow_sleep=100").flow;
+    assert_eq!(shared, Some(Flow { id: 2, weight: 8, pause: Nanos(100_000) }));
+    assert_eq!(job("flow=0").flow, None);
     assert_eq!(job("rw=write\ncreate_on_open=1").layout, FileLayout::AsNeeded);
     let size =
         |lines: &str| workload(&format!("[a]\nfilename=f\nrw=read\nsize=1m\n{lines}\n")).targets[0].size;
@@ -233,7 +238,6 @@ fn losses_of_access() {
         ("rw=randread:8", "random-every-nth"),
         ("rw=randread:8\nrw_sequencer=identical", "identical-offsets"),
         ("rw=randtrimwrite\nnumber_ios=5", "trimwrite-ios"),
-        ("rw=trimwrite\nbs=4k,8k,16k", "trimwrite-sizes"),
         ("nrfiles=4\nopenfiles=2", "openfiles"),
         ("rw=read\ncreate_on_open=1", "create-on-open-reads"),
         ("rw=write\nloops=2\nunlink_each_loop=1", "unlink-each-loop"),

@@ -2,13 +2,19 @@
 
 use std::collections::HashSet;
 
+use assay_formats::{Diagnostic, Severity};
+use assay_workload::Workload;
 use assay_workload::block::SECTOR_BYTES;
 use assay_workload::job::{Caching, FileLayout, FlushPolicy, Job, Limits, Phase, PhaseKind, Rate};
 use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
+use assay_workload::target::Extent;
 use assay_workload::units::Nanos;
 
 use super::super::resolved::{Direction, ResolvedJob, Verify};
 use super::{BY_FIO, Lowering, Source};
+
+/// The id of the loss that data of an earlier run may not be verifiable.
+const FOREIGN_HEADERS: &str = "verify-foreign-headers";
 
 impl Lowering<'_> {
     /// Whether and how the data of a job is checked.
@@ -94,13 +100,7 @@ impl Lowering<'_> {
             return;
         }
         let message = "blocks that Assay wrote are checked; those that fio wrote with its own headers are not verifiable, and the result says how many they are";
-        self.loss(
-            source,
-            "verify-foreign-headers",
-            "verify",
-            message,
-            "write them with verify= in the same file",
-        );
+        self.loss(source, FOREIGN_HEADERS, "verify", message, "write them with verify= in the same file");
     }
 
     /// The jobs that read back what those of a section wrote.
@@ -123,6 +123,36 @@ impl Lowering<'_> {
         }
         checked().map(reading).collect()
     }
+}
+
+/// Takes back that data of an earlier run may not be verifiable where all that is checked begins with what Assay wrote.
+/// `begins` says so of a path and a place in it.
+pub fn settle_headers(
+    workload: &Workload,
+    diagnostics: &mut [Diagnostic],
+    begins: &dyn Fn(&str, u64) -> bool,
+) {
+    let Some(lost) = diagnostics.iter_mut().find(|one| one.id == FOREIGN_HEADERS) else { return };
+    let path =
+        |name: &String| workload.targets.iter().find(|target| target.name == *name).map(|one| &one.path);
+    let mut written = HashSet::new();
+    for phase in &workload.phases {
+        let reading = phase.jobs.iter().filter(|job| job.content.verify && !writes(job));
+        for job in reading.filter(|_| phase.kind != PhaseKind::Verify) {
+            let Extent::Bytes(offset) = job.offset else { return };
+            let earlier = |name: &&String| !written.contains(*name);
+            let mut paths = job.targets.iter().filter(earlier).filter_map(path);
+            if !paths.all(|path| begins(path, offset)) {
+                return;
+            }
+        }
+        written.extend(self::written(phase));
+    }
+    (lost.severity, lost.affects) = (Severity::Note, None);
+    lost.message =
+        "blocks that Assay wrote in an earlier run are checked by themselves: checksum, place and target"
+            .to_owned();
+    lost.help.clear();
 }
 
 fn writes(job: &Job) -> bool {

@@ -51,6 +51,13 @@ impl Writer<'_> {
             lines.set("thinktime", think.time.0.div_ceil(1000));
             lines.set("thinktime_blocks", think.every_ios.max(1));
         }
+        if let Some(flow) = job.flow {
+            lines.set("flow", flow.weight);
+            lines.set("flow_id", flow.id);
+            if flow.pause.0 > 0 {
+                lines.set("flow_sleep", flow.pause.0.div_ceil(1000));
+            }
+        }
         if job.ramp.0 > 0 {
             lines.set("ramp_time", time_text(job.ramp));
         }

@@ -99,10 +99,10 @@ fn invite(number: usize, door: &Door, file: &TicketFile, setting: &Setting) {
         IpAddr::V4(ip) => ip.to_string(),
     };
     let path = file.path.display();
-    (setting.say.0)(&format!("port {port} of {} is open until the run ends", door.address.ip()));
-    (setting.say.0)(&format!("waiting for {number} workers; start each with"));
-    (setting.say.0)(&format!("    assay worker --join {host}:{port} --token-file {path}"));
-    (setting.say.0)("where that file cannot be read, with its content in the variable ASSAY_JOIN");
+    setting.say.say(&format!("port {port} of {} is open until the run ends", door.address.ip()));
+    setting.say.say(&format!("waiting for {number} workers; start each with"));
+    setting.say.say(&format!("    assay worker --join {host}:{port} --token-file {path}"));
+    setting.say.say("where that file cannot be read, with its content in the variable ASSAY_JOIN");
 }
 
 fn this_host() -> String {
@@ -116,7 +116,7 @@ fn await_all(number: usize, door: &Door, setting: &Setting) -> Result<Vec<([u8; 
         let joined = door.joined();
         for (_, name) in joined.iter().skip(known) {
             known += 1;
-            (setting.say.0)(&format!("worker {name} joined ({known} of {number})"));
+            setting.say.say(&format!("worker {name} joined ({known} of {number})"));
         }
         if joined.len() >= number {
             return Ok(joined);

@@ -294,6 +294,9 @@ impl Link {
                 self.peer.replace(new.peer)
             }
             Err(error) => {
+                if error.kind() == io::ErrorKind::NotFound {
+                    self.fault = Some(LostReason::Failed { error: error.to_string() });
+                }
                 self.said = error.to_string().into_bytes();
                 None
             }

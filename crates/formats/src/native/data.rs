@@ -2,8 +2,8 @@
 
 use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
 use assay_workload::job::{
-    EngineOptions, FlushCall, FlushOrder, FlushPolicy, OpenSync, PeriodicFlush, SteadyFigure, SteadyLimit,
-    ThinkTime,
+    EngineOptions, Flow, FlushCall, FlushOrder, FlushPolicy, OpenSync, PeriodicFlush, SteadyFigure,
+    SteadyLimit, ThinkTime,
 };
 use assay_workload::units::Nanos;
 
@@ -222,6 +222,24 @@ pub(super) const THINK: Form<ThinkTime> = Form {
         1 => (TIME.write)(&think.time),
         _ => THINK_KEYS.inline(think, &NO_THINK),
     },
+};
+
+const NO_FLOW: Flow = Flow { id: 0, weight: 1, pause: Nanos(0) };
+
+pub(super) const FLOW_KEYS: Table<Flow> = Table {
+    who: "'flow'",
+    example: "flow = { weight = 8 }",
+    sections: &[&[
+        key!(must "weight", count_u32(1, u32::MAX), weight, "required", "operations of each thread, against those of the others"),
+        key!(set "id", count_u32(0, u32::MAX), id, "0", "jobs of one phase with the same number share a flow"),
+        key!(set "pause", TIME, pause, "0", "what a thread that is ahead waits before it looks again"),
+    ]],
+};
+
+pub(super) const FLOW: Form<Flow> = Form {
+    shape: Shape::Table(|| FLOW_KEYS.about()),
+    read: |sink, entry, _| FLOW_KEYS.read(sink, entry, NO_FLOW),
+    write: |flow| FLOW_KEYS.inline(flow, &NO_FLOW),
 };
 
 const NO_STEADY: SteadyLimit = SteadyLimit {

@@ -15,7 +15,7 @@ use assay_workload::units::Nanos;
 use assay_workload::{AccessPattern, Job};
 
 use super::application::APPLICATION;
-use super::data::{CONTENT, ENGINE_OPTIONS, FLUSH, STEADY, THINK};
+use super::data::{CONTENT, ENGINE_OPTIONS, FLOW, FLUSH, STEADY, THINK};
 use super::forms::{
     BLOCK_SIZE, EXTENT, FLAG, PERCENT, RATE, SIZE, TEXT, TIME, count, count_u32, quote, word,
 };
@@ -190,6 +190,7 @@ const PACE: &[Key<Draft>] = &[
     key!(set "rate", RATE, job.rate, "`\"unlimited\"`", "the target rate, over all threads of the job"),
     key!(set "arrival", word::<Arrival>(), job.arrival, "`deterministic`", "spacing of the I/Os at a target rate: `deterministic`, `poisson`, `uniform`"),
     key!(none "think_time", THINK, job.think_time, "none", "a pause after each I/O, or `{ time = \"10ms\", every_ios = 8 }`"),
+    key!(none "flow", FLOW, job.flow, "none", "`{ weight = 8 }`: the threads of all jobs with a flow of one `id` do operations in the proportion of their weights"),
     key!(none "runtime", RUNTIME, job.limits.time, "not limited", "measured time, after the ramp"),
     key!(none "bytes", SIZE, job.limits.bytes, "not limited", "bytes of each thread"),
     key!(none "ios", count(1, u64::MAX), job.limits.ios, "not limited", "I/Os of each thread"),

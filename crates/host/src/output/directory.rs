@@ -66,7 +66,7 @@ fn can_be_made(path: &Path) -> Result<(), Reason> {
             Ok(found) if !found.is_dir() => return Err(Reason::NoDirectory(above.to_owned())),
             Ok(_) => {
                 let may = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-                return rustix::fs::access(above, may).map_err(|_| Reason::DirectoryNotWritable);
+                return rustix::fs::access(above, may).map_err(Reason::of_directory);
             }
             // A link that leads nowhere is in the way, too.
             Err(_) if fs::symlink_metadata(above).is_ok() => {

@@ -40,6 +40,8 @@ pub enum Reason {
     NoDirectory(PathBuf),
     /// No file can be made in its directory.
     DirectoryNotWritable,
+    /// Its directory is on a file system that is mounted read-only.
+    ReadOnlyFileSystem,
     /// A directory is wanted, and this is something else.
     NotADirectory,
     /// The command reads it or works on it.
@@ -88,6 +90,16 @@ impl fmt::Display for OutputError {
 
 impl std::error::Error for OutputError {}
 
+impl Reason {
+    /// Why no file can be made in a directory, by what the system said.
+    pub(super) fn of_directory(error: rustix::io::Errno) -> Self {
+        match error {
+            rustix::io::Errno::ROFS => Reason::ReadOnlyFileSystem,
+            _ => Reason::DirectoryNotWritable,
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -100,6 +112,9 @@ impl fmt::Display for Reason {
             }
             Reason::NoDirectory(above) => {
                 write!(f, "{} is not a directory; make it, or name another", above.display())
+            }
+            Reason::ReadOnlyFileSystem => {
+                f.write_str("its directory is on a read-only file system; name a file on another")
             }
             Reason::DirectoryNotWritable => {
                 f.write_str("its directory is not writable; name a file in another directory")

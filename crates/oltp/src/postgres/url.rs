@@ -134,7 +134,9 @@ impl ServerUrl {
         // A password may be cut at any of these: nothing of the parts is said.
         let behind = rest.split_once('/').map_or("", |(_, behind)| behind);
         if behind.contains('@') || parameters.contains('@') {
-            return Err(refused("an '@' stands behind a '/' or '?'; in a user or password these are written %2F, %3F and %40"));
+            return Err(refused(
+                "an '@' stands behind a '/' or '?'; in a user or password these are written %2F, %3F and %40",
+            ));
         }
         let parameters = Parameters::read(parameters).map_err(|why| refused(&why))?;
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -151,7 +153,8 @@ impl ServerUrl {
         };
         let (host, port) = split.ok_or_else(|| refused("a bracket is not closed"))?;
         let (user, host) = (parameters.user.unwrap_or(user), parameters.host.unwrap_or(host));
-        let (password, database) = (parameters.password.or(password), parameters.database.unwrap_or(database));
+        let (password, database) =
+            (parameters.password.or(password), parameters.database.unwrap_or(database));
         let port = match parameters.port.or(port).filter(|port| !port.is_empty()) {
             Some(port) => match port.parse::<u16>() {
                 Ok(port) if port > 0 => port,

@@ -6,7 +6,7 @@ use std::path::Path;
 use assay_host::workdir::{WorkDir, claim_file, is_own_file};
 use rusqlite::{Connection, Statement};
 
-use super::{FILE, PART, SqliteAdmin, SqliteStore, foreign, open, run, sql_error};
+use super::{FILE, PART, SqliteAdmin, SqliteStore, check_companions, foreign, open, run, sql_error};
 use crate::admin::Facts;
 use crate::error::{Error, Unfit};
 use crate::progress::{Progress, Watcher};
@@ -32,6 +32,9 @@ pub(crate) fn build(
     if path.exists() && !replace {
         let warehouses = Facts::read(&mut SqliteStore::open(directory.path())?.admin()?)?.warehouses;
         return Err(Unfit::Exists { place, warehouses }.into());
+    }
+    for old in [&path, &part] {
+        check_companions(old, &place)?;
     }
     for old in [&path, &part] {
         remove(old, &place)?;

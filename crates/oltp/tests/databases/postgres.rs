@@ -70,7 +70,8 @@ fn both_ways_of_transactions_keep_every_condition() {
         // Its superuser may have the log timed.
         assert!(ran.figure("WAL syncs") > 0.0 && ran.figure("WAL sync, mean") > 0.0);
         let devices = ran.notes.iter().any(|note| note.1.starts_with("the server's files are on "));
-        let unknown = ran.notes.iter().any(|note| note.1.starts_with("the devices below the server are not watched: "));
+        let unknown =
+            ran.notes.iter().any(|note| note.1.starts_with("the devices below the server are not watched: "));
         assert!(devices != unknown, "{:?}", ran.notes);
         assert_eq!(ran.outcome.figures.contains_key("server's devices, writes"), devices);
         assert_eq!(ran.outcome.engine, "postgresql");
@@ -161,7 +162,10 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
     let options = given(&[("where", &url), ("warehouses", "100000")]);
     let mut watcher = Watcher { progress: &mut |_| {}, stopped: &|| false };
     let error = assay_oltp::build(&options, &here, &mut watcher).expect_err("it does not fit").to_string();
-    assert!(error.starts_with("100000 warehouses need about ") && error.contains("can be used in"), "{error}");
+    assert!(
+        error.starts_with("100000 warehouses need about ") && error.contains("can be used in"),
+        "{error}"
+    );
     let none = prepare(&given(&[("where", &url)]), &here).expect_err("nothing was made");
     assert!(matches!(&none, Error::Database(Unfit::Missing { .. })), "{none}");
 }
@@ -178,7 +182,8 @@ fn who_may_not_write_is_told_whose_the_database_is() {
     let reader = format!("postgres://reader:secret@127.0.0.1:{}/postgres", server.port);
     // Reading is enough to check.
     holds(&given(&[("where", &reader)]), &here);
-    let prepared = prepare(&given(&[("where", &reader), ("time", "1s"), ("ramp", "0s")]), &here).expect("readable");
+    let prepared =
+        prepare(&given(&[("where", &reader), ("time", "1s"), ("ramp", "0s")]), &here).expect("readable");
     let ran = run_whole(&prepared);
     let error = match ran.end {
         Some(Err(error)) => error.to_string(),

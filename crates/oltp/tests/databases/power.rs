@@ -126,7 +126,11 @@ fn server_with_power(settings: &[&str]) -> Option<(FaultFs, Server)> {
 }
 
 /// Cuts the power below a server that works, `times`, and starts it again; what the checks say behind each cut.
-fn cut_below_a_server(settings: &[&str], times: u64, cut: impl Fn(u64) -> Cut) -> Option<Vec<(bool, String)>> {
+fn cut_below_a_server(
+    settings: &[&str],
+    times: u64,
+    cut: impl Fn(u64) -> Cut,
+) -> Option<Vec<(bool, String)>> {
     let (fs, mut server) = server_with_power(settings)?;
     let outside = tempfile::tempdir().expect("a directory");
     let (here, url) = (here(outside.path()), server.url());
@@ -138,6 +142,8 @@ fn cut_below_a_server(settings: &[&str], times: u64, cut: impl Fn(u64) -> Cut) -
     for round in 0..times {
         let options = given(&[("where", &url), ("users", "2"), ("ramp", "0s"), ("time", "60s")]);
         let prepared = prepare(&options, &here).expect("a database");
+        // That of the round before would be taken for this one's.
+        let _ = std::fs::remove_file(ledger_of(&prepared));
         let stop = Arc::default();
         let ran = std::thread::scope(|scope| {
             let running = scope.spawn(|| run(&prepared, &stop));
@@ -157,7 +163,8 @@ fn cut_below_a_server(settings: &[&str], times: u64, cut: impl Fn(u64) -> Cut) -
 }
 
 /// Enough for tests; what is written is kept in memory until it is flushed.
-const SERVER: &[&str] = &["shared_buffers=32MB", "max_connections=30", "max_wal_size=32MB", "min_wal_size=2MB"];
+const SERVER: &[&str] =
+    &["shared_buffers=32MB", "max_connections=30", "max_wal_size=32MB", "min_wal_size=2MB"];
 
 #[test]
 fn commits_on_a_server_survive_power_cuts() {
@@ -170,7 +177,8 @@ fn commits_on_a_server_survive_power_cuts() {
     for (seed, (whole, text)) in found.iter().enumerate() {
         assert!(*whole && text.contains("holds        ledger: "), "{seed}: {text}");
     }
-    let _ = writeln!(std::io::stderr(), "{all} power cuts below PostgreSQL: every acknowledged commit is there");
+    let _ =
+        writeln!(std::io::stderr(), "{all} power cuts below PostgreSQL: every acknowledged commit is there");
 }
 
 #[test]

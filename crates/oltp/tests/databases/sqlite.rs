@@ -188,6 +188,44 @@ fn databases_of_others_and_of_other_versions_stay_as_they_are() {
 }
 
 /// Each condition is broken once, and it alone or together with what follows from it is told.
+/// SQLite opens, truncates and maps what stands beside a database under certain names.
+#[test]
+fn what_stands_beside_a_database_is_sqlites_or_nothing_is_done() {
+    let place = tempfile::tempdir().expect("a directory");
+    let here = here(place.path());
+    let options = [("where", text(place.path())), ("warehouses", "1"), ("time", "100ms"), ("ramp", "0s")];
+    run_whole(&prepare(&given(&options), &here).expect("a database")).well();
+    let victim = place.path().join("victim");
+    let content = "work of a year".repeat(500);
+    std::fs::write(&victim, &content).expect("written");
+    let beside = |end: &str| place.path().join(format!("assay-oltp/oltp.sqlite{end}"));
+    let rebuild = [&options[..], &[("rebuild", "")]].concat();
+    for end in ["-wal", "-shm", "-journal", ".part-wal"] {
+        let ways: [&dyn Fn(); 3] = [
+            &|| std::os::unix::fs::symlink(&victim, beside(end)).expect("made"),
+            &|| std::fs::hard_link(&victim, beside(end)).expect("made"),
+            &|| {
+                std::fs::copy(&victim, beside(end)).expect("made");
+            },
+        ];
+        for (way, make) in ways.into_iter().enumerate() {
+            make();
+            let is_part = end.starts_with(".part");
+            for options in [&options[..], &rebuild].into_iter().skip(usize::from(is_part)) {
+                let refused = prepare(&given(options), &here).expect_err("refused").to_string();
+                assert!(
+                    refused.contains(&format!("'oltp.sqlite{end}', a link or a file of another")),
+                    "{refused}"
+                );
+            }
+            assert_eq!(std::fs::read_to_string(&victim).expect("there"), content, "{end} {way}");
+            assert_eq!(std::fs::read_to_string(beside(end)).expect("there"), content, "{end} {way}");
+            std::fs::remove_file(beside(end)).expect("there");
+        }
+    }
+    run_whole(&prepare(&given(&options), &here).expect("a database")).well();
+}
+
 #[test]
 fn every_condition_finds_what_breaks_it() {
     let place = tempfile::tempdir().expect("a directory");

@@ -5,7 +5,7 @@ use assay_results::run::PhaseResult;
 use assay_workload::PhaseKind;
 
 use super::repeats::repetitions;
-use super::{curves, groups, iops_over_time, latency_over_time, middle, tick_name, time_axis};
+use super::{POINTS_MAX, curves, groups, iops_over_time, latency_over_time, middle, tick_name, time_axis};
 use crate::format;
 use crate::svg::{Axis, Chart, Line, Scale};
 
@@ -48,7 +48,7 @@ fn over_time(run: &Run, index: usize, phase: &PhaseResult) -> Vec<Chart> {
         let iops = iops_over_time("whole", &phase.jobs);
         return iops.map(|chart| Chart { marks, ..chart }).into_iter().collect();
     };
-    let charts = [iops_over_time("whole", &phase.jobs), latency_over_time("whole-latency", job)];
+    let charts = [iops_over_time("whole", &phase.jobs), latency_over_time("whole-latency", job, POINTS_MAX)];
     charts.into_iter().flatten().map(|chart| Chart { marks: marks.clone(), ..chart }).collect()
 }
 

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use super::table::{conditions_line, hosts_of, number, operations, verdict_mark};
 use super::{curve, figures, grid, repeats};
+use crate::notes::notes;
 use crate::service;
 use crate::svg::Chart;
 use crate::{charts, conditions, format, rounds};
@@ -15,6 +16,8 @@ use crate::{charts, conditions, format, rounds};
 const OVERVIEW_MIN: usize = 2;
 /// Up to so many jobs of a phase have their latencies drawn at once.
 const FIGURES_OPEN_MAX: usize = 3;
+/// Latencies of more jobs of a phase are not drawn: the page is to stay one that can be sent.
+const FIGURES_MAX: usize = 24;
 /// Up to so many measuring phases stand open.
 const OPEN_MAX: usize = 4;
 
@@ -51,7 +54,7 @@ pub(super) fn results(run: &Run) -> Markup {
             (listed(shown.len(), "phases", &html! {
                 @for (index, one) in &shown { (phase(run, one, *index, open)) }
             }))
-            @for note in &run.notes { p .dim { "Note: " (note) } }
+            @for note in notes(run) { p .dim { "Note: " (note) } }
         }
     }
 }
@@ -183,7 +186,11 @@ fn known_count(count: u64) -> String {
 
 fn title(run: &Run, phase: &PhaseResult) -> String {
     let repeats = run.repeats_of(phase);
-    let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat.saturating_add(1)) } else { String::new() };
+    let repeat = if repeats > 1 {
+        format!(", {} of {repeats}", phase.repeat.saturating_add(1))
+    } else {
+        String::new()
+    };
     format!("{}{repeat}", phase.title())
 }
 
@@ -263,6 +270,8 @@ fn data_errors(job: &JobResult) -> Markup {
 /// The drawings of a phase: all jobs over time together, then latencies job by job; of many jobs behind a line each.
 fn phase_figures(run: &Run, phase: &PhaseResult, index: usize) -> Markup {
     let several = phase.jobs.len() > 1;
+    let points_max =
+        if phase.jobs.len() > FIGURES_OPEN_MAX { charts::POINTS_FEW } else { charts::POINTS_MAX };
     let marks = charts::events(run, index);
     let marked = |chart: Option<Chart>| chart.map(|chart| Chart { marks: marks.clone(), ..chart });
     // The only measured phase has its course at the top of the page.
@@ -271,7 +280,7 @@ fn phase_figures(run: &Run, phase: &PhaseResult, index: usize) -> Markup {
         let id = format!("p{index}-j{place}");
         let on_top = on_top && !several;
         let drawn = [
-            marked(charts::latency_over_time(&format!("{id}-time"), job)).filter(|_| !on_top),
+            marked(charts::latency_over_time(&format!("{id}-time"), job, points_max)).filter(|_| !on_top),
             charts::latency_percentiles(&format!("{id}-percentiles"), job),
             charts::latency_histogram(&format!("{id}-histogram"), job),
         ];
@@ -294,8 +303,11 @@ fn phase_figures(run: &Run, phase: &PhaseResult, index: usize) -> Markup {
     html! {
         (figures(drawn))
         @if folded {
-            @for (place, job) in jobs() {
+            @for (place, job) in jobs().take(FIGURES_MAX) {
                 details { summary { "Latencies of " (job.name) } (figures(latencies(place, job))) }
+            }
+            @if phase.jobs.len() > FIGURES_MAX {
+                p .dim { "The latencies of " (phase.jobs.len() - FIGURES_MAX) " more jobs are not drawn." }
             }
         }
     }

@@ -11,11 +11,14 @@ use super::paragraph;
 use super::repeats::repeat_table;
 use crate::curves::{curves, is_summed};
 use crate::findings::verdict_sign;
+use crate::notes::notes;
 use crate::repeats::repeats;
 use crate::rounds::is_lead_in;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, left_out_note};
 use crate::{conditions, format, hosts, service};
 
+/// Of more hosts than this those at the ends are shown, and those that were lost.
+const HOSTS_MAX: usize = 16;
 /// Fewer windows than this are all shown, also where a table sums them up.
 const FOLDED_MIN: usize = 3;
 
@@ -61,7 +64,7 @@ pub fn run_summary(run: &Run, style: &Style) -> String {
     if run.phases.is_empty() {
         paragraph(&mut text, Tone::Warn, "no phase was run", Hang::flat(0), style);
     }
-    for note in &run.notes {
+    for note in notes(run) {
         paragraph(&mut text, Tone::Dim, &format!("note: {note}"), Hang { first: 0, rest: 2 }, style);
     }
     text
@@ -114,7 +117,11 @@ fn service_levels(run: &Run, style: &Style) -> String {
 
 fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut Vec<String>, style: &Style) {
     let repeats = run.repeats_of(phase);
-    let repeat = if repeats > 1 { format!(", {} of {repeats}", phase.repeat.saturating_add(1)) } else { String::new() };
+    let repeat = if repeats > 1 {
+        format!(", {} of {repeats}", phase.repeat.saturating_add(1))
+    } else {
+        String::new()
+    };
     let kind =
         if phase.kind == PhaseKind::Measure { String::new() } else { format!(" ({})", phase.kind.name()) };
     let title = format!("{}{kind}{repeat}, {}", phase.title(), format::seconds(phase.measured_s));
@@ -174,9 +181,13 @@ fn push_verdict(text: &mut String, run: &Run, phase: &PhaseResult, job: &JobResu
 
 /// A row per host, where there are several.
 fn push_hosts(text: &mut String, phase: &PhaseResult, job: &JobResult, style: &Style) {
-    let rows = hosts::of_job(phase, job);
+    let mut rows = hosts::of_job(phase, job);
     if rows.is_empty() {
         return;
+    }
+    let all = rows.len();
+    if all > HOSTS_MAX {
+        rows = hosts::ends(rows, job);
     }
     let [iops, bandwidth, cached, start] = hosts::NUMBERS;
     let mut table = Table::new(vec![
@@ -194,6 +205,9 @@ fn push_hosts(text: &mut String, phase: &PhaseResult, job: &JobResult, style: &S
         table.row(std::iter::once(Cell::from(row.name)).chain(numbers).chain([lost]).collect());
     }
     text.push_str(&table.render_apart(style).0);
+    if all > HOSTS_MAX {
+        paragraph(text, Tone::Dim, &hosts::left_out(all, job), Hang { first: 4, rest: 6 }, style);
+    }
 }
 
 fn columns() -> Vec<Column> {

@@ -73,6 +73,7 @@ mod tests {
             workers,
             run: None,
             verdict: Some(Verdict::Valid),
+            goal: None,
             found: Vec::new(),
             repeats: iops.into_iter().enumerate().map(repeat).collect(),
         }

@@ -25,7 +25,7 @@ fn what_is_written_can_be_read_back() {
 }
 
 /// A reader of RFC 4180 by hand.
-fn split(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn split(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

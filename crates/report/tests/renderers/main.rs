@@ -5,6 +5,7 @@ mod files;
 mod grid;
 mod hosts;
 mod html;
+mod numbers;
 mod odd;
 mod support;
 mod terminal;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufReader, Read as _, Seek as _, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError, read_regular};
+use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError, open_regular, read_regular};
 use crate::checks;
 use crate::event::RunEvent;
 use crate::foreign::Moment;
@@ -186,6 +186,9 @@ pub(crate) fn write_json_atomically(
     write().map_err(StoreError::io("write", path))
 }
 
+/// A longer `run.json` is not held in memory as text besides what is read of it: that of a day has some hundred MiB.
+const STREAMED_MIN: u64 = 16 << 20;
+
 fn read_run_file(path: &Path) -> Result<Run, StoreError> {
     let damaged =
         |error: serde_json::Error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() };
@@ -193,12 +196,27 @@ fn read_run_file(path: &Path) -> Result<Run, StoreError> {
     struct Schema {
         schema: String,
     }
-    let bytes = read_regular(path).map_err(StoreError::io("read", path))?;
-    let found = serde_json::from_slice::<Schema>(&bytes).map_err(damaged)?.schema;
+    let mut file = open_regular(path).map_err(StoreError::io("read", path))?;
+    let length = file.metadata().map_err(StoreError::io("read", path))?.len();
+    let read: Result<Run, serde_json::Error> = if length > STREAMED_MIN {
+        serde_json::from_reader(BufReader::with_capacity(1 << 20, &file))
+    } else {
+        let mut bytes = Vec::with_capacity(length as usize);
+        file.read_to_end(&mut bytes).map_err(StoreError::io("read", path))?;
+        serde_json::from_slice(&bytes)
+    };
+    let found = match &read {
+        Ok(run) => run.schema.clone(),
+        // Documents of another schema are not read as runs; which it is, is said before what is wrong with it.
+        Err(_) => {
+            file.rewind().map_err(StoreError::io("read", path))?;
+            serde_json::from_reader::<_, Schema>(BufReader::new(&file)).map_err(damaged)?.schema
+        }
+    };
     if found != SCHEMA {
         return Err(StoreError::OtherSchema { path: path.to_owned(), found });
     }
-    let mut run: Run = serde_json::from_slice(&bytes).map_err(damaged)?;
+    let mut run = read.map_err(damaged)?;
     // One that was stored before figures had verdicts of their own.
     if run.rows.is_empty() {
         checks::judge(&mut run);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{JOURNAL_FILE, SERIES_FILE, StoreError, open_regular};
 use crate::build::RunBuilder;
-use crate::event::{HostEvent, RunEvent};
+use crate::event::{HostEvent, HostId, RunEvent};
 use crate::run::Run;
 use crate::series::{SeriesReader, Tail};
 
@@ -80,7 +80,7 @@ pub fn recover(dir: &Path) -> Result<Run, StoreError> {
     let (first, rest): (Vec<RunEvent>, Vec<RunEvent>) =
         std::mem::take(&mut journal.events).into_iter().partition(is_announcement);
     first.iter().for_each(|event| builder.feed(event));
-    let tail = feed_series(dir, &mut builder)?;
+    let tail = feed_series(dir, &mut builder, &mut Some)?;
     rest.iter().for_each(|event| builder.feed(event));
     let mut note = |text: String| {
         builder.feed(&HostEvent::Note { phase: None, id: "recovered".to_owned(), text }.into());
@@ -102,7 +102,12 @@ fn is_announcement(event: &RunEvent) -> bool {
     matches!(event, RunEvent::RunStarted { .. } | RunEvent::Host { event: HostEvent::Environment { .. }, .. })
 }
 
-fn feed_series(dir: &Path, builder: &mut RunBuilder) -> Result<Tail, StoreError> {
+/// Feeds the intervals of the hosts that `of` gives a number.
+pub(super) fn feed_series(
+    dir: &Path,
+    builder: &mut RunBuilder,
+    of: &mut dyn FnMut(HostId) -> Option<HostId>,
+) -> Result<Tail, StoreError> {
     let path = dir.join(SERIES_FILE);
     let file = open_regular(&path).map_err(StoreError::io("read", &path))?;
     let series = |source| StoreError::Series { path: path.clone(), source };
@@ -111,8 +116,10 @@ fn feed_series(dir: &Path, builder: &mut RunBuilder) -> Result<Tail, StoreError>
     }
     let mut reader = SeriesReader::open(BufReader::new(file)).map_err(series)?;
     while let Some(frame) = reader.next_frame().map_err(StoreError::io("read", &path))? {
-        if frame.level == crate::series::Level::Period {
-            builder.feed(&HostEvent::Interval(Box::new(frame.interval)).of(frame.host));
+        if frame.level == crate::series::Level::Period
+            && let Some(host) = of(frame.host)
+        {
+            builder.feed(&HostEvent::Interval(Box::new(frame.interval)).of(host));
         }
     }
     Ok(reader.tail())

@@ -18,10 +18,33 @@ fn field<'r>(row: &'r Row, name: &str) -> &'r Field {
 #[test]
 fn every_number_is_that_of_the_run() {
     let run = samples::stb_run();
-    let files = parquet_files(&run, &[]).expect("files");
-    let (found, wanted) = (rows(&files[0].1), whole_rows(&run));
+    assert!(whole_rows(&run).iter().any(|row| row.histogram.is_some_and(|sparse| sparse.buckets.len() > 3)));
+    assert_same(&run);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 32, ..Default::default() })]
+
+    #[test]
+    fn every_number_of_any_run(phases in proptest::collection::vec(samples::odd::phase(), 1..4)) {
+        let mut run = samples::run("odd", "", phases);
+        // Buckets that no histogram has are damage, and are told where a run is read.
+        for op in run.phases.iter_mut().flat_map(|phase| &mut phase.jobs).flat_map(ops) {
+            op.completion_histogram = None;
+        }
+        assert_same(&run);
+    }
+}
+
+fn ops(job: &mut JobResult) -> Vec<&mut assay_results::run::OpResult> {
+    let named = [job.read.as_mut(), job.write.as_mut(), job.trim.as_mut(), job.flush.as_mut()];
+    named.into_iter().flatten().chain(job.ops.values_mut()).chain([&mut job.total]).collect()
+}
+
+fn assert_same(run: &Run) {
+    let files = parquet_files(run, &[]).expect("files");
+    let (found, wanted) = (rows(&files[0].1), whole_rows(run));
     assert_eq!(found.len(), wanted.len());
-    assert!(wanted.iter().any(|row| row.histogram.is_some_and(|sparse| sparse.buckets.len() > 3)));
     for (row, whole) in found.iter().zip(&wanted) {
         let op = whole.record.op;
         assert_eq!(field(row, "iops"), &op.known_iops().map_or(Field::Null, Field::Double));

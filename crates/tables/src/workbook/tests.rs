@@ -11,9 +11,21 @@ fn open(run: &Run) -> Xlsx<Cursor<Vec<u8>>> {
 
 #[test]
 fn every_number_is_that_of_the_run() {
-    let run = samples::stb_run();
-    let mut book = open(&run);
-    let sheet = book.worksheet_range("Summary").expect("a summary");
+    assert_same(&samples::stb_run());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 24, ..Default::default() })]
+
+    #[test]
+    fn every_number_of_any_run(phases in proptest::collection::vec(samples::odd::phase(), 1..4)) {
+        assert_same(&samples::run("odd", "", phases));
+    }
+}
+
+fn assert_same(run: &Run) {
+    let mut book = open(run);
+    let sheet = book.worksheet_range("Figures").expect("all figures");
     let rows: Vec<&[Data]> = sheet.rows().collect();
     let head = rows.iter().position(|row| row[0] == Data::String("phase".to_owned())).expect("a head");
     let column =
@@ -23,7 +35,7 @@ fn every_number_is_that_of_the_run() {
         Data::Int(value) => Some(*value as f64),
         _ => None,
     };
-    let wanted = records(&run);
+    let wanted = records(run);
     for (row, record) in rows[head + 1..].iter().zip(&wanted) {
         let at = |name: &str| number(&row[column(name)]);
         assert_eq!(at("IOPS"), record.op.known_iops());
@@ -35,31 +47,43 @@ fn every_number_is_that_of_the_run() {
             record.op.response_ns.and_then(|l| l.p50).map(|ns| ns as f64)
         );
     }
-    assert!(rows.len() > head + wanted.len());
+    assert_eq!(rows.len(), head + 1 + wanted.len());
 }
 
 #[test]
 fn a_sheet_a_measured_job_with_all_its_periods() {
     let run = samples::stb_run();
     let mut book = open(&run);
-    let jobs: Vec<&JobResult> = run
-        .phases
-        .iter()
-        .filter(|phase| phase.kind == PhaseKind::Measure)
-        .flat_map(|phase| &phase.jobs)
-        .collect();
+    let tests = tests_of(&run);
     let names = book.sheet_names();
-    assert_eq!(names.len(), jobs.len().min(SHEETS_MAX) + 3);
-    for (name, job) in names[1..].iter().zip(&jobs) {
+    assert_eq!(names.len(), tests.len().min(SHEETS_MAX) + 4);
+    for (name, test) in names[2..].iter().zip(&tests) {
         let sheet = book.worksheet_range(name).expect("a sheet");
-        let periods = sheet.rows().skip_while(|row| row[0] != Data::String("start, s".to_owned())).skip(1);
+        let periods = sheet.rows().skip_while(|row| row[0] != Data::String("repeat".to_owned())).skip(1);
         let found: Vec<f64> = periods
-            .filter_map(|row| match row.get(2) {
+            .filter_map(|row| match row.get(3) {
                 Some(Data::Float(iops)) => Some(*iops),
                 _ => None,
             })
             .collect();
-        assert_eq!(found, job.series.iter().map(|point| point.iops).collect::<Vec<_>>());
+        let wanted = test.iter().flat_map(|(_, job)| &job.series).map(|point| point.iops);
+        assert_eq!(found, wanted.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_summary_has_a_row_a_figure() {
+    let run = samples::assay_run();
+    let mut book = open(&run);
+    let sheet = book.worksheet_range("Summary").expect("a summary");
+    let rows: Vec<&[Data]> = sheet.rows().collect();
+    let head = rows.iter().position(|row| row[0] == Data::String("figure".to_owned())).expect("a head");
+    assert!(!run.rows.is_empty());
+    for (cells, row) in rows[head + 1..].iter().zip(&run.rows) {
+        assert_eq!(cells[0], Data::String(row.name.clone()));
+        assert_eq!(cells[2], Data::Float(row.figure.value));
+        let bound = row.figure.interval.map_or(Data::Empty, |interval| Data::Float(interval.0));
+        assert_eq!(cells[4], bound);
     }
 }
 

@@ -66,9 +66,14 @@ pub(super) fn row(row: &Row) -> String {
 /// The line that begins a run definition, without its end.
 pub(super) fn start(definition: &Definition<'_>) -> String {
     let rate = definition.rate().map_or("Uncontrolled MAX".to_owned(), |rate| format!("{rate:.0}"));
-    let elapsed = definition.phase.measured_s + definition.ramp_s;
-    let warm_up =
-        if definition.ramp_s > 0.0 { format!(" warmup={:.0}", definition.ramp_s) } else { String::new() };
+    // With a warm-up of its own, the elapsed time is what comes behind it.
+    let ramp_s = if definition.ramp_said { 0.0 } else { definition.ramp_s };
+    let elapsed = definition.phase.measured_s + ramp_s;
+    let warm_up = if definition.ramp_s > 0.0 && definition.ramp_said {
+        format!(" warmup={:.0}", definition.ramp_s)
+    } else {
+        String::new()
+    };
     format!(
         "{} Starting RD={}; I/O rate: {rate}; elapsed={elapsed:.0}{warm_up}; For loops: {}",
         time_of_day(definition.start),

@@ -5,6 +5,7 @@ use assay_results::{Interval, LatencyHistogram, OpCounts, Run};
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::PlannedJob;
 
+use super::Reported;
 use assay_results::foreign::Moment;
 use assay_results::foreign::{planned_of, reported_phases};
 
@@ -131,6 +132,8 @@ pub(super) struct Definition<'r> {
     pub(super) planned: Vec<&'r PlannedJob>,
     pub(super) start: Moment,
     pub(super) ramp_s: f64,
+    /// Whether the file says so.
+    pub(super) ramp_said: bool,
     pub(super) rows: Vec<Row>,
     pub(super) average: Row,
 }
@@ -143,7 +146,9 @@ impl Definition<'_> {
 }
 
 /// The phases that measure.
-pub(super) fn definitions<'r>(run: &'r Run, intervals: &[Interval]) -> Vec<Definition<'r>> {
+pub(super) fn definitions<'r>(run: &'r Run, intervals: &[Interval], how: Reported) -> Vec<Definition<'r>> {
+    let together = merged(intervals, how.interval_s.saturating_mul(1_000_000_000));
+    let intervals = if how.interval_s > 0 { &together[..] } else { intervals };
     let mut start = Moment::parse(&run.started);
     let mut list = Vec::new();
     for phase in reported_phases(run) {
@@ -164,11 +169,39 @@ pub(super) fn definitions<'r>(run: &'r Run, intervals: &[Interval]) -> Vec<Defin
             planned,
             start,
             ramp_s,
+            ramp_said: !how.first_left_out,
             rows,
         });
         start = end;
     }
     list
+}
+
+/// The periods of each job put together to `length_ns`, counted from its first one; those of a ramp by themselves.
+fn merged(intervals: &[Interval], length_ns: u64) -> Vec<Interval> {
+    if length_ns == 0 {
+        return Vec::new();
+    }
+    let mut sorted: Vec<&Interval> = intervals.iter().filter(|one| one.key.length_ns > 0).collect();
+    sorted.sort_by_key(|one| (one.key.phase, one.key.job, one.key.start_ns));
+    let mut all: Vec<Interval> = Vec::new();
+    let mut at: Option<(u32, u32, u64, bool)> = None;
+    let mut origin_ns = 0;
+    for one in sorted {
+        let key = one.key;
+        if at.is_none_or(|(phase, job, ..)| (phase, job) != (key.phase, key.job)) {
+            origin_ns = key.start_ns;
+        }
+        // By its middle: ends of periods scatter by what a thread comes late.
+        let middle_ns = key.start_ns.saturating_sub(origin_ns) + key.length_ns / 2;
+        let place = Some((key.phase, key.job, middle_ns / length_ns, key.ramp));
+        match all.last_mut().filter(|_| at == place) {
+            Some(last) => last.merge(one),
+            None => all.push(one.clone()),
+        }
+        at = place;
+    }
+    all
 }
 
 /// A name that is one column.

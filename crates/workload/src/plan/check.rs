@@ -235,6 +235,10 @@ impl Plan {
             time("a think time", think.time)?;
             number("operations per think time", u64::from(think.every_ios), 1, u64::MAX)?;
         }
+        if let Some(flow) = job.flow {
+            time("a pause of a flow", flow.pause)?;
+            number("a weight of a flow", u64::from(flow.weight), 1, u64::from(u32::MAX))?;
+        }
         if let Some(flush) = job.flush.periodic {
             number("writes per flush", u64::from(flush.every_writes), 1, u64::MAX)?;
         }

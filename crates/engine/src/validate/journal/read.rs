@@ -28,7 +28,9 @@ pub enum JournalError {
         path: PathBuf,
     },
     /// What it says of its targets takes more memory than there is.
-    #[error("{path} speaks of more key blocks than there is memory for: it is damaged, or of a larger machine")]
+    #[error(
+        "{path} speaks of more key blocks than there is memory for: it is damaged, or of a larger machine"
+    )]
     TooLarge {
         /// The journal.
         path: PathBuf,

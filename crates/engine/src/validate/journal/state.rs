@@ -6,7 +6,7 @@ use std::ops::Range;
 use assay_workload::block;
 
 use super::record::{JournaledTarget, Kind, Record};
-use crate::validate::map::zeroed;
+use crate::validate::zeroed::zeroed;
 
 /// Completed writes that wait for a flush, from which on only the last one of each key block is kept.
 const PENDING_MIN: usize = 1 << 20;

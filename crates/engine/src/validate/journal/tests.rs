@@ -182,7 +182,7 @@ fn a_head_that_speaks_of_more_than_there_can_be_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data.journal");
     let huge = JournaledTarget { end_bytes: u64::MAX, key_block_bytes: 1, ..target(5) };
-    std::fs::write(&path, record::head(1, &[huge.clone()], "node", &of_run())).unwrap();
+    std::fs::write(&path, record::head(1, std::slice::from_ref(&huge), "node", &of_run())).unwrap();
     assert!(matches!(CrashedRun::read(&path), Err(JournalError::TooLarge { .. })));
     // Nor is one begun.
     let begun = Journal::create(&directory.path().join("new"), 1, &of_run(), vec![huge]);

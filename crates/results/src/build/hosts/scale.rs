@@ -6,8 +6,8 @@ use std::time::Instant;
 use assay_workload::pattern::OpKind;
 
 use crate::build::RunBuilder;
-use crate::event::{HostClock, HostEvent, HostId, RunEvent};
-use crate::fixture::{environment, events, interval, outcome};
+use crate::event::{HostClock, HostEvent, HostId, JobOutcome, RunEvent};
+use crate::fixture::{SECOND, environment, events, interval, outcome};
 use crate::histogram::LatencyHistogram;
 use crate::run::Run;
 
@@ -54,7 +54,9 @@ fn merged(workers: u16, intervals: u32) -> (Run, u64, LatencyHistogram) {
         }
     }
     for worker in 0..workers {
-        let finished = HostEvent::JobFinished { phase: 0, job: 0, outcome: Box::new(outcome()) };
+        let measured_ns = u64::from(intervals) * SECOND;
+        let outcome = Box::new(JobOutcome { measured_ns, ..outcome() });
+        let finished = HostEvent::JobFinished { phase: 0, job: 0, outcome };
         builder.feed(&finished.of(HostId(worker)));
     }
     own[2..].iter().for_each(|event| builder.feed(event));
