@@ -30,8 +30,7 @@ const PAGE_FILE: &str = "grid.html";
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   # 8 files and 8 outstanding I/Os on each, of each of 4 workers, three times
-  assay grid --on ssh:db1,db2,db3,db4 --workers 4 --targets 8 --size 10g \\
-    --block-size 4k --read 100 --random 100 --outstanding 8 --repeat 3
+  assay grid --on ssh:db1,db2,db3,db4 --targets 8 --outstanding 8 --repeat 3
   # how far it scales, and where the curve bends
   assay grid --on local --workers 1,2,4,8 --targets 1 --size 1g
   # all combinations, each at the highest rate whose p95 stays below 1 ms

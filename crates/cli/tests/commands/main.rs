@@ -37,6 +37,7 @@ mod mounts;
 mod oltp;
 mod outputs;
 mod pages;
+mod places;
 mod plan_is_run;
 mod remote;
 mod room;
