@@ -105,6 +105,12 @@ pub(crate) enum Command {
     Report(crate::check::ReportArgs),
     /// List, show, export, remove or recover stored runs
     Runs(crate::runs::RunsArgs),
+    /// Serve a page of stored runs, trends and comparisons; start a run there and watch it
+    #[cfg(feature = "web")]
+    Serve(crate::serve::ServeArgs),
+    /// Not in this build (cargo build --release --features web)
+    #[cfg(not(feature = "web"))]
+    Serve(AbsentArgs),
     /// Store a run as a baseline to compare with
     Baseline(crate::baseline::BaselineArgs),
     /// Measure Assay's own cost per I/O on this machine
@@ -138,8 +144,13 @@ pub(crate) const NO_KUBE: &str =
 #[cfg(not(feature = "vm"))]
 pub(crate) const NO_VM: &str = "this build has no 'vm'; build one with cargo build --release --features vm";
 
+/// The same of the page.
+#[cfg(not(feature = "web"))]
+pub(crate) const NO_SERVE: &str =
+    "this build has no 'serve'; build one with cargo build --release --features web";
+
 /// Options of a command that this build does not have.
-#[cfg(not(all(feature = "kube", feature = "mail", feature = "oltp", feature = "vm")))]
+#[cfg(not(all(feature = "kube", feature = "mail", feature = "oltp", feature = "vm", feature = "web")))]
 #[derive(Debug, Args)]
 pub(crate) struct AbsentArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

@@ -112,6 +112,24 @@ impl Context {
         }
     }
 
+    /// The same that says nothing and shows nothing: for what is not the terminal's.
+    #[cfg(feature = "web")]
+    pub(crate) fn quietly(&self) -> Self {
+        Context {
+            style: self.style,
+            error_style: self.error_style,
+            live: false,
+            verbose: false,
+            quiet: true,
+            served: false,
+            host: self.host.clone(),
+            runs: self.runs.clone(),
+            data: self.data.clone(),
+            kept: self.kept.clone(),
+            stdout_failed: OnceLock::new(),
+        }
+    }
+
     /// Which Assay this is.
     pub(crate) fn version() -> AssayVersion {
         let commit = env!("ASSAY_COMMIT");

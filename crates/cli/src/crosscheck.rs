@@ -123,7 +123,7 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
         notes,
         ..request
     };
-    let done = run::recorded(request, &site, Live::new(context), context);
+    let done = run::recorded(request, &site, &mut Live::new(context), context);
     if done.as_ref().map_or(true, |done| done.finished.came_to_nothing()) {
         start.undo(&claims, &site.host);
     }

@@ -62,6 +62,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Output",
         &[
+            "live",
             "json",
             "html",
             "csv",
@@ -86,7 +87,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
 ];
 
 /// Options that `-h` leaves out, by command; empty: of all.
-const RARE: [(&str, &[&str]); 7] = [
+const RARE: [(&str, &[&str]); 10] = [
     (
         "",
         &[
@@ -104,16 +105,43 @@ const RARE: [(&str, &[&str]); 7] = [
         ],
     ),
     ("run", RUN),
+    ("kube", RUN),
+    (
+        "kube",
+        &[
+            "context",
+            "pull",
+            "node_selector",
+            "tolerations",
+            "toleration",
+            "spread",
+            "cpu",
+            "memory",
+            "run_as",
+            "pod_wait",
+            "id",
+            "pvcs",
+            "drop_hook",
+            "profile",
+            "target",
+            "tiles",
+            "on",
+            "engine",
+            "html",
+        ],
+    ),
     (
         "oltp",
         &["loaders", "home", "poisson", "think", "synchronous", "server_side", "tolerate", "ledger", "name"],
     ),
     ("plan", RUN),
+    ("plan", &["curve", "find_rate"]),
     ("fio", &["fio_json_plus", "fio_logs"]),
     ("mail", &["fio_json", "fio_json_plus", "fio_logs", "vdbench"]),
     ("audit", &["format", "hotband", "against", "bound_range", "threads", "seed", "cache", "repeat"]),
 ];
 const RUN: &[&str] = &[
+    "tiles",
     "allow_exec",
     "format",
     "hotband",
@@ -125,6 +153,7 @@ const RUN: &[&str] = &[
     "seed",
     "probe",
     "trace",
+    "live",
     "on_loss",
     "lost_after",
     "share",
@@ -132,6 +161,18 @@ const RUN: &[&str] = &[
     "fio_json_plus",
     "fio_logs",
     "vdbench",
+    "vm_image",
+    "vm_disks",
+    "vm_disk_size",
+    "vm_thick",
+    "vm_cpus",
+    "vm_memory",
+    "vm_connect",
+    "vm_pool",
+    "vm_accel",
+    "vm_prefill",
+    "vm_boot",
+    "vm_keep",
 ];
 
 /// The same commands with their help in groups.

@@ -14,6 +14,7 @@ use assay_workload::Plan;
 use assay_workload::target::TargetKind;
 
 use crate::context::{Context, to_stderr};
+use crate::failure::Failure;
 use crate::input;
 
 /// How often a line is printed where there is no terminal.
@@ -44,6 +45,10 @@ pub(crate) struct Live {
     style: Style,
     terminal: bool,
     quiet: bool,
+    /// Show a whole screen while the run goes on.
+    wants_screen: bool,
+    #[cfg(feature = "tui")]
+    screen: Option<crate::screen::Screen>,
     /// Say ahead what is going to be written.
     announces: bool,
     /// Ask before what is on devices of this machine is overwritten.
@@ -66,6 +71,9 @@ impl Live {
             style: context.error_style,
             terminal: context.live,
             quiet: context.quiet,
+            wants_screen: false,
+            #[cfg(feature = "tui")]
+            screen: None,
             announces: false,
             asks: None,
             progress: Progress::default(),
@@ -82,6 +90,39 @@ impl Live {
     /// One that also says ahead what is going to be written.
     pub(crate) fn announcing(context: &Context) -> Self {
         Live { announces: true, ..Live::new(context) }
+    }
+
+    /// A whole screen instead of the line, where stderr is a terminal.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] where this build has none.
+    pub(crate) fn on_screen(self, wanted: bool) -> Result<Self, Failure> {
+        if wanted && !cfg!(feature = "tui") {
+            return Err(Failure::usage(
+                "this build has no --live; build one with cargo build --release --features tui",
+            ));
+        }
+        Ok(Live { wants_screen: wanted && self.terminal && !self.quiet, ..self })
+    }
+
+    /// Whether the screen takes the event: the line has nothing to show then.
+    #[cfg(feature = "tui")]
+    fn on_the_screen(&mut self, event: &RunEvent) -> bool {
+        if matches!(event, RunEvent::RunStarted { .. }) && self.wants_screen {
+            self.clear();
+            self.screen = crate::screen::Screen::open(self.style);
+        }
+        let Some(screen) = &mut self.screen else { return false };
+        screen.hear(event);
+        if matches!(event, RunEvent::RunFinished { .. }) {
+            self.screen = None;
+        }
+        true
+    }
+
+    #[cfg(not(feature = "tui"))]
+    fn on_the_screen(&mut self, _: &RunEvent) -> bool {
+        self.wants_screen
     }
 
     /// Asks on a terminal before devices of `host` that carry something are overwritten.
@@ -115,6 +156,9 @@ impl Live {
 
     /// Takes note of an event, and draws if it is time.
     fn take(&mut self, event: &RunEvent) {
+        if self.on_the_screen(event) {
+            return;
+        }
         self.progress.hear(event);
         match event {
             RunEvent::RunStarted { plan, .. } => self.start(plan),

@@ -50,7 +50,8 @@ pub(crate) fn mail(args: &MailArgs, context: &Context) -> Result<Outcome, Failur
         consent: args.how.allowed.named()?,
         ..Request::new(Work::Asked(asked.workload), Path::new("."))
     };
-    let finished = run::recorded(request, &site, Live::new(context), context)?.finished;
+    let mut live = Live::new(context).on_screen(args.how.screen.live)?;
+    let finished = run::recorded(request, &site, &mut live, context)?.finished;
     if !args.how.output.json {
         context.out(&report::text(&finished.run));
     }

@@ -54,7 +54,11 @@ mod run;
 mod runs;
 #[cfg(all(test, feature = "schema"))]
 mod schema;
+#[cfg(feature = "tui")]
+mod screen;
 mod series;
+#[cfg(feature = "web")]
+mod serve;
 mod shown;
 mod signals;
 mod simulated;
@@ -129,6 +133,10 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         Command::Import(args) => import::import(&args, context),
         Command::Report(args) => check::report(&args, context),
         Command::Runs(args) => runs::runs(&args, context),
+        #[cfg(feature = "web")]
+        Command::Serve(args) => serve::serve(&args, context),
+        #[cfg(not(feature = "web"))]
+        Command::Serve(_) => Err(Failure::usage(command_line::NO_SERVE)),
         Command::Baseline(args) => baseline::baseline(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Fio(args) => fio_command::fio(args, || command_line::help_of("fio"), context),

@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::live::{self, Live};
-use crate::options::OutputArgs;
+use crate::options::{OutputArgs, ScreenArgs};
 use crate::output::Outputs;
 use crate::{apps, run, signals};
 
@@ -21,6 +21,7 @@ pub(crate) struct OltpArgs {
     given: Given,
     /// Of a run.
     output: Option<OutputArgs>,
+    screen: ScreenArgs,
 }
 
 fn options_of(verb: Verb) -> impl Iterator<Item = &'static OptionWords> {
@@ -36,7 +37,8 @@ impl Args for OltpArgs {
         };
         let verbs = Verb::ALL.map(|verb| {
             let one = Command::new(verb.name()).args(options_of(verb).map(option));
-            if verb == Verb::Run { OutputArgs::augment_args(one) } else { one }.about(verb.about())
+            if verb == Verb::Run { ScreenArgs::augment_args(OutputArgs::augment_args(one)) } else { one }
+                .about(verb.about())
         });
         command.subcommand_required(true).arg_required_else_help(true).subcommands(verbs)
     }
@@ -57,7 +59,8 @@ impl FromArgMatches for OltpArgs {
         };
         let given = options_of(verb).filter_map(|words| Some((words.name, text(words)?))).collect();
         let output = (verb == Verb::Run).then(|| OutputArgs::from_arg_matches(own)).transpose()?;
-        Ok(OltpArgs { verb, given, output })
+        let screen = (verb == Verb::Run).then(|| ScreenArgs::from_arg_matches(own)).transpose()?;
+        Ok(OltpArgs { verb, given, output, screen: screen.unwrap_or_default() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -126,7 +129,8 @@ pub(crate) fn oltp(args: &OltpArgs, context: &Context) -> Result<Outcome, Failur
             prepared.notes.iter().for_each(|note| context.say(note));
             site.kinds.native.push(Arc::new(prepared.kind));
             let request = Request::new(Work::Asked(prepared.workload), &prepared.directory);
-            let done = run::recorded(request, &site, Live::new(context), context)?;
+            let mut live = Live::new(context).on_screen(args.screen.live)?;
+            let done = run::recorded(request, &site, &mut live, context)?;
             return run::present(&done.finished, output, None, context);
         }
     }

@@ -36,7 +36,7 @@ const PREFILL_BLOCK: Bytes = Bytes(1 << 20);
 /// Who carries a plan out.
 #[derive(Debug, Args)]
 pub(crate) struct OnArgs {
-    /// Run on workers: local[:N], ssh:HOST,..|@FILE, slurm[:N], vm:N, kube:N[,OPTION=VALUE..], attach:N
+    /// Run on workers: local[:N], ssh:HOST,..|@FILE, slurm[:N], vm:N, kube:N, attach:N
     ///
     /// Processes of this machine, hosts over the system's ssh, nodes of a Slurm cluster (without a number: of the allocation that
     /// it is started in), virtual machines that libvirt makes for the run, pods of a Kubernetes cluster ('assay kube run --help' says
@@ -377,7 +377,8 @@ pub(crate) fn carry_out(
         place.give_up();
         return Err(error.into());
     }
-    let (environment, mut live) = (fleet.environment(), Live::announcing(context));
+    let (environment, mut live) =
+        (fleet.environment(), Live::announcing(context).on_screen(how.common.screen.live)?);
     let plan = Arc::new(plan);
     let finished =
         assay_runner::record_at(place, plan, environment, asked.notes, &mut fleet, site, &mut live)?;

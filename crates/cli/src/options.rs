@@ -13,7 +13,7 @@ use crate::foreign::ForeignArgs;
 use crate::standing_consent;
 
 /// Where results go.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct OutputArgs {
     /// Print the run as one JSON document on stdout (schema: docs/schemas/run-1.json)
     #[arg(long)]
@@ -36,6 +36,14 @@ pub(crate) struct StoredArgs {
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// How a run is shown while it goes on.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct ScreenArgs {
+    /// Show a whole screen while it runs: rates, percentiles, workers, findings (on a terminal)
+    #[arg(long)]
+    pub(crate) live: bool,
 }
 
 /// What a run looks at beside its jobs.
@@ -121,6 +129,8 @@ pub(crate) struct HowArgs {
     /// Print the plan and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) screen: ScreenArgs,
     /// Execute the commands that a file of fio or vdbench names (exec_prerun, startcmd, ..), by a shell, for at most 60 s each.
     /// They are never executed otherwise
     #[arg(long, conflicts_with = "strict")]

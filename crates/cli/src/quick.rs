@@ -13,8 +13,9 @@ use assay_host::space;
 use assay_host::workdir::{WorkDir, WorkDirError, is_assay_dir};
 use assay_report::quick::Reference;
 use assay_report::{quick_hosts, terminal};
+use assay_results::RunEvent;
 use assay_results::store;
-use assay_runner::{Filled, Finished, Request, Site, Start, Work};
+use assay_runner::{Filled, Finished, Observer, Request, Site, Start, Work};
 use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Plan, Workload};
 
@@ -22,6 +23,7 @@ use crate::context::{Context, to_stderr};
 use crate::failure::{Failure, Outcome, outcome_of};
 use crate::live::{self, Live};
 use crate::location::Location;
+use crate::options::ScreenArgs;
 use crate::output::{self, Outputs};
 use crate::remote::{self, RemoteDirectory};
 use crate::run;
@@ -203,14 +205,90 @@ fn dry_run(args: &QuickArgs, series: &Series, place: &Path, context: &Context) -
 
 fn here(args: &QuickArgs, series: &Series, place: &Path, context: &Context) -> Result<Finished, Failure> {
     let site = context.site(signals::stop_flag()?);
+    done_in(args, series, place, (&site, &mut terminal_of(args.screen, context)?), context)
+}
+
+/// Who watches a series, from what comes before its first test.
+pub(crate) trait Watcher: Observer {
+    /// How far it is with what comes before.
+    fn stage(&mut self, stage: String);
+}
+
+/// The terminal.
+struct Terminal<S> {
+    live: Live,
+    stages: S,
+    is_live: bool,
+}
+
+fn terminal_of(
+    screen: ScreenArgs,
+    context: &Context,
+) -> Result<Terminal<impl FnMut(&dyn std::fmt::Display) + use<>>, Failure> {
+    let live = Live::new(context).on_screen(screen.live)?;
+    Ok(Terminal { live, stages: live::stages(context), is_live: context.live })
+}
+
+impl<S: FnMut(&dyn std::fmt::Display)> Observer for Terminal<S> {
+    fn event(&mut self, event: &RunEvent) {
+        self.live.event(event);
+    }
+
+    fn before_writing(&mut self, plan: &Plan) -> bool {
+        if self.is_live {
+            to_stderr(format_args!("\r\x1b[2K"));
+        }
+        self.live.before_writing(plan)
+    }
+}
+
+impl<S: FnMut(&dyn std::fmt::Display)> Watcher for Terminal<S> {
+    fn stage(&mut self, stage: String) {
+        (self.stages)(&stage);
+    }
+}
+
+/// The plan of a series that a page asks for; nothing is made.
+#[cfg(feature = "web")]
+pub(crate) fn planned(args: &QuickArgs, context: &Context) -> Result<Plan, Failure> {
+    let series = find_series(&args.series)?;
+    check_test(args.test.as_deref(), series)?;
+    let place = Path::new(args.place());
+    let directory = directory_in(place)?;
+    let site = context.site(Arc::default());
+    let found = prepare(args, series, (&directory, place))?;
+    plan(&found.prepared, series, &directory, args, found.seed, &site)
+}
+
+/// Carries a series out that a page asks for.
+#[cfg(feature = "web")]
+pub(crate) fn carried_out(
+    args: &QuickArgs,
+    site: &Site,
+    watcher: &mut impl Watcher,
+    context: &Context,
+) -> Result<Finished, Failure> {
+    let series = find_series(&args.series)?;
+    check_test(args.test.as_deref(), series)?;
+    done_in(args, series, Path::new(args.place()), (site, watcher), context)
+}
+
+/// Carries a series out in `place`.
+fn done_in(
+    args: &QuickArgs,
+    series: &Series,
+    place: &Path,
+    (site, watcher): (&Site, &mut impl Watcher),
+    context: &Context,
+) -> Result<Finished, Failure> {
     let directory = directory_in(place)?;
     // The space is looked at before anything is made, as `--dry-run` sees it.
     let planned = prepare(args, series, (&directory, place))?;
-    let start = Start::of(&plan(&planned.prepared, series, &directory, args, planned.seed, &site)?);
+    let start = Start::of(&plan(&planned.prepared, series, &directory, args, planned.seed, site)?);
     let directory = work_dir(&directory)?;
     let claims = Claims::default();
     claims.take(&site.host, directory.path(), Access::Exclusive).map_err(Failure::failed)?;
-    let result = measure(args, series, planned, directory.path(), (&claims, &site), context);
+    let result = measure(args, series, planned, directory.path(), (&claims, site, watcher), context);
     if result.as_ref().map_or(true, Finished::came_to_nothing) {
         // Nothing was measured, so nothing is left behind either.
         start.undo(&claims, &site.host);
@@ -253,7 +331,7 @@ fn measure(
     series: &Series,
     Planned { seed, mut prepared }: Planned,
     directory: &Path,
-    (claims, site): (&Claims, &Site),
+    (claims, site, watcher): (&Claims, &Site, &mut impl Watcher),
     context: &Context,
 ) -> Result<Finished, Failure> {
     context.make_runs_root()?;
@@ -262,14 +340,14 @@ fn measure(
     if series.id != stb::ID {
         let windows = windows(args);
         let (file, wanted) = (directory.join(assay1::FILE), prepared.files.0);
-        let filled = fill(&file, wanted, windows.prefill_max, seed, (claims, site), context)?;
+        let filled = fill(&file, wanted, windows.prefill_max, seed, (claims, site), watcher)?;
         notes.push(("prefill".to_owned(), filled.sentence()));
         prepared = assay1::prepare(args.test.as_deref(), args.repeat, &windows, filled.bytes, seed)
             .map_err(series_failure)?;
     }
     let plan = plan(&prepared, series, directory, args, seed, site)?;
     let request = Request { notes, claims: claims.clone(), ..Request::new(Work::Planned(plan), directory) };
-    Ok(run::recorded(request, site, Live::new(context), context)?.finished)
+    Ok(run::recorded(request, site, watcher, context)?.finished)
 }
 
 /// Fills the file, and says how far it is.
@@ -279,15 +357,10 @@ fn fill(
     time_max: Nanos,
     seed: u64,
     run: (&Claims, &Site),
-    context: &Context,
+    watcher: &mut impl Watcher,
 ) -> Result<Filled, Failure> {
-    let mut said = live::stages(context);
-    let mut progress = |done: Bytes| said(&format_args!("prefill  {done} of {}", Bytes(wanted)));
-    let filled = assay_runner::fill(file, wanted, time_max, seed, run, &mut progress);
-    if context.live {
-        to_stderr(format_args!("\r\x1b[2K"));
-    }
-    Ok(filled?)
+    let mut progress = |done: Bytes| watcher.stage(format!("prefill  {done} of {}", Bytes(wanted)));
+    Ok(assay_runner::fill(file, wanted, time_max, seed, run, &mut progress)?)
 }
 
 /// How long and how often `assay-1` looks at each cell.

@@ -377,12 +377,12 @@ fn carry_out(
         claims: claims.clone(),
         ..Request::new(Work::Planned(plan.clone()), &asked.directory)
     };
-    let live = Live::announcing(context);
+    let live = Live::announcing(context).on_screen(how.common.screen.live)?;
     let live = if request.really { live.asking(&site.host) } else { live };
     let outputs =
         Outputs::new(how.common.output.force).reading(plan.targets.iter().map(|target| &target.path));
-    let live = Status::new(live, foreign.program.as_deref(), &outputs, &foreign.begun);
-    let done = recorded(request, site, live, context)?;
+    let mut live = Status::new(live, foreign.program.as_deref(), &outputs, &foreign.begun);
+    let done = recorded(request, site, &mut live, context)?;
     if let (Some(trace), Some(taken)) = (trace, &done.trace) {
         trace.write(taken, &plan, context)?;
     }
@@ -396,11 +396,11 @@ fn carry_out(
 pub(crate) fn recorded(
     request: Request,
     site: &Site,
-    mut live: impl Observer,
+    live: &mut dyn Observer,
     context: &Context,
 ) -> Result<Done, Failure> {
     context.runs_root()?;
-    let done = assay_runner::carry_out(request, site, &mut live)?;
+    let done = assay_runner::carry_out(request, site, live)?;
     let done = done.ok_or_else(|| Failure::failed("the run was not begun"))?;
     for warning in &done.finished.warnings {
         context.say(&format!("warning: {warning}"));

@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::options::OutputArgs;
+use crate::options::{OutputArgs, ScreenArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -65,6 +65,8 @@ pub(crate) struct QuickArgs {
     #[arg(long, value_name = "TIME", hide = true)]
     pub(crate) window: Option<Nanos>,
     #[command(flatten)]
+    pub(crate) screen: ScreenArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
@@ -103,6 +105,33 @@ pub(crate) fn take_words(args: &mut QuickArgs) -> Result<(), Failure> {
 fn is_bare_host(word: &str) -> bool {
     let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '@'));
     is_name && !word.starts_with(['.', '-']) && !Path::new(word).exists()
+}
+
+#[cfg(feature = "web")]
+impl QuickArgs {
+    /// The only place.
+    pub(crate) fn place(&self) -> &str {
+        self.places.first().map_or(".", String::as_str)
+    }
+
+    /// What a page asks for: a series, or one test of it, in a directory of this machine.
+    pub(crate) fn of_page(directory: &str, series: &str, test: Option<&str>) -> Self {
+        QuickArgs {
+            places: vec![directory.to_owned()],
+            before: false,
+            paste: false,
+            test: test.map(str::to_owned),
+            series: series.to_owned(),
+            baseline: Vec::new(),
+            repeat: 1,
+            thorough: false,
+            seed: None,
+            dry_run: false,
+            window: None,
+            screen: ScreenArgs::default(),
+            output: OutputArgs::default(),
+        }
+    }
 }
 
 pub(crate) fn check_test(test: Option<&str>, series: &Series) -> Result<(), Failure> {

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// The line; null: there is nothing to say. What was published is never freed, because a handler may be reading it.
 static LINE: AtomicPtr<String> = AtomicPtr::new(ptr::null_mut());
+/// What puts a terminal back that shows a whole screen; null: none does.
+static SCREEN: AtomicPtr<String> = AtomicPtr::new(ptr::null_mut());
 /// The flag that the first signal sets.
 static STOP: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 
@@ -29,6 +31,25 @@ impl LastWords {
 impl Drop for LastWords {
     fn drop(&mut self) {
         LINE.store(self.before, Ordering::Release);
+    }
+}
+
+/// What puts the terminal back is written before the line while this lives.
+#[derive(Debug)]
+pub struct ScreenReset(());
+
+impl ScreenReset {
+    /// The control sequences.
+    pub fn prepare(sequences: String) -> Self {
+        // What was there before is not freed, because a handler may be reading it.
+        SCREEN.store(Box::into_raw(Box::new(sequences)), Ordering::Release);
+        ScreenReset(())
+    }
+}
+
+impl Drop for ScreenReset {
+    fn drop(&mut self) {
+        SCREEN.store(ptr::null_mut(), Ordering::Release);
     }
 }
 
@@ -56,12 +77,16 @@ pub fn on_second(signals: &[i32], stop: &Arc<AtomicBool>) -> io::Result<()> {
 }
 
 extern "C" fn handler(_: libc::c_int) {
-    let (stop, line) = (STOP.load(Ordering::Acquire), LINE.load(Ordering::Acquire));
-    // SAFETY: both are null or were leaked: what they point to lives as long as the process and does not change but atomically.
-    let (Some(stop), Some(line)) = (unsafe { stop.as_ref() }, unsafe { line.as_ref() }) else { return };
-    if stop.load(Ordering::SeqCst) {
+    // SAFETY: it is null or was leaked: what it points to lives as long as the process and does not change but atomically.
+    let Some(stop) = (unsafe { STOP.load(Ordering::Acquire).as_ref() }) else { return };
+    if !stop.load(Ordering::SeqCst) {
+        return;
+    }
+    for text in [SCREEN.load(Ordering::Acquire), LINE.load(Ordering::Acquire)] {
+        // SAFETY: as above.
+        let Some(text) = (unsafe { text.as_ref() }) else { continue };
         // SAFETY: write(2) is async-signal-safe, and the bytes are those of a string that is never freed. The process ends
         // right behind this, so neither errno nor a short write matters.
-        let _ = unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+        let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
     }
 }

@@ -29,10 +29,15 @@ use crate::svg::Chart;
 use crate::text::visible_lines;
 
 /// The style sheet, part of the page.
-pub(crate) const STYLE: &str = include_str!("html/style.css");
+pub const STYLE: &str = include_str!("html/style.css");
 
 /// The script, part of every page with drawings.
 const SCRIPT: &str = include_str!("html/charts.js");
+
+/// Every script that a page may have in it.
+pub fn scripts() -> Vec<&'static str> {
+    vec![SCRIPT]
+}
 
 /// The page of a run. `references` are what a quick series is compared with.
 pub fn page(run: &Run, references: &[Reference]) -> String {
@@ -99,7 +104,7 @@ fn is_quick(run: &Run) -> bool {
 }
 
 /// A drawing with its title above and its legend and description below.
-pub(crate) fn figure(chart: &Chart) -> Markup {
+pub fn figure(chart: &Chart) -> Markup {
     html! {
         figure {
             p .figure-title { (chart.title) }

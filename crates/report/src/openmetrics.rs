@@ -10,31 +10,40 @@ use assay_results::run::LatencySummary;
 use crate::records::{Record, records};
 use crate::text::visible;
 
-/// The document.
+/// The document of a run.
 pub fn openmetrics(run: &Run) -> String {
+    of_runs(&[run], "")
+}
+
+/// The document of several runs, told apart by their labels; `more` are whole families of others.
+pub fn of_runs(runs: &[&Run], more: &str) -> String {
     let mut text = String::new();
-    let id = label("run", &run.id);
     family(&mut text, "assay_run", "info", "", "What was run, and whether it may be believed");
-    let facts = [
-        id.clone(),
-        label("name", &run.name),
-        label("started", &run.started),
-        label("verdict", run.verdict.word()),
-        label("series", run.plan.series.as_deref().unwrap_or_default()),
-        label("version", &run.assay.version),
-        label("host", run.environment.machine.hostname.as_deref().unwrap_or_default()),
-    ];
-    let _ = writeln!(text, "assay_run_info{{{}}} 1", facts.join(","));
+    for run in runs {
+        let facts = [
+            label("run", &run.id),
+            label("name", &run.name),
+            label("started", &run.started),
+            label("verdict", run.verdict.word()),
+            label("series", run.plan.series.as_deref().unwrap_or_default()),
+            label("version", &run.assay.version),
+            label("host", run.environment.machine.hostname.as_deref().unwrap_or_default()),
+        ];
+        let _ = writeln!(text, "assay_run_info{{{}}} 1", facts.join(","));
+    }
     family(&mut text, "assay_run_seconds", "gauge", "seconds", "How long the run took");
-    let _ = writeln!(text, "assay_run_seconds{{{id}}} {}", run.elapsed_s);
-    operations(&mut text, run);
+    for run in runs {
+        let _ = writeln!(text, "assay_run_seconds{{{}}} {}", label("run", &run.id), run.elapsed_s);
+    }
+    operations(&mut text, runs);
+    text.push_str(more);
     text.push_str("# EOF\n");
     text
 }
 
-fn operations(text: &mut String, run: &Run) {
+fn operations(text: &mut String, runs: &[&Run]) {
     let labelled: Vec<(String, Record<'_>)> =
-        records(run).into_iter().map(|record| (labels(run, &record), record)).collect();
+        runs.iter().flat_map(|run| records(run).into_iter().map(|one| (labels(run, &one), one))).collect();
     type Value = fn(&Record<'_>) -> Option<f64>;
     let numbers: [(&str, &str, &str, &str, Value); 6] = [
         ("assay_operations", "counter", "", "Completed operations", |one| {

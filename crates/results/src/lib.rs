@@ -26,6 +26,7 @@ pub mod interval;
 pub mod keys;
 pub mod knee;
 mod levels;
+pub mod live;
 mod metric;
 pub mod probe;
 pub mod run;

@@ -5,6 +5,7 @@
 //! `docs/formats/run-directory.md`. This is the only module that touches files.
 
 mod atomic;
+mod brief;
 mod bundle;
 mod directory;
 mod engines;
@@ -15,6 +16,7 @@ mod pattern;
 mod probes;
 mod recorder;
 mod remove;
+mod tags;
 mod tape;
 
 use std::io;
@@ -22,9 +24,10 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use atomic::read_regular;
 pub use atomic::{Draft, HeldDirectory, open_regular};
+pub use brief::{BriefFigure, RunBrief};
 pub use bundle::{BUNDLE_BYTES_MAX, BUNDLE_HEAD_BYTES, Bundle, BundleError, export_run, is_bundle};
 pub(crate) use directory::{Layout, write_json_atomically};
-pub use directory::{RunDir, RunEntry, RunLock, RunState, find, list, load};
+pub use directory::{RunDir, RunEntry, RunLock, RunState, entry_of, find, list, load};
 pub use engines::{EngineChoice, load_engine_choice, save_engine_choice};
 pub use journal::{JournalContent, recover};
 pub use locations::{data_root, runs_root};
@@ -33,6 +36,7 @@ pub use pattern::matches_pattern;
 pub use probes::{load_probe, save_probe};
 pub use recorder::RunRecorder;
 pub use remove::{Removal, rm};
+pub use tags::{TAG_CHARS_MAX, TAGS_MAX, TagError, load_tags, save_tags, tag_of};
 
 use crate::build::BuildError;
 use crate::event::HostId;
@@ -56,6 +60,8 @@ pub fn data_journal_of(worker: HostId) -> String {
 }
 /// What it begins with.
 pub const DATA_JOURNAL_MAGIC: [u8; 8] = *b"ASSAYVJ1";
+/// Words that people gave to the run.
+pub const TAGS_FILE: &str = "tags.json";
 /// The page.
 pub const PAGE_FILE: &str = "report.html";
 

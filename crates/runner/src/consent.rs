@@ -1,7 +1,7 @@
 //! What is asked before anything is written.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use assay_engine::loops::Backing;
 use assay_engine::tree::{AnchorError, NamedDirectories, check_anchor};
@@ -78,6 +78,33 @@ fn holds_databases(plan: &Plan, target: u32) -> bool {
     let mut applications =
         plan.phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.application.is_some());
     applications.any(|job| job.slices.iter().flat_map(|slice| &slice.sites).any(|site| site.target == target))
+}
+
+/// Why the path of a target has to be named before it is overwritten; `None`: it need not be, as nothing is written to it, or what is
+/// there is Assay's own.
+///
+/// # Errors
+/// The guard's refusal where no name helps.
+pub fn overwrites(plan: &Plan, index: usize, host: &HostRoot) -> Result<Option<String>, RunError> {
+    let Some(target) = plan.targets.get(index).filter(|target| target.kind != TargetKind::Null) else {
+        return Ok(None);
+    };
+    if !written(plan).contains(&(index as u32)) {
+        return Ok(None);
+    }
+    let path: &Path = target.path.as_ref();
+    let allowed = |named: &[PathBuf]| -> Result<(), RunError> {
+        let consent = Consent::naming(host, named);
+        check_write(host, path, &consent)?;
+        if target.kind == TargetKind::Directory && !holds_databases(plan, index as u32) {
+            check_anchor(path, &NamedDirectories::at(consent.targets()))?;
+        }
+        Ok(())
+    };
+    let Err(refusal) = allowed(&[]) else { return Ok(None) };
+    // What is refused although it is named cannot be overwritten this way.
+    allowed(&[path.to_owned()])?;
+    Ok(Some(refusal.to_string()))
 }
 
 /// Indices of the targets that a plan writes to. Files that are read beyond their end are laid out first, which is writing

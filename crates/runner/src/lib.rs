@@ -41,7 +41,7 @@ mod trace;
 
 pub use bound::bound_points;
 pub use carry_out::{Done, carry_out, environment_of, plan};
-pub use consent::{check_consent, check_hosts, claim};
+pub use consent::{check_consent, check_hosts, claim, overwrites};
 pub use error::{ProbeProblem, RunError, TargetProblem};
 pub use files::make_files;
 pub use hold::{Permits, hold};

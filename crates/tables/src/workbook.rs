@@ -398,12 +398,20 @@ fn severity(severity: FindingSeverity) -> &'static str {
     }
 }
 
-/// At most 31 characters, none of those that are not allowed, and its own, whatever the case.
+/// At most 31 units of UTF-16, which is what Excel counts, none of the characters that are not allowed, and its own, whatever
+/// the case.
 fn sheet_name(wanted: &str, used: &mut BTreeSet<String>) -> String {
     let plain = |c: char| if c.is_control() || "[]:*?/\\'".contains(c) { '_' } else { c };
     let plain: String = wanted.chars().map(plain).collect();
     let plain = plain.trim();
-    let cut = |length: usize| plain.chars().take(length).collect::<String>().trim_end().to_owned();
+    let cut = |units_max: usize| {
+        let mut units = 0;
+        let fits = |c: &char| {
+            units += c.len_utf16();
+            units <= units_max
+        };
+        plain.chars().take_while(fits).collect::<String>().trim_end().to_owned()
+    };
     let mut name = if plain.is_empty() { "test".to_owned() } else { cut(31) };
     let mut number = 2;
     while !used.insert(name.to_lowercase()) {

@@ -18,7 +18,7 @@ struct Ban {
 }
 
 const TERMINAL: &[&str] = &["cli", "xtask"];
-const CLOCK: &[&str] = &["engine", "host", "runner", "fleet", "faultfs", "cli", "xtask"];
+const CLOCK: &[&str] = &["engine", "host", "runner", "fleet", "web", "faultfs", "cli", "xtask"];
 const RETURN_IT: &str = "only cli prints; return it, or write to a given `io::Write`";
 const ASK_CLI: &str = "only cli knows the command line and the terminal; take what it decided as a parameter";
 const TAKE_TIME: &str = "take the time (or a Clock) as a parameter";

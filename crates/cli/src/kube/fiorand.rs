@@ -1,5 +1,6 @@
 //! `assay kube fiorand`: what kubuculum's bench_fiorand does. n workers with a volume each write their files, then read and write them at random.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -97,9 +98,8 @@ pub(crate) fn fiorand(args: &FiorandArgs, context: &Context) -> Result<Outcome, 
     if several && args.how.output.json {
         return Err(Failure::usage("several runs: 'assay report' writes one of them as a document"));
     }
-    for remark in variants.iter().flat_map(|variant| &variant.settings.remarks) {
-        context.say(&format!("note: {remark}"));
-    }
+    let remarks: BTreeSet<&String> = variants.iter().flat_map(|variant| &variant.settings.remarks).collect();
+    remarks.into_iter().for_each(|remark| context.say(&format!("note: {remark}")));
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     let base = base_directory(args, &variants[0].settings);
     let (mut runs, mut names) = (Vec::new(), Vec::new());

@@ -261,18 +261,16 @@ fn output_is_as_kubuculum_names_it(user: &User<'_>, run: &Value) {
     let (head, figures) = (lines.next().expect("All clients"), lines.next().expect("a line behind it"));
     assert!(head.starts_with("All clients: (groupid=0, jobs="), "{head}");
     assert!(figures.trim_start().starts_with("read: IOPS="), "{figures}");
-    assert_eq!(
-        text.matches("issued rwts: total=").count(),
-        5,
-        "two jobs on each of two workers, and all: {text}"
-    );
+    assert_eq!(text.matches("issued rwts: total=").count(), 3, "each of two workers, and all: {text}");
     let totals: Vec<u64> = text
         .lines()
         .filter_map(|line| line.split("issued rwts: total=").nth(1)?.split(',').next()?.parse().ok())
         .collect();
     let (all, each) = totals.split_last().expect("totals");
     assert_eq!(*all, each.iter().sum::<u64>());
-    assert_eq!(run["phases"][1]["jobs"][0]["read"]["ios"].as_u64(), Some(*all));
+    // The run's totals are those of the time in which both measured.
+    let measured = run["phases"][1]["jobs"][0]["read"]["ios"].as_u64().expect("a count");
+    assert!(measured <= *all && measured > all - all / 5, "{measured} of {all}");
     let listed = fs::read_to_string(base.join("server_fio/assay-both-0/ls_l.txt")).expect("a listing");
     assert!(listed.contains("f.0.0") && listed.contains("f.1.0"), "{listed}");
 }
@@ -322,8 +320,7 @@ fn a_pod_that_is_deleted_is_lost_by_name(user: &User<'_>) {
     ]);
     let said = Said::of(child.wait_with_output().expect("ended")).ended(5);
     let all = format!("{}{}", said.out, said.err);
-    assert!(all.contains("pod assay-torn-1") && all.contains("deleted"), "{all}");
-    assert!(all.contains("incomplete") || all.contains("INCOMPLETE"), "{all}");
+    assert!(all.contains("lost-worker") && all.contains("lost: assay-torn-1"), "{all}");
     assert_eq!(user.lab.left(), "");
 }
 
@@ -382,8 +379,13 @@ fn a_missing_verb_is_named(user: &User<'_>, role: &str) {
                 continue;
             }
             let mut less = json(&whole);
-            less["rules"][index]["verbs"] =
-                verbs.iter().filter(|other| other.as_str() != Some(verb)).cloned().collect();
+            if verbs.len() == 1 {
+                // A rule without a verb is none.
+                less["rules"].as_array_mut().expect("rules").remove(index);
+            } else {
+                less["rules"][index]["verbs"] =
+                    verbs.iter().filter(|other| other.as_str() != Some(verb)).cloned().collect();
+            }
             user.lab.apply(&user.world, &less.to_string());
             let expected = format!("{verb} {resource}");
             let words = [&["kube", "run", "short.toml", "--id", "less"][..], &SMALL].concat();

@@ -232,7 +232,7 @@ fn a_dry_run_builds_nothing_and_files_of_others_stay() {
     let foreign = ["mail-1.log-00000077", "mail-1.log-7", "notes"].map(|name| at.join(name));
     foreign.iter().for_each(|path| fs::write(path, "mine").expect("a file"));
     let said = world.assay(&["mail", "build", path_text(&at), "size=64MiB"]).ended(1);
-    assert!(said.err.contains("mail-1.log-00000077 was not made by Assay"), "{}", said.err);
+    assert!(said.err.contains("mail-1.log-00000077 is not the file that Assay made"), "{}", said.err);
     fs::remove_file(&foreign[0]).expect("a file");
     world.assay(&["cleanup", path_text(&at)]).ended(1);
     for path in &foreign[1..] {

@@ -43,6 +43,10 @@ mod remote;
 mod room;
 mod samples;
 mod schema;
+#[cfg(feature = "tui")]
+mod screen;
+#[cfg(feature = "web")]
+mod serve;
 mod sixty_ways;
 mod slurm;
 mod space;

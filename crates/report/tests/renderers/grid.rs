@@ -75,7 +75,9 @@ fn terminal(run: &Run) -> String {
 fn table(run: &Run) -> String {
     let text = terminal(run);
     let at = text.find(TITLE).map(|at| text[..at].rfind('\n').map_or(0, |line| line + 1));
-    at.map_or(String::new(), |at| text[at..].to_owned())
+    // What each window came to stands behind it.
+    let table = |at: usize| text[at..].split("\n\n").next().unwrap_or_default().to_owned();
+    at.map_or(String::new(), table)
 }
 
 #[test]

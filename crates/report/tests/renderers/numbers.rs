@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use assay_report::csv::csv;
 use assay_report::md::markdown;
 use assay_report::openmetrics::openmetrics;
-use assay_report::records::records;
+use assay_report::records::{Record, records};
 use assay_results::Run;
 use assay_results::run::LatencySummary;
 use assay_results::samples::odd::phase;
+use assay_workload::PhaseKind;
 use proptest::prelude::*;
 
 use crate::files::split;
@@ -121,7 +122,8 @@ fn assert_openmetrics(run: &Run) {
 /// Markdown is for people: three digits, of the same number.
 fn assert_markdown(run: &Run) {
     let text = markdown(run, &[]);
-    for record in records(run).into_iter().filter(|record| record.operation != "total") {
+    let shown = |record: &Record<'_>| record.operation != "total" && record.phase.kind == PhaseKind::Measure;
+    for record in records(run).into_iter().filter(shown) {
         let Some(iops) = record.op.known_iops().filter(|iops| (1.0..1e12).contains(iops)) else { continue };
         let number = |cell: &str| cell.trim().replace(',', "").parse::<f64>().ok();
         let near = |cell: &str| number(cell).is_some_and(|shown| (shown - iops).abs() <= 0.006 * iops);

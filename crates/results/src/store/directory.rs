@@ -305,7 +305,8 @@ struct Brief {
     verdict: Verdict,
 }
 
-fn entry_of(dir: RunDir) -> RunEntry {
+/// The line of a run in a list.
+pub fn entry_of(dir: RunDir) -> RunEntry {
     let path = dir.path.join(RUN_FILE);
     let mut entry = RunEntry {
         id: dir.id().to_owned(),

@@ -13,14 +13,22 @@ use serde::Deserialize;
 use super::directory::{choose, directories, has_name_of_a_run, lock};
 use super::{
     DATA_JOURNAL_DRAFT, DATA_JOURNAL_FILE, DATA_JOURNAL_MAGIC, HeldDirectory, JOURNAL_FILE, PAGE_FILE,
-    PLAN_FILE, RUN_FILE, RunDir, SERIES_FILE, StoreError,
+    PLAN_FILE, RUN_FILE, RunDir, SERIES_FILE, StoreError, TAGS_FILE,
 };
 use crate::series::MAGIC;
 
 /// What a run directory consists of, in the order of removal: what makes it a run goes last, so that a removal that was
 /// interrupted can be repeated.
-const FILES: [&str; 7] =
-    [PAGE_FILE, PLAN_FILE, SERIES_FILE, DATA_JOURNAL_DRAFT, DATA_JOURNAL_FILE, RUN_FILE, JOURNAL_FILE];
+const FILES: [&str; 8] = [
+    PAGE_FILE,
+    TAGS_FILE,
+    PLAN_FILE,
+    SERIES_FILE,
+    DATA_JOURNAL_DRAFT,
+    DATA_JOURNAL_FILE,
+    RUN_FILE,
+    JOURNAL_FILE,
+];
 
 /// What removing a run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -133,6 +141,7 @@ fn is_of_a_run(directory: &HeldDirectory, file: &str) -> bool {
         // Of whatever version.
         JOURNAL_FILE => return begins(b"{\"journal\":\"assay.journal/"),
         RUN_FILE => "assay.run/",
+        TAGS_FILE => "assay.tags/",
         _ => "assay.plan/",
     };
     let found = serde_json::from_reader::<_, Schema>(io::BufReader::new(opened));

@@ -22,7 +22,8 @@ impl PlannedJob {
             operations: self.operations.clone(),
             slices,
         };
-        if part.slices.len() < self.slices.len()
+        // Without a part in it, nothing is offered, whatever its rate says; and a rate of 0 is none.
+        if (1..self.slices.len()).contains(&part.slices.len())
             && let Pace::Open { offered, .. } = &mut part.pace
         {
             // All threads of a job have the same share of its rate.

@@ -175,6 +175,16 @@ fn targets_have_the_paths_of_their_hosts_and_are_one_target_for_the_storage() {
 }
 
 #[test]
+fn a_host_without_a_part_in_a_job_of_a_rate_has_a_sound_plan() {
+    let mut asked = workload(&["h1", "h2"], 1, &["h1"]);
+    asked.phases[0].jobs[1].rate = Rate::Iops(100.0);
+    let whole = plan(&asked);
+    for host in [HostId(0), HostId(1)] {
+        whole.for_host(host).check().expect("a sound plan");
+    }
+}
+
+#[test]
 fn hosts_that_contradict_each_other_are_named() {
     let error = |workload: &Workload| planned(workload).expect_err("refused").to_string();
     assert_eq!(error(&workload(&["x", "x"], 1, &[])), "there are two hosts with the name 'x'");
