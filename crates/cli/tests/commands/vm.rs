@@ -210,16 +210,22 @@ fn a_package_is_imported_into_the_simulator_of_vsphere_and_a_broken_one_is_not()
     let at = world.path().join("one");
     let imported = govc(&["import.ova", "-name", "whole", path_text(&at.join("assay-vm.ova"))]);
     let shown = govc(&["vm.info", "whole"]);
-    // Another content than the manifest's.
     let unpacked = Command::new("tar").args(["-xf", "assay-vm.ova"]).current_dir(&at).output_in_time();
-    fs::write(at.join("assay-disk2.vmdk"), b"KDMV").expect("written");
-    let broken = govc(&["import.ovf", "-m", "-name", "broken", path_text(&at.join("assay.ovf"))]);
+    assert!(unpacked.expect("tar").status.success());
+    let text = fs::read_to_string(at.join("assay.ovf")).expect("a descriptor");
+    let broken = [("<References>", "<Referenced>"), ("assay-disk2.vmdk", "none.vmdk"), (">17<", ">16<")];
+    let refused = broken.map(|(part, other)| {
+        let file = at.join("broken.ovf");
+        fs::write(&file, text.replace(part, other)).expect("written");
+        govc(&["import.ovf", "-name", "broken", path_text(&file)])
+    });
     vcsim.kill().expect("ended");
     vcsim.wait().expect("collected");
     assert_eq!(imported.code, Some(0), "{}", imported.err);
     assert!(shown.out.contains("4096MB") && shown.out.contains("4 vCPU"), "{}", shown.out);
-    assert!(unpacked.expect("tar").status.success());
-    assert_ne!(broken.code, Some(0), "{}", broken.out);
+    for said in refused {
+        assert_ne!(said.code, Some(0), "{}", said.out);
+    }
 }
 
 #[test]
