@@ -223,7 +223,7 @@ fn proposed(plan: &Plan, index: usize, context: &Context) -> Result<ProposedTarg
     let what = match (&overwrites, target.existing_bytes) {
         (Some(_), _) => format!("{kind} of {size}, will be overwritten"),
         (None, 0) => format!("{kind} of {size}, will be made"),
-        (None, _) => format!("{kind} of {size}, is there"),
+        (None, _) => format!("{kind} of {size}, exists"),
     };
     Ok(ProposedTarget { path: target.path.clone(), what, overwrites })
 }

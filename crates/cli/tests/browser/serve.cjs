@@ -109,7 +109,7 @@ test(async ({ open, step, axe, fits, shot, assert }) => {
     await page.getByLabel('Directory to measure in').fill(directory);
     await page.getByLabel('Tests').selectOption({ label: TEST });
     await page.getByRole('button', { name: 'Review what it would do' }).click();
-    assert.match(await text(page), /will fill|will write|is there/i);
+    assert.match(await text(page), /will fill|will write|exists/i);
     await axe(page, 'the review');
     await shot(page, 'review-1280-light');
     await page.getByRole('button', { name: 'Start', exact: true }).click();

@@ -127,7 +127,9 @@ fn drawing(index: usize, trend: &Trend, baselines: &[Baseline]) -> Markup {
         marked: true,
         ..Line::default()
     }];
-    lines.push(levels(trend));
+    if !trend.changes.is_empty() {
+        lines.push(levels(trend));
+    }
     lines.extend(drawn.iter().enumerate().map(|(colour, (name, value))| Line {
         name: format!("baseline {name}"),
         colour: colour + 2,
@@ -187,12 +189,7 @@ fn levels(trend: &Trend) -> Line {
             (trend.points.len() as f64 + 0.4, Some(last.after)),
         ]);
     }
-    Line {
-        name: if points.is_empty() { String::new() } else { "level".to_owned() },
-        colour: 1,
-        points,
-        ..Line::default()
-    }
+    Line { name: "level".to_owned(), colour: 1, points, ..Line::default() }
 }
 
 fn sentence(trend: &Trend, unit: &str) -> String {
