@@ -78,7 +78,12 @@ impl Launcher for Sockets {
     }
 
     fn reconnect(&self, place: &Place) -> io::Result<Connection> {
-        self.connect(place)
+        // A socket that is not there may come back, unless the whole directory is gone.
+        let may_return = |error: io::Error| match self.directory.path().exists() {
+            true => io::Error::from(io::ErrorKind::ConnectionRefused),
+            false => error,
+        };
+        self.connect(place).map_err(may_return)
     }
 }
 
@@ -179,6 +184,28 @@ fn a_worker_that_cannot_be_reached_again_is_lost_after_the_time_that_was_asked_f
     assert_eq!(lost, [LostReason::ConnectionClosed]);
     let took = cut.expect("cut").elapsed();
     assert!((3..10).contains(&took.as_secs()), "{took:?}");
+}
+
+#[test]
+fn a_worker_that_is_gone_for_good_is_lost_at_once() {
+    let sockets = Sockets::new(true);
+    let (ends, directory) = (Arc::clone(&sockets.ends), sockets.directory.path().to_owned());
+    let (mut fleet, plan) = prepared(sockets, 60);
+    let (mut lost, mut cut) = (Vec::new(), None);
+    let outcome = fleet.execute(&plan, 0, &mut |_, event| {
+        if let HostEvent::Lost { why, .. } = &event {
+            lost.push(why.clone());
+        }
+        if matches!(event, HostEvent::Started { .. }) && cut.is_none() {
+            cut = Some(Instant::now());
+            std::fs::remove_dir_all(&directory).expect("removed");
+            ends.lock().expect("whole")[&directory.join("b")].shutdown(Shutdown::Both).expect("cut");
+        }
+    });
+    assert!(matches!(outcome, PhaseOutcome::Lost(_)), "{outcome:?}");
+    assert!(matches!(&lost[..], [LostReason::Failed { error }] if error.contains("No such file")), "{lost:?}");
+    let took = cut.expect("cut").elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 #[test]
