@@ -76,11 +76,8 @@ pub enum StoreError {
         /// Bytes that there were.
         expected: u64,
     },
-    /// A file of the log is not there.
-    #[error(
-        "{name} is missing: the checkpoint says that the log had this file; restore all files of the database from one copy, or \
-         build it again"
-    )]
+    /// A file is not there.
+    #[error("{name} is missing; restore all files of the database from one copy, or build it again")]
     Missing {
         /// Of the file.
         name: String,

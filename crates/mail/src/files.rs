@@ -172,7 +172,8 @@ fn read_all(file: &File, mut offset: u64, into: &mut [IoSliceMut<'_>]) -> io::Re
         let moved = again(|| rustix::io::preadv(file, &mut left[..now], offset))?;
         if moved == 0 {
             let wanted: usize = left.iter().map(|slice| slice.len()).sum();
-            let what = format!("the file ends at byte {offset}, {wanted} bytes before the end of what is read");
+            let what =
+                format!("the file ends at byte {offset}, {wanted} bytes before the end of what is read");
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
         }
         offset += moved as u64;
@@ -331,7 +332,7 @@ impl Disk for FileDisk {
         let path = files.path(FileId::Log(generation));
         if let Some(old) = of {
             files.logs.lock().unwrap_or_else(PoisonError::into_inner).remove(&old);
-            std::fs::rename(files.path(FileId::Log(old)), path)?;
+            std::fs::rename(files.path(FileId::Log(old)), &path)?;
         } else {
             // Under another name until it is whole: a log that is short was cut by something else than the end of this process.
             let begun = files.directory.join(new_log(files.number));
@@ -339,10 +340,9 @@ impl Disk for FileDisk {
             // Zeros now, so that no write of the log has to allocate.
             write_all(&file.file, 0, &slices(&blocks(GENERATION_BYTES as usize / 4096)))?;
             std::fs::rename(&begun, &path)?;
-            drop(file);
-            // Where marks are kept by name, it needs one under this.
-            claim_file(&File::open(&path)?, &path)?;
         }
+        // Where files cannot be marked, what is ours is known by its name: this one is new.
+        claim_file(&File::open(&path)?, &path)?;
         sync_directory(&files.directory)
     }
 

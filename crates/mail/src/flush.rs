@@ -14,7 +14,7 @@ use crate::store::{Store, io_error, page_slices};
 /// Pages that are written with one flush at most.
 const BATCH_PAGES: usize = 16;
 /// A neighbour is written early if its turn comes within this part of the time that pages stay dirty.
-const NEIGHBOUR_SHARE: u64 = 4;
+const NEIGHBOUR_SHARE: u64 = 8;
 /// Pages of one write: 256 KiB.
 const RUN_PAGES: usize = 8;
 /// The database file grows by so many pages.

@@ -169,6 +169,14 @@ fn look_at(directory: &Path, number: u32) -> Result<bool, EngineError> {
     Ok(found)
 }
 
+fn cannot_open(database: u32, path: &Path, source: std::io::Error) -> EngineError {
+    if source.kind() != std::io::ErrorKind::NotFound {
+        return EngineError::Target { path: path.display().to_string(), what: "open", source };
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    engine_error(format!("database {database}: {}", StoreError::Missing { name }))
+}
+
 impl Database {
     fn prepare(
         kind: &Mail,
@@ -180,7 +188,10 @@ impl Database {
         let (settings, path) = settings_of(context, job)?;
         let directory = WorkDir::create(&path, env!("CARGO_PKG_VERSION"), NOTE).map_err(engine_error)?;
         let found = look_at(&path, settings.database)?;
-        let is_there = settings.task == Task::Build && found && settings.keeps;
+        let is_there = settings.task == Task::Build
+            && found
+            && settings.keeps
+            && !recover::is_half_built(&path, settings.database);
         let builds = settings.task == Task::Build && !is_there;
         if !found && !builds {
             return Err(engine_error(format!(
@@ -191,11 +202,7 @@ impl Database {
             )));
         }
         let files = Files::open(&path, settings.database, settings.direct, builds);
-        let files = files.map_err(|(path, source)| EngineError::Target {
-            path: path.display().to_string(),
-            what: "open",
-            source,
-        })?;
+        let files = files.map_err(|(path, source)| cannot_open(settings.database, &path, source))?;
         let schedule = Schedule {
             start_ns: planned.start_delay.0,
             measured_start_ns: planned.start_delay.0 + planned.ramp.0,
@@ -223,7 +230,8 @@ impl Database {
             database.note(format!("database {} is used as it is", database.settings.database));
         } else if database.is_transactions() {
             // What is reported would be of another database.
-            database.expect_size("give size=, capacity= and databases= as it was built, or build it again")?;
+            database
+                .expect_size("give size=, capacity= and databases= as it was built, or build it again")?;
         }
         Ok(database)
     }
@@ -233,7 +241,8 @@ impl Database {
         let number = self.settings.database;
         let failed = |error: StoreError| engine_error(format!("database {number}: {error}"));
         let mut disk = FileDisk::new(&self.files);
-        let (store, header, recovered) = recover::open(&mut disk, number, self.settings.tuning()).map_err(failed)?;
+        let (store, header, recovered) =
+            recover::open(&mut disk, number, self.settings.tuning()).map_err(failed)?;
         if recovered.groups > 0 {
             say(NOTE, format!("database {number} was not closed: {}", words(&recovered)));
         }
@@ -423,7 +432,9 @@ impl OneTask<'_> {
         let mut index = Vec::new();
         while loader.pages() < settings.initial_pages() {
             if stop.load(Ordering::Relaxed) {
-                return Err(StoreError::Stopped("it was interrupted; the database is half built".to_owned()));
+                let number = settings.database;
+                self.database.note(format!("database {number} is half built: its building was interrupted"));
+                return Ok(());
             }
             for folder in 0..FOLDERS {
                 for _ in 0..MESSAGES_MIN + rng.below(MESSAGES_MAX - MESSAGES_MIN) {

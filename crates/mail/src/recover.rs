@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::IoSliceMut;
+use std::path::Path;
 
 use crate::disk::{Block, Class, Disk, FileId, GENERATION_BYTES, blocks, read_blocks};
 use crate::error::{Doing, LogDamage, StoreError};
+use crate::files::{FileDisk, Files};
 use crate::flush::Checkpoint;
 use crate::layout::{Header, Layout, VERSION};
 use crate::log::{Batch, LogPlace, LogState, Record, decode};
@@ -340,6 +342,12 @@ fn read_capacity(disk: &mut dyn Disk) -> Result<Header, StoreError> {
         return Err(StoreError::Version(header.version));
     }
     if header.built { Ok(header) } else { Err(StoreError::HalfBuilt) }
+}
+
+/// Whether the building of a database did not end; `false` also where it cannot be told.
+pub(crate) fn is_half_built(directory: &Path, number: u32) -> bool {
+    let files = Files::open(directory, number, false, false);
+    files.is_ok_and(|files| matches!(read_capacity(&mut FileDisk::new(&files)), Err(StoreError::HalfBuilt)))
 }
 
 /// Opens database `number`, replaying its log.

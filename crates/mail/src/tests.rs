@@ -291,10 +291,20 @@ fn said_behind(change: impl Fn(&Memory, u32)) -> String {
 #[test]
 fn files_that_were_cut_or_removed_are_named_even_where_nothing_needs_them() {
     assert_eq!(said_behind(|_, _| ()), "opened");
-    let cut = |file, length: usize| said_behind(move |memory, _| memory.tamper(file, |all| all.truncate(length)));
-    assert!(cut(FileId::Log(0), 4096).starts_with("mail-1.log-00000000 was cut short: it ends at byte 4096, and 1048576 bytes"));
-    assert!(cut(FileId::Checkpoint, 4096).starts_with("mail-1.checkpoint was cut short: it ends at byte 4096, and 8192 bytes"));
-    assert!(cut(FileId::Database, 0).starts_with("mail-1.database was cut short: it ends at byte 0, and 32768 bytes"));
+    let cut =
+        |file, length: usize| said_behind(move |memory, _| memory.tamper(file, |all| all.truncate(length)));
+    assert!(
+        cut(FileId::Log(0), 4096)
+            .starts_with("mail-1.log-00000000 was cut short: it ends at byte 4096, and 1048576 bytes")
+    );
+    assert!(
+        cut(FileId::Checkpoint, 4096)
+            .starts_with("mail-1.checkpoint was cut short: it ends at byte 4096, and 8192 bytes")
+    );
+    assert!(
+        cut(FileId::Database, 0)
+            .starts_with("mail-1.database was cut short: it ends at byte 0, and 32768 bytes")
+    );
     let behind_used = said_behind(|memory, used| {
         memory.tamper(FileId::Database, |all| all.truncate(used as usize * PAGE_BYTES));
     });
@@ -302,10 +312,10 @@ fn files_that_were_cut_or_removed_are_named_even_where_nothing_needs_them() {
     assert!(behind_used.contains("build it again"), "{behind_used}");
     for generation in 0..2 {
         let said = said_behind(|memory, _| memory.remove(FileId::Log(generation)));
-        assert!(said.starts_with(&format!("mail-1.log-0000000{generation} is missing: ")), "{said}");
+        assert!(said.starts_with(&format!("mail-1.log-0000000{generation} is missing; ")), "{said}");
     }
     let none = said_behind(|memory, _| (0..2).for_each(|generation| memory.remove(FileId::Log(generation))));
-    assert!(none.starts_with("mail-1.log-00000000 is missing: "), "{none}");
+    assert!(none.starts_with("mail-1.log-00000000 is missing; "), "{none}");
 }
 
 #[test]
