@@ -377,6 +377,22 @@ fn hosts_over_ssh_get_the_program_and_their_own_targets() {
     assert!(data.join("a/data.bin").exists() && data.join("b/other.bin").exists());
 }
 
+#[test]
+fn clients_of_fio_are_hosts_over_ssh() {
+    let world = World::new();
+    let Some(sshd) = Sshd::start(&world, PATH) else { return };
+    let file = world.data().join("data.bin");
+    let name = format!("--filename={}", path_text(&file));
+    let words = ["fio", "--client=one", "--json", "--name=load", &name, "--size=1m", "--rw=randread"];
+    let words = [&words[..], &["--ioengine=psync", "--number_ios=200"]].concat();
+    let output =
+        world.command(&words).env("ASSAY_SSH", &sshd.client).output_in_time().expect("the program starts");
+    let run = json(&Said::of(output).ended(0).out);
+    assert_eq!(job(&run)["total"]["ios"], 200);
+    assert!(file.exists());
+    assert_eq!(sshd.copies().len(), 1, "it was done by the copy there");
+}
+
 /// A database and a mail server, built, used and checked.
 fn applications() -> String {
     let job = |name: &str, target: &str, settings: &str, more: &str| {
