@@ -64,7 +64,7 @@ pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Fa
 }
 
 /// Stores a run where it is not stored yet; where it is, in words.
-fn keep(
+pub(crate) fn keep(
     root: &Path,
     run: &Run,
     create: impl FnOnce() -> Result<RunDir, StoreError>,

@@ -36,6 +36,12 @@ pub(crate) struct PodArgs {
     /// Serve one coordinator after the other on this port of the loopback
     #[arg(long, hide = true, value_name = "PORT")]
     pub(crate) loopback: Option<u16>,
+    /// Carry out a command, and tell what follows it on this port of the loopback
+    #[arg(long, hide = true, value_name = "PORT", conflicts_with = "loopback")]
+    pub(crate) coordinate: Option<u16>,
+    /// The command
+    #[arg(last = true, hide = true, value_name = "WORD")]
+    pub(crate) words: Vec<std::ffi::OsString>,
     /// A volume with a file system that has to be mounted there
     #[arg(long, hide = true, value_name = "DIR", requires = "loopback")]
     pub(crate) volume: Vec<PathBuf>,

@@ -15,6 +15,7 @@ mod compare;
 mod completion;
 mod context;
 mod convert;
+mod coordinate;
 mod crosscheck;
 mod doctor;
 mod explain;

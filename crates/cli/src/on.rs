@@ -21,6 +21,7 @@ use clap::{Args, Parser, ValueEnum};
 
 use crate::asked::LoadedWorkload;
 use crate::context::{Context, to_stderr};
+use crate::coordinate;
 use crate::failure::{Failure, Outcome};
 use crate::in_pod::{self, PodArgs};
 use crate::input;
@@ -389,6 +390,9 @@ pub(crate) fn carry_out(
 pub(crate) fn worker(args: &WorkerArgs, context: &Context) -> Result<Outcome, Failure> {
     if let Some(port) = args.pod.loopback {
         return in_pod::worker(port, &args.pod, context);
+    }
+    if let Some(port) = args.pod.coordinate {
+        return coordinate::coordinate(port, &args.pod.words, context);
     }
     if let Some(file) = &args.pod.drop_caches {
         return in_pod::drop_caches(file, context);

@@ -7,6 +7,7 @@
 
 pub mod attach;
 mod clock;
+pub mod coordinate;
 mod error;
 mod fleet;
 pub mod frame;
