@@ -1,6 +1,6 @@
 //! `assay import`: a result of another tool, or a run that was exported, as a stored run.
 
-use std::io::Read as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use assay_results::Run;
@@ -24,6 +24,7 @@ use crate::{pipe, shown};
   fio --output-format=json+ job.fio | assay import -
   # a run of another machine, written there by 'assay runs export'
   assay import assay-run-2cb1dc54.tar
+  ssh host cat assay-run-2cb1dc54.tar | assay import -
 
 The same file is the same run: a second time it is found and not stored again.")]
 pub(crate) struct ImportArgs {
@@ -38,21 +39,20 @@ pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Fa
     let inputs = [args.file.clone(), args.file.join(FLATFILE)];
     let outputs = args.output.checked(Outputs::new(args.output.force).reading(inputs))?;
     let root = context.runs_root()?;
-    let (run, kept) = match read_bundle(&args.file)? {
-        Some(bundle) => {
-            let kept = keep(&root, &bundle.run, || bundle.store(&root))?;
-            (bundle.run, kept)
-        }
-        None => {
-            let (name, text) = read(&args.file)?;
-            let run = languages::import(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-            let create = || {
-                let directory = RunDir::create(&root, &run.started, &run.name, &run.id)?;
-                directory.write_run(&run).map(|()| directory)
-            };
-            let kept = keep(&root, &run, create)?;
-            (run, kept)
-        }
+    let (name, bytes) = bytes_of(&args.file)?;
+    let (run, kept) = if store::is_bundle(&bytes) {
+        let bundle = Bundle::read(&bytes).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+        let kept = keep(&root, &bundle.run, || bundle.store(&root))?;
+        (bundle.run, kept)
+    } else {
+        let text = text(&name, bytes)?;
+        let run = languages::import(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+        let create = || {
+            let directory = RunDir::create(&root, &run.started, &run.name, &run.id)?;
+            directory.write_run(&run).map(|()| directory)
+        };
+        let kept = keep(&root, &run, create)?;
+        (run, kept)
     };
     if args.output.json {
         context.out(&shown::json(&run)?);
@@ -75,26 +75,41 @@ pub(crate) fn keep(
     })
 }
 
-/// A run that 'assay runs export' wrote; `None`: it is something else.
-fn read_bundle(path: &Path) -> Result<Option<Bundle>, Failure> {
-    let name = path.display();
-    let mut head = [0; store::BUNDLE_HEAD_BYTES];
-    // What is no file, such as a pipe, is read once only, as another tool's result.
-    let mut begins = || std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    if !path.is_file() || begins().is_err() || !store::is_bundle(&head) {
-        return Ok(None);
-    }
-    let bytes = pipe::read(path, store::BUNDLE_BYTES_MAX + 1);
-    let bytes = bytes.map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-    Bundle::read(&bytes).map(Some).map_err(|error| Failure::usage(format!("{name}: {error}")))
-}
-
 /// The name and the text of a result.
 pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
+    let (name, bytes) = bytes_of(path)?;
+    if bytes.len() > TEXT_BYTES_MAX {
+        return Err(too_large(&name, TEXT_BYTES_MAX as u64));
+    }
+    text(&name, bytes).map(|text| (name, text))
+}
+
+fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
+    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{name} is not text")))
+}
+
+/// The name and the bytes of a result or of a bundle, read once: a pipe cannot be read again. Of what begins as a bundle, as many as a
+/// bundle may have.
+fn bytes_of(path: &Path) -> Result<(String, Vec<u8>), Failure> {
+    let (name, mut source) = opened(path)?;
+    let failed = |error: std::io::Error| Failure::usage(format!("{name}: {error}"));
+    let mut bytes = Vec::new();
+    source.by_ref().take(store::BUNDLE_HEAD_BYTES as u64).read_to_end(&mut bytes).map_err(failed)?;
+    let bytes_max = if store::is_bundle(&bytes) { store::BUNDLE_BYTES_MAX } else { TEXT_BYTES_MAX as u64 };
+    source.take(bytes_max + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(too_large(&name, bytes_max));
+    }
+    Ok((name, bytes))
+}
+
+fn too_large(name: &str, bytes_max: u64) -> Failure {
+    Failure::usage(format!("{name} is larger than {} MiB", bytes_max >> 20))
+}
+
+fn opened(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
     if path == Path::new("-") {
-        let text = std::io::read_to_string(std::io::stdin().lock())
-            .map_err(|error| Failure::usage(format!("stdin: {error}")))?;
-        return Ok(("stdin".to_owned(), text));
+        return Ok(("stdin".to_owned(), Box::new(std::io::stdin().lock())));
     }
     let flatfile = path.join(FLATFILE);
     let path = if flatfile.is_file() { &flatfile } else { path };
@@ -106,11 +121,6 @@ pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
     if meta.is_dir() {
         return Err(Failure::usage(format!("{name} is a directory without a {FLATFILE}")));
     }
-    let bytes = pipe::read(path, TEXT_BYTES_MAX as u64 + 1);
-    let bytes = bytes.map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-    if bytes.len() > TEXT_BYTES_MAX {
-        return Err(Failure::usage(format!("{name} is larger than {} MiB", TEXT_BYTES_MAX >> 20)));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{name} is not text")))?;
-    Ok((name, text))
+    let source = pipe::open(path).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    Ok((name, source))
 }

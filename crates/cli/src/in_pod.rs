@@ -71,7 +71,7 @@ pub(crate) fn worker(port: u16, args: &PodArgs, context: &Context) -> Result<Out
     });
     let listener = served.map_err(|why| {
         // There is none outside of a container.
-        let _ = std::fs::write(LAST_WORDS, &why);
+        let _ = say_last(&why);
         Failure::failed(why)
     })?;
     let Some(streams) = streams(listener, &told, &stop) else { return Ok(Outcome::Done) };
@@ -223,6 +223,9 @@ fn next(arrived: &Receiver<TcpStream>, stop: &AtomicBool) -> Option<TcpStream> {
 
 /// Drops the caches of the machine, and says what came of it.
 pub(crate) fn drop_caches(to: &Path, context: &Context) -> Result<Outcome, Failure> {
+    if to != Path::new(LAST_WORDS) {
+        return Err(Failure::usage(format!("--drop-caches writes to {LAST_WORDS}, not to {}", to.display())));
+    }
     let cached = || {
         let text = context.host.text("/proc/meminfo")?;
         let line = text.lines().find(|line| line.starts_with("Cached:"))?;
@@ -246,11 +249,14 @@ pub(crate) fn drop_caches(to: &Path, context: &Context) -> Result<Outcome, Failu
             (words.clone(), Err(Failure::failed(words)))
         }
     };
-    // It is there already, made by the runtime.
-    let told = std::fs::OpenOptions::new().write(true).truncate(true).open(to);
-    told.and_then(|mut file| file.write_all(words.as_bytes()))
-        .map_err(|error| Failure::failed(format!("{}: {error} ({words})", to.display())))?;
+    say_last(&words).map_err(|error| Failure::failed(format!("{LAST_WORDS}: {error} ({words})")))?;
     outcome
+}
+
+/// Says why the container ends. The file is there already, made by the runtime.
+fn say_last(words: &str) -> std::io::Result<()> {
+    let file = std::fs::OpenOptions::new().write(true).truncate(true).open(LAST_WORDS);
+    file.and_then(|mut file| file.write_all(words.as_bytes()))
 }
 
 #[cfg(test)]

@@ -351,6 +351,7 @@ fn carry_out(
 ) -> Result<Finished, Failure> {
     // What may refuse to go on comes before anything is made.
     check_outputs(how, &plan)?;
+    how.common.allowed.say_standing(&plan, context)?;
     let fio = plan
         .uses(Carrier::Fio)
         .then(|| fio_install::find(how.common.install_missing, context))

@@ -115,6 +115,15 @@ fn a_run_is_given_away_and_stored_elsewhere() {
     assert_eq!(host.as_deref(), other.only_run()["environment"]["machine"]["hostname"].as_str());
     let again = other.assay(&["import", "given.tar"]).ended(0);
     assert!(again.err.contains("was imported before"), "{}", again.err);
+    for word in ["-", "/dev/stdin"] {
+        let by_pipe = World::new();
+        let refused = by_pipe.piped(&["import", word], &bytes[..600]).ended(2);
+        assert!(refused.err.contains("cut short") || refused.err.contains("ends"), "{}", refused.err);
+        by_pipe.piped(&["import", word], &bytes).ended(0);
+        assert_eq!(by_pipe.only_run(), world.only_run());
+        let none = by_pipe.piped(&["import", word], b"\xff\xfe").ended(2);
+        assert!(none.err.contains("is not text"), "{}", none.err);
+    }
     let mut damaged = bytes;
     let at = damaged.windows(10).position(|ten| ten == b"\"environme").expect("the run");
     damaged[at + 1] ^= 1;
