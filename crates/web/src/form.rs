@@ -18,7 +18,8 @@ const FIELDS_MAX: usize = 200;
 pub(crate) const SECRET_FIELD: &str = "form";
 
 /// What is said of a form without the secret.
-pub(crate) const OTHER_START: &str = "the page is of another start of the program: load it again, then send it";
+pub(crate) const OTHER_START: &str =
+    "the page is of another start of the program: load it again, then send it";
 
 /// Whether a form with this secret is of a page of ours.
 pub(crate) fn is_own(secret: &str, app: &App) -> bool {

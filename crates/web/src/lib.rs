@@ -22,6 +22,6 @@ mod upload;
 pub use index::{Index, IndexError, Sought, Stored};
 pub use secret::{TOKEN_CHARS_MIN, Token};
 pub use server::{Listening, ServeError, Settings};
-pub use station::{Imported, 
-    Places, Proposal, ProposedTarget, SeriesOffer, Station, StationError, Told, Wanted, WantedPlan,
+pub use station::{
+    Imported, Places, Proposal, ProposedTarget, SeriesOffer, Station, StationError, Told, Wanted, WantedPlan,
 };

@@ -556,5 +556,8 @@ fn the_pages_in_a_browser() {
     let guarded = Server::start(&world, &["--token-file", path_text(&file)]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/serve.cjs");
     let data = world.data();
-    browser.run(&script, &[&plain.url(), &read_only.url(), &guarded.url(), TOKEN, path_text(&data), path_text(&bundle)]);
+    browser.run(
+        &script,
+        &[&plain.url(), &read_only.url(), &guarded.url(), TOKEN, path_text(&data), path_text(&bundle)],
+    );
 }

@@ -140,7 +140,9 @@ fn a_run_is_found_by_its_tags() {
     assert_eq!(listed(&["--tag", "b/2"]).len(), 1);
     assert_eq!(listed(&["--tag", "b/2"])[0]["tags"][1], "before upgrade");
     assert_eq!(world.assay(&["runs", "tag", "last", "b/2", "--remove"]).ended(0).out, "before upgrade\n");
-    assert!(world.assay(&["runs", "list", "--tag", "b/2"]).ended(0).out.contains("no runs with the tag 'b/2'"));
+    assert!(
+        world.assay(&["runs", "list", "--tag", "b/2"]).ended(0).out.contains("no runs with the tag 'b/2'")
+    );
     let refused = world.assay(&["runs", "tag", "last", "<b>"]).ended(2);
     assert!(refused.err.contains("'<b>' is not a tag"), "{}", refused.err);
     world.assay(&["runs", "tag", "last", "--remove"]).ended(2);

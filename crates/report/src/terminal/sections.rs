@@ -152,7 +152,8 @@ pub fn runs_table(rows: &[[String; 6]], notes: &[String], long: bool, style: &St
             .max()
             .unwrap_or(0)
     };
-    let others: usize = (0..heads.len()).filter(|column| *column != 2).map(|column| widest(column) + GAP).sum();
+    let others: usize =
+        (0..heads.len()).filter(|column| *column != 2).map(|column| widest(column) + GAP).sum();
     let room = if long { usize::MAX } else { style.columns().saturating_sub(others).max(NAME_MIN) };
     // Names fit into what is left; where the rest alone is too wide, the less needed columns go.
     let keeps = [Keep::Always, Keep::IfRoom(2), Keep::Always, Keep::IfRoom(3), Keep::Always, Keep::IfRoom(1)];
@@ -164,7 +165,8 @@ pub fn runs_table(rows: &[[String; 6]], notes: &[String], long: bool, style: &St
     for row in rows {
         let name = shortened(&row[2], room);
         let cells = row[..heads.len()].iter().enumerate();
-        table.row(cells.map(|(column, text)| if column == 2 { name.as_str() } else { text }.into()).collect());
+        table
+            .row(cells.map(|(column, text)| if column == 2 { name.as_str() } else { text }.into()).collect());
     }
     // Names in full go beyond the right margin rather than into two lines.
     let wide = Style { width: usize::MAX / 2, ..*style };

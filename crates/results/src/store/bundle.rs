@@ -153,7 +153,8 @@ impl Bundle {
             files.iter().find(|file| file.0 == RUN_FILE).ok_or_else(|| refused(format!("no {RUN_FILE}")))?;
         let run: Run =
             serde_json::from_slice(run.1).map_err(|error| refused(format!("{RUN_FILE}: {error}")))?;
-        let is_id = (1..=ID_CHARS_MAX).contains(&run.id.len()) && run.id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let is_id = (1..=ID_CHARS_MAX).contains(&run.id.len())
+            && run.id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if run.schema != SCHEMA || run.id != manifest.id || !is_id {
             return Err(refused(format!("{RUN_FILE}: schema '{}', id '{}'", run.schema, run.id)));
         }

@@ -29,7 +29,6 @@ pub(crate) struct HistoryPage {
 pub(crate) fn history(app: &App, shown: &HistoryPage) -> String {
     let body = html! {
         h1 { "Stored runs" }
-        @if !app.read_only { p .aside { a href="/import" { "Import a run" } } }
         (search(shown))
         @if shown.coverage.all > 0 {
             p role="status" .remark {
@@ -38,7 +37,7 @@ pub(crate) fn history(app: &App, shown: &HistoryPage) -> String {
             }
         }
         @if let Some(why) = &shown.coverage.problem { p role="alert" .remark { (why) } }
-        (summary(shown))
+        (summary(shown, !app.read_only))
         @if !shown.runs.is_empty() {
             form #compare method="get" action="/compare" {
                 p .bar {
@@ -89,7 +88,7 @@ fn search(shown: &HistoryPage) -> Markup {
     }
 }
 
-fn summary(shown: &HistoryPage) -> Markup {
+fn summary(shown: &HistoryPage, changes: bool) -> Markup {
     let narrowed = shown.sought != Sought::default();
     let from = shown.number * PAGE_RUNS;
     html! {
@@ -103,6 +102,7 @@ fn summary(shown: &HistoryPage) -> Markup {
                 }
                 @if narrowed { " · " a href="/" { "Show all" } }
             }
+            @if changes { " · " a href="/import" { "Import a run" } }
         }
     }
 }
