@@ -34,16 +34,16 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Args)]
 pub(crate) struct PodArgs {
     /// Serve one coordinator after the other on this port of the loopback
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, hide = true, value_name = "PORT")]
     pub(crate) loopback: Option<u16>,
     /// A volume with a file system that has to be mounted there
-    #[arg(long, value_name = "DIR", requires = "loopback")]
+    #[arg(long, hide = true, value_name = "DIR", requires = "loopback")]
     pub(crate) volume: Vec<PathBuf>,
     /// A volume that has to be a block device
-    #[arg(long, value_name = "DEVICE", requires = "loopback")]
+    #[arg(long, hide = true, value_name = "DEVICE", requires = "loopback")]
     pub(crate) block: Vec<PathBuf>,
     /// Write back and drop the page caches of the machine, and say into this file what came of it
-    #[arg(long, value_name = "FILE", conflicts_with = "loopback")]
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with = "loopback")]
     pub(crate) drop_caches: Option<PathBuf>,
 }
 
