@@ -203,7 +203,10 @@ fn a_worker_that_is_gone_for_good_is_lost_at_once() {
         }
     });
     assert!(matches!(outcome, PhaseOutcome::Lost(_)), "{outcome:?}");
-    assert!(matches!(&lost[..], [LostReason::Failed { error }] if error.contains("No such file")), "{lost:?}");
+    assert!(
+        matches!(&lost[..], [LostReason::Failed { error }] if error.contains("No such file")),
+        "{lost:?}"
+    );
     let took = cut.expect("cut").elapsed();
     assert!(took < Duration::from_secs(20), "{took:?}");
 }
