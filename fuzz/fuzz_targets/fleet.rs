@@ -1,10 +1,11 @@
 //! What comes over the stream of a fleet, on either side.
 //!
 //! Input that begins with an odd byte is payloads, each behind a kind and two bytes of length; they get right heads, so that sessions and
-//! messages are reached. Other input is the stream as it is, from the second byte on.
+//! messages are reached. Other input is the stream as it is, from the second byte on, and what a stranger says to a run that workers join.
 
 #![no_main]
 
+use assay_fleet::attach::joining::Join;
 use assay_fleet::frame::{Frame, FrameReader};
 use assay_fleet::message::{Command, Told};
 use assay_fleet::session::Session;
@@ -13,10 +14,24 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|data: &[u8]| {
     match data.split_first() {
         Some((kind, rest)) if kind % 2 == 1 => read(&framed(rest)),
-        Some((_, rest)) => read(rest),
+        Some((_, rest)) => {
+            read(rest);
+            join(rest);
+        }
         None => {}
     }
 });
+
+/// The request to join as it arrives, with its mark and without.
+fn join(stream: &[u8]) {
+    let marked = [b"assay-join-1\n", stream].concat();
+    for bytes in [stream, &marked] {
+        if let Ok(Some((join, length))) = Join::decode(bytes) {
+            assert!(length <= bytes.len());
+            assert_eq!(Join::decode(&join.encode()), Ok(Some((join, length))));
+        }
+    }
+}
 
 fn read(stream: &[u8]) {
     let (mut reader, mut session) = (FrameReader::default(), Session::default());

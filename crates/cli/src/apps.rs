@@ -1,5 +1,6 @@
 //! The applications that plans may name, as far as this build has them.
 
+use assay_engine::{JobKind, ThisMachine};
 use assay_runner::Kinds;
 use assay_workload::application::ApplicationKind;
 
@@ -16,13 +17,15 @@ pub(crate) const KINDS: &[&dyn ApplicationKind] = &[
 
 /// What carries them out.
 pub(crate) fn kinds(context: &Context) -> Result<Kinds, Failure> {
-    let mut kinds = Kinds::default();
-    #[cfg(feature = "oltp")]
-    kinds.native.push(std::sync::Arc::new(assay_oltp::Oltp::for_plans(here(context, false)?)));
-    #[cfg(feature = "mail")]
-    kinds.native.push(std::sync::Arc::new(assay_mail::Mail::default()));
+    let native: &[std::sync::Arc<dyn JobKind<ThisMachine> + Send>] = &[
+        #[cfg(feature = "oltp")]
+        std::sync::Arc::new(assay_oltp::Oltp::for_plans(here(context, false)?)),
+        #[cfg(feature = "mail")]
+        std::sync::Arc::new(assay_mail::Mail::default()),
+    ];
+    #[cfg(not(feature = "oltp"))]
     let _ = context;
-    Ok(kinds)
+    Ok(Kinds { native: native.to_vec(), ..Kinds::default() })
 }
 
 /// What the databases have to know of this program and machine.

@@ -83,6 +83,8 @@ pub(crate) enum Command {
     Vm(AbsentArgs),
     /// Show what a plan would do, without doing it
     Plan(crate::run::PlanArgs),
+    /// Measure all combinations of block sizes, mixes, depths and numbers of workers
+    Grid(crate::grid::GridArgs),
     /// Write a workload file, or a grid of them, from options or answers
     New(crate::new::NewArgs),
     /// Rewrite a workload file in another language
@@ -115,13 +117,13 @@ pub(crate) enum Command {
     BenchSelf(crate::bench_self::BenchSelfArgs),
     /// Show what this machine offers: engines, limits, devices, helper programs
     Doctor(crate::doctor::DoctorArgs),
-    /// Write a completion script for a shell
+    /// Write a completion script for a shell (assay man: a manual page)
     Completions(CompletionsArgs),
     /// Write a manual page: assay man | man -l -
-    Man(ManArgs),
-    /// Do the part of another Assay's run that it asks for over the standard streams
     #[command(hide = true)]
-    Worker(crate::in_pod::PodArgs),
+    Man(ManArgs),
+    /// Do the part of another Assay's run that it asks for: join a run that waits for workers (--on attach:N)
+    Worker(crate::on::WorkerArgs),
 }
 
 /// What is said instead of a command that this build does not have.

@@ -185,6 +185,13 @@ impl Context {
             .ok_or_else(|| Failure::usage("nowhere to keep baselines: set ASSAY_RUNS, HOME or XDG_DATA_HOME"))
     }
 
+    /// Where grids are kept.
+    pub(crate) fn grids_root(&self) -> Result<PathBuf, Failure> {
+        self.kept.as_ref().map(|kept| kept.join("grids")).ok_or_else(|| {
+            Failure::usage("nowhere to keep grids: set ASSAY_RUNS, HOME or XDG_DATA_HOME, or --output")
+        })
+    }
+
     /// Where probes are kept.
     pub(crate) fn probes_root(&self) -> Result<PathBuf, Failure> {
         self.kept

@@ -104,6 +104,7 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     losses(&plan, args.allowed.strict)?;
     assay_runner::claim(&plan, &request.claims, &site.host)?;
     let mut permits = assay_runner::check_consent(&plan, &site.host, &request.consent(&site.host))?;
+    args.allowed.say_standing(&plan, context)?;
     check_space(&plan, Layout::Whole, &[], &site.host)?;
     let (start, claims) = (Start::of(&plan), request.claims.clone());
     let laid_out = assay_runner::make_files(&plan, &mut permits, &site.host)

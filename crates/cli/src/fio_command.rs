@@ -6,10 +6,11 @@ use assay_fio::{self as fio, Action, CommandLine, Eta};
 use assay_formats::{Affects, Diagnostic, Severity};
 use clap::Args;
 
-use crate::asked::{Origin, Wanted};
+use crate::asked::{self, Origin, Wanted};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{self, SystemLoader};
+use crate::on::{self, OnArgs};
 use crate::options::HowArgs;
 use crate::run::{self, RunOptions};
 
@@ -62,9 +63,19 @@ fn run(mut how: HowArgs, line: CommandLine, context: &mut Context) -> Result<Out
         lost.for_each(|one| context.warn(&one.to_string()));
     }
     let readonly = program.readonly;
+    let clients = program.clients.clone();
     how.foreign.program = Some(Box::new(program));
     let wanted = Wanted::from(Origin::Read(input), Path::new("."), how.allowed.strict);
-    run::execute(wanted, &RunOptions { readonly, ..RunOptions::usual(&how) }, context)
+    let options = RunOptions { readonly, ..RunOptions::usual(&how) };
+    if clients.is_empty() {
+        return run::execute(wanted, &options, context);
+    }
+    // As in fio, a client that is a file lists them.
+    let word =
+        |client: &String| if Path::new(client).is_file() { format!("@{client}") } else { client.clone() };
+    let words = format!("ssh:{}", clients.iter().map(word).collect::<Vec<_>>().join(","));
+    let asked = asked::asked(wanted, context)?;
+    on::execute(asked, (&words, &OnArgs::usual()?), how.dry_run, &options, context)
 }
 
 /// With `--readonly`, no job may write or trim.

@@ -49,6 +49,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "dry_run",
             "strict",
             "allow_loss",
+            "listen",
             "destroy_data",
             "really",
             "allow_exec",
@@ -88,7 +89,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 /// Options that `-h` leaves out, by command; empty: of all.
-const RARE: [(&str, &[&str]); 11] = [
+const RARE: [(&str, &[&str]); 13] = [
     (
         "",
         &[
@@ -102,6 +103,7 @@ const RARE: [(&str, &[&str]); 11] = [
             "install_missing",
             "strict",
             "allow_loss",
+            "listen",
             "really",
         ],
     ),
@@ -120,6 +122,9 @@ const RARE: [(&str, &[&str]); 11] = [
             "cpu",
             "memory",
             "run_as",
+            "in_cluster",
+            "account",
+            "find_rate",
             "pod_wait",
             "id",
             "pvcs",
@@ -139,6 +144,22 @@ const RARE: [(&str, &[&str]); 11] = [
     ("plan", RUN),
     ("plan", &["curve", "find_rate"]),
     ("fio", &["fio_json_plus", "fio_logs"]),
+    ("grid", RUN),
+    (
+        "grid",
+        &[
+            "working_set",
+            "buffered",
+            "warm_up",
+            "directory",
+            "target",
+            "group",
+            "dry_run",
+            "destroy_data",
+            "html",
+            "engine",
+        ],
+    ),
     ("mail", &["fio_json", "fio_json_plus", "fio_logs", "vdbench"]),
     ("audit", &["format", "hotband", "against", "bound_range", "threads", "seed", "cache", "repeat"]),
 ];
@@ -182,7 +203,10 @@ const RUN: &[&str] = &[
 
 /// The same commands with their help in groups.
 pub(crate) fn dressed(command: Command) -> Command {
-    dressed_part(command, "")
+    let mut command = dressed_part(command, "");
+    // What clap adds itself is there once a command is built; the list of commands fills a screen without it.
+    command.build();
+    command.mut_subcommand("help", |help| help.hide(true))
 }
 
 fn dressed_part(command: Command, name: &str) -> Command {

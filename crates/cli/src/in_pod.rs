@@ -34,16 +34,22 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Args)]
 pub(crate) struct PodArgs {
     /// Serve one coordinator after the other on this port of the loopback
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, hide = true, value_name = "PORT")]
     pub(crate) loopback: Option<u16>,
+    /// Carry out a command, and tell what follows it on this port of the loopback
+    #[arg(long, hide = true, value_name = "PORT", conflicts_with = "loopback")]
+    pub(crate) coordinate: Option<u16>,
+    /// The command
+    #[arg(last = true, hide = true, value_name = "WORD")]
+    pub(crate) words: Vec<std::ffi::OsString>,
     /// A volume with a file system that has to be mounted there
-    #[arg(long, value_name = "DIR", requires = "loopback")]
+    #[arg(long, hide = true, value_name = "DIR", requires = "loopback")]
     pub(crate) volume: Vec<PathBuf>,
     /// A volume that has to be a block device
-    #[arg(long, value_name = "DEVICE", requires = "loopback")]
+    #[arg(long, hide = true, value_name = "DEVICE", requires = "loopback")]
     pub(crate) block: Vec<PathBuf>,
     /// Write back and drop the page caches of the machine, and say into this file what came of it
-    #[arg(long, value_name = "FILE", conflicts_with = "loopback")]
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with = "loopback")]
     pub(crate) drop_caches: Option<PathBuf>,
 }
 
@@ -65,7 +71,7 @@ pub(crate) fn worker(port: u16, args: &PodArgs, context: &Context) -> Result<Out
     });
     let listener = served.map_err(|why| {
         // There is none outside of a container.
-        let _ = std::fs::write(LAST_WORDS, &why);
+        let _ = say_last(&why);
         Failure::failed(why)
     })?;
     let Some(streams) = streams(listener, &told, &stop) else { return Ok(Outcome::Done) };
@@ -217,6 +223,9 @@ fn next(arrived: &Receiver<TcpStream>, stop: &AtomicBool) -> Option<TcpStream> {
 
 /// Drops the caches of the machine, and says what came of it.
 pub(crate) fn drop_caches(to: &Path, context: &Context) -> Result<Outcome, Failure> {
+    if to != Path::new(LAST_WORDS) {
+        return Err(Failure::usage(format!("--drop-caches writes to {LAST_WORDS}, not to {}", to.display())));
+    }
     let cached = || {
         let text = context.host.text("/proc/meminfo")?;
         let line = text.lines().find(|line| line.starts_with("Cached:"))?;
@@ -240,11 +249,14 @@ pub(crate) fn drop_caches(to: &Path, context: &Context) -> Result<Outcome, Failu
             (words.clone(), Err(Failure::failed(words)))
         }
     };
-    // It is there already, made by the runtime.
-    let told = std::fs::OpenOptions::new().write(true).truncate(true).open(to);
-    told.and_then(|mut file| file.write_all(words.as_bytes()))
-        .map_err(|error| Failure::failed(format!("{}: {error} ({words})", to.display())))?;
+    say_last(&words).map_err(|error| Failure::failed(format!("{LAST_WORDS}: {error} ({words})")))?;
     outcome
+}
+
+/// Says why the container ends. The file is there already, made by the runtime.
+fn say_last(words: &str) -> std::io::Result<()> {
+    let file = std::fs::OpenOptions::new().write(true).truncate(true).open(LAST_WORDS);
+    file.and_then(|mut file| file.write_all(words.as_bytes()))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use assay_fleet::kube::access::{Need, role};
 use assay_fleet::kube::cluster::Cluster;
 use assay_fleet::kube::error::KubeError;
 use assay_fleet::kube::image::Image;
-use assay_fleet::kube::manifests::Objects;
+use assay_fleet::kube::manifests::{OWNER_VARIABLE, Objects, Owner};
 use assay_fleet::kube::options::{self, Label, Pull, Spread, Toleration, VolumeMode};
 use assay_fleet::kube::{run as objects, yaml};
 use assay_workload::units::{Bytes, Nanos};
@@ -25,6 +25,7 @@ use crate::signals;
 mod check;
 mod classes;
 pub(crate) mod fiorand;
+mod in_cluster;
 
 impl From<KubeError> for Failure {
     fn from(error: KubeError) -> Self {
@@ -47,6 +48,8 @@ impl From<KubeError> for Failure {
   assay kube run plan.toml --workers 4 --storage-class fast --pvc-size 20Gi
   # two classes compared
   assay kube run plan.toml --workers 4 --storage-class fast,cheap
+  # coordinated in the cluster: it goes on where this connection ends
+  assay kube run plan.toml --workers 400 --in-cluster --account runner
   # random reads and writes as kubuculum's bench_fiorand does them
   assay kube fiorand --storage-class fast -e bench_fiorand_ninstances=4
   # what is left of a run, or of all
@@ -68,6 +71,8 @@ enum KubeCommand {
     Manifests(ManifestsArgs),
     /// Random reads and writes by n workers with a volume each, as kubuculum's bench_fiorand
     Fiorand(Box<fiorand::FiorandArgs>),
+    /// Follow a run that is coordinated in the cluster, and fetch it
+    Collect(in_cluster::CollectArgs),
     /// Remove what runs left in the namespace
     Cleanup(CleanupArgs),
     /// Write an image of this program, without a daemon
@@ -165,6 +170,7 @@ impl PodsArgs {
             keep: self.keep,
             pod_wait: Duration::from_nanos(self.pod_wait.0),
             id: self.id.clone(),
+            owner: std::env::var(OWNER_VARIABLE).ok().and_then(|owner| Owner::parse(&owner)),
         }
     }
 
@@ -185,6 +191,12 @@ pub(crate) struct KubeRunArgs {
     /// Workers, each in a pod of its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4000))]
     workers: u32,
+    /// Coordinate in the cluster, by a Job: for hundreds of workers, and for runs that outlive this connection
+    #[arg(long, requires = "account")]
+    in_cluster: bool,
+    /// With --in-cluster: the service account that has the Role of 'assay kube rbac'
+    #[arg(long, value_name = "NAME", requires = "in_cluster")]
+    account: Option<String>,
     #[command(flatten)]
     pods: PodsArgs,
     #[command(flatten)]
@@ -201,6 +213,9 @@ pub(crate) struct RbacArgs {
     /// With what dropping the nodes' caches needs
     #[arg(long)]
     drop_caches: bool,
+    /// With what a coordinator in the cluster needs
+    #[arg(long)]
+    in_cluster: bool,
     /// With a ClusterRole that reads nodes, volumes and storage classes: what results say of them
     #[arg(long)]
     facts: bool,
@@ -244,6 +259,7 @@ pub(crate) fn kube(args: &KubeArgs, context: &Context) -> Result<Outcome, Failur
         KubeCommand::Run(args) => run_plan(args, context),
         KubeCommand::Manifests(args) => manifests(args, context),
         KubeCommand::Fiorand(args) => fiorand::fiorand(args, context),
+        KubeCommand::Collect(args) => in_cluster::collect(args, context),
         KubeCommand::Cleanup(args) => cleanup(args, context),
         KubeCommand::Image(args) => image(args, context),
     }
@@ -255,6 +271,9 @@ fn run_plan(args: &KubeRunArgs, context: &Context) -> Result<Outcome, Failure> {
     }
     if args.run.profile.is_some() {
         return Err(Failure::usage("profiles are sized to a directory of this machine; name a file"));
+    }
+    if let Some(account) = args.account.as_deref().filter(|_| args.in_cluster) {
+        return in_cluster::run(args, account, context);
     }
     match &args.pods.storage_class[..] {
         classes @ [_, _, ..] => classes::compared(args, classes, context),
@@ -270,6 +289,7 @@ fn namespace_of(place: &WhereArgs) -> String {
 
 fn rbac(args: &RbacArgs, context: &Context) -> Result<Outcome, Failure> {
     let mut needs = vec![Need::Run];
+    needs.extend(args.in_cluster.then_some(Need::InCluster));
     needs.extend(args.drop_caches.then_some(Need::DropCaches));
     needs.extend(args.facts.then_some(Need::Facts));
     let objects = role(&namespace_of(&args.place), args.account.as_deref(), &needs);

@@ -15,6 +15,7 @@ mod compare;
 mod completion;
 mod context;
 mod convert;
+mod coordinate;
 mod crosscheck;
 mod doctor;
 mod explain;
@@ -23,6 +24,7 @@ mod failure;
 mod fio_command;
 mod fio_install;
 mod foreign;
+mod grid;
 #[cfg(feature = "vm")]
 mod guest;
 mod help;
@@ -121,7 +123,7 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure> {
     match command {
-        Command::Quick(args) => quick::quick(&args, context),
+        Command::Quick(args) => quick::quick(args, context),
         Command::Cleanup(args) => cleanup::cleanup(&args, context),
         Command::Compare(args) => compare::compare(&args, context),
         Command::Check(args) => check::check(&args, context),
@@ -145,6 +147,7 @@ fn dispatch(command: Command, context: &mut Context) -> Result<Outcome, Failure>
         #[cfg(not(feature = "oltp"))]
         Command::Oltp(_) => Err(Failure::usage(command_line::NO_OLTP)),
         Command::Plan(args) => run::plan(&args, context),
+        Command::Grid(args) => grid::grid(&args, context),
         Command::New(args) => new::new(&args, context),
         Command::Convert(args) => convert::convert(&args, context),
         Command::Explain(args) => explain::explain(&args, context),

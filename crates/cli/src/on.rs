@@ -1,23 +1,27 @@
 //! `--on`: a plan carried out by workers, on this machine or on others; and `assay worker`, what runs there.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use assay_fleet::kube::Say;
 use assay_fleet::launch::Setting;
 use assay_fleet::launch::vm::{Acceleration, Machines};
 use assay_fleet::worker::{Served, only, serve};
 use assay_fleet::{Fleet, FleetError, Options, Patience, Terms};
+use assay_report::visible;
 use assay_runner::{Finished, Place, Request, Site, ThisHost, Work};
 use assay_workload::host::HostRanges;
 use assay_workload::job::{Caching, Job, Limits, Phase, PhaseKind};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::units::Bytes;
+use assay_workload::units::{Bytes, Nanos};
 use assay_workload::{Target, Workload};
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 
 use crate::asked::LoadedWorkload;
-use crate::context::Context;
+use crate::context::{Context, to_stderr};
+use crate::coordinate;
 use crate::failure::{Failure, Outcome};
 use crate::in_pod::{self, PodArgs};
 use crate::input;
@@ -25,19 +29,27 @@ use crate::live::Live;
 use crate::run::{self, RunOptions};
 use crate::{apps, signals};
 
+/// A worker that says nothing for so many seconds is lost, where nothing else was said.
+const LOST_AFTER_S: u64 = 15;
 /// What is written at once before a plan.
 const PREFILL_BLOCK: Bytes = Bytes(1 << 20);
 
 /// Who carries a plan out.
 #[derive(Debug, Args)]
 pub(crate) struct OnArgs {
-    /// Run on workers: local[:N], ssh:HOST,..|@FILE, slurm[:N], vm:N, kube:N
+    /// Run on workers: local[:N], ssh:HOST,..|@FILE, slurm[:N], vm:N, kube:N, attach:N
     ///
     /// Processes of this machine, hosts over the system's ssh, nodes of a Slurm cluster (without a number: of the allocation that
-    /// it is started in), virtual machines that libvirt makes for the run, or pods of a Kubernetes cluster ('assay kube run --help' says
-    /// their options). They start together, and each does all of the plan on its own targets.
-    #[arg(long, value_name = "WORKERS", conflicts_with_all = ["profile", "probe", "trace"])]
+    /// it is started in), virtual machines that libvirt makes for the run, pods of a Kubernetes cluster ('assay kube run --help' says
+    /// their options), or workers that something else starts and that join over mutual TLS. They start together, and each does all
+    /// of the plan on its own targets.
+    #[arg(long, value_name = "WORKERS")]
     pub(crate) on: Option<String>,
+    /// Where workers that join are listened for: an address, and a port after ':' [default: any port of 127.0.0.1]
+    ///
+    /// Only with --on attach: nothing else listens.
+    #[arg(long, value_name = "ADDR", requires = "on", value_parser = address)]
+    pub(crate) listen: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) loss: LossArgs,
     /// How workers share targets that are the same storage, as a volume that all hosts see [default: each does all of it]
@@ -54,7 +66,7 @@ pub(crate) struct LossArgs {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     on_loss: OnLoss,
     /// A worker that says nothing for so many seconds is lost; it stops by itself before that
-    #[arg(long, value_name = "S", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..=3600))]
+    #[arg(long, value_name = "S", default_value_t = LOST_AFTER_S, value_parser = clap::value_parser!(u64).range(3..=3600))]
     lost_after: u64,
 }
 
@@ -165,7 +177,52 @@ pub(crate) enum Share {
     Whole,
 }
 
+/// An address with or without a port.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    let alone = bare.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, 0));
+    alone
+        .or_else(|| text.parse().ok())
+        .ok_or_else(|| "not an address: 127.0.0.1, 0.0.0.0:7070 and [::1]:7070 are some".to_owned())
+}
+
+/// A worker, and what it joins.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without --join it speaks over its standard streams: that is how a run starts its own workers."
+)]
+pub(crate) struct WorkerArgs {
+    /// Where the run listens: HOST:PORT, as it says itself
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["loopback", "drop_caches"])]
+    pub(crate) join: Option<String>,
+    /// What the run wrote for its workers [default: the variable ASSAY_JOIN]
+    #[arg(long, value_name = "FILE", requires = "join")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// What it is called in results [default: the name of this machine]
+    #[arg(long, value_name = "NAME", requires = "join", value_parser = worker_name)]
+    pub(crate) name: Option<String>,
+    /// How long it waits for a run that does not listen yet
+    #[arg(long, value_name = "TIME", default_value = "60s", requires = "join")]
+    pub(crate) wait: Nanos,
+    #[command(flatten)]
+    pub(crate) pod: PodArgs,
+}
+
+fn worker_name(text: &str) -> Result<String, String> {
+    let is_word = !text.is_empty() && !text.chars().any(|c| c.is_control() || c.is_whitespace());
+    if is_word && text.len() <= 255 {
+        Ok(text.to_owned())
+    } else {
+        Err("not one word of up to 255 bytes".to_owned())
+    }
+}
+
 impl OnArgs {
+    /// As where nothing was said.
+    pub(crate) fn usual() -> Result<Self, Failure> {
+        Usual::try_parse_from(["on"]).map(|usual| usual.on).map_err(Failure::failed)
+    }
+
     /// How workers share ranges, where that was said.
     pub(crate) fn ranges(&self) -> Option<HostRanges> {
         self.share.map(|share| match share {
@@ -175,14 +232,26 @@ impl OnArgs {
     }
 }
 
+/// A command line that says nothing.
+#[derive(Debug, Parser)]
+struct Usual {
+    #[command(flatten)]
+    on: OnArgs,
+}
+
 impl LossArgs {
+    /// A worker that was not heard for so long is lost.
+    fn silence(&self) -> Duration {
+        Duration::from_secs(self.lost_after)
+    }
+
     /// What a fleet is told of itself.
     pub(crate) fn options(&self, site: &Site) -> Options {
         let on_loss = match self.on_loss {
             OnLoss::Stop => assay_fleet::OnLoss::Stop,
             OnLoss::Continue => assay_fleet::OnLoss::Continue,
         };
-        let patience = Patience::until_lost(Duration::from_secs(self.lost_after));
+        let patience = Patience::until_lost(self.silence());
         Options { patience, on_loss, version: Context::version(), stop: Arc::clone(&site.stop) }
     }
 }
@@ -197,25 +266,51 @@ impl From<FleetError> for Failure {
     }
 }
 
-/// Carries what was asked for out on the workers that `words` choose; `dry`: shows the plan only.
+/// Carries what was asked for out on the workers that `words` choose, and shows what came of it; `dry`: shows the plan only.
 pub(crate) fn execute(
-    mut asked: LoadedWorkload,
+    asked: LoadedWorkload,
     (words, on): (&str, &OnArgs),
     dry: bool,
     how: &RunOptions<'_>,
     context: &Context,
 ) -> Result<Outcome, Failure> {
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
+    match measured(asked, (words, on), dry, how, (&site, context))? {
+        None => Ok(Outcome::Done),
+        Some(finished) => run::present(&finished, &how.common.output, Some(&how.common.foreign), context),
+    }
+}
+
+/// Carries what was asked for out on the workers that `words` choose; `None`: the plan was shown only.
+pub(crate) fn measured(
+    mut asked: LoadedWorkload,
+    (words, on): (&str, &OnArgs),
+    dry: bool,
+    how: &RunOptions<'_>,
+    (site, context): (&Site, &Context),
+) -> Result<Option<Finished>, Failure> {
+    let joins = words.split(':').next() == Some("attach");
+    if on.listen.is_some() && !joins {
+        return Err(Failure::usage(
+            "--listen is for workers that join (--on attach:N); no other listens anywhere",
+        ));
+    }
     accept(&mut asked, how, context)?;
     if on.vm.vm_prefill {
         prefill(&mut asked.workload);
     }
-    let setting = Setting { machines: on.vm.machines(), ..setting(&asked, how, &site, context) };
-    let fleet = Fleet::launch(words, &mut asked.workload, on.ranges(), &setting, on.loss.options(&site))?;
-    let Some(finished) = carry_out(asked, fleet, dry, how, &site, context)? else {
-        return Ok(Outcome::Done);
+    let mut setting = Setting {
+        machines: on.vm.machines(),
+        silence: on.loss.silence(),
+        listen: on.listen,
+        ..setting(&asked, how, site, context)
     };
-    run::present(&finished, &how.common.output, Some(&how.common.foreign), context)
+    if joins {
+        // What has to be done elsewhere is said whatever is not to be said.
+        setting.say = Say::new(|text| to_stderr(format_args!("{}\n", visible(text))));
+    }
+    let fleet = Fleet::launch(words, &mut asked.workload, on.ranges(), &setting, on.loss.options(site))?;
+    carry_out(asked, fleet, dry, how, site, context)
 }
 
 /// Says what is to be said of a file, and refuses what may not be lost.
@@ -242,6 +337,8 @@ pub(crate) fn setting(
         directory: asked.directory.clone(),
         ssh,
         stop: Arc::clone(&site.stop),
+        silence: Duration::from_secs(LOST_AFTER_S),
+        listen: None,
         machines: Machines::default(),
         kube,
         say,
@@ -289,18 +386,66 @@ pub(crate) fn carry_out(
     Ok(Some(finished))
 }
 
-/// `assay worker`: serves the coordinator at the other end of the standard streams, or as a pod says.
-pub(crate) fn worker(args: &PodArgs, context: &Context) -> Result<Outcome, Failure> {
-    if let Some(port) = args.loopback {
-        return in_pod::worker(port, args, context);
+/// `assay worker`: serves the coordinator at the other end of the standard streams, as a pod says, or the run that it joins.
+pub(crate) fn worker(args: &WorkerArgs, context: &Context) -> Result<Outcome, Failure> {
+    if let Some(port) = args.pod.loopback {
+        return in_pod::worker(port, &args.pod, context);
     }
-    if let Some(file) = &args.drop_caches {
+    if let Some(port) = args.pod.coordinate {
+        return coordinate::coordinate(port, &args.pod.words, context);
+    }
+    if let Some(file) = &args.pod.drop_caches {
         return in_pod::drop_caches(file, context);
     }
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
-    let served = serve(&mut ThisHost::new(site), only(std::io::stdin(), std::io::stdout()));
-    Ok(match served.map_err(Failure::failed)? {
+    let served = match &args.join {
+        Some(address) => join(address, args, site, context)?,
+        None => serve(&mut ThisHost::new(site), only(std::io::stdin(), std::io::stdout()))
+            .map_err(Failure::failed)?,
+    };
+    Ok(match served {
         Served::Finished => Outcome::Done,
         Served::Abandoned => Outcome::Interrupted,
     })
+}
+
+#[cfg(not(feature = "attach"))]
+fn join(_: &str, _: &WorkerArgs, _: Site, _: &Context) -> Result<Served, Failure> {
+    Err(Failure::usage(
+        "this build has no 'worker --join'; build one with cargo build --release --features attach",
+    ))
+}
+
+/// The variable that holds what a worker needs to join.
+#[cfg(feature = "attach")]
+const JOIN_VARIABLE: &str = "ASSAY_JOIN";
+
+#[cfg(feature = "attach")]
+fn join(address: &str, args: &WorkerArgs, site: Site, context: &Context) -> Result<Served, Failure> {
+    use assay_conduct::workplace::Workplace as _;
+    use assay_fleet::attach::{Ticket, Visitor};
+    let (text, from) = match (&args.token_file, std::env::var(JOIN_VARIABLE)) {
+        (Some(path), _) => {
+            let text = std::fs::read_to_string(path);
+            (
+                text.map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?,
+                path.display().to_string(),
+            )
+        }
+        (None, Ok(text)) => (text, JOIN_VARIABLE.to_owned()),
+        (None, Err(_)) => {
+            return Err(Failure::usage(format!(
+                "--token-file FILE, or its content in {JOIN_VARIABLE}, is needed to join; the run says which file"
+            )));
+        }
+    };
+    let ticket = Ticket::parse(&text).map_err(|bad| Failure::usage(format!("{from}: {bad}")))?;
+    let mut here = ThisHost::new(site);
+    let name = args.name.clone().unwrap_or_else(|| here.node());
+    let visitor = Visitor::new(address, &ticket, &name).map_err(Failure::failed)?;
+    let streams = visitor.join(Duration::from_nanos(args.wait.0)).map_err(Failure::failed)?;
+    context.say(&format!("joined the run at {address} as {name}"));
+    let served = serve(&mut here, streams).map_err(Failure::failed);
+    visitor.end();
+    served
 }

@@ -6,11 +6,13 @@ use assay_host::HostRoot;
 use assay_host::guard::Consent;
 use clap::{Args, ValueEnum};
 
+use assay_workload::Plan;
 use assay_workload::job::EngineKind;
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::foreign::ForeignArgs;
-use crate::standing_consent;
+use crate::standing_consent::{self, Standing};
 
 /// Where results go.
 #[derive(Debug, Default, Args)]
@@ -79,7 +81,7 @@ pub(crate) struct AllowArgs {
     pub(crate) allow_loss: bool,
     /// Allow writing to this device or over this file; may be given several times
     ///
-    /// So do the names in $ASSAY_CONSENT and in the file .assay-consent of the working directory.
+    /// So do the names in $ASSAY_CONSENT and in the file .assay-consent that was written for the working directory.
     #[arg(long, value_name = "TARGET")]
     pub(crate) destroy_data: Vec<PathBuf>,
     /// With --destroy-data: also where the device has partitions or carries a signature, or where that cannot be told. Never
@@ -96,10 +98,21 @@ impl AllowArgs {
     /// What is wrong with the environment or the file.
     pub(crate) fn named(&self) -> Result<Vec<PathBuf>, Failure> {
         let mut named = self.destroy_data.clone();
-        if !self.really {
-            named.extend(standing_consent::targets(Path::new("."))?);
-        }
+        named.extend(self.standing()?.into_iter().map(|standing| standing.path));
         Ok(named)
+    }
+
+    fn standing(&self) -> Result<Vec<Standing>, Failure> {
+        if self.really { Ok(Vec::new()) } else { standing_consent::targets(Path::new(".")) }
+    }
+
+    /// Says what beside the command line consents to writing over a target of the plan.
+    ///
+    /// # Errors
+    /// As [`AllowArgs::named`].
+    pub(crate) fn say_standing(&self, plan: &Plan, context: &Context) -> Result<(), Failure> {
+        standing_consent::say(&self.standing()?, plan, context);
+        Ok(())
     }
 
     /// What may be destroyed.

@@ -46,16 +46,6 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(Cursor::new(begun).chain(file)))
 }
 
-/// The content of a file, at most `bytes_max`.
-///
-/// # Errors
-/// As [`open`], and what reading it says.
-pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// Whether a device is what stdin is, such as the terminal, or `/dev/null`.
 fn is_stdin(number: u64) -> bool {
     let null = number == rustix::fs::makedev(1, 3);
@@ -87,6 +77,12 @@ fn first_of(mut pipe: &File) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
 
     #[test]
     fn a_pipe_is_read_to_its_end_and_not_waited_for() {

@@ -1,5 +1,7 @@
 //! `assay quick`: the whole quick series, without any configuration.
 
+mod several;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use assay_host::claim::{Access, Claims};
 use assay_host::space;
 use assay_host::workdir::{WorkDir, WorkDirError, is_assay_dir};
 use assay_report::quick::Reference;
-use assay_report::terminal;
+use assay_report::{quick_hosts, terminal};
 use assay_results::RunEvent;
 use assay_results::store;
 use assay_runner::{Filled, Finished, Observer, Request, Site, Start, Work};
@@ -25,58 +27,85 @@ use crate::options::ScreenArgs;
 use crate::output::{self, Outputs};
 use crate::remote::{self, RemoteDirectory};
 use crate::run;
-use crate::series::{QuickArgs, announce, check_test, series_failure, stb_tests};
+use crate::series::{QuickArgs, announce, check_test, series_failure, stb_tests, take_words};
 use crate::shown;
 use crate::signals;
 
 /// The file of `assay-1` where windows are shortened.
 const SHORT_FILE_BYTES: u64 = 64 << 20;
 
-pub(crate) fn quick(args: &QuickArgs, context: &Context) -> Result<Outcome, Failure> {
+pub(crate) fn quick(mut args: QuickArgs, context: &Context) -> Result<Outcome, Failure> {
     if args.series == "list" {
         context.out(&series_list(context));
         return Ok(Outcome::Done);
     }
+    take_words(&mut args)?;
+    let args = &args;
     let series = find_series(&args.series)?;
     check_test(args.test.as_deref(), series)?;
     // Wrong names and places are told before anything is measured.
     shown::find_references(&args.baseline, Some(series.id), context)?;
     let outputs = args.output.checked(Outputs::new(args.output.force))?;
-    let finished = match Location::parse(&args.place)? {
-        Location::Local(place) if args.dry_run => return dry_run(args, series, &place, context),
-        Location::Remote { .. } if args.dry_run => {
-            return Err(Failure::usage(
-                "--dry-run looks at a directory of this machine; run it on that host",
-            ));
-        }
-        Location::Local(place) => here(args, series, &place, context)?,
-        Location::Remote { host, dir } => {
-            let there = RemoteDirectory { host: &host, dir: &dir };
-            let Some(finished) = remote::quick(args, series, there, context)? else {
-                return Ok(Outcome::Interrupted);
-            };
-            finished
-        }
-    };
+    match &args.places[..] {
+        [place] if !args.before => one(args, series, place, &outputs, context),
+        _ => several::quick(args, series, &outputs, context),
+    }
+}
+
+/// Measures one place, and shows it.
+fn one(
+    args: &QuickArgs,
+    series: &Series,
+    place: &str,
+    outputs: &Outputs,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    if args.dry_run {
+        return match Location::parse(place)? {
+            Location::Local(place) => dry_run(args, series, &place, context),
+            Location::Remote { .. } => {
+                Err(Failure::usage("--dry-run looks at a directory of this machine; run it on that host"))
+            }
+        };
+    }
+    let Some(finished) = measured(args, series, place, context)? else { return Ok(Outcome::Interrupted) };
     if context.served {
         return outcome_of(&finished, false);
     }
     // Another machine may have measured another series.
     let references = shown::references(&finished.run, &args.baseline, context)?;
-    if args.output.json {
+    if args.paste {
+        let reference = references.iter().find(|reference| !reference.is_typical());
+        context.out(quick_hosts::pasteable(&finished.run, reference).trim_end());
+    } else if args.output.json {
         context.out(&shown::json(&finished.run)?);
     } else {
         shown::show_with(&finished.run, &references, context);
     }
-    write_pages(args, &finished, &references, &outputs, context)?;
+    write_pages(args, &finished, &references, outputs, context)?;
     if finished.came_to_nothing() {
         return outcome_of(&finished, args.output.require_valid);
     }
     context.say(&format!(
         "the next run here need not write the files again; assay cleanup {} removes them",
-        pasted(&args.place)
+        pasted(place)
     ));
     outcome_of(&finished, args.output.require_valid)
+}
+
+/// Measures one place; `None`: stopped before anything was measured.
+fn measured(
+    args: &QuickArgs,
+    series: &Series,
+    place: &str,
+    context: &Context,
+) -> Result<Option<Finished>, Failure> {
+    match Location::parse(place)? {
+        Location::Local(place) => here(args, series, &place, context).map(Some),
+        Location::Remote { host, dir } => {
+            remote::quick(args, series, RemoteDirectory { host: &host, dir: &dir }, context)
+        }
+    }
 }
 
 /// Writes the page that was asked for, and the one that is kept with the run.
@@ -224,7 +253,7 @@ impl<S: FnMut(&dyn std::fmt::Display)> Watcher for Terminal<S> {
 pub(crate) fn planned(args: &QuickArgs, context: &Context) -> Result<Plan, Failure> {
     let series = find_series(&args.series)?;
     check_test(args.test.as_deref(), series)?;
-    let place = Path::new(&args.place);
+    let place = Path::new(args.place());
     let directory = directory_in(place)?;
     let site = context.site(Arc::default());
     let found = prepare(args, series, (&directory, place))?;
@@ -241,7 +270,7 @@ pub(crate) fn carried_out(
 ) -> Result<Finished, Failure> {
     let series = find_series(&args.series)?;
     check_test(args.test.as_deref(), series)?;
-    done_in(args, series, Path::new(&args.place), (site, watcher), context)
+    done_in(args, series, Path::new(args.place()), (site, watcher), context)
 }
 
 /// Carries a series out in `place`.

@@ -60,7 +60,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     /// A shipped profile instead of a file; 'list' shows them
-    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "on"])]
     pub(crate) profile: Option<String>,
     /// Directory for targets with relative paths
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -89,10 +89,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Judge with the cache sizes found by this probe ('assay probe'): its id, or the start of it
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "on")]
     pub(crate) probe: Vec<String>,
     /// Write every I/O as CSV (time, operation, offset, length, target, latency): for 'assay audit --trace'
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", conflicts_with = "on")]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) on: OnArgs,
@@ -351,6 +351,7 @@ fn carry_out(
 ) -> Result<Finished, Failure> {
     // What may refuse to go on comes before anything is made.
     check_outputs(how, &plan)?;
+    how.common.allowed.say_standing(&plan, context)?;
     let fio = plan
         .uses(Carrier::Fio)
         .then(|| fio_install::find(how.common.install_missing, context))

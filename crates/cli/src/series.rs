@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use assay_conduct::series::{Prepared, Series, SeriesError, stb};
+use assay_conduct::series::{self, Prepared, Series, SeriesError, stb};
 use assay_formats::near;
 use assay_workload::units::{Bytes, Nanos};
 use clap::Args;
@@ -22,14 +22,24 @@ use crate::options::{OutputArgs, ScreenArgs};
   assay quick --test '4k random reads, 1 outstanding' --repeat 3
   # another host: Assay is copied there, and removed by cleanup
   assay quick root@backup:/srv
+  # several hosts, one after the other: one table, with the run before
+  assay quick db1:/srv db2:/srv /mnt/data --before
+  # as storage-tuner-benchmark is called
+  assay quick here /mnt/data '1 file, 1 thread, seq 1M writes, simple'
 
 On another host, an empty directory is the home directory. ASSAY_SSH names the
 command to use instead of ssh (ASSAY_SSH='ssh -p 2222'); it takes OpenSSH's
 options.")]
 pub(crate) struct QuickArgs {
-    /// A directory, or [user@]host[:dir]
+    /// A directory, or [user@]host[:dir]; several of them are measured one after the other. Also 'here DIR', and the name of a test
     #[arg(default_value = ".", value_name = "WHERE")]
-    pub(crate) place: String,
+    pub(crate) places: Vec<String>,
+    /// Show the last earlier run of each place beside it
+    #[arg(long)]
+    pub(crate) before: bool,
+    /// Print a line a test instead of the table, as storage-tuner-benchmark does: 'NAME: N write iops (N% HDD)'
+    #[arg(long, conflicts_with_all = ["json", "before"])]
+    pub(crate) paste: bool,
     /// Only this test
     #[arg(long, value_name = "NAME")]
     pub(crate) test: Option<String>,
@@ -60,12 +70,56 @@ pub(crate) struct QuickArgs {
     pub(crate) output: OutputArgs,
 }
 
+/// Reads the words as storage-tuner-benchmark does where they are its: `here DIR`, `HOST DIR`, and the name of a test behind. The series
+/// is that of the test.
+pub(crate) fn take_words(args: &mut QuickArgs) -> Result<(), Failure> {
+    let names = |series: &Series, word: &str| (series.tests)().contains(&word);
+    let last = args.places.last().cloned().unwrap_or_default();
+    if args.places.len() > 1
+        && let Some(series) = series::ALL.iter().find(|series| names(series, &last))
+    {
+        if args.test.as_ref().is_some_and(|test| *test != last) {
+            return Err(Failure::usage(format!("two tests are named: '{last}', and one with --test")));
+        }
+        args.places.pop();
+        args.test = Some(last);
+        args.series = series.id.to_owned();
+    }
+    match &args.places[..] {
+        [first] if first == "here" && !Path::new(first).exists() => args.places = vec![".".to_owned()],
+        [first, dir] if first == "here" && !Path::new(first).exists() => args.places = vec![dir.clone()],
+        // A word that is no directory and no host of its own, before a path: a host and its directory.
+        [host, dir] if is_bare_host(host) && dir.starts_with(['/', '~']) => {
+            let dir = if dir == "~" { "" } else { dir };
+            args.places = vec![format!("{host}:{dir}")];
+        }
+        _ => {}
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    match args.places.iter().find(|place| !seen.insert(*place)) {
+        Some(twice) => Err(Failure::usage(format!("{twice} is named twice"))),
+        None => Ok(()),
+    }
+}
+
+fn is_bare_host(word: &str) -> bool {
+    let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '@'));
+    is_name && !word.starts_with(['.', '-']) && !Path::new(word).exists()
+}
+
 #[cfg(feature = "web")]
 impl QuickArgs {
+    /// The only place.
+    pub(crate) fn place(&self) -> &str {
+        self.places.first().map_or(".", String::as_str)
+    }
+
     /// What a page asks for: a series, or one test of it, in a directory of this machine.
     pub(crate) fn of_page(directory: &str, series: &str, test: Option<&str>) -> Self {
         QuickArgs {
-            place: directory.to_owned(),
+            places: vec![directory.to_owned()],
+            before: false,
+            paste: false,
             test: test.map(str::to_owned),
             series: series.to_owned(),
             baseline: Vec::new(),
@@ -129,4 +183,48 @@ pub(crate) fn announce(prepared: &Prepared, directory: &Path, context: &Context)
         "will write the files ({}) and then as much as the storage takes in {written:.0} s of writing",
         Bytes(prepared.files.0.max(prepared.fixed_writes.0)),
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        quick: QuickArgs,
+    }
+
+    fn words(words: &[&str]) -> Result<(Vec<String>, Option<String>, String), String> {
+        let mut args =
+            Line::try_parse_from([&["quick"], words].concat()).map_err(|error| error.to_string())?.quick;
+        take_words(&mut args).map_err(|failure| failure.to_string())?;
+        Ok((args.places, args.test, args.series))
+    }
+
+    #[test]
+    fn words_of_storage_tuner_benchmark_mean_the_same() {
+        let test = "1 file, 1 thread, seq 1M writes, simple";
+        let (places, named, series) = words(&["here", "/mnt", test]).expect("words");
+        assert_eq!(
+            (places, named.as_deref(), series.as_str()),
+            (vec!["/mnt".to_owned()], Some(test), "stb-2.1")
+        );
+        assert_eq!(words(&["here"]).expect("words").0, ["."]);
+        assert_eq!(words(&["backup", "/srv"]).expect("words").0, ["backup:/srv"]);
+        assert_eq!(words(&["me@backup", "~"]).expect("words").0, ["me@backup:"]);
+    }
+
+    #[test]
+    fn several_places_are_several() {
+        assert_eq!(
+            words(&["db1:/srv", "db2:/srv", "/tmp"]).expect("words").0,
+            ["db1:/srv", "db2:/srv", "/tmp"]
+        );
+        assert_eq!(words(&["/tmp", "/var"]).expect("words").0, ["/tmp", "/var"]);
+        assert!(words(&["db1:", "db1:"]).expect_err("twice").contains("db1: is named twice"));
+        assert_eq!(words(&[]).expect("words").0, ["."]);
+    }
 }

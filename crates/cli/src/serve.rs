@@ -139,7 +139,7 @@ fn index_name(runs: &Path) -> String {
     let hash = path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    format!("runs-{hash:016x}.sqlite")
+    format!("index-{hash:016x}.sqlite")
 }
 
 impl From<ServeError> for Failure {

@@ -449,7 +449,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn is_its_turn(&mut self, now: u64) -> bool {
         let Some(Err(pause_ns)) = self.flow.as_mut().map(FlowShare::take_turn) else { return true };
         match pause_ns {
-            // The others may be on their way; whoever yields on a busy machine comes back late.
+            // The others may be on their way; a thread that yields on a busy machine comes back late.
             0 => std::hint::spin_loop(),
             _ => self.issue_from_ns = now + pause_ns,
         }

@@ -79,6 +79,8 @@ pub struct Program {
     pub status_interval: Option<Duration>,
     /// `--warnings-fatal`: whatever is lost is an error.
     pub strict: bool,
+    /// `--client`: the hosts that do the jobs, or files of them; none: this machine.
+    pub clients: Vec<String>,
     /// How the jobs are to be reported and logged.
     pub reporting: Reporting,
 }
@@ -343,6 +345,13 @@ impl Reader<'_> {
                 }
             },
             Setting::WarningsFatal => program.strict = true,
+            Setting::Client => match client(text) {
+                Some(host) => program.clients.push(host.to_owned()),
+                None => wrong(
+                    format!("--client={text} is no host that ssh could reach"),
+                    "a host name, an address, or a file of them; fio's port does not matter",
+                ),
+            },
             Setting::OptionHelp | Setting::EngineHelp => {
                 let said = match setting {
                     Setting::OptionHelp => option_help(value.as_deref()),
@@ -459,4 +468,16 @@ fn full_name(name: &str) -> &str {
         (Some(only), None) => only,
         _ => name,
     }
+}
+
+/// The host of fio's `--client`: `host`, `ip:host,port`, `ip4:host`; a socket on this machine is none.
+fn client(text: &str) -> Option<&str> {
+    let (kind, rest) = text.split_once(':').unwrap_or(("", text));
+    let host = match kind {
+        "sock" => return None,
+        "ip" | "ip4" | "ip6" => rest,
+        _ => text,
+    };
+    let host = host.split(',').next().unwrap_or_default();
+    (!host.is_empty()).then_some(host)
 }

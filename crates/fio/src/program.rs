@@ -49,6 +49,8 @@ pub(super) enum Setting {
     StatusInterval,
     /// Whatever is lost is an error.
     WarningsFatal,
+    /// A machine that does the jobs.
+    Client,
     /// Explain an option and end.
     OptionHelp,
     /// Explain an engine and end.
@@ -87,7 +89,8 @@ const fn report(lost: &'static str, instead: &'static str) -> Fate {
     Fate::Lost(Affects::Report, lost, instead)
 }
 
-const NO_NETWORK: &str = "fio's client and server mode is not used";
+const NO_NETWORK: &str = "fio's servers are not used: hosts are reached over ssh";
+const OVER_SSH: &str = "--client=HOST, which needs nothing that listens there";
 const NO_TRIGGER: &str = "nothing is triggered while jobs run";
 const ITSELF: &str = "leave it out, or run fio itself: assay judge -- fio ..";
 
@@ -141,10 +144,10 @@ pub(super) static OPTIONS: &[Entry] = &[
     entry("trigger-timeout", Required, Refused(NO_TRIGGER, ITSELF)),
     entry("trigger", Required, Refused(NO_TRIGGER, ITSELF)),
     entry("trigger-remote", Required, Refused(NO_TRIGGER, ITSELF)),
-    entry("client", Required, Refused(NO_NETWORK, "assay run on each host")),
-    entry("server", Optional, Refused(NO_NETWORK, "assay run on each host")),
-    entry("daemonize", Required, Refused(NO_NETWORK, "assay run on each host")),
-    entry("remote-config", Required, Refused(NO_NETWORK, "assay run on each host")),
+    entry("client", Required, Set(Setting::Client)),
+    entry("server", Optional, Refused(NO_NETWORK, OVER_SSH)),
+    entry("daemonize", Required, Refused(NO_NETWORK, OVER_SSH)),
+    entry("remote-config", Required, Refused(NO_NETWORK, OVER_SSH)),
 ];
 
 /// The option of a full name.

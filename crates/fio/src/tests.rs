@@ -465,7 +465,7 @@ mod command_line {
         assert_eq!(file.unwrap().expand()[0].files, FileSet::Named(vec!["/a#b".into()].into()));
         assert!(run(&["--name=a", "--bs=$pagesize"]).0.is_none());
         assert!(run(&["missing.fio"]).0.is_none());
-        assert!(run(&["--client=h", "one.fio"]).0.is_none());
+        assert!(run(&["--server", "one.fio"]).0.is_none());
     }
 
     #[test]

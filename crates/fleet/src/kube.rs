@@ -15,6 +15,8 @@ pub mod caches;
 #[cfg(feature = "kube")]
 pub mod cluster;
 #[cfg(feature = "kube")]
+pub mod coordinator;
+#[cfg(feature = "kube")]
 pub mod error;
 #[cfg(feature = "kube")]
 pub mod facts;

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use assay_workload::host::Host;
 use assay_workload::resolve::Inventory;
@@ -14,6 +16,8 @@ use assay_workload::{Target, Workload};
 use crate::error::{BadWords, FleetError};
 use crate::kube::{Options as KubeOptions, Say};
 
+#[cfg(feature = "attach")]
+mod attach;
 mod connection;
 pub mod kube;
 mod local;
@@ -35,11 +39,15 @@ pub struct Setting {
     pub ssh: Vec<OsString>,
     /// Set when the user wants to stop: nothing is waited for any more.
     pub stop: Arc<AtomicBool>,
+    /// A worker that was not heard for so long is lost.
+    pub silence: Duration,
+    /// Where workers that join are listened for; `None`: any port of the loopback address.
+    pub listen: Option<SocketAddr>,
     /// How virtual machines are made.
     pub machines: vm::Machines,
     /// What is asked of Kubernetes, beside what the words say.
     pub kube: KubeOptions,
-    /// Says what is waited for.
+    /// Says what is waited for, and what the user has to do.
     pub say: Say,
 }
 
@@ -108,13 +116,21 @@ pub trait Launcher: std::fmt::Debug + Send + Sync {
 type Parse = fn(Option<&str>, &[Host], &Setting) -> Result<Box<dyn Launcher>, String>;
 
 /// All launchers: the word, the form of what follows, and what reads it.
-const LAUNCHERS: [(&str, &str, Parse); 5] = [
+const LAUNCHERS: [(&str, &str, Parse); 6] = [
     ("local", "local[:N]", local::parse),
     ("ssh", "ssh[:HOST,..|@FILE]", ssh::parse),
     ("slurm", "slurm[:N]", slurm::parse),
     ("vm", "vm:N", vm::parse),
     ("kube", "kube:N[,OPTION=VALUE..]", kube::parse),
+    ("attach", "attach[:N]", ATTACH),
 ];
+
+#[cfg(feature = "attach")]
+const ATTACH: Parse = attach::parse;
+#[cfg(not(feature = "attach"))]
+const ATTACH: Parse = |_, _, _| {
+    Err("this build has no 'attach'; build one with cargo build --release --features attach".to_owned())
+};
 
 /// The launcher of `--on WORDS`.
 ///
@@ -146,6 +162,8 @@ mod tests {
             directory: PathBuf::from("/d"),
             ssh: vec!["ssh".into()],
             stop: Arc::default(),
+            silence: Duration::from_secs(15),
+            listen: None,
             machines: vm::Machines::default(),
             kube: KubeOptions::default(),
             say: Say::default(),
@@ -175,7 +193,7 @@ mod tests {
             (
                 "nomad:4",
                 &[],
-                "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], vm:N, kube:N[,OPTION=VALUE..]",
+                "available: local[:N], ssh[:HOST,..|@FILE], slurm[:N], vm:N, kube:N[,OPTION=VALUE..], attach[:N]",
             ),
             ("vm", &[], "how many machines? vm:N"),
             ("vm:0", &[], "a number of machines from 1 to 4000"),

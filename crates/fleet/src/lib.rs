@@ -3,9 +3,11 @@
 //!
 //! [`Fleet`] is an [`assay_conduct::Executor`]: results, checks and renderers see hosts, not a fleet. A worker carries phases out through an
 //! [`assay_conduct::workplace::Workplace`]; this crate knows no engine and measures nothing. Streams are the standard streams of processes
-//! that a launcher started: no port is open.
+//! that a launcher started, and no port is open; but where workers are to join (`attach`), over mutual TLS.
 
+pub mod attach;
 mod clock;
+pub mod coordinate;
 mod error;
 mod fleet;
 pub mod frame;

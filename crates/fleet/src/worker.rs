@@ -71,7 +71,7 @@ pub fn accepted(mut accept: impl FnMut() -> io::Result<OwnedFd> + Send + 'static
 }
 
 /// Both directions of a socket, neither of which waits for ever.
-fn socket_stream(socket: OwnedFd) -> io::Result<Stream> {
+pub(crate) fn socket_stream(socket: OwnedFd) -> io::Result<Stream> {
     // The options of sockets are the same for all families.
     let socket = UnixStream::from(socket);
     socket.set_read_timeout(Some(STALE))?;

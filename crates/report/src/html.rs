@@ -11,14 +11,18 @@ mod grid;
 mod header;
 mod phases;
 mod quick;
+mod quick_hosts;
 mod repeats;
 mod table;
 mod unbroken;
+mod worker_grid;
 
 use assay_results::Run;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub use compare::comparison;
+pub use quick_hosts::quick_hosts;
+pub use worker_grid::worker_grid;
 
 use crate::quick::Reference;
 use crate::svg::Chart;

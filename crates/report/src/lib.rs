@@ -18,6 +18,7 @@ pub mod md;
 pub mod openmetrics;
 pub mod probe;
 pub mod quick;
+pub mod quick_hosts;
 pub mod records;
 pub mod svg;
 pub mod terminal;
@@ -35,6 +36,7 @@ mod notes;
 mod repeats;
 mod rounds;
 mod service;
+mod worker_grid;
 
 /// The answer in short, a sentence each; empty where there is nothing to say.
 pub fn answer_words(run: &assay_results::Run) -> [String; 3] {

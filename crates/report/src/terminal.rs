@@ -12,10 +12,12 @@ mod page;
 mod plan;
 mod progress;
 mod quick;
+mod quick_hosts;
 mod repeats;
 mod sections;
 mod storage;
 mod summary;
+mod worker_grid;
 
 pub use check_page::check_page;
 pub use compare::comparison;
@@ -26,9 +28,11 @@ pub use page::{Words, figures, page, word_page};
 pub use plan::{plan, writes_ahead};
 pub use progress::{Progress, progress_line};
 pub use quick::{quick_table, quick_words};
+pub use quick_hosts::quick_hosts;
 pub use sections::{Mark, Row, Section, row, runs_table, sections, stored_runs, words_table};
 pub use storage::{block_devices, file_systems};
 pub use summary::{heading, run_summary};
+pub use worker_grid::worker_grid;
 
 use crate::text::{Hang, Style, Tone, wrap};
 

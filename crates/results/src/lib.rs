@@ -42,6 +42,7 @@ pub mod steady;
 pub mod store;
 pub mod summary;
 mod varint;
+pub mod worker_grid;
 
 pub use build::RunBuilder;
 pub use done_by::DoneBy;

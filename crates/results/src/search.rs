@@ -413,6 +413,11 @@ pub fn answers(run: &Run) -> Vec<SearchAnswer<'_>> {
     searches(run).iter().map(of).collect()
 }
 
+/// Whether a search rests its answer on this phase.
+pub(crate) fn is_answer(phase: &PhaseResult) -> bool {
+    phase.metrics.keys().any(|name| name.starts_with(ANSWER))
+}
+
 /// Puts the answer of each search, with the rates it lies between, into the phase that is quoted. The steps are judged before.
 pub(crate) fn add_answers(run: &mut Run) {
     let answer = |search: &Search<'_>| {

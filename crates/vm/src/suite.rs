@@ -1,4 +1,4 @@
-//! What makes results of two images comparable: the kernel, the program and the plans. Whoever changes one has another suite.
+//! What makes results of two images comparable: the kernel, the program and the plans. If one of them changes, the suite is another one.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

@@ -4,7 +4,8 @@
 //! (by modification time). An index of another version is thrown away.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -16,6 +17,10 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter
 
 /// Of this crate's tables: another number is another layout, or other contents.
 const VERSION: i64 = 1;
+/// The head of a file of SQLite, up to what it is of.
+const HEAD_BYTES: usize = 72;
+/// What the head of the file says that it is of.
+const APPLICATION: i32 = i32::from_be_bytes(*b"assy");
 /// Runs that are put into the index in one transaction.
 const BATCH: usize = 50;
 /// What was changed so shortly before it was read may change again without another modification time.
@@ -116,17 +121,29 @@ pub struct Index {
     connection: Connection,
 }
 
+/// Whether what has the name is no index of ours, damaged or not: then it is neither changed nor removed.
+fn is_anothers(file: &Path) -> bool {
+    let Ok(meta) = fs::symlink_metadata(file) else { return false };
+    let mut head = [0; HEAD_BYTES];
+    let mut read = || File::open(file).and_then(|mut file| file.read_exact(&mut head));
+    let is_ours = meta.is_file()
+        && meta.nlink() == 1
+        && (meta.len() == 0 || read().is_ok() && head[HEAD_BYTES - 4..] == APPLICATION.to_be_bytes());
+    !is_ours
+}
+
 impl Index {
-    /// Opens the index of the runs in `root`, in a file, or in memory without one. A file that cannot be used is replaced by memory.
+    /// Opens the index of the runs in `root`, in a file, or in memory without one. A file that cannot be used, or that is another's, is
+    /// replaced by memory.
     ///
     /// # Errors
     /// When SQLite cannot even do that.
     pub fn open(root: &Path, file: Option<&Path>) -> Result<Self, IndexError> {
-        let kept = file.and_then(|file| {
+        let kept = file.filter(|file| !is_anothers(file)).and_then(|file| {
             let made = file.parent().map(fs::create_dir_all).transpose();
             made.ok()?;
             Self::opened(Connection::open(file).ok()?).ok().or_else(|| {
-                // What is there is no index of ours, or a damaged one: it holds nothing that is not in the runs.
+                // A damaged index of ours holds nothing that is not in the runs.
                 fs::remove_file(file).ok()?;
                 Self::opened(Connection::open(file).ok()?).ok()
             })
@@ -140,6 +157,8 @@ impl Index {
 
     fn opened(connection: Connection) -> Result<Connection, rusqlite::Error> {
         connection.busy_timeout(Duration::from_secs(2))?;
+        // Before there is a log beside the file: it is to be in the file's own head.
+        connection.pragma_update(None, "application_id", APPLICATION)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

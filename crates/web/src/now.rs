@@ -1,4 +1,4 @@
-//! The run that goes on: at most one, started from the page, watched by whoever looks.
+//! The run that goes on: at most one, started from the page, watched by any number of browsers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -14,7 +14,7 @@ const TEXT: &str = "
   8  start the machine again
 ";
 
-/// Talks with whoever is there, until the machine is turned off.
+/// Talks with the user at the console, until the machine is turned off.
 pub(super) fn talk(guest: &Guest) -> ! {
     loop {
         guest.console.say(TEXT);

@@ -70,6 +70,7 @@ fn permissions(cluster: &Cluster, found: &mut Found) -> Result<(), Failure> {
                     found.missing.push(name.clone());
                     "missing"
                 }
+                (Some(false), Need::InCluster) => "missing: no coordinator in the cluster",
                 (Some(false), Need::DropCaches) => "missing: caches cannot be dropped",
                 (Some(false), Need::Facts) => "missing: results do not say it",
             };

@@ -63,10 +63,7 @@ pub(super) fn build(args: &BuildArgs, context: &Context) -> Result<Outcome, Fail
         return Err(Failure::usage("images are built on x86_64, for x86_64"));
     }
     let outputs = Outputs::new(args.force);
-    let lock = if args.update_lock { packages::newest()? } else { packages::locked(args.lock.as_deref())? };
-    if let Some(file) = args.lock.as_deref().filter(|_| args.update_lock) {
-        Outputs::new(true).write("--lock", file, &lock.text())?;
-    }
+    let lock = lock(args)?;
     needs(args)?;
     fs::create_dir_all(&args.directory)
         .map_err(|error| Failure::failed(format!("{}: {error}", args.directory.display())))?;
@@ -92,6 +89,20 @@ pub(super) fn build(args: &BuildArgs, context: &Context) -> Result<Outcome, Fail
     }
     context.out(&format!("suite {}", made.suite));
     Ok(Outcome::Done)
+}
+
+/// The packages; those that apt knows go into the file of the lock first.
+fn lock(args: &BuildArgs) -> Result<Lock, Failure> {
+    let Some(file) = args.lock.as_deref().filter(|_| args.update_lock) else {
+        return packages::locked(args.lock.as_deref());
+    };
+    // A lock is there to be written anew, also one that was checked out; what is no lock takes --force.
+    let is_lock = packages::locked(Some(file)).is_ok_and(|lock| !lock.package.is_empty());
+    let mut outputs = Outputs::new(args.force || is_lock);
+    outputs.check("--lock", Some(file))?;
+    let lock = packages::newest()?;
+    outputs.write("--lock", file, &lock.text())?;
+    Ok(lock)
 }
 
 fn bytes(number: u64) -> String {

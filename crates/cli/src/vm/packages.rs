@@ -91,7 +91,8 @@ fn deb(package: &Package, kept: &Path) -> Result<PathBuf, Failure> {
     }
     let fresh = kept.join(format!("fresh-{}", std::process::id()));
     let failed = |error: std::io::Error| Failure::failed(format!("{}: {error}", fresh.display()));
-    fs::create_dir_all(&fresh).map_err(failed)?;
+    // It is removed below: what is there already is not ours to remove.
+    fs::create_dir(&fresh).map_err(failed)?;
     let mut apt = Command::new("apt-get");
     let got = tool("apt", apt.arg("download").arg(format!("{name}={version}")).current_dir(&fresh));
     let downloaded = fs::read_dir(&fresh).ok().and_then(|mut entries| Some(entries.next()?.ok()?.path()));

@@ -242,12 +242,7 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
     crate::world::wait_for("what reads the pipe", || writer.is_finished());
     writer.join().expect("joined").expect("written");
     for stdin in ["-", "/dev/stdin", "/proc/self/fd/0"] {
-        let mut command = world.command(&["plan", stdin]);
-        let pipe = std::process::Stdio::piped;
-        let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).start().expect("started");
-        std::io::Write::write_all(&mut child.stdin.take().expect("its input"), text.as_bytes())
-            .expect("written");
-        crate::world::Said::of(child.wait_with_output().expect("ended")).ended(0);
+        world.piped(&["plan", stdin], text.as_bytes()).ended(0);
     }
 }
 

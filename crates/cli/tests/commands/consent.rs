@@ -340,9 +340,34 @@ fn a_script_consents_once_by_the_environment_or_a_file_of_its_directory() {
     assert!(!is_untouched(&world));
 
     let world = world_with_precious();
-    fs::write(world.path().join(".assay-consent"), "# of the nightly script\nprecious\n").expect("written");
-    world.assay(&["run", "job.fio"]).ended(0);
+    write_consent(&world, "# of the nightly script\nprecious\n");
+    let said = world.assay(&["run", "job.fio", "-q"]).ended(0);
+    assert!(said.err.contains("precious: written over with the consent of .assay-consent:3"), "{}", said.err);
     assert!(!is_untouched(&world));
+}
+
+/// Writes `.assay-consent` as the refusal of one for another directory says it.
+fn write_consent(world: &World, text: &str) {
+    let file = world.path().join(".assay-consent");
+    fs::write(&file, text).expect("written");
+    let refused = world.assay(&["run", "job.fio"]).ended(2).err;
+    assert!(refused.contains("was not written for this directory"), "{refused}");
+    let head = refused.trim_end().rsplit_once("first line: ").expect("the line").1.trim_end_matches(')');
+    fs::write(&file, format!("{head}\n{text}")).expect("written");
+}
+
+#[test]
+fn consent_that_a_clone_or_an_archive_brought_is_none() {
+    let world = world_with_precious();
+    write_consent(&world, "precious\n");
+    let other = world_with_precious();
+    let of = |world: &World| world.path().join(".assay-consent");
+    fs::copy(of(&world), of(&other)).expect("copied");
+    let said = other.assay(&["run", "job.fio"]).ended(2);
+    assert!(said.err.contains("a clone or an archive may have brought it"), "{}", said.err);
+    assert!(is_untouched(&other));
+    let looks = other.assay(&["plan", "job.fio"]);
+    assert!(looks.err.contains("a clone or an archive may have brought it"), "{}", looks.err);
 }
 
 #[test]

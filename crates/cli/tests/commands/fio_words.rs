@@ -277,7 +277,7 @@ fn options_of_the_program_fio_are_refused_or_said() {
         ("--status-interval=0", "too small"),
         ("--status-interval=soon", "500ms"),
         ("--cmdhelp=rv", "no option 'rv'"),
-        ("--client=host", "each host"),
+        ("--server", "--client=HOST"),
         ("--readonly=1", "takes no value"),
         ("--output", "needs a value"),
     ] {

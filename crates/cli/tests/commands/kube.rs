@@ -81,7 +81,7 @@ impl Lab {
 
     /// Objects of ours that are in the namespace.
     fn left(&self) -> String {
-        let kinds = "statefulsets,daemonsets,pods,pvc,configmaps";
+        let kinds = "statefulsets,daemonsets,jobs,pods,pvc,configmaps";
         self.kubectl(&[
             "get",
             kinds,
@@ -149,7 +149,17 @@ fn a_cluster_is_measured_and_left_as_it_was() {
     lab.kubectl(&["create", "namespace", NAMESPACE]);
     let role = user
         .world
-        .assay(&["kube", "rbac", "-n", NAMESPACE, "--account", ACCOUNT, "--drop-caches", "--facts"])
+        .assay(&[
+            "kube",
+            "rbac",
+            "-n",
+            NAMESPACE,
+            "--account",
+            ACCOUNT,
+            "--drop-caches",
+            "--facts",
+            "--in-cluster",
+        ])
         .ended(0);
     lab.apply(&user.world, &role.out);
     user.log_in();
@@ -159,6 +169,7 @@ fn a_cluster_is_measured_and_left_as_it_was() {
     a_pod_that_is_deleted_is_lost_by_name(&user);
     what_cannot_run_says_why(&user);
     what_is_kept_is_removed_by_one_command(&user);
+    a_coordinator_in_the_cluster_outlives_its_user(&user);
     a_missing_verb_is_named(&user, &role.out);
 }
 
@@ -366,6 +377,45 @@ fn what_is_kept_is_removed_by_one_command(user: &User<'_>) {
     assert_eq!(user.lab.left(), "");
 }
 
+fn a_coordinator_in_the_cluster_outlives_its_user(user: &User<'_>) {
+    user.plan("far.toml", "data.bin", 6);
+    let words =
+        [
+            &[
+                "kube",
+                "run",
+                "far.toml",
+                "--workers",
+                "2",
+                "--in-cluster",
+                "--account",
+                ACCOUNT,
+                "--id",
+                "far",
+            ][..],
+            &SMALL,
+        ]
+        .concat();
+    let mut command = user.command(&words);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).start().expect("started");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !user.lab.left().contains("pod/assay-far-w-1") && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    child.kill();
+    let said = user.assay(&["kube", "collect", "far", "--json"]).ended(0);
+    assert!(said.err.contains("run far-w: 2 workers"), "all that was said is said again: {}", said.err);
+    let run = json(&said.out);
+    let names: Vec<&str> =
+        run["hosts"].as_array().expect("hosts").iter().filter_map(|host| host["name"].as_str()).collect();
+    assert_eq!(names, ["assay-far-w-0", "assay-far-w-1"]);
+    assert!(run["phases"][0]["jobs"][0]["write"]["ios"].as_u64().is_some_and(|ios| ios > 10));
+    assert_eq!(user.lab.left(), "", "neither workers nor the coordinator");
+    // It is stored here now, and not there.
+    let said = user.assay(&["kube", "collect", "far"]).ended(1).err;
+    assert!(said.contains("a coordinator of run 'far' is not there"), "{said}");
+}
+
 /// The Role without each of its verbs in turn: the run does not begin, and says which.
 fn a_missing_verb_is_named(user: &User<'_>, role: &str) {
     let mut whole = json(&user.lab.kubectl(&["get", "role", "assay", "-n", NAMESPACE, "-o", "json"]));
@@ -378,8 +428,8 @@ fn a_missing_verb_is_named(user: &User<'_>, role: &str) {
         let verbs = rule["verbs"].as_array().expect("verbs");
         for verb in verbs.iter().filter_map(Value::as_str) {
             let resource = rule["resources"][0].as_str().expect("a resource");
-            if resource == "daemonsets" {
-                // Only runs that drop caches need it.
+            if resource == "daemonsets" || resource == "jobs" {
+                // Only runs that drop caches or are coordinated in the cluster need it.
                 continue;
             }
             let mut less = whole.clone();

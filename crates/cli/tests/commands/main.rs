@@ -8,6 +8,8 @@ mod browser;
 mod skip;
 
 mod against;
+#[cfg(feature = "attach")]
+mod attach;
 mod bad_input;
 mod claims;
 mod compare;
@@ -19,6 +21,7 @@ mod drop_in;
 mod executed;
 mod fio_words;
 mod fleet;
+mod grid;
 mod help;
 mod journals;
 #[cfg(feature = "kube")]
@@ -34,6 +37,7 @@ mod mounts;
 mod oltp;
 mod outputs;
 mod pages;
+mod places;
 mod plan_is_run;
 mod remote;
 mod room;

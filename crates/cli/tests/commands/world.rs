@@ -66,6 +66,20 @@ impl World {
         Said::of(self.command(words).output_in_time().expect("the program starts"))
     }
 
+    /// The same, with bytes on its stdin.
+    pub(crate) fn piped(&self, words: &[&str], bytes: &[u8]) -> Said {
+        let mut command = self.command(words);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .start()
+            .expect("the program starts");
+        // What refuses the beginning does not read the rest.
+        let _ = std::io::Write::write_all(&mut child.stdin.take().expect("its input"), bytes);
+        Said::of(child.wait_with_output().expect("ended"))
+    }
+
     /// One test in short windows in `data`.
     pub(crate) fn quick(&self, more: &[&str]) -> Said {
         let data = self.data();

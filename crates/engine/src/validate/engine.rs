@@ -23,6 +23,11 @@ const YIELDS: u32 = 100;
 /// The sleep between two looks.
 const NAP: Duration = Duration::from_micros(20);
 
+/// Bytes of a line of a cache.
+const LINE_BYTES: usize = 64;
+/// How many lines of a read are asked for at once: the nearest cache has room for them beside other things.
+const LINES_FETCHED: usize = 128;
+
 /// An I/O in a slot.
 #[derive(Debug, Clone)]
 struct Held {
@@ -92,8 +97,8 @@ impl ValidatedEngine {
         }
     }
 
-    fn map(&self, io: &Io) -> Option<Arc<TargetMap>> {
-        if io.kind.is_flush() { None } else { self.maps.get(usize::from(io.target))?.clone() }
+    fn map(&self, io: &Io) -> Option<&TargetMap> {
+        map_of(&self.maps, io)
     }
 
     /// Whether an I/O that came before this one waits for the same block.
@@ -107,7 +112,7 @@ impl ValidatedEngine {
 
     /// Starts an I/O if its blocks are free; whether they are.
     fn start(&mut self, io: Io) -> Result<bool, QueueFull> {
-        if let Some(map) = self.map(&io) {
+        if let Some(map) = map_of(&self.maps, &io) {
             let keys = map.keys(io.offset_bytes, u64::from(io.len_bytes));
             let exclusive = io.kind != OpKind::Read;
             if !map.acquire(keys.clone(), exclusive) {
@@ -116,9 +121,10 @@ impl ValidatedEngine {
             if exclusive {
                 map.begins(io.offset_bytes, u64::from(io.len_bytes), io.kind == OpKind::Write);
             }
+            let bytes = bytes_of(&mut self.buffers, &io);
             match io.kind {
-                OpKind::Write => self.seal(&map, &io, keys.clone()),
-                OpKind::Read => block::spoil(self.bytes(io.slot, io.len_bytes as usize)),
+                OpKind::Write => self.checked.found.written += seal(map, &io, keys.clone(), bytes),
+                OpKind::Read => block::spoil(bytes),
                 _ => {}
             }
             if let Some(held) = self.held.get_mut(io.slot as usize) {
@@ -137,25 +143,6 @@ impl ValidatedEngine {
         queued?;
         self.running += 1;
         Ok(true)
-    }
-
-    /// The bytes of a slot whose I/O is not outstanding.
-    fn bytes(&mut self, slot: u32, len: usize) -> &mut [u8] {
-        let Some(buffer) = self.buffers.get(slot as usize) else { return &mut [] };
-        // SAFETY: the pool outlives the engine, slots do not overlap, and this one's I/O is not outstanding.
-        unsafe { std::slice::from_raw_parts_mut(buffer.address, len.min(buffer.len_bytes)) }
-    }
-
-    fn seal(&mut self, map: &TargetMap, io: &Io, keys: Range<usize>) {
-        let len = u64::from(io.len_bytes);
-        for key in keys {
-            let (part, is_whole) = map.part(key, io.offset_bytes, len);
-            self.checked.found.written += u64::from(is_whole);
-            let first = map.next(key, io.offset_bytes + part.start as u64);
-            if let Some(bytes) = self.bytes(io.slot, io.len_bytes as usize).get_mut(part) {
-                block::seal_by(bytes, &first, checksums);
-            }
-        }
     }
 
     /// Starts what waited and need not any more, in the order it came.
@@ -201,6 +188,25 @@ impl ValidatedEngine {
         }
     }
 
+    /// Asks for the memory of what was read, which the device wrote past this processor's caches: all of it at once, while something else
+    /// is done, and not line by line as it is looked at.
+    #[inline]
+    fn fetch(&mut self, completion: &Completion) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(Some(Held { io, .. })) = self.held.get(completion.slot as usize)
+            && io.kind == OpKind::Read
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let io = *io;
+            for line in bytes_of(&mut self.buffers, &io).chunks(LINE_BYTES).take(LINES_FETCHED) {
+                // SAFETY: nothing is read by it.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast::<i8>()) };
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = completion;
+    }
+
     /// Takes note of what an I/O did; how many blocks are not as they should be.
     fn judge(&mut self, completion: Completion) -> u32 {
         let held = self.held.get_mut(completion.slot as usize).and_then(Option::take);
@@ -208,9 +214,12 @@ impl ValidatedEngine {
             self.flush_ended(completion);
             return 0;
         };
-        let Some(map) = self.map(&io) else { return 0 };
+        let Some(map) = map_of(&self.maps, &io) else { return 0 };
         match io.kind {
-            OpKind::Read => self.judge_read(&map, &io, keys, completion.result),
+            OpKind::Read => {
+                let bytes = bytes_of(&mut self.buffers, &io);
+                judge_read(&mut self.checked, map, &io, keys, (&*bytes, completion.result))
+            }
             OpKind::Write => {
                 let succeeded = completion.result == io.len_bytes as i32;
                 if succeeded {
@@ -230,34 +239,59 @@ impl ValidatedEngine {
             }
         }
     }
+}
 
-    fn judge_read(&mut self, map: &TargetMap, io: &Io, keys: Range<usize>, result: i32) -> u32 {
-        let mut wrong = 0;
-        let len = io.len_bytes as usize;
-        // Of no field of this, so that what is found can be noted beside it.
-        let bytes: &[u8] = self.buffers.get(io.slot as usize).map_or(&[], |buffer| {
-            // SAFETY: as in `bytes`; the I/O has completed.
-            unsafe { std::slice::from_raw_parts(buffer.address, len.min(buffer.len_bytes)) }
-        });
-        for key in keys {
-            let (part, is_whole) = map.part(key, io.offset_bytes, len as u64);
-            let is_right = match usize::try_from(result) {
-                // It failed, and is counted as failed.
-                Err(_) => true,
-                Ok(_) if !is_whole => {
-                    self.checked.found.unverifiable += 1;
-                    true
-                }
-                Ok(moved) if moved < part.end => {
-                    self.checked.missing(map, key, &bytes[part.start.min(moved)..moved])
-                }
-                Ok(_) => bytes.get(part).is_none_or(|bytes| self.checked.read(map, key, bytes)),
-            };
-            wrong += u32::from(!is_right);
-            map.release(key, false);
+/// What is known of the target of an I/O; `None`: it is not verified, or nothing is to be of this I/O.
+fn map_of<'m>(maps: &'m [Option<Arc<TargetMap>>], io: &Io) -> Option<&'m TargetMap> {
+    if io.kind.is_flush() { None } else { maps.get(usize::from(io.target))?.as_deref() }
+}
+
+/// The bytes of an I/O that is not outstanding.
+fn bytes_of<'b>(buffers: &'b mut [Buffer], io: &Io) -> &'b mut [u8] {
+    let Some(buffer) = buffers.get(io.slot as usize) else { return &mut [] };
+    // SAFETY: the pool outlives the engine, slots do not overlap, and this one's I/O is not outstanding.
+    unsafe { std::slice::from_raw_parts_mut(buffer.address, buffer.len_bytes.min(io.len_bytes as usize)) }
+}
+
+/// Gives what is written its headers; how many key blocks are written whole.
+fn seal(map: &TargetMap, io: &Io, keys: Range<usize>, bytes: &mut [u8]) -> u64 {
+    let mut whole = 0;
+    for key in keys {
+        let (part, is_whole) = map.part(key, io.offset_bytes, u64::from(io.len_bytes));
+        whole += u64::from(is_whole);
+        let first = map.next(key, io.offset_bytes + part.start as u64);
+        if let Some(bytes) = bytes.get_mut(part) {
+            block::seal_by(bytes, &first, checksums);
         }
-        wrong
     }
+    whole
+}
+
+/// Looks at what was read; how many blocks are not as they should be.
+fn judge_read(
+    checked: &mut Checked,
+    map: &TargetMap,
+    io: &Io,
+    keys: Range<usize>,
+    (bytes, result): (&[u8], i32),
+) -> u32 {
+    let mut wrong = 0;
+    for key in keys {
+        let (part, is_whole) = map.part(key, io.offset_bytes, u64::from(io.len_bytes));
+        let is_right = match usize::try_from(result) {
+            // It failed, and is counted as failed.
+            Err(_) => true,
+            Ok(_) if !is_whole => {
+                checked.found.unverifiable += 1;
+                true
+            }
+            Ok(moved) if moved < part.end => checked.missing(map, key, &bytes[part.start.min(moved)..moved]),
+            Ok(_) => bytes.get(part).is_none_or(|bytes| checked.read(map, key, bytes)),
+        };
+        wrong += u32::from(!is_right);
+        map.release(key, false);
+    }
+    wrong
 }
 
 impl Drop for ValidatedEngine {
@@ -316,10 +350,17 @@ impl Engine for ValidatedEngine {
         let before = out.as_slice().len();
         self.inner.reap(out, wait)?;
         self.running -= out.as_slice().len() - before;
+        // It is looked at once everything is recorded.
+        out.as_slice().iter().skip(before).take(1).for_each(|first| self.fetch(first));
         Ok(())
     }
 
     fn judge(&mut self, completed: &Completions) -> u32 {
-        completed.as_slice().iter().map(|completion| self.judge(*completion)).sum()
+        let completed = completed.as_slice();
+        let each = completed.iter().enumerate().map(|(index, completion)| {
+            completed.get(index + 1).into_iter().for_each(|next| self.fetch(next));
+            self.judge(*completion)
+        });
+        each.sum()
     }
 }

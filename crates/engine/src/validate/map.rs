@@ -36,7 +36,7 @@ pub(crate) enum Known {
 
 /// The key blocks of one target, shared by all threads that use it.
 ///
-/// One I/O at a time changes a key block, and none reads it meanwhile, so that what a read should find is known exactly. Whoever
+/// One I/O at a time changes a key block, and none reads it meanwhile, so that what a read should find is known exactly. A thread that
 /// finds a block in use comes again later; nobody holds a block while waiting for another one.
 #[derive(Debug)]
 pub(crate) struct TargetMap {

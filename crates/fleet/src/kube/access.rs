@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 pub enum Need {
     /// Each run.
     Run,
+    /// A coordinator in the cluster.
+    InCluster,
     /// Dropping the page caches of nodes.
     DropCaches,
     /// What is told of nodes, volumes and classes; without it, it is not known.
@@ -50,13 +52,14 @@ const fn below(
 }
 
 /// All of them. Forwarding a port is `get` up to Kubernetes 1.34 and `create` from 1.35 on.
-pub const PERMISSIONS: [Permission; 10] = [
+pub const PERMISSIONS: [Permission; 11] = [
     of(Need::Run, ("", "configmaps"), &["create", "list", "delete"], "the anchor that owns a run's objects"),
     of(Need::Run, ("apps", "statefulsets"), &["create", "list", "delete"], "the workers"),
     of(Need::Run, ("", "pods"), &["get", "list"], "their state"),
     below(Need::Run, ("", "pods", "portforward"), &["create", "get"], "the streams to the workers"),
     of(Need::Run, ("", "persistentvolumeclaims"), &["get", "list", "delete"], "their volumes"),
     of(Need::Run, ("", "events"), &["list"], "why a pod or a volume is pending"),
+    of(Need::InCluster, ("batch", "jobs"), &["create", "list", "delete"], "a coordinator in the cluster"),
     of(
         Need::DropCaches,
         ("apps", "daemonsets"),

@@ -261,10 +261,15 @@ impl Cluster {
     }
 }
 
+/// What the workers of a coordinator in the cluster are told by: they go before it does.
+pub(super) fn workers_id(id: &str) -> String {
+    format!("{id}-w")
+}
+
 /// The selector of a run's objects, or of all that Assay made.
 pub(super) fn selector(id: Option<&str>) -> String {
     let all = format!("{MANAGED_LABEL}={MANAGED_BY}");
-    id.map_or_else(|| all.clone(), |id| format!("{all},{RUN_LABEL}={id}"))
+    id.map_or_else(|| all.clone(), |id| format!("{all},{RUN_LABEL} in ({id},{})", workers_id(id)))
 }
 
 /// The cause of an error that says something, which is the innermost.

@@ -48,6 +48,12 @@ pub enum KubeError {
         /// Of each pod that does not, why, with the events that say so.
         why: Vec<String>,
     },
+    /// What is asked for is not there, or not any more.
+    #[error("{what} is not there")]
+    Gone {
+        /// What.
+        what: String,
+    },
     /// Something else took too long.
     #[error("{what} took longer than {} s", after.as_secs())]
     Late {

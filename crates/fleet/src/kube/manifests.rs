@@ -4,6 +4,8 @@
 use assay_workload::units::Bytes;
 use serde_json::{Map, Value, json};
 
+use super::cluster::workers_id;
+pub use super::options::Owner;
 use super::options::{Options, Spread, VolumeMode};
 
 /// The label of all objects of a run.
@@ -14,6 +16,16 @@ pub const MANAGED_LABEL: &str = "app.kubernetes.io/managed-by";
 pub const MANAGED_BY: &str = "assay";
 /// What an object is of a run.
 pub const PART_LABEL: &str = "app.kubernetes.io/component";
+/// What workers are of it.
+pub const WORKER: &str = "worker";
+/// What a coordinator in the cluster is of it.
+pub const COORDINATOR: &str = "coordinator";
+/// Set to `NAME:UID` in the pod of a coordinator: the ConfigMap that is to own what it makes.
+pub const OWNER_VARIABLE: &str = "ASSAY_KUBE_OWNER";
+/// Where its plan is.
+const PLAN: &str = "/assay/plan";
+/// It removes its workers before it ends.
+const COORDINATOR_GRACE_S: u32 = 90;
 /// The container of a worker.
 pub const CONTAINER: &str = "worker";
 /// The port of a worker, on the loopback of its pod.
@@ -26,13 +38,17 @@ const GRACE_S: u32 = 10;
 /// For what the program keeps itself.
 const HOME: &str = "/assay/home";
 
-/// Which object owns another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
-    /// The name of the ConfigMap.
-    pub name: String,
-    /// Its UID.
-    pub uid: String,
+/// What a coordinator in the cluster is to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Errand<'e> {
+    /// The service account that it has.
+    pub account: &'e str,
+    /// The name of the file with the plan: letters, digits, `-`, `_` and `.`.
+    pub file: &'e str,
+    /// The plan.
+    pub text: &'e str,
+    /// More words for `assay kube run`.
+    pub words: &'e [String],
 }
 
 /// What the objects of one run have in common.
@@ -96,8 +112,48 @@ impl Objects<'_> {
     /// The ConfigMap that owns the run's objects.
     pub fn anchor(&self) -> Value {
         json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": self.meta(&self.name, "run", None),
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": self.meta(&self.name, "run", self.options.owner.as_ref()),
             "data": { "run": self.id(), "remove": format!("assay kube cleanup --run {}", self.id()) },
+        })
+    }
+
+    /// The anchor of a run that is coordinated in the cluster, with its plan.
+    pub fn errand(&self, errand: &Errand<'_>) -> Value {
+        let mut anchor = self.anchor();
+        member(&mut anchor["data"], errand.file, json!(errand.text));
+        anchor
+    }
+
+    /// The Job of the coordinator.
+    pub fn coordinator(&self, owner: &Owner, errand: &Errand<'_>) -> Value {
+        let (options, labels) = (self.options, self.labels(COORDINATOR));
+        let mut command: Vec<String> =
+            ["/assay/bin/assay", "worker", "--coordinate"].map(str::to_owned).into();
+        command.extend([PORT.to_string(), "--".to_owned(), "kube".to_owned(), "run".to_owned()]);
+        command.push(format!("{PLAN}/{}", errand.file));
+        command.extend_from_slice(errand.words);
+        command
+            .extend([format!("--namespace={}", self.namespace), format!("--id={}", workers_id(self.id()))]);
+        let container = json!({
+            "name": COORDINATOR, "image": options.image, "imagePullPolicy": options.pull.name(), "command": command,
+            "env": [
+                { "name": "HOME", "value": HOME }, { "name": "ASSAY_RUNS", "value": format!("{HOME}/runs") },
+                { "name": OWNER_VARIABLE, "value": format!("{}:{}", owner.name, owner.uid) },
+            ],
+            "workingDir": HOME, "securityContext": security(options),
+            "volumeMounts": [{ "name": "home", "mountPath": HOME }, { "name": "plan", "mountPath": PLAN, "readOnly": true }],
+        });
+        let mut spec = json!({
+            "serviceAccountName": errand.account, "restartPolicy": "Never", "enableServiceLinks": false,
+            "terminationGracePeriodSeconds": COORDINATOR_GRACE_S, "containers": [container],
+            "volumes": [{ "name": "home", "emptyDir": {} }, { "name": "plan", "configMap": { "name": self.name } }],
+        });
+        user(&mut spec, options);
+        tolerate(&mut spec, options);
+        json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": self.meta(&self.name, COORDINATOR, Some(owner)),
+            "spec": { "backoffLimit": 0, "template": { "metadata": { "labels": labels }, "spec": spec } },
         })
     }
 
@@ -108,8 +164,8 @@ impl Objects<'_> {
 
     /// The StatefulSet of the workers, with their volumes.
     pub fn workers(&self, owner: Option<&Owner>) -> Value {
-        let (options, labels) = (self.options, self.labels("worker"));
-        let selector = json!({ RUN_LABEL: self.id(), PART_LABEL: "worker" });
+        let (options, labels) = (self.options, self.labels(WORKER));
+        let selector = json!({ RUN_LABEL: self.id(), PART_LABEL: WORKER });
         let mut spec = json!({
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
@@ -117,11 +173,7 @@ impl Objects<'_> {
             "containers": [self.container()],
             "volumes": [{ "name": "home", "emptyDir": {} }],
         });
-        if let Some(user) = options.run_as {
-            let context =
-                json!({ "runAsNonRoot": user > 0, "runAsUser": user, "runAsGroup": user, "fsGroup": user });
-            member(&mut spec, "securityContext", context);
-        }
+        user(&mut spec, options);
         place(&mut spec, options);
         if let Some(constraints) = spread(options.spread, &selector) {
             member(&mut spec, "topologySpreadConstraints", constraints);
@@ -131,7 +183,7 @@ impl Objects<'_> {
         let retention =
             json!({ "whenDeleted": if options.keep { "Retain" } else { "Delete" }, "whenScaled": "Retain" });
         json!({
-            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": self.meta(&self.name, "worker", owner),
+            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": self.meta(&self.name, WORKER, owner),
             "spec": {
                 "replicas": self.workers, "serviceName": self.name, "podManagementPolicy": "Parallel",
                 "selector": { "matchLabels": selector },
@@ -258,6 +310,15 @@ fn security(options: &Options) -> Value {
         _ => member(&mut context, "runAsUser", json!(0)),
     }
     context
+}
+
+/// Which user the pod's programs are.
+fn user(spec: &mut Value, options: &Options) {
+    if let Some(user) = options.run_as {
+        let context =
+            json!({ "runAsNonRoot": user > 0, "runAsUser": user, "runAsGroup": user, "fsGroup": user });
+        member(spec, "securityContext", context);
+    }
 }
 
 /// Where pods may be placed.

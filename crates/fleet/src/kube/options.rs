@@ -165,6 +165,23 @@ fn wait(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(nanos.0))
 }
 
+/// Which object owns another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The name of the ConfigMap.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+}
+
+impl Owner {
+    /// From `NAME:UID`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, uid) = text.split_once(':').filter(|(name, uid)| !name.is_empty() && !uid.is_empty())?;
+        Some(Owner { name: name.to_owned(), uid: uid.to_owned() })
+    }
+}
+
 /// Everything that is asked of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -202,6 +219,8 @@ pub struct Options {
     pub pod_wait: Duration,
     /// What the objects of the run are told by; `None`: a name is made.
     pub id: Option<String>,
+    /// What owns the run's objects, in the pod of a coordinator.
+    pub owner: Option<Owner>,
 }
 
 /// The image where none is named: what `assay kube image` makes.
@@ -227,6 +246,7 @@ impl Default for Options {
             keep: false,
             pod_wait: Duration::from_secs(120),
             id: None,
+            owner: None,
         }
     }
 }

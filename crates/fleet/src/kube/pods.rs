@@ -8,7 +8,7 @@ use kube::api::ListParams;
 
 use super::cluster::Cluster;
 use super::error::KubeError;
-use super::manifests::{Objects, PART_LABEL, RUN_LABEL};
+use super::manifests::{COORDINATOR, Objects, PART_LABEL, RUN_LABEL};
 
 /// How often pods are looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -113,19 +113,20 @@ fn waiting(pod: &Pod) -> Option<(String, bool)> {
     Some((format!("not scheduled: {said}"), false))
 }
 
-/// Waits until all pods of the workers run.
+/// Waits until all pods of a part run: [`WORKER`], or one [`COORDINATOR`].
 ///
 /// # Errors
 /// [`KubeError::NotRunning`] with what the events say.
 pub(super) fn wait_running(
     cluster: &Cluster,
     objects: &Objects<'_>,
+    part: &str,
     say: &dyn Fn(&str),
 ) -> Result<Vec<Running>, KubeError> {
     let (limit, began) = (objects.options.pod_wait, Instant::now());
     let (mut hopeless_since, mut told) = (None::<Instant>, String::new());
     loop {
-        let pods = pods_of(cluster, objects)?;
+        let pods = pods_of(cluster, objects, part)?;
         let mut found: Vec<Running> = pods.iter().filter_map(running).collect();
         if found.len() >= objects.workers {
             found.sort_by_key(|pod| index(&pod.name));
@@ -139,7 +140,7 @@ pub(super) fn wait_running(
         }
         let gave_up = hopeless_since.is_some_and(|since| since.elapsed() > HOPELESS_AFTER);
         if gave_up || began.elapsed() > limit {
-            let why = diagnosis(cluster, objects, &pods)?;
+            let why = diagnosis(cluster, objects, part, &pods)?;
             let (running, wanted) = (found.len(), objects.workers);
             return Err(KubeError::NotRunning { running, wanted, waited: began.elapsed(), why });
         }
@@ -156,23 +157,35 @@ fn index(name: &str) -> usize {
     name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(usize::MAX)
 }
 
-pub(super) fn pods_of(cluster: &Cluster, objects: &Objects<'_>) -> Result<Vec<Pod>, KubeError> {
-    cluster.list::<Pod>(&format!("{RUN_LABEL}={},{PART_LABEL}=worker", objects.id()))
+pub(super) fn pods_of(cluster: &Cluster, objects: &Objects<'_>, part: &str) -> Result<Vec<Pod>, KubeError> {
+    cluster.list::<Pod>(&format!("{RUN_LABEL}={},{PART_LABEL}={part}", objects.id()))
 }
 
 /// Of each pod that does not run, and of each volume that is not bound: why. Alike reasons are told once.
-fn diagnosis(cluster: &Cluster, objects: &Objects<'_>, pods: &[Pod]) -> Result<Vec<String>, KubeError> {
+fn diagnosis(
+    cluster: &Cluster,
+    objects: &Objects<'_>,
+    part: &str,
+    pods: &[Pod],
+) -> Result<Vec<String>, KubeError> {
     let events = events(cluster);
+    // Pods of a Job have names that are only known once they are there.
+    let controller = if part == COORDINATOR { "Job" } else { "StatefulSet" };
+    let own = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
+    let names: Vec<String> = match (part == COORDINATOR, pods) {
+        (true, []) => vec![objects.name.clone()],
+        (true, pods) => pods.iter().map(own).collect(),
+        (false, _) => (0..objects.workers).map(|number| objects.pod(number)).collect(),
+    };
     let mut why: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for number in 0..objects.workers {
-        let name = objects.pod(number);
+    for name in names {
         let pod = pods.iter().find(|pod| pod.metadata.name.as_deref() == Some(&name));
         if pod.is_some_and(|pod| running(pod).is_some()) {
             continue;
         }
         let own = pod.and_then(waiting).map(|(said, _)| said);
         let event = || last_event(&events, "Pod", &name);
-        let set = || last_event(&events, "StatefulSet", &objects.name);
+        let set = || last_event(&events, controller, &objects.name);
         let said = own.or_else(event).or_else(set).unwrap_or_else(|| "no event says why".to_owned());
         why.entry(said).or_default().push(name);
     }

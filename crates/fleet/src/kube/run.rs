@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::access::Need;
 use super::cluster::{Cluster, selector};
 use super::error::KubeError;
-use super::manifests::{Objects, Owner, RUN_LABEL};
+use super::manifests::{Objects, Owner, RUN_LABEL, WORKER};
 use super::options::Options;
 use super::pods::{self, Running};
 
@@ -74,7 +74,7 @@ impl KubeRun {
             say,
         };
         let _: StatefulSet = cluster.create(&objects.workers(Some(&run.owner)))?;
-        run.pods = pods::wait_running(&cluster, &objects, &|text| run.say.say(text))?;
+        run.pods = pods::wait_running(&cluster, &objects, WORKER, &|text| run.say.say(text))?;
         run.options.keep = options.keep;
         Ok(run)
     }

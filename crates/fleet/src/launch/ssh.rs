@@ -19,10 +19,9 @@ use crate::shell::{command_line, directory_word};
 const SSH_FAILED: i32 = 255;
 
 /// Options of the login. Nothing asks on the terminal, and nothing is forwarded; a host that does not answer is noticed.
-const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 5] = [
     "BatchMode=yes",
     "ConnectTimeout=30",
-    "ServerAliveInterval=5",
     "ServerAliveCountMax=3",
     "ClearAllForwardings=yes",
     "PermitLocalCommand=no",
@@ -32,6 +31,8 @@ const OPTIONS: [&str; 6] = [
 struct Ssh {
     places: Vec<(Place, String)>,
     program: Vec<OsString>,
+    /// How often ssh asks whether the host is there, seconds: it gives a link up when the worker counts as lost, and not before.
+    alive_s: u64,
     /// Read when the first worker is started.
     binary: OnceLock<Program>,
 }
@@ -119,7 +120,8 @@ pub(super) fn parse(
         check_login(&place.host)?;
         directory_word(directory)?;
     }
-    Ok(Box::new(Ssh { places, program: setting.ssh.clone(), binary: OnceLock::new() }))
+    let alive_s = setting.silence.as_secs().div_ceil(3).max(1);
+    Ok(Box::new(Ssh { places, program: setting.ssh.clone(), alive_s, binary: OnceLock::new() }))
 }
 
 impl Ssh {
@@ -149,6 +151,7 @@ impl Launcher for Ssh {
         for option in OPTIONS {
             command.args(["-o", option]);
         }
+        command.arg("-o").arg(format!("ServerAliveInterval={}", self.alive_s));
         let system = place.host.system();
         let login = place.host.user.as_ref().map_or(system.to_owned(), |user| format!("{user}@{system}"));
         command.arg("--").arg(login).arg(command_line(&script));

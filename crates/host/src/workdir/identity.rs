@@ -27,7 +27,10 @@ impl Identity {
     }
 
     /// Of what a path leads to.
-    pub(crate) fn of_path(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// What statx(2) says.
+    pub fn of_path(path: &Path) -> io::Result<Self> {
         Ok(Self::from(&rustix::fs::statx(CWD, path, AtFlags::empty(), wanted())?))
     }
 

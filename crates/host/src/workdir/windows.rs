@@ -22,7 +22,7 @@ const RENEWED: Duration = Duration::from_secs(1);
 const RENEWED_MAX: Duration = Duration::from_secs(60);
 /// The part of the time that has passed after which it is.
 const RENEWED_PART: u32 = 50;
-/// A lease is for so many times as long: a machine may be busy, and what another puts there right after a kill is seldom.
+/// A lease lasts this many periods: a machine may be busy, and what another puts there right after a kill is seldom.
 const LEASE_PERIODS: u32 = 5;
 
 /// Times in nanoseconds since 1970, from and until; without an end: it goes on.

@@ -19,7 +19,7 @@ const PLACES: [&str; 3] = ["/usr/lib/postgresql", "/usr/local", "/usr"];
 /// How long it may take to start: recovery replays what a crash left.
 const PATIENCE_NS: u64 = 120_000_000_000;
 const NAP: Duration = Duration::from_millis(100);
-/// Whoever runs the server where this program is root: it refuses to be root.
+/// The user that runs the server where this program is root: the server refuses to be root.
 const USERS: [&str; 2] = ["postgres", "nobody"];
 
 /// One that runs.

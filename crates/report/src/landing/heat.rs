@@ -13,7 +13,7 @@ const BOTTOM: f64 = 34.0;
 const ROW_MAX: f64 = 22.0;
 const MAP_HEIGHT: f64 = 220.0;
 const BAR: f64 = 15.0;
-/// From so many times an even share on, a core is marked.
+/// A core with at least this multiple of an even share is marked.
 pub(super) const HOT: f64 = 1.5;
 
 /// A heat map: a rectangle for each run of cells of one shade.

@@ -317,4 +317,6 @@ fn quiet_together(a: QuietWindow, b: QuietWindow) -> QuietWindow {
 }
 
 #[cfg(test)]
+mod scale;
+#[cfg(test)]
 mod tests;

@@ -201,3 +201,20 @@ fn others_disturb_and_overload_does_not() {
     assert!(!seen(finding("rate-not-reached", FindingSeverity::Invalid, None)));
     assert!(!seen(finding("foreign-io", FindingSeverity::Unchecked, None)));
 }
+
+#[test]
+fn a_cell_of_a_grid_is_the_rate_found_and_not_the_middle_of_all_steps() {
+    let cell_of = |steps: &[(f64, u64, f64)]| {
+        let mut run = search(steps);
+        checks::judge(&mut run);
+        add_answers(&mut run);
+        let mut cell = crate::worker_grid::WorkerCell::new("assay-1vmdk", 1);
+        cell.take(&run);
+        cell
+    };
+    let cell = cell_of(&[(0.0, 0, 1000.0), (1000.0, 9000, 600.0), (500.0, 400, 499.0), (750.0, 3000, 600.0)]);
+    assert_eq!((cell.iops(), cell.goal.as_deref()), (Some(499.0), Some("p99<1 ms")));
+    // None is said to be reached where no rate met the goal.
+    let cell = cell_of(&[(0.0, 0, 1000.0), (1000.0, 9000, 600.0), (500.0, 4000, 499.0)]);
+    assert_eq!((cell.iops(), cell.goal.as_deref()), (None, Some("p99<1 ms")));
+}

@@ -107,14 +107,36 @@ fn an_index_of_another_version_or_none_is_made_again() {
     connection.execute_batch("DROP TABLE figures; PRAGMA user_version = 77;").unwrap();
     drop(connection);
     assert_eq!(updated(root.path(), Some(&file)).find(&Sought::default(), 0, 9).unwrap().0, 1);
-    std::fs::write(&file, "not SQLite at all, and long enough to be looked at".repeat(100)).unwrap();
-    for suffix in ["-wal", "-shm"] {
-        let _ = std::fs::remove_file(cache.path().join(format!("index.sqlite{suffix}")));
-    }
+    // Damaged behind its head.
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[HEAD_BYTES..].fill(0x55);
+    std::fs::write(&file, &bytes).unwrap();
     assert_eq!(updated(root.path(), Some(&file)).find(&Sought::default(), 0, 9).unwrap().0, 1);
+    assert_ne!(std::fs::read(&file).unwrap(), bytes);
     // Where it cannot be kept, memory has to do.
     let nowhere = Path::new("/proc/none/index.sqlite");
     assert_eq!(updated(root.path(), Some(nowhere)).find(&Sought::default(), 0, 9).unwrap().0, 1);
+}
+
+#[test]
+fn what_is_no_index_of_ours_stays_as_it_is() {
+    let root = tempfile::tempdir().unwrap();
+    store_run(root.path(), 1, "a", "h", 1.0);
+    let theirs = tempfile::tempdir().unwrap();
+    let (text, database) = (theirs.path().join("text"), theirs.path().join("database"));
+    std::fs::write(&text, "not SQLite at all, and long enough to be looked at".repeat(100)).unwrap();
+    let connection = Connection::open(&database).unwrap();
+    connection.execute_batch("CREATE TABLE runs (precious TEXT); INSERT INTO runs VALUES ('x');").unwrap();
+    drop(connection);
+    let (link, hard) = (theirs.path().join("link"), theirs.path().join("hard"));
+    std::os::unix::fs::symlink(&database, &link).unwrap();
+    std::fs::hard_link(&text, &hard).unwrap();
+    let content = || [&text, &database].map(|path| std::fs::read(path).unwrap());
+    let before = content();
+    for file in [&text, &database, &link, &hard] {
+        assert_eq!(updated(root.path(), Some(file)).find(&Sought::default(), 0, 9).unwrap().0, 1);
+        assert_eq!(content(), before, "{}", file.display());
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The output directory as kubuculum names it: `run_DATE_EPOCH` with the manifests, the nodes, what each pod sees of its volume, and fio's text of each
-//! phase. It can be packed and given to somebody else.
+//! phase. It can be packed and passed on.
 
 use std::path::{Path, PathBuf};
 

@@ -48,6 +48,10 @@ impl Scene {
             .expect("a pipe");
         scene.job("job.fio", "data/x");
         scene.job("victim.fio", path_text(&precious));
+        for (name, target) in [("job.vdb", "data/x"), ("victim.vdb", path_text(&precious))] {
+            let rest = "wd=w,sd=s,rdpct=0\nrd=r,wd=w,iorate=max,elapsed=2,interval=1\n";
+            scene.write(name, &format!("sd=s,lun={target},size=1m\n{rest}"));
+        }
         scene
     }
 

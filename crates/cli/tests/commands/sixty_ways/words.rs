@@ -63,6 +63,20 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["convert", "job.fio", "--to", "toml", "-o", "data/dangling", "--force"], "symbolic link"),
     (&["cleanup", "data/above"], "symbolic link"),
     (&["import", "@V"], ""),
+    (&["vdbench", "-f", "job.vdb", "-o", "@V"], "not a directory"),
+    (&["vdbench", "-f", "job.vdb", "-o", "@D"], "not empty"),
+    (&["vdbench", "-f", "job.vdb", "-o", "data/above"], "symbolic link"),
+    (&["vdbench", "-f", "job.vdb", "-o", "data/dangling+"], "symbolic link"),
+    (&["vdbench", "-f", "victim.vdb", "-o", "out"], FOREIGN),
+    (&["vdbench", "-f", "victim.vdb", "-o", "out", "-vr", "-jn"], FOREIGN),
+    (&["vdbench", "-f", "job.vdb", "-o", "out", "--html", "@V"], "did not write it"),
+    (&["vm", "config", "@V", "run=suite"], "did not write it"),
+    (&["vm", "config", "data/link", "run=suite", "--force"], "symbolic link"),
+    (&["vm", "build", "out", "--lock", "@V", "--update-lock"], "did not write it"),
+    (&["vm", "build", "out", "--lock", "data/link", "--update-lock", "--force"], "symbolic link"),
+    (&["kube", "image", "--save", "@V"], "did not write it"),
+    (&["kube", "image", "--save", "data/link", "--force"], "symbolic link"),
+    (&["worker", "--drop-caches", "@V"], "/dev/termination-log"),
 ];
 
 #[test]

@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+/// What a machine says of itself, by which it is known when it is to be removed.
+pub(super) const TITLE: &str = "Assay: made for a run, and removed with it";
+
 /// What carries a machine's processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Accelerator {
@@ -65,7 +68,7 @@ impl Domain<'_> {
         format!(
             "<domain type='{kind}'>
   <name>{name}</name>
-  <title>Assay: made for a run, and removed with it</title>
+  <title>{TITLE}</title>
   <memory unit='bytes'>{memory}</memory>
   <vcpu>{cpus}</vcpu>
   <os>

@@ -6,8 +6,41 @@ use std::process::{Command, Stdio};
 
 use super::domain;
 
-/// Everything that is made on a hypervisor is called so.
+/// Everything that is made on a hypervisor is called so, with an id behind it.
 pub(super) const PREFIX: &str = "assay-vm-";
+/// Hexadecimal digits of an id.
+const ID_DIGITS: usize = 8;
+
+/// What is behind the id in a name that Assay gives. An image that `assay vm build` wrote into the directory of a pool, and a machine that
+/// was made of it by hand, begin as such a name does and have no id.
+fn behind_id(name: &str) -> Option<&str> {
+    let (id, rest) = name.strip_prefix(PREFIX)?.split_at_checked(ID_DIGITS)?;
+    id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).then_some(rest)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_machine(name: &str) -> bool {
+    behind_id(name).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_number)
+}
+
+fn is_volume(name: &str) -> bool {
+    let disk = |rest: &str| {
+        rest.split_once('-').is_some_and(|(machine, disk)| is_number(machine) && is_number(disk))
+    };
+    behind_id(name).and_then(|rest| rest.strip_prefix('-')).is_some_and(|rest| rest == IMAGE || disk(rest))
+}
+
+fn is_pool(name: &str) -> bool {
+    behind_id(name) == Some("") || name == format!("{PREFIX}{REMOVING}")
+}
+
+/// The end of the name of the image's volume.
+const IMAGE: &str = "image.qcow2";
+/// The end of the name of the pool that leftovers are found by.
+const REMOVING: &str = "remove";
 
 /// How volumes are made.
 pub(super) struct Storage {
@@ -60,7 +93,7 @@ impl Hypervisor {
         }
         let directory = pool.starts_with('/').then(|| pool.to_owned());
         let pool = directory.as_ref().map_or_else(|| pool.to_owned(), |_| format!("{PREFIX}{id}"));
-        let image = format!("{PREFIX}{id}-image.qcow2");
+        let image = format!("{PREFIX}{id}-{IMAGE}");
         Ok(Hypervisor { uri: uri.to_owned(), pool, directory, image, has_image: false, has_pool: false })
     }
 
@@ -159,30 +192,34 @@ pub struct Removed {
 /// What virsh says.
 pub fn remove_all(uri: &str, pool: &str) -> Result<Removed, String> {
     let mut removed = Removed::default();
-    let named = |text: &str| -> Vec<String> {
+    let named = |text: &str, is_ours: fn(&str) -> bool| -> Vec<String> {
         let names = text.lines().filter_map(|line| line.split_whitespace().next());
-        names.filter(|name| name.starts_with(PREFIX)).map(str::to_owned).collect()
+        names.filter(|name| is_ours(name)).map(str::to_owned).collect()
     };
-    for machine in named(&virsh(uri, &["list", "--all", "--name"], None)?) {
+    for machine in named(&virsh(uri, &["list", "--all", "--name"], None)?, is_machine) {
+        // One of such a name that was not made for a run has another title, or none.
+        if virsh(uri, &["desc", "--title", &machine], None)?.trim() != domain::TITLE {
+            continue;
+        }
         virsh(uri, &["destroy", &machine], None)?;
         removed.machines.push(machine);
     }
-    let mut pools = named(&virsh(uri, &["pool-list", "--all", "--name"], None)?);
+    let mut pools = named(&virsh(uri, &["pool-list", "--all", "--name"], None)?, is_pool);
     let own = pools.clone();
     if !pool.starts_with('/') {
         pools.push(pool.to_owned());
     } else if own.is_empty() {
         // A killed run's pool is gone with a restart of libvirt, and its volumes are not.
-        let fresh = format!("{PREFIX}remove");
+        let fresh = format!("{PREFIX}{REMOVING}");
         virsh(uri, &["pool-create-as", &fresh, "dir", "--target", pool], None)?;
         pools.push(fresh);
     }
     for pool in &pools {
-        for volume in named(&virsh(uri, &["vol-list", pool], None)?) {
+        for volume in named(&virsh(uri, &["vol-list", pool], None)?, is_volume) {
             virsh(uri, &["vol-delete", "--pool", pool, &volume], None)?;
             removed.volumes.push(volume);
         }
-        if pool.starts_with(PREFIX) {
+        if is_pool(pool) {
             virsh(uri, &["pool-destroy", pool], None)?;
         }
     }
@@ -192,6 +229,28 @@ pub fn remove_all(uri: &str, pool: &str) -> Result<Removed, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_begins_as_ours_do_is_not_ours() {
+        assert!(
+            is_machine("assay-vm-0123abcd-1")
+                && is_volume("assay-vm-0123abcd-12-3")
+                && is_pool("assay-vm-0123abcd")
+        );
+        assert!(is_volume("assay-vm-0123abcd-image.qcow2") && is_pool("assay-vm-remove"));
+        let files_of_build = ["assay-vm.qcow2", "assay-vm-data.vmdk", "assay-vm.ova"];
+        let of_a_user = [
+            "assay-vm-prod",
+            "assay-vm-database-1",
+            "assay-vm-0123abcd-prod",
+            "assay-vm-0123abcd-1-",
+            "assay-vm-é",
+        ];
+        for name in files_of_build.iter().chain(&of_a_user) {
+            assert!(!is_machine(name) && !is_volume(name) && !is_pool(name), "{name}");
+        }
+        assert!(!is_volume("assay-vm-0123abcd-1") && !is_machine("assay-vm-0123abcd-1-1"));
+    }
 
     #[test]
     fn a_hypervisor_of_another_host_is_reached_by_ssh() {

@@ -1,0 +1,85 @@
+//! `assay grid`: cells of several numbers of workers, each a run that is kept.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::world::{World, json};
+
+fn words<'a>(data: &'a str, directory: &'a str) -> Vec<&'a str> {
+    let fixed = [
+        "grid",
+        "--on",
+        "local",
+        "--workers",
+        "1,2",
+        "--targets",
+        "2",
+        "--size",
+        "2m",
+        "--directory",
+        data,
+        "--outstanding",
+        "2,4",
+        "--runtime",
+        "300ms",
+        "--repeat",
+        "3",
+        "--watch",
+        "nothing",
+        "--buffered",
+        "--json",
+    ];
+    [&fixed[..], &["--output", directory]].concat()
+}
+
+#[test]
+fn a_grid_is_measured_cell_by_cell_and_goes_on_where_it_was_stopped() {
+    let world = World::new();
+    let (data, directory) =
+        (world.data().display().to_string(), world.path().join("g").display().to_string());
+    let said = world.assay(&words(&data, &directory)).ended(0);
+    let grid = json(&said.out);
+    let cells = grid["cells"].as_array().expect("cells");
+    let seen: Vec<(u64, &str)> = cells
+        .iter()
+        .map(|cell| (cell["workers"].as_u64().expect("a number"), cell["name"].as_str().expect("a name")))
+        .collect();
+    let name = |depth: u32| format!("assay-2vmdk-100ws-4k-100rdpct-100randompct-{depth}threads");
+    let expected = [(1, name(2)), (1, name(4)), (2, name(2)), (2, name(4))];
+    assert_eq!(seen, expected.each_ref().map(|(workers, name)| (*workers, name.as_str())));
+    for cell in cells {
+        let repeats = cell["repeats"].as_array().expect("repetitions");
+        assert_eq!(repeats.len(), 3);
+        assert!(repeats.iter().all(|repeat| repeat["iops"].as_f64() > Some(0.0)), "{cell}");
+    }
+    let page = fs::read_to_string(world.path().join("g/grid.html")).expect("a page");
+    assert!(page.contains("IOPS over workers") && page.contains("<svg"), "a chart");
+
+    // As after a crash in the third cell: the first two are kept, the others measured.
+    let file = world.path().join("g/grid.json");
+    let mut stored: Value = json(&fs::read_to_string(&file).expect("stored"));
+    for cell in stored["cells"].as_array_mut().expect("cells").iter_mut().skip(2) {
+        cell["verdict"] = Value::Null;
+        cell["repeats"] = Value::Array(Vec::new());
+    }
+    let kept = stored["cells"][0]["run"].clone();
+    fs::write(&file, stored.to_string()).expect("written");
+    let runs = world.run_directories().len();
+    let said = world.assay(&["grid", "--resume", &directory]).ended(0);
+    assert!(said.err.contains("2 of 4 cells are finished"), "{}", said.err);
+    assert_eq!(world.run_directories().len(), runs + 2);
+    let stored: Value = json(&fs::read_to_string(&file).expect("stored"));
+    assert_eq!(stored["cells"][0]["run"], kept);
+    assert!(stored["cells"][3]["verdict"].is_string());
+}
+
+#[test]
+fn what_cannot_be_measured_is_said_before_anything_is() {
+    let world = World::new();
+    let said = world.assay(&["grid", "--on", "ssh:a,b", "--workers", "1,3"]).ended(2);
+    assert!(said.err.contains("--workers 3: --on ssh:a,b names 2 hosts"), "{}", said.err);
+    let said = world.assay(&["grid", "--resume", "nowhere"]).ended(2);
+    assert!(said.err.contains("nowhere/grid.json"), "{}", said.err);
+    assert!(world.run_directories().is_empty());
+}

@@ -1,0 +1,68 @@
+//! The page of a grid over workers.
+
+use assay_results::worker_grid::WorkerGrid;
+use maud::{Markup, html};
+
+use super::document;
+use super::table::number;
+use crate::charts::tick_name;
+use crate::svg::{Axis, COLOURS, Chart, Line, Scale};
+use crate::worker_grid::{HEADS, remarks, row};
+
+/// The page: curves over the number of workers, and a row for each cell.
+pub fn worker_grid(grid: &WorkerGrid, title: &str) -> String {
+    let body = html! {
+        header {
+            p .kind { "Assay · grid" }
+            h1 { (title) }
+        }
+        main {
+            @if let Some(chart) = chart(grid) { section #curve { h2 { "IOPS over workers" } (chart.draw()) } }
+            section #cells {
+                h2 { "Cells" }
+                div .wide {
+                    table {
+                        thead { tr { @for head in HEADS { th scope="col" { (head) } } } }
+                        tbody { @for cell in &grid.cells { (cells(&row(cell))) } }
+                    }
+                }
+                @for words in remarks(grid) { p { (words) } }
+            }
+        }
+    };
+    document(title, "Assay", "", &body)
+}
+
+fn cells(words: &[String]) -> Markup {
+    html! {
+        tr {
+            @for (at, words) in words.iter().enumerate() {
+                @if at == 0 { th scope="row" { (words) } } @else { (number(HEADS[at], words)) }
+            }
+        }
+    }
+}
+
+/// A line for each workload that was measured with several numbers of workers.
+fn chart(grid: &WorkerGrid) -> Option<Chart> {
+    let curves = grid.curves();
+    let places = || curves.iter().flat_map(|(_, points)| points);
+    let line = |(at, (name, points)): (usize, &(&str, Vec<(u32, f64)>))| Line {
+        name: (*name).to_owned(),
+        colour: at % COLOURS,
+        points: points.iter().map(|(workers, iops)| (f64::from(*workers), Some(*iops))).collect(),
+        marked: true,
+        ..Line::default()
+    };
+    let workers = places().map(|(workers, _)| f64::from(*workers));
+    (!curves.is_empty()).then(|| Chart {
+        id: "workers".to_owned(),
+        title: "IOPS over workers".to_owned(),
+        description: remarks(grid).split_off(1).join("; "),
+        x: Axis::new("workers", Scale::from_zero(workers), tick_name),
+        y: Axis::new("IOPS", Scale::from_zero(places().map(|(_, iops)| *iops)), tick_name),
+        lines: curves.iter().enumerate().map(line).collect(),
+        hints: Vec::new(),
+        marks: Vec::new(),
+    })
+}

@@ -1,0 +1,86 @@
+//! Grids over workers in words: a row for each cell, and where the curve bends.
+
+use assay_results::worker_grid::{WorkerCell, WorkerGrid, bend};
+
+use crate::format;
+
+/// The columns.
+pub(crate) const HEADS: [&str; 8] =
+    ["workload of each worker", "workers", "IOPS", "spread", "MiB/s", "p95", "p99", "verdict"];
+
+/// One row, in the order of [`HEADS`].
+pub(crate) fn row(cell: &WorkerCell) -> Vec<String> {
+    let iops = cell.iops().map_or_else(|| "-".to_owned(), format::iops);
+    let mark = if cell.repeats.iter().any(|repeat| repeat.is_outlier) { "!" } else { "" };
+    let middle = middle(cell);
+    let bandwidth = middle.map_or_else(|| "-".to_owned(), |repeat| format::mib_per_s(repeat.bytes_per_s));
+    let latency = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| format::time_ns(ns as f64));
+    vec![
+        cell.name.clone(),
+        cell.workers.to_string(),
+        format!("{mark}{iops}"),
+        cell.spread().map_or_else(|| "-".to_owned(), format::percent),
+        bandwidth,
+        latency(middle.and_then(|repeat| repeat.p95_ns)),
+        latency(middle.and_then(|repeat| repeat.p99_ns)),
+        verdict(cell),
+    ]
+}
+
+/// The repetition in the middle: its figures stand beside the median.
+fn middle(cell: &WorkerCell) -> Option<&assay_results::worker_grid::CellRepeat> {
+    let mut order: Vec<_> = cell.repeats.iter().collect();
+    order.sort_by(|one, other| one.iops.total_cmp(&other.iops));
+    order.get(order.len().saturating_sub(1) / 2).copied()
+}
+
+fn verdict(cell: &WorkerCell) -> String {
+    let Some(verdict) = cell.verdict else { return "not measured".to_owned() };
+    let word = verdict.word();
+    if let (Some(goal), true) = (&cell.goal, cell.repeats.is_empty()) {
+        return format!("{word}: no rate met {goal}");
+    }
+    if cell.found.is_empty() { word.to_owned() } else { format!("{word}: {}", cell.found.join(", ")) }
+}
+
+/// What the table means, and what the curves show: a sentence each.
+pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
+    let mut remarks = vec![
+        "IOPS: all workers together, median of the repetitions; '!': a repetition lies far from the others; spread: highest less lowest \
+         over the median; MiB/s and completion latency (p95, p99, of the pooled I/Os of all workers): of the repetition in the middle"
+            .to_owned(),
+    ];
+    let mut goals: Vec<&str> = grid.cells.iter().filter_map(|cell| cell.goal.as_deref()).collect();
+    goals.sort_unstable();
+    goals.dedup();
+    if !goals.is_empty() {
+        remarks.push(format!(
+            "each repetition: the highest rate found that met its goal ({})",
+            goals.join(", ")
+        ));
+    }
+    for (at, cell) in grid.cells.iter().enumerate() {
+        for (number, repeat) in cell.repeats.iter().enumerate().filter(|(_, repeat)| repeat.is_outlier) {
+            remarks.push(format!(
+                "row {}: repetition {} reached {} IOPS, far from the others",
+                at + 1,
+                number + 1,
+                format::iops(repeat.iops)
+            ));
+        }
+    }
+    for (name, points) in grid.curves() {
+        let (fewest, most) = (points[0].0, points[points.len() - 1].0);
+        remarks.push(match bend(&points) {
+            Some(workers) => format!(
+                "{name}: bends at {workers} workers; each one more brings less than half of what each of {fewest} brings"
+            ),
+            None => format!("{name}: does not bend between {fewest} and {most} workers"),
+        });
+    }
+    let left = grid.cells.iter().filter(|cell| !cell.is_finished()).count();
+    if left > 0 {
+        remarks.push(format!("{left} of {} cells are not finished", grid.cells.len()));
+    }
+    remarks
+}
