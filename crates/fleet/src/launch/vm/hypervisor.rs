@@ -27,7 +27,9 @@ fn is_machine(name: &str) -> bool {
 }
 
 fn is_volume(name: &str) -> bool {
-    let disk = |rest: &str| rest.split_once('-').is_some_and(|(machine, disk)| is_number(machine) && is_number(disk));
+    let disk = |rest: &str| {
+        rest.split_once('-').is_some_and(|(machine, disk)| is_number(machine) && is_number(disk))
+    };
     behind_id(name).and_then(|rest| rest.strip_prefix('-')).is_some_and(|rest| rest == IMAGE || disk(rest))
 }
 
@@ -230,10 +232,20 @@ mod tests {
 
     #[test]
     fn what_only_begins_as_ours_do_is_not_ours() {
-        assert!(is_machine("assay-vm-0123abcd-1") && is_volume("assay-vm-0123abcd-12-3") && is_pool("assay-vm-0123abcd"));
+        assert!(
+            is_machine("assay-vm-0123abcd-1")
+                && is_volume("assay-vm-0123abcd-12-3")
+                && is_pool("assay-vm-0123abcd")
+        );
         assert!(is_volume("assay-vm-0123abcd-image.qcow2") && is_pool("assay-vm-remove"));
         let files_of_build = ["assay-vm.qcow2", "assay-vm-data.vmdk", "assay-vm.ova"];
-        let of_a_user = ["assay-vm-prod", "assay-vm-database-1", "assay-vm-0123abcd-prod", "assay-vm-0123abcd-1-", "assay-vm-é"];
+        let of_a_user = [
+            "assay-vm-prod",
+            "assay-vm-database-1",
+            "assay-vm-0123abcd-prod",
+            "assay-vm-0123abcd-1-",
+            "assay-vm-é",
+        ];
         for name in files_of_build.iter().chain(&of_a_user) {
             assert!(!is_machine(name) && !is_volume(name) && !is_pool(name), "{name}");
         }
