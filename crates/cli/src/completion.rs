@@ -1,6 +1,7 @@
 //! What a shell completes: besides words of the command line, the ids of stored runs and the names of baselines, series, tests,
 //! profiles, arrays, engines and terms. The shell calls this very program for it, which nothing else does: [`VARIABLE`] is set then.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -66,6 +67,7 @@ fn with_value(arg: Arg) -> Arg {
 fn values_of(arg: &Arg) -> Option<fn() -> Vec<CompletionCandidate>> {
     let found: fn() -> Vec<CompletionCandidate> = match (arg.get_long(), value_name(arg)) {
         (Some("vs"), _) | (None, "RUN") => runs,
+        (Some("tag"), _) | (None, "TAG") => tags,
         (Some("engine"), _) => engines,
         (Some("baseline"), _) => baselines,
         (Some("series"), _) => all_series,
@@ -87,12 +89,22 @@ fn candidate(value: &str, help: String) -> CompletionCandidate {
     CompletionCandidate::new(value).help(help.map(Into::into))
 }
 
-/// Ids of stored runs, the newest first.
-fn runs() -> Vec<CompletionCandidate> {
+fn entries() -> Vec<store::RunEntry> {
     let of = std::env::var_os;
     let root =
         store::runs_root(of("ASSAY_RUNS").as_deref(), of("XDG_DATA_HOME").as_deref(), of("HOME").as_deref());
-    let mut entries = root.and_then(|root| store::list(&root).ok()).unwrap_or_default();
+    root.and_then(|root| store::list(&root).ok()).unwrap_or_default()
+}
+
+/// Tags that stored runs have.
+fn tags() -> Vec<CompletionCandidate> {
+    let all: BTreeSet<String> = entries().into_iter().flat_map(|entry| entry.tags).collect();
+    all.iter().map(|tag| candidate(tag, String::new())).collect()
+}
+
+/// Ids of stored runs, the newest first.
+fn runs() -> Vec<CompletionCandidate> {
+    let mut entries = entries();
     entries.sort_by(|a, b| b.started.cmp(&a.started));
     let words = |entry: &store::RunEntry| {
         let name = entry.name.clone().unwrap_or_default();

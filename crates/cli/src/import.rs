@@ -40,19 +40,13 @@ pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Fa
     let outputs = args.output.checked(Outputs::new(args.output.force).reading(inputs))?;
     let root = context.runs_root()?;
     let (name, bytes) = bytes_of(&args.file)?;
-    let (run, kept) = if store::is_bundle(&bytes) {
-        let bundle = Bundle::read(&bytes).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-        let kept = keep(&root, &bundle.run, || bundle.store(&root))?;
-        (bundle.run, kept)
-    } else {
-        let text = text(&name, bytes)?;
-        let run = languages::import(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-        let create = || {
-            let directory = RunDir::create(&root, &run.started, &run.name, &run.id)?;
-            directory.write_run(&run).map(|()| directory)
-        };
-        let kept = keep(&root, &run, create)?;
-        (run, kept)
+    let content = Content::of_bytes(&bytes).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    // A bundle may say the id of any run: the one that is there is not touched.
+    let Kept { run, directory, known } =
+        content.store(&root).map_err(|error| Failure::failed(format!("{name}: {error}")))?;
+    let kept = match known {
+        true => format!("run {} is stored already, in {}: left as it is", run.id, directory.display()),
+        false => format!("kept in {}", directory.display()),
     };
     if args.output.json {
         context.out(&shown::json(&run)?);
@@ -63,16 +57,52 @@ pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Fa
     shown::finish(&run, &args.output, &outputs, context)
 }
 
-/// Stores a run where it is not stored yet; where it is, in words.
-pub(crate) fn keep(
-    root: &Path,
-    run: &Run,
-    create: impl FnOnce() -> Result<RunDir, StoreError>,
-) -> Result<String, Failure> {
-    Ok(match store::find(root, &run.id) {
-        Ok(known) => format!("was imported before, into {}", known.path().display()),
-        Err(_) => format!("kept in {}", create().map_err(Failure::failed)?.path().display()),
-    })
+/// What can be stored as a run.
+pub(crate) enum Content {
+    /// An exported run, with its events and intervals.
+    Bundle(Box<Bundle>),
+    /// The result of another tool.
+    Foreign(Box<Run>),
+}
+
+/// A run that is stored.
+pub(crate) struct Kept {
+    pub(crate) run: Run,
+    pub(crate) directory: PathBuf,
+    /// Whether it was there before, and was left as it is.
+    pub(crate) known: bool,
+}
+
+impl Content {
+    /// What a file holds, with what is wrong with it otherwise.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Self, String> {
+        if store::is_bundle(bytes) {
+            return Bundle::read(bytes).map(Box::new).map(Self::Bundle).map_err(|error| error.to_string());
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not text, and no exported run")?;
+        languages::import(text).map(Box::new).map(Self::Foreign).map_err(|error| error.to_string())
+    }
+
+    /// Stores the run where it is not stored yet.
+    pub(crate) fn store(self, root: &Path) -> Result<Kept, StoreError> {
+        let (run, created) = match self {
+            Self::Bundle(bundle) => match store::with_id(root, &bundle.run.id)? {
+                Some(known) => (bundle.run, Err(known)),
+                None => bundle.store(root).map(|directory| (bundle.run, Ok(directory)))?,
+            },
+            Self::Foreign(run) => match store::with_id(root, &run.id)? {
+                Some(known) => (*run, Err(known)),
+                None => {
+                    let directory = RunDir::create(root, &run.started, &run.name, &run.id)?;
+                    directory.write_run(&run)?;
+                    (*run, Ok(directory))
+                }
+            },
+        };
+        let known = created.is_err();
+        let (Ok(directory) | Err(directory)) = created;
+        Ok(Kept { run, directory: directory.path().to_owned(), known })
+    }
 }
 
 /// The name and the text of a result.

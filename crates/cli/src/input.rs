@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use assay_fio as fio;
@@ -110,6 +111,11 @@ fn opened(path: &Path) -> Result<Box<dyn Read>, Failure> {
     })?;
     if meta.is_dir() {
         return Err(Failure::usage(format!("{shown} is a directory, not a workload file")));
+    }
+    if meta.file_type().is_block_device() {
+        return Err(Failure::usage(format!(
+            "{shown} is a block device, not a workload file; 'assay new --target {shown} -o FILE' writes one that measures it"
+        )));
     }
     FILES_READ.with_borrow_mut(|files| files.push(path.to_owned()));
     pipe::open(path).map_err(|error| Failure::usage(format!("{shown}: {error}")))

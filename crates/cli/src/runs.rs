@@ -33,6 +33,9 @@ pub(crate) enum RunsAction {
         /// Show names in full, whatever the width of the terminal
         #[arg(long, short)]
         long: bool,
+        /// Only runs with this tag
+        #[arg(long, value_name = "TAG")]
+        tag: Option<String>,
         /// Print the list as one JSON document
         #[arg(long, conflicts_with = "long")]
         json: bool,
@@ -43,6 +46,18 @@ pub(crate) enum RunsAction {
     Rm {
         /// A run directory among the stored runs, or the start of a run's id
         run: String,
+    },
+    /// Give one tags, as the page of 'assay serve' does; without any, print those it has
+    Tag {
+        /// A run directory, or the start of a run's id
+        #[arg(value_name = "RUN")]
+        run: String,
+        /// Words to find it by: letters, digits, '.', ':', '/', '_', '-' and spaces
+        #[arg(value_name = "TAG", value_parser = tag)]
+        tags: Vec<String>,
+        /// Take these tags away instead
+        #[arg(long, requires = "tags")]
+        remove: bool,
     },
     /// Write one as a file to give away; 'assay import FILE' stores it elsewhere
     Export {
@@ -77,8 +92,21 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
     if args.json && args.action.as_ref().is_some_and(|action| !matches!(action, RunsAction::List { .. })) {
         return Err(Failure::usage("--json comes behind the action: assay runs show RUN --json"));
     }
-    match args.action.as_ref().unwrap_or(&RunsAction::List { long: false, json: args.json }) {
-        RunsAction::List { long, json } => list(*long, *json || args.json, context),
+    let all = RunsAction::List { long: false, tag: None, json: args.json };
+    match args.action.as_ref().unwrap_or(&all) {
+        RunsAction::List { long, tag, json } => list(*long, tag.as_deref(), *json || args.json, context),
+        RunsAction::Tag { run, tags, remove } => {
+            let directory = store::find(&context.runs_root()?, run).map_err(Failure::usage)?;
+            let tags = match tags.is_empty() {
+                true => store::load_tags(&directory),
+                false => store::change_tags(&directory, tags, *remove).map_err(|error| match error {
+                    StoreError::Tag(why) => Failure::usage(why),
+                    error => Failure::failed(error),
+                })?,
+            };
+            tags.iter().for_each(|tag| context.out(tag));
+            Ok(Outcome::Done)
+        }
         RunsAction::Show(stored) => {
             let run = shown::load(&stored.run, context)?;
             let outputs = checked(stored, context)?;
@@ -125,6 +153,11 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
             outcome_of(finished, stored.output.require_valid)
         }
     }
+}
+
+/// A tag as it is kept.
+fn tag(word: &str) -> Result<String, store::TagError> {
+    store::tag_of(word)
 }
 
 /// `NAME=PATH`: where a target is.
@@ -189,17 +222,19 @@ fn remove(wanted: &str, context: &Context) -> Result<Outcome, Failure> {
     )))
 }
 
-fn list(long: bool, json: bool, context: &Context) -> Result<Outcome, Failure> {
+fn list(long: bool, tag: Option<&str>, json: bool, context: &Context) -> Result<Outcome, Failure> {
     let root = context.runs_root()?;
     let mut entries = store::list(&root).map_err(Failure::failed)?;
     entries.sort_by(|a, b| b.started.cmp(&a.started));
+    entries.retain(|entry| tag.is_none_or(|tag| entry.tags.iter().any(|own| own == tag)));
     if json {
         let document = listing::Document::of(&entries);
         context.out(&serde_json::to_string_pretty(&document).map_err(Failure::failed)?);
         return Ok(Outcome::Done);
     }
     if entries.is_empty() {
-        context.out(&format!("no runs in {}", root.display()));
+        let tagged = tag.map_or(String::new(), |tag| format!(" with the tag '{tag}'"));
+        context.out(&format!("no runs{tagged} in {}", root.display()));
         return Ok(Outcome::Done);
     }
     context.out(&terminal::stored_runs(&entries, long, &context.style));

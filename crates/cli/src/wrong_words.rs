@@ -18,6 +18,11 @@ pub(crate) fn print(error: &clap::Error, words: &[String]) {
     let text = text.replace("invalid digit found in string", "it is not a whole number");
     let text = text.replace("invalid float literal", "it is not a number such as 10 or 2.5");
     let mut lines: Vec<&str> = text.lines().collect();
+    // One of many options is missing: which there are, stands in the usage below.
+    if let Some(at) = lines.iter().position(|line| line.trim_start().starts_with("<--") && line.contains('|'))
+    {
+        lines[at] = "  an output: --html, --xlsx, --csv, --md, --json, --parquet, ..";
+    }
     // How to pass an option as a value is no help to who meant an option.
     if let Some(at) = lines.iter().position(|line| line.contains("as a value, use '")) {
         lines.drain(at..(at + 2).min(lines.len()));
@@ -46,6 +51,19 @@ fn fix(error: &clap::Error, words: &[String]) -> Option<String> {
             let word = wrong(ContextKind::InvalidArg)?;
             let option = word.split('=').next().unwrap_or_default();
             of_option(command, option)
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = wrong(ContextKind::InvalidArg)?;
+            let run = missing.contains("<RUN>");
+            let outputs = missing.contains("--html");
+            match (run, outputs) {
+                (true, true) => Some("for example: assay report last --html result.html".to_owned()),
+                (_, true) => Some(
+                    "name what to write, for example --html result.html; 'assay runs show RUN' shows a run here".to_owned(),
+                ),
+                (true, _) => Some("'assay runs' lists the runs; the newest is 'last'".to_owned()),
+                _ => None,
+            }
         }
         _ => None,
     }

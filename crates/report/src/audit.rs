@@ -69,10 +69,10 @@ pub fn text(audited: &Audited<'_>, draw: &dyn HeatSource, style: &Style) -> Stri
             text.push_str(&bars(&pictures::bars(phase, after(audited, &phase.phase), array), style));
             text.push('\n');
             let plan_index = index_of(audited, &phase.phase);
-            let map = pictures::map(draw, plan, plan_index, "map", "address space over time");
+            let map = pictures::map(draw, plan, plan_index, "map", "Address space over time");
             text.push_str(&map.map_or(String::new(), |map| heat_map(&map, style)));
             if let Some(place) = pictures::hottest(&entries, plan, array) {
-                let words = ("near", "the hottest segments over time");
+                let words = ("near", "The hottest segments over time");
                 let near = pictures::near(draw, plan, plan_index, place, array, words);
                 text.push_str(&near.map_or(String::new(), |map| format!("\n{}", heat_map(&map, style))));
             }
@@ -175,10 +175,10 @@ fn part_of(audited: &Audited<'_>, index: usize, names: &[&str], draw: &dyn HeatS
     let repaired = audited.after.filter(|_| after.is_some()).map(|(after, _)| after.plan);
     let plan_index = index_of(audited, &phase.phase);
     let before_title =
-        if after.is_some() { "address space over time, before" } else { "address space over time" };
+        if after.is_some() { "Address space over time, before" } else { "Address space over time" };
     let before = pictures::map(draw, plan, plan_index, &format!("map-{index}"), before_title);
     let repaired_map = repaired.and_then(|plan| {
-        let title = "address space over time, after the repair";
+        let title = "Address space over time, after the repair";
         pictures::map(draw, plan, plan_index, &format!("after-{index}"), title)
     });
     let mut heat: Vec<HeatMap> = before.into_iter().chain(repaired_map).collect();
@@ -186,7 +186,7 @@ fn part_of(audited: &Audited<'_>, index: usize, names: &[&str], draw: &dyn HeatS
         let plans = [Some((plan, "before")), repaired.map(|plan| (plan, "after the repair"))];
         for (plan, when) in plans.into_iter().flatten() {
             let id = format!("near-{index}-{}", &when[..1]);
-            let title = format!("the hottest segments over time, {when}");
+            let title = format!("The hottest segments over time, {when}");
             heat.extend(pictures::near(draw, plan, plan_index, place, array, (&id, &title)));
         }
     }

@@ -33,6 +33,8 @@ struct Listed<'a> {
     elapsed_s: Option<f64>,
     /// Whether the result may be believed; null without a result.
     verdict: Option<Verdict>,
+    /// Words that people gave to the run.
+    tags: &'a [String],
     /// Why the run cannot be read.
     reason: Option<&'a str>,
 }
@@ -72,6 +74,7 @@ impl<'a> Listed<'a> {
             started: entry.started.as_deref(),
             elapsed_s: entry.elapsed_s,
             verdict: entry.verdict,
+            tags: &entry.tags,
             reason,
         }
     }

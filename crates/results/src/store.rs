@@ -27,7 +27,7 @@ pub use atomic::{Draft, HeldDirectory, open_regular};
 pub use brief::{BriefFigure, RunBrief};
 pub use bundle::{BUNDLE_BYTES_MAX, BUNDLE_HEAD_BYTES, Bundle, BundleError, export_run, is_bundle};
 pub(crate) use directory::{Layout, write_json_atomically};
-pub use directory::{RunDir, RunEntry, RunLock, RunState, entry_of, find, list, load};
+pub use directory::{RunDir, RunEntry, RunLock, RunState, entry_of, find, list, load, with_id};
 pub use engines::{EngineChoice, load_engine_choice, save_engine_choice};
 pub use journal::{JournalContent, recover};
 pub use locations::{data_root, runs_root};
@@ -36,7 +36,7 @@ pub use pattern::matches_pattern;
 pub use probes::{load_probe, save_probe};
 pub use recorder::RunRecorder;
 pub use remove::{Removal, rm};
-pub use tags::{TAG_CHARS_MAX, TAGS_MAX, TagError, load_tags, save_tags, tag_of};
+pub use tags::{TAG_CHARS_MAX, TAGS_MAX, TagError, change_tags, load_tags, save_tags, tag_of};
 
 use crate::build::BuildError;
 use crate::event::HostId;
@@ -78,6 +78,9 @@ pub enum StoreError {
         /// Why not.
         source: io::Error,
     },
+    /// A word that cannot be a tag, or one too many.
+    #[error(transparent)]
+    Tag(#[from] TagError),
     /// A file is not what its name says.
     #[error("{}: {reason}", path.display())]
     Damaged {

@@ -16,6 +16,8 @@ use crate::station::{Places, Station};
 const UPDATE_EVERY: Duration = Duration::from_secs(1);
 /// A page waits for it for so long; the rest is done behind its back.
 const UPDATE_WAIT: Duration = Duration::from_millis(250);
+/// A page that needs a run in the index waits for an update so often.
+const INDEXED_TRIES: u32 = 8;
 /// Others get at the index after so long.
 const STEP: Duration = Duration::from_millis(100);
 const LOOK_EVERY: Duration = Duration::from_millis(3);
@@ -57,6 +59,8 @@ pub(crate) struct App {
     coverage: Mutex<Coverage>,
     /// Pages that watch a run.
     pub(crate) streams: Arc<tokio::sync::Semaphore>,
+    /// Files that are being received.
+    pub(crate) uploads: tokio::sync::Semaphore,
 }
 
 /// A value behind a lock; one who panicked with it left it as it was.
@@ -99,6 +103,7 @@ impl App {
             updating: AtomicBool::new(false),
             coverage: Mutex::new(Coverage::default()),
             streams: Arc::new(tokio::sync::Semaphore::new(STREAMS_MAX)),
+            uploads: tokio::sync::Semaphore::new(1),
         })
     }
 
@@ -165,6 +170,17 @@ impl App {
         }
         self.refresh();
         self.index(|index| index.by_id(id))
+    }
+
+    /// The stored run with this id as soon as it is in the index, for which a page waits a little; `None`: it is not yet.
+    pub(crate) fn stored_just_now(self: &Arc<Self>, id: &str) -> Result<Option<Stored>, IndexError> {
+        self.is_stale();
+        for _ in 0..INDEXED_TRIES {
+            if let Some(found) = self.stored(id)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// The directory of a stored run: its name is that of an entry of the directory of runs.

@@ -17,6 +17,15 @@ const FIELDS_MAX: usize = 200;
 /// The field with the secret.
 pub(crate) const SECRET_FIELD: &str = "form";
 
+/// What is said of a form without the secret.
+pub(crate) const OTHER_START: &str =
+    "the page is of another start of the program: load it again, then send it";
+
+/// Whether a form with this secret is of a page of ours.
+pub(crate) fn is_own(secret: &str, app: &App) -> bool {
+    same(secret, &app.secrets.form())
+}
+
 /// The fields of a form, in their order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Form(Vec<(String, String)>);
@@ -38,9 +47,8 @@ impl Form {
         };
         let fields = form_urlencoded::parse(&bytes).into_owned().take(FIELDS_MAX).collect();
         let form = Form(fields);
-        if !same(form.first(SECRET_FIELD), &app.secrets.form()) {
-            let why = "the page is of another start of the program: load it again, then send it";
-            return Err((StatusCode::FORBIDDEN, why.to_owned()));
+        if !is_own(form.first(SECRET_FIELD), app) {
+            return Err((StatusCode::FORBIDDEN, OTHER_START.to_owned()));
         }
         Ok(form)
     }

@@ -17,10 +17,11 @@ mod secret;
 mod server;
 mod station;
 mod trend;
+mod upload;
 
 pub use index::{Index, IndexError, Sought, Stored};
 pub use secret::{TOKEN_CHARS_MIN, Token};
 pub use server::{Listening, ServeError, Settings};
 pub use station::{
-    Places, Proposal, ProposedTarget, SeriesOffer, Station, StationError, Told, Wanted, WantedPlan,
+    Imported, Places, Proposal, ProposedTarget, SeriesOffer, Station, StationError, Told, Wanted, WantedPlan,
 };

@@ -10,7 +10,7 @@ mod start;
 mod trend;
 
 pub(crate) use baselines::baselines;
-pub(crate) use history::{HistoryPage, PAGE_RUNS, history, tagging};
+pub(crate) use history::{HistoryPage, PAGE_RUNS, history, import, tagging};
 pub(crate) use layout::{SCRIPT, STYLE, address, error, login, report_style};
 pub(crate) use live::{live, live_part};
 pub(crate) use run::{RunPage, compared, run_page};

@@ -9,7 +9,7 @@ use assay_results::store::{self, StoreError};
 use assay_results::{Run, baseline};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response, Sse, sse};
 use axum::routing::{get, post};
@@ -21,7 +21,7 @@ use crate::guard::{self, redirect, welcome};
 use crate::index::{IndexError, Setting, Sought, Stored};
 use crate::pages::{self, HistoryPage, RunPage};
 use crate::station::{Proposal, StationError, Wanted, WantedPlan};
-use crate::{metrics, trend};
+use crate::{metrics, trend, upload};
 
 /// Runs that are compared at once.
 const COMPARED_MAX: usize = 10;
@@ -46,6 +46,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/tags", get(tagging).post(tag))
         .route("/trend", get(trend_of))
         .route("/baselines", get(baselines).post(save_baseline))
+        .route("/import", get(importing).post(import).layer(DefaultBodyLimit::max(upload::UPLOAD_BYTES_MAX)))
         .route("/start", get(start).post(begin))
         .route("/start/review", post(review))
         .route("/live", get(live))
@@ -90,7 +91,10 @@ impl From<IndexError> for Refusal {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        Refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+        match error {
+            StoreError::Tag(why) => Refusal::bad(why),
+            error => Refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        }
     }
 }
 
@@ -279,16 +283,12 @@ async fn tag(State(app): State<Arc<App>>, request: Request) -> Response {
     };
     answer(app, move |app| {
         let tag = store::tag_of(form.first("tag")).map_err(Refusal::bad)?;
+        let remove = form.first("do") != "add";
         let mut last = String::new();
         for id in form.all("run").take(TAGGED_MAX) {
             let stored = known(app, id)?;
             let directory = app.directory(&stored)?;
-            let mut tags = store::load_tags(&directory);
-            tags.retain(|known| *known != tag);
-            if form.first("do") == "add" {
-                tags.push(tag.clone());
-            }
-            let tags = store::save_tags(&directory, &tags)?;
+            let tags = store::change_tags(&directory, std::slice::from_ref(&tag), remove)?;
             app.index(|index| index.set_tags(&stored.dir, &tags))?;
             last.clone_from(&stored.id);
         }
@@ -349,6 +349,37 @@ async fn save_baseline(State(app): State<Arc<App>>, request: Request) -> Respons
         baseline::save(&directory, &made, false).map_err(Refusal::bad)?;
         let said = format!("run {} saved as baseline '{}'", run.id, made.name);
         Ok(Html(pages::baselines(app, &all_baselines(app), Some(&said))))
+    })
+    .await
+}
+
+async fn importing(State(app): State<Arc<App>>) -> Response {
+    if app.read_only {
+        let why = "assay serve was started with --read-only: nothing is imported here";
+        return pages::error(&app, StatusCode::FORBIDDEN, why).into_response();
+    }
+    Html(pages::import(&app, None)).into_response()
+}
+
+/// Stores the run of a file that was sent.
+async fn import(State(app): State<Arc<App>>, request: Request) -> Response {
+    if app.now.is_busy() {
+        let why = "a run is going, and storing another would disturb it: try again when it has ended";
+        return pages::error(&app, StatusCode::CONFLICT, why).into_response();
+    }
+    let content = match upload::read(request, &app).await {
+        Ok(content) => content,
+        Err((status, why)) => return (status, Html(pages::import(&app, Some(&why)))).into_response(),
+    };
+    answer(app, move |app| match app.station.import(&content) {
+        Ok(imported) => {
+            let there = app.stored_just_now(&imported.run)?.is_some();
+            Ok(redirect(&if there { format!("/runs/{}", imported.run) } else { "/".to_owned() }))
+        }
+        Err(StationError::Refused(why)) => {
+            Ok((StatusCode::BAD_REQUEST, Html(pages::import(app, Some(&why)))).into_response())
+        }
+        Err(error) => Err(error.into()),
     })
     .await
 }

@@ -82,6 +82,15 @@ pub struct ProposedTarget {
     pub overwrites: Option<String>,
 }
 
+/// What became of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The id of its run.
+    pub run: String,
+    /// Whether that run was stored before, and is left as it is.
+    pub known: bool,
+}
+
 /// Why nothing was run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StationError {
@@ -131,6 +140,12 @@ pub trait Station: Send + Sync {
 
     /// What the table of a run is compared with.
     fn references(&self, run: &Run) -> Vec<Reference>;
+
+    /// Stores an exported run, or a result of another tool, as a run.
+    ///
+    /// # Errors
+    /// What is wrong with the content; nothing is stored then.
+    fn import(&self, content: &[u8]) -> Result<Imported, StationError>;
 
     /// The exported form of a stored run, and whether host names are replaced.
     ///

@@ -1,6 +1,6 @@
 //! `assay kube run --in-cluster` and `assay kube collect`: the coordinator is a Job, and what is here follows it and takes its run.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use assay_fleet::kube::coordinator::Coordinator;
@@ -14,9 +14,10 @@ use super::{KubeRunArgs, WhereArgs};
 use crate::command_line::Cli;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::import::Content;
 use crate::options::OutputArgs;
 use crate::output::Outputs;
-use crate::{import, pipe, shown, signals};
+use crate::{pipe, shown, signals};
 
 /// A ConfigMap holds 1 MiB, and more than the plan is in it.
 const PLAN_BYTES_MAX: u64 = 900 << 10;
@@ -96,20 +97,20 @@ fn follow(
     }
     let bundle = Bundle::read(&ended.bundle)
         .map_err(|error| Failure::failed(format!("what the coordinator sent is no run: {error}")))?;
-    let root = context.runs_root()?;
-    let kept = import::keep(&root, &bundle.run, || bundle.store(&root))?;
+    let kept = Content::Bundle(Box::new(bundle)).store(&context.runs_root()?).map_err(Failure::failed)?;
+    let run = kept.run;
     // Now it is here, and no longer needed there.
     coordinator.dismiss()?;
     if output.json {
-        context.out(&shown::json(&bundle.run)?);
+        context.out(&shown::json(&run)?);
     } else {
-        shown::show(&bundle.run, &[], context)?;
+        shown::show(&run, &[], context)?;
     }
-    context.say(&kept);
-    let outcome = shown::finish(&bundle.run, output, outputs, context)?;
+    context.say(&format!("kept in {}", kept.directory.display()));
+    let outcome = shown::finish(&run, output, outputs, context)?;
     Ok(match ended.status {
         0 => outcome,
-        status if bundle.run.verdict == Verdict::Valid => Outcome::Passed(status),
+        status if run.verdict == Verdict::Valid => Outcome::Passed(status),
         status => Outcome::Passed(status.max(outcome.code())),
     })
 }
@@ -121,8 +122,9 @@ fn plan(file: Option<&Path>) -> Result<(String, String), Failure> {
     if file == Path::new("-") {
         return Err(Failure::usage("--in-cluster takes a file: what is read from stdin is not sent"));
     }
-    let bytes = pipe::read(file, PLAN_BYTES_MAX + 1);
-    let bytes = bytes.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    let mut bytes = Vec::new();
+    let read = pipe::open(file).and_then(|source| source.take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes));
+    read.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     if bytes.len() as u64 > PLAN_BYTES_MAX {
         return Err(Failure::usage(format!("{shown} is larger than {} KiB", PLAN_BYTES_MAX >> 10)));
     }

@@ -10,13 +10,14 @@ use assay_report::terminal::writes_ahead;
 use assay_report::{Style, terminal};
 use assay_results::{Run, RunEvent, store};
 use assay_runner::{Finished, Observer, Request, Site, Work, idle_windows_s};
-use assay_web::{Proposal, ProposedTarget, SeriesOffer, Station, StationError, Told, Wanted};
+use assay_web::{Imported, Proposal, ProposedTarget, SeriesOffer, Station, StationError, Told, Wanted};
 use assay_workload::Plan;
 use assay_workload::target::TargetKind;
 use assay_workload::units::Nanos;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::import::Content;
 use crate::series::QuickArgs;
 use crate::{apps, quick, run, shown};
 
@@ -184,6 +185,14 @@ impl Station for Here {
 
     fn references(&self, run: &Run) -> Vec<Reference> {
         shown::references(run, &[], &self.context).unwrap_or_default()
+    }
+
+    fn import(&self, content: &[u8]) -> Result<Imported, StationError> {
+        let content = Content::of_bytes(content).map_err(StationError::Refused)?;
+        self.context.make_runs_root().map_err(for_page)?;
+        let root = self.context.runs_root().map_err(for_page)?;
+        let kept = content.store(&root).map_err(|error| StationError::Failed(error.to_string()))?;
+        Ok(Imported { run: kept.run.id, known: kept.known })
     }
 
     fn bundle(&self, directory: &str, without_host: bool) -> Result<Vec<u8>, StationError> {

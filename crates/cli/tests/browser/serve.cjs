@@ -1,19 +1,19 @@
 // The pages of `assay serve` as people use them.
 //
-//   node serve.cjs PLAIN READ_ONLY WITH_TOKEN TOKEN DIRECTORY
+//   node serve.cjs PLAIN READ_ONLY WITH_TOKEN TOKEN DIRECTORY BUNDLE
 //
-// three addresses of servers over the same runs, the token of the last, and a directory to measure in.
+// three addresses of servers over the same runs, the token of the last, a directory to measure in, and an exported run.
 'use strict';
 const { test } = require(process.env.ASSAY_BROWSER_HARNESS);
 
-const [plain, readOnly, guarded, token, directory] = process.argv.slice(2);
+const [plain, readOnly, guarded, token, directory, bundle] = process.argv.slice(2);
 const TEST = '4k random reads, 1 outstanding';
 
 test(async ({ open, step, axe, fits, shot, assert }) => {
   const text = (page) => page.locator('main').first().innerText();
 
   for (const [name, path] of [
-    ['history', ''], ['trend', 'trend'], ['baselines', 'baselines'], ['start', 'start'], ['live-none', 'live'],
+    ['history', ''], ['trend', 'trend'], ['baselines', 'baselines'], ['start', 'start'], ['import', 'import'], ['live-none', 'live'],
   ]) {
     for (const width of [1280, 390]) {
       for (const dark of [false, true]) {
@@ -33,19 +33,19 @@ test(async ({ open, step, axe, fits, shot, assert }) => {
     await page.getByRole('button', { name: 'Show' }).click();
     assert.match(await text(page), /No run matches/);
     await page.getByRole('link', { name: 'Show all' }).click();
-    await page.locator('table.runs tbody th a').first().click();
+    await page.locator('table.runs tbody tr', { hasText: 'mixed' }).locator('th a').first().click();
     await page.waitForURL('**/runs/*');
     await axe(page, 'a run');
     await shot(page, 'run-1280-light');
-    const chart = page.locator('svg.chart[data-x*="linear"]:visible').first();
-    if (await chart.count()) {
-      const box = await chart.boundingBox();
-      await page.mouse.move(box.x + box.width * 0.4, box.y + box.height / 2);
-      await page.mouse.down();
-      await page.mouse.move(box.x + box.width * 0.7, box.y + box.height / 2, { steps: 4 });
-      await page.mouse.up();
-      assert.ok(await page.locator('svg.chart.zoomed').count() > 0, 'the drawing is zoomed');
-    }
+    const chart = page.locator('svg.chart[data-x^="linear"]:visible').first();
+    const whole = await chart.locator('.plot').getAttribute('viewBox');
+    const box = await chart.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.4, box.y + box.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.7, box.y + box.height / 2, { steps: 4 });
+    await page.mouse.up();
+    assert.notEqual(await chart.locator('.plot').getAttribute('viewBox'), whole, 'the drawing is zoomed');
+    await shot(page, 'run-zoomed', { fullPage: false });
     const phone = await open(page.url(), { width: 390, dark: true });
     await axe(phone, 'a run on a phone');
     await fits(phone);
@@ -102,6 +102,23 @@ test(async ({ open, step, axe, fits, shot, assert }) => {
       page.getByRole('link', { name: 'Download', exact: true }).click(),
     ]);
     assert.match(file.suggestedFilename(), /^assay-run-[0-9a-z._]+\.tar$/);
+  });
+
+  await step('an exported run is imported, and what is none is not', async () => {
+    const page = await open(plain, { expectErrors: true });
+    const before = await page.locator('table.runs tbody tr').count();
+    await page.getByRole('link', { name: 'Import a run' }).click();
+    const send = async (file) => {
+      await page.getByLabel('File').setInputFiles(file);
+      await page.getByRole('button', { name: 'Import' }).click();
+    };
+    await send({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('not a run') });
+    await page.getByRole('alert').waitFor();
+    await axe(page, 'a refused import');
+    await send(bundle);
+    await page.waitForURL('**/runs/*');
+    await page.goto(plain);
+    assert.equal(await page.locator('table.runs tbody tr').count(), before + 1);
   });
 
   await step('a run is reviewed, started, watched and stopped', async () => {

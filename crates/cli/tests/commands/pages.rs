@@ -16,7 +16,7 @@ fn look(browser: &Browser, page: &Path, name: &str, zoom: bool) {
 }
 
 /// A plan that the simulator carries out in no time.
-fn plan(world: &World) -> String {
+pub(crate) fn plan(world: &World) -> String {
     let path = world.path().join("plan.toml");
     let text = "assay = 1\nname = \"mixed\"\n[[target]]\nname = \"disk\"\npath = \"data.bin\"\nsize = \"64m\"\n\
                 [[job]]\nname = \"load\"\ntargets = [\"disk\"]\nread_percent = 70\nblock_size = \"4k\"\n\

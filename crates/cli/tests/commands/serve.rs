@@ -281,6 +281,63 @@ fn other_sites_start_nothing() {
     assert!(server.get("/live").contains("No run is going"));
 }
 
+/// The body of a form with a file, as browsers send it.
+fn form_with_file(secret: &str, content: &[u8]) -> Vec<u8> {
+    let part = |name: &str, more: &str| {
+        format!("--bound\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n")
+    };
+    let file = part("file", "; filename=\"../../etc/x.tar\"\r\nContent-Type: application/x-tar");
+    let front = format!("{}{secret}\r\n{file}", part("form", ""));
+    [front.as_bytes(), content, b"\r\n--bound--\r\n"].concat()
+}
+
+impl Server {
+    fn upload(&self, headers: &str, body: &[u8]) -> String {
+        let head = format!(
+            "POST /import HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\
+             Content-Type: multipart/form-data; boundary=bound\r\nContent-Length: {}\r\n\r\n",
+            self.address,
+            body.len()
+        );
+        self.raw(&[head.as_bytes(), body].concat())
+    }
+}
+
+#[test]
+fn a_run_is_imported_from_our_own_page_only() {
+    let world = World::new();
+    let file = world.path().join("given.tar");
+    HISTORY.assay(&["runs", "export", "last", path_text(&file)]).ended(0);
+    let bundle = fs::read(&file).expect("a bundle");
+    let server = Server::start(&world, &[]);
+    let own = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", server.address);
+    let good = form_with_file(&server.secret(), &bundle);
+    is(&server.upload("Origin: http://evil.example\r\n", &good), 403);
+    is(&server.upload(&own, &form_with_file("wrong", &bundle)), 403);
+    is(&server.upload(&own, b"--bound--\r\n"), 400);
+    is(&server.upload(&own, &good[..good.len() / 2]), 400);
+    let text = server.upload(&own, &form_with_file(&server.secret(), b"just text"));
+    is(&text, 400);
+    assert!(text.contains("role=\"alert\""), "{text}");
+    let mut damaged = bundle.clone();
+    damaged[bundle.len() / 3] ^= 1;
+    is(&server.upload(&own, &form_with_file(&server.secret(), &damaged)), 400);
+    assert!(world.run_directories().is_empty(), "nothing was stored");
+    for known in [false, true] {
+        let answer = server.upload(&own, &good);
+        is(&answer, 303);
+        assert!(answer.contains("location: /runs/"), "{known}: {answer}");
+    }
+    assert_eq!(world.run_directories().len(), 1);
+    assert!(server.get("/").contains(&ids(&world)[0]));
+    let too_large = vec![b'a'; (64 << 20) + (128 << 10)];
+    is(&server.upload(&own, &form_with_file(&server.secret(), &too_large)), 413);
+    let shown = Server::start(&HISTORY, &["--read-only"]);
+    let own = format!("Origin: http://{}\r\n", shown.address);
+    is(&shown.upload(&own, &good), 403);
+    is(&shown.get("/import"), 403);
+}
+
 #[test]
 fn a_token_is_needed_where_there_is_one() {
     let file = token_file(&HISTORY);
@@ -486,11 +543,21 @@ fn the_pages_in_a_browser() {
     for _ in 0..5 {
         world.quick(&["--seed", "7"]).ended(0);
     }
+    // One with drawings over time, and one that comes as a file.
+    let plan = crate::pages::plan(&world);
+    world.assay(&["run", &plan, "--engine", "sim", "--seed", "7", "--runtime", "8s"]).ended(0);
+    let other = World::new();
+    other.quick(&["--seed", "8"]).ended(0);
+    let bundle = world.path().join("given.tar");
+    other.assay(&["runs", "export", "last", path_text(&bundle)]).ended(0);
     let file = token_file(&world);
     let plain = Server::start(&world, &[]);
     let read_only = Server::start(&world, &["--read-only"]);
     let guarded = Server::start(&world, &["--token-file", path_text(&file)]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/serve.cjs");
     let data = world.data();
-    browser.run(&script, &[&plain.url(), &read_only.url(), &guarded.url(), TOKEN, path_text(&data)]);
+    browser.run(
+        &script,
+        &[&plain.url(), &read_only.url(), &guarded.url(), TOKEN, path_text(&data), path_text(&bundle)],
+    );
 }

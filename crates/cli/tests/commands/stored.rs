@@ -114,7 +114,7 @@ fn a_run_is_given_away_and_stored_elsewhere() {
     assert_eq!(other.only_run(), world.only_run());
     assert_eq!(host.as_deref(), other.only_run()["environment"]["machine"]["hostname"].as_str());
     let again = other.assay(&["import", "given.tar"]).ended(0);
-    assert!(again.err.contains("was imported before"), "{}", again.err);
+    assert!(again.err.contains("is stored already"), "{}", again.err);
     for word in ["-", "/dev/stdin"] {
         let by_pipe = World::new();
         let refused = by_pipe.piped(&["import", word], &bytes[..600]).ended(2);
@@ -131,6 +131,30 @@ fn a_run_is_given_away_and_stored_elsewhere() {
     fs::write(third.path().join("bad.tar"), damaged).expect("written");
     let refused = third.assay(&["import", "bad.tar"]).ended(2);
     assert!(refused.err.contains("run.json is damaged"), "{}", refused.err);
+}
+
+#[test]
+fn a_run_is_found_by_its_tags() {
+    let world = World::new();
+    world.quick(&[]).ended(0);
+    world.quick(&[]).ended(0);
+    world.assay(&["runs", "tag", "last", "before upgrade", "b/2"]).ended(0);
+    assert_eq!(world.assay(&["runs", "tag", "last"]).ended(0).out, "b/2\nbefore upgrade\n");
+    let listed = |words: &[&str]| {
+        let said = world.assay(&[&["runs", "list", "--json"], words].concat()).ended(0);
+        let document: Value = serde_json::from_str(&said.out).expect("JSON");
+        document["runs"].as_array().expect("runs").clone()
+    };
+    assert_eq!(listed(&[]).len(), 2);
+    assert_eq!(listed(&["--tag", "b/2"]).len(), 1);
+    assert_eq!(listed(&["--tag", "b/2"])[0]["tags"][1], "before upgrade");
+    assert_eq!(world.assay(&["runs", "tag", "last", "b/2", "--remove"]).ended(0).out, "before upgrade\n");
+    assert!(
+        world.assay(&["runs", "list", "--tag", "b/2"]).ended(0).out.contains("no runs with the tag 'b/2'")
+    );
+    let refused = world.assay(&["runs", "tag", "last", "<b>"]).ended(2);
+    assert!(refused.err.contains("'<b>' is not a tag"), "{}", refused.err);
+    world.assay(&["runs", "tag", "last", "--remove"]).ended(2);
 }
 
 #[test]

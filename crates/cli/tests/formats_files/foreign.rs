@@ -47,7 +47,7 @@ fn an_imported_result_is_a_stored_run_once() {
     let first = place.assay(&["import", "plain.json"]);
     assert!(first.err.contains("kept in "), "{first:?}");
     let again = place.assay(&["import", "plain.json"]);
-    assert!(again.err.contains("was imported before"), "{again:?}");
+    assert!(again.err.contains("is stored already"), "{again:?}");
     let kept = std::fs::read_dir(place.path().join("runs")).expect("a directory").count();
     assert_eq!(kept, 2, "the run itself, and what was imported");
 }

@@ -9,7 +9,7 @@ use crate::landing::{CoreBars, HeatMap, intensity};
 /// The share of each core in the traffic of a phase.
 pub(super) fn bars(before: &PhaseAudit, after: Option<&PhaseAudit>, array: &Array) -> CoreBars {
     CoreBars {
-        title: "share of the phase's requests that each core owns".to_owned(),
+        title: "Share of the phase's requests that each core owns".to_owned(),
         controllers: array.controllers.clone(),
         values: before.cores.clone(),
         repaired: after.map(|phase| phase.cores.clone()).unwrap_or_default(),
@@ -81,7 +81,13 @@ pub(super) fn of(heat: &Heat, id: &str, title: &str, ticks: Vec<(f64, String)>, 
     let name = |row: usize| {
         let at = row as f64 * row_bytes;
         let within = heat.targets.iter().rev().find(|target| target.0 as f64 <= at + 0.5);
-        within.map_or(String::new(), |target| format::bytes((at as u64).saturating_sub(target.0)))
+        // Where several targets stand one below the other, the first row of each says which it is.
+        within.map_or(String::new(), |target| match format::bytes((at as u64).saturating_sub(target.0)) {
+            start if heat.targets.len() > 1 && at - (target.0 as f64) < row_bytes => {
+                format!("{} {start}", target.1)
+            }
+            offset => offset,
+        })
     };
     let hottest =
         heat.rows.iter().map(|row| row.iter().sum::<f64>() / row.len().max(1) as f64).fold(0.0, f64::max);

@@ -72,7 +72,7 @@ fn map_of(heat: &Heat, timed: bool) -> HeatMap {
     };
     let ticks = [0.0, 0.5, 1.0].map(|place| (place, name(place))).to_vec();
     let axis = if timed { "time" } else { "operations" };
-    pictures::of(heat, "trace", "address space over time", ticks, axis)
+    pictures::of(heat, "trace", "Address space over time", ticks, axis)
 }
 
 /// The comparison as a table.

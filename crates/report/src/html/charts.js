@@ -90,7 +90,9 @@
       const [a, b] = [start, place(event)];
       start = null;
       band.setAttribute("width", 0);
-      if (a !== null && event.type === "pointerup" && Math.abs(b - a) > w / 50) zoom(a, b);
+      if (a === null || event.type !== "pointerup" || Math.abs(b - a) <= w / 50) return;
+      zoom(a, b);
+      read(nearest(place(event)));
     };
     svg.addEventListener("pointerup", finish);
     svg.addEventListener("pointercancel", finish);

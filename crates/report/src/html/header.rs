@@ -10,6 +10,7 @@ use crate::findings::{
     Cause, FindingGroup, FindingScope, PLACES_MAX, causes, folded, group, severity_word, verdict_sign,
     verdict_words,
 };
+use crate::text::sentence;
 use crate::{conditions, format};
 
 /// Name, verdict, when and where.
@@ -26,7 +27,7 @@ pub(super) fn header(run: &Run) -> Markup {
             p .answer .best { (unbroken(&best)) }
             p .verdict .(run.verdict.word()) role="status" {
                 strong { span .sign aria-hidden="true" { (verdict_sign(run.verdict)) } (run.verdict.word()) }
-                span { (unbroken(&verdict_words(run))) }
+                span { (unbroken(&sentence(&verdict_words(run)))) }
             }
             p .place {
                 @for fact in conditions::of_place(run) { span { (fact) } }

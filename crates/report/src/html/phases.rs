@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use super::table::{conditions_line, hosts_of, number, operations, verdict_mark};
 use super::{curve, figures, grid, repeats};
+use crate::curves::curves;
 use crate::notes::notes;
 use crate::service;
 use crate::svg::Chart;
@@ -23,6 +24,8 @@ const OPEN_MAX: usize = 4;
 
 /// More jobs or phases than this stand behind a line that says how many they are.
 const LIST_MAX: usize = 40;
+/// The same of phases that a table above sums up.
+const SUMMED_MAX: usize = 8;
 
 /// The pictures of the whole run: curves, rounds, or all phases one behind the other.
 pub(super) fn picture(run: &Run) -> Markup {
@@ -42,6 +45,8 @@ pub(super) fn results(run: &Run) -> Markup {
     let open = run.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).count() <= OPEN_MAX;
     let phases = run.phases.iter().enumerate();
     let shown: Vec<_> = phases.filter(|(_, one)| !rounds::is_lead_in(run, one)).collect();
+    let summed = repeats::is_summed(run) || !curves(run).is_empty();
+    let most = if summed { SUMMED_MAX } else { LIST_MAX };
     html! {
         section #results {
             h2 { "Results" }
@@ -51,7 +56,7 @@ pub(super) fn results(run: &Run) -> Markup {
             (repeats::table(run))
             (service_levels(run))
             @if measured.len() >= OVERVIEW_MIN { (overviews(run, &measured)) }
-            (listed(shown.len(), "phases", &html! {
+            (listed((shown.len(), most), "phases", &html! {
                 @for (index, one) in &shown { (phase(run, one, *index, open)) }
             }))
             @for note in notes(run) { p .dim { "Note: " (note) } }
@@ -97,9 +102,9 @@ fn overviews(run: &Run, measured: &[(&PhaseResult, &JobResult)]) -> Markup {
     let summed = repeats::is_summed(run) || curve::sums_up(run, &quoted);
     html! {
         @if summed && !quoted.is_empty() {
-            details .phase { summary { h3 { "Each of the " (quoted.len()) " measured windows" } } (overview(run, &quoted)) }
+            details .phase { summary { h3 { @if quoted.len() == 1 { "The measured window" } @else { "Each of the " (quoted.len()) " measured windows" } } } (overview(run, &quoted)) }
         } @else {
-            (listed(quoted.len(), "measured jobs", &overview(run, &quoted)))
+            (listed((quoted.len(), LIST_MAX), "measured jobs", &overview(run, &quoted)))
         }
         @if !steps.is_empty() {
             details .phase {
@@ -111,9 +116,9 @@ fn overviews(run: &Run, measured: &[(&PhaseResult, &JobResult)]) -> Markup {
 }
 
 /// So many of them: a long list behind a line.
-fn listed(count: usize, what: &str, list: &Markup) -> Markup {
+fn listed((count, most): (usize, usize), what: &str, list: &Markup) -> Markup {
     html! {
-        @if count > LIST_MAX { details .phase { summary { h3 { "All " (count) " " (what) } } (list) } } @else { (list) }
+        @if count > most { details .phase { summary { h3 { "All " (count) " " (what) } } (list) } } @else { (list) }
     }
 }
 

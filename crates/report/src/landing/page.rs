@@ -8,6 +8,7 @@ use super::heat::HOT;
 use super::{Facts, Landing, Part, heat};
 use crate::html::{document, figure, finding_cards};
 use crate::svg::COLOURS;
+use crate::text::sentence;
 
 /// What heat maps and bars need beside the style sheet of all pages.
 const STYLE: &str = "rect.heat { fill: var(--s1); } rect.heat-back { fill: var(--grid); fill-opacity: .45; } \
@@ -51,9 +52,9 @@ fn verdict(landing: &Landing) -> Markup {
         p .verdict .(class) role="status" {
             strong { (word) }
             span {
-                (words)
-                @if count > 1 { " (and " (count - 1) " more below)" }
-                @if !landing.changes.is_empty() { @if !words.is_empty() { " " } "A repair is shown below." }
+                @if !words.is_empty() { (sentence(words)) " " }
+                @match count { 0 | 1 => {}, 2 => { "Another finding is below. " }, _ => { (count - 1) " more findings are below. " } }
+                @if !landing.changes.is_empty() { "A repair is shown below." }
             }
         }
     }

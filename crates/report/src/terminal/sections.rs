@@ -134,16 +134,17 @@ pub fn stored_runs(entries: &[RunEntry], long: bool, style: &Style) -> String {
         let elapsed = entry.elapsed_s.map_or(String::new(), |elapsed| format!("{elapsed:.0} s"));
         let or_nothing = |text: &Option<String>| text.clone().unwrap_or_default();
         let (started, name) = (or_nothing(&entry.started), or_nothing(&entry.name));
-        [entry.id.clone(), started, name, elapsed, state.to_owned()]
+        [entry.id.clone(), started, name, elapsed, state.to_owned(), entry.tags.join(", ")]
     };
-    let rows: Vec<[String; 5]> = entries.iter().map(row).collect();
+    let rows: Vec<[String; 6]> = entries.iter().map(row).collect();
     runs_table(&rows, &notes, long, style)
 }
 
-/// Stored runs: id, start, name, how long it took, verdict, in a line each, and notes on some. A name that does not fit is
+/// Stored runs: id, start, name, how long it took, verdict, tags where any has some, in a line each, and notes on some. A name that does not fit is
 /// shortened in its middle, unless `long`.
-pub fn runs_table(rows: &[[String; 5]], notes: &[String], long: bool, style: &Style) -> String {
-    let heads = ["id", "started", "name", "took", "verdict"];
+pub fn runs_table(rows: &[[String; 6]], notes: &[String], long: bool, style: &Style) -> String {
+    let tagged = rows.iter().any(|row| !row[5].is_empty());
+    let heads = &["id", "started", "name", "took", "verdict", "tags"][..if tagged { 6 } else { 5 }];
     let widest = |column: usize| {
         rows.iter()
             .map(|row| width(&style.fit(&row[column])))
@@ -151,24 +152,21 @@ pub fn runs_table(rows: &[[String; 5]], notes: &[String], long: bool, style: &St
             .max()
             .unwrap_or(0)
     };
-    let others: usize = [0, 1, 3, 4].into_iter().map(|column| widest(column) + GAP).sum();
+    let others: usize =
+        (0..heads.len()).filter(|column| *column != 2).map(|column| widest(column) + GAP).sum();
     let room = if long { usize::MAX } else { style.columns().saturating_sub(others).max(NAME_MIN) };
     // Names fit into what is left; where the rest alone is too wide, the less needed columns go.
-    let keeps = [Keep::Always, Keep::IfRoom(2), Keep::Always, Keep::IfRoom(3), Keep::Always];
+    let keeps = [Keep::Always, Keep::IfRoom(2), Keep::Always, Keep::IfRoom(3), Keep::Always, Keep::IfRoom(1)];
     let columns = heads
         .iter()
         .zip(keeps)
         .map(|(head, keep)| Column::words(head, if long { Keep::Always } else { keep }));
     let mut table = Table::new(columns.collect());
-    for [id, started, name, took, verdict] in rows {
-        let name = shortened(name, room);
-        table.row(vec![
-            id.as_str().into(),
-            started.as_str().into(),
-            name.into(),
-            took.as_str().into(),
-            verdict.as_str().into(),
-        ]);
+    for row in rows {
+        let name = shortened(&row[2], room);
+        let cells = row[..heads.len()].iter().enumerate();
+        table
+            .row(cells.map(|(column, text)| if column == 2 { name.as_str() } else { text }.into()).collect());
     }
     // Names in full go beyond the right margin rather than into two lines.
     let wide = Style { width: usize::MAX / 2, ..*style };

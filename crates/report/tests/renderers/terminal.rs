@@ -208,13 +208,17 @@ fn the_best_figures_are_those_of_their_rows() {
 #[test]
 fn stored_runs_take_a_line_each() {
     let name = "assay-1vmdk-100ws-4k-100rdpct-100randompct-8threads";
-    let of = |name: &str| ["5d69532b", "2026-11-23T04:12:41Z", name, "9 s", "invalid"].map(str::to_owned);
-    let rows = [of(name), of("short")];
+    let of = |name: &str, tags: &str| {
+        ["5d69532b", "2026-11-23T04:12:41Z", name, "9 s", "invalid", tags].map(str::to_owned)
+    };
+    let rows = [of(name, ""), of("short", "")];
     for width in [40, 60, 80, 100, 140] {
         let text = runs_table(&rows, &[], false, &Style::plain(width));
         assert!(text.lines().count() == 3 && widest(&text) <= width, "{width}: {text}");
         assert!(text.contains("…8threads") || text.contains("threads") || width < 80, "{width}: {text}");
     }
+    let text = runs_table(&[of("short", "new disk, before")], &[], false, &Style::plain(100));
+    assert!(text.contains("tags") && text.contains("new disk, before"), "{text}");
     let text = runs_table(&rows, &["5d69532b: unreadable".to_owned()], true, &Style::plain(60));
     assert!(
         text.contains(name) && text.ends_with("5d69532b: unreadable\n") && text.lines().count() == 4,

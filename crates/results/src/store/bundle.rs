@@ -26,6 +26,9 @@ const FILES: [&str; 4] = [PLAN_FILE, JOURNAL_FILE, SERIES_FILE, RUN_FILE];
 /// A larger bundle is neither made nor read, bytes.
 pub const BUNDLE_BYTES_MAX: u64 = 512 << 20;
 
+/// Ids of runs are not longer, characters: they are part of a directory's name.
+const ID_CHARS_MAX: usize = 64;
+
 /// Why a file cannot be taken for a run.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
@@ -150,7 +153,8 @@ impl Bundle {
             files.iter().find(|file| file.0 == RUN_FILE).ok_or_else(|| refused(format!("no {RUN_FILE}")))?;
         let run: Run =
             serde_json::from_slice(run.1).map_err(|error| refused(format!("{RUN_FILE}: {error}")))?;
-        let is_id = !run.id.is_empty() && run.id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let is_id = (1..=ID_CHARS_MAX).contains(&run.id.len())
+            && run.id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if run.schema != SCHEMA || run.id != manifest.id || !is_id {
             return Err(refused(format!("{RUN_FILE}: schema '{}', id '{}'", run.schema, run.id)));
         }

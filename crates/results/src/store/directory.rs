@@ -271,6 +271,8 @@ pub struct RunEntry {
     pub elapsed_s: Option<f64>,
     /// Whether it may be believed.
     pub verdict: Option<Verdict>,
+    /// Words that people gave to it.
+    pub tags: Vec<String>,
     /// What there is of it.
     pub state: RunState,
 }
@@ -310,6 +312,7 @@ pub fn entry_of(dir: RunDir) -> RunEntry {
     let path = dir.path.join(RUN_FILE);
     let mut entry = RunEntry {
         id: dir.id().to_owned(),
+        tags: super::load_tags(&dir),
         dir,
         name: None,
         started: None,
@@ -344,6 +347,15 @@ fn start_of(dir: &Path) -> Option<(String, String)> {
         RunEvent::RunStarted { plan, started, .. } => Some((plan.name, started)),
         _ => None,
     })
+}
+
+/// The directory of the run below `root` with exactly this id; `None`: there is none. For ids that come from elsewhere: no word
+/// or path is taken for one.
+///
+/// # Errors
+/// When `root` cannot be read.
+pub fn with_id(root: &Path, id: &str) -> Result<Option<RunDir>, StoreError> {
+    Ok(directories(root)?.into_iter().find(|dir| dir.id() == id))
 }
 
 /// The directory of the run called `wanted`: a path to it or to its `run.json`, the beginning of its id or of its

@@ -64,12 +64,11 @@ pub fn load_tags(run: &RunDir) -> Vec<String> {
 /// When one is no tag, there are too many, or the system refuses.
 pub fn save_tags(run: &RunDir, tags: &[String]) -> Result<Vec<String>, StoreError> {
     let path = run.path().join(TAGS_FILE);
-    let refused = |error: TagError| StoreError::Damaged { path: path.clone(), reason: error.to_string() };
-    let mut tags = tags.iter().map(|tag| tag_of(tag)).collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    let mut tags = tags.iter().map(|tag| tag_of(tag)).collect::<Result<Vec<_>, _>>()?;
     tags.sort();
     tags.dedup();
     if tags.len() > TAGS_MAX {
-        return Err(refused(TagError::TooMany));
+        return Err(TagError::TooMany.into());
     }
     if tags.is_empty() {
         match std::fs::remove_file(&path) {
@@ -81,6 +80,20 @@ pub fn save_tags(run: &RunDir, tags: &[String]) -> Result<Vec<String>, StoreErro
     }
     write_json_atomically(&path, &Tags { schema: SCHEMA.to_owned(), tags: tags.clone() }, Layout::Pretty)?;
     Ok(tags)
+}
+
+/// Gives a run tags, or takes them away; answers those it has then.
+///
+/// # Errors
+/// Those of [`save_tags`].
+pub fn change_tags(run: &RunDir, changed: &[String], remove: bool) -> Result<Vec<String>, StoreError> {
+    let changed = changed.iter().map(|tag| tag_of(tag)).collect::<Result<Vec<_>, _>>()?;
+    let mut tags = load_tags(run);
+    tags.retain(|known| !changed.contains(known));
+    if !remove {
+        tags.extend(changed);
+    }
+    save_tags(run, &tags)
 }
 
 #[cfg(test)]
@@ -98,6 +111,21 @@ mod tests {
         save_tags(&run, &[]).unwrap();
         assert!(!run.path().join(TAGS_FILE).exists());
         save_tags(&run, &[]).unwrap();
+    }
+
+    #[test]
+    fn tags_are_added_and_taken_away() {
+        let root = tempfile::tempdir().unwrap();
+        let run = RunDir::create(root.path(), "2026-01-02T03:04:05Z", "a", "ab12").unwrap();
+        let change = |words: &[&str], remove| {
+            change_tags(&run, &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), remove)
+        };
+        assert_eq!(change(&["b", "a", "b"], false).unwrap(), ["a", "b"]);
+        assert_eq!(change(&[" a ", "unknown"], true).unwrap(), ["b"]);
+        assert!(matches!(change(&["<"], false), Err(StoreError::Tag(TagError::Word(_)))));
+        let many: Vec<String> = (0..TAGS_MAX).map(|n| n.to_string()).collect();
+        assert!(matches!(change_tags(&run, &many, false), Err(StoreError::Tag(TagError::TooMany))));
+        assert_eq!(load_tags(&run), ["b"]);
     }
 
     #[test]

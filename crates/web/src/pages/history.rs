@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::layout::{Place, address, moment, page, secret, verdict};
 use crate::app::{App, Coverage};
 use crate::index::{Sought, Stored};
+use crate::upload::{FILE_BYTES_MAX, FILE_FIELD};
 
 /// Runs on a page.
 pub(crate) const PAGE_RUNS: usize = 50;
@@ -36,7 +37,7 @@ pub(crate) fn history(app: &App, shown: &HistoryPage) -> String {
             }
         }
         @if let Some(why) = &shown.coverage.problem { p role="alert" .remark { (why) } }
-        (summary(shown))
+        (summary(shown, !app.read_only))
         @if !shown.runs.is_empty() {
             form #compare method="get" action="/compare" {
                 p .bar {
@@ -87,7 +88,7 @@ fn search(shown: &HistoryPage) -> Markup {
     }
 }
 
-fn summary(shown: &HistoryPage) -> Markup {
+fn summary(shown: &HistoryPage, changes: bool) -> Markup {
     let narrowed = shown.sought != Sought::default();
     let from = shown.number * PAGE_RUNS;
     html! {
@@ -101,6 +102,7 @@ fn summary(shown: &HistoryPage) -> Markup {
                 }
                 @if narrowed { " · " a href="/" { "Show all" } }
             }
+            @if changes { " · " a href="/import" { "Import a run" } }
         }
     }
 }
@@ -176,6 +178,24 @@ fn pages(shown: &HistoryPage) -> Markup {
             }
         }
     }
+}
+
+/// A file as a stored run.
+pub(crate) fn import(app: &App, refused: Option<&str>) -> String {
+    let body = html! {
+        h1 { "Import a run" }
+        @if let Some(why) = refused { p role="alert" .remark { (why) } }
+        form .fields method="post" action="/import" enctype="multipart/form-data" {
+            (secret(app))
+            label for="file" { "File, " (FILE_BYTES_MAX >> 20) " MiB at most" }
+            input #file type="file" name=(FILE_FIELD) required;
+            button .main type="submit" { "Import" }
+        }
+        p { "A run that 'assay runs export' wrote or that was downloaded here, a result of fio ("
+            code { "--output-format=json+" } "), or the " code { "flatfile.html" } " of vdbench. The same file is the same run: a second time nothing is stored." }
+        p { a href="/" { "Back to the history" } }
+    };
+    page(app, Place::History, "Import a run", &body)
 }
 
 /// One tag for several runs.

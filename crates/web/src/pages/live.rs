@@ -3,6 +3,7 @@
 use assay_report::format;
 use assay_report::html::figure;
 use assay_report::svg::{Axis, Chart, Line, Scale};
+use assay_report::text::sentence;
 use assay_results::FindingSeverity;
 use assay_results::live::{LivePoint, LiveRun};
 use maud::{Markup, PreEscaped, html};
@@ -64,22 +65,22 @@ fn part(current: Option<&Current>) -> Markup {
 fn state(current: &Current) -> Markup {
     match &current.ended {
         Some(Ended::Kept(id)) => html! {
-            p .verdict .valid role="status" { strong { "Ended" } span { "The result: " a #result href={ "/runs/" (id) } { "run " (id) } } }
+            p .verdict .valid role="status" { strong { "Ended" } span { "The result is " a #result href={ "/runs/" (id) } { "run " (id) } "." } }
         },
         Some(Ended::Nothing(why)) => {
-            html! { p .verdict .invalid role="status" { strong { "No result" } span { (why) } } }
+            html! { p .verdict .invalid role="status" { strong { "No result" } span { (sentence(why)) } } }
         }
         None if current.stopping => {
-            html! { p .verdict .incomplete { strong { "Stopping" } span { "what was measured is kept" } } }
+            html! { p .verdict .incomplete { strong { "Stopping" } span { "What was measured is kept." } } }
         }
         None if current.live.id.is_empty() => {
-            html! { p .verdict .info { strong { "Preparing" } span { @if current.stage.is_empty() { "looking at the target" } @else { (current.stage) } } } }
+            html! { p .verdict .info { strong { "Preparing" } span { @if current.stage.is_empty() { "Looking at the target." } @else { (sentence(&current.stage)) } } } }
         }
         None => {
             let (number, of) = current.live.number;
             html! { p .verdict .info {
                 strong { "Running" }
-                span { @if number > 0 { "phase " (number) " of " (of) ": " (current.live.phase) } @else { "before the first phase" } }
+                span { @if number > 0 { "Phase " (number) " of " (of) ": " (sentence(&current.live.phase)) } @else { "Before the first phase." } }
             } }
         }
     }
@@ -132,7 +133,7 @@ fn chart(live: &LiveRun) -> Markup {
             first.at_s.round(),
             last.at_s.round()
         ),
-        x: Axis::new("s", span, |s| format!("{s:.0}")),
+        x: Axis::new("seconds from the start of the run", span, |s| ((s * 10.0).round() / 10.0).to_string()),
         y: Axis::new(label, Scale::from_zero(points.iter().filter_map(|point| value(point))), name),
         lines: vec![Line {
             points: points.iter().map(|point| (point.at_s, value(point))).collect(),
