@@ -141,6 +141,28 @@ fn what_does_not_fit_together_is_refused() {
 }
 
 #[test]
+fn a_directory_that_does_not_exist_is_made_by_what_builds() {
+    let data = tempfile::tempdir().expect("a directory");
+    let here = here(data.path());
+    let new = data.path().join("new");
+    let error = assay_oltp::check(&given(&[("where", text(&new))]), &here, &mut |_| {}, &|| false);
+    assert!(error.expect_err("there is none").to_string().starts_with("no OLTP database in "));
+    assert!(!new.exists());
+    prepare(&given(&[("where", text(&new)), ("warehouses", "1")]), &here).expect("built");
+    assert!(new.join("oltp.sqlite").exists());
+    holds(&given(&[("where", text(&new))]), &here);
+    let words = given(&[("where", "host=h dbname=d")]);
+    let error = prepare(&words, &here).expect_err("no URL").to_string();
+    assert!(
+        error.contains("a server is named by a URL") && !std::path::Path::new("host=h dbname=d").exists(),
+        "{error}"
+    );
+    let deep = data.path().join("a/b");
+    let error = prepare(&given(&[("where", text(&deep))]), &here).expect_err("nowhere").to_string();
+    assert!(error.contains("/a does not exist; give a directory for SQLite, or postgres://"), "{error}");
+}
+
+#[test]
 fn an_interrupted_build_leaves_nothing_and_a_killed_one_is_said() {
     let place = tempfile::tempdir().expect("a directory");
     let here = here(place.path());
