@@ -353,11 +353,8 @@ impl Reader<'_> {
                 ),
             },
             Setting::OptionHelp | Setting::EngineHelp => {
-                let said = match setting {
-                    Setting::OptionHelp => option_help(value.as_deref()),
-                    _ => engine_help(value.as_deref()),
-                };
-                match said {
+                let help = if matches!(setting, Setting::OptionHelp) { option_help } else { engine_help };
+                match help(value.as_deref()) {
                     Ok(text) => program.action = Action::Explain(text),
                     Err(message) => wrong(message, ""),
                 }
