@@ -340,9 +340,7 @@ impl Reader<'_> {
                     self.status = Some(place.clone());
                 }
                 Some(_) => wrong(format!("--status-interval={text} is too small"), "100ms or more"),
-                None => {
-                    wrong(format!("--status-interval={text} is no time"), "seconds, or with a unit: 500ms")
-                }
+                None => wrong(format!("--status-interval={text} is no time"), "seconds, or 500ms"),
             },
             Setting::WarningsFatal => program.strict = true,
             Setting::Client => match client(text) {
