@@ -17,14 +17,14 @@ static IMAGE: LazyLock<Image> = LazyLock::new(image);
 
 fuzz_target!(|data: &[u8]| {
     let mut disk = damaged(&IMAGE, data);
-    let opened = recover::open(&mut disk, assay_fuzz::mail::tuning());
+    let opened = recover::open(&mut disk, 1, assay_fuzz::mail::tuning());
     share::count(opened.is_ok());
     let Ok((store, ..)) = opened else { return };
     let _ = scan::check(&store, &mut disk, &|| true);
     let keys = (0..6).map(|mailbox| Key::new(mailbox, mailbox % 4, u64::from(mailbox) * 43));
     for key in keys {
         let read = store.with(&mut disk, &mut |state| state.get(&key));
-        let _ = store.with(&mut disk, &mut |state| state.pick(&key, 5, 4));
+        let _ = store.with(&mut disk, &mut |state| state.pick(&key, 5));
         let now_ns = assay_mail::disk::Disk::now_ns(&disk);
         let put = store.with(&mut disk, &mut |state| {
             state.put(&key, &[7; 5000])?;

@@ -12,7 +12,7 @@ use assay_mail::recover;
 use assay_mail::store::Tuning;
 
 const LOG_HEADER: usize = 48;
-const CHECKPOINT: usize = 56;
+const CHECKPOINT: usize = 80;
 const DAMAGE: usize = 8;
 /// A damaged store may not grow beyond this.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -64,6 +64,10 @@ impl Disk for Image {
         Ok(self.files.keys().filter_map(number).collect())
     }
 
+    fn length(&mut self, file: FileId) -> io::Result<u64> {
+        Ok(self.files.get(&file).ok_or(io::ErrorKind::NotFound)?.len() as u64)
+    }
+
     fn extend(&mut self, bytes: u64) -> io::Result<()> {
         if bytes > FILE_BYTES_MAX {
             return Err(io::ErrorKind::StorageFull.into());
@@ -102,7 +106,7 @@ pub fn image() -> Image {
         loader.add(&key, &vec![number as u8; bytes as usize]).expect("it has room");
     }
     loader.finish().expect("memory takes it");
-    let (store, ..) = recover::open(&mut disk, tuning()).expect("it is whole");
+    let (store, ..) = recover::open(&mut disk, 1, tuning()).expect("it is whole");
     for number in 0..80_u64 {
         let key = Key::new(number as u32 % 6, 0, 1000 + number);
         let now_ns = disk.now_ns();

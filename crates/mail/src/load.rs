@@ -174,6 +174,12 @@ impl<'d> Loader<'d> {
         self.next
     }
 
+    /// Pages that so many small messages like this one will take, about.
+    pub fn pages_of(&self, messages: u64, data: &[u8]) -> u32 {
+        let cell = leaf_cell(&Key::FIRST, Value::Inline(data)).len() + 2;
+        (messages * cell as u64).div_ceil(self.fill_bytes as u64) as u32
+    }
+
     /// The pages above the leaves; the root.
     fn build_inner(&mut self) -> Result<u32, StoreError> {
         let mut below = std::mem::take(&mut self.levels);
@@ -249,8 +255,16 @@ impl<'d> Loader<'d> {
         let both = blocks(2);
         let cleared = self.disk.write(Class::CheckpointWrite, FileId::Checkpoint, 0, &slices(&both));
         cleared.map_err(io_error(Doing::Write, FileId::Checkpoint))?;
-        let place = LogPlace { position: 0, lsn: FIRST_LSN };
-        let database = self.header.database;
-        Checkpoint { sequence: 1, place, durable_lsn: FIRST_LSN, life: 1, database }.write(self.disk)
+        let checkpoint = Checkpoint {
+            sequence: 1,
+            place: LogPlace { position: 0, lsn: FIRST_LSN },
+            durable_lsn: FIRST_LSN,
+            life: 1,
+            database: self.header.database,
+            file_pages: self.next,
+            last_generation: 1,
+            generations: 2,
+        };
+        checkpoint.write(self.disk)
     }
 }

@@ -53,7 +53,7 @@ fn built(power_cuts: bool) -> Option<FaultFs> {
 fn open(fs: &FaultFs) -> Result<(Store, FileDisk), StoreError> {
     let files = Files::open(fs.path(), 1, true, false).expect("files");
     let mut disk = FileDisk::new(&files);
-    let (store, ..) = recover::open(&mut disk, tuning())?;
+    let (store, ..) = recover::open(&mut disk, 1, tuning())?;
     Ok((store, disk))
 }
 
@@ -84,7 +84,7 @@ fn transaction(
     }
     let choice = rng.next_u64();
     let near = Key::new(mailbox, folder, u64::MAX);
-    let Some(key) = store.with(disk, &mut |state| state.pick(&near, choice, 4))? else { return Ok(()) };
+    let Some(key) = store.with(disk, &mut |state| state.pick(&near, choice))? else { return Ok(()) };
     if is_sampled(&key) {
         ledger.begin(&key).expect("noted");
     }
@@ -156,7 +156,7 @@ fn a_power_cut_loses_nothing_that_was_durably_committed() {
         drop((store, disk));
         let files = Files::open(fs.path(), 1, true, false).expect("files");
         let mut disk = FileDisk::new(&files);
-        let (store, _, recovered) = recover::open(&mut disk, tuning()).expect("recovered");
+        let (store, _, recovered) = recover::open(&mut disk, 1, tuning()).expect("recovered");
         (torn, groups) = (torn + recovered.torn_repaired, groups + recovered.groups);
         let checked = scan::check(&store, &mut disk, &|| true).expect("read");
         assert!(checked.faults.is_empty(), "round {round}: {:?}", checked.faults);
