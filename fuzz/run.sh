@@ -13,7 +13,7 @@ seconds=${1:?usage: fuzz/run.sh SECONDS [TARGET..]}
 shift
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-    targets=(fio fio_command vdbench plan trace model series stored import fleet bundle journal mail postgres)
+    targets=(fio fio_command vdbench plan trace model series stored import fleet ledger bundle journal mail postgres)
 fi
 
 host=$(rustc -vV | sed -n 's/^host: //p')

@@ -67,6 +67,8 @@ fn shown(run: &Run) {
         let moves = |c: &char| c.is_control() && *c != '\n';
         assert!(!text.chars().any(|c| moves(&c)), "a control character in {text:?}");
     }
-    let _ = assay_vdbench::vdbench_files(run, &[]);
+    for (name, text) in assay_vdbench::vdbench_files(run, &[]) {
+        assert!(!text.contains("<x-evil>"), "markup in {name}");
+    }
     let _ = assay_fio::fio_json(run, true);
 }

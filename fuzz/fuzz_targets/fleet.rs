@@ -1,48 +1,60 @@
 //! What comes over the stream of a fleet, on either side.
 //!
-//! Input that begins with an odd byte is payloads, each behind a kind and two bytes of length; they get right heads, so that sessions and
-//! messages are reached. Other input is the stream as it is, from the second byte on, and what a stranger says to a run that workers join.
+//! Input that begins with `=` is a conversation, a message a line: it gets frames with right heads, so that sessions and messages are reached.
+//! Other input is the stream as it is.
 
 #![no_main]
 
-use assay_fleet::attach::joining::Join;
+use std::sync::LazyLock;
+
 use assay_fleet::frame::{Frame, FrameReader};
 use assay_fleet::message::{Command, Told};
 use assay_fleet::session::Session;
-use libfuzzer_sys::fuzz_target;
+use assay_fuzz::fleet::{Conversation, stream};
+use assay_fuzz::{Grammar, Input, random::Random, share};
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
-fuzz_target!(|data: &[u8]| {
-    match data.split_first() {
-        Some((kind, rest)) if kind % 2 == 1 => read(&framed(rest)),
-        Some((_, rest)) => {
-            read(rest);
-            join(rest);
-        }
-        None => {}
+static GRAMMAR: LazyLock<Marked> = LazyLock::new(Marked::default);
+
+/// Conversations behind their mark.
+#[derive(Debug, Default)]
+struct Marked(Conversation);
+
+impl Grammar for Marked {
+    fn mutate(&self, text: &str, random: &mut Random) -> String {
+        format!("={}", self.0.mutate(text.strip_prefix('=').unwrap_or(""), random))
     }
-});
 
-/// The request to join as it arrives, with its mark and without.
-fn join(stream: &[u8]) {
-    let marked = [b"assay-join-1\n", stream].concat();
-    for bytes in [stream, &marked] {
-        if let Ok(Some((join, length))) = Join::decode(bytes) {
-            assert!(length <= bytes.len());
-            assert_eq!(Join::decode(&join.encode()), Ok(Some((join, length))));
-        }
+    fn accepts(&self, text: &str) -> bool {
+        text.strip_prefix('=').is_some_and(|text| self.0.accepts(text))
     }
 }
 
-fn read(stream: &[u8]) {
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    assay_fuzz::mutate(&*GRAMMAR, Input { data, size, max_size, seed, of_bytes: fuzzer_mutate })
+});
+
+fuzz_target!(|data: &[u8]| {
+    let is_accepted = match data.strip_prefix(b"=") {
+        Some(text) => read(&stream(&String::from_utf8_lossy(text))),
+        None => read(data),
+    };
+    share::count(is_accepted);
+});
+
+/// Whether a message came, and all that came made sense.
+fn read(bytes: &[u8]) -> bool {
     let (mut reader, mut session) = (FrameReader::default(), Session::default());
     session.send(b"kept".to_vec());
-    for part in stream.chunks(977) {
+    let (mut messages, mut senseless) = (0_u64, 0_u64);
+    for part in bytes.chunks(977) {
         reader.push(part);
         while let Ok(Some(frame)) = reader.next_frame() {
             match frame {
                 Frame::Data { number, payload } => {
-                    let _ = Command::decode(&payload);
-                    let _ = Told::decode(&payload);
+                    let makes_sense = of_command(&payload) | of_worker(&payload);
+                    messages += 1;
+                    senseless += u64::from(!makes_sense);
                     let _ = session.receive(number, payload);
                 }
                 Frame::Ack { received } => session.acknowledge(received),
@@ -52,23 +64,26 @@ fn read(stream: &[u8]) {
             while session.next_bytes().is_some() {}
         }
     }
+    messages > 0 && senseless == 0
 }
 
-fn framed(mut data: &[u8]) -> Vec<u8> {
-    let (mut stream, mut number) = (Vec::new(), 0);
-    while let [kind, low, high, rest @ ..] = data {
-        let length = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
-        let (payload, behind) = rest.split_at(length);
-        let received = length as u64;
-        stream.extend(match kind % 4 {
-            0 => Frame::Ack { received }.encode(),
-            1 => Frame::Resume { instance: 0, received }.encode(),
-            _ => {
-                number += 1;
-                Frame::Data { number, payload: payload.to_vec() }.encode()
-            }
-        });
-        data = behind;
+/// What is understood is written as what is understood as the same.
+fn of_command(payload: &[u8]) -> bool {
+    let command = Command::decode(payload);
+    if let Some(command) = &command {
+        assert!(Command::decode(&command.encode()).is_some(), "{command:?}");
     }
-    stream
+    command.is_some()
+}
+
+fn of_worker(payload: &[u8]) -> bool {
+    let told = Told::decode(payload);
+    match &told {
+        Some(Told::Event(event)) => {
+            assert!(Told::decode(&Told::encode_event(event.clone())).is_some(), "{event:?}");
+        }
+        Some(Told::Report(report)) => assert!(Told::decode(&report.encode()).is_some(), "{report:?}"),
+        None => {}
+    }
+    told.is_some()
 }

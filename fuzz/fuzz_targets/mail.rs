@@ -17,7 +17,7 @@ static IMAGE: LazyLock<Image> = LazyLock::new(image);
 
 fuzz_target!(|data: &[u8]| {
     let mut disk = damaged(&IMAGE, data);
-    let opened = recover::open(&mut disk, assay_fuzz::mail::tuning());
+    let opened = recover::open(&mut disk, 1, assay_fuzz::mail::tuning());
     share::count(opened.is_ok());
     let Ok((store, ..)) = opened else { return };
     let _ = scan::check(&store, &mut disk, &|| true);

@@ -9,7 +9,8 @@ use crate::stored::{Kind, Stored};
 
 /// Between two files.
 const SEPARATOR: char = '\x1e';
-const NAMES: [&str; 6] = ["run.json", "plan.json", "journal.jsonl", "series.bin", "report.html", "../run.json"];
+const NAMES: [&str; 6] =
+    ["run.json", "plan.json", "journal.jsonl", "series.bin", "report.html", "../run.json"];
 /// What a text of a stranger may hold to break out of a page or a terminal.
 pub const EVIL: &str = "<x-evil>\u{1b}[2J\u{9b}2J\u{202e}\r\n|`\"'&";
 
@@ -61,8 +62,11 @@ pub fn archive(text: &str) -> Vec<u8> {
     let files: Vec<serde_json::Value> = parts.iter().map(of).collect();
     let manifest =
         serde_json::json!({ "schema": "assay.bundle/1", "id": id.unwrap_or_default(), "files": files });
-    let manifest =
-        Part { name: "assay-bundle.json".to_owned(), is_damaged: false, content: manifest.to_string().into() };
+    let manifest = Part {
+        name: "assay-bundle.json".to_owned(),
+        is_damaged: false,
+        content: manifest.to_string().into(),
+    };
     let mut bytes = Vec::new();
     for part in std::iter::once(&manifest).chain(&parts) {
         bytes.extend(header(&part.name, part.content.len()));

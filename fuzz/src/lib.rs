@@ -6,6 +6,8 @@
 
 pub mod bundle;
 pub mod fio;
+pub mod fleet;
+pub mod ledger;
 pub mod lines;
 pub mod mail;
 pub mod plan;
@@ -125,6 +127,8 @@ mod tests {
         share_accepted("trace", &trace::Trace, "", 0.8);
         share_accepted("model", &plan::ArrayModel::default(), "", 0.8);
         share_accepted("import", &results::Foreign::default(), "", 0.8);
+        share_accepted("fleet", &fleet::Conversation::default(), "", 0.8);
+        share_accepted("ledger", &ledger::Ledgers::default(), "", 0.8);
         share_accepted("bundle", &bundle::Bundles::default(), "", 0.6);
         for kind in stored::Kind::ALL {
             share_accepted(&format!("{kind:?}"), &stored::Stored::new(kind), "", 0.8);

@@ -12,7 +12,7 @@ use assay_mail::recover;
 use assay_mail::store::Tuning;
 
 const LOG_HEADER: usize = 48;
-const CHECKPOINT: usize = 56;
+const CHECKPOINT: usize = 80;
 const DAMAGE: usize = 8;
 /// A damaged store may not grow beyond this.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -59,8 +59,13 @@ impl Disk for Image {
     }
 
     fn generations(&mut self) -> io::Result<Vec<u64>> {
-        let number = |file: &FileId| if let FileId::Log(generation) = file { Some(*generation) } else { None };
+        let number =
+            |file: &FileId| if let FileId::Log(generation) = file { Some(*generation) } else { None };
         Ok(self.files.keys().filter_map(number).collect())
+    }
+
+    fn length(&mut self, file: FileId) -> io::Result<u64> {
+        Ok(self.files.get(&file).ok_or(io::ErrorKind::NotFound)?.len() as u64)
     }
 
     fn extend(&mut self, bytes: u64) -> io::Result<()> {
@@ -101,7 +106,7 @@ pub fn image() -> Image {
         loader.add(&key, &vec![number as u8; bytes as usize]).expect("it has room");
     }
     loader.finish().expect("memory takes it");
-    let (store, ..) = recover::open(&mut disk, tuning()).expect("it is whole");
+    let (store, ..) = recover::open(&mut disk, 1, tuning()).expect("it is whole");
     for number in 0..80_u64 {
         let key = Key::new(number as u32 % 6, 0, 1000 + number);
         let now_ns = disk.now_ns();
@@ -127,7 +132,8 @@ fn reseal_page(database: &mut [u8], page: usize) {
 
 fn reseal_batch(log: &mut [u8], at: usize) {
     let Some(batch) = log.get_mut(at..) else { return };
-    let Some(length) = batch.get(12..16).map(|field| u32::from_le_bytes([field[0], field[1], field[2], field[3]]))
+    let Some(length) =
+        batch.get(12..16).map(|field| u32::from_le_bytes([field[0], field[1], field[2], field[3]]))
     else {
         return;
     };
@@ -169,7 +175,8 @@ fn change(bytes: &mut [u8], unit: usize, [low, high, offset_low, offset_high, ho
 /// The image with the damages that `data` says.
 pub fn damaged(image: &Image, data: &[u8]) -> Image {
     let mut disk = Image { files: image.files.clone(), clock_ns: AtomicU64::new(image.now_ns()) };
-    let logs: Vec<FileId> = disk.files.keys().filter(|file| matches!(file, FileId::Log(_))).copied().collect();
+    let logs: Vec<FileId> =
+        disk.files.keys().filter(|file| matches!(file, FileId::Log(_))).copied().collect();
     for damage in data.chunks_exact(DAMAGE).take(64) {
         let [which, keep, rest @ ..] = *<&[u8; DAMAGE]>::try_from(damage).expect("as long");
         let is_resealed = keep % 8 != 0;
@@ -177,7 +184,8 @@ pub fn damaged(image: &Image, data: &[u8]) -> Image {
             0..=3 => {
                 let Some(database) = disk.files.get_mut(&FileId::Database) else { continue };
                 // The maps and the first slots are read more than bodies.
-                let place = if which & 8 == 0 { [rest[0], 0, rest[2], rest[3] & 1, rest[4], rest[5]] } else { rest };
+                let place =
+                    if which & 8 == 0 { [rest[0], 0, rest[2], rest[3] & 1, rest[4], rest[5]] } else { rest };
                 let page = change(database, PAGE_BYTES, place);
                 if is_resealed {
                     reseal_page(database, page);

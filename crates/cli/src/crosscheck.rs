@@ -86,10 +86,9 @@ pub(crate) fn crosscheck(args: &CrosscheckArgs, context: &Context) -> Result<Out
     }
     input::say_all(&asked.diagnostics, args.allowed.strict, context)?;
     let lost = input::accept_losses(&asked.diagnostics, args.allowed.allow_loss)?;
-    let engine = args.engine.as_deref().map(run::engine_of).transpose()?;
     let fio = fio_install::find(args.install_missing, context)?;
     let request = Request {
-        engine,
+        engine: args.engine.as_deref().map(run::engine_of).transpose()?,
         seed: args.seed,
         consent: args.allowed.named()?,
         really: args.allowed.really,

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use assay_mail::{Action, Mail, report};
+use assay_results::RunEnd;
 use assay_runner::{Request, Work};
 
 use crate::asked::LoadedWorkload;
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, outcome_of};
 use crate::live::Live;
 use crate::options::HowArgs;
 use crate::output::Outputs;
@@ -52,6 +53,12 @@ pub(crate) fn mail(args: &MailArgs, context: &Context) -> Result<Outcome, Failur
     };
     let mut live = Live::new(context).on_screen(args.how.screen.live)?;
     let finished = run::recorded(request, &site, &mut live, context)?.finished;
+    let begun = finished.run.phases.iter().any(|phase| phase.measured_s > 0.0);
+    if finished.end == RunEnd::Failed && !begun && !args.how.output.json {
+        // There is nothing to report: the error says everything.
+        context.say(&format!("kept in {}", finished.directory.display()));
+        return outcome_of(&finished, false);
+    }
     if !args.how.output.json {
         context.out(&report::text(&finished.run));
     }

@@ -12,6 +12,8 @@ pub(crate) type Answer = Box<dyn FnOnce(Option<i32>) + Send>;
 struct Waiting {
     due: Vec<(Instant, Answer)>,
     parked: Vec<Answer>,
+    /// When the last of those that are answered one by one is.
+    queue_end: Option<Instant>,
     ended: bool,
 }
 
@@ -61,11 +63,27 @@ impl Late {
 
     /// To be given after `delay`.
     pub(crate) fn after(&self, delay: Duration, answer: Answer) {
+        self.at(|_| Instant::now() + delay, answer);
+    }
+
+    /// To be given `service` after the last of those before it.
+    pub(crate) fn queue(&self, service: Duration, answer: Answer) {
+        let due = |waiting: &mut Waiting| {
+            let now = Instant::now();
+            let due = waiting.queue_end.map_or(now, |end| end.max(now)) + service;
+            waiting.queue_end = Some(due);
+            due
+        };
+        self.at(due, answer);
+    }
+
+    fn at(&self, due: impl FnOnce(&mut Waiting) -> Instant, answer: Answer) {
         let mut waiting = self.waiting();
         if waiting.ended {
             return answer(None);
         }
-        waiting.due.push((Instant::now() + delay, answer));
+        let due = due(&mut waiting);
+        waiting.due.push((due, answer));
         self.changed.notify_one();
     }
 

@@ -22,6 +22,8 @@ pub enum Fault {
     Short(u32),
     /// It is answered later.
     Delay(Duration),
+    /// It is answered when those before it have been, and takes this long: storage that does one thing at a time.
+    Queue(Duration),
     /// It is answered once [`crate::FaultFs::release`] is called.
     Hang,
     /// A write of which this many sectors arrive, from its start. It is acknowledged whole.
@@ -39,7 +41,7 @@ pub enum Fault {
 impl Fault {
     fn can_befall(self, op: Op) -> bool {
         match self {
-            Fault::Error(_) | Fault::Delay(_) | Fault::Hang => true,
+            Fault::Error(_) | Fault::Delay(_) | Fault::Queue(_) | Fault::Hang => true,
             Fault::Short(_) | Fault::Misdirected(_) | Fault::BitFlip(_) => op != Op::Flush,
             Fault::Torn(_) => op == Op::Write,
             Fault::Lost => op != Op::Read,

@@ -284,6 +284,7 @@ impl Server {
     fn answer(&self, fault: Option<Fault>, answer: impl FnOnce(Option<i32>) + Send + 'static) {
         match fault {
             Some(Fault::Delay(delay)) => self.late.after(delay, Box::new(answer)),
+            Some(Fault::Queue(service)) => self.late.queue(service, Box::new(answer)),
             Some(Fault::Hang) => self.late.park(Box::new(answer)),
             _ => answer(None),
         }

@@ -11,6 +11,7 @@
 
 pub(crate) mod document;
 mod job;
+mod loops;
 mod operation;
 pub(crate) mod options;
 mod read_back;
@@ -40,7 +41,8 @@ pub fn fio_json_with(run: &Run, intervals: &[Interval], plus: bool) -> String {
 
 /// As [`fio_json_with`], with names, groups, percentiles and totals as a job file wants them.
 pub fn fio_json_reported(run: &Run, intervals: &[Interval], plus: bool, reporting: &Reporting) -> String {
-    let phases = reported_phases(run);
+    let joined = loops::joined(run, reporting);
+    let phases = reported_phases(&joined);
     let mut jobs = Vec::new();
     let mut all_options = Vec::new();
     let mut start = Moment::parse(&run.started);
@@ -55,7 +57,8 @@ pub fn fio_json_reported(run: &Run, intervals: &[Interval], plus: bool, reportin
         for (how, job) in &reported {
             let mut options = options::options(run, phase, job);
             how.name(&mut options);
-            let place = job::ReportedPhase { run, phase, how, start_ms: start.unix_ms(), intervals, plus };
+            let place =
+                job::ReportedPhase { run: &joined, phase, how, start_ms: start.unix_ms(), intervals, plus };
             jobs.push(Json::from(job::job(&place, job, &options)));
             all_options.push(options);
         }
@@ -69,6 +72,7 @@ pub fn fio_json_reported(run: &Run, intervals: &[Interval], plus: bool, reportin
         .with("time", end.ctime())
         .with("global options", common(&all_options))
         .with("jobs", jobs);
+    let phases = reported_phases(run);
     let disks = disk_util(&phases);
     if !disks.is_empty() {
         root.put("disk_util", disks);

@@ -180,13 +180,15 @@ impl<'a> Lowering<'a> {
             }
             unique_names(&mut jobs);
             if !jobs.is_empty() {
+                let times = self.loops_apart(&all, &mut jobs, &read_back);
                 self.exit_all(&all, count, &mut jobs);
                 let mut phase = Phase::measure(&phase_name(&jobs), jobs);
                 self.latency_target(&all, &mut phase);
                 self.verified.extend(verify::written(&phase));
                 let behind = verify::phase(&mut phase, read_back);
-                phases.push(phase);
-                phases.extend(behind);
+                let origins = self.origins.last().cloned().unwrap_or_default();
+                self.origins.extend((1..times).map(|_| origins.clone()));
+                phases.extend(verify::each_loop(&phase, behind.as_ref(), times));
             } else {
                 self.origins.pop();
             }

@@ -222,6 +222,21 @@ impl Reporting {
         self.phases.get(index)?.get(plan_job as usize)
     }
 
+    /// The place in the plan of the first loop of the jobs of a phase, where this is a later one. Clones of a file run in one stage
+    /// alone: two phases of the same ones are loops.
+    pub(crate) fn first_loop(&self, run: &Run, phase: &PhaseResult) -> Option<u32> {
+        let planned = &run.plan.phases;
+        let at = phase.plan_phase as usize;
+        let behind = usize::from(planned.get(at)?.kind == PhaseKind::Verify);
+        let measured: Vec<usize> = (0..=at.checked_sub(behind)?)
+            .filter(|index| planned.get(*index).is_some_and(|phase| phase.kind == PhaseKind::Measure))
+            .collect();
+        let of = |index: usize| self.phases.get(index)?.first().map(|job| job.thread);
+        let last = measured.len().checked_sub(1)?;
+        let first = (0..last).find(|index| of(*index).is_some() && of(*index) == of(last))?;
+        u32::try_from(measured[first] + behind).ok()
+    }
+
     /// Whether a job wants a log.
     pub(crate) fn wants_logs(&self) -> bool {
         self.phases.iter().flatten().any(|job| job.logs.is_any())

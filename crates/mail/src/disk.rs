@@ -104,7 +104,7 @@ pub trait Disk {
     fn flush(&mut self) -> io::Result<()>;
 
     /// Makes a log generation that can be written, of the file of an old one that is not needed any more, if there is one. Its name
-    /// is durable when it returns.
+    /// is durable when it returns. It is there in its whole length or not at all.
     ///
     /// # Errors
     /// What the system says.
@@ -115,6 +115,12 @@ pub trait Disk {
     /// # Errors
     /// What the system says.
     fn generations(&mut self) -> io::Result<Vec<u64>>;
+
+    /// Bytes of a file.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn length(&mut self, file: FileId) -> io::Result<u64>;
 
     /// Makes the database file so long.
     ///

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::disk::FileId;
+use crate::layout::VERSION;
 use crate::page::PageFault;
 
 /// What is done to a file.
@@ -62,6 +63,25 @@ pub enum StoreError {
         /// How that is known.
         why: LogDamage,
     },
+    /// A file is shorter than it was.
+    #[error(
+        "{name} was cut short: it ends at byte {found}, and {expected} bytes of it are needed; restore all files of the \
+         database from one copy, or build it again"
+    )]
+    Short {
+        /// Of the file.
+        name: String,
+        /// Bytes that there are.
+        found: u64,
+        /// Bytes that there were.
+        expected: u64,
+    },
+    /// A file is not there.
+    #[error("{name} is missing; restore all files of the database from one copy, or build it again")]
+    Missing {
+        /// Of the file.
+        name: String,
+    },
     /// A group of the log makes no sense although its checksum holds.
     #[error(
         "the log holds a record that this version does not know or of a page that there is not, before LSN {0}"
@@ -74,7 +94,7 @@ pub enum StoreError {
     #[error("cannot read the ledger of acknowledged changes: {0}")]
     Ledger(#[source] io::Error),
     /// It is not one of ours.
-    #[error("the database's header is not that of a mail database of this version (format {0})")]
+    #[error("{}", foreign_version(*.0))]
     Version(u32),
     /// Its building did not end.
     #[error("the database is half built; build it again")]
@@ -93,6 +113,13 @@ pub enum StoreError {
     /// Another thread failed before.
     #[error("stopped, because of: {0}")]
     Stopped(String),
+}
+
+fn foreign_version(found: u32) -> String {
+    match found {
+        0 => "its first page is not the header of a mail database; build it again".to_owned(),
+        _ => format!("it has format {found}, this version of Assay uses format {VERSION}; build it again"),
+    }
 }
 
 /// How it is known that the log is longer than what can be read of it.

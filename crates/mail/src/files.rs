@@ -72,22 +72,34 @@ impl Files {
     /// Opens the files of a database; `make`: they are made, and those of an older one of the number are removed.
     ///
     /// # Errors
-    /// What the system says.
-    pub fn open(directory: &Path, number: u32, direct: bool, make: bool) -> io::Result<Arc<Files>> {
+    /// What the system says, and of which path.
+    pub fn open(
+        directory: &Path,
+        number: u32,
+        direct: bool,
+        make: bool,
+    ) -> Result<Arc<Files>, (PathBuf, io::Error)> {
         let path = |file| Files::at(directory, number, file);
+        let of_directory = |error| (directory.to_owned(), error);
         if make {
-            for generation in generations_in(directory, number)? {
-                std::fs::remove_file(path(FileId::Log(generation)))?;
+            for generation in generations_in(directory, number).map_err(of_directory)? {
+                let old = path(FileId::Log(generation));
+                std::fs::remove_file(&old).map_err(|error| (old, error))?;
             }
         }
         let extra = if make { OFlags::CREATE | OFlags::TRUNC } else { OFlags::empty() };
-        let database = open(&path(FileId::Database), flags(direct, false) | extra)?;
-        let checkpoint = open(&path(FileId::Checkpoint), flags(direct, true) | extra)?;
+        let opened = |file: FileId, flags| open(&path(file), flags).map_err(|error| (path(file), error));
+        let database = opened(FileId::Database, flags(direct, false) | extra)?;
+        let checkpoint = opened(FileId::Checkpoint, flags(direct, true) | extra)?;
         if make {
-            sync_directory(directory)?;
+            sync_directory(directory).map_err(of_directory)?;
         }
         let directory = directory.to_owned();
         Ok(Arc::new(Files { directory, number, direct, database, checkpoint, logs: Mutex::default() }))
+    }
+
+    fn path(&self, file: FileId) -> PathBuf {
+        Files::at(&self.directory, self.number, file)
     }
 
     /// Bytes of the database file.
@@ -103,8 +115,7 @@ impl Files {
         if let Some(file) = logs.get(&generation) {
             return Ok(file.clone());
         }
-        let path = Files::at(&self.directory, self.number, FileId::Log(generation));
-        let file = open(&path, flags(self.direct, true))?;
+        let file = open(&self.path(FileId::Log(generation)), flags(self.direct, true))?;
         // The log is written in order: the two last are all that is used again.
         logs.retain(|known, _| known + 2 > generation);
         logs.insert(generation, file.clone());
@@ -118,6 +129,11 @@ impl Files {
             FileId::Log(generation) => work(&self.log(generation)?.file),
         }
     }
+}
+
+/// The name of a log file until it is whole.
+pub(crate) fn new_log(number: u32) -> String {
+    format!("mail-{number}.log-new")
 }
 
 fn sync_directory(directory: &Path) -> io::Result<()> {
@@ -155,7 +171,10 @@ fn read_all(file: &File, mut offset: u64, into: &mut [IoSliceMut<'_>]) -> io::Re
         let now = left.len().min(SLICES_MAX);
         let moved = again(|| rustix::io::preadv(file, &mut left[..now], offset))?;
         if moved == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            let wanted: usize = left.iter().map(|slice| slice.len()).sum();
+            let what =
+                format!("the file ends at byte {offset}, {wanted} bytes before the end of what is read");
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
         }
         offset += moved as u64;
         IoSliceMut::advance_slices(&mut left, moved);
@@ -310,20 +329,29 @@ impl Disk for FileDisk {
 
     fn make_generation(&mut self, generation: u64, of: Option<u64>) -> io::Result<()> {
         let files = &self.files;
-        let path = |generation| Files::at(&files.directory, files.number, FileId::Log(generation));
+        let path = files.path(FileId::Log(generation));
         if let Some(old) = of {
             files.logs.lock().unwrap_or_else(PoisonError::into_inner).remove(&old);
-            std::fs::rename(path(old), path(generation))?;
+            std::fs::rename(files.path(FileId::Log(old)), &path)?;
         } else {
-            let file = open(&path(generation), flags(files.direct, true) | OFlags::CREATE | OFlags::TRUNC)?;
+            // Under another name until it is whole: a log that is short was cut by something else than the end of this process.
+            let begun = files.directory.join(new_log(files.number));
+            let file = open(&begun, flags(files.direct, true) | OFlags::CREATE | OFlags::TRUNC)?;
             // Zeros now, so that no write of the log has to allocate.
             write_all(&file.file, 0, &slices(&blocks(GENERATION_BYTES as usize / 4096)))?;
+            std::fs::rename(&begun, &path)?;
         }
+        // Where files cannot be marked, what is ours is known by its name: this one is new.
+        claim_file(&File::open(&path)?, &path)?;
         sync_directory(&files.directory)
     }
 
     fn generations(&mut self) -> io::Result<Vec<u64>> {
         generations_in(&self.files.directory, self.files.number)
+    }
+
+    fn length(&mut self, file: FileId) -> io::Result<u64> {
+        Ok(self.files.path(file).symlink_metadata()?.len())
     }
 
     fn extend(&mut self, bytes: u64) -> io::Result<()> {

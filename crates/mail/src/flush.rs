@@ -14,7 +14,7 @@ use crate::store::{Store, io_error, page_slices};
 /// Pages that are written with one flush at most.
 const BATCH_PAGES: usize = 16;
 /// A neighbour is written early if its turn comes within this part of the time that pages stay dirty.
-const NEIGHBOUR_SHARE: u64 = 4;
+const NEIGHBOUR_SHARE: u64 = 8;
 /// Pages of one write: 256 KiB.
 const RUN_PAGES: usize = 8;
 /// The database file grows by so many pages.
@@ -24,7 +24,7 @@ const GENERATIONS_AHEAD: u64 = 2;
 /// A checkpoint is written when replay would begin so much later.
 const CHECKPOINT_STEP_BYTES: u64 = GENERATION_BYTES;
 const MAGIC: u32 = 0x504b_4341;
-const CHECKPOINT_BYTES: usize = 56;
+const CHECKPOINT_BYTES: usize = 80;
 
 /// Where replay begins, as the checkpoint file says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,12 @@ pub struct Checkpoint {
     pub life: u64,
     /// Which database.
     pub database: u32,
+    /// Pages that the database file was durably long.
+    pub file_pages: u32,
+    /// The last log generation, and how many there were.
+    pub last_generation: u64,
+    /// See [`Checkpoint::last_generation`]; later ones are made of the oldest, or added.
+    pub generations: u64,
 }
 
 impl Checkpoint {
@@ -47,7 +53,9 @@ impl Checkpoint {
         bytes.extend([0; 4]);
         bytes.extend(MAGIC.to_le_bytes());
         bytes.extend(u64::from(self.database).to_le_bytes());
-        for field in [self.sequence, self.place.position, self.place.lsn, self.durable_lsn, self.life] {
+        let fields = [self.sequence, self.place.position, self.place.lsn, self.durable_lsn, self.life];
+        let lengths = [u64::from(self.file_pages), self.last_generation, self.generations];
+        for field in fields.into_iter().chain(lengths) {
             bytes.extend(field.to_le_bytes());
         }
         let crc = crc32c::crc32c(&bytes[4..]);
@@ -67,6 +75,9 @@ impl Checkpoint {
             place: LogPlace { position: word(24)?, lsn: word(32)? },
             durable_lsn: word(40)?,
             life: word(48)?,
+            file_pages: word(56)? as u32,
+            last_generation: word(64)?,
+            generations: word(72)?,
         })
     }
 
@@ -216,7 +227,11 @@ impl Store {
             let written = disk.write(Class::DatabaseWrite, FileId::Database, offset, &page_slices(run));
             written.map_err(io_error(Doing::Write, FileId::Database))?;
         }
-        disk.flush().map_err(io_error(Doing::Flush, FileId::Database))
+        let file_pages = self.lock().file_pages;
+        disk.flush().map_err(io_error(Doing::Flush, FileId::Database))?;
+        let mut state = self.lock();
+        state.durable_file_pages = state.durable_file_pages.max(file_pages);
+        Ok(())
     }
 
     fn extend(&self, disk: &mut dyn Disk, needed: u32) -> Result<(), StoreError> {
@@ -278,6 +293,9 @@ impl Store {
             durable_lsn: state.log.durable_lsn(),
             life: state.log.life(),
             database: state.database,
+            file_pages: state.durable_file_pages,
+            last_generation: *state.generations.end(),
+            generations: (state.generations.end() - state.generations.start()).saturating_add(1),
         };
         drop(state);
         checkpoint.write(disk)
@@ -337,6 +355,9 @@ mod tests {
             durable_lsn: 99,
             life: 4,
             database: 2,
+            file_pages: 700,
+            last_generation: 8193,
+            generations: 5,
         };
         let bytes = checkpoint.encode();
         assert_eq!(bytes.len(), CHECKPOINT_BYTES);

@@ -151,7 +151,8 @@ fn look_at(directory: &Path, number: u32) -> Result<bool, EngineError> {
     let logs = files::generations_in(directory, number).map_err(engine_error)?.into_iter().map(FileId::Log);
     let names = [FileId::Database, FileId::Checkpoint].into_iter().chain(logs);
     let names = names.map(|file| Files::name(number, file));
-    for (index, name) in names.chain([format!("mail-{number}.ledger")]).enumerate() {
+    let others = [format!("mail-{number}.ledger"), files::new_log(number)];
+    for (index, name) in names.chain(others).enumerate() {
         let path = directory.join(name);
         if path.symlink_metadata().is_err() {
             continue;
@@ -168,6 +169,14 @@ fn look_at(directory: &Path, number: u32) -> Result<bool, EngineError> {
     Ok(found)
 }
 
+fn cannot_open(database: u32, path: &Path, source: std::io::Error) -> EngineError {
+    if source.kind() != std::io::ErrorKind::NotFound {
+        return EngineError::Target { path: path.display().to_string(), what: "open", source };
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    engine_error(format!("database {database}: {}", StoreError::Missing { name }))
+}
+
 impl Database {
     fn prepare(
         kind: &Mail,
@@ -179,7 +188,10 @@ impl Database {
         let (settings, path) = settings_of(context, job)?;
         let directory = WorkDir::create(&path, env!("CARGO_PKG_VERSION"), NOTE).map_err(engine_error)?;
         let found = look_at(&path, settings.database)?;
-        let is_there = settings.task == Task::Build && found && settings.keeps;
+        let is_there = settings.task == Task::Build
+            && found
+            && settings.keeps
+            && !recover::is_half_built(&path, settings.database);
         let builds = settings.task == Task::Build && !is_there;
         if !found && !builds {
             return Err(engine_error(format!(
@@ -189,10 +201,8 @@ impl Database {
                 path.display()
             )));
         }
-        let files = Files::open(&path, settings.database, settings.direct, builds).map_err(|source| {
-            let name = Files::name(settings.database, FileId::Database);
-            EngineError::Target { path: path.join(name).display().to_string(), what: "open", source }
-        })?;
+        let files = Files::open(&path, settings.database, settings.direct, builds);
+        let files = files.map_err(|(path, source)| cannot_open(settings.database, &path, source))?;
         let schedule = Schedule {
             start_ns: planned.start_delay.0,
             measured_start_ns: planned.start_delay.0 + planned.ramp.0,
@@ -212,12 +222,16 @@ impl Database {
             notes: Mutex::default(),
             is_there,
         };
-        if is_there {
+        if is_there || !matches!(database.settings.task, Task::Build | Task::Recover) {
             database.open(kind, say)?;
-            database.expect_size()?;
         }
-        if !matches!(database.settings.task, Task::Build | Task::Recover) {
-            database.open(kind, say)?;
+        if is_there {
+            database.expect_size("ask for that size, or remove it with 'assay cleanup'")?;
+            database.note(format!("database {} is used as it is", database.settings.database));
+        } else if database.is_transactions() {
+            // What is reported would be of another database.
+            database
+                .expect_size("give size=, capacity= and databases= as it was built, or build it again")?;
         }
         Ok(database)
     }
@@ -227,7 +241,8 @@ impl Database {
         let number = self.settings.database;
         let failed = |error: StoreError| engine_error(format!("database {number}: {error}"));
         let mut disk = FileDisk::new(&self.files);
-        let (store, header, recovered) = recover::open(&mut disk, self.settings.tuning()).map_err(failed)?;
+        let (store, header, recovered) =
+            recover::open(&mut disk, number, self.settings.tuning()).map_err(failed)?;
         if recovered.groups > 0 {
             say(NOTE, format!("database {number} was not closed: {}", words(&recovered)));
         }
@@ -264,21 +279,20 @@ impl Database {
         Ok(())
     }
 
-    /// A database that is used as it is has to be of the size that is asked for.
-    fn expect_size(&self) -> Result<(), EngineError> {
+    /// A database that is used as it is has to be of the size that is asked for; `help`: what to do where it is not.
+    fn expect_size(&self, help: &str) -> Result<(), EngineError> {
         let Some(instance) = &self.instance else { return Ok(()) };
         let (found, wanted) = (u64::from(instance.header.layout.capacity), self.settings.capacity_pages());
         if found != wanted {
             let bytes = |pages: u64| Bytes(pages * PAGE_BYTES as u64);
             return Err(engine_error(format!(
-                "database {} in {} has {} with its growth, not {}: ask for that size, or remove it with 'assay cleanup'",
+                "database {} in {} has {} with its growth, not {}: {help}",
                 self.settings.database,
                 self.path.display(),
                 bytes(found),
                 bytes(wanted)
             )));
         }
-        self.note(format!("database {} is used as it is", self.settings.database));
         Ok(())
     }
 
@@ -418,7 +432,9 @@ impl OneTask<'_> {
         let mut index = Vec::new();
         while loader.pages() < settings.initial_pages() {
             if stop.load(Ordering::Relaxed) {
-                return Err(StoreError::Stopped("it was interrupted; the database is half built".to_owned()));
+                let number = settings.database;
+                self.database.note(format!("database {number} is half built: its building was interrupted"));
+                return Ok(());
             }
             for folder in 0..FOLDERS {
                 for _ in 0..MESSAGES_MIN + rng.below(MESSAGES_MAX - MESSAGES_MIN) {
@@ -480,8 +496,8 @@ impl OneTask<'_> {
     }
 
     fn recover(&mut self) -> Result<(), StoreError> {
-        let (_, _, recovered) = recover::open(&mut self.disk, self.database.settings.tuning())?;
         let number = self.database.settings.database;
+        let (_, _, recovered) = recover::open(&mut self.disk, number, self.database.settings.tuning())?;
         self.database.note(format!("soft recovery of database {number}: {}", words(&recovered)));
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use crate::page::{PAYLOAD_BYTES, Page, PageKind, SLOTS};
 
-/// The version of the format: since 2 each mailbox has an index.
-pub const VERSION: u32 = 2;
+/// The version of the format: since 2 each mailbox has an index, since 3 checkpoints say how long files were.
+pub const VERSION: u32 = 3;
 const MAGIC: u64 = 0x314c_4941_4d59_4153;
 /// Pages that a page of the space map speaks of.
 const BITS: u32 = PAYLOAD_BYTES as u32 * 8;

@@ -33,6 +33,7 @@ mod session;
 pub mod settings;
 pub mod store;
 pub mod tree;
+mod whole;
 
 #[cfg(test)]
 mod memory;

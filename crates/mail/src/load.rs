@@ -249,8 +249,16 @@ impl<'d> Loader<'d> {
         let both = blocks(2);
         let cleared = self.disk.write(Class::CheckpointWrite, FileId::Checkpoint, 0, &slices(&both));
         cleared.map_err(io_error(Doing::Write, FileId::Checkpoint))?;
-        let place = LogPlace { position: 0, lsn: FIRST_LSN };
-        let database = self.header.database;
-        Checkpoint { sequence: 1, place, durable_lsn: FIRST_LSN, life: 1, database }.write(self.disk)
+        let checkpoint = Checkpoint {
+            sequence: 1,
+            place: LogPlace { position: 0, lsn: FIRST_LSN },
+            durable_lsn: FIRST_LSN,
+            life: 1,
+            database: self.header.database,
+            file_pages: self.next,
+            last_generation: 1,
+            generations: 2,
+        };
+        checkpoint.write(self.disk)
     }
 }

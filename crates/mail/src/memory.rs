@@ -105,6 +105,11 @@ impl Memory {
         change(&mut content.durable);
     }
 
+    /// A file disappears.
+    pub(crate) fn remove(&self, file: FileId) {
+        self.lock().files.remove(&file).expect("a file");
+    }
+
     /// Whether the power is still on after one more write; of the last one a part may be done.
     fn spend(files: &mut Files) -> io::Result<bool> {
         if files.off {
@@ -216,6 +221,13 @@ impl Disk for Memory {
             _ => None,
         };
         Ok(files.files.keys().filter_map(generation).collect())
+    }
+
+    fn length(&mut self, file: FileId) -> io::Result<u64> {
+        let files = self.lock();
+        let content = files.files.get(&file).ok_or(io::ErrorKind::NotFound)?;
+        let ends = content.pending.iter().map(|(at, bytes)| *at + bytes.len() as u64);
+        Ok(ends.fold(content.durable.len() as u64, u64::max))
     }
 
     fn extend(&mut self, bytes: u64) -> io::Result<()> {

@@ -1,5 +1,7 @@
 //! The plan of a mail test: phases of jobs, one job a database.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use assay_workload::Workload;
@@ -9,8 +11,11 @@ use assay_workload::pattern::{AccessPattern, Mix, Placement};
 use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::Nanos;
 
-use crate::page::PAGE_BYTES;
-use crate::settings::{SettingError, Settings, Task, Test};
+use crate::disk::FileId;
+use crate::files::Files;
+use crate::layout::{Header, VERSION};
+use crate::page::{PAGE_BYTES, Page};
+use crate::settings::{DATABASES_MAX, SettingError, Settings, Task, Test};
 
 /// The kind of job.
 pub const KIND: &str = "mail";
@@ -111,8 +116,33 @@ fn phase(settings: &Settings, name: &str, kind: PhaseKind, task: Task) -> Phase 
 /// # Errors
 /// The first word that cannot be.
 pub fn asked(action: Action, directory: &Path, words: &[String]) -> Result<Workload, SettingError> {
-    let settings = Settings::from_words(words)?;
+    let mut settings = Settings::from_words(words)?;
+    if action != Action::Build {
+        take_what_is_there(&mut settings, directory, words);
+    }
     Ok(workload(action, &directory.to_string_lossy(), &settings))
+}
+
+/// Number and size of the databases are those of what was built, where they are not given.
+fn take_what_is_there(settings: &mut Settings, directory: &Path, words: &[String]) {
+    let is_given =
+        |name: &str| words.iter().any(|word| word.split_once('=').is_some_and(|(of, _)| of == name));
+    let path = |number: u32| directory.join(Files::name(number, FileId::Database));
+    let Some(header) = File::open(path(1)).ok().and_then(|file| read_header(&file)) else { return };
+    if !is_given("databases") {
+        settings.databases =
+            (1..DATABASES_MAX).take_while(|number| path(number + 1).exists()).count() as u32 + 1;
+    }
+    if !is_given("size") && !is_given("capacity") {
+        let pages = u64::from(header.layout.capacity) * u64::from(settings.databases);
+        settings.size = pages * PAGE_BYTES as u64;
+    }
+}
+
+fn read_header(mut file: &File) -> Option<Header> {
+    let mut page = Page::zeroed();
+    file.read_exact(&mut page.0).ok()?;
+    Header::read(&page).filter(|header| header.version == VERSION)
 }
 
 /// The workload of an action on the databases in `directory`.

@@ -89,6 +89,8 @@ pub struct State {
     pub(crate) hint: u32,
     /// Pages that the file has room for.
     pub file_pages: u32,
+    /// Pages that it durably has.
+    pub durable_file_pages: u32,
     group: Vec<u8>,
     changed: Vec<u32>,
     before: Box<Page>,
@@ -135,6 +137,7 @@ impl State {
             in_use_count: 0,
             hint: 0,
             file_pages: 0,
+            durable_file_pages: 0,
             group: Vec::new(),
             changed: Vec::new(),
             before: Page::zeroed(),

@@ -6,15 +6,18 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::IoSliceMut;
+use std::path::Path;
 
 use crate::disk::{Block, Class, Disk, FileId, GENERATION_BYTES, blocks, read_blocks};
 use crate::error::{Doing, LogDamage, StoreError};
+use crate::files::{FileDisk, Files};
 use crate::flush::Checkpoint;
 use crate::layout::{Header, Layout, VERSION};
 use crate::log::{Batch, LogPlace, LogState, Record, decode};
 use crate::page::{PAGE_BYTES, Page, PageFault, PageKind, counter_byte};
 use crate::pool::{Miss, State};
 use crate::store::{Store, Tuning, io_error};
+use crate::whole::{expect_length, expect_logs, expect_pages};
 
 /// What opening did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -341,14 +344,28 @@ fn read_capacity(disk: &mut dyn Disk) -> Result<Header, StoreError> {
     if header.built { Ok(header) } else { Err(StoreError::HalfBuilt) }
 }
 
-/// Opens a database, replaying its log.
+/// Whether the building of a database did not end; `false` also where it cannot be told.
+pub(crate) fn is_half_built(directory: &Path, number: u32) -> bool {
+    let files = Files::open(directory, number, false, false);
+    files.is_ok_and(|files| matches!(read_capacity(&mut FileDisk::new(&files)), Err(StoreError::HalfBuilt)))
+}
+
+/// Opens database `number`, replaying its log.
 ///
 /// # Errors
 /// What is not as it was acknowledged, or what the system says.
-pub fn open(disk: &mut dyn Disk, tuning: Tuning) -> Result<(Store, Header, Recovered), StoreError> {
+pub fn open(
+    disk: &mut dyn Disk,
+    number: u32,
+    tuning: Tuning,
+) -> Result<(Store, Header, Recovered), StoreError> {
     let begun_ns = disk.now_ns();
+    expect_length(disk, number, FileId::Database, PAGE_BYTES as u64)?;
     let mut header = read_capacity(disk)?;
+    expect_length(disk, number, FileId::Checkpoint, 2 * 4096)?;
     let checkpoint = read_checkpoint(disk)?;
+    let file_pages = expect_pages(disk, &checkpoint)?;
+    let logs = expect_logs(disk, &checkpoint)?;
     let (layout, database) = (header.layout, checkpoint.database);
     let FirstPass { mut meta, data, end, life, generations, groups } = first_pass(disk, checkpoint, layout)?;
     let mut log = LogState::new(database, life + 1, end);
@@ -370,13 +387,12 @@ pub fn open(disk: &mut dyn Disk, tuning: Tuning) -> Result<(Store, Header, Recov
     read_maps(&mut state);
     let root = state.peek(0).and_then(|frame| Header::read(&frame.page)).ok_or(StoreError::Version(0))?;
     (header, state.root) = (root, root.root);
-    state.file_pages = state.high_page();
+    (state.file_pages, state.durable_file_pages) = (file_pages, checkpoint.file_pages);
     state.checkpoint_lsn = checkpoint.place.lsn;
     state.checkpoint_count = checkpoint.sequence;
-    let found = disk.generations().map_err(io_error(Doing::Read, FileId::Log(0)))?;
     let current = end.position / GENERATION_BYTES;
-    let last = found.last().copied().filter(|last| *last >= current);
-    state.generations = found.first().copied().unwrap_or(current).min(current)..=last.unwrap_or(current);
+    let last = logs.last().copied().filter(|last| *last >= current);
+    state.generations = logs.first().copied().unwrap_or(current).min(current)..=last.unwrap_or(current);
     if last.is_none() {
         disk.make_generation(current, None).map_err(io_error(Doing::Make, FileId::Log(current)))?;
     }

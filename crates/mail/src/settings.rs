@@ -165,6 +165,8 @@ pub const INITIAL_SHARE: f64 = 0.8;
 /// How long a background writer waits for the next durable commit instead of writing the log for its pages alone: it is in no hurry, and a
 /// server with some dozens of durable commits a second has one by then.
 const FLUSH_PATIENCE_NS: u64 = 50_000_000;
+/// Databases of a test.
+pub(crate) const DATABASES_MAX: u32 = 64;
 /// The shortest a database can be, pages.
 const PAGES_MIN: u64 = 256;
 
@@ -250,8 +252,8 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "databases",
         expected: "1 to 64",
-        help: "databases; the size is that of all together",
-        set: |s, v| put(&mut s.databases, number(v, 1, 64)),
+        help: "databases; the size is that of all together [default of run and check: those there are]",
+        set: |s, v| put(&mut s.databases, number(v, 1, DATABASES_MAX)),
     },
     Setting {
         name: "copies",
@@ -262,7 +264,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "size",
         expected: "a size from 16MiB on, as 100GiB",
-        help: "space of all databases with their growth: 80 % is built, 20 % is left",
+        help: "space of all databases with their growth: 80 % is built, 20 % is left [default of run and check: as built]",
         set: |s, v| put(&mut s.size, bytes(v, 16 << 20)),
     },
     Setting {

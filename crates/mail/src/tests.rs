@@ -47,7 +47,7 @@ fn built(memory: &Memory, messages: u64, model: &mut Model) {
 }
 
 fn open(memory: &Memory) -> Result<(Store, Recovered), StoreError> {
-    let (store, _, recovered) = recover::open(&mut memory.clone(), tuning())?;
+    let (store, _, recovered) = recover::open(&mut memory.clone(), 1, tuning())?;
     Ok((store, recovered))
 }
 
@@ -272,6 +272,50 @@ fn what_is_no_database_is_refused() {
     let new = NewDatabase { database: 1, capacity: 2000, fill: 0.75, mailboxes: 0, folders: 4, seed: 1 };
     drop(Loader::new(&mut disk, new).unwrap());
     assert!(matches!(open(&memory), Err(StoreError::HalfBuilt)));
+}
+
+/// A database that was closed, changed by `change`; what opening it says.
+fn said_behind(change: impl Fn(&Memory, u32)) -> String {
+    let memory = Memory::new(1);
+    let store = worked(&memory);
+    let (used, file) = {
+        let state = store.lock();
+        (state.high_page(), state.file_pages)
+    };
+    assert!(used < file, "the file has pages that are not in use");
+    drop(store);
+    change(&memory, used);
+    open(&memory).map_or_else(|error| error.to_string(), |_| "opened".to_owned())
+}
+
+#[test]
+fn files_that_were_cut_or_removed_are_named_even_where_nothing_needs_them() {
+    assert_eq!(said_behind(|_, _| ()), "opened");
+    let cut =
+        |file, length: usize| said_behind(move |memory, _| memory.tamper(file, |all| all.truncate(length)));
+    assert!(
+        cut(FileId::Log(0), 4096)
+            .starts_with("mail-1.log-00000000 was cut short: it ends at byte 4096, and 1048576 bytes")
+    );
+    assert!(
+        cut(FileId::Checkpoint, 4096)
+            .starts_with("mail-1.checkpoint was cut short: it ends at byte 4096, and 8192 bytes")
+    );
+    assert!(
+        cut(FileId::Database, 0)
+            .starts_with("mail-1.database was cut short: it ends at byte 0, and 32768 bytes")
+    );
+    let behind_used = said_behind(|memory, used| {
+        memory.tamper(FileId::Database, |all| all.truncate(used as usize * PAGE_BYTES));
+    });
+    assert!(behind_used.starts_with("mail-1.database was cut short: it ends at byte "), "{behind_used}");
+    assert!(behind_used.contains("build it again"), "{behind_used}");
+    for generation in 0..2 {
+        let said = said_behind(|memory, _| memory.remove(FileId::Log(generation)));
+        assert!(said.starts_with(&format!("mail-1.log-0000000{generation} is missing; ")), "{said}");
+    }
+    let none = said_behind(|memory, _| (0..2).for_each(|generation| memory.remove(FileId::Log(generation))));
+    assert!(none.starts_with("mail-1.log-00000000 is missing; "), "{none}");
 }
 
 #[test]

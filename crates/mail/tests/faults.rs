@@ -53,7 +53,7 @@ fn built(power_cuts: bool) -> Option<FaultFs> {
 fn open(fs: &FaultFs) -> Result<(Store, FileDisk), StoreError> {
     let files = Files::open(fs.path(), 1, true, false).expect("files");
     let mut disk = FileDisk::new(&files);
-    let (store, ..) = recover::open(&mut disk, tuning())?;
+    let (store, ..) = recover::open(&mut disk, 1, tuning())?;
     Ok((store, disk))
 }
 
@@ -156,7 +156,7 @@ fn a_power_cut_loses_nothing_that_was_durably_committed() {
         drop((store, disk));
         let files = Files::open(fs.path(), 1, true, false).expect("files");
         let mut disk = FileDisk::new(&files);
-        let (store, _, recovered) = recover::open(&mut disk, tuning()).expect("recovered");
+        let (store, _, recovered) = recover::open(&mut disk, 1, tuning()).expect("recovered");
         (torn, groups) = (torn + recovered.torn_repaired, groups + recovered.groups);
         let checked = scan::check(&store, &mut disk, &|| true).expect("read");
         assert!(checked.faults.is_empty(), "round {round}: {:?}", checked.faults);

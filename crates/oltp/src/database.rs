@@ -1,5 +1,6 @@
 //! A database that a command or a job of a plan is about: where it is, how large it becomes, how it is built, used and checked.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use assay_host::claim::{Access, Claims};
@@ -60,11 +61,17 @@ impl Database {
             let url = ServerUrl::parse(place)?;
             return Ok(Database::Postgres(url.or_password(here.password.clone())));
         }
+        if place.split_whitespace().any(|word| word.starts_with("host=") || word.starts_with("dbname=")) {
+            let why = "a server is named by a URL, not by words with '='".to_owned();
+            return Err(Asked::Url { url: "host=... dbname=...".to_owned(), why }.into());
+        }
         let path = Path::new(place);
-        let failed = |source| Error::File { path: path.to_owned(), source };
-        let directory = std::fs::canonicalize(path).map_err(failed)?;
+        let directory = match std::fs::canonicalize(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return new_directory(path),
+            found => found.map_err(|source| Error::File { path: path.to_owned(), source })?,
+        };
         if !directory.is_dir() {
-            return Err(failed(std::io::ErrorKind::NotADirectory.into()));
+            return Err(not_a_place(path, "is not a directory"));
         }
         Ok(Database::Sqlite(if is_assay_dir(&directory) { directory } else { directory.join(WORK_DIR) }))
     }
@@ -202,6 +209,25 @@ impl Database {
             Database::Sqlite(directory) => directory.display().to_string(),
             Database::Postgres(url) => url.shown(),
         }
+    }
+}
+
+fn not_a_place(path: &Path, what: &str) -> Error {
+    let help = "give a directory for SQLite, or postgres://USER@HOST:PORT/DATABASE";
+    Unfit::Directory { what: format!("{} {what}; {help}", path.display()) }.into()
+}
+
+/// A directory that a build makes, in one that is there.
+fn new_directory(path: &Path) -> Result<Database, Error> {
+    let failed = |source| Error::File { path: path.to_owned(), source };
+    let (above, name) = (path.parent(), path.file_name());
+    let Some((above, name)) = above.zip(name).filter(|_| path.symlink_metadata().is_err()) else {
+        return Err(not_a_place(path, "does not exist"));
+    };
+    let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+    match std::fs::canonicalize(above) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(not_a_place(above, "does not exist")),
+        found => Ok(Database::Sqlite(found.map_err(failed)?.join(name))),
     }
 }
 

@@ -76,7 +76,7 @@ pub const OPTIONS: [OptionWords; 21] = [
         WHERE,
         Some("WHERE"),
         &Verb::ALL,
-        "A directory for SQLite [default: .], or postgres://USER@HOST:PORT/DATABASE (password: PGPASSWORD)",
+        "A directory for SQLite, made if it does not exist [default: .], or postgres://USER@HOST:PORT/DATABASE (password: PGPASSWORD)",
     ),
     option("warehouses", Some("N"), BUILDS, "Warehouses to build, about 0.1 GB each [default: 10]"),
     option(

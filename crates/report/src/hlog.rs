@@ -27,7 +27,7 @@ pub fn hlog(run: &Run, intervals: &[Interval]) -> String {
         "#[Assay {}: run {}, {}]\n#[Histogram log format version 1.3]\n#[StartTime: {:.3} (seconds since epoch), {}]\n\
          #[latencies in nanoseconds; Interval_Max in milliseconds; times are seconds from the start of each phase]\n\
          \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
-        run.assay.version,
+        visible(&run.assay.version),
         visible(&run.id),
         visible(&run.name),
         start.unix_ms() as f64 / 1e3,
@@ -126,6 +126,17 @@ mod tests {
         let mut used = BTreeMap::new();
         assert_eq!(unique(&mut used, "a b,c/read"), "a_b_c/read");
         assert_eq!(unique(&mut used, "a b,c/read"), "a_b_c/read~2");
+    }
+
+    #[test]
+    fn words_of_a_stranger_move_no_cursor() {
+        let evil = "x\u{1b}[2J\u{9b}2J\r\n#";
+        let mut run = assay_results::samples::run(evil, evil, Vec::new());
+        run.assay.version = evil.to_owned();
+        run.id = evil.to_owned();
+        let text = hlog(&run, &[]);
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        assert_eq!(text.lines().count(), 5, "{text}");
     }
 
     #[test]

@@ -24,6 +24,15 @@ pub enum Sizes {
 }
 
 impl Sizes {
+    /// The mean of many.
+    pub(crate) fn mean_bytes(&self) -> f64 {
+        match self {
+            Self::Fixed(n) | Self::Around(n) => *n as f64,
+            Self::Mixed(list) => list.iter().map(|(n, percent)| *n as f64 * percent / 100.0).sum(),
+            Self::Uniform { min, max, .. } => (*min as f64 + *max as f64) / 2.0,
+        }
+    }
+
     /// The largest size that can occur.
     #[must_use]
     pub fn largest(&self) -> u64 {
@@ -189,14 +198,16 @@ pub(crate) fn transfer_sizes(args: &mut Args<'_>) -> Option<Sizes> {
         _ => Sizes::Mixed(distribution(args, &numbers)?),
     };
     let bad = match &sizes {
-        Sizes::Fixed(n) | Sizes::Around(n) => (*n % SECTOR != 0 || *n == 0).then_some(0),
+        // Of a single size the real tool asks no sectors.
+        Sizes::Fixed(n) | Sizes::Around(n) => (*n == 0).then_some(0),
         Sizes::Mixed(list) => list.iter().position(|(n, _)| n % SECTOR != 0 || *n == 0).map(|i| 2 * i),
         Sizes::Uniform { min, max, align } => {
             [*min, *max, *align].iter().position(|n| n % SECTOR != 0 || *n == 0)
         }
     };
     if let Some(value) = bad {
-        return args.refuse(value, "a transfer size must be a multiple of 512 above 0", "write 512, 4k, 1m");
+        let rule = "the transfer sizes of a list must be multiples of 512 above 0";
+        return args.refuse(value, rule, "write 512, 4k, 1m");
     }
     Some(sizes)
 }

@@ -166,6 +166,16 @@ fn file_definitions(file: &ParameterFile, sink: &mut Sink) {
             sink.error("anchor-missing", fsd.at, &fsd.name, message, "add anchor=/directory");
         }
         anchors.insert(fsd.anchor.trim_end_matches('/').to_owned() + "/");
+        if let Some(total) = fsd.total_bytes.filter(|total| *total > fsd.tree_bytes()) {
+            let message = format!(
+                "fsd `{}`: totalsize={} is more than the whole tree has, {}",
+                fsd.name,
+                show_size(total as f64),
+                show_size(fsd.tree_bytes() as f64)
+            );
+            let help = "more depth=, width=, files= or sizes=, or a smaller totalsize=";
+            sink.error("totalsize-above-tree", fsd.at, &fsd.name, message, help);
+        }
     }
     for fsd in &file.file_systems {
         let own = fsd.anchor.trim_end_matches('/').to_owned() + "/";

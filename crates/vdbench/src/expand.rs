@@ -199,7 +199,7 @@ fn rates_of(rd: &RunDef) -> Option<&Rates> {
     if rd.file_workloads.is_empty() { rd.rate.as_ref() } else { rd.file_rate.as_ref() }
 }
 
-/// All runs of one definition: loops outside, rates inside.
+/// All runs of one definition: loops outside and rates inside, for trees the other way about.
 fn one_definition(
     file: &ParameterFile,
     index: usize,
@@ -219,18 +219,45 @@ fn one_definition(
         warmup_s: rd.warmup_s,
         storage_set,
     };
-    let mut counters = vec![0usize; rd.loops.len()];
-    let mut first = true;
+    let mut all = Vec::new();
+    for loops in combinations(&rd.loops, file.limits.runs) {
+        all.extend(at_rates(file, rd, &ExpandedRun { loops, ..template.clone() }));
+        if all.len() >= file.limits.runs {
+            break;
+        }
+    }
+    if files {
+        rates_outside(&mut all);
+    }
+    for (index, run) in all.into_iter().enumerate() {
+        push_with_format(rd, run, index == 0, runs);
+    }
+}
+
+/// Values of the loops, the last one turning fastest.
+fn combinations(loops: &[Loop], most: usize) -> Vec<Vec<(LoopKind, LoopValue)>> {
+    let mut counters = vec![0usize; loops.len()];
+    let mut all = Vec::new();
     loop {
-        let loops = values_at(&rd.loops, &counters);
-        let combination = ExpandedRun { loops, ..template.clone() };
-        for run in at_rates(file, rd, &combination) {
-            push_with_format(rd, run, first, runs);
-            first = false;
+        all.push(values_at(loops, &counters));
+        if all.len() >= most || !advance(loops, &mut counters) {
+            return all;
         }
-        if runs.len() >= file.limits.runs || !advance(&rd.loops, &mut counters) {
-            return;
+    }
+}
+
+/// Runs of trees in their order: a list of rates is the outermost loop, and the first in the label.
+fn rates_outside(runs: &mut [ExpandedRun]) {
+    let listed = |run: &ExpandedRun| run.loops.last().filter(|value| value.0 == LoopKind::FileRate).copied();
+    let mut order: Vec<LoopValue> = Vec::new();
+    for (_, value) in runs.iter().filter_map(listed) {
+        if !order.contains(&value) {
+            order.push(value);
         }
+    }
+    runs.sort_by_key(|run| listed(run).and_then(|(_, rate)| order.iter().position(|value| *value == rate)));
+    for run in runs.iter_mut().filter(|run| listed(run).is_some()) {
+        run.loops.rotate_right(1);
     }
 }
 
@@ -295,7 +322,9 @@ fn push_with_format(rd: &RunDef, run: ExpandedRun, first: bool, runs: &mut Vec<E
         runs.push(run);
         return;
     };
-    if first || !format.once {
+    // Of the points of a curve that only formats, none has anything to do.
+    let point = matches!(run.rate, RunRate::CurvePoint { .. });
+    if (first || !format.once) && !(format.only && point) {
         runs.push(ExpandedRun {
             kind: RunKind::FileFormat,
             name: format!("format_for_{}", rd.name),

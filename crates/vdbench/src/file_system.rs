@@ -38,6 +38,29 @@ definition! {
     }
 }
 
+impl FileSystemDef {
+    /// Bytes of all its files together, of sizes that are drawn as expected.
+    pub(crate) fn tree_bytes(&self) -> u64 {
+        let mut directories = 0_u64;
+        let mut level = 1_u64;
+        for _ in 0..self.depth {
+            let below = level.saturating_mul(self.width);
+            directories = if self.files_everywhere { directories.saturating_add(below) } else { below };
+            if below == u64::MAX {
+                break;
+            }
+            level = below;
+            // One directory in each: only the depth counts.
+            if self.width == 1 {
+                directories = if self.files_everywhere { self.depth } else { 1 };
+                break;
+            }
+        }
+        let files = directories.saturating_mul(self.files);
+        (files as f64 * self.sizes.mean_bytes()) as u64
+    }
+}
+
 const FILES_PER_DIRECTORY_MAX: u64 = 10_000_000;
 
 const KEYWORDS: &[Keyword<FileSystemDef>] = &[

@@ -13,6 +13,8 @@ struct Names {
     by_name: BTreeMap<String, usize>,
     /// The last list and what it selected: files repeat `sd=sd*` on every line.
     last: (Vec<String>, Vec<usize>),
+    /// What asks is used by no run: a name that is not there is worth a note.
+    optional: bool,
 }
 
 impl Names {
@@ -25,7 +27,7 @@ impl Names {
                 sink.error("duplicate-name", at, name, message, "give each definition its own name");
             }
         }
-        Self { kind, by_name, last: Default::default() }
+        Self { kind, by_name, last: Default::default(), optional: false }
     }
 
     /// The definitions that a list of names and `prefix*` patterns selects, in the order of the file for a pattern.
@@ -77,6 +79,10 @@ impl Names {
             (None, None) => format!("this file defines no {}", self.kind),
         };
         let message = format!("no {} matches `{}`", self.kind, super::sink::shorten(word));
+        if self.optional {
+            let message = format!("{message}; no run uses this definition");
+            return sink.note("no-match-unused", at, word, message, &help);
+        }
         sink.error("no-match", at, word, message, &help);
     }
 }
@@ -90,8 +96,19 @@ pub(crate) fn link(file: &mut ParameterFile, options: &Options, sink: &mut Sink)
     let mut fwds = Names::new("fwd", file.file_workloads.iter().map(|d| (d.name.as_str(), d.at)), sink);
     let runs = Names::new("rd", file.runs.iter().map(|d| (d.name.as_str(), d.at)), sink);
     let mut budget = options.limits.references;
+    for rd in &mut file.runs {
+        rd.workloads = wds.select(&rd.words[0], &mut budget, sink);
+    }
+    let used: BTreeSet<String> = file
+        .runs
+        .iter()
+        .flat_map(|rd| &rd.workloads)
+        .filter_map(|index| file.workloads.get(*index).map(|wd| wd.name.clone()))
+        .collect();
     for wd in file.workloads.iter_mut().chain(std::iter::once(&mut file.default_workload)) {
+        sds.optional = !used.contains(&wd.name);
         wd.storages = sds.select(&wd.storage_words, &mut budget, sink);
+        sds.optional = false;
         check_hosts(&mut hosts, &wd.hosts, wd.at, &mut budget, sink);
     }
     for sd in &file.storages {
@@ -104,7 +121,6 @@ pub(crate) fn link(file: &mut ParameterFile, options: &Options, sink: &mut Sink)
         check_hosts(&mut hosts, &fwd.hosts, fwd.at, &mut budget, sink);
     }
     for rd in &mut file.runs {
-        rd.workloads = wds.select(&rd.words[0], &mut budget, sink);
         rd.file_workloads = fwds.select(&rd.words[2], &mut budget, sink);
         rd.storages = (!rd.words[1].is_empty()).then(|| sds.select(&rd.words[1], &mut budget, sink));
         rd.file_systems = (!rd.words[3].is_empty()).then(|| fsds.select(&rd.words[3], &mut budget, sink));

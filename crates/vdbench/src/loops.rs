@@ -23,7 +23,7 @@ worded! {
         Sizes = "sizes",
         TotalSize = "totalsize",
         WorkingSet = "wss",
-        Operation = "operations",
+        Operation = "operation",
         Rate = "iorate",
         FileRate = "fwdrate",
     }
@@ -34,6 +34,7 @@ impl LoopKind {
     pub(crate) fn from_keyword(keyword: &str) -> Option<Self> {
         let word = match keyword.strip_prefix("for").unwrap_or(keyword) {
             "workingsetsize" => "wss",
+            "operations" => "operation",
             word => word,
         };
         Self::WORDS.iter().find(|(_, own)| *own == word).map(|(kind, _)| *kind)

@@ -78,7 +78,8 @@ pub fn console(run: &Run, intervals: &[Interval], how: Reported, words: &[String
 
 /// The line by which scripts tell the versions of the layout apart.
 fn version(run: &Run) -> String {
-    format!("Vdbench distribution: vdbench50407 layout, written by Assay {}\n", run.assay.version)
+    let version = escaped(&run.assay.version);
+    format!("Vdbench distribution: vdbench50407 layout, written by Assay {version}\n")
 }
 
 /// All rows of all definitions.

@@ -161,10 +161,44 @@ fn formats_are_inserted_before_each_run() {
 }
 
 #[test]
-fn file_runs_show_their_rate_last() {
+fn the_rates_of_trees_are_the_outermost_loop() {
     let text = format!("{TREE}rd=r,fwd=fwd*,fwdrate=(100,200),foroperations=(read,getattr)");
-    assert_eq!(runs(&text)[1], "r; elapsed=30; fwdrate=200; For loops: operations=read fwdrate=200");
-    assert_eq!(runs(&text)[2], "r; elapsed=30; fwdrate=100; For loops: operations=getattr fwdrate=100");
+    assert_eq!(runs(&text)[1], "r; elapsed=30; fwdrate=100; For loops: fwdrate=100 operation=getattr");
+    assert_eq!(runs(&text)[2], "r; elapsed=30; fwdrate=200; For loops: fwdrate=200 operation=read");
+}
+
+#[test]
+fn a_curve_that_only_formats_formats_once() {
+    let names = |format: &str| -> Vec<String> {
+        let text = format!("{TREE}rd=r,fwd=fwd1,fwdrate=curve,curve=(50,100),format={format}");
+        expand(&file(&text)).into_iter().map(|run| run.name).collect()
+    };
+    assert_eq!(names("only"), ["format_for_r"]);
+    assert_eq!(names("once"), ["format_for_r", "r", "r_(50%)", "r_(100%)"]);
+}
+
+#[test]
+fn more_than_the_tree_has_is_refused() {
+    let tree = |total: &str| TREE.replace("files=5", &format!("files=5,totalsize={total}"));
+    assert_error(&format!("{}rd=r,fwd=fwd1,fwdrate=max", tree("21k")), "totalsize-above-tree 1:1");
+    assert_eq!(runs(&format!("{}rd=r,fwd=fwd1,fwdrate=max", tree("20k"))).len(), 1);
+    let wide = "fsd=fsd1,anchor=/t,depth=2,width=3,files=5,size=4k,distribution=all,totalsize=240k\nfwd=fwd1,fsd=fsd1,operation=read\n";
+    assert_eq!(runs(&format!("{wide}rd=r,fwd=fwd1,fwdrate=max")).len(), 1, "12 directories of 20k");
+}
+
+#[test]
+fn a_definition_that_no_run_uses_may_name_what_is_not_there() {
+    assert_note(&format!("{RAW}wd=wd2,sd=nope\nrd=r,wd=wd1,iorate=max"), "no-match-unused");
+    assert_error(&format!("{RAW}wd=wd2,sd=nope\nrd=r,wd=wd*,iorate=max"), "no-match 3:11");
+}
+
+#[test]
+fn a_single_transfer_size_may_be_any() {
+    assert_eq!(runs(&format!("{RAW}wd=wd2,sd=sd1,xfersize=1000\nrd=r,wd=wd2,iorate=max")).len(), 1);
+    assert_error(
+        &format!("{RAW}wd=wd2,sd=sd1,xfersize=(1000,50,4k,50)\nrd=r,wd=wd2,iorate=max"),
+        "bad-value 3:25",
+    );
 }
 
 #[test]

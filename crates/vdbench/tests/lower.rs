@@ -349,8 +349,8 @@ fn trees_become_tree_jobs() {
 
 #[test]
 fn all_of_a_tree_carries_over() {
-    let text = "fsd=f1,anchor=/t,depth=1,width=1,files=9,sizes=(64k,0),totalsize=1m,wss=256k\n\
-                fsd=f2,anchor=/u,depth=1,width=1,files=9,sizes=(64k,0),totalsize=1m,wss=256k\n\
+    let text = "fsd=f1,anchor=/t,depth=1,width=1,files=19,sizes=(64k,0),totalsize=1m,wss=256k\n\
+                fsd=f2,anchor=/u,depth=1,width=1,files=19,sizes=(64k,0),totalsize=1m,wss=256k\n\
                 fwd=w,fsd=f1,operation=copy,target=f2,fileselect=(poisson,2,full),fileio=(seq,delete),stopafter=50%\n\
                 rd=r,fwd=w,fwdrate=max,format=yes,elapsed=20";
     let (workload, diagnostics) = lowered(text);

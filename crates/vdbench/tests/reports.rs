@@ -45,6 +45,17 @@ fn the_files_of_a_run() {
 }
 
 #[test]
+fn words_of_a_stranger_are_no_markup() {
+    let mut run = mixed_run();
+    run.name = "<x-evil>".to_owned();
+    run.assay.version = "<x-evil>".to_owned();
+    run.notes.push("<x-evil>".to_owned());
+    for (name, text) in vdbench_files(&run, &[]) {
+        assert!(!text.contains("<x-evil>"), "{name}: {text}");
+    }
+}
+
+#[test]
 fn a_line_of_the_flat_file_has_34_fields() {
     let files = mixed();
     let lines: Vec<&str> =

@@ -1,6 +1,7 @@
 //! `assay mail`: databases are built, tested and verified; a run that is killed loses nothing that it acknowledged.
 
 use std::fs;
+use std::process::Stdio;
 use std::time::Duration;
 
 use assay_faultfs::{Fault, FaultFs, Op, Options, Rule, missing};
@@ -57,9 +58,17 @@ fn databases_are_built_tested_and_verified() {
     let backup = world.assay(&["mail", "run", at, SMALL, "databases=2", "test=backup"]);
     assert!(backup.code == Some(0) && backup.out.contains("all databases"), "{}{}", backup.out, backup.err);
     let recovery = ["mail", "run", at, SMALL, "test=recovery", "logs=3", "threads=2"];
+    // What is reported would be of a larger database.
+    let larger = world.assay(&[&recovery[..], &CACHE, &["databases=1"]].concat());
+    let said = "database 1 in ";
+    assert!(larger.code == Some(1) && larger.err.contains(said) && larger.out.is_empty(), "{}", larger.err);
+    assert!(larger.err.contains(" has 24 MiB with its growth, not 48 MiB: give size=, "), "{}", larger.err);
     let recovery = world.assay(&[&recovery[..], &CACHE].concat());
     assert_eq!(recovery.code, Some(0), "{}", recovery.err);
     assert!(recovery.out.contains("logs replayed in"), "{}", recovery.out);
+    // Number and size are those of what was built.
+    let checked = world.assay(&["mail", "check", at]).ended(0);
+    assert!(checked.out.contains("database 2: ") && checked.out.contains("leaves with"), "{}", checked.out);
     let cleaned = world.assay(&["cleanup", at]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.err);
     assert!(!fs::exists(at).expect("known"), "{}{}", cleaned.out, cleaned.err);
@@ -91,6 +100,37 @@ fn a_killed_run_loses_nothing_that_it_acknowledged() {
 }
 
 #[test]
+fn an_interrupted_build_says_so_and_a_plan_begins_it_anew() {
+    let world = World::new();
+    let at = world.data().join("mail");
+    let mut command = world.command(&["mail", "build", path_text(&at), "size=1GiB"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).start().expect("it starts");
+    wait_for("pages", || fs::metadata(at.join("mail-1.database")).is_ok_and(|meta| meta.len() > 1 << 20));
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().expect("it ended").code(), Some(5));
+    for action in ["check", "run"] {
+        let said = world.assay(&["mail", action, path_text(&at), "size=1GiB"]).ended(1);
+        assert!(said.err.contains("the database is half built; build it again"), "{}", said.err);
+    }
+    let plan = world.data().join("build.toml");
+    let job = "application = { kind = \"mail\", task = \"build\", size = \"32MiB\" }";
+    fs::write(
+        &plan,
+        format!("[[target]]\nname = \"mail\"\npath = \"mail\"\nkind = \"directory\"\n[[job]]\n{job}\n"),
+    )
+    .expect("a plan");
+    world.assay(&["run", path_text(&plan), "--target", path_text(&world.data())]).ended(0);
+    world.assay(&["mail", "check", path_text(&at), "size=32MiB"]).ended(0);
+    fs::remove_file(at.join("mail-1.checkpoint")).expect("a file");
+    let said = world.assay(&["mail", "check", path_text(&at)]).ended(1);
+    assert!(
+        said.err.contains("mail-1.checkpoint is missing; restore all files of the database"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
 fn a_slow_storage_fails_because_of_its_reads() {
     if let Some(why) = missing() {
         crate::skip::declare("fuse", &why);
@@ -110,6 +150,38 @@ fn a_slow_storage_fails_because_of_its_reads() {
         run.out.lines().find(|line| line.contains("average database read latency")).expect("a criterion");
     assert!(line.contains("FAIL: "), "{line}");
     assert!(run.err.contains("the test failed: database 1: average database read latency"), "{}", run.err);
+}
+
+#[test]
+fn threads_are_tuned_until_reads_take_nearly_as_long_as_they_may() {
+    if let Some(why) = missing() {
+        crate::skip::declare("fuse", &why);
+        return;
+    }
+    let fs = FaultFs::mount(Options::default()).expect("it is mounted");
+    let world = World::new();
+    let at = fs.path().join("mail");
+    let at = path_text(&at);
+    world.assay(&["mail", "build", at, SMALL]).ended(0);
+    // Each thread more is one more in the queue: 8 ms, 16 ms, 24 ms.
+    fs.inject(Rule::new(Op::Read, Fault::Queue(Duration::from_millis(8))).of_file("mail-1.database"));
+    let run =
+        ["mail", "run", at, "threads=auto", "time=3s", "ramp=1s", "maintenance=off", CACHE[0], CACHE[1]];
+    let run = world.assay(&run);
+    let said = |threads: &str| {
+        let start = format!("tuning of database 1: {threads}: ");
+        let line = run.out.lines().find_map(|line| line.trim_start().strip_prefix(&start).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("{start}: {}{}", run.out, run.err))
+    };
+    let read_ms = |threads: &str| -> f64 {
+        let line = said(threads);
+        let figure = line.rsplit("database reads ").next().and_then(|end| end.strip_suffix(" ms"));
+        figure.and_then(|figure| figure.parse().ok()).unwrap_or_else(|| panic!("{line}"))
+    };
+    assert!(read_ms("1 thread") >= 8.0 && read_ms("4 threads") > 20.0, "{}", run.out);
+    let mean = run.out.lines().find(|line| line.contains("average database read latency"));
+    assert!(mean.is_some_and(|line| line.contains("pass: ")), "{}{}", run.out, run.err);
+    assert!(run.out.contains("64 at most, tuned"), "{}", run.out);
 }
 
 /// A tile of mail alone, whose reads must stay below a limit.

@@ -29,7 +29,8 @@ pub(super) fn counted(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
     Some((together(&parts, seconds), seconds))
 }
 
-fn together(parts: &[&OpResult], seconds: f64) -> OpResult {
+/// Several results of one operation as one.
+pub(super) fn together(parts: &[&OpResult], seconds: f64) -> OpResult {
     let mut histogram = LatencyHistogram::new();
     let (mut ios, mut bytes) = (0_u64, 0_u64);
     for part in parts {

@@ -493,6 +493,15 @@ fn what_a_job_writes_is_read_back_in_a_phase_of_its_own() {
 }
 
 #[test]
+fn each_loop_is_read_back() {
+    let (phases, said) = verifying("rw=randwrite\nloops=3\nverify=md5");
+    assert_eq!(said, [(Severity::Note, "verify-header")]);
+    let kinds: Vec<PhaseKind> = phases.iter().map(|phase| phase.0).collect();
+    assert_eq!(kinds, [PhaseKind::Measure, PhaseKind::Verify].repeat(3));
+    assert!(phases.iter().flat_map(|phase| &phase.1).all(|job| job.limits.passes == Some(1)));
+}
+
+#[test]
 fn what_is_not_read_back_by_fio_is_not_here() {
     let kinds = |lines: &str| verifying(lines).0.iter().map(|phase| phase.0).collect::<Vec<_>>();
     let once = [PhaseKind::Measure];
@@ -548,7 +557,8 @@ fn what_cannot_be_checked_as_in_fio_is_lost() {
         ("rw=write\nbs=1000\nverify=md5", "verify-sectors"),
         ("rw=write\nverify=pattern\nverify_pattern=0xab", "verify-pattern"),
         ("rw=write\nverify_pattern=0xab%o", "pattern-offset"),
-        ("rw=write\nloops=3\nverify=md5", "verify-loops"),
+        ("rw=write\nloops=33\nverify=md5", "verify-loops"),
+        ("rw=write\nloops=3\nverify=md5\nio_size=1m", "verify-loops"),
         ("rw=randwrite\nioengine=libaio\niodepth=8\nserialize_overlap=1", "overlap"),
     ] {
         assert!(verifying(lines).1.contains(&(Severity::Loss, id)), "{lines}: {:?}", verifying(lines).1);

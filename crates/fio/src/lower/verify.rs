@@ -10,8 +10,12 @@ use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
 use assay_workload::target::Extent;
 use assay_workload::units::Nanos;
 
+use super::super::reporting;
 use super::super::resolved::{Direction, ResolvedJob, Verify};
 use super::{BY_FIO, Lowering, Source};
+
+/// More loops are not read back behind each: every one is two phases.
+const LOOPS_READ_BACK_MAX: u32 = 32;
 
 /// The id of the loss that data of an earlier run may not be verifiable.
 const FOREIGN_HEADERS: &str = "verify-foreign-headers";
@@ -113,16 +117,55 @@ impl Lowering<'_> {
         }
         let file = self.file;
         let source = Source { section: &file.jobs[first.section_index], job: first };
-        if first.lifetime().loops > 1 {
-            let message = "what was written is read back once, behind the last pass; fio reads it back behind each pass";
-            self.loss(source, "verify-loops", "loops", message, "loops=1 and --repeat");
-        }
         if first.lifetime().runtime_us > 0 {
             let message = "everything that was written is read back when the runtime is over; fio leaves out what it has not read back by then";
             self.note(source, "verify-beyond-runtime", "runtime", message, "");
         }
         checked().map(reading).collect()
     }
+
+    /// How often a stage is carried out because fio reads back behind each of its loops; what its jobs do is one loop then.
+    /// Where that cannot be, once, with a loss.
+    pub(super) fn loops_apart(
+        &mut self,
+        clones: &[&ResolvedJob],
+        jobs: &mut [Job],
+        read_back: &[Job],
+    ) -> usize {
+        let Some(looped) = clones.iter().find(|clone| clone.lifetime().loops > 1) else { return 1 };
+        if read_back.is_empty() {
+            return 1;
+        }
+        let loops = looped.lifetime().loops;
+        let passes = u32::try_from(loops).ok().filter(|loops| *loops <= LOOPS_READ_BACK_MAX);
+        let one_by_one =
+            |job: &Job| job.limits == Limits { passes, ..Limits::default() } && !job.remove_files;
+        let logged = |clone: &&ResolvedJob| reporting::logs(clone.given(), "").is_any();
+        let apart = passes.is_some()
+            && read_back.len() == jobs.len()
+            && jobs.iter().all(one_by_one)
+            && !clones.iter().any(logged);
+        if apart {
+            jobs.iter_mut().for_each(|job| job.limits.passes = Some(1));
+            return usize::try_from(loops).unwrap_or(1);
+        }
+        let source = Source { section: &self.file.jobs[looped.section_index], job: looped };
+        let message = format!(
+            "what was written is read back once, behind the last pass; fio reads it back behind each (done here where a stage has at most {LOOPS_READ_BACK_MAX} loops of the same number that end by size, without logs)"
+        );
+        self.loss(source, "verify-loops", "loops", message, "loops=1 and --repeat");
+        1
+    }
+}
+
+/// A phase and the one that reads back behind it, so many times.
+pub(super) fn each_loop(phase: &Phase, behind: Option<&Phase>, times: usize) -> Vec<Phase> {
+    let once = || std::iter::once(phase).chain(behind);
+    let named = |phase: &Phase, number: usize| match number {
+        1 => phase.clone(),
+        _ => Phase { name: format!("{} loop {number}", phase.name), ..phase.clone() },
+    };
+    (1..=times).flat_map(|number| once().map(move |phase| named(phase, number))).collect()
 }
 
 /// Takes back that data of an earlier run may not be verifiable where all that is checked begins with what Assay wrote.

@@ -103,6 +103,33 @@ fn what_the_server_refuses_is_said_without_the_password() {
 }
 
 #[test]
+fn a_server_that_takes_tls_only_is_said_to_and_how_to_get_there() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    server.sql("CREATE ROLE remote LOGIN PASSWORD 'secret'");
+    server.admit(
+        "hostssl all remote 127.0.0.1/32 scram-sha-256\nhost all postgres 127.0.0.1/32 scram-sha-256\n",
+    );
+    let url = format!("postgres://remote:secret@127.0.0.1:{}/postgres", server.port);
+    // Until the server has read the file, the user is not let in for another reason.
+    let mut said = String::new();
+    let refused = || {
+        let error = prepare(&given(&[("where", &url)]), &here(data.path())).expect_err("refused");
+        said = error.to_string();
+        said.contains("TLS")
+    };
+    assert!(std::iter::repeat_with(refused).take(100).any(|told| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        told
+    }));
+    assert!(
+        said.contains("it may take TLS connections only, and Assay connects without; use a tunnel (ssh -L)"),
+        "{said}"
+    );
+    assert!(!said.contains("secret"), "{said}");
+}
+
+#[test]
 fn nothing_is_dropped_that_assay_did_not_make() {
     let Some(server) = server() else { return };
     let data = tempfile::tempdir().expect("a directory");

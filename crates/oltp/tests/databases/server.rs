@@ -150,6 +150,12 @@ impl Server {
         assert!(command.status_in_time().is_ok_and(|status| status.success()), "{statement}");
     }
 
+    /// Who is let in from now on, in the words of pg_hba.conf.
+    pub(crate) fn admit(&self, lines: &str) {
+        std::fs::write(self.data.join("pg_hba.conf"), lines).expect("it is ours");
+        self.sql("SELECT pg_reload_conf()");
+    }
+
     /// Kills all of it at once, as a crash does, and starts it again.
     pub(crate) fn crash(&mut self, settings: &[&str]) -> Result<(), String> {
         // The process that listens; the others notice and end. It may have ended by itself where its files are gone.

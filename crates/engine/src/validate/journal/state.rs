@@ -117,6 +117,12 @@ impl Target {
 
     fn apply(&mut self, record: Record) {
         let generation = record.generation;
+        let is_of_write =
+            matches!(record.kind, Kind::Issued | Kind::Completed | Kind::Acknowledged | Kind::Unknown);
+        if is_of_write && !(1..=block::GENERATION_MAX).contains(&generation) {
+            // No run has such a write: the journal was made up.
+            return;
+        }
         match record.kind {
             Kind::Issued => self.keys.change(record, |key| key.last = generation),
             Kind::Completed => {
@@ -269,6 +275,20 @@ mod tests {
     fn known(state: &State, key: usize) -> (u32, u32) {
         let key = state.targets[0].keys.get(key);
         (key.acknowledged(), key.last)
+    }
+
+    #[test]
+    fn what_no_run_can_have_written_says_nothing() {
+        use Kind::{Acknowledged, Completed, FlushBegun, FlushDone, Issued, Unknown};
+        let mut records = vec![record(Issued, 0, 1, 1), record(Acknowledged, 0, 1, 1)];
+        for generation in [0, block::GENERATION_MAX + 1, u32::MAX] {
+            records.extend(
+                [Issued, Completed, Acknowledged, Unknown].map(|kind| record(kind, 0, 2, generation)),
+            );
+            records.extend([record(FlushBegun, 7, 0, 0), record(FlushDone, 7, 0, 0)]);
+        }
+        let state = after(&records);
+        assert_eq!((known(&state, 0), known(&state, 1)), ((1, 1), (0, 0)));
     }
 
     #[test]
