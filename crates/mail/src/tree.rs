@@ -204,7 +204,7 @@ impl State {
     }
 
     fn long(&mut self, long: LongValue) -> Result<Vec<u8>, Miss> {
-        let all = long.first..long.first + long.pages();
+        let all = long.first..long.first.saturating_add(long.pages());
         if let Some(first) = all.clone().find(|page| !self.has(*page)) {
             let count = (first..all.end).take_while(|page| !self.has(*page)).count() as u32;
             return Err(Miss::Absent { first, count });
