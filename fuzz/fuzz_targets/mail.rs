@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     let keys = (0..6).map(|mailbox| Key::new(mailbox, mailbox % 4, u64::from(mailbox) * 43));
     for key in keys {
         let read = store.with(&mut disk, &mut |state| state.get(&key));
-        let _ = store.with(&mut disk, &mut |state| state.pick(&key, 5, 4));
+        let _ = store.with(&mut disk, &mut |state| state.pick(&key, 5));
         let now_ns = assay_mail::disk::Disk::now_ns(&disk);
         let put = store.with(&mut disk, &mut |state| {
             state.put(&key, &[7; 5000])?;

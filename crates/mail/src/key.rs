@@ -3,6 +3,9 @@
 /// Bytes of a stored key.
 pub const KEY_BYTES: usize = 16;
 
+/// Set in the number of a mailbox: its index.
+const INDEX: u32 = 1 << 31;
+
 /// A message. Ordered by mailbox, folder and message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
@@ -23,9 +26,16 @@ impl Key {
         Key { mailbox, folder, message }
     }
 
-    /// Its entry in the index of its mailbox, which is kept behind the last of `folders`.
-    pub fn in_index(&self, folders: u32) -> Self {
-        Key::new(self.mailbox, folders, self.message)
+    /// Its entry in the index of its mailbox. Indexes are a table of their own, behind all mailboxes: a change of a message touches two
+    /// pages that are no neighbours.
+    #[must_use]
+    pub fn in_index(&self) -> Self {
+        Key::new(self.mailbox | INDEX, 0, self.message)
+    }
+
+    /// Whether it is an entry of an index.
+    pub fn is_in_index(&self) -> bool {
+        self.mailbox & INDEX != 0
     }
 
     /// As it is stored.

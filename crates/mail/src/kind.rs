@@ -428,29 +428,35 @@ impl OneTask<'_> {
         };
         let stop = Arc::clone(&self.stop);
         let mut loader = Loader::new(&mut self.disk, new)?;
-        let (mut rng, mut data, mut mailbox, mut number) = (Rng::new(self.seed), Vec::new(), 0, 0);
-        let mut index = Vec::new();
-        while loader.pages() < settings.initial_pages() {
+        let (mut rng, mut data, mut number) = (Rng::new(self.seed), Vec::new(), 0);
+        // The last message of each mailbox.
+        let mut ends = Vec::new();
+        while loader.pages() + loader.pages_of(number, &message::INDEX_ENTRY) < settings.initial_pages() {
             if stop.load(Ordering::Relaxed) {
                 let number = settings.database;
                 self.database.note(format!("database {number} is half built: its building was interrupted"));
                 return Ok(());
             }
+            let mailbox = ends.len() as u32;
             for folder in 0..FOLDERS {
                 for _ in 0..MESSAGES_MIN + rng.below(MESSAGES_MAX - MESSAGES_MIN) {
                     number += 1;
                     let (version, bytes) = (rng.next_u64(), message::draw_size(&mut rng));
                     message::make(mailbox, folder, version, bytes, &mut data);
                     loader.add(&Key::new(mailbox, folder, number), &data)?;
-                    index.push(number);
                 }
             }
-            for number in index.drain(..) {
-                loader.add(&Key::new(mailbox, FOLDERS, number), &message::INDEX_ENTRY)?;
-            }
-            mailbox += 1;
-            loader.set_mailboxes(mailbox);
+            ends.push(number);
+            loader.set_mailboxes(mailbox + 1);
         }
+        let mut first = 1;
+        for (mailbox, end) in (0..).zip(&ends) {
+            for number in first..=*end {
+                loader.add(&Key::new(mailbox, 0, number).in_index(), &message::INDEX_ENTRY)?;
+            }
+            first = end + 1;
+        }
+        let mailbox = ends.len();
         let (messages, pages) = (number, loader.pages());
         loader.finish()?;
         let bytes = u64::from(pages) * PAGE_BYTES as u64;

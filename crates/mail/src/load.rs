@@ -174,6 +174,12 @@ impl<'d> Loader<'d> {
         self.next
     }
 
+    /// Pages that so many small messages like this one will take, about.
+    pub fn pages_of(&self, messages: u64, data: &[u8]) -> u32 {
+        let cell = leaf_cell(&Key::FIRST, Value::Inline(data)).len() + 2;
+        (messages * cell as u64).div_ceil(self.fill_bytes as u64) as u32
+    }
+
     /// The pages above the leaves; the root.
     fn build_inner(&mut self) -> Result<u32, StoreError> {
         let mut below = std::mem::take(&mut self.levels);

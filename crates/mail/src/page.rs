@@ -123,6 +123,12 @@ pub enum PageFault {
         /// What should be there, modulo 255.
         expected: u8,
     },
+    /// There is no such page.
+    #[error("a damaged page leads there, and the database ends at page {pages}")]
+    Nowhere {
+        /// How many pages there are.
+        pages: u32,
+    },
     /// What the log makes of it is not what was written.
     #[error("replaying the log does not give what its write {counter} was")]
     Unrepaired {

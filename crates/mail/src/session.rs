@@ -195,7 +195,7 @@ impl Session {
     /// Puts the entry of a message into the index of its mailbox, or takes it out: a group of records of its own, which becomes durable
     /// with the message's. `None`: there was no room.
     fn index(&mut self, key: &Key, is_there: bool) -> Result<Option<u64>, StoreError> {
-        let entry = key.in_index(self.instance.header.folders);
+        let entry = key.in_index();
         let now_ns = self.disk.now_ns();
         let done = self.instance.store.with(&mut self.disk, &mut |state| {
             if is_there {
@@ -214,8 +214,7 @@ impl Session {
     fn pick(&mut self) -> Result<Option<Key>, StoreError> {
         let (key, choice) =
             (Key::new(self.visit.mailbox, self.visit.folder, self.visit.at), self.rng.next_u64());
-        let folders = self.instance.header.folders;
-        self.instance.store.with(&mut self.disk, &mut |state| state.pick(&key, choice, folders))
+        self.instance.store.with(&mut self.disk, &mut |state| state.pick(&key, choice))
     }
 
     fn delete(&mut self) -> Result<u64, StoreError> {

@@ -141,6 +141,11 @@ impl Store {
         first: u32,
         count: u32,
     ) -> Result<(), StoreError> {
+        let pages = state.written.len() as u32;
+        if first.checked_add(count).is_none_or(|end| end > pages) {
+            drop(state);
+            return Err(self.fail(StoreError::Page { page: first, fault: PageFault::Nowhere { pages } }));
+        }
         let all = first..first + count;
         if all.clone().any(|page| state.loading.contains(&page)) {
             drop(self.wait(state));

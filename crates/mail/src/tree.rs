@@ -204,7 +204,7 @@ impl State {
     }
 
     fn long(&mut self, long: LongValue) -> Result<Vec<u8>, Miss> {
-        let all = long.first..long.first + long.pages();
+        let all = long.first..long.first.saturating_add(long.pages());
         if let Some(first) = all.clone().find(|page| !self.has(*page)) {
             let count = (first..all.end).take_while(|page| !self.has(*page)).count() as u32;
             return Err(Miss::Absent { first, count });
@@ -218,11 +218,11 @@ impl State {
     }
 
     /// A message near `key`: of those of its folder in the leaf that `key` leads to the one that `choice` picks, else the
-    /// nearest one there; of the index behind the last of `folders` it picks none.
+    /// nearest one there; of an index it picks none.
     ///
     /// # Errors
     /// What is not in memory.
-    pub fn pick(&mut self, key: &Key, choice: u64, folders: u32) -> Result<Option<Key>, Miss> {
+    pub fn pick(&mut self, key: &Key, choice: u64) -> Result<Option<Key>, Miss> {
         let leaf = self.descend(key)?.leaf();
         let page = self.page(leaf)?;
         let count = page.count();
@@ -233,7 +233,7 @@ impl State {
         Ok(match to - from {
             0 => {
                 let keys = (from..count).chain((0..from).rev()).map(|index| page.key(index));
-                keys.into_iter().find(|key| key.folder < folders)
+                keys.into_iter().find(|key| !key.is_in_index())
             }
             folder => Some(page.key(from + (choice % folder as u64) as usize)),
         })

@@ -84,7 +84,7 @@ fn transaction(
     }
     let choice = rng.next_u64();
     let near = Key::new(mailbox, folder, u64::MAX);
-    let Some(key) = store.with(disk, &mut |state| state.pick(&near, choice, 4))? else { return Ok(()) };
+    let Some(key) = store.with(disk, &mut |state| state.pick(&near, choice))? else { return Ok(()) };
     if is_sampled(&key) {
         ledger.begin(&key).expect("noted");
     }

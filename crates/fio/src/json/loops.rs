@@ -51,7 +51,7 @@ fn add_job(to: &mut JobResult, job: &JobResult) {
     to.flush = both(to.flush.as_ref(), job.flush.as_ref());
     to.total = together(&[&to.total, &job.total], seconds);
     let behind = to.measured_s;
-    let later = |point: &SeriesPoint| SeriesPoint { start_s: point.start_s + behind, ..point.clone() };
+    let later = |point: &SeriesPoint| SeriesPoint { start_s: point.start_s + behind, ..*point };
     to.series.extend(job.series.iter().map(later));
     to.measured_s = seconds;
     to.errors = to.errors.saturating_add(job.errors);

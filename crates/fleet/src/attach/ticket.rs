@@ -65,7 +65,7 @@ impl Ticket {
 
 /// The bytes of hexadecimal digits.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
-    if digits.is_empty() || digits.len() % 2 != 0 || digits.len() > 2 * PART_BYTES_MAX {
+    if digits.is_empty() || !digits.len().is_multiple_of(2) || digits.len() > 2 * PART_BYTES_MAX {
         return None;
     }
     let digit = |byte: u8| char::from(byte).to_digit(16);

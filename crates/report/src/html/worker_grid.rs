@@ -47,8 +47,8 @@ fn cells(words: &[String]) -> Markup {
 fn chart(grid: &WorkerGrid) -> Option<Chart> {
     let curves = grid.curves();
     let places = || curves.iter().flat_map(|(_, points)| points);
-    let line = |(at, (name, points)): (usize, &(&str, Vec<(u32, f64)>))| Line {
-        name: (*name).to_owned(),
+    let line = |at: usize, name: &str, points: &[(u32, f64)]| Line {
+        name: name.to_owned(),
         colour: at % COLOURS,
         points: points.iter().map(|(workers, iops)| (f64::from(*workers), Some(*iops))).collect(),
         marked: true,
@@ -61,7 +61,7 @@ fn chart(grid: &WorkerGrid) -> Option<Chart> {
         description: remarks(grid).split_off(1).join("; "),
         x: Axis::new("workers", Scale::from_zero(workers), tick_name),
         y: Axis::new("IOPS", Scale::from_zero(places().map(|(_, iops)| *iops)), tick_name),
-        lines: curves.iter().enumerate().map(line).collect(),
+        lines: curves.iter().enumerate().map(|(at, (name, points))| line(at, name, points)).collect(),
         hints: Vec::new(),
         marks: Vec::new(),
     })

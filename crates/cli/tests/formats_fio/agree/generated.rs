@@ -46,6 +46,14 @@ impl Draw {
     }
 }
 
+impl Job {
+    /// Whether the place that is written last in a file is drawn.
+    fn ends_by_chance(&self) -> bool {
+        let written = self.lines.starts_with("rw=randwrite") && !self.lines.contains("overwrite=1");
+        written && (self.places || self.lines.contains("number_ios") || self.lines.contains("io_size"))
+    }
+}
+
 /// A job, and what chance decides of it.
 struct Job {
     lines: String,
@@ -106,8 +114,8 @@ fn job(draw: &mut Draw) -> Job {
     }
     let limit = if sizes { "" } else { limit(draw, rw.ends_with("rw")) };
     lines += limit;
-    // fio 3.33 counts flushes of several outstanding writes, of mixed jobs and behind a loop in a way of its own.
-    if rw.ends_with("write") && !limit.contains("loops") && (!queued || depth == "1") && draw.one_in(3) {
+    // fio 3.33 counts flushes of several outstanding writes and of mixed jobs in a way of its own.
+    if rw.ends_with("write") && (!queued || depth == "1") && draw.one_in(3) {
         lines += draw.of(&[("fsync=4\n", 19), ("fdatasync=8\n", 7), ("fsync=1\n", 5)]);
     }
     lines += draw.of(&[
@@ -200,7 +208,11 @@ fn compare(job: &Job, assay: &Did, fio: &Did) {
     let n: u64 = fio.ios.iter().sum();
     assert_eq!(assay.ios.iter().sum::<u64>(), n, "I/Os: {what}");
     assert!(is_chance(assay.ios[0], fio.ios[0], n), "mix: {what}");
-    assert_eq!(assay.flushes, fio.flushes, "flushes: {what}");
+    // fio 3.33 flushes once more where a loop begins right behind a write that was due a flush (32 for 31 of 2 x 16 writes); fio 3.42
+    // does as Assay does.
+    let again = u64::from(job.lines.contains("loops=2"));
+    let flushes = assay.flushes..=assay.flushes + again;
+    assert!(flushes.contains(&fio.flushes), "flushes: {what}");
     let sizes: BTreeSet<u64> = assay.sizes.keys().chain(fio.sizes.keys()).copied().collect();
     for size in sizes {
         let of = |did: &Did| did.sizes.get(&size).copied().unwrap_or(0);
@@ -236,7 +248,13 @@ fn both_do_the_same(file: u64) {
         "{text}"
     );
     of_clones.zip(by_assay.iter().zip(&by_fio)).for_each(|(job, (assay, fio))| compare(job, assay, fio));
-    assert_eq!(own, theirs, "files, fio on the right: {text}");
+    assert_eq!(own.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>(), "{text}");
+    for (name, bytes) in &own {
+        let index = name[1..].split('.').next().and_then(|index| index.parse::<usize>().ok());
+        // A file that is only written ends with the last block that is met: where places are drawn, chance decides.
+        let drawn = index.is_some_and(|index| jobs[index].ends_by_chance());
+        assert!(drawn || theirs[name] == *bytes, "{name} has {bytes} bytes, {} by fio: {text}", theirs[name]);
+    }
 }
 
 #[test]
