@@ -63,8 +63,9 @@ ASSAY_SSH=$dir/stub on "ssh:@$dir/hosts" many
 echo "        from the start to the result: $(echo "$(date +%s.%N) - $started" | bc) s"
 
 echo "== ${SIMULATED:-1000x3600} simulated workers x intervals merged"
-ASSAY_FLEET_SCALE=${SIMULATED:-1000x3600} cargo test --release -q -p assay-results --lib \
-    the_merged_percentile_is_that_of_all_samples -- --nocapture
+merged=(cargo test --release -q -p assay-results --lib)
+"${merged[@]}" --no-run
+time ASSAY_FLEET_SCALE=${SIMULATED:-1000x3600} "${merged[@]}" the_merged_percentile_is_that_of_all_samples -- --nocapture
 
 echo "== clocks of their own: the stated error covers the true difference of 20 starts of 20"
 cargo test -q -p assay --features schema --test commands the_stated_error_covers -- --nocapture

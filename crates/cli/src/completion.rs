@@ -99,7 +99,10 @@ fn entries() -> Vec<store::RunEntry> {
 /// Tags that stored runs have.
 fn tags() -> Vec<CompletionCandidate> {
     let all: BTreeSet<String> = entries().into_iter().flat_map(|entry| entry.tags).collect();
-    all.iter().map(|tag| candidate(tag, String::new())).collect()
+    // The script for bash takes a word with a blank for two.
+    let blanks = std::env::var_os(VARIABLE).is_some_and(|shell| shell != "bash");
+    let all: Vec<&String> = all.iter().filter(|tag| blanks || !tag.contains(' ')).collect();
+    all.into_iter().map(|tag| candidate(tag, String::new())).collect()
 }
 
 /// Ids of stored runs, the newest first.

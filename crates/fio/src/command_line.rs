@@ -340,9 +340,7 @@ impl Reader<'_> {
                     self.status = Some(place.clone());
                 }
                 Some(_) => wrong(format!("--status-interval={text} is too small"), "100ms or more"),
-                None => {
-                    wrong(format!("--status-interval={text} is no time"), "seconds, or with a unit: 500ms")
-                }
+                None => wrong(format!("--status-interval={text} is no time"), "seconds, or 500ms"),
             },
             Setting::WarningsFatal => program.strict = true,
             Setting::Client => match client(text) {
@@ -353,11 +351,8 @@ impl Reader<'_> {
                 ),
             },
             Setting::OptionHelp | Setting::EngineHelp => {
-                let said = match setting {
-                    Setting::OptionHelp => option_help(value.as_deref()),
-                    _ => engine_help(value.as_deref()),
-                };
-                match said {
+                let help = if matches!(setting, Setting::OptionHelp) { option_help } else { engine_help };
+                match help(value.as_deref()) {
                     Ok(text) => program.action = Action::Explain(text),
                     Err(message) => wrong(message, ""),
                 }

@@ -22,9 +22,31 @@ pub(crate) use whole::{events, is_alone, whole};
 /// Bars of a latency histogram.
 const BINS: usize = 60;
 
-fn time_axis(end_s: f64) -> Axis {
+/// From so long on, time is told in hours, seconds.
+const HOURS_FROM_S: f64 = 3.0 * HOUR_S;
+const HOUR_S: f64 = 3600.0;
+/// What stands between ticks of hours, and how many there are at most.
+const HOURS_STEPS: [f64; 8] = [1.0, 2.0, 4.0, 6.0, 12.0, 24.0, 48.0, 168.0];
+const HOURS_TICKS_MAX: f64 = 7.0;
+/// Where the time of most drawings begins.
+const MEASURED_PART: &str = "the start of the measured part";
+
+/// Time from `since` on, to `end_s`.
+fn time_axis(end_s: f64, since: &str) -> Axis {
     let scale = Scale::Linear { low: 0.0, high: if end_s > 0.0 { end_s } else { 1.0 } };
-    Axis::new("seconds from the start of the measured part", scale, tick_name)
+    if end_s < HOURS_FROM_S {
+        return Axis::new(&format!("seconds from {since}"), scale, tick_name);
+    }
+    let hours = end_s / HOUR_S;
+    let wide_enough = |step: &f64| hours / step <= HOURS_TICKS_MAX;
+    let step = HOURS_STEPS.into_iter().find(wide_enough).unwrap_or(hours / HOURS_TICKS_MAX);
+    let ticks = (0..=(hours / step) as u32).map(|tick| f64::from(tick) * step);
+    Axis {
+        label: format!("hours from {since}"),
+        scale,
+        ticks: ticks.map(|hour| (hour * HOUR_S, tick_name(hour))).collect(),
+        unit: HOUR_S,
+    }
 }
 
 /// Ticks are round: no digits that say nothing.
@@ -136,6 +158,7 @@ fn percentile_chart(id: &str, distributions: &[Distribution]) -> Option<Chart> {
             label: "share of operations at or below".to_owned(),
             scale: Scale::Linear { low: 0.0, high: x_max },
             ticks: percentile_ticks(x_max),
+            unit: 1.0,
         },
         y: Axis::new("latency", Scale::around(points().filter_map(|(_, ns)| *ns)), tick_time),
         lines: lines.clone(),
@@ -254,7 +277,7 @@ pub fn processors_over_time(id: &str, evidence: &PhaseEvidence) -> Option<Chart>
             "Share of the time of all processors; on average {} busy.",
             evidence.cpu_busy_share.map_or_else(|| format::NOTHING.to_owned(), format::percent)
         ),
-        x: Axis { label: "seconds from the start of the phase".to_owned(), ..time_axis(end) },
+        x: time_axis(end, "the start of the phase"),
         y: Axis::new("% of all processors", Scale::Linear { low: 0.0, high: 100.0 }, tick_name),
         lines,
         hints: Vec::new(),
@@ -352,6 +375,26 @@ mod tests {
         assert_eq!((low, high), (100.0, 109.0));
         let latency = latency_over_time("c", &job(3600), POINTS_MAX).unwrap();
         assert_eq!(latency.lines[0].points[0].1, Some(2_000_014.0));
+    }
+
+    #[test]
+    fn a_day_is_told_in_hours_and_its_dips_stay() {
+        let mut jobs = vec![job(86_400); 16];
+        jobs[3].series[50_000].iops = 1.0;
+        jobs[3].series[50_000].bytes_per_s = 2.0;
+        let chart = iops_over_time("c", &jobs).unwrap();
+        assert_eq!(
+            chart.x.ticks.iter().map(|tick| tick.1.as_str()).collect::<Vec<_>>(),
+            ["0", "4", "8", "12", "16", "20", "24"]
+        );
+        assert!(chart.x.label.starts_with("hours from"), "{}", chart.x.label);
+        let lowest = |chart: &Chart| {
+            chart.lines.iter().flat_map(|line| &line.band).map(|place| place.1).fold(f64::MAX, f64::min)
+        };
+        assert_eq!(lowest(&chart), 1.0);
+        assert!(chart.description.contains("360 periods"), "{}", chart.description);
+        assert_eq!(lowest(&bandwidth_over_time("c", &jobs).unwrap()) * f64::from(1 << 20), 2.0);
+        assert_eq!(lowest(&bandwidth_over_time("c", &jobs[2..4]).unwrap()) * f64::from(1 << 20), 2.0);
     }
 
     #[test]

@@ -58,3 +58,36 @@ fn live(current: Option<&Current>) -> String {
     family("assay_live_findings", "", "Kinds of findings in the phases that have ended", findings);
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use assay_results::samples;
+
+    use super::*;
+
+    /// What stands in the queries of the dashboard.
+    fn names(dashboard: &str) -> Vec<&str> {
+        let words = dashboard.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        words.filter(|word| word.starts_with("assay_")).collect()
+    }
+
+    #[test]
+    fn the_dashboard_shows_metrics_that_are_there() {
+        let dashboard = include_str!("../../../docs/grafana-dashboard.json");
+        let parsed: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+        assert!(parsed["panels"].as_array().is_some_and(|panels| panels.len() > 3));
+        let text = document(&[samples::mixed_run()], &Now::new());
+        let known: Vec<&str> = text
+            .lines()
+            .filter_map(|line| match line.strip_prefix("# TYPE ") {
+                Some(family) => family.split(' ').next(),
+                None => line.split(['{', ' ']).next(),
+            })
+            .collect();
+        let names = names(dashboard);
+        assert!(names.len() > 8, "{names:?}");
+        for name in names {
+            assert!(known.contains(&name), "no metric {name} in\n{text}");
+        }
+    }
+}

@@ -38,6 +38,7 @@ pub(crate) fn repetitions(run: &Run) -> Option<Chart> {
             format::percent(furthest(drawn))
         ),
         x: Axis {
+            unit: 1.0,
             label: "repetition".to_owned(),
             scale: Scale::Linear { low: 1.0, high: longest as f64 },
             ticks: places(longest),

@@ -2,7 +2,7 @@
 
 use assay_results::run::{JobResult, SeriesPoint};
 
-use super::{tick_name, tick_time, time_axis};
+use super::{MEASURED_PART, tick_name, tick_time, time_axis};
 use crate::format;
 use crate::svg::{Axis, COLOURS, Chart, Line, Scale};
 
@@ -23,6 +23,8 @@ pub(super) struct Group {
     iops_min: f64,
     iops_max: f64,
     bytes_per_s: f64,
+    bytes_per_s_min: f64,
+    bytes_per_s_max: f64,
     /// The highest of the group: percentiles are not averaged.
     p50_ns_max: Option<u64>,
     p99_ns_max: Option<u64>,
@@ -69,16 +71,70 @@ fn group(points: &[SeriesPoint]) -> Option<Group> {
             value(first)
         }
     };
+    let low = |value: fn(&SeriesPoint) -> f64| points.iter().map(value).fold(f64::INFINITY, f64::min);
+    let high = |value: fn(&SeriesPoint) -> f64| points.iter().map(value).fold(0.0, f64::max);
     Some(Group {
         start_s: first.start_s,
         end_s: last.start_s + last.length_s,
         iops: mean(|point| point.iops),
-        iops_min: points.iter().map(|point| point.iops).fold(f64::INFINITY, f64::min),
-        iops_max: points.iter().map(|point| point.iops).fold(0.0, f64::max),
+        iops_min: low(|point| point.iops),
+        iops_max: high(|point| point.iops),
         bytes_per_s: mean(|point| point.bytes_per_s),
+        bytes_per_s_min: low(|point| point.bytes_per_s),
+        bytes_per_s_max: high(|point| point.bytes_per_s),
         p50_ns_max: points.iter().filter_map(|point| point.p50_ns).max(),
         p99_ns_max: points.iter().filter_map(|point| point.p99_ns).max(),
     })
+}
+
+/// What is drawn of each place: the mean of its group, and its ends.
+struct Figure {
+    unit: &'static str,
+    value: fn(&Group) -> f64,
+    low: fn(&Group) -> f64,
+    high: fn(&Group) -> f64,
+}
+
+const IOPS: Figure = Figure {
+    unit: "IOPS",
+    value: |group| group.iops,
+    low: |group| group.iops_min,
+    high: |group| group.iops_max,
+};
+
+const MIB: f64 = (1 << 20) as f64;
+const BANDWIDTH: Figure = Figure {
+    unit: "MiB/s",
+    value: |group| group.bytes_per_s / MIB,
+    low: |group| group.bytes_per_s_min / MIB,
+    high: |group| group.bytes_per_s_max / MIB,
+};
+
+/// Periods in a group of the longest of these series; 1: each is drawn.
+fn periods_of_a_group(jobs: &[JobResult]) -> usize {
+    jobs.iter().map(|job| job.series.len().div_ceil(POINTS_MAX)).max().unwrap_or(1).max(1)
+}
+
+/// What is said of groups.
+fn note_of_groups(periods: usize, whose: &str) -> String {
+    if periods == 1 {
+        return String::new();
+    }
+    format!(
+        "; a place is the mean of {periods} periods, and the area spans the lowest and the highest of them{whose}"
+    )
+}
+
+/// A line a job, in groups with their ends.
+fn line_of_job(colour: usize, name: &str, groups: &[Group], figure: &Figure, grouped: bool) -> Line {
+    let band = groups.iter().map(|group| (middle(group), (figure.low)(group), (figure.high)(group)));
+    Line {
+        name: name.to_owned(),
+        colour,
+        points: groups.iter().map(|group| (middle(group), Some((figure.value)(group)))).collect(),
+        band: if grouped { band.collect() } else { Vec::new() },
+        ..Line::default()
+    }
 }
 
 /// IOPS of the jobs of a phase over time; `None` with fewer than two reporting periods.
@@ -88,32 +144,25 @@ pub fn iops_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
     if !series.iter().any(|(_, groups)| groups.len() > 1) {
         return None;
     }
+    let periods = periods_of_a_group(jobs);
     if series.len() > COLOURS {
-        return of_many(id, &series, ("IOPS", |group| group.iops));
+        return of_many(id, &series, &IOPS, periods);
     }
     let all = || series.iter().flat_map(|(_, groups)| groups);
-    let grouped = jobs.iter().any(|job| job.series.len() > POINTS_MAX);
+    let grouped = periods > 1;
     let lines = series.iter().enumerate().map(|(colour, (name, groups))| Line {
-        name: (*name).to_owned(),
-        colour,
-        points: groups.iter().map(|group| (middle(group), Some(group.iops))).collect(),
-        band: if grouped {
-            groups.iter().map(|group| (middle(group), group.iops_min, group.iops_max)).collect()
-        } else {
-            Vec::new()
-        },
         filled: series.len() == 1 && !grouped,
-        ..Line::default()
+        ..line_of_job(colour, name, groups, &IOPS, grouped)
     });
     let (low, high) = all().fold((f64::INFINITY, 0.0_f64), |(low, high), group| {
         (low.min(group.iops_min), high.max(group.iops_max))
     });
-    let note = if grouped { "; the area spans the lowest and the highest period of each group" } else { "" };
+    let note = note_of_groups(periods, "");
     Some(Chart {
         id: id.to_owned(),
         title: "IOPS over time".to_owned(),
         description: format!("From {} to {} IOPS{note}.", format::iops(low), format::iops(high)),
-        x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max)),
+        x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max), MEASURED_PART),
         y: Axis::new("IOPS", Scale::from_zero(all().map(|group| group.iops_max)), tick_name),
         lines: lines.collect(),
         hints: iops_hints(&series),
@@ -130,24 +179,27 @@ pub fn bandwidth_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
     if !moved || !series.iter().any(|(_, groups)| groups.len() > 1) {
         return None;
     }
-    let mib: fn(&Group) -> f64 = |group| group.bytes_per_s / f64::from(1 << 20);
+    let periods = periods_of_a_group(jobs);
     if series.len() > COLOURS {
-        return of_many(id, &series, ("MiB/s", mib));
+        return of_many(id, &series, &BANDWIDTH, periods);
     }
-    let lines = series.iter().enumerate().map(|(colour, (name, groups))| Line {
-        name: (*name).to_owned(),
-        colour,
-        points: groups.iter().map(|group| (middle(group), Some(mib(group)))).collect(),
-        ..Line::default()
-    });
-    let (low, high) =
-        all().map(mib).fold((f64::INFINITY, 0.0_f64), |(low, high), mib| (low.min(mib), high.max(mib)));
+    let lines = series
+        .iter()
+        .enumerate()
+        .map(|(colour, (name, groups))| line_of_job(colour, name, groups, &BANDWIDTH, periods > 1));
+    let low = all().map(BANDWIDTH.low).fold(f64::INFINITY, f64::min);
+    let high = all().map(BANDWIDTH.high).fold(0.0, f64::max);
+    let note = note_of_groups(periods, "");
     Some(Chart {
         id: id.to_owned(),
         title: "Bandwidth over time".to_owned(),
-        description: format!("From {} to {} MiB/s.", format::significant(low), format::significant(high)),
-        x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max)),
-        y: Axis::new("MiB/s", Scale::from_zero(all().map(mib)), tick_name),
+        description: format!(
+            "From {} to {} MiB/s{note}.",
+            format::significant(low),
+            format::significant(high)
+        ),
+        x: time_axis(all().map(|group| group.end_s).fold(0.0, f64::max), MEASURED_PART),
+        y: Axis::new("MiB/s", Scale::from_zero(all().map(BANDWIDTH.high)), tick_name),
         lines: lines.collect(),
         hints: iops_hints(&series),
         marks: Vec::new(),
@@ -178,18 +230,13 @@ fn iops_hints(series: &[(&str, Vec<Group>)]) -> Vec<(f64, f64, String)> {
 }
 
 /// Of more jobs than there are colours: the highest, the median and the lowest at each place.
-fn of_many(
-    id: &str,
-    series: &[(&str, Vec<Group>)],
-    (unit, value): (&str, fn(&Group) -> f64),
-) -> Option<Chart> {
+fn of_many(id: &str, series: &[(&str, Vec<Group>)], figure: &Figure, periods: usize) -> Option<Chart> {
     let (_, longest) = series.iter().max_by_key(|(_, groups)| groups.len())?;
-    let sorted: Vec<(f64, Vec<f64>)> = longest
-        .iter()
-        .enumerate()
+    let places = || longest.iter().enumerate();
+    let here = |index: usize| series.iter().filter_map(move |(_, groups)| groups.get(index));
+    let sorted: Vec<(f64, Vec<f64>)> = places()
         .map(|(index, place)| {
-            let mut values: Vec<f64> =
-                series.iter().filter_map(|(_, groups)| groups.get(index)).map(value).collect();
+            let mut values: Vec<f64> = here(index).map(figure.value).collect();
             values.sort_by(f64::total_cmp);
             (middle(place), values)
         })
@@ -200,21 +247,34 @@ fn of_many(
         points: sorted.iter().map(|(at, values)| (*at, pick(values))).collect(),
         ..Line::default()
     };
-    let highest = sorted.iter().filter_map(|(_, values)| values.last().copied());
+    let ends = places().map(|(index, place)| {
+        let low = here(index).map(figure.low).fold(f64::INFINITY, f64::min);
+        (middle(place), low, here(index).map(figure.high).fold(0.0, f64::max))
+    });
+    let band: Vec<(f64, f64, f64)> = if periods > 1 { ends.collect() } else { Vec::new() };
+    let highest = highest_of_all(series, figure);
     Some(Chart {
         id: id.to_owned(),
-        title: format!("{unit} over time, of {} jobs", series.len()),
-        description: "The highest, the median and the lowest of the jobs at each place.".to_owned(),
-        x: time_axis(longest.last().map_or(0.0, |group| group.end_s)),
-        y: Axis::new(unit, Scale::from_zero(highest), tick_name),
+        title: format!("{} over time, of {} jobs", figure.unit, series.len()),
+        description: format!(
+            "The highest, the median and the lowest of the jobs at each place{}.",
+            note_of_groups(periods, " of any job")
+        ),
+        x: time_axis(longest.last().map_or(0.0, |group| group.end_s), MEASURED_PART),
+        y: Axis::new(figure.unit, Scale::from_zero(highest), tick_name),
         lines: vec![
             line("highest", 1, |values| values.last().copied()),
-            line("median", 0, |values| values.get(values.len() / 2).copied()),
+            Line { band, ..line("median", 0, |values| values.get(values.len() / 2).copied()) },
             line("lowest", 3, |values| values.first().copied()),
         ],
         hints: summed_hints(series, longest),
         marks: Vec::new(),
     })
+}
+
+/// The highest of each place and job.
+fn highest_of_all(series: &[(&str, Vec<Group>)], figure: &Figure) -> impl Iterator<Item = f64> {
+    series.iter().flat_map(|(_, groups)| groups).map(figure.high)
 }
 
 /// What is said of each place of many jobs: their sum, and the two at the ends.
@@ -277,7 +337,7 @@ pub fn latency_over_time(id: &str, job: &JobResult, points_max: usize) -> Option
             "Percentiles of each reporting period{highest}. The highest p99 is {}.",
             format::latency(p99_max)
         ),
-        x: time_axis(groups.iter().map(|group| group.end_s).fold(0.0, f64::max)),
+        x: time_axis(groups.iter().map(|group| group.end_s).fold(0.0, f64::max), MEASURED_PART),
         y: Axis::new("completion latency", Scale::around(values()), tick_time),
         lines: vec![line("p99", 1, |group| group.p99_ns_max), line("p50", 0, |group| group.p50_ns_max)],
         hints: hints.collect(),

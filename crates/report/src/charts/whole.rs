@@ -85,7 +85,7 @@ fn timeline(run: &Run) -> Option<Chart> {
             "Of all jobs together; the measured parts of {}, one behind the other.",
             names.join(", ")
         ),
-        x: Axis { label: "measured seconds".to_owned(), ..time_axis(start_s) },
+        x: time_axis(start_s, "the start, pauses left out"),
         y,
         lines: vec![Line { name: "all jobs".to_owned(), points, filled: true, ..Line::default() }],
         hints,

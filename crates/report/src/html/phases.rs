@@ -207,7 +207,7 @@ fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {
                 h3 { (title(run, phase)) }
                 span .dim { @if !measure { (phase.kind.name()) ", " } (format::seconds(phase.measured_s)) @if measure { (brief(phase)) } }
             }
-            @for job in &phase.jobs { (job_part(phase, job)) }
+            (folded(phase.jobs.len(), &html! { @for job in &phase.jobs { (job_part(phase, job)) } }))
             @for (name, metric) in &phase.metrics {
                 p { (name) ": " strong { (format::significant(metric.value)) " " (metric.unit) }
                     (format::of_metric(metric))
@@ -233,6 +233,13 @@ fn brief(phase: &PhaseResult) -> String {
         .p99
         .map_or_else(String::new, |ns| format!(", p99 completion latency {}", format::time_ns(ns as f64)));
     format!(", {} IOPS{size}{outstanding}{p99}", format::iops(iops))
+}
+
+/// Many jobs, whose figures stand in the table of all of them, behind a line.
+fn folded(jobs: usize, parts: &Markup) -> Markup {
+    html! {
+        @if jobs > SUMMED_MAX { details { summary { "Each of the " (jobs) " jobs: operations, percentiles, conditions" } (parts) } } @else { (parts) }
+    }
 }
 
 fn job_part(phase: &PhaseResult, job: &JobResult) -> Markup {

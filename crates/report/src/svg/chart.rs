@@ -22,13 +22,15 @@ pub struct Axis {
     pub scale: Scale,
     /// Values with their names.
     pub ticks: Vec<(f64, String)>,
+    /// What a tick is counted in, where that is not what the scale is in: 3600 for hours on a scale of seconds.
+    pub unit: f64,
 }
 
 impl Axis {
     /// With the scale's own ticks, named by `name`.
     pub fn new(label: &str, scale: Scale, name: impl Fn(f64) -> String) -> Self {
         let ticks = scale.ticks().into_iter().map(|tick| (tick, name(tick))).collect();
-        Axis { label: label.to_owned(), scale, ticks }
+        Axis { label: label.to_owned(), scale, ticks, unit: 1.0 }
     }
 }
 
@@ -98,6 +100,9 @@ impl Chart {
     fn x_ends(&self) -> String {
         let own = self.x.scale.ticks().iter().zip(&self.x.ticks).all(|(place, tick)| *place == tick.0);
         match self.x.scale {
+            Scale::Linear { low, high } if self.x.unit != 1.0 => {
+                format!("linear {} {}", low / self.x.unit, high / self.x.unit)
+            }
             Scale::Linear { low, high } if own && !self.x.ticks.is_empty() => format!("linear {low} {high}"),
             _ => String::new(),
         }

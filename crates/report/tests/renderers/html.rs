@@ -78,7 +78,7 @@ fn a_curve_and_a_long_run() {
     let long = page(&long_run(), &[]);
     show("long", &long);
     assert_well_formed(&long);
-    assert!(long.contains("lowest and the highest period of each group"));
+    assert!(long.contains("lowest and the highest of them"));
     assert!(long.len() < 200_000, "{}", long.len());
 }
 

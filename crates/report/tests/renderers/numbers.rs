@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use assay_report::csv::csv;
+use assay_report::hlog::hlog;
 use assay_report::md::markdown;
 use assay_report::openmetrics::openmetrics;
 use assay_report::records::{Record, records};
-use assay_results::Run;
 use assay_results::run::LatencySummary;
 use assay_results::samples::odd::phase;
+use assay_results::{LatencyHistogram, Run};
 use assay_workload::PhaseKind;
 use proptest::prelude::*;
 
@@ -119,6 +120,85 @@ fn assert_openmetrics(run: &Run) {
     }
 }
 
+/// The bytes of a text in base64.
+fn from_base64(text: &str) -> Vec<u8> {
+    let value = |c: u8| match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let bits = text.trim_end_matches('=').bytes().map(|c| u32::from(value(c)));
+    let bits: Vec<u32> = bits.collect();
+    let of = |four: &[u32]| {
+        let word = four.iter().fold(0, |word, six| (word << 6) | six) << (6 * (4 - four.len()));
+        word.to_be_bytes()[1..four.len()].to_vec()
+    };
+    bits.chunks(4).flat_map(of).collect()
+}
+
+/// Index and count of each bucket that a payload of a log has: what HdrHistogram's readers do.
+fn counts_of(payload: &str) -> Vec<(usize, u64)> {
+    let bytes = from_base64(payload);
+    // Cookie and length, then zlib with stored blocks.
+    let (mut rest, mut data) = (&bytes[8 + 2..], Vec::new());
+    loop {
+        let length = usize::from(u16::from_le_bytes([rest[1], rest[2]]));
+        data.extend_from_slice(&rest[5..5 + length]);
+        let last = rest[0] == 1;
+        rest = &rest[5 + length..];
+        if last {
+            break;
+        }
+    }
+    let (mut counts, mut index) = (Vec::new(), 0_usize);
+    let mut values = data[40..].iter().copied();
+    while let Some(first) = values.next() {
+        let mut value = u64::from(first & 0x7f);
+        let (mut byte, mut shift) = (first, 7);
+        while byte & 0x80 != 0 {
+            byte = values.next().expect("another byte");
+            value |= u64::from(if shift == 56 { byte } else { byte & 0x7f }) << shift;
+            shift += 7;
+            if shift > 56 {
+                break;
+            }
+        }
+        let value = (value >> 1) as i64 ^ -((value & 1) as i64);
+        if value < 0 {
+            index += value.unsigned_abs() as usize;
+        } else {
+            counts.push((index, value as u64));
+            index += 1;
+        }
+    }
+    counts
+}
+
+/// A line over all of the time for each distribution, which holds the counts of the run.
+fn assert_hlog(run: &Run) {
+    let text = hlog(run, &[]);
+    let mut lines = text.lines().filter(|line| line.starts_with("Tag="));
+    for record in records(run).into_iter().filter(|record| record.operation != "total") {
+        for sparse in [&record.op.completion_histogram, &record.op.response_histogram] {
+            let Some(histogram) = sparse.as_ref().map(LatencyHistogram::from_sparse) else { continue };
+            if histogram.is_empty() {
+                continue;
+            }
+            let line = lines.next().expect("a line");
+            let cells: Vec<&str> = line.split(',').collect();
+            let [_, _, length, max, payload] = cells.as_slice() else { panic!("{line}") };
+            assert_eq!(*length, format!("{:.3}", record.job.measured_s));
+            assert_eq!(*max, format!("{:.3}", histogram.max_ns() as f64 / 1e6));
+            // The format has signed counts.
+            let counts = histogram.buckets().map(|(bucket, count)| (bucket, count.min(i64::MAX as u64)));
+            assert_eq!(counts_of(payload), counts.collect::<Vec<_>>());
+        }
+    }
+    assert_eq!(lines.next(), None);
+}
+
 /// Markdown is for people: three digits, of the same number.
 fn assert_markdown(run: &Run) {
     let text = markdown(run, &[]);
@@ -145,6 +225,7 @@ fn of_runs_as_they_are() {
     for run in [assay_run(), curve_run(), long_run(), mixed_run(), stb_run()] {
         assert_csv(&run);
         assert_json(&run);
+        assert_hlog(&run);
         if run.plan.series.is_none() {
             assert_markdown(&run);
         }
@@ -160,6 +241,7 @@ proptest! {
         assert_csv(&run);
         assert_openmetrics(&run);
         assert_json(&run);
+        assert_hlog(&run);
         assert_markdown(&run);
     }
 }
