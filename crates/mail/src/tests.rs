@@ -12,6 +12,7 @@ use crate::ledger;
 use crate::load::{Loader, NewDatabase};
 use crate::memory::Memory;
 use crate::page::{PAGE_BYTES, PageFault};
+use crate::pool::{Miss, State};
 use crate::recover::{self, Recovered};
 use crate::scan::{self, Maintenance};
 use crate::store::{Store, Tuning};
@@ -223,6 +224,18 @@ fn faults_of_pages_are_named_by_check_maintenance_and_reads() {
         // What comes after it is stopped, and says why.
         let stopped = store.with(&mut memory.clone(), &mut |state| state.get(&Key::FIRST)).unwrap_err();
         assert!(stopped.to_string().contains(word), "{stopped}");
+    }
+}
+
+#[test]
+fn a_page_that_there_is_not_is_a_fault_of_the_one_that_leads_there() {
+    for (first, count) in [(2000, 1), (1999, 2), (u32::MAX, 1), (5, u32::MAX)] {
+        let memory = Memory::new(1);
+        let store = worked(&memory);
+        let absent = &mut |_: &mut State| Err::<(), Miss>(Miss::Absent { first, count });
+        let error = store.with(&mut memory.clone(), absent).expect_err("there are 2000 pages");
+        let fault = PageFault::Nowhere { pages: 2000 };
+        assert!(matches!(error, StoreError::Page { fault: found, .. } if found == fault), "{error}");
     }
 }
 
