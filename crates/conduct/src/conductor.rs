@@ -197,13 +197,20 @@ impl PlanInProgress {
     }
 }
 
+/// Lost hosts named in a message at most.
+const NAMED_MAX: usize = 5;
+
 /// That hosts were lost, by name.
 fn lost_words(lost: &[HostId], hosts: &[HostInfo]) -> String {
     let name = |id: &HostId| match hosts.iter().find(|host| host.id == *id) {
         Some(host) => host.name.clone(),
         None => format!("host {}", id.0),
     };
-    format!("lost: {}", lost.iter().map(name).collect::<Vec<_>>().join(", "))
+    let named = lost.iter().take(NAMED_MAX).map(name).collect::<Vec<_>>().join(", ");
+    match lost.len().saturating_sub(NAMED_MAX) {
+        0 => format!("lost: {named}"),
+        more => format!("lost: {named} and {more} more"),
+    }
 }
 
 #[cfg(test)]

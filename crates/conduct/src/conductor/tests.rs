@@ -156,6 +156,14 @@ fn a_host_that_tells_nothing_is_lost() {
     }
 }
 
+#[test]
+fn of_many_lost_hosts_the_first_are_named() {
+    let hosts: Vec<HostInfo> = (0..200).map(|id| host(id, &format!("w{id}"))).collect();
+    let lost: Vec<HostId> = hosts[..104].iter().map(|host| host.id).collect();
+    assert_eq!(lost_words(&lost, &hosts), "lost: w0, w1, w2, w3, w4 and 99 more");
+    assert_eq!(lost_words(&lost[..5], &hosts), "lost: w0, w1, w2, w3, w4");
+}
+
 /// An array that serves `capacity` operations a second, and whose mean time follows a single server's.
 struct Server {
     capacity: f64,
