@@ -216,6 +216,17 @@ pub enum Unfit {
         /// What.
         what: String,
     },
+    /// There is something else under the name of its schema.
+    #[error(
+        "{place} holds {what}, which Assay did not make; nothing was changed. Use another database, or drop that schema \
+         yourself"
+    )]
+    ForeignSchema {
+        /// Where.
+        place: String,
+        /// What, with the name of the schema.
+        what: String,
+    },
     /// Checks found that something does not hold.
     #[error("{failed} of the checks of the OLTP database in {place} do not hold:\n{report}")]
     Damaged {

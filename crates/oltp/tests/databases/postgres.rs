@@ -140,8 +140,36 @@ fn nothing_is_dropped_that_assay_did_not_make() {
     sql("CREATE TABLE assay_oltp.precious (n integer)");
     let options = given(&[("where", &url), ("warehouses", "1"), ("rebuild", "")]);
     let error = build(&options, &here).expect_err("refused");
-    assert!(matches!(&error, Error::Database(Unfit::Foreign { .. })), "{error}");
+    assert!(matches!(&error, Error::Database(Unfit::ForeignSchema { .. })), "{error}");
     sql("DROP TABLE assay_oltp.precious");
+    // One with a table of our name, and rows of others in a table of a name of TPC-C's.
+    sql("CREATE TABLE assay_oltp.customer (n integer)");
+    sql("INSERT INTO assay_oltp.customer VALUES (7)");
+    for table in [
+        "TABLE assay_oltp.assay_oltp (a integer)",
+        "TABLE assay_oltp.assay_oltp (name text, value text)",
+        "TABLE assay_oltp.assay_oltp (name varchar(40) PRIMARY KEY, value varchar(200) NOT NULL)",
+        "VIEW assay_oltp.assay_oltp AS SELECT 'format'::varchar(40) AS name, '1'::varchar(200) AS value",
+    ] {
+        sql(&format!("CREATE {table}"));
+        for options in [&options, &given(&[("where", &url)])] {
+            let error = build(options, &here).expect_err("refused");
+            assert!(
+                error.is_request() && error.to_string().contains("a schema 'assay_oltp' whose"),
+                "{error}"
+            );
+            assert!(
+                error.to_string().ends_with("Use another database, or drop that schema yourself"),
+                "{error}"
+            );
+            let error = prepare(options, &here).expect_err("refused");
+            assert!(matches!(&error, Error::Database(Unfit::ForeignSchema { .. })), "{error}");
+        }
+        // It fails where the row is gone.
+        sql("SELECT 1 / count(*) FROM assay_oltp.customer WHERE n = 7");
+        sql(&format!("DROP {} assay_oltp.assay_oltp", table.split(' ').next().expect("a word")));
+    }
+    sql("DROP TABLE assay_oltp.customer");
     sql("DROP SCHEMA assay_oltp");
     // A foreign table in ours.
     build(&options, &here).expect("built");
