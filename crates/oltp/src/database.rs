@@ -121,6 +121,7 @@ impl Database {
             }
             Database::Postgres(url) => {
                 let mut admin = PostgresAdmin::connect(url)?;
+                admin.share()?;
                 admin.expect_schema()?;
                 check_all(&mut admin, self, (given, here), say, stopped)
             }
@@ -166,7 +167,7 @@ impl Database {
         }
     }
 
-    /// Has an embedded database for a command, which no run works on meanwhile; a server has its own locks.
+    /// Has an embedded database for a command, which no run works on meanwhile; on a server, what works on it claims it.
     ///
     /// # Errors
     /// [`Error::InUse`]

@@ -2,6 +2,7 @@
 //! is spoken here: one blocking connection a user, and everything that does not depend on an answer goes in one write.
 
 mod build;
+mod claim;
 mod connection;
 mod devices;
 mod functions;

@@ -37,6 +37,7 @@ pub(crate) fn build(
     watcher: &mut Watcher<'_>,
 ) -> Result<(), Error> {
     let mut admin = PostgresAdmin::connect(url)?;
+    admin.claim()?;
     match admin.expect_schema() {
         Ok(()) if replace => drop_schema(&mut admin)?,
         Ok(()) => {

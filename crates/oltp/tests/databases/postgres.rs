@@ -188,6 +188,42 @@ fn nothing_is_dropped_that_assay_did_not_make() {
 }
 
 #[test]
+fn nothing_is_built_or_measured_below_a_run() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    build(&given(&[("where", &url), ("warehouses", "2")]), &here).expect("built");
+    let options = given(&[("where", &url), ("ramp", "0s"), ("time", "60s")]);
+    let (first, second) = (prepare(&options, &here).expect("a database"), prepare(&options, &here));
+    let stop = Arc::default();
+    let ran = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(&first, &stop));
+        stop_after(&stop, || {
+            wait_for_ledger(&ledger_of(&first), 4800);
+            let rebuilt = build(&given(&[("where", &url), ("warehouses", "1"), ("rebuild", "")]), &here);
+            let checked = assay_oltp::check(&given(&[("where", &url)]), &here, &mut |_| {}, &|| false);
+            let beside = match run_whole(&second.expect("a database")).end {
+                Some(Err(error)) => error.to_string(),
+                other => panic!("{other:?}"),
+            };
+            let others = [rebuilt.expect_err("in use"), checked.expect_err("in use")].map(|e| e.to_string());
+            for said in others.iter().chain([&beside]) {
+                assert!(
+                    said.contains("is in use by another Assay, server process ")
+                        && said.contains("(assay, user postgres, from 127.0.0.1): nothing was done; wait"),
+                    "{said}"
+                );
+            }
+        });
+        running.join().expect("no panic")
+    });
+    assert!(matches!(&ran.end, Some(Ok(_))), "{:?}", ran.end);
+    let report = holds(&given(&[("where", &url)]), &here);
+    assert!(report.text().contains("holds        ledger: "), "{}", report.text());
+    build(&given(&[("where", &url), ("warehouses", "1"), ("rebuild", "")]), &here).expect("nobody has it");
+}
+
+#[test]
 fn acknowledged_commits_survive_a_crash_of_the_server() {
     let Some(mut server) = server() else { return };
     let data = tempfile::tempdir().expect("a directory");
