@@ -16,6 +16,7 @@ use crate::inputs::{HomeWarehouse, Mix};
 use crate::ledger::Ledger;
 use crate::options::{Given, WHERE};
 use crate::postgres::{self, PostgresAdmin, ServerUrl};
+use crate::presence;
 use crate::progress::Watcher;
 use crate::rows::Load;
 use crate::scale::{Scale, advised_warehouses};
@@ -489,6 +490,7 @@ fn check_all(
         checked.push(Checked { what: "integrity of the file (PRAGMA integrity_check)".to_owned(), held });
     }
     checked.extend(conditions::check(admin, &facts, say, stopped)?);
+    checked.extend(presence::check(admin, &facts, say, stopped)?);
     checked.push(ledger.check(admin)?);
     Ok(Report { database: database.shown(), checked })
 }

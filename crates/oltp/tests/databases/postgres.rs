@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_oltp::{Error, Given, Here, Scale, Unfit, Watcher};
 
 use crate::support::{
-    Ran, given, here, holds, ledger_of, prepare, run, run_whole, stop_after, wait_for_ledger,
+    Ran, given, here, holds, ledger_of, losses_are_told, prepare, run, run_whole, stop_after, wait_for_ledger,
 };
 
 use crate::server::Server;
@@ -221,6 +221,19 @@ fn nothing_is_built_or_measured_below_a_run() {
     let report = holds(&given(&[("where", &url)]), &here);
     assert!(report.text().contains("holds        ledger: "), "{}", report.text());
     build(&given(&[("where", &url), ("warehouses", "1"), ("rebuild", "")]), &here).expect("nobody has it");
+}
+
+#[test]
+fn rows_that_are_gone_are_told() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    build(&given(&[("where", &url), ("warehouses", "1")]), &here).expect("built");
+    let options = given(&[("where", &url), ("ramp", "0s"), ("time", "500ms")]);
+    run_whole(&prepare(&options, &here).expect("a database")).well();
+    losses_are_told(&given(&[("where", &url)]), &here, |sql| {
+        server.sql(&format!("SET search_path TO assay_oltp; {sql}"));
+    });
 }
 
 #[test]
