@@ -237,6 +237,25 @@ fn rows_that_are_gone_are_told() {
 }
 
 #[test]
+fn items_and_stock_that_are_gone_end_a_run() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    build(&given(&[("where", &url), ("warehouses", "1")]), &here).expect("built");
+    let options = [("where", url.as_str()), ("ramp", "0s"), ("time", "20s")];
+    let run = |more: &[(&'static str, &str)]| {
+        run_whole(&prepare(&given(&[&options, more].concat()), &here).expect("a database"))
+    };
+    server.sql("DELETE FROM assay_oltp.stock WHERE s_i_id <= 50");
+    run(&[]).failed_for("item ");
+    let end = run(&[("server-side", "")]).end;
+    assert!(format!("{end:?}").contains("query returned no rows"), "{end:?}");
+    server.sql("DELETE FROM assay_oltp.item WHERE i_id <= 50");
+    run(&[]).failed_for("item ");
+    run(&[("server-side", "")]).failed_for("item ");
+}
+
+#[test]
 fn acknowledged_commits_survive_a_crash_of_the_server() {
     let Some(mut server) = server() else { return };
     let data = tempfile::tempdir().expect("a directory");

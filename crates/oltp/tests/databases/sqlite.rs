@@ -268,6 +268,20 @@ fn rows_that_are_gone_are_told() {
 }
 
 #[test]
+fn an_item_that_is_gone_ends_a_run() {
+    let place = tempfile::tempdir().expect("a directory");
+    let here = here(place.path());
+    let options = [("where", text(place.path())), ("warehouses", "1"), ("ramp", "0s"), ("time", "20s")];
+    let prepared = prepare(&given(&options), &here).expect("a database");
+    let file = place.path().join("assay-oltp/oltp.sqlite");
+    Connection::open(&file)
+        .and_then(|c| c.execute("DELETE FROM item WHERE i_id <= 50", []))
+        .expect("changed");
+    assay_host::workdir::claim_file(&std::fs::File::open(&file).expect("open"), &file).expect("marked");
+    run_whole(&prepared).failed_for("item ");
+}
+
+#[test]
 fn every_condition_finds_what_breaks_it() {
     let place = tempfile::tempdir().expect("a directory");
     let here = here(place.path());

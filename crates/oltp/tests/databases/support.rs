@@ -53,6 +53,18 @@ impl Ran {
         }
     }
 
+    /// One that ended because something was not found.
+    #[track_caller]
+    pub(crate) fn failed_for(self, what: &str) {
+        let said = match &self.end {
+            Some(Ok(PhaseEnd { error: Some(error) })) => error.clone(),
+            Some(Err(error)) => error.to_string(),
+            other => panic!("{other:?} {:?}", self.notes),
+        };
+        assert!(said.contains(what) && said.contains(" was not found: the database is damaged"), "{said}");
+        assert_eq!(self.counts.get("new-order rolled back").copied().unwrap_or(0), 0, "{:?}", self.counts);
+    }
+
     pub(crate) fn figure(&self, name: &str) -> f64 {
         self.outcome
             .figures
