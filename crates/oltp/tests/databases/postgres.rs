@@ -206,7 +206,9 @@ fn nothing_is_built_or_measured_below_a_run() {
                 Some(Err(error)) => error.to_string(),
                 other => panic!("{other:?}"),
             };
-            let others = [rebuilt.expect_err("in use"), checked.expect_err("in use")].map(|e| e.to_string());
+            let prepared = prepare(&options, &here).expect_err("in use");
+            let others =
+                [rebuilt.expect_err("in use"), checked.expect_err("in use"), prepared].map(|e| e.to_string());
             for said in others.iter().chain([&beside]) {
                 assert!(
                     said.contains("is in use by another Assay, server process ")
