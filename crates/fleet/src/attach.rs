@@ -1,7 +1,7 @@
-//! Workers that were started by something else and join a run: Nomad, systemd, MPI, somebody at another terminal.
+//! Workers that were started by something else and join a run: Nomad, systemd, MPI, a person at another terminal.
 //!
 //! They come over TLS 1.3 with certificates on both sides, all of them made for the one run by an authority that is forgotten with it.
-//! What a worker needs to join is its [`Ticket`]. Until a connection has shown a certificate and the token, nothing of it is believed.
+//! What a worker needs to join is its ticket. Until a connection has shown a certificate and the token, nothing of it is believed.
 
 #[cfg(feature = "attach")]
 mod authority;

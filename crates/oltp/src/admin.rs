@@ -36,6 +36,11 @@ pub(crate) fn number(admin: &mut dyn Admin, sql: &str) -> Result<i64, Error> {
     Ok(found)
 }
 
+/// Whether this is the number of a build.
+fn is_build(word: &str) -> bool {
+    (1..=16).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// What a database says of its build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Facts {
@@ -73,6 +78,18 @@ impl Facts {
             admin.run(&format!("INSERT INTO assay_oltp (name, value) VALUES ('{name}', '{value}')"))?;
         }
         Ok(())
+    }
+
+    /// Whether these words are of a build, of this version or another one: what [`Facts::write`] writes first.
+    pub(crate) fn are_marked(words: &[Vec<String>]) -> bool {
+        let word = |name: &str| {
+            words
+                .iter()
+                .find(|row| matches!(row.as_slice(), [n, _] if n == name))
+                .and_then(|row| row.get(1))
+                .map_or("", String::as_str)
+        };
+        word("format").parse::<u32>().is_ok() && !word("made_by").is_empty() && is_build(word("build"))
     }
 
     /// Says that everything is there.
@@ -114,7 +131,7 @@ impl Facts {
         };
         // It becomes the name of a file here.
         let build = word("build");
-        if !(1..=16).contains(&build.len()) || !build.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if !is_build(&build) {
             let what = "a table assay_oltp whose 'build' is no number".to_owned();
             return Err(Unfit::Foreign { place, what }.into());
         }

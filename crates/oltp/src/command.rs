@@ -11,6 +11,7 @@ use crate::database::{Database, Here, How, Report, build_in, settled, warehouses
 use crate::error::{Asked, Error, Unfit};
 use crate::kind::Oltp;
 use crate::options::Given;
+use crate::postgres::PostgresAdmin;
 use crate::progress::Watcher;
 use crate::scale::{Scale, advised_users};
 use crate::settings::{Place, Settings};
@@ -97,6 +98,10 @@ pub fn prepare_scaled(
         Ok(facts) => facts,
         Err(error) => return Err(error),
     };
+    if let Database::Postgres(url) = &database {
+        // Refused before a run is recorded; the run itself claims it again.
+        PostgresAdmin::connect(url)?.claim()?;
+    }
     let asked = given.has("warehouses") || given.has("size");
     let wanted = if asked { warehouses(given, &database, here)? } else { facts.warehouses };
     if wanted != facts.warehouses {

@@ -177,7 +177,8 @@ pub(crate) fn check(
     Ok(all)
 }
 
-fn held<'q>(admin: &mut dyn Admin, queries: impl Iterator<Item = &'q str>) -> Result<Held, Error> {
+/// Whether queries of what breaks a condition find nothing.
+pub(crate) fn held<'q>(admin: &mut dyn Admin, queries: impl Iterator<Item = &'q str>) -> Result<Held, Error> {
     let (mut rows, mut example) = (0, String::new());
     for query in queries {
         admin.numbers(query, &mut |row| {

@@ -16,6 +16,7 @@ use crate::inputs::{HomeWarehouse, Mix};
 use crate::ledger::Ledger;
 use crate::options::{Given, WHERE};
 use crate::postgres::{self, PostgresAdmin, ServerUrl};
+use crate::presence;
 use crate::progress::Watcher;
 use crate::rows::Load;
 use crate::scale::{Scale, advised_warehouses};
@@ -121,6 +122,7 @@ impl Database {
             }
             Database::Postgres(url) => {
                 let mut admin = PostgresAdmin::connect(url)?;
+                admin.share()?;
                 admin.expect_schema()?;
                 check_all(&mut admin, self, (given, here), say, stopped)
             }
@@ -166,7 +168,7 @@ impl Database {
         }
     }
 
-    /// Has an embedded database for a command, which no run works on meanwhile; a server has its own locks.
+    /// Has an embedded database for a command, which no run works on meanwhile; on a server, what works on it claims it.
     ///
     /// # Errors
     /// [`Error::InUse`]
@@ -493,6 +495,7 @@ fn check_all(
         checked.push(Checked { what: "integrity of the file (PRAGMA integrity_check)".to_owned(), held });
     }
     checked.extend(conditions::check(admin, &facts, say, stopped)?);
+    checked.extend(presence::check(admin, &facts, say, stopped)?);
     checked.push(ledger.check(admin, facts.runs)?);
     Ok(Report { database: database.shown(), checked })
 }

@@ -10,6 +10,11 @@ fn counted(warehouses: u32) -> String {
     format!("{warehouses} warehouse{}", if warehouses == 1 { "" } else { "s" })
 }
 
+/// Who has a database; one may have ended since.
+fn named(users: &[String]) -> String {
+    if users.is_empty() { "another Assay".to_owned() } else { format!("another Assay, {}", users.join(", ")) }
+}
+
 /// What is done about an error of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -88,6 +93,17 @@ pub enum Error {
     /// Another run has the database.
     #[error(transparent)]
     InUse(#[from] assay_host::claim::InUse),
+    /// Another Assay has the database of a server.
+    #[error(
+        "the OLTP database in {place} is in use by {}: nothing was done; wait for its end, or use another database",
+        named(users)
+    )]
+    Used {
+        /// Where.
+        place: String,
+        /// Who, as the server knows them.
+        users: Vec<String>,
+    },
     /// It was stopped.
     #[error("interrupted")]
     Interrupted,
@@ -216,6 +232,17 @@ pub enum Unfit {
         /// What.
         what: String,
     },
+    /// There is something else under the name of its schema.
+    #[error(
+        "{place} holds {what}, which Assay did not make; nothing was changed. Use another database, or drop that schema \
+         yourself"
+    )]
+    ForeignSchema {
+        /// Where.
+        place: String,
+        /// What, with the name of the schema.
+        what: String,
+    },
     /// Checks found that something does not hold.
     #[error("{failed} of the checks of the OLTP database in {place} do not hold:\n{report}")]
     Damaged {
@@ -260,7 +287,11 @@ impl Error {
             Error::Protocol { .. } => "protocol",
             Error::File { .. } | Error::Output(_) => "file",
             Error::OwnServer { .. } => "server",
-            Error::Asked(_) | Error::Database(_) | Error::InUse(_) | Error::Interrupted => "other",
+            Error::Asked(_)
+            | Error::Database(_)
+            | Error::InUse(_)
+            | Error::Used { .. }
+            | Error::Interrupted => "other",
         }
     }
 }

@@ -168,6 +168,11 @@ impl Input {
         }
     }
 
+    /// Whether the item of the line at this place is to be missing.
+    pub(crate) fn is_unused(&self, at: usize) -> bool {
+        self.rolls_back && at + 1 == self.lines.len()
+    }
+
     /// The customer's number where it was looked up by that.
     pub(crate) fn customer(&self) -> i64 {
         match self.lookup {

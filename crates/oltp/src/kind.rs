@@ -25,7 +25,7 @@ use crate::inputs::{Inputs, Transaction, UserPlace};
 use crate::ledger::{self, LedgerWriter};
 use crate::monitor::{Monitor, Watch, Watched};
 use crate::planned::{AskedJob, Task};
-use crate::postgres::{ClientSession, Interrupt, ServerSideSession, ServerUrl, Statistics};
+use crate::postgres::{ClientSession, Interrupt, PostgresAdmin, ServerSideSession, ServerUrl, Statistics};
 use crate::scale::Scale;
 use crate::settings::{KIND, Place, Settings, Synchronous};
 use crate::sqlite::{self, SqliteSession, SqliteStore, sql_error};
@@ -107,8 +107,15 @@ enum Store {
         store: SqliteStore,
         gate: Mutex<()>,
     },
-    /// And whether users have the server time its log.
-    Postgres(ServerUrl, bool),
+    Postgres {
+        url: ServerUrl,
+        /// Whether users have the server time its log.
+        times_log: bool,
+        /// While it is open, the database is not built anew.
+        claim: Mutex<PostgresAdmin>,
+        /// Who had it as well when it was claimed.
+        others: Vec<String>,
+    },
 }
 
 /// A job that is ready.
@@ -183,6 +190,22 @@ fn expect_build(settings: &Settings, facts: &crate::admin::Facts, place: String)
     Err(Unfit::Foreign { place, what: "another build than the one the plan is for".to_owned() }.into())
 }
 
+/// Says which other workers had the same database at the start or have it now: what the database counts is of all of them.
+fn tell_of_others(admin: &mut PostgresAdmin, at_start: &[String], say: &mut Say<'_>) {
+    // Where the server is gone, that is told elsewhere.
+    let mut others = admin.others().unwrap_or_default();
+    others.extend(at_start.iter().filter(|other| !others.contains(other)).cloned().collect::<Vec<_>>());
+    if !others.is_empty() {
+        let who = others.join(", ");
+        say(
+            NOTE,
+            format!(
+                "others of Assay worked on this database as well ({who}): NOPM and TPM count theirs, too"
+            ),
+        );
+    }
+}
+
 impl Oltp {
     fn job(&self, planned: &PlannedJob, settings: Settings, say: &mut Say<'_>) -> Result<Job, EngineError> {
         let users = planned.slices.len() as u32;
@@ -233,7 +256,14 @@ impl Oltp {
             }
             Place::Postgres { url, server_side } => {
                 let url = ServerUrl::parse(url)?.or_password(self.password.clone());
-                let mut admin = crate::postgres::PostgresAdmin::connect(&url)?;
+                let mut admin = PostgresAdmin::connect(&url)?;
+                // Workers that carry out one plan may share a server's database. Two commands would count each other's orders.
+                if self.here.is_some() {
+                    admin.share()?
+                } else {
+                    admin.claim()?
+                };
+                let others = admin.others()?;
                 admin.expect_schema()?;
                 let facts = crate::admin::Facts::read(&mut admin)?;
                 expect_build(settings, &facts, url.shown())?;
@@ -245,7 +275,11 @@ impl Oltp {
                 crate::postgres::ServerFacts::read(&mut admin)?.tell(say);
                 let watch = Statistics::connect(&url, say)?;
                 let times_log = admin.times_log();
-                Ok((Store::Postgres(url, times_log), ledger, Box::new(watch)))
+                Ok((
+                    Store::Postgres { url, times_log, claim: Mutex::new(admin), others },
+                    ledger,
+                    Box::new(watch),
+                ))
             }
         }
     }
@@ -352,6 +386,9 @@ impl PreparedJobs<ThisMachine> for PreparedOltp<'_> {
                     format!("checkpoints were completed at second {first}{rest} of the measured time"),
                 );
             }
+            if let Store::Postgres { claim, others, .. } = &job.store {
+                tell_of_others(&mut lock(claim), others, say);
+            }
             if let Some(why) = watched.error() {
                 say(NOTE, format!("what the database counts is incomplete: {why}"));
             }
@@ -378,7 +415,7 @@ impl PreparedJobs<ThisMachine> for PreparedOltp<'_> {
 
     /// Checkpoints of a server; SQLite's come with every few transactions.
     fn moments(&self, job: usize) -> Vec<Moment> {
-        let Some(job) = self.jobs.get(&job).filter(|job| matches!(job.store, Store::Postgres(..))) else {
+        let Some(job) = self.jobs.get(&job).filter(|job| matches!(job.store, Store::Postgres { .. })) else {
             return Vec::new();
         };
         let seconds = lock(&job.watched).as_ref().map(|watched| job.monitor.checkpoints_s(watched));
@@ -395,12 +432,12 @@ impl Job {
                 let interrupt = AnyInterrupt::Sqlite(connection.get_interrupt_handle());
                 (Backend::Sqlite(connection), interrupt)
             }
-            (Store::Postgres(url, times_log), Place::Postgres { server_side: true, .. }) => {
+            (Store::Postgres { url, times_log, .. }, Place::Postgres { server_side: true, .. }) => {
                 let session = ServerSideSession::connect(url, *times_log)?;
                 let interrupt = AnyInterrupt::Postgres(session.interrupt()?);
                 (Backend::ServerSide(session), interrupt)
             }
-            (Store::Postgres(url, times_log), _) => {
+            (Store::Postgres { url, times_log, .. }, _) => {
                 let session = ClientSession::connect(url, *times_log)?;
                 let interrupt = AnyInterrupt::Postgres(session.interrupt()?);
                 (Backend::Client(Box::new(session)), interrupt)

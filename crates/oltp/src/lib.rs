@@ -18,6 +18,7 @@ mod monitor;
 mod options;
 mod planned;
 mod postgres;
+mod presence;
 mod progress;
 mod rows;
 mod scale;

@@ -191,7 +191,10 @@ impl AskedJob {
             }
             Err(
                 error @ Error::Database(
-                    Unfit::HalfBuilt { .. } | Unfit::Version { .. } | Unfit::Foreign { .. },
+                    Unfit::HalfBuilt { .. }
+                    | Unfit::Version { .. }
+                    | Unfit::Foreign { .. }
+                    | Unfit::ForeignSchema { .. },
                 ),
             ) if !self.given.has("rebuild") => {
                 return Err(error);

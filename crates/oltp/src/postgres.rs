@@ -2,6 +2,7 @@
 //! is spoken here: one blocking connection a user, and everything that does not depend on an answer goes in one write.
 
 mod build;
+mod claim;
 mod connection;
 mod devices;
 mod functions;
@@ -15,8 +16,9 @@ mod url;
 
 use std::path::PathBuf;
 
-use crate::admin::{Admin, Numbers, number};
+use crate::admin::{Admin, Facts, Numbers, number};
 use crate::error::{Error, Unfit};
+use crate::schema::BUILD_TABLE;
 
 pub(crate) use build::build;
 pub(crate) use connection::{Connection, Interrupt};
@@ -29,6 +31,10 @@ pub(crate) use url::is_url;
 
 /// The schema of our tables.
 pub(crate) const SCHEMA: &str = "assay_oltp";
+
+/// The columns of the table of the build, as the server describes them: a table's, none of a view.
+const BUILD_COLUMNS: [[&str; 3]; 2] =
+    [["name", "character varying(40)", "r"], ["value", "character varying(200)", "r"]];
 
 /// Has the server time how long the log takes to become durable; not every user may.
 const TIMES_LOG: &str = "SET track_wal_io_timing TO on";
@@ -84,27 +90,34 @@ impl PostgresAdmin {
         Ok(bytes.max(0) as u64)
     }
 
-    /// Refuses a database without our tables.
+    /// Refuses a database without a schema of ours. A table of our name is none of ours by its name alone.
     pub(crate) fn expect_schema(&mut self) -> Result<(), Error> {
         let place = self.place();
-        let found = self.texts(&format!(
-            "SELECT count(*), (SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}') \
-             FROM pg_catalog.pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = 'assay_oltp'"
-        ))?;
-        let found: Option<Vec<&str>> = found.first().map(|row| row.iter().map(String::as_str).collect());
-        match found.as_deref() {
-            Some(["1", _]) => Ok(()),
-            Some([_, "0"]) | None => Err(Unfit::Missing { place }.into()),
-            Some([_, _]) => Err(Unfit::Foreign {
-                place,
-                what: format!("a schema '{SCHEMA}' without the table assay_oltp"),
-            }
-            .into()),
-            Some(row) => {
-                let what = format!("a row of {} columns where 2 were asked for", row.len());
-                Err(Error::Protocol { address: place, what })
-            }
+        let schemas = format!("SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}'");
+        if number(self, &schemas)? == 0 {
+            return Err(Unfit::Missing { place }.into());
         }
+        let columns = self.texts(&format!(
+            "SELECT attname, pg_catalog.format_type(atttypid, atttypmod), relkind FROM pg_catalog.pg_attribute \
+             JOIN pg_catalog.pg_class c ON c.oid = attrelid JOIN pg_catalog.pg_namespace n ON n.oid = relnamespace \
+             WHERE nspname = '{SCHEMA}' AND relname = '{BUILD_TABLE}' AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+        ))?;
+        let foreign = |what: &str| {
+            let what = format!("a schema '{SCHEMA}' {what}");
+            Error::from(Unfit::ForeignSchema { place: place.clone(), what })
+        };
+        if columns.is_empty() {
+            return Err(foreign("without the table assay_oltp"));
+        }
+        if columns != BUILD_COLUMNS {
+            return Err(foreign("whose table assay_oltp has other columns"));
+        }
+        // Written with the schema itself, so that a build that was interrupted has them.
+        let words = self.texts(&format!("SELECT name, value FROM {SCHEMA}.{BUILD_TABLE}"))?;
+        if !Facts::are_marked(&words) {
+            return Err(foreign("whose table assay_oltp does not say which build it is"));
+        }
+        Ok(())
     }
 }
 

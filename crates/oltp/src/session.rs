@@ -1,6 +1,6 @@
 //! What carries transactions out: a connection to a database, with its statements prepared.
 
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::inputs::{Input, Transaction};
 use crate::scale::DISTRICTS;
 
@@ -26,6 +26,15 @@ pub(crate) trait Session {
     /// # Errors
     /// [`Error`]; no transaction is open then, unless the connection was lost.
     fn perform(&mut self, input: &Input) -> Result<Reply, Error>;
+}
+
+/// The customer, order or item that a transaction is about is not in the database.
+pub(crate) fn nothing(what: &str) -> Error {
+    Error::Statement {
+        code: "no row".to_owned(),
+        message: format!("{what} was not found: the database is damaged, as 'assay oltp check' tells"),
+        class: Class::Failed,
+    }
 }
 
 /// What a payment leaves in `c_data` of a customer with bad credit (clause 2.5.2.2), cut to its 500 characters.

@@ -37,6 +37,7 @@ pub(crate) fn build(
     watcher: &mut Watcher<'_>,
 ) -> Result<(), Error> {
     let mut admin = PostgresAdmin::connect(url)?;
+    admin.claim()?;
     match admin.expect_schema() {
         Ok(()) if replace => drop_schema(&mut admin)?,
         Ok(()) => {
@@ -47,33 +48,39 @@ pub(crate) fn build(
         Err(Error::Database(Unfit::Missing { .. })) => {}
         Err(error) => return Err(error),
     }
-    admin.run(&format!("CREATE SCHEMA {SCHEMA}"))?;
-    let built =
-        make(&mut admin, facts).and_then(|()| fill(url, facts, load, threads, watcher)).and_then(|()| {
-            // Without it the first run would do it; another user's rights may not allow a checkpoint.
-            admin.run("VACUUM ANALYZE")?;
-            let _ = admin.run("CHECKPOINT");
-            // A build that is said to be there survives a crash, whatever the server does with other commits.
-            admin.run("SET synchronous_commit = on")?;
-            Facts::loaded(&mut admin)
-        });
+    make(&mut admin, facts)?;
+    let built = fill(url, facts, load, threads, watcher).and_then(|()| {
+        // Without it the first run would do it; another user's rights may not allow a checkpoint.
+        admin.run("VACUUM ANALYZE")?;
+        let _ = admin.run("CHECKPOINT");
+        // A build that is said to be there survives a crash, whatever the server does with other commits.
+        admin.run("SET synchronous_commit = on")?;
+        Facts::loaded(&mut admin)
+    });
     if built.is_err() {
         let _ = drop_schema(&mut admin);
     }
     built
 }
 
+/// Makes everything but the rows, in one transaction: a schema of ours is never without the words that say that it is.
 fn make(admin: &mut PostgresAdmin, facts: &Facts) -> Result<(), Error> {
-    admin.run(CREATE_BUILD)?;
-    facts.write(admin)?;
-    Table::ALL.iter().try_for_each(|table| admin.run(&table.create(Dialect::Postgres)))?;
-    functions::CREATE.iter().try_for_each(|function| admin.run(function))
+    let mut all = || {
+        admin.run("BEGIN")?;
+        admin.run(&format!("CREATE SCHEMA {SCHEMA}"))?;
+        admin.run(CREATE_BUILD)?;
+        facts.write(admin)?;
+        Table::ALL.iter().try_for_each(|table| admin.run(&table.create(Dialect::Postgres)))?;
+        functions::CREATE.iter().try_for_each(|function| admin.run(function))?;
+        admin.run("COMMIT")
+    };
+    all().inspect_err(|_| drop(admin.run("ROLLBACK")))
 }
 
-/// Removes what [`build`] made, and nothing else.
+/// Removes what [`build`] made, and nothing else; that the schema is ours was looked at.
 ///
 /// # Errors
-/// [`Unfit::Foreign`]: something in the schema is not Assay's. The server refuses what others depend on.
+/// [`Unfit::ForeignSchema`]: something in the schema is not Assay's. The server refuses what others depend on.
 pub(crate) fn drop_schema(admin: &mut PostgresAdmin) -> Result<(), Error> {
     let quoted = |names: &mut dyn Iterator<Item = &str>| {
         names.map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
@@ -89,7 +96,7 @@ pub(crate) fn drop_schema(admin: &mut PostgresAdmin) -> Result<(), Error> {
     ))?;
     if let Some(name) = foreign.first().and_then(|row| row.first()) {
         let what = format!("'{name}' in the schema {SCHEMA}");
-        return Err(Unfit::Foreign { place: admin.place(), what }.into());
+        return Err(Unfit::ForeignSchema { place: admin.place(), what }.into());
     }
     // Statements of one query are one transaction: all of it goes, or nothing.
     let mut statements: Vec<String> = FUNCTIONS

@@ -31,7 +31,7 @@ BEGIN
             WHERE s_w_id = p_supplies[n] AND s_i_id = p_items[n]
             RETURNING CASE p_d WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04
                 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06 WHEN 7 THEN s_dist_07 WHEN 8 THEN s_dist_08
-                WHEN 9 THEN s_dist_09 ELSE s_dist_10 END INTO v_info;
+                WHEN 9 THEN s_dist_09 ELSE s_dist_10 END INTO STRICT v_info;
         INSERT INTO order_line VALUES (v_order, p_d, p_w, n, p_items[n], p_supplies[n], NULL, p_quantities[n],
             v_price * p_quantities[n], v_info);
     END LOOP;

@@ -5,7 +5,7 @@ use super::functions::UNUSED_ITEM;
 use super::{Interrupt, ServerUrl, working};
 use crate::error::{Class, Error};
 use crate::inputs::{Input, Transaction};
-use crate::session::{Reply, Session};
+use crate::session::{Reply, Session, nothing};
 
 use Arg::{Int, Ints, Text};
 use Kind::{Int4, Int4s, Int8};
@@ -104,8 +104,13 @@ impl Session for ServerSideSession {
         }
         self.connection.ready()?;
         match received {
-            Err(Error::Statement { code, .. }) if code == UNUSED_ITEM && input.rolls_back => {
-                Ok(Reply { rolled_back: true, ..Reply::default() })
+            Err(Error::Statement { code, message, .. }) if code == UNUSED_ITEM => {
+                // In the words of the function.
+                let unused = input.lines.last().filter(|_| input.rolls_back);
+                match unused.is_some_and(|line| message == format!("item {} does not exist", line.item)) {
+                    true => Ok(Reply { rolled_back: true, ..Reply::default() }),
+                    false => Err(nothing(message.trim_end_matches(" does not exist"))),
+                }
             }
             received => received,
         }

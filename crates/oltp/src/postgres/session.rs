@@ -6,7 +6,7 @@ use super::{Interrupt, ServerUrl, statements as sql, working};
 use crate::error::{Class, Error};
 use crate::inputs::{Input, Lookup, Transaction};
 use crate::scale::{DISTRICTS, LINES};
-use crate::session::{Reply, Session, bad_credit_data, middle};
+use crate::session::{Reply, Session, bad_credit_data, middle, nothing};
 
 use Arg::{Int, Ints};
 use Kind::{Int4, Int4s, Int8, Texts};
@@ -121,15 +121,6 @@ impl Statements {
     }
 }
 
-/// The customer, or order, of a name or number that is not in the database.
-fn nothing(what: &str) -> Error {
-    Error::Statement {
-        code: "no row".to_owned(),
-        message: format!("{what} was not found"),
-        class: Class::Failed,
-    }
-}
-
 impl ClientSession {
     pub(crate) fn connect(url: &ServerUrl, times_log: bool) -> Result<Self, Error> {
         let mut connection = working(url, times_log)?;
@@ -241,7 +232,8 @@ impl ClientSession {
         Ok(Reply { rolled_back: !found, number: order, customer, ..Reply::default() })
     }
 
-    /// Reads the answers about items and stock, and makes the lines of those that are there; whether all are.
+    /// Reads the answers about items and stock, and makes the lines of those that are there; whether all are. Only the item that is to
+    /// be missing may be.
     fn read_lines(&mut self, input: &Input) -> Result<bool, Error> {
         let (connection, r) = (&mut self.connection, &mut self.rows);
         r.prices.clear();
@@ -249,16 +241,24 @@ impl ClientSession {
         for list in [&mut r.numbers, &mut r.items, &mut r.supplies, &mut r.quantities, &mut r.amounts] {
             list.clear();
         }
-        for (number, line) in (1..).zip(&input.lines) {
+        for (place, line) in input.lines.iter().enumerate() {
             let at = r.numbers.len();
             let info = &mut r.infos[at];
+            let mut stocked = false;
             connection.reply(&mut |mut cells| {
+                stocked = true;
                 cells.nth(1);
                 info.clear();
                 info.push_str(cells.text());
             })?;
-            let Some((_, price)) = r.prices.iter().find(|(item, _)| *item == line.item) else { continue };
-            r.numbers.push(number);
+            let price = r.prices.iter().find(|(item, _)| *item == line.item);
+            let Some((_, price)) = price.filter(|_| stocked) else {
+                if input.is_unused(place) {
+                    continue;
+                }
+                return Err(nothing(&format!("item {} of warehouse {}", line.item, line.supply_w)));
+            };
+            r.numbers.push(place as i32 + 1);
             r.items.push(line.item as i32);
             r.supplies.push(line.supply_w as i32);
             r.quantities.push(line.quantity as i32);

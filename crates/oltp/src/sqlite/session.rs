@@ -10,7 +10,7 @@ use super::{sql_error, statements as sql};
 use crate::error::Error;
 use crate::inputs::{Input, Line, Lookup, Transaction};
 use crate::scale::DISTRICTS;
-use crate::session::{Reply, Session, bad_credit_data, middle, quantity_left};
+use crate::session::{Reply, Session, bad_credit_data, middle, nothing, quantity_left};
 
 /// A connection with its statements. Transactions that write take `gate` first: SQLite lets one write at a time, and waiting at
 /// its lock would be sleeping.
@@ -22,6 +22,8 @@ pub(crate) struct SqliteSession<'c> {
     /// Customers of one name.
     ids: Vec<i64>,
     text: String,
+    /// The item that a transaction failed for.
+    missing: Option<i64>,
 }
 
 /// The statements, named by what they do.
@@ -120,7 +122,7 @@ impl<'c> SqliteSession<'c> {
     pub(crate) fn new(connection: &'c Connection, gate: &'c Mutex<()>) -> Result<Self, Error> {
         let s = Statements::prepare(connection).map_err(sql_error)?;
         let (ids, text) = (Vec::with_capacity(64), String::with_capacity(1100));
-        Ok(SqliteSession { connection, gate, clock: RealClock::new(), s, ids, text })
+        Ok(SqliteSession { connection, gate, clock: RealClock::new(), s, ids, text, missing: None })
     }
 
     /// Takes the only place for writers.
@@ -161,8 +163,13 @@ impl<'c> SqliteSession<'c> {
         self.s.insert_new_order.execute([order, d, w])?;
         for (number, line) in (1..).zip(&input.lines) {
             let price = first(&mut self.s.item, [line.item]).optional()?;
-            // An item that is not there: the last of an order that is to be rolled back.
-            let Some(price) = price else { return Ok(Reply { rolled_back: true, ..Reply::default() }) };
+            let Some(price) = price else {
+                if input.is_unused(number as usize - 1) {
+                    return Ok(Reply { rolled_back: true, ..Reply::default() });
+                }
+                self.missing = Some(line.item);
+                return Err(rusqlite::Error::QueryReturnedNoRows);
+            };
             self.order_line(input, (order, number), line, price)?;
         }
         Ok(Reply { number: order, customer, ..Reply::default() })
@@ -288,7 +295,10 @@ impl Session for SqliteSession<'_> {
             if !self.connection.is_autocommit() {
                 let _ = self.s.rollback.execute([]);
             }
-            sql_error(error)
+            match self.missing.take() {
+                Some(item) => nothing(&format!("item {item}")),
+                None => sql_error(error),
+            }
         })
     }
 }

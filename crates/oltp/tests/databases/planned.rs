@@ -7,7 +7,7 @@ use std::time::Duration;
 use assay_engine::driver::{PhaseOptions, run_phase};
 use assay_engine::kind::name_operations;
 use assay_engine::{JobKind, ThisMachine};
-use assay_oltp::{Oltp, OltpInPlans, Scale};
+use assay_oltp::{Here, Oltp, OltpInPlans, Scale};
 use assay_results::HostEvent;
 use assay_workload::application::{Application, ApplicationKind as _};
 use assay_workload::job::{Job, Phase, Workload};
@@ -16,6 +16,7 @@ use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
 use assay_workload::units::Nanos;
 
+use crate::server::Server;
 use crate::support::here;
 
 fn job(settings: &[(&str, &str)], threads: u32) -> Job {
@@ -50,7 +51,8 @@ fn said(directory: &Path, data: &Path, jobs: Vec<Job>) -> Result<Vec<String>, St
     };
     let inventory = Inventory { targets: [("database".to_owned(), facts)].into(), ..Inventory::default() };
     let mut plan = resolve::plan(&workload, &inventory, 7).expect("a plan");
-    let kind = Oltp::for_plans(here(data)).scaled(Scale::TINY);
+    let here = Here { password: Some("secret".to_owned()), ..here(data) };
+    let kind = Oltp::for_plans(here).scaled(Scale::TINY);
     let kinds: [&dyn JobKind<ThisMachine>; 1] = [&kind];
     name_operations(&mut plan, kinds.into_iter()).expect("names");
     let mut notes = Vec::new();
@@ -98,4 +100,30 @@ fn a_database_is_built_worked_on_and_checked_in_one_run() {
     assert!(other.expect_err("another size").contains("has 2 warehouses, not 3"));
     let many = said(&directory, data.path(), vec![job(&[], 3)]).expect_err("too many users");
     assert!(many.contains("3 users on 2 warehouses"), "{many}");
+}
+
+#[test]
+fn workers_that_share_a_servers_database_say_so() {
+    let server = match Server::start(&["shared_buffers=32MB", "max_connections=30"]) {
+        Ok(server) => server,
+        Err(why) => return crate::skip::declare("postgresql", &why),
+    };
+    let data = tempfile::tempdir().expect("a directory");
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port);
+    let built = job(&[("where", &url), ("task", "build"), ("warehouses", "2")], 1);
+    said(data.path(), data.path(), vec![built]).expect("built");
+    let run = || said(data.path(), data.path(), vec![job(&[("where", &url)], 1)]).expect("done").join("\n");
+    let both = std::thread::scope(|scope| {
+        let first = scope.spawn(run);
+        [run(), first.join().expect("no panic")]
+    });
+    let told = "others of Assay worked on this database as well (server process ";
+    assert!(both.iter().any(|notes| notes.contains(told)), "{both:?}");
+    assert!(!run().contains(told), "alone");
+    let checked = said(data.path(), data.path(), vec![job(&[("where", &url), ("task", "check")], 1)]);
+    assert!(
+        checked
+            .expect("everything holds")
+            .contains(&"holds        condition 1: w_ytd = sum(d_ytd)".to_owned())
+    );
 }

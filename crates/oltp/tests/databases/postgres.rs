@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_oltp::{Error, Given, Here, Scale, Unfit, Watcher};
 
 use crate::support::{
-    Ran, given, here, holds, ledger_of, prepare, run, run_whole, stop_after, wait_for_ledger,
+    Ran, given, here, holds, ledger_of, losses_are_told, prepare, run, run_whole, stop_after, wait_for_ledger,
 };
 
 use crate::server::Server;
@@ -140,8 +140,36 @@ fn nothing_is_dropped_that_assay_did_not_make() {
     sql("CREATE TABLE assay_oltp.precious (n integer)");
     let options = given(&[("where", &url), ("warehouses", "1"), ("rebuild", "")]);
     let error = build(&options, &here).expect_err("refused");
-    assert!(matches!(&error, Error::Database(Unfit::Foreign { .. })), "{error}");
+    assert!(matches!(&error, Error::Database(Unfit::ForeignSchema { .. })), "{error}");
     sql("DROP TABLE assay_oltp.precious");
+    // One with a table of our name, and rows of others in a table of a name of TPC-C's.
+    sql("CREATE TABLE assay_oltp.customer (n integer)");
+    sql("INSERT INTO assay_oltp.customer VALUES (7)");
+    for table in [
+        "TABLE assay_oltp.assay_oltp (a integer)",
+        "TABLE assay_oltp.assay_oltp (name text, value text)",
+        "TABLE assay_oltp.assay_oltp (name varchar(40) PRIMARY KEY, value varchar(200) NOT NULL)",
+        "VIEW assay_oltp.assay_oltp AS SELECT 'format'::varchar(40) AS name, '1'::varchar(200) AS value",
+    ] {
+        sql(&format!("CREATE {table}"));
+        for options in [&options, &given(&[("where", &url)])] {
+            let error = build(options, &here).expect_err("refused");
+            assert!(
+                error.is_request() && error.to_string().contains("a schema 'assay_oltp' whose"),
+                "{error}"
+            );
+            assert!(
+                error.to_string().ends_with("Use another database, or drop that schema yourself"),
+                "{error}"
+            );
+            let error = prepare(options, &here).expect_err("refused");
+            assert!(matches!(&error, Error::Database(Unfit::ForeignSchema { .. })), "{error}");
+        }
+        // It fails where the row is gone.
+        sql("SELECT 1 / count(*) FROM assay_oltp.customer WHERE n = 7");
+        sql(&format!("DROP {} assay_oltp.assay_oltp", table.split(' ').next().expect("a word")));
+    }
+    sql("DROP TABLE assay_oltp.customer");
     sql("DROP SCHEMA assay_oltp");
     // A foreign table in ours.
     build(&options, &here).expect("built");
@@ -157,6 +185,76 @@ fn nothing_is_dropped_that_assay_did_not_make() {
     assert!(matches!(&error, Error::Database(Unfit::HalfBuilt { .. })), "{error}");
     build(&options, &here).expect("built anew");
     holds(&given(&[("where", &url)]), &here);
+}
+
+#[test]
+fn nothing_is_built_or_measured_below_a_run() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    build(&given(&[("where", &url), ("warehouses", "2")]), &here).expect("built");
+    let options = given(&[("where", &url), ("ramp", "0s"), ("time", "60s")]);
+    let (first, second) = (prepare(&options, &here).expect("a database"), prepare(&options, &here));
+    let stop = Arc::default();
+    let ran = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(&first, &stop));
+        stop_after(&stop, || {
+            wait_for_ledger(&ledger_of(&first), 4800);
+            let rebuilt = build(&given(&[("where", &url), ("warehouses", "1"), ("rebuild", "")]), &here);
+            let checked = assay_oltp::check(&given(&[("where", &url)]), &here, &mut |_| {}, &|| false);
+            let beside = match run_whole(&second.expect("a database")).end {
+                Some(Err(error)) => error.to_string(),
+                other => panic!("{other:?}"),
+            };
+            let prepared = prepare(&options, &here).expect_err("in use");
+            let others =
+                [rebuilt.expect_err("in use"), checked.expect_err("in use"), prepared].map(|e| e.to_string());
+            for said in others.iter().chain([&beside]) {
+                assert!(
+                    said.contains("is in use by another Assay, server process ")
+                        && said.contains("(assay, user postgres, from 127.0.0.1): nothing was done; wait"),
+                    "{said}"
+                );
+            }
+        });
+        running.join().expect("no panic")
+    });
+    assert!(matches!(&ran.end, Some(Ok(_))), "{:?}", ran.end);
+    let report = holds(&given(&[("where", &url)]), &here);
+    assert!(report.text().contains("holds        ledger: "), "{}", report.text());
+    build(&given(&[("where", &url), ("warehouses", "1"), ("rebuild", "")]), &here).expect("nobody has it");
+}
+
+#[test]
+fn rows_that_are_gone_are_told() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    build(&given(&[("where", &url), ("warehouses", "1")]), &here).expect("built");
+    let options = given(&[("where", &url), ("ramp", "0s"), ("time", "500ms")]);
+    run_whole(&prepare(&options, &here).expect("a database")).well();
+    losses_are_told(&given(&[("where", &url)]), &here, |sql| {
+        server.sql(&format!("SET search_path TO assay_oltp; {sql}"));
+    });
+}
+
+#[test]
+fn items_and_stock_that_are_gone_end_a_run() {
+    let Some(server) = server() else { return };
+    let data = tempfile::tempdir().expect("a directory");
+    let (here, url) = (here(data.path()), server.url());
+    build(&given(&[("where", &url), ("warehouses", "1")]), &here).expect("built");
+    let options = [("where", url.as_str()), ("ramp", "0s"), ("time", "20s")];
+    let run = |more: &[(&'static str, &str)]| {
+        run_whole(&prepare(&given(&[&options, more].concat()), &here).expect("a database"))
+    };
+    server.sql("DELETE FROM assay_oltp.stock WHERE s_i_id <= 50");
+    run(&[]).failed_for("item ");
+    let end = run(&[("server-side", "")]).end;
+    assert!(format!("{end:?}").contains("query returned no rows"), "{end:?}");
+    server.sql("DELETE FROM assay_oltp.item WHERE i_id <= 50");
+    run(&[]).failed_for("item ");
+    run(&[("server-side", "")]).failed_for("item ");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use assay_host::workdir::is_own_file;
 use assay_oltp::{Asked, Error, Unfit, Watcher};
 use rusqlite::Connection;
 
-use crate::support::{given, here, holds, prepare, run_whole};
+use crate::support::{given, here, holds, losses_are_told, prepare, run_whole};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
@@ -246,6 +246,39 @@ fn what_stands_beside_a_database_is_sqlites_or_nothing_is_done() {
         }
     }
     run_whole(&prepare(&given(&options), &here).expect("a database")).well();
+}
+
+#[test]
+fn rows_that_are_gone_are_told() {
+    let place = tempfile::tempdir().expect("a directory");
+    let here = here(place.path());
+    let options = [
+        ("where", text(place.path())),
+        ("warehouses", "1"),
+        ("ramp", "0s"),
+        ("time", "500ms"),
+        ("synchronous", "off"),
+    ];
+    run_whole(&prepare(&given(&options), &here).expect("a database")).well();
+    let file = place.path().join("assay-oltp/oltp.sqlite");
+    losses_are_told(&given(&[("where", text(place.path()))]), &here, |sql| {
+        Connection::open(&file).and_then(|c| c.execute_batch(sql)).expect("changed");
+        assay_host::workdir::claim_file(&std::fs::File::open(&file).expect("open"), &file).expect("marked");
+    });
+}
+
+#[test]
+fn an_item_that_is_gone_ends_a_run() {
+    let place = tempfile::tempdir().expect("a directory");
+    let here = here(place.path());
+    let options = [("where", text(place.path())), ("warehouses", "1"), ("ramp", "0s"), ("time", "20s")];
+    let prepared = prepare(&given(&options), &here).expect("a database");
+    let file = place.path().join("assay-oltp/oltp.sqlite");
+    Connection::open(&file)
+        .and_then(|c| c.execute("DELETE FROM item WHERE i_id <= 50", []))
+        .expect("changed");
+    assay_host::workdir::claim_file(&std::fs::File::open(&file).expect("open"), &file).expect("marked");
+    run_whole(&prepared).failed_for("item ");
 }
 
 #[test]

@@ -53,6 +53,18 @@ impl Ran {
         }
     }
 
+    /// One that ended because something was not found.
+    #[track_caller]
+    pub(crate) fn failed_for(self, what: &str) {
+        let said = match &self.end {
+            Some(Ok(PhaseEnd { error: Some(error) })) => error.clone(),
+            Some(Err(error)) => error.to_string(),
+            other => panic!("{other:?} {:?}", self.notes),
+        };
+        assert!(said.contains(what) && said.contains(" was not found: the database is damaged"), "{said}");
+        assert_eq!(self.counts.get("new-order rolled back").copied().unwrap_or(0), 0, "{:?}", self.counts);
+    }
+
     pub(crate) fn figure(&self, name: &str) -> f64 {
         self.outcome
             .figures
@@ -139,6 +151,38 @@ pub(crate) fn holds(given: &Given, here: &Here) -> Report {
     let report = check(given, here);
     assert_eq!(report.failed(), 0, "{}", report.text());
     report
+}
+
+/// Rows of a database of one warehouse that get lost, one after the other, and how the check tells each.
+pub(crate) const LOSSES: [(&str, &str); 7] = [
+    (
+        "UPDATE stock SET s_ytd = s_ytd + 1 WHERE s_i_id = 3",
+        "stock: s_ytd = sum(ol_quantity) of the orders since the load: 1 times, the first: warehouse 1 number 3: ",
+    ),
+    (
+        "DELETE FROM history WHERE h_c_id = 4 AND h_c_d_id = 6",
+        "rows of history of warehouse 1 district 6 number 4: ",
+    ),
+    (
+        "DELETE FROM order_line WHERE ol_d_id = 2 AND ol_o_id = 1; DELETE FROM orders WHERE o_d_id = 2 AND o_id = 1",
+        "rows of orders of warehouse 1 district 2: ",
+    ),
+    ("DELETE FROM stock WHERE s_i_id = 7", "rows of stock: 100 expected, 99 found"),
+    ("DELETE FROM item", "rows of item: 100 expected, 0 found"),
+    ("DELETE FROM customer WHERE c_id = 1", "rows of customer: 300 expected, 290 found"),
+    ("DELETE FROM district WHERE d_id = 10", "rows of district: 10 expected, 9 found"),
+];
+
+/// Loses them, and checks that each is told; `lose` does statements.
+pub(crate) fn losses_are_told(database: &Given, here: &Here, lose: impl Fn(&str)) {
+    let whole = holds(database, here).text();
+    assert!(whole.contains("  holds        rows: ") && whole.contains("  holds        stock: "), "{whole}");
+    for (sql, told) in LOSSES {
+        lose(sql);
+        let report = check(database, here);
+        let line = report.text().lines().find(|line| line.contains(told)).map(str::to_owned);
+        assert!(line.is_some_and(|line| line.starts_with("  DOES NOT HOLD  ")), "{sql}: {}", report.text());
+    }
 }
 
 /// Where a run writes down what was acknowledged.
