@@ -254,14 +254,14 @@ impl Database {
                 found.durable
             )));
         }
-        if self.settings.task == Task::Verify && found.durable > 0 {
-            say(
-                NOTE,
-                format!(
-                    "database {number}: all of {} sampled messages are as they were durably committed",
-                    found.durable
-                ),
-            );
+        if self.settings.task == Task::Verify {
+            let said = match found.durable {
+                0 => format!("no acknowledged change was looked for: none is in {}", self.ledger.display()),
+                durable => {
+                    format!("all of {durable} sampled messages are as they were durably committed")
+                }
+            };
+            say(NOTE, format!("database {number}: {said}"));
         }
         let transacts = matches!(self.settings.task, Task::Tune | Task::Transactions | Task::Accumulate);
         if transacts {

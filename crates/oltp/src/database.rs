@@ -479,7 +479,12 @@ fn check_all(
     stopped: &dyn Fn() -> bool,
 ) -> Result<Report, Error> {
     let facts = Facts::read(admin)?;
-    let ledger = Ledger::read(&database.ledger(given, &facts, here)?, &facts.build)?;
+    let path = database.ledger(given, &facts, here)?;
+    let ledger = Ledger::read(&path, &facts.build)?;
+    if given.text("ledger").is_some() && !ledger.is_there() {
+        let why = format!("{} does not exist", path.display());
+        return Err(Asked::Option { option: "ledger", why }.into());
+    }
     let damage = admin.damage()?;
     let mut checked = Vec::new();
     if let Database::Sqlite(_) = database {
@@ -491,6 +496,6 @@ fn check_all(
     }
     checked.extend(conditions::check(admin, &facts, say, stopped)?);
     checked.extend(presence::check(admin, &facts, say, stopped)?);
-    checked.push(ledger.check(admin)?);
+    checked.push(ledger.check(admin, facts.runs)?);
     Ok(Report { database: database.shown(), checked })
 }

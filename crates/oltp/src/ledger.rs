@@ -77,13 +77,20 @@ impl Entry {
         bytes
     }
 
+    /// Of which build a record is; `None`: it is damaged, or none.
+    fn mark(bytes: &[u8]) -> Option<u64> {
+        let long =
+            |at: usize| bytes[at..at + 8].iter().rev().fold(0, |n: u64, byte| n << 8 | u64::from(*byte));
+        (bytes.len() == RECORD && long(40) == check_of(&bytes[..40])).then(|| long(32))
+    }
+
     /// `None`: it is none of this build, or was cut short.
     fn of(bytes: &[u8], mark: u64) -> Option<Entry> {
         let long =
             |at: usize| bytes[at..at + 8].iter().rev().fold(0, |n: u64, byte| n << 8 | u64::from(*byte));
         let int =
             |at: usize| bytes[at..at + 4].iter().rev().fold(0, |n: u32, byte| n << 8 | u32::from(*byte));
-        if bytes.len() != RECORD || long(32) != mark || long(40) != check_of(&bytes[..40]) {
+        if Entry::mark(bytes) != Some(mark) {
             return None;
         }
         let (w, d, order) = (int(4), bytes[1], int(16));
@@ -109,10 +116,8 @@ const OPTION: &str = "--ledger";
 
 /// Whether a file begins as a ledger does, which only grows: the record's check is right.
 fn is_ledger(head: &[u8]) -> bool {
-    head.first_chunk::<RECORD>().is_some_and(|bytes| {
-        let long = |at: usize| bytes[at..at + 8].iter().rev().fold(0, |n: u64, b| n << 8 | u64::from(*b));
-        Entry::of(bytes, long(32)).is_some()
-    })
+    head.first_chunk::<RECORD>()
+        .is_some_and(|bytes| Entry::mark(bytes).is_some_and(|mark| Entry::of(bytes, mark).is_some()))
 }
 
 /// Refuses a file that a new ledger may not replace: one that is no ledger of ours, unless `force` says so; a link, a device.
@@ -213,32 +218,63 @@ impl LedgerWriter {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     entries: Vec<Entry>,
+    /// Why it says less than it was told.
+    fault: Option<String>,
+    is_there: bool,
 }
 
 impl Ledger {
     /// Reads one; empty where there is none.
     pub(crate) fn read(path: &Path, build: &str) -> Result<Self, Error> {
         let mut bytes = Vec::new();
-        match open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::File { path: path.to_owned(), source: error });
-            }
-            _ => {}
-        }
+        let is_there = match open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+            Err(error) => return Err(Error::File { path: path.to_owned(), source: error }),
+            Ok(_) => true,
+        };
         let mark = mark_of(build);
-        Ok(Ledger {
-            entries: bytes.chunks_exact(RECORD).filter_map(|record| Entry::of(record, mark)).collect(),
-        })
+        let records = || bytes.chunks_exact(RECORD);
+        let entries: Vec<Entry> = records().filter_map(|record| Entry::of(record, mark)).collect();
+        // What is shorter than a record was under way when its writer was killed.
+        let damaged = records().filter(|record| Entry::mark(record).is_none()).count();
+        let fault = match (damaged, records().len()) {
+            (_, 0) => None,
+            (0, _) if entries.is_empty() => {
+                Some(format!("{} is the ledger of another database", path.display()))
+            }
+            (0, _) => None,
+            (damaged, all) if damaged == all => Some(format!("{} is no ledger", path.display())),
+            (damaged, all) => Some(format!("{damaged} of {all} records of {} are damaged", path.display())),
+        };
+        Ok(Ledger { entries, fault, is_there })
     }
 
-    /// Looks for everything that was acknowledged.
-    pub(crate) fn check(&self, admin: &mut dyn Admin) -> Result<Checked, Error> {
+    /// Whether there is one.
+    pub(crate) fn is_there(&self) -> bool {
+        self.is_there
+    }
+
+    /// Looks for everything that was acknowledged, by so many runs.
+    pub(crate) fn check(&self, admin: &mut dyn Admin, runs: i64) -> Result<Checked, Error> {
+        if let Some(fault) = &self.fault {
+            let what = "ledger: all that was acknowledged is known".to_owned();
+            return Ok(Checked { what, held: Held::No { rows: 1, example: fault.clone() } });
+        }
         let mut missing = Missing::default();
         self.check_orders(admin, &mut missing)?;
         self.check_payments(admin, &mut missing)?;
         let what = format!("ledger: {} acknowledged changes are there", self.entries.len());
         let held = match missing.rows {
-            0 if self.entries.is_empty() => Held::NotAsked("no run has written one for this build"),
+            0 if self.entries.is_empty() && runs == 0 => {
+                Held::NotAsked("no run has written one for this build")
+            }
+            0 if !self.is_there => Held::No {
+                rows: 1,
+                example: format!("there is none, although {runs} runs were begun; --ledger names theirs"),
+            },
+            0 if self.entries.is_empty() => {
+                Held::NotAsked("it is empty: the last run acknowledged nothing, or the file was cut short")
+            }
             0 => Held::Yes,
             rows => Held::No { rows, example: missing.example },
         };
@@ -397,11 +433,20 @@ mod tests {
         bytes.extend(entries[0].bytes(1));
         bytes.extend(&entries[1].bytes(0xcafe)[..30]);
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(Ledger::read(&path, "cafe").unwrap().entries, entries);
+        let whole = Ledger::read(&path, "cafe").unwrap();
+        assert_eq!((whole.entries, whole.fault), (entries.to_vec(), None));
+        let other = Ledger::read(&path, "beef").unwrap().fault.unwrap();
+        assert!(other.ends_with("is the ledger of another database"), "{other}");
         bytes[20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(Ledger::read(&path, "cafe").unwrap().entries, entries[1..]);
-        assert!(Ledger::read(&directory.path().join("none"), "cafe").unwrap().entries.is_empty());
+        let damaged = Ledger::read(&path, "cafe").unwrap();
+        assert_eq!(damaged.entries, entries[1..]);
+        assert!(damaged.fault.is_some_and(|fault| fault.starts_with("1 of 4 records of ")));
+        std::fs::write(&path, [7; 500]).unwrap();
+        assert!(
+            Ledger::read(&path, "cafe").unwrap().fault.is_some_and(|fault| fault.ends_with("is no ledger"))
+        );
+        assert!(!Ledger::read(&directory.path().join("none"), "cafe").unwrap().is_there());
         // A pipe is not waited for, and a device has no end.
         let pipe = directory.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

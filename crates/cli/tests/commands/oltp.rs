@@ -47,6 +47,37 @@ fn a_database_from_nothing_is_measured_checked_killed_and_removed() {
     signal(&child, Signal::KILL);
     child.wait().expect("ended");
     assert!(world.assay(&check).ended(0).out.contains("holds        ledger: "));
+    // What was acknowledged is known, or the check does not hold.
+    let bytes = std::fs::read(&ledger).expect("a ledger");
+    let mut damaged = bytes.clone();
+    damaged[100] ^= 1;
+    std::fs::write(&ledger, damaged).expect("written");
+    let said = world.assay(&check).ended(1);
+    assert!(said.out.contains("1 of ") && said.out.contains("are damaged"), "{}", said.out);
+    std::fs::remove_file(&ledger).expect("removed");
+    let said = world.assay(&check).ended(1);
+    assert!(said.out.contains("there is none, although 2 runs were begun"), "{}", said.out);
+    let said = world.assay(&[&check[..], &["--ledger", "typo"]].concat()).ended(2);
+    assert!(said.err.contains("typo does not exist"), "{}", said.err);
+    world.assay(&["cleanup", path_text(&data)]).ended(0);
+    assert!(entries(&data).is_empty(), "{:?}", entries(&data));
+}
+
+#[test]
+fn a_build_that_was_killed_begins_anew() {
+    let world = World::new();
+    let data = world.data();
+    let build = ["oltp", "build", path_text(&data), "--warehouses", "8"];
+    let mut command = world.command(&build);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).start().expect("the program starts");
+    let part = data.join("assay-oltp/oltp.sqlite.part");
+    wait_for("rows", || std::fs::metadata(&part).is_ok_and(|meta| meta.len() > 1 << 20));
+    signal(&child, Signal::KILL);
+    child.wait().expect("ended");
+    let said = world.assay(&["oltp", "check", path_text(&data)]).ended(2);
+    assert!(said.err.contains("--rebuild"), "{}", said.err);
+    world.assay(&["oltp", "build", path_text(&data), "--warehouses", "1", "--rebuild"]).ended(0);
+    assert!(!part.exists());
     world.assay(&["cleanup", path_text(&data)]).ended(0);
     assert!(entries(&data).is_empty(), "{:?}", entries(&data));
 }

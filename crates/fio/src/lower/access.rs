@@ -24,9 +24,10 @@ const TRIM: usize = 2;
 /// passes to fio: a full map is cleared and the draws go on. An LFSR begins anew with its first number whatever else is asked.
 pub(super) fn repeats(job: &ResolvedJob) -> bool {
     let access = job.access();
-    // Reads and writes of a walk have cursors of their own, which all begin again with a loop.
+    // Reads and writes of a walk have cursors of their own. They begin again with a loop where I/Os are queued; else they go on, and begin
+    // again where the file ends.
     if access.direction == Direction::ReadWrite && !access.random {
-        return job.lifetime().loops > 1 && !job.lifetime().time_based;
+        return job.lifetime().loops > 1 && !job.lifetime().time_based && job.depth().asynchronous;
     }
     if !access.random || job.lifetime().time_based || !access.repeats {
         return access.random && is_lfsr(access);

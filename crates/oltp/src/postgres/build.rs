@@ -53,6 +53,8 @@ pub(crate) fn build(
         // Without it the first run would do it; another user's rights may not allow a checkpoint.
         admin.run("VACUUM ANALYZE")?;
         let _ = admin.run("CHECKPOINT");
+        // A build that is said to be there survives a crash, whatever the server does with other commits.
+        admin.run("SET synchronous_commit = on")?;
         Facts::loaded(&mut admin)
     });
     if built.is_err() {

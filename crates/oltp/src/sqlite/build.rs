@@ -6,7 +6,7 @@ use std::path::Path;
 use assay_host::workdir::{WorkDir, claim_file, is_own_file};
 use rusqlite::{Connection, Statement};
 
-use super::{FILE, PART, SqliteAdmin, SqliteStore, check_companions, foreign, open, run, sql_error};
+use super::{FILE, PART, SqliteAdmin, SqliteStore, check_companions, foreign, made, open, run, sql_error};
 use crate::admin::Facts;
 use crate::error::{Error, Unfit};
 use crate::progress::{Progress, Watcher};
@@ -40,10 +40,12 @@ pub(crate) fn build(
         remove(old, &place)?;
     }
     let failed = |source| Error::File { path: part.clone(), source };
-    let file = File::create_new(&part).map_err(failed)?;
-    claim_file(&file, &part).map_err(failed)?;
-    drop(file);
-    let built = fill(&part, &place, facts, load, watcher).and_then(|()| finish(&part, &path));
+    File::create_new(&part).map_err(failed)?;
+    // Left behind by a kill, it is known as a file of ours that was being written.
+    let writing = made(&part)?;
+    let filled = fill(&part, &place, facts, load, watcher);
+    drop(writing);
+    let built = filled.and_then(|()| finish(&part, &path));
     if built.is_err() {
         // Without what SQLite left beside it: there was no journal.
         let _ = std::fs::remove_file(&part);

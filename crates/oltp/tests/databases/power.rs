@@ -183,8 +183,10 @@ fn commits_on_a_server_survive_power_cuts() {
 
 #[test]
 fn commits_that_a_server_lost_without_flushes_are_told() {
-    // It acknowledges before the log is flushed, which its writer does ten seconds later.
-    let settings = [SERVER, &["synchronous_commit=off", "wal_writer_delay=10s"]].concat();
+    // It acknowledges before the log is flushed, which its writer does ten seconds later, and nothing else does before.
+    let late =
+        ["synchronous_commit=off", "wal_writer_delay=10s", "wal_writer_flush_after=1GB", "wal_buffers=64MB"];
+    let settings = [SERVER, &late, &["bgwriter_lru_maxpages=0", "autovacuum=off"]].concat();
     let Some(found) = cut_below_a_server(&settings, 1, |_| Cut::KeepNothing) else { return };
     let (whole, text) = &found[0];
     assert!(!whole && text.contains("DOES NOT HOLD  ledger: ") && text.contains(" is lost"), "{text}");
