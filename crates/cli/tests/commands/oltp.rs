@@ -56,7 +56,7 @@ fn a_database_from_nothing_is_measured_checked_killed_and_removed() {
     assert!(said.out.contains("1 of ") && said.out.contains("are damaged"), "{}", said.out);
     std::fs::remove_file(&ledger).expect("removed");
     let said = world.assay(&check).ended(1);
-    assert!(said.out.contains("there is none, although 2 runs were begun"), "{}", said.out);
+    assert!(said.out.contains("runs were begun; --ledger names theirs"), "{}", said.out);
     let said = world.assay(&[&check[..], &["--ledger", "typo"]].concat()).ended(2);
     assert!(said.err.contains("typo does not exist"), "{}", said.err);
     world.assay(&["cleanup", path_text(&data)]).ended(0);
