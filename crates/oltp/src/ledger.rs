@@ -270,7 +270,7 @@ impl Ledger {
             }
             0 if !self.is_there => Held::No {
                 rows: 1,
-                example: format!("there is none, and runs were begun; --ledger names theirs"),
+                example: "there is none, and runs were begun; --ledger names theirs".to_owned(),
             },
             0 if self.entries.is_empty() => {
                 Held::NotAsked("it is empty: the last run acknowledged nothing, or the file was cut short")
