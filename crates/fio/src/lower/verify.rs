@@ -158,7 +158,7 @@ impl Lowering<'_> {
     }
 }
 
-/// A phase and the one that reads back behind it, so many times.
+/// A phase and the one that reads back behind it, once for each loop.
 pub(super) fn each_loop(phase: &Phase, behind: Option<&Phase>, times: usize) -> Vec<Phase> {
     let once = || std::iter::once(phase).chain(behind);
     let named = |phase: &Phase, number: usize| match number {
