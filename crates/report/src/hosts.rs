@@ -120,6 +120,7 @@ mod tests {
             start_error_ns: 2_000_000,
             measured_ns: 5_000_000_000,
             lost_because: Some(lost.to_owned()).filter(|why| !why.is_empty()),
+            over_time: None,
         }
     }
 

@@ -25,7 +25,7 @@ pub use quick_hosts::quick_hosts;
 pub use worker_grid::worker_grid;
 
 use crate::quick::Reference;
-use crate::svg::Chart;
+use crate::svg::{Chart, HeatMap};
 use crate::text::visible_lines;
 
 /// The style sheet, part of the page.
@@ -120,6 +120,32 @@ pub fn figure(chart: &Chart) -> Markup {
                 }
                 p { (chart.description) }
                 (numbers(chart))
+            }
+        }
+    }
+}
+
+/// A heat map with its title above, and what its shades mean below.
+pub(crate) fn heat_figure(map: &HeatMap) -> Markup {
+    html! {
+        figure {
+            p .figure-title { (map.title) }
+            (map.draw())
+            figcaption {
+                @if !map.key.is_empty() {
+                    ul .legend {
+                        @for (shade, words) in &map.key {
+                            li {
+                                svg .shade viewBox="0 0 12 12" aria-hidden="true" {
+                                    rect .heat-back width="12" height="12" {}
+                                    rect .heat width="12" height="12" fill-opacity=(format!("{shade:.2}")) {}
+                                }
+                                (words)
+                            }
+                        }
+                    }
+                }
+                p { (map.description) " " (map.legend) }
             }
         }
     }

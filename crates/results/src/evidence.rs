@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::CgroupDeviceLimit;
 use crate::event::ShortTransfers;
 use crate::hosts::CommonWindow;
+use crate::over_time::IopsOverTime;
 
 /// Facts about one job, or about the jobs of a group together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -129,6 +130,9 @@ pub struct WorkerReport {
     #[serde(with = "empty_as_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub lost_because: Option<String>,
+    /// What it did over time; `None`: not recorded, or fewer than two reporting periods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<IopsOverTime>,
 }
 
 /// Facts about the machine while one phase ran.

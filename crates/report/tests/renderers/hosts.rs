@@ -24,6 +24,7 @@ fn two_hosts() -> Run {
         start_error_ns: if start_skew_ns == 0 { 0 } else { 2_000_000 },
         measured_ns: 10_000_000_000,
         lost_because: Some(lost_because.to_owned()).filter(|why| !why.is_empty()),
+        over_time: None,
     };
     let host = |name: &str, share| HostPhase {
         name: name.to_owned(),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use assay_workload::Plan;
 
 use super::job::{JobTally, JobTotal, PartTotal, union};
+use super::over_time::WorkerSteps;
 use super::points::PointSeries;
 use super::truth::cached_share;
 use crate::environment::Environment;
@@ -163,11 +164,19 @@ pub(super) fn of_several(
     intervals.sort_by_key(|(delay, _, _, held)| held.start_ns.saturating_add(*delay));
     let mut jobs: Vec<(u32, JobTotal)> =
         tallies.iter().map(|(index, tally)| (*index, tally.outcomes_only())).collect();
+    let mut steps = None;
     for (delay, at, host, held) in intervals {
         let Some(mut interval) = held.interval() else { continue };
         let key = &mut interval.key;
         let length_ns = key.length_ns.max(1);
-        let middle = key.start_ns.saturating_add(delay).saturating_add(length_ns / 2);
+        let began = key.start_ns.saturating_add(delay);
+        let middle = began.saturating_add(length_ns / 2);
+        steps.get_or_insert_with(|| WorkerSteps::new(windows.len(), within.unwrap_or(all), length_ns)).feed(
+            host,
+            began,
+            length_ns,
+            interval.counts.data_ios(),
+        );
         let counted = within.is_none_or(|(start, end)| (start..=end).contains(&middle));
         // Periods of hosts that began at different moments are one point where they lie closest.
         let periods = delay.saturating_add(length_ns / 2) / length_ns;
@@ -208,6 +217,7 @@ pub(super) fn of_several(
             start_error_ns: error,
             measured_ns: windows.get(&host).map_or(0, |window| window.1 - window.0),
             lost_because: hosts.lost_in(host, phase).map(|loss| loss.why.to_string()),
+            over_time: steps.as_ref().and_then(|steps| steps.of(host)),
         }
     };
     let workers = hosts.0.keys().map(|host| worker(*host)).collect();

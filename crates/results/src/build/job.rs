@@ -174,7 +174,13 @@ pub(super) fn union(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
 
 /// The result of the jobs reported as `name`; at least one. A plan for several hosts says what each of them does; one that names
 /// none is what each host carries out.
-pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>, plan: &Plan) -> JobResult {
+pub(super) fn finish(
+    name: &str,
+    mut total: GroupTotal,
+    phase: Option<&PlannedPhase>,
+    plan: &Plan,
+) -> JobResult {
+    let latency_over_time = total.points.latencies(total.window.0);
     let GroupTotal { jobs: tallies, window, .. } = &total;
     let parts: Vec<PlannedJob> = match plan.hosts.len() {
         0 => Vec::new(),
@@ -243,6 +249,7 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
         errors_by_kind: errors_by_kind(&outcomes),
         data: DataChecks::merged(outcomes.iter().filter_map(|outcome| outcome.data.as_ref())),
         series: total.points.finish(start_ns),
+        latency_over_time,
         evidence,
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::over_time::LatencySteps;
 use crate::histogram::LatencyHistogram;
 use crate::interval::Interval;
+use crate::over_time::LatencyOverTime;
 use crate::run::SeriesPoint;
 use crate::varint::{put, put_signed, take, take_signed};
 
@@ -76,12 +78,14 @@ pub(super) struct PointSeries {
     open: VecDeque<OpenPoint>,
     recent: VecDeque<DonePoint>,
     done: PackedPoints,
+    latencies: LatencySteps,
 }
 
 impl PointSeries {
     pub(super) fn feed(&mut self, interval: &Interval) {
         let key = interval.key;
         let data = interval.counts.data();
+        self.latencies.feed(key, &data.completion);
         let end_ns = key.start_ns.saturating_add(key.length_ns);
         let near = |point: &&mut OpenPoint| {
             // Half of the shorter: a period that became long because nobody collected it must not swallow the next one.
@@ -146,6 +150,11 @@ impl PointSeries {
             }
             _ => self.open.push_back(rest),
         }
+    }
+
+    /// Completion latencies over time.
+    pub(super) fn latencies(&mut self, origin_ns: u64) -> Option<LatencyOverTime> {
+        std::mem::take(&mut self.latencies).finish(origin_ns)
     }
 
     /// The points in order of time, counted from `origin_ns` after the start of the phase.
