@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use assay_workload::Plan;
 
-use super::job::{JobTally, JobTotal, PartTotal, union};
-use super::over_time::WorkerSteps;
+use super::job::{HeldInterval, JobTally, JobTotal, PartTotal, union};
+use super::over_time::{Grid, WorkerSteps};
 use super::points::PointSeries;
 use super::truth::cached_share;
 use crate::environment::Environment;
@@ -164,24 +164,18 @@ pub(super) fn of_several(
     intervals.sort_by_key(|(delay, _, _, held)| held.start_ns.saturating_add(*delay));
     let mut jobs: Vec<(u32, JobTotal)> =
         tallies.iter().map(|(index, tally)| (*index, tally.outcomes_only())).collect();
-    let mut steps = None;
+    let grid_window = within.unwrap_or(all);
+    let period_ns = usual_length_ns(intervals.iter().map(|(.., held)| *held));
+    let grid = Grid::new(grid_window, period_ns, usize::MAX);
+    let mut steps = WorkerSteps::new(windows.len(), grid_window, period_ns);
     for (delay, at, host, held) in intervals {
-        let Some(mut interval) = held.interval() else { continue };
-        let key = &mut interval.key;
-        let length_ns = key.length_ns.max(1);
+        let Some(interval) = held.interval() else { continue };
+        let (key, length_ns) = (interval.key, interval.key.length_ns);
         let began = key.start_ns.saturating_add(delay);
-        let middle = began.saturating_add(length_ns / 2);
-        steps.get_or_insert_with(|| WorkerSteps::new(windows.len(), within.unwrap_or(all), length_ns)).feed(
-            host,
-            began,
-            length_ns,
-            interval.counts.data_ios(),
-        );
-        let counted = within.is_none_or(|(start, end)| (start..=end).contains(&middle));
-        // Periods of hosts that began at different moments are one point where they lie closest.
-        let periods = delay.saturating_add(length_ns / 2) / length_ns;
-        key.start_ns = key.start_ns.saturating_add(periods.saturating_mul(length_ns));
-        points.feed(&interval);
+        let counted =
+            within.is_none_or(|(start, end)| (start..=end).contains(&began.saturating_add(length_ns / 2)));
+        steps.feed(host, began, length_ns, interval.counts.data_ios());
+        points.feed_shared(&interval, began, grid);
         parts.entry(host).or_default().add(&interval, counted);
         if counted {
             jobs[at].1.counts.merge(&interval.counts);
@@ -217,13 +211,23 @@ pub(super) fn of_several(
             start_error_ns: error,
             measured_ns: windows.get(&host).map_or(0, |window| window.1 - window.0),
             lost_because: hosts.lost_in(host, phase).map(|loss| loss.why.to_string()),
-            over_time: steps.as_ref().and_then(|steps| steps.of(host)),
+            over_time: steps.of(host),
         }
     };
     let workers = hosts.0.keys().map(|host| worker(*host)).collect();
     let window = (start_ns, start_ns.saturating_add(span_ns));
     let hosts = windows.into_keys().collect();
     GroupTotal { jobs, window, workers, common, hosts, points }
+}
+
+/// The reporting period: the length in the middle of some of the intervals.
+fn usual_length_ns<'a>(intervals: impl ExactSizeIterator<Item = &'a HeldInterval>) -> u64 {
+    const LOOKED_AT: usize = 999;
+    let every = intervals.len().div_ceil(LOOKED_AT).max(1);
+    let lengths = intervals.step_by(every).filter_map(|held| Some(held.interval()?.key.length_ns));
+    let mut lengths: Vec<u64> = lengths.collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or(0)
 }
 
 /// A host's row of a phase.

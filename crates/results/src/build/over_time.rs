@@ -87,44 +87,66 @@ fn add(rows: &mut Vec<u64>, row: usize, count: u64) {
     rows[row] = rows[row].saturating_add(count);
 }
 
-/// Collects [`IopsOverTime`] of each worker, over the time in which all measured.
-#[derive(Debug, Clone)]
-pub(super) struct WorkerSteps {
+/// Equal steps of a window, each about as long as a reporting period.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grid {
     start_ns: u64,
     step_ns: f64,
     steps: usize,
+}
+
+impl Grid {
+    pub(super) fn new(window: (u64, u64), period_ns: u64, steps_max: usize) -> Self {
+        let length_ns = window.1.saturating_sub(window.0).max(1) as f64;
+        let steps = ((length_ns / period_ns.max(1) as f64).round() as usize).clamp(1, steps_max.max(1));
+        Grid { start_ns: window.0, step_ns: length_ns / steps as f64, steps }
+    }
+
+    /// The steps that a period lies in, each with the ends of its part of the period, from 0 to 1.
+    pub(super) fn parts(self, start_ns: u64, length_ns: u64) -> impl Iterator<Item = (usize, f64, f64)> {
+        let from = start_ns as f64 - self.start_ns as f64;
+        let length = length_ns.max(1) as f64;
+        let first = (from / self.step_ns).max(0.0) as usize;
+        (first..self.steps).map_while(move |step| {
+            let (low, high) = (step as f64 * self.step_ns, (step + 1) as f64 * self.step_ns);
+            let (low, high) = ((low.max(from) - from) / length, (high.min(from + length) - from) / length);
+            (high > low).then_some((step, low, high))
+        })
+    }
+
+    /// Start and length of a step.
+    pub(super) fn step(self, step: usize) -> (u64, u64) {
+        let edge = |step: usize| self.start_ns.saturating_add((step as f64 * self.step_ns).round() as u64);
+        (edge(step), edge(step + 1) - edge(step))
+    }
+}
+
+/// Collects [`IopsOverTime`] of each worker, over the time in which all measured.
+#[derive(Debug, Clone)]
+pub(super) struct WorkerSteps {
+    grid: Grid,
     workers: BTreeMap<HostId, Vec<f64>>,
 }
 
 impl WorkerSteps {
     /// For `workers` over `window` with reporting periods of `period_ns`.
     pub(super) fn new(workers: usize, window: (u64, u64), period_ns: u64) -> Self {
-        let length_ns = window.1.saturating_sub(window.0) as f64;
         let room = (CELLS_MAX / workers.max(1)).clamp(1, WORKER_STEPS_MAX);
-        let steps = ((length_ns / period_ns.max(1) as f64).round() as usize).clamp(1, room);
-        WorkerSteps { start_ns: window.0, step_ns: length_ns / steps as f64, steps, workers: BTreeMap::new() }
+        WorkerSteps { grid: Grid::new(window, period_ns, room), workers: BTreeMap::new() }
     }
 
     /// Adds a period that began at `start_ns` of the common time. It rarely lies in one step: each gets its share.
     pub(super) fn feed(&mut self, host: HostId, start_ns: u64, length_ns: u64, ios: u64) {
-        let steps = self.workers.entry(host).or_insert_with(|| vec![0.0; self.steps]);
-        let from_ns = start_ns as f64 - self.start_ns as f64;
-        let length_ns = length_ns.max(1) as f64;
-        let first = (from_ns / self.step_ns).max(0.0) as usize;
-        for (step, sum) in steps.iter_mut().enumerate().skip(first) {
-            let (low, high) = (step as f64 * self.step_ns, (step + 1) as f64 * self.step_ns);
-            let inside_ns = high.min(from_ns + length_ns) - low.max(from_ns);
-            if inside_ns <= 0.0 {
-                break;
-            }
-            *sum += ios as f64 * inside_ns / length_ns;
+        let steps = self.workers.entry(host).or_insert_with(|| vec![0.0; self.grid.steps]);
+        for (step, low, high) in self.grid.parts(start_ns, length_ns) {
+            steps[step] += ios as f64 * (high - low);
         }
     }
 
     /// What a worker did; `None` with fewer than two steps, or where nothing came from it.
     pub(super) fn of(&self, host: HostId) -> Option<IopsOverTime> {
         let ios = self.workers.get(&host).filter(|steps| steps.len() > 1)?;
-        let step_s = self.step_ns / 1e9;
+        let step_s = self.grid.step_ns / 1e9;
         Some(IopsOverTime { step_s, iops: ios.iter().map(|ios| four_digits(ios / step_s)).collect() })
     }
 }
@@ -214,7 +236,7 @@ mod tests {
         assert_eq!(steps.of(HostId(1)).unwrap().iops, [750.0, 250.0, 0.0, 0.0]);
         assert_eq!(steps.of(HostId(2)).unwrap().iops, [500.0, 0.0, 0.0, 500.0]);
         assert_eq!(steps.of(HostId(3)), None);
-        assert_eq!(WorkerSteps::new(1000, (0, 3600 * SECOND), SECOND).steps, 12);
+        assert_eq!(WorkerSteps::new(1000, (0, 3600 * SECOND), SECOND).grid.steps, 12);
     }
 
     #[test]
