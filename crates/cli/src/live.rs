@@ -173,7 +173,7 @@ impl Live {
             }
             RunEvent::Host { host, event: HostEvent::Interval(interval) } => {
                 let progress = &mut self.progress;
-                self.periods.hear(*host, interval, |period| show(progress, period));
+                self.periods.hear(*host, interval, |period, iops| show(progress, period, iops));
             }
             RunEvent::Host { host, event: HostEvent::Environment { .. } } => {
                 self.periods.announce(*host);
@@ -236,11 +236,11 @@ impl Live {
 }
 
 /// Puts a period in the line; what is too short is no rate.
-fn show(progress: &mut Progress, period: &Interval) {
+fn show(progress: &mut Progress, period: &Interval, iops: f64) {
     let data = period.counts.data();
     let seconds = period.key.length_ns as f64 / 1e9;
     if seconds > 0.05 {
-        progress.iops = Some(data.ios as f64 / seconds);
+        progress.iops = Some(iops);
         progress.p99_ns = data.completion.quantile_ns(0.99);
     }
 }

@@ -169,10 +169,9 @@ fn numbers(chart: &Chart) -> Markup {
 
 /// Drawings side by side where there is room.
 fn figures(charts: impl IntoIterator<Item = Option<Chart>>) -> Markup {
-    let charts: Vec<Chart> = charts.into_iter().flatten().collect();
-    html! {
-        @if !charts.is_empty() {
-            div .figures { @for chart in &charts { (figure(chart)) } }
-        }
-    }
+    side_by_side(&charts.into_iter().flatten().map(|chart| figure(&chart)).collect::<Vec<_>>())
+}
+
+fn side_by_side(figures: &[Markup]) -> Markup {
+    html! { @if !figures.is_empty() { div .figures { @for figure in figures { (figure) } } } }
 }

@@ -72,6 +72,47 @@ pub struct LiveFinding {
 /// One job and host in the period that is coming in.
 type Part = (HostId, u32);
 
+/// What each job of each host did last: operations and bytes per second. Hosts tell of their periods at different moments and drift
+/// apart; what they do together is the sum of what each did last, not of those that have told of a period so far.
+#[derive(Debug, Clone, Default)]
+pub struct LastRates {
+    phase: u32,
+    parts: BTreeMap<Part, (f64, f64)>,
+}
+
+impl LastRates {
+    /// Takes what a host tells; a period that is too short is no rate.
+    pub fn hear(&mut self, host: HostId, interval: &Interval) {
+        let key = &interval.key;
+        if key.phase > self.phase {
+            (self.phase, self.parts) = (key.phase, BTreeMap::new());
+        }
+        let seconds = key.length_ns as f64 / 1e9;
+        if seconds >= 0.05 && key.phase == self.phase {
+            let data = interval.counts.data();
+            self.parts.insert((host, key.job), (data.ios as f64 / seconds, data.bytes as f64 / seconds));
+        }
+    }
+
+    /// A host that does nothing any more.
+    pub fn forget(&mut self, host: HostId) {
+        self.parts.retain(|part, _| part.0 != host);
+    }
+
+    /// Operations per second of all jobs of a host; `None`: it told nothing yet.
+    pub fn iops_of(&self, host: HostId) -> Option<f64> {
+        self.parts
+            .range((host, 0)..=(host, u32::MAX))
+            .map(|(_, rates)| rates.0)
+            .reduce(|sum, iops| sum + iops)
+    }
+
+    /// Operations and bytes per second of all together.
+    pub fn together(&self) -> (f64, f64) {
+        self.parts.values().fold((0.0, 0.0), |sum, rates| (sum.0 + rates.0, sum.1 + rates.1))
+    }
+}
+
 /// A period whose intervals are coming in.
 #[derive(Debug, Clone)]
 struct Coming {
@@ -116,6 +157,7 @@ pub struct LiveRun {
     phase_started: Duration,
     started: Duration,
     coming: Option<Coming>,
+    rates: LastRates,
     /// Jobs and hosts that told of the last whole period.
     parts: usize,
 }
@@ -185,6 +227,7 @@ impl LiveRun {
             HostEvent::Hung { io, .. } => self.hung = io.as_ref().map(|io| io.in_short()),
             HostEvent::Lost { why, .. } => {
                 self.hosts.entry(host).or_default().lost = Some(why.to_string());
+                self.rates.forget(host);
             }
             HostEvent::Note { text, .. } => {
                 if self.notes.len() == NOTES_MAX {
@@ -204,7 +247,8 @@ impl LiveRun {
             return;
         }
         let known = self.hosts.entry(host).or_default();
-        known.iops = Some(interval.counts.data_ios() as f64 / seconds);
+        self.rates.hear(host, interval);
+        known.iops = self.rates.iops_of(host);
         known.p99_ns = interval.counts.data().completion.quantile_ns(0.99);
         let older = |coming: &Coming| (coming.phase, coming.index) < (key.phase, key.index);
         if self.coming.as_ref().is_some_and(older) {
@@ -236,10 +280,14 @@ impl LiveRun {
         let Some(coming) = &self.coming else { return };
         let data = coming.counts.data();
         let seconds = (coming.length_ns as f64 / 1e9).max(1e-9);
+        let (iops, bytes_per_s) = match self.hosts.len() {
+            0 | 1 => (data.ios as f64 / seconds, data.bytes as f64 / seconds),
+            _ => self.rates.together(),
+        };
         let point = LivePoint {
             at_s: coming.at_s,
-            iops: data.ios as f64 / seconds,
-            bytes_per_s: data.bytes as f64 / seconds,
+            iops,
+            bytes_per_s,
             p50_ns: data.completion.quantile_ns(0.5),
             p99_ns: data.completion.quantile_ns(0.99),
             p99_9_ns: data.completion.quantile_ns(0.999),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use assay_results::live::LastRates;
 use assay_results::{HostId, Interval};
 
 /// A period as far as it has come in, and which hosts and jobs told of it.
@@ -18,6 +19,7 @@ pub(super) struct Periods {
     /// How many told of the period before.
     parts: usize,
     hosts: BTreeSet<HostId>,
+    rates: LastRates,
 }
 
 impl Periods {
@@ -26,9 +28,18 @@ impl Periods {
         self.hosts.insert(host);
     }
 
-    /// Takes an interval and calls `show` with the newest period: of several hosts when all have told of it, or the next one begins,
-    /// because a part of them is no rate. What comes late of an older period is not shown.
-    pub(super) fn hear(&mut self, host: HostId, interval: &Interval, mut show: impl FnMut(&Interval)) {
+    /// Operations per second in the period that is shown: of several hosts what each did last.
+    fn iops(&self, period: &Interval) -> f64 {
+        match self.hosts.len() {
+            0 | 1 => period.counts.data_ios() as f64 * 1e9 / period.key.length_ns.max(1) as f64,
+            _ => self.rates.together().0,
+        }
+    }
+
+    /// Takes an interval and calls `show` with the newest period and its rate: of several hosts when all have told of it, or the next
+    /// one begins. What comes late of an older period is not shown.
+    pub(super) fn hear(&mut self, host: HostId, interval: &Interval, mut show: impl FnMut(&Interval, f64)) {
+        self.rates.hear(host, interval);
         let (key, part) = (&interval.key, (host, interval.key.job));
         match &mut self.coming {
             Some(coming) if coming.period.key.is_same_period(key) => {
@@ -40,14 +51,14 @@ impl Periods {
                 let next = Coming { period: interval.clone(), parts: BTreeSet::from([part]) };
                 if let Some(before) = coming.replace(next) {
                     self.parts = before.parts.len();
-                    show(&before.period);
+                    show(&before.period, self.iops(&before.period));
                 }
             }
         }
         let is_whole =
             |coming: &&Coming| self.hosts.len() < 2 || self.parts > 0 && coming.parts.len() >= self.parts;
         if let Some(coming) = self.coming.as_ref().filter(is_whole) {
-            show(&coming.period);
+            show(&coming.period, self.iops(&coming.period));
         }
     }
 }
@@ -72,7 +83,7 @@ mod tests {
         (0..hosts).for_each(|host| periods.announce(HostId(host)));
         let mut last = None;
         let mut hear = |(host, index): &(u16, u32)| {
-            periods.hear(HostId(*host), &interval(*index), |period| last = Some(period.counts.data_ios()));
+            periods.hear(HostId(*host), &interval(*index), |_, iops| last = Some(iops as u64));
             last
         };
         told.iter().map(&mut hear).collect()
@@ -81,8 +92,11 @@ mod tests {
     #[test]
     fn a_part_of_a_fleet_is_no_rate() {
         let told = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 2), (1, 2), (0, 3)];
-        let expected = [None, None, None, Some(300), Some(300), Some(300), Some(300), Some(300), Some(200)];
+        let expected = [[None; 3], [Some(300); 3], [Some(300); 3]].concat();
         assert_eq!(shown(3, &told), expected);
+        // One that lags a period behind counts with what it did last.
+        let lagging = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (0, 2), (2, 1), (1, 2), (0, 3)];
+        assert_eq!(shown(3, &lagging)[3..], [Some(300); 6]);
     }
 
     #[test]

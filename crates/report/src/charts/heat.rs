@@ -111,7 +111,7 @@ pub fn workers(id: &str, job: &JobResult) -> Option<HeatMap> {
         description: format!(
             "Each row is a worker, in their order. The lowest place is {} from {} s on, with {} IOPS.",
             lowest.0.name,
-            tick_name(lowest.1 as f64 * first.step_s),
+            format::significant(lowest.1 as f64 * first.step_s),
             format::iops(lowest.2)
         ),
         rows: known().map(|(_, course)| course.iops.iter().map(|iops| iops / most).collect()).collect(),
@@ -168,7 +168,7 @@ mod tests {
             vec![worker("a", [100.0, 100.0]), worker("b", [100.0, 50.0]), WorkerReport::default()];
         let map = workers("m", &job).unwrap();
         assert_eq!(map.rows, [[1.0, 1.0], [1.0, 0.5]]);
-        assert!(map.description.contains("b from 2 s on, with 50.0 IOPS"), "{}", map.description);
+        assert!(map.description.contains("b from 2.00 s on, with 50.0 IOPS"), "{}", map.description);
         job.evidence.workers.clear();
         assert!(workers("m", &job).is_none());
     }

@@ -6,7 +6,7 @@ use assay_workload::PhaseKind;
 use maud::{Markup, html};
 
 use super::table::{conditions_line, hosts_of, number, operations, verdict_mark};
-use super::{curve, figures, grid, heat_figure, repeats};
+use super::{curve, figure, figures, grid, heat_figure, repeats, side_by_side};
 use crate::curves::curves;
 use crate::notes::notes;
 use crate::service;
@@ -325,29 +325,36 @@ fn phase_figures(run: &Run, phase: &PhaseResult, index: usize) -> Markup {
         drawn.extend(jobs().flat_map(|(place, job)| latencies(place, job)));
     }
     drawn.push(charts::processors_over_time(&format!("p{index}-cpu"), &phase.evidence));
-    let map = |place: usize, job: &JobResult| {
+    let map = |(place, job): (usize, &JobResult)| {
         latency_map(job, &format!("p{index}-j{place}-map"), several, steps_max)
     };
+    let mut all: Vec<Markup> = drawn.iter().flatten().map(figure).collect();
+    if folded {
+        return html! { (side_by_side(&all)) (folded_latencies(&phase.jobs, &|place, job| {
+            let mut drawn: Vec<Markup> = latencies(place, job).iter().flatten().map(figure).collect();
+            drawn.extend(map((place, job)));
+            side_by_side(&drawn)
+        })) };
+    }
+    all.extend(jobs().filter_map(map));
+    side_by_side(&all)
+}
+
+/// The latencies of many jobs, behind a line each.
+fn folded_latencies(jobs: &[JobResult], drawn: &dyn Fn(usize, &JobResult) -> Markup) -> Markup {
     html! {
-        (figures(drawn))
-        @if folded {
-            @for (place, job) in jobs().take(FIGURES_MAX) {
-                details { summary { "Latencies of " (job.name) } (figures(latencies(place, job))) (map(place, job)) }
-            }
-            @if phase.jobs.len() > FIGURES_MAX {
-                p .dim { "The latencies of " (phase.jobs.len() - FIGURES_MAX) " more jobs are not drawn." }
-            }
-        } @else {
-            div .figures { @for (place, job) in jobs() { (map(place, job)) } }
+        @for (place, job) in jobs.iter().enumerate().take(FIGURES_MAX) {
+            details { summary { "Latencies of " (job.name) } (drawn(place, job)) }
+        }
+        @if jobs.len() > FIGURES_MAX {
+            p .dim { "The latencies of " (jobs.len() - FIGURES_MAX) " more jobs are not drawn." }
         }
     }
 }
 
 /// How many I/Os of a job had which latency, over time.
-fn latency_map(job: &JobResult, id: &str, several: bool, steps_max: usize) -> Markup {
-    let map = charts::latency_map(id, job, steps_max).map(|map| {
-        let title = if several { format!("{}: {}", job.name, map.title) } else { map.title };
-        HeatMap { title, ..map }
-    });
-    html! { @if let Some(map) = &map { (heat_figure(map)) } }
+fn latency_map(job: &JobResult, id: &str, several: bool, steps_max: usize) -> Option<Markup> {
+    let map = charts::latency_map(id, job, steps_max)?;
+    let title = if several { format!("{}: {}", job.name, map.title) } else { map.title };
+    Some(heat_figure(&HeatMap { title, ..map }))
 }
