@@ -41,8 +41,10 @@ impl PodNetwork {
         address: IpAddr,
     ) -> Result<Self, KubeError> {
         let address = SocketAddr::new(address, JOIN_PORT);
-        let refused =
-            |error: std::io::Error| KubeError::Refused { doing: format!("listen on {address}"), why: error.to_string() };
+        let refused = |error: std::io::Error| KubeError::Refused {
+            doing: format!("listen on {address}"),
+            why: error.to_string(),
+        };
         let authority = Authority::new().map_err(refused)?;
         let door = Door::open(address, objects.workers, &authority).map_err(refused)?;
         let _: Secret = cluster.create(&objects.ticket(owner, &authority.ticket.to_text()))?;
@@ -53,7 +55,12 @@ impl PodNetwork {
     ///
     /// # Errors
     /// [`KubeError::Late`] with those that have not.
-    pub(super) fn await_all(&self, cluster: &Cluster, pods: &[Running], limit: Duration) -> Result<(), KubeError> {
+    pub(super) fn await_all(
+        &self,
+        cluster: &Cluster,
+        pods: &[Running],
+        limit: Duration,
+    ) -> Result<(), KubeError> {
         let until = Instant::now() + limit;
         loop {
             let joined = self.door.joined();
