@@ -72,25 +72,41 @@ pub struct LiveFinding {
 /// One job and host in the period that is coming in.
 type Part = (HostId, u32);
 
-/// What each job of each host did last: operations and bytes per second. Hosts tell of their periods at different moments and drift
-/// apart; what they do together is the sum of what each did last, not of those that have told of a period so far.
+/// A period of one job on one host.
+#[derive(Debug, Clone, Copy, Default)]
+struct PartRate {
+    index: u32,
+    iops: f64,
+    bytes_per_s: f64,
+}
+
+/// What each job of each host did last. Hosts tell of their periods at different moments and drift apart; what they do together is the
+/// sum of what each did last, not of those that have told of a period so far.
 #[derive(Debug, Clone, Default)]
 pub struct LastRates {
     phase: u32,
-    parts: BTreeMap<Part, (f64, f64)>,
+    parts: BTreeMap<Part, PartRate>,
 }
 
 impl LastRates {
-    /// Takes what a host tells; a period that is too short is no rate.
+    /// Takes what a host tells: a newer period replaces the one before, what comes late is added to its own. A period that is too
+    /// short is no rate.
     pub fn hear(&mut self, host: HostId, interval: &Interval) {
         let key = &interval.key;
         if key.phase > self.phase {
             (self.phase, self.parts) = (key.phase, BTreeMap::new());
         }
         let seconds = key.length_ns as f64 / 1e9;
-        if seconds >= 0.05 && key.phase == self.phase {
-            let data = interval.counts.data();
-            self.parts.insert((host, key.job), (data.ios as f64 / seconds, data.bytes as f64 / seconds));
+        if seconds < 0.05 || key.phase != self.phase {
+            return;
+        }
+        let part = self.parts.entry((host, key.job)).or_default();
+        if key.index > part.index {
+            *part = PartRate { index: key.index, ..PartRate::default() };
+        }
+        if key.index == part.index {
+            part.iops += interval.counts.data_ios() as f64 / seconds;
+            part.bytes_per_s += interval.counts.data_bytes() as f64 / seconds;
         }
     }
 
@@ -103,13 +119,13 @@ impl LastRates {
     pub fn iops_of(&self, host: HostId) -> Option<f64> {
         self.parts
             .range((host, 0)..=(host, u32::MAX))
-            .map(|(_, rates)| rates.0)
+            .map(|(_, part)| part.iops)
             .reduce(|sum, iops| sum + iops)
     }
 
     /// Operations and bytes per second of all together.
     pub fn together(&self) -> (f64, f64) {
-        self.parts.values().fold((0.0, 0.0), |sum, rates| (sum.0 + rates.0, sum.1 + rates.1))
+        self.parts.values().fold((0.0, 0.0), |sum, part| (sum.0 + part.iops, sum.1 + part.bytes_per_s))
     }
 }
 
@@ -246,14 +262,14 @@ impl LiveRun {
         if seconds < 0.05 {
             return;
         }
-        let known = self.hosts.entry(host).or_default();
-        self.rates.hear(host, interval);
-        known.iops = self.rates.iops_of(host);
-        known.p99_ns = interval.counts.data().completion.quantile_ns(0.99);
         let older = |coming: &Coming| (coming.phase, coming.index) < (key.phase, key.index);
         if self.coming.as_ref().is_some_and(older) {
             self.settle();
         }
+        self.rates.hear(host, interval);
+        let known = self.hosts.entry(host).or_default();
+        known.iops = self.rates.iops_of(host);
+        known.p99_ns = interval.counts.data().completion.quantile_ns(0.99);
         let at_s = now.saturating_sub(self.started).as_secs_f64();
         let coming = self.coming.get_or_insert_with(|| Coming {
             phase: key.phase,
@@ -419,6 +435,14 @@ mod tests {
         assert_eq!(live.points.back().unwrap().iops, 1250.0);
         live.hear(&interval(0, 0, 0, 50), s(13.2), &|_| 0.0);
         assert_eq!(live.points.len(), 2);
+        assert_eq!(live.hosts[&HostId(0)].iops, Some(450.0), "of both jobs");
+        // One host is a period behind when the next one begins: it counts with what it did last.
+        for (host, index) in [(1, 2), (2, 2), (1, 3)] {
+            for job in 0..2 {
+                live.hear(&interval(host, job, index, 200), s(14.0 + f64::from(index)), &|_| 0.0);
+            }
+        }
+        assert_eq!(live.points.back().unwrap().iops, 1250.0);
     }
 
     #[test]

@@ -39,14 +39,16 @@ impl Periods {
     /// Takes an interval and calls `show` with the newest period and its rate: of several hosts when all have told of it, or the next
     /// one begins. What comes late of an older period is not shown.
     pub(super) fn hear(&mut self, host: HostId, interval: &Interval, mut show: impl FnMut(&Interval, f64)) {
-        self.rates.hear(host, interval);
         let (key, part) = (&interval.key, (host, interval.key.job));
         match &mut self.coming {
             Some(coming) if coming.period.key.is_same_period(key) => {
                 coming.period.merge(interval);
                 coming.parts.insert(part);
             }
-            Some(coming) if coming.period.key.is_later_than(key) => return,
+            Some(coming) if coming.period.key.is_later_than(key) => {
+                self.rates.hear(host, interval);
+                return;
+            }
             coming => {
                 let next = Coming { period: interval.clone(), parts: BTreeSet::from([part]) };
                 if let Some(before) = coming.replace(next) {
@@ -55,6 +57,7 @@ impl Periods {
                 }
             }
         }
+        self.rates.hear(host, interval);
         let is_whole =
             |coming: &&Coming| self.hosts.len() < 2 || self.parts > 0 && coming.parts.len() >= self.parts;
         if let Some(coming) = self.coming.as_ref().filter(is_whole) {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use assay_workload::Plan;
 
-use super::job::{HeldInterval, JobTally, JobTotal, PartTotal, union};
+use super::held::{HeldIntervals, in_order};
+use super::job::{JobTally, JobTotal, PartTotal, union};
 use super::over_time::{Grid, WorkerSteps};
 use super::points::PointSeries;
 use super::truth::cached_share;
@@ -145,31 +146,28 @@ pub(super) fn of_several(
     hosts: &Hosts,
     starts: &Starts<'_>,
 ) -> GroupTotal {
-    let mut windows: BTreeMap<HostId, (u64, u64)> = BTreeMap::new();
-    for (host, window) in tallies.iter().flat_map(|(_, tally)| tally.windows()) {
-        let delay = starts.delay(host).0;
-        let shifted = (window.0.saturating_add(delay), window.1.saturating_add(delay));
-        windows.entry(host).and_modify(|known| *known = union(*known, shifted)).or_insert(shifted);
-    }
+    let windows = windows(&tallies, starts);
     let staying = || windows.iter().filter(|(host, _)| hosts.stays(**host, phase)).map(|(_, window)| *window);
     let within = staying().reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))).filter(|(start, end)| start < end);
     let all = windows.values().copied().reduce(union).unwrap_or_default();
     let apart = (within.is_none() && staying().count() > 1).then_some((all.0, all.0));
     let mut parts: BTreeMap<HostId, PartTotal> = BTreeMap::new();
     let mut points = PointSeries::default();
-    let mut intervals: Vec<_> = Vec::new();
-    for (at, (_, tally)) in tallies.iter().enumerate() {
-        intervals.extend(tally.held().map(|(host, held)| (starts.delay(host).0, at, host, held)));
-    }
-    intervals.sort_by_key(|(delay, _, _, held)| held.start_ns.saturating_add(*delay));
+    let held: Vec<(u64, usize, HostId, &HeldIntervals)> = tallies
+        .iter()
+        .enumerate()
+        .flat_map(|(at, (_, tally))| tally.held().map(move |(host, held)| (at, host, held)))
+        .map(|(at, host, held)| (starts.delay(host).0, at, host, held))
+        .collect();
+    let sources = held.iter().map(|(delay, _, _, held)| (*delay, held.iter())).collect();
     let mut jobs: Vec<(u32, JobTotal)> =
         tallies.iter().map(|(index, tally)| (*index, tally.outcomes_only())).collect();
     let grid_window = within.unwrap_or(all);
-    let period_ns = usual_length_ns(intervals.iter().map(|(.., held)| *held));
+    let period_ns = usual_length_ns(held.iter().map(|(.., held)| *held));
     let grid = Grid::new(grid_window, period_ns, usize::MAX);
     let mut steps = WorkerSteps::new(windows.len(), grid_window, period_ns);
-    for (delay, at, host, held) in intervals {
-        let Some(interval) = held.interval() else { continue };
+    for (source, interval) in in_order(sources) {
+        let (delay, at, host, _) = held[source];
         let (key, length_ns) = (interval.key, interval.key.length_ns);
         let began = key.start_ns.saturating_add(delay);
         let counted =
@@ -220,12 +218,22 @@ pub(super) fn of_several(
     GroupTotal { jobs, window, workers, common, hosts, points }
 }
 
-/// The reporting period: the length in the middle of some of the intervals.
-fn usual_length_ns<'a>(intervals: impl ExactSizeIterator<Item = &'a HeldInterval>) -> u64 {
-    const LOOKED_AT: usize = 999;
-    let every = intervals.len().div_ceil(LOOKED_AT).max(1);
-    let lengths = intervals.step_by(every).filter_map(|held| Some(held.interval()?.key.length_ns));
-    let mut lengths: Vec<u64> = lengths.collect();
+/// The measured part of each host, on the common time.
+fn windows(tallies: &[(u32, JobTally)], starts: &Starts<'_>) -> BTreeMap<HostId, (u64, u64)> {
+    let mut windows: BTreeMap<HostId, (u64, u64)> = BTreeMap::new();
+    for (host, window) in tallies.iter().flat_map(|(_, tally)| tally.windows()) {
+        let delay = starts.delay(host).0;
+        let shifted = (window.0.saturating_add(delay), window.1.saturating_add(delay));
+        windows.entry(host).and_modify(|known| *known = union(*known, shifted)).or_insert(shifted);
+    }
+    windows
+}
+
+/// The reporting period: the length in the middle of the first intervals of each.
+fn usual_length_ns<'a>(all: impl Iterator<Item = &'a HeldIntervals>) -> u64 {
+    const LOOKED_AT: usize = 5;
+    let first = all.flat_map(|held| held.iter().take(LOOKED_AT));
+    let mut lengths: Vec<u64> = first.map(|interval| interval.key.length_ns).collect();
     lengths.sort_unstable();
     lengths.get(lengths.len() / 2).copied().unwrap_or(0)
 }

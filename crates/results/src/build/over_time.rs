@@ -65,7 +65,7 @@ impl LatencySteps {
     }
 
     /// With times from `origin_ns` after the start of the phase; `None` with fewer than two steps.
-    pub(crate) fn finish(self, origin_ns: u64) -> Option<LatencyOverTime> {
+    pub(crate) fn finish(&self, origin_ns: u64) -> Option<LatencyOverTime> {
         let reached =
             |row: &usize| self.steps.iter().any(|rows| rows.get(*row).is_some_and(|count| *count > 0));
         let (first, last) = ((0..ROWS).find(reached)?, (0..ROWS).rev().find(reached)?);

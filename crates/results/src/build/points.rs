@@ -84,25 +84,23 @@ pub(super) struct PointSeries {
 impl PointSeries {
     pub(super) fn feed(&mut self, interval: &Interval) {
         let key = interval.key;
-        let data = interval.counts.data();
-        self.latencies.feed(key, &data.completion);
+        let mut completion = LatencyHistogram::default();
+        interval.counts.add_data_completion(&mut completion);
+        self.latencies.feed(key, &completion);
         let end_ns = key.start_ns.saturating_add(key.length_ns);
-        self.add(OpenPoint {
-            start_ns: key.start_ns,
-            end_ns,
-            ios: data.ios,
-            bytes: data.bytes,
-            completion: data.completion,
-        });
+        let (ios, bytes) = (interval.counts.data_ios(), interval.counts.data_bytes());
+        self.add(OpenPoint { start_ns: key.start_ns, end_ns, ios, bytes, completion });
     }
 
     /// Adds what a host did in a period that began at `start_ns` of the common time, to the steps of `grid` it lies in. Periods of hosts
     /// drift apart; taken as they are, they would overlap, and the rates over them would be too low.
     pub(super) fn feed_shared(&mut self, interval: &Interval, start_ns: u64, grid: Grid) {
-        let data = interval.counts.data();
+        let (ios, bytes) = (interval.counts.data_ios(), interval.counts.data_bytes());
         let key = IntervalKey { start_ns, ..interval.key };
-        self.latencies.feed(key, &data.completion);
-        let mut completion = Some(data.completion);
+        let mut all = LatencyHistogram::default();
+        interval.counts.add_data_completion(&mut all);
+        self.latencies.feed(key, &all);
+        let mut completion = Some(all);
         for (step, low, high) in grid.parts(start_ns, key.length_ns) {
             let part = |all: u64| {
                 let until = |share: f64| (all as f64 * share).round() as u64;
@@ -112,7 +110,7 @@ impl PointSeries {
             let has_middle = low <= 0.5 && 0.5 < high;
             let completion = completion.take_if(|_| has_middle).unwrap_or_default();
             let (start_ns, length_ns) = grid.step(step);
-            let (ios, bytes) = (part(data.ios), part(data.bytes));
+            let (ios, bytes) = (part(ios), part(bytes));
             self.add(OpenPoint { start_ns, end_ns: start_ns + length_ns, ios, bytes, completion });
         }
     }
@@ -179,8 +177,8 @@ impl PointSeries {
     }
 
     /// Completion latencies over time.
-    pub(super) fn latencies(&mut self, origin_ns: u64) -> Option<LatencyOverTime> {
-        std::mem::take(&mut self.latencies).finish(origin_ns)
+    pub(super) fn latencies(&self, origin_ns: u64) -> Option<LatencyOverTime> {
+        self.latencies.finish(origin_ns)
     }
 
     /// The points in order of time, counted from `origin_ns` after the start of the phase.
