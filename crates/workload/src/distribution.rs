@@ -324,6 +324,14 @@ impl Sampler {
         matches!(self, Sampler::ReadMiss(misses) if misses.ran_out)
     }
 
+    /// Forgets which blocks were visited; the next pass has another order.
+    pub(crate) fn renew(&mut self) {
+        match self {
+            Sampler::OncePerPass(pass) => pass.next = pass.permutation.len(),
+            other => other.restart(),
+        }
+    }
+
     /// As it was made. The other distributions do not remember what was drawn.
     pub(crate) fn restart(&mut self) {
         match self {

@@ -24,6 +24,10 @@ const TRIM: usize = 2;
 /// passes to fio: a full map is cleared and the draws go on. An LFSR begins anew with its first number whatever else is asked.
 pub(super) fn repeats(job: &ResolvedJob) -> bool {
     let access = job.access();
+    // A pass is a turn in a zone.
+    if matches!(job.region().zones, ZoneMode::Strided { .. }) {
+        return access.random && is_lfsr(access);
+    }
     // Reads and writes of a walk have cursors of their own. They begin again with a loop where I/Os are queued; else they go on, and begin
     // again where the file ends.
     if access.direction == Direction::ReadWrite && !access.random {

@@ -239,6 +239,10 @@ impl Plan {
             time("a pause of a flow", flow.pause)?;
             number("a weight of a flow", u64::from(flow.weight), 1, u64::from(u32::MAX))?;
         }
+        if let Some(strides) = job.strides {
+            number("bytes of a zone", strides.zone_bytes, job.pattern.max_block_bytes().max(1), u64::MAX)?;
+            number("bytes moved in a zone", strides.turn_bytes, 1, u64::MAX)?;
+        }
         if let Some(flush) = job.flush.periodic {
             number("writes per flush", u64::from(flush.every_writes), 1, u64::MAX)?;
         }
